@@ -1,0 +1,50 @@
+# Everything runs from a virtual environment in the tree, made on first use from pyproject.toml.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-fast lint format protos bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+install: $(STAMP) ## make the virtual environment (the other targets do it when it is missing or out of date)
+
+$(STAMP): pyproject.toml
+	@echo "==> setting up $(VENV) (a minute or two the first time; offline from then on)"
+	@$(PYTHON) -c 'import sys; sys.exit("python3 >= 3.11 is needed, this is " + sys.version.split()[0] + "; try: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable .
+	@touch $@
+
+demo: $(STAMP) ## schedule a mixed workload on a synthetic cluster (ARGS="--nodes 1000 --pods 10000")
+	@$(BIN)/poseidon demo $(ARGS)
+
+test: $(STAMP) ## run all tests
+	@$(BIN)/python -m pytest -q $(ARGS)
+
+test-fast: $(STAMP) ## run the tests that take under a quarter of a second each
+	@$(BIN)/python -m pytest -q -m "not slow and not e2e" $(ARGS)
+
+lint: $(STAMP) ## format check, lint, types, import contracts, generated code
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --config .importlinter
+	$(BIN)/python -m protos.generate --check
+
+format: $(STAMP) ## format the code and fix what ruff can fix
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+protos: $(STAMP) ## regenerate protos/gen from protos/*.proto
+	$(BIN)/python -m protos.generate
+
+bench: $(STAMP) ## list the benchmark suites (run one: .venv/bin/poseidon-bench run SUITE)
+	@$(BIN)/poseidon-bench list
+
+clean: ## remove the virtual environment and caches
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

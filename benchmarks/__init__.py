@@ -1,0 +1,1 @@
+"""The benchmark suite that users run: `poseidon-bench`."""

@@ -1,0 +1,1 @@
+"""The bridge: everything that knows Kubernetes, and nothing that knows flow."""

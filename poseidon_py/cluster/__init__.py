@@ -1,0 +1,1 @@
+"""A synthetic cluster that speaks the Kubernetes HTTP API on loopback."""
