@@ -1,0 +1,377 @@
+from protos.gen import firmament_pb2 as _firmament_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class CallStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CALL_OK: _ClassVar[CallStatus]
+    STALE_EPOCH: _ClassVar[CallStatus]
+CALL_OK: CallStatus
+STALE_EPOCH: CallStatus
+
+class HelloRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class HelloReply(_message.Message):
+    __slots__ = ("epoch", "version", "policy", "solver", "resynced")
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    POLICY_FIELD_NUMBER: _ClassVar[int]
+    SOLVER_FIELD_NUMBER: _ClassVar[int]
+    RESYNCED_FIELD_NUMBER: _ClassVar[int]
+    epoch: int
+    version: str
+    policy: str
+    solver: str
+    resynced: bool
+    def __init__(self, epoch: _Optional[int] = ..., version: _Optional[str] = ..., policy: _Optional[str] = ..., solver: _Optional[str] = ..., resynced: _Optional[bool] = ...) -> None: ...
+
+class Update(_message.Message):
+    __slots__ = ("epoch", "classes", "nodes", "removed_nodes", "tasks", "removed_tasks", "rejections")
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    CLASSES_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    REMOVED_NODES_FIELD_NUMBER: _ClassVar[int]
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    REMOVED_TASKS_FIELD_NUMBER: _ClassVar[int]
+    REJECTIONS_FIELD_NUMBER: _ClassVar[int]
+    epoch: int
+    classes: _containers.RepeatedCompositeFieldContainer[TaskClass]
+    nodes: _containers.RepeatedCompositeFieldContainer[Node]
+    removed_nodes: _containers.RepeatedScalarFieldContainer[str]
+    tasks: Tasks
+    removed_tasks: _containers.RepeatedScalarFieldContainer[int]
+    rejections: _containers.RepeatedCompositeFieldContainer[Rejection]
+    def __init__(self, epoch: _Optional[int] = ..., classes: _Optional[_Iterable[_Union[TaskClass, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., removed_nodes: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Union[Tasks, _Mapping]] = ..., removed_tasks: _Optional[_Iterable[int]] = ..., rejections: _Optional[_Iterable[_Union[Rejection, _Mapping]]] = ...) -> None: ...
+
+class UpdateReply(_message.Message):
+    __slots__ = ("status", "epoch", "unknown_classes", "refused")
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    UNKNOWN_CLASSES_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    status: CallStatus
+    epoch: int
+    unknown_classes: _containers.RepeatedScalarFieldContainer[int]
+    refused: _containers.RepeatedCompositeFieldContainer[Refusal]
+    def __init__(self, status: _Optional[_Union[CallStatus, str]] = ..., epoch: _Optional[int] = ..., unknown_classes: _Optional[_Iterable[int]] = ..., refused: _Optional[_Iterable[_Union[Refusal, _Mapping]]] = ...) -> None: ...
+
+class TaskClass(_message.Message):
+    __slots__ = ("id", "requests", "node_selector", "node_affinity", "tolerations", "priority", "name")
+    class RequestsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    ID_FIELD_NUMBER: _ClassVar[int]
+    REQUESTS_FIELD_NUMBER: _ClassVar[int]
+    NODE_SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    NODE_AFFINITY_FIELD_NUMBER: _ClassVar[int]
+    TOLERATIONS_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    requests: _containers.ScalarMap[str, int]
+    node_selector: _containers.RepeatedCompositeFieldContainer[_firmament_pb2.NodeSelectorRequirement]
+    node_affinity: _firmament_pb2.NodeSelector
+    tolerations: _containers.RepeatedCompositeFieldContainer[_firmament_pb2.Toleration]
+    priority: int
+    name: str
+    def __init__(self, id: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., node_selector: _Optional[_Iterable[_Union[_firmament_pb2.NodeSelectorRequirement, _Mapping]]] = ..., node_affinity: _Optional[_Union[_firmament_pb2.NodeSelector, _Mapping]] = ..., tolerations: _Optional[_Iterable[_Union[_firmament_pb2.Toleration, _Mapping]]] = ..., priority: _Optional[int] = ..., name: _Optional[str] = ...) -> None: ...
+
+class Node(_message.Message):
+    __slots__ = ("id", "name", "allocatable", "labels", "taints")
+    class AllocatableEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ALLOCATABLE_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    TAINTS_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    name: str
+    allocatable: _containers.ScalarMap[str, int]
+    labels: _containers.ScalarMap[str, str]
+    taints: _containers.RepeatedCompositeFieldContainer[_firmament_pb2.Taint]
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., allocatable: _Optional[_Mapping[str, int]] = ..., labels: _Optional[_Mapping[str, str]] = ..., taints: _Optional[_Iterable[_Union[_firmament_pb2.Taint, _Mapping]]] = ...) -> None: ...
+
+class Tasks(_message.Message):
+    __slots__ = ("uid", "class_id", "job_id", "created_us", "node", "name", "nodes")
+    UID_FIELD_NUMBER: _ClassVar[int]
+    CLASS_ID_FIELD_NUMBER: _ClassVar[int]
+    JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    CREATED_US_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    uid: _containers.RepeatedScalarFieldContainer[int]
+    class_id: _containers.RepeatedScalarFieldContainer[int]
+    job_id: _containers.RepeatedScalarFieldContainer[int]
+    created_us: _containers.RepeatedScalarFieldContainer[int]
+    node: _containers.RepeatedScalarFieldContainer[int]
+    name: _containers.RepeatedScalarFieldContainer[str]
+    nodes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, uid: _Optional[_Iterable[int]] = ..., class_id: _Optional[_Iterable[int]] = ..., job_id: _Optional[_Iterable[int]] = ..., created_us: _Optional[_Iterable[int]] = ..., node: _Optional[_Iterable[int]] = ..., name: _Optional[_Iterable[str]] = ..., nodes: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Rejection(_message.Message):
+    __slots__ = ("task_uid", "node_id", "not_before_us")
+    TASK_UID_FIELD_NUMBER: _ClassVar[int]
+    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    NOT_BEFORE_US_FIELD_NUMBER: _ClassVar[int]
+    task_uid: int
+    node_id: str
+    not_before_us: int
+    def __init__(self, task_uid: _Optional[int] = ..., node_id: _Optional[str] = ..., not_before_us: _Optional[int] = ...) -> None: ...
+
+class Refusal(_message.Message):
+    __slots__ = ("kind", "id", "field", "reason")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    FIELD_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    id: str
+    field: str
+    reason: str
+    def __init__(self, kind: _Optional[str] = ..., id: _Optional[str] = ..., field: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class RoundRequest(_message.Message):
+    __slots__ = ("epoch", "acknowledged", "now_us")
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    ACKNOWLEDGED_FIELD_NUMBER: _ClassVar[int]
+    NOW_US_FIELD_NUMBER: _ClassVar[int]
+    epoch: int
+    acknowledged: int
+    now_us: int
+    def __init__(self, epoch: _Optional[int] = ..., acknowledged: _Optional[int] = ..., now_us: _Optional[int] = ...) -> None: ...
+
+class RoundReply(_message.Message):
+    __slots__ = ("status", "round", "placed", "unscheduled", "stats", "wake_us")
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    PLACED_FIELD_NUMBER: _ClassVar[int]
+    UNSCHEDULED_FIELD_NUMBER: _ClassVar[int]
+    STATS_FIELD_NUMBER: _ClassVar[int]
+    WAKE_US_FIELD_NUMBER: _ClassVar[int]
+    status: CallStatus
+    round: int
+    placed: Placements
+    unscheduled: _containers.RepeatedCompositeFieldContainer[Unscheduled]
+    stats: RoundStats
+    wake_us: int
+    def __init__(self, status: _Optional[_Union[CallStatus, str]] = ..., round: _Optional[int] = ..., placed: _Optional[_Union[Placements, _Mapping]] = ..., unscheduled: _Optional[_Iterable[_Union[Unscheduled, _Mapping]]] = ..., stats: _Optional[_Union[RoundStats, _Mapping]] = ..., wake_us: _Optional[int] = ...) -> None: ...
+
+class Placements(_message.Message):
+    __slots__ = ("task_uid", "node", "nodes")
+    TASK_UID_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    task_uid: _containers.RepeatedScalarFieldContainer[int]
+    node: _containers.RepeatedScalarFieldContainer[int]
+    nodes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, task_uid: _Optional[_Iterable[int]] = ..., node: _Optional[_Iterable[int]] = ..., nodes: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Unscheduled(_message.Message):
+    __slots__ = ("class_id", "waiting", "nodes", "reasons", "task_uid")
+    CLASS_ID_FIELD_NUMBER: _ClassVar[int]
+    WAITING_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    REASONS_FIELD_NUMBER: _ClassVar[int]
+    TASK_UID_FIELD_NUMBER: _ClassVar[int]
+    class_id: int
+    waiting: int
+    nodes: int
+    reasons: _containers.RepeatedCompositeFieldContainer[Reason]
+    task_uid: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, class_id: _Optional[int] = ..., waiting: _Optional[int] = ..., nodes: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ..., task_uid: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Reason(_message.Message):
+    __slots__ = ("kind", "detail", "value", "nodes")
+    class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        KIND_UNSPECIFIED: _ClassVar[Reason.Kind]
+        INSUFFICIENT_RESOURCE: _ClassVar[Reason.Kind]
+        TOO_MANY_TASKS: _ClassVar[Reason.Kind]
+        UNTOLERATED_TAINT: _ClassVar[Reason.Kind]
+        SELECTOR_MISMATCH: _ClassVar[Reason.Kind]
+        TAKEN_THIS_ROUND: _ClassVar[Reason.Kind]
+    KIND_UNSPECIFIED: Reason.Kind
+    INSUFFICIENT_RESOURCE: Reason.Kind
+    TOO_MANY_TASKS: Reason.Kind
+    UNTOLERATED_TAINT: Reason.Kind
+    SELECTOR_MISMATCH: Reason.Kind
+    TAKEN_THIS_ROUND: Reason.Kind
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    kind: Reason.Kind
+    detail: str
+    value: str
+    nodes: int
+    def __init__(self, kind: _Optional[_Union[Reason.Kind, str]] = ..., detail: _Optional[str] = ..., value: _Optional[str] = ..., nodes: _Optional[int] = ...) -> None: ...
+
+class RoundStats(_message.Message):
+    __slots__ = ("started_us", "stage_seconds", "seconds", "solves", "vertices", "arcs", "objective", "pending", "placed", "waiting", "classes", "nodes", "dropped", "policy", "fallback")
+    class StageSecondsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    STARTED_US_FIELD_NUMBER: _ClassVar[int]
+    STAGE_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    SOLVES_FIELD_NUMBER: _ClassVar[int]
+    VERTICES_FIELD_NUMBER: _ClassVar[int]
+    ARCS_FIELD_NUMBER: _ClassVar[int]
+    OBJECTIVE_FIELD_NUMBER: _ClassVar[int]
+    PENDING_FIELD_NUMBER: _ClassVar[int]
+    PLACED_FIELD_NUMBER: _ClassVar[int]
+    WAITING_FIELD_NUMBER: _ClassVar[int]
+    CLASSES_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    DROPPED_FIELD_NUMBER: _ClassVar[int]
+    POLICY_FIELD_NUMBER: _ClassVar[int]
+    FALLBACK_FIELD_NUMBER: _ClassVar[int]
+    started_us: int
+    stage_seconds: _containers.ScalarMap[str, float]
+    seconds: float
+    solves: int
+    vertices: int
+    arcs: int
+    objective: int
+    pending: int
+    placed: int
+    waiting: int
+    classes: int
+    nodes: int
+    dropped: int
+    policy: str
+    fallback: str
+    def __init__(self, started_us: _Optional[int] = ..., stage_seconds: _Optional[_Mapping[str, float]] = ..., seconds: _Optional[float] = ..., solves: _Optional[int] = ..., vertices: _Optional[int] = ..., arcs: _Optional[int] = ..., objective: _Optional[int] = ..., pending: _Optional[int] = ..., placed: _Optional[int] = ..., waiting: _Optional[int] = ..., classes: _Optional[int] = ..., nodes: _Optional[int] = ..., dropped: _Optional[int] = ..., policy: _Optional[str] = ..., fallback: _Optional[str] = ...) -> None: ...
+
+class ExplainRequest(_message.Message):
+    __slots__ = ("task_uid",)
+    TASK_UID_FIELD_NUMBER: _ClassVar[int]
+    task_uid: int
+    def __init__(self, task_uid: _Optional[int] = ...) -> None: ...
+
+class ExplainReply(_message.Message):
+    __slots__ = ("found", "state", "node", "job", "class_name", "priority", "requests", "nodes", "reasons", "nearest", "story", "fits_now")
+    class RequestsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    FOUND_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    CLASS_NAME_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    REQUESTS_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    REASONS_FIELD_NUMBER: _ClassVar[int]
+    NEAREST_FIELD_NUMBER: _ClassVar[int]
+    STORY_FIELD_NUMBER: _ClassVar[int]
+    FITS_NOW_FIELD_NUMBER: _ClassVar[int]
+    found: bool
+    state: str
+    node: str
+    job: str
+    class_name: str
+    priority: int
+    requests: _containers.ScalarMap[str, int]
+    nodes: int
+    reasons: _containers.RepeatedCompositeFieldContainer[Reason]
+    nearest: _containers.RepeatedCompositeFieldContainer[NearMiss]
+    story: _containers.RepeatedScalarFieldContainer[str]
+    fits_now: int
+    def __init__(self, found: _Optional[bool] = ..., state: _Optional[str] = ..., node: _Optional[str] = ..., job: _Optional[str] = ..., class_name: _Optional[str] = ..., priority: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., nodes: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ..., nearest: _Optional[_Iterable[_Union[NearMiss, _Mapping]]] = ..., story: _Optional[_Iterable[str]] = ..., fits_now: _Optional[int] = ...) -> None: ...
+
+class NearMiss(_message.Message):
+    __slots__ = ("node", "lacks")
+    class LacksEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    LACKS_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    lacks: _containers.ScalarMap[str, int]
+    def __init__(self, node: _Optional[str] = ..., lacks: _Optional[_Mapping[str, int]] = ...) -> None: ...
+
+class StatusRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class StatusReply(_message.Message):
+    __slots__ = ("epoch", "policy", "nodes", "tasks", "classes", "allocatable", "used", "last_round", "rounds")
+    class TasksEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    class AllocatableEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    class UsedEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    POLICY_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    CLASSES_FIELD_NUMBER: _ClassVar[int]
+    ALLOCATABLE_FIELD_NUMBER: _ClassVar[int]
+    USED_FIELD_NUMBER: _ClassVar[int]
+    LAST_ROUND_FIELD_NUMBER: _ClassVar[int]
+    ROUNDS_FIELD_NUMBER: _ClassVar[int]
+    epoch: int
+    policy: str
+    nodes: int
+    tasks: _containers.ScalarMap[str, int]
+    classes: int
+    allocatable: _containers.ScalarMap[str, int]
+    used: _containers.ScalarMap[str, int]
+    last_round: RoundStats
+    rounds: int
+    def __init__(self, epoch: _Optional[int] = ..., policy: _Optional[str] = ..., nodes: _Optional[int] = ..., tasks: _Optional[_Mapping[str, int]] = ..., classes: _Optional[int] = ..., allocatable: _Optional[_Mapping[str, int]] = ..., used: _Optional[_Mapping[str, int]] = ..., last_round: _Optional[_Union[RoundStats, _Mapping]] = ..., rounds: _Optional[int] = ...) -> None: ...
