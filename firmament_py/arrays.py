@@ -1,0 +1,39 @@
+"""Names for the array types that the engine passes around; shapes are stated where a value is described."""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bools: TypeAlias = NDArray[np.bool_]
+F64: TypeAlias = NDArray[np.float64]
+I32: TypeAlias = NDArray[np.int32]
+I64: TypeAlias = NDArray[np.int64]
+U8: TypeAlias = NDArray[np.uint8]
+U64: TypeAlias = NDArray[np.uint64]
+
+
+def group_starts(counts: I64) -> I64:
+    """Where each of len(counts) consecutive runs begins: counts (K,) -> starts (K,), starts[0] = 0."""
+    starts = np.zeros(len(counts), np.int64)
+    np.cumsum(counts[:-1], out=starts[1:])
+    return starts
+
+
+def run_positions(counts: I64) -> I64:
+    """0, 1, .., counts[0]-1, 0, 1, .., counts[1]-1, ...: (sum(counts),)."""
+    return np.arange(int(counts.sum()), dtype=np.int64) - np.repeat(group_starts(counts), counts)
+
+
+def mix(matrix: I64, seed: int) -> U64:
+    """A 64-bit hash of each column of `matrix` (K, N) -> (N,): equal columns, equal hash.
+
+    A random linear combination modulo 2**64: two different columns collide with a chance of about 2**-63.
+    Deterministic for a seed.
+    """
+    weights = np.random.default_rng(seed).integers(1, 2**63, size=matrix.shape[0], dtype=np.uint64) | np.uint64(1)
+    result: U64 = np.zeros(matrix.shape[1], np.uint64)
+    with np.errstate(over="ignore"):
+        for weight, row in zip(weights, matrix, strict=True):
+            result += row.astype(np.uint64) * weight
+    return result

@@ -1,0 +1,123 @@
+"""What a task demands of a node, as values: selector requirements, terms, tolerations, taints.
+
+Semantics are those of Kubernetes' node selectors and taints; the words are generic. The evaluators here work on
+one node at a time and are meant to be read next to the documentation: the independent check uses them. The
+network builder has its own vectorised evaluation in labels.py, and tests hold the two against each other.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Operator(StrEnum):
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+    GT = "Gt"
+    LT = "Lt"
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One demand on a label. For GT and LT `values` holds one integer as text."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        present = self.key in labels
+        match self.operator:
+            case Operator.IN:
+                return present and labels[self.key] in self.values
+            case Operator.NOT_IN:
+                return not present or labels[self.key] not in self.values
+            case Operator.EXISTS:
+                return present
+            case Operator.DOES_NOT_EXIST:
+                return not present
+            case _:
+                value = integer(labels[self.key]) if present else None
+                bound = integer(self.values[0])
+                if value is None or bound is None:
+                    return False
+                return value > bound if self.operator is Operator.GT else value < bound
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """Demands that must all hold, on labels and on fields (a node's name); an empty term matches nothing."""
+
+    labels: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+
+    def matches(self, labels: Mapping[str, str], fields: Mapping[str, str]) -> bool:
+        if not self.labels and not self.fields:
+            return False
+        return all(r.matches(labels) for r in self.labels) and all(r.matches(fields) for r in self.fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    key: str
+    value: str
+    effect: str
+
+    @property
+    def repels(self) -> bool:
+        """Whether it keeps tasks that do not tolerate it away; PreferNoSchedule only discourages."""
+        return self.effect in ("NoSchedule", "NoExecute")
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """An empty key with Exists tolerates every taint; an empty effect means every effect."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+    def tolerates(self, taint: Taint) -> bool:
+        if self.effect and self.effect != taint.effect:
+            return False
+        if self.key and self.key != taint.key:
+            return False
+        if self.operator == "Exists":
+            return True
+        return bool(self.key) and self.value == taint.value
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDemand:
+    """Everything a class of tasks demands of a node's identity, as opposed to its free resources.
+
+    selector: requirements that must all hold. affinity: None, or terms of which one must match.
+    """
+
+    selector: tuple[Requirement, ...] = ()
+    affinity: tuple[Term, ...] | None = None
+    tolerations: tuple[Toleration, ...] = ()
+
+    def untolerated(self, taints: tuple[Taint, ...]) -> Taint | None:
+        """The first taint that keeps the task away."""
+        for taint in taints:
+            if taint.repels and not any(t.tolerates(taint) for t in self.tolerations):
+                return taint
+        return None
+
+    def selects(self, labels: Mapping[str, str], fields: Mapping[str, str]) -> bool:
+        if not all(r.matches(labels) for r in self.selector):
+            return False
+        return self.affinity is None or any(t.matches(labels, fields) for t in self.affinity)
+
+
+def integer(text: str) -> int | None:
+    """The value of a decimal 64-bit integer, or None: what Gt and Lt compare."""
+    digits = text[1:] if text[:1] in "+-" else text
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    value = int(text)
+    return value if -(2**63) <= value < 2**63 else None

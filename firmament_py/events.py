@@ -1,0 +1,111 @@
+"""What can be told to the cluster state, and what it answers: plain values, no behaviour.
+
+Events come in batches, tasks as columns of equal length, so that 100,000 of them cost no 100,000 calls.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from firmament_py.arrays import I64, U64
+from firmament_py.constraints import NodeDemand, Taint
+
+NO_NODE = 0
+"""Value in TasksObserved.node of a task that waits; k > 0 means nodes[k - 1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassDefined:
+    """Tasks of class `id` (!= 0) request these amounts (each >= 0) and demand this of a node.
+
+    Higher priority goes first.
+    """
+
+    id: int
+    requests: Mapping[str, int]
+    demand: NodeDemand = NodeDemand()
+    priority: int = 0
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeObserved:
+    """A node as it is now: allocatable amounts (each >= 0; absent: 0), labels, taints."""
+
+    id: str
+    name: str
+    allocatable: Mapping[str, int]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRemoved:
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TasksObserved:
+    """Tasks as they are now; K rows.
+
+    uid, class_id, job_id: (K,) uint64; created_us: (K,) int64; node: (K,) int64, see NO_NODE; names: K texts;
+    nodes: the ids that `node` counts from 1, which may be of nodes that are not known yet. A uid that comes
+    twice: the last row counts.
+    """
+
+    uid: U64
+    class_id: U64
+    job_id: U64
+    created_us: I64
+    node: I64
+    names: list[str]
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TasksEnded:
+    """Completed or failed: they hold nothing any more but stay known."""
+
+    uid: U64
+
+
+@dataclass(frozen=True, slots=True)
+class TasksRemoved:
+    uid: U64
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementRejected:
+    """The placement of task `uid` on node `node_id` could not be carried out; ignored if it is not that one any more."""
+
+    uid: int
+    node_id: str
+    not_before_us: int = 0
+
+
+Event: TypeAlias = (
+    ClassDefined | NodeObserved | NodeRemoved | TasksObserved | TasksEnded | TasksRemoved | PlacementRejected
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A part of an event that made no sense and was left out; everything else of the event was done."""
+
+    kind: str  # class, node, task
+    id: str
+    field: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of an event.
+
+    refused: parts that were left out. unknown_classes: classes that tasks named and nobody defined (those tasks
+    were left out). unknown: uids or node ids that are not known (nothing was done for these).
+    """
+
+    refused: list[Refusal] = field(default_factory=list)
+    unknown_classes: set[int] = field(default_factory=set)
+    unknown: list[int | str] = field(default_factory=list)

@@ -1,0 +1,117 @@
+"""Why tasks wait: how many nodes fail for which reason, and which nodes come closest."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from firmament_py.arrays import I64
+from firmament_py.cluster import ClusterState
+from firmament_py.lifecycle import TaskState
+from firmament_py.resources import TASK_SLOTS
+
+
+class ReasonKind(IntEnum):
+    """Numbers as in the contract's Reason.Kind."""
+
+    INSUFFICIENT_RESOURCE = 1  # detail: the resource
+    TOO_MANY_TASKS = 2
+    UNTOLERATED_TAINT = 3  # detail, value: those of the taint
+    SELECTOR_MISMATCH = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    kind: ReasonKind
+    nodes: int
+    detail: str = ""
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Tasks of one class that wait. `news` (K,) are rows of those whose reasons were not told yet."""
+
+    cls: int
+    count: int
+    reasons: tuple[Reason, ...]
+    news: I64
+
+
+def reasons(state: ClusterState, cls: int) -> tuple[Reason, ...]:
+    """Why nodes do not take a further task of class row `cls` as things stand.
+
+    Judged in kube-scheduler's order, so that a node fails for a taint, else for a selector, else for each
+    resource that it has too little of. A node that would take one is in none.
+    """
+    nodes = state.present_nodes()
+    selected, taint = state.labels.judge(state.classes.demand(cls), nodes)
+    result = []
+    numbers, counts = np.unique(taint[taint >= 0], return_counts=True)
+    by_taint: dict[tuple[str, str], int] = {}
+    for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+        found = state.labels.taint(number)
+        by_taint[found.key, found.value] = by_taint.get((found.key, found.value), 0) + count
+    result += [Reason(ReasonKind.UNTOLERATED_TAINT, n, key, value) for (key, value), n in by_taint.items()]
+    mismatched = int(((taint < 0) & ~selected).sum())
+    if mismatched:
+        result.append(Reason(ReasonKind.SELECTOR_MISMATCH, mismatched))
+    lacking = (_lacks(state, cls, nodes[(taint < 0) & selected]) > 0).sum(axis=0)
+    for resource, count in zip(state.resources.names, lacking.tolist(), strict=True):
+        if count and resource == TASK_SLOTS:
+            result.append(Reason(ReasonKind.TOO_MANY_TASKS, count))
+        elif count:
+            result.append(Reason(ReasonKind.INSUFFICIENT_RESOURCE, count, resource))
+    return tuple(result)
+
+
+def waiting_classes(state: ClusterState) -> list[Waiting]:
+    """All classes with waiting tasks; marks the reasons of `news` as told."""
+    tasks = state.tasks
+    rows = np.flatnonzero(tasks.state == TaskState.WAITING)
+    if not len(rows):
+        return []
+    rows = rows[np.argsort(tasks.cls[rows], kind="stable")]
+    classes, starts = np.unique(tasks.cls[rows], return_index=True)
+    answer = []
+    for cls, of_class in zip(classes.tolist(), np.split(rows, starts[1:]), strict=True):
+        why = reasons(state, cls)
+        signature = np.uint64(hash((why, len(state.nodes.observed))) & (2**63 - 1) | 1)
+        news = of_class[tasks.reported[of_class] != signature]
+        tasks.reported[news] = signature
+        answer.append(Waiting(cls, len(of_class), why, news))
+    return answer
+
+
+def nearest(state: ClusterState, cls: int, most: int = 3) -> list[tuple[str, dict[str, int]]]:
+    """The suitable nodes that lack least for a task of class row `cls`, with what they lack: (name, amounts).
+
+    Least is judged by the largest lacking share of a request. Nodes that lack nothing come first, with {}.
+    """
+    nodes = state.present_nodes()
+    selected, taint = state.labels.judge(state.classes.demand(cls), nodes)
+    nodes = nodes[selected & (taint < 0)]
+    lacks = _lacks(state, cls, nodes)
+    share = (lacks / np.maximum(state.classes.requests[cls], 1)).max(axis=1, initial=0.0)
+    return [
+        (
+            state.nodes.observed[int(nodes[i])].name,
+            {name: int(v) for name, v in zip(state.resources.names, lacks[i], strict=True) if v > 0},
+        )
+        for i in np.lexsort((nodes, share))[:most].tolist()
+    ]
+
+
+def fitting_nodes(state: ClusterState, cls: int) -> int:
+    """How many nodes would take a further task of class row `cls` as things stand."""
+    nodes = state.present_nodes()
+    selected, taint = state.labels.judge(state.classes.demand(cls), nodes)
+    nodes = nodes[selected & (taint < 0)]
+    return int((_lacks(state, cls, nodes) <= 0).all(axis=1).sum())
+
+
+def _lacks(state: ClusterState, cls: int, nodes: I64) -> I64:
+    """(len(nodes), R): how much of what the class requests is missing; <= 0 where there is enough."""
+    request = state.classes.requests[cls]
+    free = state.nodes.allocatable[nodes] - state.nodes.used[nodes]
+    return np.where(request > 0, request - np.maximum(free, 0), 0)

@@ -1,0 +1,37 @@
+"""Which part of an allotment really fits: a flow counts tasks, nodes have several resources."""
+
+import numpy as np
+
+from firmament_py.arrays import F64, I64
+from firmament_py.extract import Allotment
+
+
+def accept(wanted: Allotment, requests: I64, free: I64, priority: I64, value: F64) -> Allotment:
+    """The most valuable part of `wanted` that fits into `free` (N, R), which is reduced by it in place.
+
+    requests (C, R), priority (C,) and value (C,) are those of the classes. Classes take their turn by priority,
+    then by value per share of the machine that they need (the greedy rule for knapsacks). As soon as a class
+    could not take all it wanted, classes of lower priority get nothing this time: the next solve, which knows
+    what is left, decides whether they may have the room.
+    """
+    scale = np.maximum(free.max(axis=0, initial=1), 1)
+    share = (requests / scale).max(axis=1, initial=0.0)
+    bounds = np.searchsorted(wanted.cls, np.arange(len(requests) + 1))
+    taken = np.zeros_like(wanted.count)
+    refused_priority: int | None = None
+    for c in np.lexsort((np.arange(len(requests)), share / value, -priority)).tolist():
+        here = slice(bounds[c], bounds[c + 1])
+        if here.start == here.stop:
+            continue
+        if refused_priority is not None and priority[c] < refused_priority:
+            break
+        node, count = wanted.node[here], wanted.count[here]
+        needs = np.flatnonzero(requests[c])
+        left = free[np.ix_(node, needs)]
+        room = (np.maximum(left, 0) // requests[c, needs]).min(axis=1)
+        taken[here] = np.minimum(count, room)
+        free[node] -= taken[here][:, None] * requests[c]
+        if (taken[here] < count).any():
+            refused_priority = int(priority[c])
+    kept = taken > 0
+    return Allotment(wanted.cls[kept], wanted.node[kept], taken[kept])

@@ -1,0 +1,130 @@
+"""What a policy is: it prices placements; the engine does everything else.
+
+A policy never sees which placements are feasible, how the network is laid out, or what gangs and quotas demand:
+it looks at a View and answers with Prices. Costs are integers on one scale for all policies:
+
+    0 .. COST_MAX      a placement: `place` and `slot` each
+    WAIT_MIN .. WAIT_MAX   leaving a task waiting for a round
+
+WAIT_MIN is more than the dearest placement costs, so no task waits for a better place (a round conserves work),
+and the difference between two tasks' waiting costs says whose placement is worth more. The solver's range is
+kept with a wide margin: unit costs times vertices stay far below 2**63.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from firmament_py.arrays import I64
+
+API_VERSION = 1
+COST_MAX = 1_000_000
+WAIT_MIN = 4 * COST_MAX
+WAIT_MAX = 2**40
+
+_PRIORITY_STEP = COST_MAX
+_AGE_STEP = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a policy sees: C classes with T waiting tasks, N nodes, R resources. Read-only."""
+
+    resources: tuple[str, ...]  # R names
+    requests: I64  # (C, R) of one task of each class
+    priority: I64  # (C,) descending
+    waiting: I64  # (C,) tasks
+    allocatable: I64  # (N, R)
+    free: I64  # (N, R) after what this round has placed so far; may be below 0
+    running: I64  # (N,) tasks, incl. what this round has placed so far
+    slot_offsets: I64  # (K,) ascending from 0: see Prices.slot
+    task_class: I64  # (T,) ascending
+    task_age_us: I64  # (T,) microseconds since the task came to be, >= 0
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """A policy's answer. All int64."""
+
+    place: I64
+    """(C, N), or (1, N), (C, 1), (1, 1) to be repeated: a task of class c on node n, 0 .. COST_MAX."""
+
+    slot: I64
+    """(N, K), or (N, 1), (1, K), (1, 1) to be repeated: what the further tasks that a node takes this round cost
+    each, from the (slot_offsets[k] + 1)-th on; must not fall along K, since a flow fills the cheapest slots
+    first; 0 .. COST_MAX."""
+
+    wait: I64
+    """(T,): leaving task t waiting for a round, WAIT_MIN .. WAIT_MAX. The fewer different values, the smaller the
+    network."""
+
+
+class Policy(Protocol):
+    """Prices placements. Pure: the same view gives the same prices; no I/O, no clock, no memory."""
+
+    @property
+    def name(self) -> str:
+        """As the flag takes it."""
+        ...
+
+    def price(self, view: View) -> Prices: ...
+
+
+class PolicyError(Exception):
+    """A policy raised, or answered with something outside its contract; the message names policy and field."""
+
+
+def waiting_cost(view: View) -> I64:
+    """The usual Prices.wait: a step for each distinct priority, and within it one for each doubling of the age.
+
+    (T,). Priorities count by rank, so that any difference outweighs every age; age in whole seconds, so that
+    tasks of one burst share a price.
+    """
+    ranks = np.unique(view.priority, return_inverse=True)[1]
+    age_seconds = view.task_age_us // 1_000_000
+    doublings = np.floor(np.log2(age_seconds + 1)).astype(np.int64)
+    return WAIT_MIN + ranks[view.task_class] * _PRIORITY_STEP + doublings * _AGE_STEP
+
+
+def checked_prices(policy: Policy, view: View) -> Prices:
+    """The prices of `policy`, after making sure that they keep the contract.
+
+    Raises PolicyError if the policy raises or an array has the wrong shape or type or leaves its range.
+    """
+    try:
+        prices = policy.price(view)
+    except Exception as error:
+        raise PolicyError(f"policy {policy.name}: price() raised {type(error).__name__}: {error}") from error
+    if not isinstance(prices, Prices):
+        raise PolicyError(f"policy {policy.name}: price() returned {type(prices).__name__}, not Prices")
+    classes, nodes = len(view.requests), len(view.allocatable)
+    _check(policy, "place", prices.place, (classes, nodes), 0, COST_MAX)
+    _check(policy, "slot", prices.slot, (nodes, len(view.slot_offsets)), 0, COST_MAX)
+    _check(policy, "wait", prices.wait, (len(view.task_class),), WAIT_MIN, WAIT_MAX)
+    if (np.diff(prices.slot, axis=1) < 0).any():
+        raise PolicyError(f"policy {policy.name}: slot falls along K; the cost of a further task must not fall")
+    return prices
+
+
+def _check(policy: Policy, field: str, array: I64, shape: tuple[int, ...], low: int, high: int) -> None:
+    where = f"policy {policy.name}: {field}"
+    if not isinstance(array, np.ndarray) or array.dtype != np.int64:
+        raise PolicyError(f"{where} is {getattr(array, 'dtype', type(array).__name__)}, not an int64 array")
+    repeatable = len(shape) == 2 and array.ndim == 2
+    if array.shape != shape and not (
+        repeatable and all(have in (1, want) for have, want in zip(array.shape, shape, strict=True))
+    ):
+        raise PolicyError(f"{where} has shape {array.shape}, not {shape}")
+    if array.size and (array.min() < low or array.max() > high):
+        raise PolicyError(f"{where} leaves the range {low} .. {high}: {array.min()} .. {array.max()}")
+
+
+class AnywherePolicy:
+    """Every placement costs the same. What a round falls back to when the chosen policy fails."""
+
+    name = "anywhere"
+
+    def price(self, view: View) -> Prices:
+        flat = np.zeros((1, 1), np.int64)
+        return Prices(place=flat, slot=flat, wait=waiting_cost(view))

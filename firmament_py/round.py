@@ -1,0 +1,143 @@
+"""A scheduling round: snapshot, placing (placing.py), independent check, commit, reasons for those who wait."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import numpy as np
+
+from firmament_py.arrays import I64
+from firmament_py.check import Checker
+from firmament_py.cluster import ClusterState
+from firmament_py.explain import Waiting, waiting_classes
+from firmament_py.lifecycle import TaskState
+from firmament_py.network import PlacementNetwork
+from firmament_py.placing import Placing
+from firmament_py.policy import AnywherePolicy, Policy, PolicyError, Prices, View, checked_prices
+from firmament_py.snapshot import take_snapshot
+from firmament_py.solver import Solution, Solver, Status
+
+log = logging.getLogger(__name__)
+
+@dataclass(slots=True)
+class RoundStats:
+    """Figures of a round; times in seconds. vertices, arcs and objective are those of the first network."""
+
+    started_us: int
+    policy: str
+    seconds: float = 0.0
+    stage_seconds: dict[str, float] = field(default_factory=dict)
+    solves: int = 0
+    vertices: int = 0
+    arcs: int = 0
+    objective: int = 0
+    pending: int = 0
+    placed: int = 0
+    waiting: int = 0
+    classes: int = 0
+    nodes: int = 0
+    dropped: int = 0
+    fallback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundResult:
+    """Task rows (K,) and the node rows (K,) that they were placed on; who waits and why; figures."""
+
+    tasks: I64
+    nodes: I64
+    waiting: list[Waiting]
+    stats: RoundStats
+
+
+Observer = Callable[[PlacementNetwork, Solution], None]
+"""Sees each network and its solution; tests check the optimum with it."""
+
+
+class Scheduler:
+    """Runs rounds on a cluster state. Not safe for concurrent use with anything that touches the state."""
+
+    def __init__(self, state: ClusterState, policy: Policy, solver: Solver, observer: Observer | None = None) -> None:
+        self.state = state
+        self.policy = policy
+        self._solver = solver
+        self._observer = observer
+        self._checker = Checker(state)
+        self._fallback = AnywherePolicy()
+        self._seen_opportunities = -1
+        self._last_now_us = 0
+
+    def due(self, now_us: int) -> bool:
+        """Whether a round could do anything that the last one could not."""
+        if self.state.opportunities != self._seen_opportunities:
+            return True
+        wake = self.wake_us(self._last_now_us)
+        return wake != 0 and wake <= now_us
+
+    def wake_us(self, now_us: int) -> int:
+        """When the next task that is left out for a while comes back, 0 if there is none after `now_us`."""
+        tasks = self.state.tasks
+        later = tasks.not_before_us[(tasks.state == TaskState.WAITING) & (tasks.not_before_us > now_us)]
+        return int(later.min()) if len(later) else 0
+
+    def run(self, now_us: int) -> RoundResult:
+        """One round at `now_us`, microseconds since the epoch; what it placed is assumed in the state."""
+        self._seen_opportunities = self.state.opportunities
+        self._last_now_us = now_us
+        stats = RoundStats(started_us=now_us, policy=self.policy.name)
+        lap = _stopwatch(stats.stage_seconds)
+        snapshot = take_snapshot(self.state, now_us)
+        lap("snapshot")
+        stats.pending, stats.classes, stats.nodes = len(snapshot.tasks), len(snapshot.classes), len(snapshot.nodes)
+        tasks, nodes = Placing(
+            snapshot, lambda view: self._prices(view, stats), lambda network: self._solve(network, stats), lap
+        ).run()
+        verdict = self._checker.judge(tasks, nodes)
+        lap("check")
+        if verdict.complaints:
+            stats.dropped = int((~verdict.sound).sum())
+            log.error("dropped %d placements that failed the independent check: %s", stats.dropped, verdict.complaints)
+            tasks, nodes = tasks[verdict.sound], nodes[verdict.sound]
+        self.state.place(tasks, nodes)
+        lap("commit")
+        waiting = waiting_classes(self.state)
+        lap("explain")
+        stats.placed, stats.waiting = len(tasks), sum(w.count for w in waiting)
+        stats.seconds = sum(stats.stage_seconds.values())
+        return RoundResult(tasks, nodes, waiting, stats)
+
+    def _prices(self, view: View, stats: RoundStats) -> Prices:
+        """The policy's prices, or flat ones if it fails: a broken policy never stops scheduling."""
+        try:
+            return checked_prices(self.policy, view)
+        except PolicyError as error:
+            if not stats.fallback:
+                log.error("this round places tasks anywhere they fit: %s", error)
+            stats.fallback = str(error)
+            return checked_prices(self._fallback, view)
+
+    def _solve(self, network: PlacementNetwork, stats: RoundStats) -> Solution:
+        solution = self._solver.solve(network.flow)
+        if stats.solves == 0:
+            stats.vertices, stats.arcs = len(network.flow.supply), len(network.flow.tail)
+            stats.objective = solution.cost
+        stats.solves += 1
+        if self._observer is not None:
+            self._observer(network, solution)
+        if solution.status is not Status.OPTIMAL:
+            log.error("the solver %s found the network %s", self._solver.name, solution.status)
+        return solution
+
+
+def _stopwatch(stages: dict[str, float]) -> Callable[[str], None]:
+    """A function that adds the time since it was called last to stages[name]."""
+    last = perf_counter()
+
+    def lap(stage: str) -> None:
+        nonlocal last
+        now = perf_counter()
+        stages[stage] = stages.get(stage, 0.0) + now - last
+        last = now
+
+    return lap
