@@ -31,9 +31,9 @@ def mix(matrix: I64, seed: int) -> U64:
     A random linear combination modulo 2**64: two different columns collide with a chance of about 2**-63.
     Deterministic for a seed.
     """
-    weights = np.random.default_rng(seed).integers(1, 2**63, size=matrix.shape[0], dtype=np.uint64) | np.uint64(1)
+    random = np.random.default_rng(seed)
+    weights: U64 = 2 * random.integers(0, 2**63, size=len(matrix), dtype=np.uint64) + 1  # odd: no column is lost
     result: U64 = np.zeros(matrix.shape[1], np.uint64)
-    with np.errstate(over="ignore"):
-        for weight, row in zip(weights, matrix, strict=True):
-            result += row.astype(np.uint64) * weight
+    for k in range(len(matrix)):
+        result += matrix[k].astype(np.uint64) * weights[k]  # wraps around
     return result

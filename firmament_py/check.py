@@ -47,7 +47,10 @@ class Checker:
         refuse(state.nodes.state[nodes] != NodeState.PRESENT, "the node is not there")
         unique, counts = np.unique(tasks, return_counts=True)
         refuse(np.isin(tasks, unique[counts > 1]), "the task is placed more than once")
-        refuse(self._unwelcome(state.tasks.cls[tasks], nodes, sound), "selector, affinity or a taint forbids the node")
+        refuse(
+            self._unwelcome(state.tasks.cls[tasks], nodes, sound),
+            "selector, affinity or a taint forbids the node",
+        )
         refuse(self._overfull(tasks, nodes, sound), "the node would be over-committed")
         return Verdict(sound, complaints)
 

@@ -59,7 +59,11 @@ class ClassTable(Table):
         known = self._row.get(new.id)
         if known is not None:
             old = self._definition[known]
-            if (dict(old.requests), old.demand, old.priority) != (dict(new.requests), new.demand, new.priority):
+            if (dict(old.requests), old.demand, old.priority) != (
+                dict(new.requests),
+                new.demand,
+                new.priority,
+            ):
                 return Refusal("class", str(new.id), "id", "already names a different class; use another id")
             return None
         self._drop_unused()

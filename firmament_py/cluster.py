@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from firmament_py.arrays import I32, I64, U8, U64, Bools
+from firmament_py.arrays import I64, U8, U64
 from firmament_py.classes import ClassTable
 from firmament_py.columns import Table
 from firmament_py.events import (
@@ -49,9 +49,9 @@ class TaskTable(Table):
 
     FIELDS: ClassVar = {
         "uid": (np.uint64, 0),
-        "cls": (np.int32, -1),
+        "cls": (np.int64, -1),
         "job": (np.uint64, 0),
-        "node": (np.int32, -1),
+        "node": (np.int64, -1),
         "state": (np.uint8, TaskState.GONE),
         "created_us": (np.int64, 0),
         "not_before_us": (np.int64, 0),
@@ -59,14 +59,14 @@ class TaskTable(Table):
         "name": (np.object_, ""),
     }
     uid: U64
-    cls: I32  # row of the class table
+    cls: I64  # row of the class table
     job: U64
-    node: I32  # row of the node table, -1: none
+    node: I64  # row of the node table, -1: none
     state: U8  # TaskState
     created_us: I64
     not_before_us: I64  # left out of rounds until then
     reported: U64  # hash of the reasons for waiting that were told last, 0: none were
-    name: np.ndarray  # type: ignore[type-arg]  # of str
+    name: np.ndarray  # of str
 
 
 class NodeTable(Table):
@@ -229,7 +229,7 @@ class ClusterState:
                 del self._task_row[uid]
             tasks.name[gone] = ""
             tasks.release(gone)
-        self._abandon(nodes[nodes >= 0].astype(np.int64))
+        self._abandon(nodes[nodes >= 0])
         self.history.add("removed" if event is TaskEvent.REMOVE else "ended", uids)
 
     def _reject(self, event: PlacementRejected, outcome: Outcome) -> None:
@@ -315,7 +315,7 @@ class ClusterState:
         rows = rows[self.tasks.node[rows] >= 0]
         if not len(rows):
             return
-        node, cls = self.tasks.node[rows].astype(np.int64), self.tasks.cls[rows].astype(np.int64)
+        node, cls = self.tasks.node[rows], self.tasks.cls[rows]
         # one addition for each distinct (node, class) instead of one a task
         pairs, counts = np.unique(node * self.classes.capacity + cls, return_counts=True)
         node, cls = np.divmod(pairs, self.classes.capacity)

@@ -114,6 +114,10 @@ class NodeDemand:
         return self.affinity is None or any(t.matches(labels, fields) for t in self.affinity)
 
 
+NO_DEMAND = NodeDemand()
+"""Any node that is not tainted will do."""
+
+
 def integer(text: str) -> int | None:
     """The value of a decimal 64-bit integer, or None: what Gt and Lt compare."""
     digits = text[1:] if text[:1] in "+-" else text

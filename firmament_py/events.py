@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from firmament_py.arrays import I64, U64
-from firmament_py.constraints import NodeDemand, Taint
+from firmament_py.constraints import NO_DEMAND, NodeDemand, Taint
 
 NO_NODE = 0
 """Value in TasksObserved.node of a task that waits; k > 0 means nodes[k - 1]."""
@@ -23,7 +23,7 @@ class ClassDefined:
 
     id: int
     requests: Mapping[str, int]
-    demand: NodeDemand = NodeDemand()
+    demand: NodeDemand = NO_DEMAND
     priority: int = 0
     name: str = ""
 
@@ -76,7 +76,8 @@ class TasksRemoved:
 
 @dataclass(frozen=True, slots=True)
 class PlacementRejected:
-    """The placement of task `uid` on node `node_id` could not be carried out; ignored if it is not that one any more."""
+    """The placement of task `uid` on node `node_id` could not be carried out;
+    ignored if it is not that one any more."""
 
     uid: int
     node_id: str

@@ -26,8 +26,6 @@ class _LabelColumn:
 
     def one_of(self, texts: tuple[str, ...]) -> Bools:
         numbers = [self._number[t] for t in texts if t in self._number]
-        if len(numbers) == 1:
-            return self.value == numbers[0]
         return np.isin(self.value, numbers)
 
     def compared(self, operator: Operator, bound: int) -> Bools:
@@ -125,9 +123,9 @@ class NodeLabels:
             case Operator.NOT_IN:
                 return ~column.one_of(requirement.values)
             case Operator.EXISTS:
-                return column.value != _ABSENT
+                return np.not_equal(column.value, _ABSENT)
             case Operator.DOES_NOT_EXIST:
-                return column.value == _ABSENT
+                return np.equal(column.value, _ABSENT)
             case _:
                 bound = integer(requirement.values[0])
                 if bound is None:

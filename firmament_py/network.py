@@ -1,4 +1,4 @@
-"""The flow network of a round: arrays of vertices and arcs, and how to read a flow back.
+r"""The flow network of a round: arrays of vertices and arcs, and how to read a flow back.
 
     supply groups ---> class aggregators ---> node groups ===> sink
           \------------> unscheduled U ---------------------/
@@ -124,7 +124,11 @@ def build(slots: I64, prices: Prices, offsets: I64, task_class: I64) -> Placemen
     supply[sink] = -total
     return PlacementNetwork(
         flow=FlowNetwork(
-            tail.astype(np.int32), head.astype(np.int32), capacity.astype(np.int64), unit_cost.astype(np.int64), supply
+            tail.astype(np.int32),
+            head.astype(np.int32),
+            capacity.astype(np.int64),
+            unit_cost.astype(np.int64),
+            supply,
         ),
         group_class=group_class,
         group_size=group_size,

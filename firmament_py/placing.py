@@ -77,7 +77,7 @@ class Placing:
         requests = snapshot.requests[first:last]
         waiting = np.bincount(snapshot.task_class[tasks] - first, minlength=last - first)
         slots = task_slots(self._free, requests, snapshot.suitable[first:last], waiting)
-        tasks = tasks[slots.any(axis=1)[snapshot.task_class[tasks] - first]]
+        tasks = tasks[(slots.max(axis=1, initial=0) > 0)[snapshot.task_class[tasks] - first]]
         view = View(
             resources=snapshot.resources,
             requests=requests,

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
 
-import numpy as np
-
 from firmament_py.arrays import I64
 from firmament_py.check import Checker
 from firmament_py.cluster import ClusterState
@@ -19,6 +17,7 @@ from firmament_py.snapshot import take_snapshot
 from firmament_py.solver import Solution, Solver, Status
 
 log = logging.getLogger(__name__)
+
 
 @dataclass(slots=True)
 class RoundStats:
@@ -89,7 +88,11 @@ class Scheduler:
         lap = _stopwatch(stats.stage_seconds)
         snapshot = take_snapshot(self.state, now_us)
         lap("snapshot")
-        stats.pending, stats.classes, stats.nodes = len(snapshot.tasks), len(snapshot.classes), len(snapshot.nodes)
+        stats.pending, stats.classes, stats.nodes = (
+            len(snapshot.tasks),
+            len(snapshot.classes),
+            len(snapshot.nodes),
+        )
         tasks, nodes = Placing(
             snapshot, lambda view: self._prices(view, stats), lambda network: self._solve(network, stats), lap
         ).run()
@@ -97,7 +100,11 @@ class Scheduler:
         lap("check")
         if verdict.complaints:
             stats.dropped = int((~verdict.sound).sum())
-            log.error("dropped %d placements that failed the independent check: %s", stats.dropped, verdict.complaints)
+            log.error(
+                "dropped %d placements that failed the independent check: %s",
+                stats.dropped,
+                verdict.complaints,
+            )
             tasks, nodes = tasks[verdict.sound], nodes[verdict.sound]
         self.state.place(tasks, nodes)
         lap("commit")

@@ -37,7 +37,6 @@ def take_snapshot(state: ClusterState, now_us: int) -> Snapshot:
     tasks = state.tasks
     waiting = np.flatnonzero((tasks.state == TaskState.WAITING) & (tasks.not_before_us <= now_us))
     classes, task_class = np.unique(tasks.cls[waiting], return_inverse=True)
-    classes = classes.astype(np.int64)
     by_priority = np.lexsort((classes, -state.classes.priority[classes]))
     rank = np.empty_like(by_priority)
     rank[by_priority] = np.arange(len(rank))

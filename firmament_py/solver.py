@@ -7,7 +7,7 @@ up below 2**63; the policy contract keeps costs under 2**40, so 2**22 vertices a
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import networkx
 import numpy as np
@@ -49,7 +49,7 @@ class OrToolsSolver:
 
     name = "or-tools"
 
-    _STATUS = {
+    _STATUS: ClassVar = {
         min_cost_flow.SimpleMinCostFlow.OPTIMAL: Status.OPTIMAL,
         min_cost_flow.SimpleMinCostFlow.INFEASIBLE: Status.INFEASIBLE,
         min_cost_flow.SimpleMinCostFlow.UNBALANCED: Status.UNBALANCED,

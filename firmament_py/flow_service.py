@@ -1,0 +1,181 @@
+"""The FlowScheduler service of flow.proto: batches in, rounds out. Translates; decides nothing."""
+
+import logging
+from collections.abc import Iterator
+
+import grpc
+import numpy as np
+
+from firmament_py import explain, translate
+from firmament_py.cluster import ClusterState
+from firmament_py.engine import Engine, apply_all
+from firmament_py.events import (
+    Event,
+    NodeRemoved,
+    Outcome,
+    PlacementRejected,
+    Refusal,
+    TasksRemoved,
+)
+from firmament_py.lifecycle import TaskState
+from firmament_py.resources import TASK_SLOTS
+from firmament_py.translate import Nonsense
+from firmament_py.version import VERSION
+from protos.gen import flow_pb2, flow_pb2_grpc
+
+log = logging.getLogger(__name__)
+
+
+class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._last_reply = flow_pb2.RoundReply()
+        self._last_epoch = 0
+
+    def Hello(self, request: flow_pb2.HelloRequest, context: grpc.ServicerContext) -> flow_pb2.HelloReply:
+        engine = self._engine
+        with engine.lock:
+            return flow_pb2.HelloReply(
+                epoch=engine.epoch,
+                version=VERSION,
+                policy=engine.policy.name,
+                solver=engine.solver.name,
+                resynced=engine.resynced,
+            )
+
+    def Resync(
+        self, request_iterator: Iterator[flow_pb2.Update], context: grpc.ServicerContext
+    ) -> flow_pb2.UpdateReply:
+        # built beside the present state, which goes on serving until the stream has ended well
+        state, reply = ClusterState(), flow_pb2.UpdateReply()
+        for update in request_iterator:
+            _apply(state, update, reply)
+        with self._engine.lock:
+            self._engine.replace(state)
+            reply.epoch = self._engine.epoch
+        log.info(
+            "resynchronised: %d nodes, %d tasks, %d classes",
+            len(state.nodes),
+            len(state.tasks),
+            len(state.classes),
+        )
+        return reply
+
+    def Apply(self, request: flow_pb2.Update, context: grpc.ServicerContext) -> flow_pb2.UpdateReply:
+        engine, reply = self._engine, flow_pb2.UpdateReply()
+        with engine.lock:
+            reply.epoch = engine.epoch
+            if request.epoch != engine.epoch:
+                reply.status = flow_pb2.STALE_EPOCH
+            else:
+                _apply(engine.state, request, reply)
+        return reply
+
+    def Round(self, request: flow_pb2.RoundRequest, context: grpc.ServicerContext) -> flow_pb2.RoundReply:
+        engine = self._engine
+        with engine.lock:
+            if request.epoch != engine.epoch:
+                return flow_pb2.RoundReply(status=flow_pb2.STALE_EPOCH)
+            if self._last_epoch == engine.epoch and request.acknowledged != self._last_reply.round:
+                return self._last_reply
+            result = engine.run_round(request.now_us)
+            wake_us = engine.scheduler.wake_us(request.now_us)
+            if result is None:
+                return flow_pb2.RoundReply(wake_us=wake_us)
+            self._last_epoch = engine.epoch
+            self._last_reply = flow_pb2.RoundReply(
+                round=engine.round_of_epoch,
+                placed=translate.placements(engine.state, result),
+                unscheduled=[
+                    translate.unscheduled(engine.state, w, result.stats.nodes) for w in result.waiting if len(w.news)
+                ],
+                stats=translate.round_stats(result.stats),
+                wake_us=wake_us,
+            )
+            return self._last_reply
+
+    def Explain(self, request: flow_pb2.ExplainRequest, context: grpc.ServicerContext) -> flow_pb2.ExplainReply:
+        with self._engine.lock:
+            return _explain(self._engine.state, request.task_uid)
+
+    def GetStatus(self, request: flow_pb2.StatusRequest, context: grpc.ServicerContext) -> flow_pb2.StatusReply:
+        engine = self._engine
+        with engine.lock:
+            state = engine.state
+            nodes = state.present_nodes()
+            counts = np.bincount(state.tasks.state[state.tasks.rows()], minlength=len(TaskState)).tolist()
+            return flow_pb2.StatusReply(
+                epoch=engine.epoch,
+                policy=engine.policy.name,
+                nodes=len(nodes),
+                tasks={task.name.lower(): counts[task] for task in TaskState if task is not TaskState.GONE},
+                classes=len(state.classes),
+                allocatable=translate.amounts(state.resources.names, state.nodes.allocatable[nodes].sum(axis=0)),
+                used=translate.amounts(state.resources.names, state.nodes.used[nodes].sum(axis=0)),
+                last_round=translate.round_stats(engine.last_round) if engine.last_round else None,
+                rounds=engine.rounds,
+            )
+
+
+def _apply(state: ClusterState, update: flow_pb2.Update, reply: flow_pb2.UpdateReply) -> None:
+    """Classes before tasks that name them, nodes before tasks that run on them, removals in between.
+
+    A task that is both removed and described in one update was deleted and made again: it is removed first.
+    """
+    refused: list[Refusal] = []
+    outcome = apply_all(state, _events(update, refused))
+    _note(outcome, refused, reply)
+
+
+def _events(update: flow_pb2.Update, refused: list[Refusal]) -> Iterator[Event]:
+    for cls in update.classes:
+        try:
+            yield translate.class_defined(cls)
+        except Nonsense as problem:
+            refused.append(Refusal("class", str(cls.id), problem.field, problem.reason))
+    for node_id in update.removed_nodes:
+        yield NodeRemoved(node_id)
+    for node in update.nodes:
+        yield translate.node_observed(node)
+    if update.removed_tasks:
+        yield TasksRemoved(np.fromiter(update.removed_tasks, np.uint64, len(update.removed_tasks)))
+    for rejection in update.rejections:
+        yield PlacementRejected(rejection.task_uid, rejection.node_id, rejection.not_before_us)
+    if update.tasks.uid:
+        try:
+            yield translate.tasks_observed(update.tasks)
+        except Nonsense as problem:
+            refused.append(Refusal("task", f"all {len(update.tasks.uid)}", problem.field, problem.reason))
+
+
+def _note(outcome: Outcome, refused: list[Refusal], reply: flow_pb2.UpdateReply) -> None:
+    for item in (*refused, *outcome.refused):
+        log.warning("refused %s %s: %s %s", item.kind, item.id, item.field, item.reason)
+        reply.refused.append(translate.refusal(item))
+    reply.unknown_classes.extend(sorted(outcome.unknown_classes))
+
+
+def _explain(state: ClusterState, uid: int) -> flow_pb2.ExplainReply:
+    row = state.task_row(uid)
+    if row is None:
+        return flow_pb2.ExplainReply()
+    tasks, cls = state.tasks, int(state.tasks.cls[row])
+    definition = state.classes.definition(cls)
+    node = state.nodes.observed.get(int(tasks.node[row]))
+    reply = flow_pb2.ExplainReply(
+        found=True,
+        state=TaskState(int(tasks.state[row])).name.lower(),
+        node=node.name if node else "",
+        job=f"{int(tasks.job[row]):016x}",
+        class_name=definition.name,
+        priority=definition.priority,
+        requests={**definition.requests, TASK_SLOTS: 1},
+        nodes=len(state.present_nodes()),
+        story=state.story(uid),
+    )
+    if tasks.state[row] == TaskState.WAITING:
+        reply.reasons.extend(translate.reason(r) for r in explain.reasons(state, cls))
+        reply.fits_now = explain.fitting_nodes(state, cls)
+        for name, lacks in explain.nearest(state, cls):
+            reply.nearest.add(node=name, lacks=lacks)
+    return reply

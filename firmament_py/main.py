@@ -1,0 +1,152 @@
+"""The `firmament` command: serves the flow-graph service, lists policies.
+
+Exit codes: 0 ended as asked, 1 failed while running, 2 wrong usage or configuration.
+"""
+
+import json
+import logging
+import signal
+import sys
+import threading
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from firmament_py import registry
+from firmament_py.engine import Engine
+from firmament_py.registry import DEFAULT_POLICY, UnknownPolicyError
+from firmament_py.server import CannotListenError, Server, Tls
+from firmament_py.solver import SOLVERS
+from firmament_py.version import VERSION
+
+log = logging.getLogger(__name__)
+
+_GRACE_SECONDS = 5.0
+
+
+@click.group()
+@click.version_option(VERSION, prog_name="firmament")
+def cli() -> None:
+    """The flow-graph scheduling service: tasks and nodes in, placements out."""
+
+
+@cli.command()
+@click.option(
+    "--address",
+    default="127.0.0.1:9090",
+    show_default=True,
+    help="HOST:PORT to serve on; port 0: any free one.",
+)
+@click.option("--policy", "policy_name", default=DEFAULT_POLICY, show_default=True, help="See `firmament policies`.")
+@click.option(
+    "--policy-option",
+    "policy_options",
+    multiple=True,
+    metavar="K=V",
+    help="An option of the policy; repeatable.",
+)
+@click.option("--solver", "solver_name", type=click.Choice(sorted(SOLVERS)), default="or-tools", show_default=True)
+@click.option("--port-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the port here once serving.")
+@click.option(
+    "--exit-with-parent", is_flag=True, help="Stop when standard input ends, as it does when the parent dies."
+)
+@click.option(
+    "--tls-cert",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="PEM certificate: serve TLS.",
+)
+@click.option(
+    "--tls-key",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="PEM key of the certificate.",
+)
+@click.option(
+    "--tls-client-ca",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="PEM CA: demand client certificates.",
+)
+@click.option(
+    "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True
+)
+def serve(
+    address: str,
+    policy_name: str,
+    policy_options: tuple[str, ...],
+    solver_name: str,
+    port_file: Path | None,
+    exit_with_parent: bool,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    tls_client_ca: Path | None,
+    log_level: str,
+) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    Serves firmament.FlowScheduler (what `poseidon run` uses), firmament.FirmamentScheduler (the original
+    contract) and grpc.health.v1.Health.
+    """
+    logging.basicConfig(
+        level=log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    if (tls_cert is None) != (tls_key is None) or (tls_client_ca and tls_cert is None):
+        raise click.UsageError("--tls-cert and --tls-key go together, and --tls-client-ca needs both")
+    try:
+        policy = registry.load(policy_name, _pairs(policy_options))
+    except UnknownPolicyError as error:
+        raise click.UsageError(str(error)) from error
+    tls = Tls(tls_cert, tls_key, tls_client_ca) if tls_cert and tls_key else None
+    try:
+        server = Server(Engine(policy, SOLVERS[solver_name]()), address, tls)
+    except CannotListenError as error:
+        raise click.UsageError(f"{error}; choose another --address") from error
+
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    if exit_with_parent:
+        threading.Thread(target=_wait_for_end_of_input, args=(stopping,), daemon=True).start()
+    server.start()
+    log.info("serving on port %d with policy %s and solver %s", server.port, policy_name, solver_name)
+    if port_file is not None:
+        _write_port(port_file, server.port)
+    stopping.wait()
+    server.stop(_GRACE_SECONDS)
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def policies(as_json: bool) -> None:
+    """List the policies that --policy takes, with their options."""
+    found = registry.available()
+    if as_json:
+        click.echo(json.dumps([asdict(info) for info in found], indent=2))
+        return
+    width = max((len(info.name) for info in found), default=0)
+    for info in found:
+        click.echo(f"{info.name:<{width}}  {info.summary or info.error}")
+        for option, kind in info.options.items():
+            click.echo(f"{'':<{width}}    --policy-option {option}=...  ({kind})")
+
+
+def _pairs(options: tuple[str, ...]) -> dict[str, str]:
+    pairs = {}
+    for option in options:
+        key, equals, value = option.partition("=")
+        if not equals or not key:
+            raise click.UsageError(f"--policy-option {option!r} is not of the form K=V")
+        pairs[key] = value
+    return pairs
+
+
+def _wait_for_end_of_input(stopping: threading.Event) -> None:
+    while sys.stdin.buffer.read(4096):
+        pass
+    stopping.set()
+
+
+def _write_port(path: Path, port: int) -> None:
+    """Whole or not at all: the parent may be reading."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(f"{port}\n")
+    partial.replace(path)

@@ -1,0 +1,109 @@
+"""Finds policies: every class that an installed distribution registers under the entry point group
+`firmament.policies`, ours and other people's alike.
+
+A policy class is called with its options as keyword arguments; the annotated parameters of its constructor are
+the options that there are, the first line of its docstring is what `policies` prints.
+"""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.metadata import entry_points
+from typing import Any
+
+from firmament_py.policy import Policy
+
+GROUP = "firmament.policies"
+DEFAULT_POLICY = "load-spreading"
+
+
+class UnknownPolicyError(ValueError):
+    """No policy, or no option of a policy, has that name, or its value does not fit; the message
+    lists what there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyInfo:
+    """name, one line of summary, and the options with their types and defaults as text."""
+
+    name: str
+    summary: str
+    options: dict[str, str]
+    error: str = ""  # why it cannot be loaded
+
+
+def available() -> list[PolicyInfo]:
+    """All registered policies, by name; one that cannot be loaded is listed with its error."""
+    return [_describe(entry.name) for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name)]
+
+
+def load(name: str, options: Mapping[str, str]) -> Policy:
+    """The policy `name` with `options` as text, each turned into its parameter's type.
+
+    Raises UnknownPolicyError with a message for the user.
+    """
+    factory = _factory(name)
+    parameters = _parameters(factory)
+    values: dict[str, Any] = {}
+    for option, text in options.items():
+        parameter = parameters.get(option.replace("-", "_"))
+        if parameter is None:
+            known = ", ".join(p.replace("_", "-") for p in parameters) or "none"
+            raise UnknownPolicyError(f"policy {name} has no option {option!r}; it has: {known}")
+        values[parameter.name] = _value(name, option, parameter, text)
+    try:
+        policy: Policy = factory(**values)
+    except ValueError as error:
+        raise UnknownPolicyError(f"policy {name}: {error}") from error
+    return policy
+
+
+def _factory(name: str) -> Any:
+    found = [entry for entry in entry_points(group=GROUP) if entry.name == name]
+    if not found:
+        names = sorted(entry.name for entry in entry_points(group=GROUP))
+        close = get_close_matches(name, names, 1)
+        hint = f" (did you mean {close[0]}?)" if close else ""
+        raise UnknownPolicyError(f"there is no policy {name!r}{hint}; there are: {', '.join(names)}")
+    sources = {entry.value for entry in found}
+    if len(sources) > 1:
+        raise UnknownPolicyError(f"policy {name!r} is registered more than once: {', '.join(sorted(sources))}")
+    try:
+        return found[0].load()
+    except Exception as error:
+        raise UnknownPolicyError(f"policy {name} cannot be loaded: {type(error).__name__}: {error}") from error
+
+
+def _parameters(factory: Any) -> dict[str, inspect.Parameter]:
+    return dict(inspect.signature(factory).parameters)
+
+
+def _value(policy: str, option: str, parameter: inspect.Parameter, text: str) -> Any:
+    kind = parameter.annotation
+    try:
+        if kind in (bool, "bool"):
+            return {"true": True, "false": False}[text.lower()]
+        if kind in (int, "int"):
+            return int(text)
+        if kind in (float, "float"):
+            return float(text)
+    except (KeyError, ValueError):
+        wanted = kind if isinstance(kind, str) else kind.__name__
+        raise UnknownPolicyError(
+            f"policy {policy}: option {option} is {text!r}; give a value of type {wanted}"
+        ) from None
+    return text
+
+
+def _describe(name: str) -> PolicyInfo:
+    try:
+        factory = _factory(name)
+    except UnknownPolicyError as error:
+        return PolicyInfo(name, "", {}, str(error))
+    summary = (inspect.getdoc(factory) or "").partition("\n")[0]
+    options = {
+        p.name.replace("_", "-"): f"{getattr(p.annotation, '__name__', p.annotation)} = {p.default}"
+        for p in _parameters(factory).values()
+    }
+    return PolicyInfo(name, summary, options)

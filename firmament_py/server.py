@@ -1,0 +1,73 @@
+"""The gRPC server: both schedulers' services and the standard health service on one port."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+
+from firmament_py.engine import Engine
+from firmament_py.flow_service import FlowService
+from firmament_py.wire_service import WireService
+from protos.gen import firmament_pb2_grpc, flow_pb2_grpc
+
+_SERVICES = ("", "firmament.FirmamentScheduler", "firmament.FlowScheduler")
+_MAX_MESSAGE_BYTES = 1 << 30
+_THREADS = 16  # calls wait for the engine's lock in their threads; health checks need a free one
+
+
+class CannotListenError(OSError):
+    """The address cannot be listened on; the message says which and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """PEM files. With `client_ca` clients must present a certificate that it signed (mutual TLS)."""
+
+    certificate: Path
+    key: Path
+    client_ca: Path | None = None
+
+
+class Server:
+    """Serves an engine. `port` is known once it exists; `start`, then `stop`."""
+
+    def __init__(self, engine: Engine, address: str, tls: Tls | None = None) -> None:
+        self._grpc = grpc.server(
+            ThreadPoolExecutor(_THREADS, thread_name_prefix="call"),
+            options=[
+                ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
+                ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
+                ("grpc.so_reuseport", 0),  # a second service on the port is an error, not a lottery
+            ],
+        )
+        flow_pb2_grpc.add_FlowSchedulerServicer_to_server(FlowService(engine), self._grpc)  # type: ignore[no-untyped-call]
+        firmament_pb2_grpc.add_FirmamentSchedulerServicer_to_server(WireService(engine), self._grpc)  # type: ignore[no-untyped-call]
+        self._health = health.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._grpc)
+        try:
+            self.port = (
+                self._grpc.add_secure_port(address, _credentials(tls)) if tls else self._grpc.add_insecure_port(address)
+            )
+        except RuntimeError:
+            self.port = 0
+        if not self.port:
+            raise CannotListenError(f"cannot listen on {address}: in use, or not an address of this machine")
+
+    def start(self) -> None:
+        self._grpc.start()
+        for service in _SERVICES:
+            self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
+
+    def stop(self, grace_seconds: float) -> None:
+        """Takes no more calls and lets running ones end within the grace."""
+        for service in _SERVICES:
+            self._health.set(service, health_pb2.HealthCheckResponse.NOT_SERVING)
+        self._grpc.stop(grace_seconds).wait()
+
+
+def _credentials(tls: Tls) -> grpc.ServerCredentials:
+    client_ca = tls.client_ca.read_bytes() if tls.client_ca else None
+    pair = (tls.key.read_bytes(), tls.certificate.read_bytes())
+    return grpc.ssl_server_credentials([pair], client_ca, require_client_auth=client_ca is not None)

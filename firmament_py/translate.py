@@ -1,0 +1,153 @@
+"""Messages of the contract <-> events and results. Knows both; decides nothing.
+
+A message that makes no sense raises Nonsense naming the field; the caller refuses that one and goes on.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+from google.protobuf.message import Message
+
+from firmament_py.cluster import ClusterState
+from firmament_py.constraints import NodeDemand, Operator, Requirement, Taint, Term, Toleration
+from firmament_py.events import ClassDefined, NodeObserved, Refusal, TasksObserved
+from firmament_py.explain import Reason, Waiting
+from firmament_py.round import RoundResult, RoundStats
+from protos.gen import firmament_pb2, flow_pb2
+
+
+class Nonsense(ValueError):
+    """A field of a message cannot be understood."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field} {reason}")
+        self.field = field
+        self.reason = reason
+
+
+# -- messages to events ---------------------------------------------------------------------------------------
+
+
+def requirement(message: firmament_pb2.NodeSelectorRequirement) -> Requirement:
+    try:
+        operator = Operator(message.operator)
+    except ValueError:
+        known = ", ".join(Operator)
+        raise Nonsense(f"operator of {message.key!r}", f"is {message.operator!r}; give one of {known}") from None
+    return Requirement(message.key, operator, tuple(message.values))
+
+
+def affinity(message: firmament_pb2.NodeSelector) -> tuple[Term, ...]:
+    return tuple(
+        Term(
+            tuple(requirement(r) for r in term.matchExpressions),
+            tuple(requirement(r) for r in term.matchFields),
+        )
+        for term in message.nodeSelectorTerms
+    )
+
+
+def tolerations(messages: Iterable[firmament_pb2.Toleration]) -> tuple[Toleration, ...]:
+    return tuple(Toleration(t.key, t.operator or "Equal", t.value, t.effect) for t in messages)
+
+
+def taints(messages: Iterable[firmament_pb2.Taint]) -> tuple[Taint, ...]:
+    return tuple(Taint(t.key, t.value, t.effect) for t in messages)
+
+
+def class_defined(message: flow_pb2.TaskClass) -> ClassDefined:
+    demand = NodeDemand(
+        selector=tuple(requirement(r) for r in message.node_selector),
+        affinity=affinity(message.node_affinity) if message.HasField("node_affinity") else None,
+        tolerations=tolerations(message.tolerations),
+    )
+    return ClassDefined(message.id, dict(message.requests), demand, message.priority, message.name)
+
+
+def node_observed(message: flow_pb2.Node) -> NodeObserved:
+    return NodeObserved(
+        message.id, message.name, dict(message.allocatable), dict(message.labels), taints(message.taints)
+    )
+
+
+def tasks_observed(message: flow_pb2.Tasks) -> TasksObserved:
+    """Raises Nonsense if the columns differ in length or a node index points nowhere."""
+    count = len(message.uid)
+    for column in ("class_id", "job_id", "created_us", "node", "name"):
+        if len(getattr(message, column)) != count:
+            have = len(getattr(message, column))
+            raise Nonsense(f"tasks.{column}", f"has {have} rows and uid {count}; columns must be equally long")
+    node = np.fromiter(message.node, np.int64, count)
+    if count and node.max() > len(message.nodes):
+        raise Nonsense("tasks.node", f"points to node {node.max()} of {len(message.nodes)}; it counts from 1")
+    return TasksObserved(
+        uid=np.fromiter(message.uid, np.uint64, count),
+        class_id=np.fromiter(message.class_id, np.uint64, count),
+        job_id=np.fromiter(message.job_id, np.uint64, count),
+        created_us=np.fromiter(message.created_us, np.int64, count),
+        node=node,
+        names=list(message.name),
+        nodes=tuple(message.nodes),
+    )
+
+
+def refusal(item: Refusal) -> flow_pb2.Refusal:
+    return flow_pb2.Refusal(kind=item.kind, id=item.id, field=item.field, reason=item.reason)
+
+
+# -- results to messages --------------------------------------------------------------------------------------
+
+
+def reason(item: Reason) -> flow_pb2.Reason:
+    return flow_pb2.Reason(
+        kind=flow_pb2.Reason.Kind.Name(item.kind.value),
+        detail=item.detail,
+        value=item.value,
+        nodes=item.nodes,
+    )
+
+
+def round_stats(stats: RoundStats) -> flow_pb2.RoundStats:
+    """Every figure has the same name on both sides."""
+    message = flow_pb2.RoundStats()
+    for name, figure in vars_of(stats):
+        if isinstance(figure, dict):
+            getattr(message, name).update(figure)
+        else:
+            setattr(message, name, figure)
+    return message
+
+
+def vars_of(stats: RoundStats) -> list[tuple[str, object]]:
+    return [(name, getattr(stats, name)) for name in stats.__dataclass_fields__]
+
+
+def placements(state: ClusterState, result: RoundResult) -> flow_pb2.Placements:
+    nodes, index = np.unique(result.nodes, return_inverse=True)
+    return flow_pb2.Placements(
+        task_uid=state.tasks.uid[result.tasks].tolist(),
+        node=index.tolist(),
+        nodes=[state.nodes.id[row] for row in nodes.tolist()],
+    )
+
+
+def unscheduled(state: ClusterState, waiting: Waiting, nodes: int) -> flow_pb2.Unscheduled:
+    return flow_pb2.Unscheduled(
+        class_id=int(state.classes.id[waiting.cls]),
+        waiting=waiting.count,
+        nodes=nodes,
+        reasons=[reason(r) for r in waiting.reasons],
+        task_uid=state.tasks.uid[waiting.news].tolist(),
+    )
+
+
+def amounts(names: tuple[str, ...], vector: Iterable[int]) -> dict[str, int]:
+    """The amounts that are not 0, by resource."""
+    return {name: int(amount) for name, amount in zip(names, vector, strict=False) if amount}
+
+
+def require(message: Message, *fields: str) -> None:
+    """Raises Nonsense for the first sub-message among `fields` that is not set."""
+    for field in fields:
+        if not message.HasField(field):
+            raise Nonsense(field, "is missing; set it")

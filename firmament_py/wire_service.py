@@ -1,0 +1,306 @@
+"""The original FirmamentScheduler service, for the Go Poseidon and any other Firmament client.
+
+Answers what the original answers wherever its client depends on it, and is kinder where the original crashes or
+its client would exit: completing, failing or removing a known task always succeeds, whatever its node's fate.
+Ids are UUIDs of the machine; PLACE names the machine's first processing unit, as the original does.
+
+Units on this wire (see firmament.proto): millicores; thousandths of a byte, kept here as bytes (requests are
+rounded up, capacities down); a TaskInfo has bytes.
+"""
+
+import logging
+import math
+import zlib
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
+
+import grpc
+import numpy as np
+
+from firmament_py import translate
+from firmament_py.arrays import U64
+from firmament_py.constraints import NodeDemand, Operator, Requirement
+from firmament_py.engine import Engine
+from firmament_py.events import (
+    ClassDefined,
+    Event,
+    NodeObserved,
+    NodeRemoved,
+    TasksEnded,
+    TasksObserved,
+    TasksRemoved,
+)
+from firmament_py.lifecycle import TaskState
+from firmament_py.resources import LIMIT, TASK_SLOTS
+from firmament_py.translate import Nonsense
+from protos.gen import firmament_pb2 as pb
+from protos.gen import firmament_pb2_grpc
+
+log = logging.getLogger(__name__)
+
+_SELECTOR_OPERATORS = {
+    pb.LabelSelector.IN_SET: Operator.IN,
+    pb.LabelSelector.NOT_IN_SET: Operator.NOT_IN,
+    pb.LabelSelector.EXISTS_KEY: Operator.EXISTS,
+    pb.LabelSelector.NOT_EXISTS_KEY: Operator.DOES_NOT_EXIST,
+    pb.LabelSelector.GREATER_THAN: Operator.GT,
+    pb.LabelSelector.LESSER_THAN: Operator.LT,
+}
+
+
+class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
+    """State of its own: which processing unit stands for a machine, and the tasks that AddTaskInfo told of."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._unit_of_machine: dict[str, str] = {}
+        self._foreign: dict[str, int] = {}  # TaskInfo.task_name -> uid
+
+    # -- rounds -----------------------------------------------------------------------------------------------
+
+    def Schedule(self, request: pb.ScheduleRequest, context: grpc.ServicerContext) -> pb.SchedulingDeltas:
+        engine, reply = self._engine, pb.SchedulingDeltas()
+        with engine.lock:
+            result = engine.run_round(engine.now_us())
+            state = engine.state
+            if result is not None and len(result.tasks):
+                uids = state.tasks.uid[result.tasks]
+                machines = [state.nodes.id[row] for row in result.nodes.tolist()]
+                for uid, machine in zip(uids.tolist(), machines, strict=True):
+                    reply.deltas.add(
+                        task_id=uid,
+                        resource_id=self._unit_of_machine.get(machine, machine),
+                        type=pb.SchedulingDelta.PLACE,
+                    )
+                # this client never confirms: what it was told is taken as done
+                self._confirm(uids, machines)
+            waiting = state.tasks.uid[state.tasks.state == TaskState.WAITING]
+            reply.unscheduled_tasks.extend(waiting.tolist())
+        return reply
+
+    def _confirm(self, uids: U64, machines: list[str]) -> None:
+        state = self._engine.state
+        rows = np.array([state.task_row(uid) for uid in uids.tolist()], np.int64)
+        nodes, index = np.unique(machines, return_inverse=True)
+        state.apply(
+            TasksObserved(
+                uid=uids,
+                class_id=state.classes.id[state.tasks.cls[rows]],
+                job_id=state.tasks.job[rows],
+                created_us=state.tasks.created_us[rows],
+                node=index + 1,
+                names=state.tasks.name[rows].tolist(),
+                nodes=tuple(nodes.tolist()),
+            )
+        )
+
+    # -- tasks ------------------------------------------------------------------------------------------------
+
+    def TaskSubmitted(self, request: pb.TaskDescription, context: grpc.ServicerContext) -> pb.TaskSubmittedResponse:
+        task = request.task_descriptor
+        with self._engine.lock:
+            if self._engine.state.task_row(task.uid) is not None:
+                return pb.TaskSubmittedResponse(type=pb.TASK_ALREADY_SUBMITTED)
+            if task.state != pb.TaskDescriptor.CREATED:
+                return pb.TaskSubmittedResponse(type=pb.TASK_STATE_NOT_CREATED)
+            self._observe(request, context)
+        return pb.TaskSubmittedResponse(type=pb.TASK_SUBMITTED_OK)
+
+    def TaskUpdated(self, request: pb.TaskDescription, context: grpc.ServicerContext) -> pb.TaskUpdatedResponse:
+        with self._engine.lock:
+            row = self._engine.state.task_row(request.task_descriptor.uid)
+            if row is None:
+                return pb.TaskUpdatedResponse(type=pb.TASK_NOT_FOUND)
+            if self._engine.state.tasks.state[row] == TaskState.WAITING:
+                self._observe(request, context)
+        return pb.TaskUpdatedResponse(type=pb.TASK_UPDATED_OK)
+
+    def TaskCompleted(self, request: pb.TaskUID, context: grpc.ServicerContext) -> pb.TaskCompletedResponse:
+        known = self._end(TasksEnded, request)
+        return pb.TaskCompletedResponse(type=pb.TASK_COMPLETED_OK if known else pb.TASK_NOT_FOUND)
+
+    def TaskFailed(self, request: pb.TaskUID, context: grpc.ServicerContext) -> pb.TaskFailedResponse:
+        known = self._end(TasksEnded, request)
+        return pb.TaskFailedResponse(type=pb.TASK_FAILED_OK if known else pb.TASK_NOT_FOUND)
+
+    def TaskRemoved(self, request: pb.TaskUID, context: grpc.ServicerContext) -> pb.TaskRemovedResponse:
+        known = self._end(TasksRemoved, request)
+        return pb.TaskRemovedResponse(type=pb.TASK_REMOVED_OK if known else pb.TASK_NOT_FOUND)
+
+    def _end(self, event: type[TasksEnded] | type[TasksRemoved], request: pb.TaskUID) -> bool:
+        with self._engine.lock:
+            return not self._engine.state.apply(event(np.array([request.task_uid], np.uint64))).unknown
+
+    def _observe(self, request: pb.TaskDescription, context: grpc.ServicerContext) -> None:
+        """Takes in a waiting task; aborts the call with INVALID_ARGUMENT if the description makes no sense."""
+        try:
+            translate.require(request, "task_descriptor", "job_descriptor")
+            self._carry_out(_task_events(request, self._engine.now_us()))
+        except Nonsense as problem:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"task {request.task_descriptor.uid}: {problem}")
+
+    def _carry_out(self, events: Iterator[Event]) -> None:
+        for refusal in self._engine.apply(events).refused:
+            raise Nonsense(refusal.field, refusal.reason)
+
+    # -- nodes ------------------------------------------------------------------------------------------------
+
+    def NodeAdded(
+        self, request: pb.ResourceTopologyNodeDescriptor, context: grpc.ServicerContext
+    ) -> pb.NodeAddedResponse:
+        with self._engine.lock:
+            if self._engine.state.node_row(request.resource_desc.uuid) is not None:
+                return pb.NodeAddedResponse(type=pb.NODE_ALREADY_EXISTS)
+            self._observe_node(request, context)
+        return pb.NodeAddedResponse(type=pb.NODE_ADDED_OK)
+
+    def NodeUpdated(
+        self, request: pb.ResourceTopologyNodeDescriptor, context: grpc.ServicerContext
+    ) -> pb.NodeUpdatedResponse:
+        with self._engine.lock:
+            if self._engine.state.node_row(request.resource_desc.uuid) is None:
+                return pb.NodeUpdatedResponse(type=pb.NODE_NOT_FOUND)
+            self._observe_node(request, context)
+        return pb.NodeUpdatedResponse(type=pb.NODE_UPDATED_OK)
+
+    def NodeFailed(self, request: pb.ResourceUID, context: grpc.ServicerContext) -> pb.NodeFailedResponse:
+        known = self._remove_node(request)
+        return pb.NodeFailedResponse(type=pb.NODE_FAILED_OK if known else pb.NODE_NOT_FOUND)
+
+    def NodeRemoved(self, request: pb.ResourceUID, context: grpc.ServicerContext) -> pb.NodeRemovedResponse:
+        known = self._remove_node(request)
+        return pb.NodeRemovedResponse(type=pb.NODE_REMOVED_OK if known else pb.NODE_NOT_FOUND)
+
+    def _remove_node(self, request: pb.ResourceUID) -> bool:
+        with self._engine.lock:
+            return not self._engine.state.apply(NodeRemoved(request.resource_uid)).unknown
+
+    def _observe_node(self, request: pb.ResourceTopologyNodeDescriptor, context: grpc.ServicerContext) -> None:
+        """Takes in a machine; aborts the call with INVALID_ARGUMENT if the description makes no sense."""
+        machine = request.resource_desc
+        try:
+            self._carry_out(iter([_node_event(request)]))
+        except Nonsense as problem:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"node {machine.friendly_name}: {problem}")
+        units = [
+            c.resource_desc.uuid for c in request.children if c.resource_desc.type == pb.ResourceDescriptor.RESOURCE_PU
+        ]
+        self._unit_of_machine[machine.uuid] = units[0] if units else machine.uuid
+
+    # -- statistics and tasks of others -----------------------------------------------------------------------
+
+    def AddTaskStats(self, request: pb.TaskStats, context: grpc.ServicerContext) -> pb.TaskStatsResponse:
+        with self._engine.lock:
+            known = self._engine.state.task_row(request.task_id) is not None
+        return pb.TaskStatsResponse(type=pb.TASK_COMPLETED_OK if known else pb.TASK_NOT_FOUND)
+
+    def AddNodeStats(self, request: pb.ResourceStats, context: grpc.ServicerContext) -> pb.ResourceStatsResponse:
+        with self._engine.lock:
+            known = self._engine.state.node_row(request.resource_id) is not None
+        return pb.ResourceStatsResponse(type=pb.NODE_ADDED_OK if known else pb.NODE_NOT_FOUND)
+
+    def AddTaskInfo(self, request: pb.TaskInfo, context: grpc.ServicerContext) -> pb.TaskInfoResponse:
+        with self._engine.lock:
+            if request.type == pb.TASKINFO_REMOVE:
+                uid = self._foreign.pop(request.task_name, None)
+                if uid is None:
+                    return pb.TaskInfoResponse(type=pb.TASKINFO_REMOVE_FAILED)
+                self._engine.apply([TasksRemoved(np.array([uid], np.uint64))])
+                return pb.TaskInfoResponse(type=pb.TASKINFO_REMOVED_OK)
+            if request.task_name in self._foreign or self._engine.state.node_row(request.resource_id) is None:
+                return pb.TaskInfoResponse(type=pb.TASKINFO_SUBMIT_FAILED)
+            uid = _hash("foreign", request.task_name)
+            try:
+                self._carry_out(_foreign_events(request, uid, self._engine.now_us()))
+            except Nonsense as problem:
+                log.warning("task %s of another scheduler is not counted: %s", request.task_name, problem)
+                return pb.TaskInfoResponse(type=pb.TASKINFO_SUBMIT_FAILED)
+            self._foreign[request.task_name] = uid
+            return pb.TaskInfoResponse(type=pb.TASKINFO_SUBMITTED_OK)
+
+    def Check(self, request: pb.HealthCheckRequest, context: grpc.ServicerContext) -> pb.HealthCheckResponse:
+        # asked of the service as a whole only, as the original does
+        return pb.HealthCheckResponse(status=pb.UNKNOWN if request.grpc_service else pb.SERVING)
+
+
+def _task_events(request: pb.TaskDescription, now_us: int) -> Iterator[Event]:
+    task = request.task_descriptor
+    affinity = task.affinity.node_affinity
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    demand = NodeDemand(
+        selector=tuple(_selector(s) for s in task.label_selectors),
+        affinity=translate.affinity(getattr(affinity, required)) if affinity.HasField(required) else None,
+        tolerations=translate.tolerations(task.toleration),
+    )
+    cls = _class({k: v for k, v in _amounts(task.resource_request, round_up=True).items() if v}, demand, task.priority)
+    yield cls
+    job = request.job_descriptor.uuid or task.job_id
+    created = task.submit_time or now_us
+    yield _one_task(task.uid, cls.id, _hash("job", job), created, task.name)
+
+
+def _foreign_events(info: pb.TaskInfo, uid: int, now_us: int) -> Iterator[Event]:
+    requests = {
+        "cpu": max(info.cpu_utilization, 0),
+        "memory": max(info.mem_utilization, 0),
+        "ephemeral-storage": max(info.ephemeral_storage_utilization, 0),
+    }
+    cls = _class({k: v for k, v in requests.items() if v}, NodeDemand(), 0)
+    yield cls
+    yield _one_task(uid, cls.id, uid, now_us, info.task_name, info.resource_id)
+
+
+def _one_task(uid: int, class_id: int, job: int, created_us: int, name: str, node: str = "") -> TasksObserved:
+    return TasksObserved(
+        uid=np.array([uid], np.uint64),
+        class_id=np.array([class_id], np.uint64),
+        job_id=np.array([job], np.uint64),
+        created_us=np.array([created_us], np.int64),
+        node=np.array([1 if node else 0]),
+        names=[name],
+        nodes=(node,) if node else (),
+    )
+
+
+def _node_event(request: pb.ResourceTopologyNodeDescriptor) -> NodeObserved:
+    machine = request.resource_desc
+    if not machine.uuid:
+        raise Nonsense("resource_desc.uuid", "is empty; give the machine's UUID")
+    available = machine.available_resources if machine.HasField("available_resources") else machine.resource_capacity
+    return NodeObserved(
+        id=machine.uuid,
+        name=machine.friendly_name or machine.uuid,
+        allocatable={**_amounts(available, round_up=False), TASK_SLOTS: machine.max_pods},
+        labels={label.key: label.value for label in machine.labels},
+        taints=translate.taints(machine.taints),
+    )
+
+
+def _amounts(vector: pb.ResourceVector, *, round_up: bool) -> dict[str, int]:
+    cpu = vector.cpu_cores
+    if not math.isfinite(cpu) or cpu < 0:
+        raise Nonsense("cpu_cores", f"is {cpu}; give millicores, 0 or more")
+    whole = math.ceil if round_up else math.floor
+    thousandths = {"memory": vector.ram_cap, "ephemeral-storage": vector.ephemeral_cap}
+    return {
+        "cpu": min(whole(cpu), LIMIT),
+        **{name: -(-amount // 1000) if round_up else amount // 1000 for name, amount in thousandths.items()},
+    }
+
+
+def _selector(selector: pb.LabelSelector) -> Requirement:
+    operator = _SELECTOR_OPERATORS.get(selector.type)
+    if operator is None:
+        raise Nonsense(f"label_selectors[{selector.key}].type", f"is {selector.type}; give a SelectorType")
+    return Requirement(selector.key, operator, tuple(selector.values))
+
+
+def _class(requests: Mapping[str, int], demand: NodeDemand, priority: int) -> ClassDefined:
+    identity = repr((sorted(requests.items()), demand, priority))
+    return ClassDefined(
+        _hash("class", identity), requests, demand, priority, f"wire-{zlib.crc32(identity.encode()):08x}"
+    )
+
+
+def _hash(kind: str, text: str) -> int:
+    return int.from_bytes(blake2b(f"{kind}:{text}".encode(), digest_size=8).digest(), "little") | 1
