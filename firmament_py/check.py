@@ -11,7 +11,7 @@ import numpy as np
 
 from firmament_py.arrays import I64, Bools
 from firmament_py.cluster import ClusterState
-from firmament_py.labels import NAME_FIELD
+from firmament_py.constraints import NAME_FIELD
 from firmament_py.lifecycle import NodeState, TaskState
 
 
@@ -73,7 +73,7 @@ class Checker:
         picky = {
             c
             for c in np.unique(classes).tolist()
-            if self._state.classes.demand(c).selector or self._state.classes.demand(c).affinity is not None
+            if self._state.classes.demand(c).selector or self._state.classes.demand(c).affinity
         }
         tainted = np.zeros(self._state.nodes.capacity, np.bool_)
         tainted[[row for row, node in self._state.nodes.observed.items() if node.taints]] = True

@@ -5,15 +5,16 @@ as long as a task refers to them; unused ones go when they outnumber the used on
 that has gone is asked to describe it again.
 """
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
 from firmament_py.arrays import I64, U64
 from firmament_py.columns import Table
-from firmament_py.constraints import NodeDemand, Operator, integer
+from firmament_py.constraints import NO_PEERS, NodeDemand, Operator, integer
 from firmament_py.events import ClassDefined, Refusal
-from firmament_py.resources import LIMIT, TASK_SLOTS, Resources, widen
+from firmament_py.resources import LIMIT, TASK_SLOTS, TOKEN, Resources, resized, token_requests
 
 _KEEP_UNUSED = 1024
 
@@ -29,14 +30,15 @@ class ClassTable(Table):
     def __init__(self, resources: Resources) -> None:
         super().__init__()
         self._resources = resources
+        self.with_peers = False
+        """Whether a class ever demanded anything of other tasks."""
         self._row: dict[int, int] = {}
         self._definition: dict[int, ClassDefined] = {}
         self._requests: I64 = np.zeros((self.capacity, len(resources)), np.int64)
 
     @property
     def requests(self) -> I64:
-        if self._requests.shape[1] < len(self._resources):
-            self._requests = widen(self._requests, len(self._resources))
+        self._requests = resized(self._requests, self.capacity, len(self._resources))
         return self._requests
 
     def definition(self, row: int) -> ClassDefined:
@@ -59,20 +61,15 @@ class ClassTable(Table):
         known = self._row.get(new.id)
         if known is not None:
             old = self._definition[known]
-            if (dict(old.requests), old.demand, old.priority) != (
-                dict(new.requests),
-                new.demand,
-                new.priority,
-            ):
+            if replace(old, name="") != replace(new, name=""):
                 return Refusal("class", str(new.id), "id", "already names a different class; use another id")
             return None
         self._drop_unused()
+        self.with_peers = self.with_peers or new.peers != NO_PEERS
         row = int(self.allocate(1)[0])
         self._row[new.id], self._definition[row] = row, new
-        amounts = {**new.requests, TASK_SLOTS: 1}
+        amounts = {**new.requests, **token_requests(new.tokens), TASK_SLOTS: 1}
         vector = self._resources.vector(amounts, LIMIT)
-        if len(self._requests) < self.capacity:
-            self._requests = np.pad(self._requests, ((0, self.capacity - len(self._requests)), (0, 0)))
         self.requests[row] = 0
         self.requests[row, : len(vector)] = vector
         self.id[row], self.priority[row] = new.id, new.priority
@@ -99,9 +96,14 @@ def _problem(new: ClassDefined) -> tuple[str, str] | None:
     for resource, amount in new.requests.items():
         if amount < 0:
             return f"requests[{resource}]", f"is {amount}; give an amount of 0 or more"
+        if resource.startswith(TOKEN):
+            return f"requests[{resource}]", "names a token; say it in tokens"
     requirements = [("node_selector", r) for r in new.demand.selector]
-    for term in new.demand.affinity or ():
+    for term in (term for terms in new.demand.affinity for term in terms):
         requirements += [("node_affinity", r) for r in (*term.labels, *term.fields)]
+    for spread in new.peers.spread:
+        if spread.max_skew < 1:
+            return f"spread[{spread.topology_key}].max_skew", f"is {spread.max_skew}; give 1 or more"
     for where, requirement in requirements:
         if requirement.operator in (Operator.GT, Operator.LT) and (
             len(requirement.values) != 1 or integer(requirement.values[0]) is None

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from firmament_py.arrays import I64, U8, U64
+from firmament_py.arrays import I64, U8, U64, Bools
 from firmament_py.classes import ClassTable
 from firmament_py.columns import Table
 from firmament_py.events import (
@@ -23,15 +23,16 @@ from firmament_py.events import (
     Event,
     NodeObserved,
     NodeRemoved,
+    NamespaceObserved,
     Outcome,
     PlacementRejected,
+    ProfileDefined,
     Refusal,
     TasksEnded,
     TasksObserved,
     TasksRemoved,
 )
 from firmament_py.history import History
-from firmament_py.labels import NodeLabels
 from firmament_py.lifecycle import (
     ILLEGAL,
     NODE_TRANSITIONS,
@@ -41,7 +42,9 @@ from firmament_py.lifecycle import (
     TaskEvent,
     TaskState,
 )
-from firmament_py.resources import LIMIT, Resources, widen
+from firmament_py.nodes import NodeLooks
+from firmament_py.profiles import NO_PROFILE, ProfileTable
+from firmament_py.resources import LIMIT, Resources, resized
 
 
 class TaskTable(Table):
@@ -57,6 +60,8 @@ class TaskTable(Table):
         "not_before_us": (np.int64, 0),
         "reported": (np.uint64, 0),
         "name": (np.object_, ""),
+        "profile": (np.int64, NO_PROFILE),
+        "leaving": (np.bool_, False),
     }
     uid: U64
     cls: I64  # row of the class table
@@ -67,6 +72,8 @@ class TaskTable(Table):
     not_before_us: I64  # left out of rounds until then
     reported: U64  # hash of the reasons for waiting that were told last, 0: none were
     name: np.ndarray  # of str
+    profile: I64  # row of the profile table
+    leaving: Bools  # on its way out: holds its resources, does not count for spreading
 
 
 class NodeTable(Table):
@@ -97,9 +104,10 @@ class NodeTable(Table):
 
     def _fit_shape(self) -> None:
         if self._used.shape != (self.capacity, len(self._resources)):
-            rows = ((0, self.capacity - len(self._used)), (0, 0))
-            self._used = np.pad(widen(self._used, len(self._resources)), rows)
-            self._allocatable = np.pad(widen(self._allocatable, len(self._resources)), rows)
+            before, shape = self._used.shape[1], (self.capacity, len(self._resources))
+            self._used = resized(self._used, *shape)
+            self._allocatable = resized(self._allocatable, *shape)
+            self._allocatable[:, before:] = self._resources.given()[before:]
 
 
 class ClusterState:
@@ -108,7 +116,8 @@ class ClusterState:
         self.classes = ClassTable(self.resources)
         self.nodes = NodeTable(self.resources)
         self.tasks = TaskTable()
-        self.labels = NodeLabels()
+        self.profiles = ProfileTable()
+        self.looks = NodeLooks()
         self.history = History()
         self.opportunities = 0
         """Rises with everything that could let a round place more: new work, freed room, changed nodes."""
@@ -124,6 +133,10 @@ class ClusterState:
                 self._observe_tasks(event, outcome)
             case NodeObserved():
                 self._observe_node(event, outcome)
+            case ProfileDefined():
+                self.profiles.define(event.id, event.namespace, event.labels)
+            case NamespaceObserved():
+                self.opportunities += self.profiles.describe_namespace(event.name, event.labels)
             case ClassDefined():
                 refusal = self.classes.define(event)
                 if refusal:
@@ -144,6 +157,12 @@ class ClusterState:
         if (cls < 0).any():
             outcome.unknown_classes.update(event.class_id[keep[cls < 0]].tolist())
             keep, cls = keep[cls >= 0], cls[cls >= 0]
+        profile = np.zeros(len(keep), np.int64)
+        if event.profile_id is not None:
+            profile = self.profiles.find(event.profile_id[keep])
+            outcome.unknown_profiles.update(event.profile_id[keep[profile < 0]].tolist())
+            keep, cls, profile = keep[profile >= 0], cls[profile >= 0], profile[profile >= 0]
+        leaving = np.zeros(len(keep), np.bool_) if event.leaving is None else event.leaving[keep]
         rows = self._find_rows(event.uid[keep])
         bound = event.node[keep] > 0
         state = np.where(rows >= 0, self.tasks.state[rows], TaskState.GONE)
@@ -152,6 +171,7 @@ class ClusterState:
         for i in np.flatnonzero(~legal).tolist():
             outcome.refused.append(_illegal(event.names[keep[i]], TaskState(int(state[i])), bool(bound[i])))
         keep, cls, rows, bound, after = keep[legal], cls[legal], rows[legal], bound[legal], after[legal]
+        profile, leaving = profile[legal], leaving[legal]
         new = rows < 0
         if new.any():
             rows[new] = self.tasks.allocate(int(new.sum()))
@@ -166,8 +186,14 @@ class ClusterState:
         self._occupy(rows[moved], -1)
         np.add.at(self.classes.tasks, old_cls[~new], -1)
         np.add.at(self.classes.tasks, cls, 1)
-        if ((after == TaskState.WAITING) & (new | (old_cls != cls))).any() or (moved & ~new).any():
+        relabelled = (tasks.profile[rows] != profile) | (tasks.leaving[rows] != leaving)
+        # where tasks depend on each other a new neighbour can be an opportunity too
+        neighbours = self.classes.with_peers and (new | relabelled).any()
+        if neighbours or ((after == TaskState.WAITING) & (new | (old_cls != cls))).any() or (moved & ~new).any():
             self.opportunities += 1
+        np.add.at(self.profiles.tasks, tasks.profile[rows[~new]], -1)
+        np.add.at(self.profiles.tasks, profile, 1)
+        tasks.profile[rows], tasks.leaving[rows] = profile, leaving
         tasks.uid[rows], tasks.cls[rows], tasks.job[rows] = event.uid[keep], cls, event.job_id[keep]
         tasks.node[rows], tasks.state[rows] = node, after
         tasks.created_us[rows] = event.created_us[keep]
@@ -190,9 +216,8 @@ class ClusterState:
         nodes.state[row] = NODE_TRANSITIONS[NodeState(int(nodes.state[row])), NodeEvent.OBSERVE]
         vector = self.resources.vector(event.allocatable, LIMIT - 1)
         before = nodes.allocatable[row].copy()
-        nodes.allocatable[row] = 0
-        nodes.allocatable[row, : len(vector)] = vector
-        changed = self.labels.set(row, event.name, event.labels, event.taints)
+        nodes.allocatable[row] = np.maximum(self.resources.given(), vector)
+        changed = self.looks.set(row, event.name, event.labels, event.taints)
         if changed or row not in nodes.observed or (nodes.allocatable[row] != before).any():
             self.opportunities += 1
         nodes.observed[row] = event
@@ -205,7 +230,7 @@ class ClusterState:
         self.nodes.state[row] = NODE_TRANSITIONS[NodeState.PRESENT, NodeEvent.REMOVE]
         self.nodes.allocatable[row] = 0
         del self.nodes.observed[row]
-        self.labels.forget(row)
+        self.looks.forget(row)
         self.opportunities += 1  # nothing new fits, but what the waiting are told changes
         self._abandon(np.array([row], np.int64))
 
@@ -225,6 +250,7 @@ class ClusterState:
         gone = rows[after == TaskState.GONE]
         if len(gone):
             np.add.at(self.classes.tasks, tasks.cls[gone], -1)
+            np.add.at(self.profiles.tasks, tasks.profile[gone], -1)
             for uid in tasks.uid[gone].tolist():
                 del self._task_row[uid]
             tasks.name[gone] = ""
@@ -297,6 +323,8 @@ class ClusterState:
         references = np.bincount(tasks.cls[rows], minlength=classes.capacity)
         _check(bool((references == classes.tasks).all()), "classes.tasks")
         _check(bool(classes.live[tasks.cls[rows]].all()), "tasks refer to live classes")
+        labelled = np.bincount(tasks.profile[rows], minlength=self.profiles.capacity)
+        _check(bool((labelled == self.profiles.tasks).all()), "profiles.tasks")
         live = nodes.rows()
         _check(bool((nodes.state[live] != NodeState.GONE).all()), "a live row has a state")
         _check({nodes.row[i] for i in nodes.row} == set(live.tolist()), "node id -> row")

@@ -94,28 +94,91 @@ class Toleration:
 class NodeDemand:
     """Everything a class of tasks demands of a node's identity, as opposed to its free resources.
 
-    selector: requirements that must all hold. affinity: None, or terms of which one must match.
+    selector: requirements that must all hold. affinity: groups of terms; of each group one term must match.
     """
 
     selector: tuple[Requirement, ...] = ()
-    affinity: tuple[Term, ...] | None = None
+    affinity: tuple[tuple[Term, ...], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
+
+    def is_tolerated(self, taint: Taint) -> bool:
+        return any(t.tolerates(taint) for t in self.tolerations)
 
     def untolerated(self, taints: tuple[Taint, ...]) -> Taint | None:
         """The first taint that keeps the task away."""
         for taint in taints:
-            if taint.repels and not any(t.tolerates(taint) for t in self.tolerations):
+            if taint.repels and not self.is_tolerated(taint):
                 return taint
         return None
 
     def selects(self, labels: Mapping[str, str], fields: Mapping[str, str]) -> bool:
         if not all(r.matches(labels) for r in self.selector):
             return False
-        return self.affinity is None or any(t.matches(labels, fields) for t in self.affinity)
+        return all(any(t.matches(labels, fields) for t in terms) for terms in self.affinity)
 
 
 NO_DEMAND = NodeDemand()
 """Any node that is not tainted will do."""
+
+NAME_FIELD = "metadata.name"
+"""The field that holds a node's name, the only one there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeerSelector:
+    """Which tasks a term speaks of: by namespace, and by labels that must meet all requirements.
+
+    namespaces: these, and those whose own labels meet namespace_selector (None: no more; empty: all).
+    labels None: no task at all (an absent label selector).
+    """
+
+    namespaces: frozenset[str] = frozenset()
+    namespace_selector: tuple[Requirement, ...] | None = None
+    labels: tuple[Requirement, ...] | None = ()
+
+    def matches(self, namespace: str, namespace_labels: Mapping[str, str], labels: Mapping[str, str]) -> bool:
+        if self.labels is None or not all(r.matches(labels) for r in self.labels):
+            return False
+        if namespace in self.namespaces:
+            return True
+        return self.namespace_selector is not None and all(r.matches(namespace_labels) for r in self.namespace_selector)
+
+
+@dataclass(frozen=True, slots=True)
+class PeerTerm:
+    """The tasks that `selector` matches, on nodes with the same value of label `topology_key`."""
+
+    selector: PeerSelector
+    topology_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Matching tasks in any domain of `topology_key` exceed those in the emptiest domain by max_skew at most.
+
+    With fewer than min_domains domains the emptiest counts as 0. Domains are those of nodes that have the keys of
+    all the task's spreads and, if honor_affinity, meet its selector and affinity and, if honor_taints, have no
+    taint that it does not tolerate. Semantics: Kubernetes' topologySpreadConstraints.
+    """
+
+    selector: PeerSelector
+    topology_key: str
+    max_skew: int = 1
+    min_domains: int = 1
+    honor_affinity: bool = True
+    honor_taints: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PeerDemand:
+    """Everything a class of tasks demands of where other tasks are."""
+
+    affinity: tuple[PeerTerm, ...] = ()
+    anti_affinity: tuple[PeerTerm, ...] = ()
+    spread: tuple[Spread, ...] = ()
+
+
+NO_PEERS = PeerDemand()
 
 
 def integer(text: str) -> int | None:

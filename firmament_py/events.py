@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from firmament_py.arrays import I64, U64
-from firmament_py.constraints import NO_DEMAND, NodeDemand, Taint
+from firmament_py.arrays import I64, U64, Bools
+from firmament_py.constraints import NO_DEMAND, NO_PEERS, NodeDemand, PeerDemand, Taint
 
 NO_NODE = 0
 """Value in TasksObserved.node of a task that waits; k > 0 means nodes[k - 1]."""
@@ -26,6 +26,25 @@ class ClassDefined:
     demand: NodeDemand = NO_DEMAND
     priority: int = 0
     name: str = ""
+    peers: PeerDemand = NO_PEERS
+    tokens: tuple[str, ...] = ()  # see resources.py
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileDefined:
+    """Tasks of profile `id` (!= 0) have these labels in this namespace."""
+
+    id: int
+    namespace: str
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceObserved:
+    """The labels of a namespace as they are now; one that was never observed has none."""
+
+    name: str
+    labels: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +69,8 @@ class TasksObserved:
 
     uid, class_id, job_id: (K,) uint64; created_us: (K,) int64; node: (K,) int64, see NO_NODE; names: K texts;
     nodes: the ids that `node` counts from 1, which may be of nodes that are not known yet. A uid that comes
-    twice: the last row counts.
+    twice: the last row counts. profile_id: (K,) uint64, 0 for no labels; leaving: (K,) bool, on their way out: they
+    hold their resources but do not count for spreading. None: no labels, nobody is leaving.
     """
 
     uid: U64
@@ -60,6 +80,8 @@ class TasksObserved:
     node: I64
     names: list[str]
     nodes: tuple[str, ...] = ()
+    profile_id: U64 | None = None
+    leaving: Bools | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +107,15 @@ class PlacementRejected:
 
 
 Event: TypeAlias = (
-    ClassDefined | NodeObserved | NodeRemoved | TasksObserved | TasksEnded | TasksRemoved | PlacementRejected
+    ProfileDefined
+    | NamespaceObserved
+    | ClassDefined
+    | NodeObserved
+    | NodeRemoved
+    | TasksObserved
+    | TasksEnded
+    | TasksRemoved
+    | PlacementRejected
 )
 
 
@@ -109,4 +139,5 @@ class Outcome:
 
     refused: list[Refusal] = field(default_factory=list)
     unknown_classes: set[int] = field(default_factory=set)
+    unknown_profiles: set[int] = field(default_factory=set)
     unknown: list[int | str] = field(default_factory=list)

@@ -27,8 +27,8 @@ def deal(network: PlacementNetwork, flow: I64) -> Allotment:
     placed = network.placed_on_nodes(flow)
     used = np.flatnonzero(placed)
     # group by node group to know where dealing goes on, classes in order
-    used = used[np.lexsort((network.arc_class[used], network.arc_node_group[used]))]
-    cls, group, amount = network.arc_class[used], network.arc_node_group[used], placed[used]
+    used = used[np.lexsort((network.pair_class[used], network.pair_node_group[used]))]
+    cls, group, amount = network.pair_class[used], network.pair_node_group[used], placed[used]
     size = np.diff(network.member_start)[group]
     before = np.cumsum(amount) - amount
     first_of_group = np.r_[True, np.diff(group) != 0][: len(group)]

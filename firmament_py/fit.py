@@ -1,18 +1,28 @@
 """Which part of an allotment really fits: a flow counts tasks, nodes have several resources."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from firmament_py.arrays import F64, I64
 from firmament_py.extract import Allotment
 
 
-def accept(wanted: Allotment, requests: I64, free: I64, priority: I64, value: F64) -> Allotment:
+def accept(
+    wanted: Allotment,
+    requests: I64,
+    free: I64,
+    priority: I64,
+    value: F64,
+    settle: Callable[[int, I64, I64], I64] = lambda cls, node, count: count,
+) -> Allotment:
     """The most valuable part of `wanted` that fits into `free` (N, R), which is reduced by it in place.
 
     requests (C, R), priority (C,) and value (C,) are those of the classes. Classes take their turn by priority,
     then by value per share of the machine that they need (the greedy rule for knapsacks). As soon as a class
     could not take all it wanted, classes of lower priority get nothing this time: the next solve, which knows
-    what is left, decides whether they may have the room.
+    what is left, decides whether they may have the room. settle(c, node, count) has the last word on how many of
+    the tasks of a class that fit may stay, and learns in this way what was placed.
     """
     scale = np.maximum(free.max(axis=0, initial=1), 1)
     share = (requests / scale).max(axis=1, initial=0.0)
@@ -29,8 +39,8 @@ def accept(wanted: Allotment, requests: I64, free: I64, priority: I64, value: F6
         needs = np.flatnonzero(requests[c])
         left = free[np.ix_(node, needs)]
         room = (np.maximum(left, 0) // requests[c, needs]).min(axis=1)
-        taken[here] = np.minimum(count, room)
-        free[node] -= taken[here][:, None] * requests[c]
+        taken[here] = settle(c, node, np.minimum(count, room))
+        free[np.ix_(node, needs)] = left - taken[here][:, None] * requests[c, needs]
         if (taken[here] < count).any():
             refused_priority = int(priority[c])
     kept = taken > 0

@@ -1,28 +1,36 @@
 r"""The flow network of a round: arrays of vertices and arcs, and how to read a flow back.
 
     supply groups ---> class aggregators ---> node groups ===> sink
-          \------------> unscheduled U ---------------------/
+         \                  \---> domains ---/                 /
+          \------------------> unscheduled U -----------------/
 
 Units of flow are tasks. Two exact reductions keep it small:
 
 - Waiting tasks of one class that cost the same to leave waiting are one *supply group*; a group's arc to U
   carries that cost. (U has no capacity, so one vertex serves the U_j of all jobs.)
-- Nodes that look the same to every waiting class (same slots, same prices) are one *node group* of m members;
+- Nodes that look the same to every waiting class (same slots, prices, domains) are one *node group* of m members;
   capacities are m-fold. A flow through a group can be dealt to the members evenly without changing its cost,
   since slot costs do not fall (extract.py does it).
 
-The double arrow stands for the slot arcs: parallel arcs of rising cost, each a slot or a run of slots.
+The double arrow stands for the slot arcs: parallel arcs of rising cost, each a slot or a run of slots. A class that
+may place only so many tasks in a domain (spread, anti-affinity over a zone) reaches its nodes through a vertex for
+each domain, or through a second arc to each node where the domain is the node.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from firmament_py.arrays import I32, I64, mix, run_positions
-from firmament_py.policy import Prices
+from firmament_py.domains import DomainLimit
+from firmament_py.policy import COST_MAX, Prices
 
 _EXACT_SLOTS = 16
 """Slots of a node that are priced one by one beyond twice the mean need; further ones in runs that double."""
+
+_BEYOND_WANTED = COST_MAX
+"""What a task in a domain that has all it wants costs more: level out before going on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +48,17 @@ class FlowNetwork:
 class PlacementNetwork:
     """A FlowNetwork and what its arcs stand for. G supply groups, C classes, M node groups.
 
-    Arcs come in this order: G from groups to classes, G from groups to U, P from classes to node groups, the
-    slot arcs, one from U to the sink. Vertices: groups, classes, node groups, U, sink.
+    Arcs come in this order: G from groups to classes, G from groups to U, Q from classes or domains to node groups,
+    the rest. A pair is a class and a node group that it has an arc to, directly or through a domain; P pairs.
     """
 
     flow: FlowNetwork
     group_class: I64  # (G,) ascending
     group_size: I64  # (G,) tasks
     group_wait: I64  # (G,) cost of leaving one waiting
-    arc_class: I64  # (P,)
-    arc_node_group: I64  # (P,)
+    pair_class: I64  # (P,)
+    pair_node_group: I64  # (P,) ascending within a class
+    arc_pair: I64  # (Q,)
     members: I64  # (N',) nodes, group after group
     member_start: I64  # (M + 1,): group m is members[member_start[m]:member_start[m + 1]]
 
@@ -58,9 +67,36 @@ class PlacementNetwork:
         return flow[: len(self.group_class)]
 
     def placed_on_nodes(self, flow: I64) -> I64:
-        """(P,) tasks on each class > node group arc."""
-        groups = len(self.group_class)
-        return flow[2 * groups : 2 * groups + len(self.arc_class)]
+        """(P,) tasks of each pair."""
+        groups = 2 * len(self.group_class)
+        placed = np.zeros(len(self.pair_class), np.int64)
+        np.add.at(placed, self.arc_pair, flow[groups : groups + len(self.arc_pair)])
+        return placed
+
+
+@dataclass(slots=True)
+class _Arcs:
+    """Columns of arcs under construction."""
+
+    tail: list[I64]
+    head: list[I64]
+    capacity: list[I64]
+    cost: list[I64]
+
+    def add(self, tail: I64, head: I64, capacity: I64, cost: I64) -> None:
+        self.tail.append(tail)
+        self.head.append(head)
+        self.capacity.append(capacity)
+        self.cost.append(cost)
+
+    def flow_network(self, supply: I64) -> FlowNetwork:
+        return FlowNetwork(
+            tail=np.concatenate(self.tail).astype(np.int32),
+            head=np.concatenate(self.head).astype(np.int32),
+            capacity=np.concatenate(self.capacity).astype(np.int64),
+            unit_cost=np.concatenate(self.cost).astype(np.int64),
+            supply=supply,
+        )
 
 
 def slot_offsets(waiting: int, slots: I64) -> I64:
@@ -81,25 +117,66 @@ def slot_offsets(waiting: int, slots: I64) -> I64:
     return np.array(offsets, np.int64)
 
 
-def build(slots: I64, prices: Prices, offsets: I64, task_class: I64) -> PlacementNetwork:
+def build(
+    slots: I64,
+    prices: Prices,
+    offsets: I64,
+    task_class: I64,
+    limits: Mapping[int, Sequence[DomainLimit]] | None = None,
+) -> PlacementNetwork:
     """The network for slots (C, N), prices, slot offsets (K,) and the waiting tasks' classes (T,), ascending.
 
-    Classes without a slot anywhere must have been left out of `task_class` (their slots rows are ignored).
+    limits: what domains may take of some classes. Of each class one that spans nodes and one by node are built in;
+    the rest is for `Peers.trim`. Classes without a slot anywhere must have been left out of `task_class`.
     """
-    classes = len(slots)
+    classes, limits = len(slots), limits or {}
     group_class, group_wait, group_size = _supply_groups(task_class, prices.wait)
-    members, member_start, first = _node_groups(slots, prices)
+    members, member_start, first = _node_groups(slots, prices, limits)
     sizes = np.diff(member_start)
     groups, node_groups = len(group_class), len(first)
-    at_class, at_node, unscheduled = groups, groups + classes, groups + classes + node_groups
+    at_class, at_node = groups, groups + classes
+    unscheduled = groups + classes + node_groups
     sink = unscheduled + 1
     total = int(group_size.sum())
 
+    each_group = np.arange(groups)
+    arcs = _Arcs([], [], [], [])
+    arcs.add(each_group, at_class + group_class, group_size, np.zeros(groups, np.int64))
+    arcs.add(each_group, np.full(groups, unscheduled), group_size, group_wait)
+
+    # each class to the node groups that have slots for it, through domains where those are limited
     group_slots = slots[:, first]
     waiting = np.bincount(task_class, minlength=classes)
-    arc_class, arc_node = np.nonzero((group_slots > 0) & (waiting > 0)[:, None])
-    place = np.broadcast_to(prices.place, slots.shape)[arc_class, first[arc_node]]
-    arc_capacity = np.minimum(group_slots[arc_class, arc_node] * sizes[arc_node], waiting[arc_class])
+    pair_class, pair_node = np.nonzero((group_slots > 0) & (waiting > 0)[:, None])
+    place = np.broadcast_to(prices.place, slots.shape)[pair_class, first[pair_node]]
+    capacity = np.minimum(group_slots[pair_class, pair_node] * sizes[pair_node], waiting[pair_class])
+    tail = at_class + pair_class
+    wanted = capacity.copy()  # of each pair: how much of its capacity costs nothing extra
+    vertices, domain_arcs = sink + 1, _Arcs([], [], [], [])
+    for c, limits_of_class in limits.items():
+        mine = slice(*np.searchsorted(pair_class, (c, c + 1)).tolist())
+        spanning = [limit for limit in limits_of_class if not limit.is_per_node]
+        per_node = [limit for limit in limits_of_class if limit.is_per_node]
+        if per_node:
+            domain = per_node[0].domain[first[pair_node[mine]]]
+            wanted[mine] = np.minimum(
+                np.where(
+                    domain >= 0, np.append(per_node[0].wanted, 0)[domain] * sizes[pair_node[mine]], capacity[mine]
+                ),
+                capacity[mine],
+            )
+        if spanning:
+            limit = min(spanning, key=lambda one: len(one.most))
+            domain = limit.domain[first[pair_node[mine]]]
+            tail[mine] = np.where(domain >= 0, vertices + domain, tail[mine])
+            d = np.unique(domain[domain >= 0])
+            for amount, cost in ((limit.wanted[d], 0), (limit.most[d] - limit.wanted[d], _BEYOND_WANTED)):
+                domain_arcs.add(np.full(len(d), at_class + c), vertices + d, amount, np.full(len(d), cost))
+            vertices += len(limit.most)
+    beyond = np.flatnonzero(wanted < capacity)
+    arcs.add(tail, at_node + pair_node, wanted, place)
+    arcs.add(tail[beyond], at_node + pair_node[beyond], (capacity - wanted)[beyond], place[beyond] + _BEYOND_WANTED)
+    arc_pair = np.concatenate([np.arange(len(pair_class)), beyond])
 
     # slot arcs: run k of node group m covers slots offsets[k] .. offsets[k + 1], cut at the most it can take
     most = group_slots.max(axis=0, initial=0)
@@ -109,32 +186,24 @@ def build(slots: I64, prices: Prices, offsets: I64, task_class: I64) -> Placemen
     ends = np.append(offsets[1:], np.iinfo(np.int64).max)
     width = np.minimum(ends[k], most[slot_node]) - offsets[k]
     slot_cost = np.broadcast_to(prices.slot, (slots.shape[1], len(offsets)))[first[slot_node], k]
+    arcs.add(at_node + slot_node, np.full(len(k), sink), width * sizes[slot_node], slot_cost)
+    for d_tail, d_head, d_capacity, d_cost in zip(
+        domain_arcs.tail, domain_arcs.head, domain_arcs.capacity, domain_arcs.cost, strict=True
+    ):
+        arcs.add(d_tail, d_head, d_capacity, d_cost)
+    arcs.add(np.array([unscheduled]), np.array([sink]), np.array([total]), np.array([0]))
 
-    each_group = np.arange(groups)
-    arcs = [
-        (each_group, at_class + group_class, group_size, np.zeros(groups, np.int64)),
-        (each_group, np.full(groups, unscheduled), group_size, group_wait),
-        (at_class + arc_class, at_node + arc_node, arc_capacity, place),
-        (at_node + slot_node, np.full(len(k), sink), width * sizes[slot_node], slot_cost),
-        (np.array([unscheduled]), np.array([sink]), np.array([total]), np.array([0])),
-    ]
-    tail, head, capacity, unit_cost = (np.concatenate(column) for column in zip(*arcs, strict=True))
-    supply = np.zeros(sink + 1, np.int64)
+    supply = np.zeros(vertices, np.int64)
     supply[:groups] = group_size
     supply[sink] = -total
     return PlacementNetwork(
-        flow=FlowNetwork(
-            tail.astype(np.int32),
-            head.astype(np.int32),
-            capacity.astype(np.int64),
-            unit_cost.astype(np.int64),
-            supply,
-        ),
+        flow=arcs.flow_network(supply),
         group_class=group_class,
         group_size=group_size,
         group_wait=group_wait,
-        arc_class=arc_class,
-        arc_node_group=arc_node,
+        pair_class=pair_class,
+        pair_node_group=pair_node,
+        arc_pair=arc_pair,
         members=members,
         member_start=member_start,
     )
@@ -148,7 +217,7 @@ def _supply_groups(task_class: I64, wait: I64) -> tuple[I64, I64, I64]:
     return cls[starts], cost[starts], np.diff(np.r_[starts, len(cls)])
 
 
-def _node_groups(slots: I64, prices: Prices) -> tuple[I64, I64, I64]:
+def _node_groups(slots: I64, prices: Prices, limits: Mapping[int, Sequence[DomainLimit]]) -> tuple[I64, I64, I64]:
     """members, member_start and one representative of each group; nodes that nobody can use are left out."""
     usable = np.flatnonzero((slots > 0).any(axis=0))
     looks = mix(slots[:, usable], seed=1)
@@ -156,6 +225,17 @@ def _node_groups(slots: I64, prices: Prices) -> tuple[I64, I64, I64]:
         looks = looks + mix(prices.place[:, usable], seed=2)
     if prices.slot.shape[0] > 1:
         looks = looks + mix(np.ascontiguousarray(prices.slot[usable].T), seed=3)
+    rows = [_look_of_limit(limit)[usable] for of_class in limits.values() for limit in of_class]
+    if rows:
+        looks = looks + mix(np.stack(rows), seed=5)
     _, first, group, sizes = np.unique(looks, return_index=True, return_inverse=True, return_counts=True)
     members = usable[np.argsort(group, kind="stable")]
     return members, np.r_[0, np.cumsum(sizes)].astype(np.int64), usable[first]
+
+
+def _look_of_limit(limit: DomainLimit) -> I64:
+    """(N,): nodes may share a group if they share a domain, or if each is a domain and these are alike."""
+    if not limit.is_per_node:
+        return limit.domain
+    alike = limit.most * (int(limit.wanted.max(initial=0)) + 1) + limit.wanted
+    return np.append(alike, -1)[limit.domain]

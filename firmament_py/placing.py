@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from firmament_py.arrays import I64, run_positions
+from firmament_py.domains import DomainLimit
 from firmament_py.extract import Allotment, deal
 from firmament_py.feasibility import task_slots
 from firmament_py.fit import accept
@@ -58,25 +59,30 @@ class Placing:
     def _turn(self, first: int, last: int) -> None:
         """Places what can be placed of classes first .. last - 1."""
         for solves_left in range(FLOWS_PER_TURN, -1, -1):
-            view, slots, tasks = self._look(first, last)
+            view, slots, limits, tasks = self._look(first, last)
             self._lap("feasibility")
             if not len(tasks):
                 return
             prices = self._price(view)
             self._lap("price")
-            if solves_left == 0 or not self._flow_step(view, slots, tasks, prices):
-                self._fill(view, slots, tasks, prices)
+            if solves_left == 0 or not self._flow_step(first, view, slots, limits, tasks, prices):
+                self._fill(first, view, tasks, prices)
                 self._lap("fit")
                 return
 
-    def _look(self, first: int, last: int) -> tuple[View, I64, I64]:
-        """The view of what is left, slots (C, N), and the tasks (T,) of the view: those with a slot somewhere."""
+    def _look(self, first: int, last: int) -> tuple[View, I64, dict[int, list[DomainLimit]], I64]:
+        """The view of what is left, slots (C, N), limits by class, and the tasks (T,) of the view: those with a
+        slot somewhere."""
         snapshot = self._snapshot
         low, high = np.searchsorted(snapshot.task_class, (first, last)).tolist()
         tasks = low + np.flatnonzero(self._node_of[low:high] < 0)
         requests = snapshot.requests[first:last]
         waiting = np.bincount(snapshot.task_class[tasks] - first, minlength=last - first)
         slots = task_slots(self._free, requests, snapshot.suitable[first:last], waiting)
+        limits = {}
+        for c in range(last - first):
+            if waiting[c] and snapshot.peers.concerns(first + c):
+                slots[c], limits[c] = snapshot.peers.limit(first + c, slots[c], int(waiting[c]))
         tasks = tasks[(slots.max(axis=1, initial=0) > 0)[snapshot.task_class[tasks] - first]]
         view = View(
             resources=snapshot.resources,
@@ -90,11 +96,13 @@ class Placing:
             task_class=snapshot.task_class[tasks] - first,
             task_age_us=snapshot.task_age_us[tasks],
         )
-        return view, slots, tasks
+        return view, slots, limits, tasks
 
-    def _flow_step(self, view: View, slots: I64, tasks: I64, prices: Prices) -> bool:
-        """One network: builds, solves, keeps what fits. False if there is no flow to be had."""
-        network = build(slots, prices, view.slot_offsets, view.task_class)
+    def _flow_step(
+        self, first: int, view: View, slots: I64, limits: dict[int, list[DomainLimit]], tasks: I64, prices: Prices
+    ) -> bool:
+        """One network: builds, solves, keeps what fits. False if it got nowhere."""
+        network = build(slots, prices, view.slot_offsets, view.task_class, limits)
         self._lap("build")
         solution = self._solve(network)
         self._lap("solve")
@@ -104,10 +112,19 @@ class Placing:
         self._lap("decode")
         value = np.ones(len(view.requests))
         np.maximum.at(value, view.task_class, prices.wait.astype(np.float64))
-        fitting = accept(wanted, view.requests, self._free, view.priority, value)
+        fitting = accept(
+            wanted, view.requests, self._free, view.priority, value, lambda c, *where: self._settle(first + c, *where)
+        )
         self._assign(fitting, view.task_class, tasks, _chosen(network, solution.flow, view.task_class, prices.wait))
         self._lap("fit")
-        return True
+        return len(fitting.cls) > 0
+
+    def _settle(self, c: int, node: I64, count: I64) -> I64:
+        """How many of the count[i] tasks of class c on node[i] other tasks allow; these are then counted as there."""
+        count = self._snapshot.peers.trim(c, node, count)
+        there = count > 0
+        self._snapshot.peers.add(c, node[there], count[there])
+        return count
 
     def _assign(self, fitting: Allotment, task_class: I64, tasks: I64, candidates: I64) -> None:
         """Gives the places to the oldest of the candidates (positions in `tasks`, by class, oldest first)."""
@@ -117,19 +134,29 @@ class Placing:
         self._node_of[tasks[taken]] = np.repeat(fitting.node, fitting.count)
         np.add.at(self._running, fitting.node, fitting.count)
 
-    def _fill(self, view: View, slots: I64, tasks: I64, prices: Prices) -> None:
+    def _fill(self, first: int, view: View, tasks: I64, prices: Prices) -> None:
         """Places the rest class by class, each on its cheapest nodes first: no optimum, but nothing is left over."""
-        nodes = slots.shape[1]
+        snapshot, nodes = self._snapshot, len(self._free)
         for c in np.unique(view.task_class).tolist():
-            mine = tasks[view.task_class == c]
-            request = view.requests[c]
-            room = task_slots(self._free, request[None], slots[c : c + 1] > 0, np.array([len(mine)]))[0]
-            price = np.broadcast_to(prices.place, slots.shape)[c] + np.broadcast_to(prices.slot[:, 0], (nodes,))
+            mine, request = tasks[view.task_class == c], view.requests[c]
+            price = np.broadcast_to(prices.place, (len(view.requests), nodes))[c] + np.broadcast_to(
+                prices.slot[:, 0], (nodes,)
+            )
             order = np.lexsort((np.arange(nodes), price))
-            count = np.diff(np.minimum(np.cumsum(room[order]), len(mine)), prepend=0)
-            self._node_of[mine[: int(count.sum())]] = np.repeat(order, count)
-            self._free[order] -= count[:, None] * request
-            self._running[order] += count
+            while len(mine):
+                suitable = snapshot.suitable[first + c : first + c + 1]
+                room = task_slots(self._free, request[None], suitable, np.array([len(mine)]))[0]
+                if snapshot.peers.concerns(first + c):
+                    room, _ = snapshot.peers.limit(first + c, room, len(mine))
+                count = np.diff(np.minimum(np.cumsum(room[order]), len(mine)), prepend=0)
+                count = self._settle(first + c, order, count)
+                placed = int(count.sum())
+                if not placed:
+                    break
+                self._node_of[mine[:placed]] = np.repeat(order, count)
+                self._free[order] -= count[:, None] * request
+                self._running[order] += count
+                mine = mine[placed:]
 
 
 def _chosen(network: PlacementNetwork, flow: I64, task_class: I64, wait: I64) -> I64:

@@ -4,9 +4,13 @@ Dimensions are created when a node or a class first names them, so extended reso
 Amounts are non-negative integers in whatever unit the sender uses for that resource on nodes and classes alike
 (the bridge: millicores, bytes, pieces). Amounts are held below LIMIT, so that a thousand of them add up in an
 int64 and a float64 holds each exactly: a request above it counts as LIMIT, which no node has.
+
+Tokens are resources that every node has of itself. No two tasks of a node may hold the same token: each takes all
+of what a node has of it. A qualified token "a/b" takes one piece of "a" and all of "a/b": it conflicts with "a" and
+with "a/b", not with "a/c". (A host port on every address, and on one.)
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -17,6 +21,24 @@ LIMIT = 2**53
 
 TASK_SLOTS = "pods"
 """The resource of which every task takes one. (Its name in the contract; Kubernetes calls it so.)"""
+
+
+TOKEN = "token:"
+"""Prefix of the resources that stand for tokens."""
+
+TOKEN_PIECES = 2**20
+"""What every node has of each token."""
+
+
+def token_requests(tokens: Iterable[str]) -> dict[str, int]:
+    """What holding `tokens` takes of the resources that stand for them."""
+    amounts: dict[str, int] = {}
+    for token in tokens:
+        whole, qualifier, _ = token.partition("/")
+        if qualifier:
+            amounts[TOKEN + whole] = amounts.get(TOKEN + whole, 0) + 1
+        amounts[TOKEN + token] = TOKEN_PIECES
+    return amounts
 
 
 class Resources:
@@ -37,6 +59,10 @@ class Resources:
         """The column of resource `name`, a new one if it was never named."""
         return self._column.setdefault(name, len(self._column))
 
+    def given(self) -> I64:
+        """(len(self),) what every node has without saying so: the tokens."""
+        return np.array([TOKEN_PIECES if name.startswith(TOKEN) else 0 for name in self._column], np.int64)
+
     def vector(self, amounts: Mapping[str, int], ceiling: int) -> I64:
         """`amounts` as a row (len(self),), after creating columns for names that are new; each <= ceiling."""
         columns = [self.column(name) for name in amounts]
@@ -45,9 +71,8 @@ class Resources:
         return row
 
 
-def widen(matrix: I64, columns: int) -> I64:
-    """`matrix` (rows, k) with zero columns added up to `columns`; itself if it is wide enough."""
-    missing = columns - matrix.shape[1]
-    if missing <= 0:
+def resized(matrix: I64, rows: int, columns: int) -> I64:
+    """`matrix` with zeros added up to the shape (rows, columns); itself if it has that shape."""
+    if matrix.shape == (rows, columns):
         return matrix
-    return np.pad(matrix, ((0, 0), (0, missing)))
+    return np.pad(matrix, ((0, rows - matrix.shape[0]), (0, columns - matrix.shape[1])))

@@ -34,7 +34,7 @@ class HelloReply(_message.Message):
     def __init__(self, epoch: _Optional[int] = ..., version: _Optional[str] = ..., policy: _Optional[str] = ..., solver: _Optional[str] = ..., resynced: _Optional[bool] = ...) -> None: ...
 
 class Update(_message.Message):
-    __slots__ = ("epoch", "classes", "nodes", "removed_nodes", "tasks", "removed_tasks", "rejections")
+    __slots__ = ("epoch", "classes", "nodes", "removed_nodes", "tasks", "removed_tasks", "rejections", "profiles", "namespaces")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     CLASSES_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
@@ -42,6 +42,8 @@ class Update(_message.Message):
     TASKS_FIELD_NUMBER: _ClassVar[int]
     REMOVED_TASKS_FIELD_NUMBER: _ClassVar[int]
     REJECTIONS_FIELD_NUMBER: _ClassVar[int]
+    PROFILES_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACES_FIELD_NUMBER: _ClassVar[int]
     epoch: int
     classes: _containers.RepeatedCompositeFieldContainer[TaskClass]
     nodes: _containers.RepeatedCompositeFieldContainer[Node]
@@ -49,22 +51,26 @@ class Update(_message.Message):
     tasks: Tasks
     removed_tasks: _containers.RepeatedScalarFieldContainer[int]
     rejections: _containers.RepeatedCompositeFieldContainer[Rejection]
-    def __init__(self, epoch: _Optional[int] = ..., classes: _Optional[_Iterable[_Union[TaskClass, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., removed_nodes: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Union[Tasks, _Mapping]] = ..., removed_tasks: _Optional[_Iterable[int]] = ..., rejections: _Optional[_Iterable[_Union[Rejection, _Mapping]]] = ...) -> None: ...
+    profiles: _containers.RepeatedCompositeFieldContainer[Profile]
+    namespaces: _containers.RepeatedCompositeFieldContainer[Namespace]
+    def __init__(self, epoch: _Optional[int] = ..., classes: _Optional[_Iterable[_Union[TaskClass, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., removed_nodes: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Union[Tasks, _Mapping]] = ..., removed_tasks: _Optional[_Iterable[int]] = ..., rejections: _Optional[_Iterable[_Union[Rejection, _Mapping]]] = ..., profiles: _Optional[_Iterable[_Union[Profile, _Mapping]]] = ..., namespaces: _Optional[_Iterable[_Union[Namespace, _Mapping]]] = ...) -> None: ...
 
 class UpdateReply(_message.Message):
-    __slots__ = ("status", "epoch", "unknown_classes", "refused")
+    __slots__ = ("status", "epoch", "unknown_classes", "unknown_profiles", "refused")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     UNKNOWN_CLASSES_FIELD_NUMBER: _ClassVar[int]
+    UNKNOWN_PROFILES_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
     status: CallStatus
     epoch: int
     unknown_classes: _containers.RepeatedScalarFieldContainer[int]
+    unknown_profiles: _containers.RepeatedScalarFieldContainer[int]
     refused: _containers.RepeatedCompositeFieldContainer[Refusal]
-    def __init__(self, status: _Optional[_Union[CallStatus, str]] = ..., epoch: _Optional[int] = ..., unknown_classes: _Optional[_Iterable[int]] = ..., refused: _Optional[_Iterable[_Union[Refusal, _Mapping]]] = ...) -> None: ...
+    def __init__(self, status: _Optional[_Union[CallStatus, str]] = ..., epoch: _Optional[int] = ..., unknown_classes: _Optional[_Iterable[int]] = ..., unknown_profiles: _Optional[_Iterable[int]] = ..., refused: _Optional[_Iterable[_Union[Refusal, _Mapping]]] = ...) -> None: ...
 
 class TaskClass(_message.Message):
-    __slots__ = ("id", "requests", "node_selector", "node_affinity", "tolerations", "priority", "name")
+    __slots__ = ("id", "requests", "node_selector", "node_affinity", "tolerations", "priority", "name", "further_affinity", "affinity", "anti_affinity", "spread", "tokens", "preferred_nodes", "preferred_peers")
     class RequestsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -79,6 +85,13 @@ class TaskClass(_message.Message):
     TOLERATIONS_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
+    FURTHER_AFFINITY_FIELD_NUMBER: _ClassVar[int]
+    AFFINITY_FIELD_NUMBER: _ClassVar[int]
+    ANTI_AFFINITY_FIELD_NUMBER: _ClassVar[int]
+    SPREAD_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    PREFERRED_NODES_FIELD_NUMBER: _ClassVar[int]
+    PREFERRED_PEERS_FIELD_NUMBER: _ClassVar[int]
     id: int
     requests: _containers.ScalarMap[str, int]
     node_selector: _containers.RepeatedCompositeFieldContainer[_firmament_pb2.NodeSelectorRequirement]
@@ -86,7 +99,94 @@ class TaskClass(_message.Message):
     tolerations: _containers.RepeatedCompositeFieldContainer[_firmament_pb2.Toleration]
     priority: int
     name: str
-    def __init__(self, id: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., node_selector: _Optional[_Iterable[_Union[_firmament_pb2.NodeSelectorRequirement, _Mapping]]] = ..., node_affinity: _Optional[_Union[_firmament_pb2.NodeSelector, _Mapping]] = ..., tolerations: _Optional[_Iterable[_Union[_firmament_pb2.Toleration, _Mapping]]] = ..., priority: _Optional[int] = ..., name: _Optional[str] = ...) -> None: ...
+    further_affinity: _containers.RepeatedCompositeFieldContainer[_firmament_pb2.NodeSelector]
+    affinity: _containers.RepeatedCompositeFieldContainer[PeerTerm]
+    anti_affinity: _containers.RepeatedCompositeFieldContainer[PeerTerm]
+    spread: _containers.RepeatedCompositeFieldContainer[Spread]
+    tokens: _containers.RepeatedScalarFieldContainer[str]
+    preferred_nodes: _containers.RepeatedCompositeFieldContainer[_firmament_pb2.PreferredSchedulingTerm]
+    preferred_peers: _containers.RepeatedCompositeFieldContainer[PreferredPeer]
+    def __init__(self, id: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., node_selector: _Optional[_Iterable[_Union[_firmament_pb2.NodeSelectorRequirement, _Mapping]]] = ..., node_affinity: _Optional[_Union[_firmament_pb2.NodeSelector, _Mapping]] = ..., tolerations: _Optional[_Iterable[_Union[_firmament_pb2.Toleration, _Mapping]]] = ..., priority: _Optional[int] = ..., name: _Optional[str] = ..., further_affinity: _Optional[_Iterable[_Union[_firmament_pb2.NodeSelector, _Mapping]]] = ..., affinity: _Optional[_Iterable[_Union[PeerTerm, _Mapping]]] = ..., anti_affinity: _Optional[_Iterable[_Union[PeerTerm, _Mapping]]] = ..., spread: _Optional[_Iterable[_Union[Spread, _Mapping]]] = ..., tokens: _Optional[_Iterable[str]] = ..., preferred_nodes: _Optional[_Iterable[_Union[_firmament_pb2.PreferredSchedulingTerm, _Mapping]]] = ..., preferred_peers: _Optional[_Iterable[_Union[PreferredPeer, _Mapping]]] = ...) -> None: ...
+
+class PeerSelector(_message.Message):
+    __slots__ = ("namespaces", "namespace_selector", "every_namespace", "labels", "no_task")
+    NAMESPACES_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    EVERY_NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    NO_TASK_FIELD_NUMBER: _ClassVar[int]
+    namespaces: _containers.RepeatedScalarFieldContainer[str]
+    namespace_selector: _containers.RepeatedCompositeFieldContainer[_firmament_pb2.NodeSelectorRequirement]
+    every_namespace: bool
+    labels: _containers.RepeatedCompositeFieldContainer[_firmament_pb2.NodeSelectorRequirement]
+    no_task: bool
+    def __init__(self, namespaces: _Optional[_Iterable[str]] = ..., namespace_selector: _Optional[_Iterable[_Union[_firmament_pb2.NodeSelectorRequirement, _Mapping]]] = ..., every_namespace: _Optional[bool] = ..., labels: _Optional[_Iterable[_Union[_firmament_pb2.NodeSelectorRequirement, _Mapping]]] = ..., no_task: _Optional[bool] = ...) -> None: ...
+
+class PeerTerm(_message.Message):
+    __slots__ = ("selector", "topology_key")
+    SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    TOPOLOGY_KEY_FIELD_NUMBER: _ClassVar[int]
+    selector: PeerSelector
+    topology_key: str
+    def __init__(self, selector: _Optional[_Union[PeerSelector, _Mapping]] = ..., topology_key: _Optional[str] = ...) -> None: ...
+
+class Spread(_message.Message):
+    __slots__ = ("selector", "topology_key", "max_skew", "min_domains", "ignore_affinity", "honor_taints", "preferred")
+    SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    TOPOLOGY_KEY_FIELD_NUMBER: _ClassVar[int]
+    MAX_SKEW_FIELD_NUMBER: _ClassVar[int]
+    MIN_DOMAINS_FIELD_NUMBER: _ClassVar[int]
+    IGNORE_AFFINITY_FIELD_NUMBER: _ClassVar[int]
+    HONOR_TAINTS_FIELD_NUMBER: _ClassVar[int]
+    PREFERRED_FIELD_NUMBER: _ClassVar[int]
+    selector: PeerSelector
+    topology_key: str
+    max_skew: int
+    min_domains: int
+    ignore_affinity: bool
+    honor_taints: bool
+    preferred: bool
+    def __init__(self, selector: _Optional[_Union[PeerSelector, _Mapping]] = ..., topology_key: _Optional[str] = ..., max_skew: _Optional[int] = ..., min_domains: _Optional[int] = ..., ignore_affinity: _Optional[bool] = ..., honor_taints: _Optional[bool] = ..., preferred: _Optional[bool] = ...) -> None: ...
+
+class PreferredPeer(_message.Message):
+    __slots__ = ("term", "weight")
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    term: PeerTerm
+    weight: int
+    def __init__(self, term: _Optional[_Union[PeerTerm, _Mapping]] = ..., weight: _Optional[int] = ...) -> None: ...
+
+class Profile(_message.Message):
+    __slots__ = ("id", "namespace", "labels")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    ID_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    namespace: str
+    labels: _containers.ScalarMap[str, str]
+    def __init__(self, id: _Optional[int] = ..., namespace: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class Namespace(_message.Message):
+    __slots__ = ("name", "labels")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    labels: _containers.ScalarMap[str, str]
+    def __init__(self, name: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class Node(_message.Message):
     __slots__ = ("id", "name", "allocatable", "labels", "taints")
@@ -117,7 +217,7 @@ class Node(_message.Message):
     def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., allocatable: _Optional[_Mapping[str, int]] = ..., labels: _Optional[_Mapping[str, str]] = ..., taints: _Optional[_Iterable[_Union[_firmament_pb2.Taint, _Mapping]]] = ...) -> None: ...
 
 class Tasks(_message.Message):
-    __slots__ = ("uid", "class_id", "job_id", "created_us", "node", "name", "nodes")
+    __slots__ = ("uid", "class_id", "job_id", "created_us", "node", "name", "nodes", "profile_id")
     UID_FIELD_NUMBER: _ClassVar[int]
     CLASS_ID_FIELD_NUMBER: _ClassVar[int]
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
@@ -125,6 +225,7 @@ class Tasks(_message.Message):
     NODE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
+    PROFILE_ID_FIELD_NUMBER: _ClassVar[int]
     uid: _containers.RepeatedScalarFieldContainer[int]
     class_id: _containers.RepeatedScalarFieldContainer[int]
     job_id: _containers.RepeatedScalarFieldContainer[int]
@@ -132,7 +233,8 @@ class Tasks(_message.Message):
     node: _containers.RepeatedScalarFieldContainer[int]
     name: _containers.RepeatedScalarFieldContainer[str]
     nodes: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, uid: _Optional[_Iterable[int]] = ..., class_id: _Optional[_Iterable[int]] = ..., job_id: _Optional[_Iterable[int]] = ..., created_us: _Optional[_Iterable[int]] = ..., node: _Optional[_Iterable[int]] = ..., name: _Optional[_Iterable[str]] = ..., nodes: _Optional[_Iterable[str]] = ...) -> None: ...
+    profile_id: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, uid: _Optional[_Iterable[int]] = ..., class_id: _Optional[_Iterable[int]] = ..., job_id: _Optional[_Iterable[int]] = ..., created_us: _Optional[_Iterable[int]] = ..., node: _Optional[_Iterable[int]] = ..., name: _Optional[_Iterable[str]] = ..., nodes: _Optional[_Iterable[str]] = ..., profile_id: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Rejection(_message.Message):
     __slots__ = ("task_uid", "node_id", "not_before_us")
@@ -215,13 +317,23 @@ class Reason(_message.Message):
         TOO_MANY_TASKS: _ClassVar[Reason.Kind]
         UNTOLERATED_TAINT: _ClassVar[Reason.Kind]
         SELECTOR_MISMATCH: _ClassVar[Reason.Kind]
-        TAKEN_THIS_ROUND: _ClassVar[Reason.Kind]
+        AFFINITY: _ClassVar[Reason.Kind]
+        ANTI_AFFINITY: _ClassVar[Reason.Kind]
+        ANTI_AFFINITY_OF_OTHERS: _ClassVar[Reason.Kind]
+        SPREAD: _ClassVar[Reason.Kind]
+        SPREAD_LABEL_MISSING: _ClassVar[Reason.Kind]
+        TOKEN_TAKEN: _ClassVar[Reason.Kind]
     KIND_UNSPECIFIED: Reason.Kind
     INSUFFICIENT_RESOURCE: Reason.Kind
     TOO_MANY_TASKS: Reason.Kind
     UNTOLERATED_TAINT: Reason.Kind
     SELECTOR_MISMATCH: Reason.Kind
-    TAKEN_THIS_ROUND: Reason.Kind
+    AFFINITY: Reason.Kind
+    ANTI_AFFINITY: Reason.Kind
+    ANTI_AFFINITY_OF_OTHERS: Reason.Kind
+    SPREAD: Reason.Kind
+    SPREAD_LABEL_MISSING: Reason.Kind
+    TOKEN_TAKEN: Reason.Kind
     KIND_FIELD_NUMBER: _ClassVar[int]
     DETAIL_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]

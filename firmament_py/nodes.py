@@ -1,0 +1,102 @@
+"""What nodes look like, labels and taints, and which of them meet a demand: one vectorised pass a demand.
+
+Nodes with equal taints share a taint-set number, and tolerations are judged once for each set.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from firmament_py.arrays import I32, I64, Bools
+from firmament_py.constraints import NAME_FIELD, NodeDemand, Taint, Term
+from firmament_py.labels import LabelColumns
+
+_MAX_SETS = 1_000_000
+_DEMANDS_KEPT = 4096
+
+
+class NodeLooks:
+    """Labels, names and taints of all node rows; `generation` rises whenever an answer could change."""
+
+    def __init__(self) -> None:
+        self._labels = LabelColumns()
+        self._fields = LabelColumns()
+        self._taints: dict[int, tuple[Taint, ...]] = {}
+        self._taint_set: I32 = np.zeros(0, np.int32)
+        self._taint_sets: dict[tuple[Taint, ...], int] = {(): 0}
+        self._cache: dict[NodeDemand, tuple[int, Bools, I32]] = {}
+        self.generation = 0
+
+    def set(self, row: int, name: str, labels: Mapping[str, str], taints: tuple[Taint, ...]) -> bool:
+        """Tells what node row `row` looks like; whether that changed anything."""
+        fields = {NAME_FIELD: name}
+        if (self._labels.get(row), self._fields.get(row), self._taints.get(row)) == (labels, fields, taints):
+            return False
+        self._labels.set(row, labels)
+        self._fields.set(row, fields)
+        self._taints[row] = taints
+        self._taint_set = np.pad(self._taint_set, (0, self._labels.capacity - len(self._taint_set)))
+        self._taint_set[row] = self._taint_sets.setdefault(taints, len(self._taint_sets))
+        self.generation += 1
+        return True
+
+    def forget(self, row: int) -> None:
+        """Node row `row` is no more; the row may be used again."""
+        if self._taints.pop(row, None) is None:
+            return
+        self._labels.forget(row)
+        self._fields.forget(row)
+        self._taint_set[row] = 0
+        self.generation += 1
+
+    def judge(self, demand: NodeDemand, rows: I64) -> tuple[Bools, I32]:
+        """For each of node `rows` (N,): does it match selector and affinity (N,), and which of its taints keeps
+        tasks with this demand away (N,): a number for `taint`, -1 for none."""
+        cached = self._cache.get(demand)
+        if cached is None or cached[0] != self.generation:
+            if len(self._cache) > _DEMANDS_KEPT:  # demands come and go with their classes
+                self._cache.clear()
+            blocking = np.array([self._first_untolerated(demand, s) for s in self._taint_sets], np.int32)
+            cached = (self.generation, self._selected(demand), blocking[self._taint_set])
+            self._cache[demand] = cached
+        return cached[1][rows], cached[2][rows]
+
+    def taint(self, number: int) -> Taint:
+        """The taint that `judge` numbered: position in its set times _MAX_SETS, plus the set."""
+        return list(self._taint_sets)[number % _MAX_SETS][number // _MAX_SETS]
+
+    def preferred(self, term: Term, rows: I64) -> Bools:
+        """Which of `rows` match one term, (N,)."""
+        return self._term(term)[rows]
+
+    def discouraging(self, demand: NodeDemand, rows: I64) -> I64:
+        """How many taints of each of `rows` ask tasks with this demand to stay away if they can, (N,)."""
+        counts = [
+            sum(t.effect == "PreferNoSchedule" and not demand.is_tolerated(t) for t in taints)
+            for taints in self._taint_sets
+        ]
+        return np.array(counts, np.int64)[self._taint_set[rows]]
+
+    def domains(self, key: str, rows: I64) -> I64:
+        """The domain of each of `rows` by label `key`, (N,): dense numbers from 0, -1 without the label."""
+        values = self._labels.domains(key)[rows]
+        known, dense = np.unique(values, return_inverse=True)
+        return dense.astype(np.int64) - (1 if len(known) and known[0] < 0 else 0)
+
+    def _first_untolerated(self, demand: NodeDemand, taints: tuple[Taint, ...]) -> int:
+        taint = demand.untolerated(taints)
+        return -1 if taint is None else taints.index(taint) * _MAX_SETS + self._taint_sets[taints]
+
+    def _selected(self, demand: NodeDemand) -> Bools:
+        chosen = self._labels.meets(demand.selector)
+        for terms in demand.affinity:
+            any_term = np.zeros(len(chosen), np.bool_)
+            for term in terms:
+                any_term |= self._term(term)
+            chosen &= any_term
+        return chosen
+
+    def _term(self, term: Term) -> Bools:
+        if not term.labels and not term.fields:
+            return np.zeros(self._labels.capacity, np.bool_)
+        return self._labels.meets(term.labels) & self._fields.meets(term.fields)

@@ -1,0 +1,389 @@
+"""Demands between tasks: affinity, anti-affinity in both directions, spread.
+
+`Peers` knows, for the classes that wait, how many tasks that each of their selectors matches are on each node, and
+keeps these counts right while a round places tasks. From the counts follow
+
+- `allowed`: on which nodes a further task of a class may go as things stand;
+- `limit`: how many tasks of a class that is matched by its own selectors each domain may take in one solve
+  (capacities of the network: exact for one demand, an upper bound for several that cross);
+- `trim`: the part of a solution for one class that keeps all its demands, given all that was placed before it.
+
+Classes are placed one after the other, so a class that depends on another is trimmed, or waits for the next solve
+of the round, when the other has been placed: stages, never one task at a time.
+
+Semantics are kube-scheduler's InterPodAffinity and PodTopologySpread filters. C classes, N nodes, S selectors,
+D domains of a topology key; domain -1 means that the node lacks the label.
+"""
+
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from firmament_py.arrays import I64, Bools, mix
+from firmament_py.cluster import ClusterState
+from firmament_py.constraints import NodeDemand, PeerSelector, PeerTerm, Spread
+from firmament_py.domains import DomainLimit
+from firmament_py.lifecycle import TaskState
+
+T = TypeVar("T")
+
+UNLIMITED = 2**40
+
+
+class Peers:
+    """See the module. classes and profiles: (C,) rows of the class and profile tables."""
+
+    def __init__(self, state: ClusterState, nodes: I64, classes: I64, profiles: I64) -> None:
+        self._state = state
+        self._nodes = nodes
+        self._demands = [state.classes.definition(row).peers for row in classes.tolist()]
+        self._node_demands = [state.classes.demand(row) for row in classes.tolist()]
+        self._domains: dict[str, I64] = {}
+        self._eligible: dict[tuple[NodeDemand, tuple[str, ...], bool, bool], Bools] = {}
+
+        placed = np.flatnonzero((state.tasks.state == TaskState.ASSUMED) | (state.tasks.state == TaskState.BOUND))
+        position = np.full(state.nodes.capacity, -1, np.int64)
+        position[nodes] = np.arange(len(nodes))
+        where = position[state.tasks.node[placed]]
+        placed, where = placed[where >= 0], where[where >= 0]
+
+        self._selectors = _Numbering[tuple[PeerSelector, ...]]()
+        self._spreads = _Numbering[PeerSelector]()
+        self._held = _Numbering[PeerTerm]()
+        holding = np.unique(state.tasks.cls[placed])
+        held_by = [state.classes.definition(row).peers.anti_affinity for row in holding.tolist()]
+        for terms in held_by:
+            for term in terms:
+                self._held.number(term)
+        for demand in self._demands:
+            for term in demand.anti_affinity:
+                self._held.number(term)
+                self._selectors.number((term.selector,))
+            if demand.affinity:
+                self._selectors.number(_all_of(demand.affinity))
+            for spread in demand.spread:
+                self._spreads.number(spread.selector)
+        self.any = bool(len(self._selectors) or len(self._spreads) or len(self._held))
+
+        # which profiles each selector matches, and from it which classes and how many placed tasks a node
+        matching = state.profiles.matching
+        by_selector = [np.logical_and.reduce([matching(s) for s in group]) for group in self._selectors]
+        by_spread = [matching(selector) for selector in self._spreads]
+        by_held = [matching(term.selector) for term in self._held]
+        self._matched = _rows(by_selector, profiles)  # (S, C)
+        self._spread_matched = _rows(by_spread, profiles)
+        self._repelled = _rows(by_held, profiles)  # (H, C) by whose anti-affinity a class is kept away
+        self._carries = np.array(
+            [[term in demand.anti_affinity for demand in self._demands] for term in self._held], np.bool_
+        ).reshape(len(self._held), len(classes))
+        n = len(nodes)
+        profile = state.tasks.profile[placed]
+        self._count = _count_by_node([m[profile] for m in by_selector], where, n)  # (S, N)
+        staying = ~state.tasks.leaving[placed]
+        # an empty selector matches what is placed, but kube-scheduler counts nothing for it
+        self._spread_count = _count_by_node(
+            [m[profile] & staying & (s.labels != ()) for m, s in zip(by_spread, self._spreads, strict=True)], where, n
+        )
+        carrier = np.zeros((len(self._held), state.classes.capacity), np.bool_)
+        for row, terms in zip(holding.tolist(), held_by, strict=True):
+            for term in terms:
+                carrier[self._held.number(term), row] = True
+        cls = state.tasks.cls[placed]
+        self._holders = _count_by_node([c[cls] for c in carrier], where, n)  # (H, N)
+
+    def concerns(self, c: int) -> bool:
+        """Whether class c demands anything of other tasks or they of it."""
+        demand = self._demands[c]
+        return bool(demand.affinity or demand.anti_affinity or demand.spread or self._repelled[:, c].any())
+
+    def add(self, c: int, node: I64, count: I64) -> None:
+        """Takes note that count[i] > 0 tasks of class c are on node[i], no node twice."""
+        for counts, hit in (
+            (self._count, self._matched[:, c]),
+            (self._holders, self._carries[:, c]),
+        ):
+            for s in np.flatnonzero(hit).tolist():
+                counts[s, node] += count
+        for s in np.flatnonzero(self._spread_matched[:, c]).tolist():
+            if self._spreads[s].labels != ():
+                self._spread_count[s, node] += count
+
+    # -- where a further task may go --------------------------------------------------------------------------
+
+    def allowed(self, c: int) -> Bools:
+        """(N,): where one more task of class c may go."""
+        return (
+            self._near_affine(c)
+            & self._clear_of_others(c)
+            & self._clear_of_repelling(c)
+            & self._has_spread_labels(c)
+            & self._evenly_spread(c)
+        )
+
+    def failures(self, c: int) -> dict[str, Bools]:
+        """Each demand's own answer, (N,) True where it fails: affinity, anti_affinity, others, label, spread."""
+        return {
+            "affinity": ~self._near_affine(c),
+            "anti_affinity": ~self._clear_of_others(c),
+            "others": ~self._clear_of_repelling(c),
+            "label": ~self._has_spread_labels(c),
+            "spread": ~self._evenly_spread(c),
+        }
+
+    def _near_affine(self, c: int) -> Bools:
+        terms = self._demands[c].affinity
+        ok = np.ones(len(self._nodes), np.bool_)
+        if not terms:
+            return ok
+        first = self._is_first(c)
+        counts = self._count[self._selectors.number(_all_of(terms))]
+        for term in terms:
+            domain = self._domain(term.topology_key)
+            ok &= domain >= 0
+            if not first:
+                ok &= _per_domain(domain, counts)[domain] > 0
+        return ok
+
+    def _is_first(self, c: int) -> bool:
+        """Nobody meets its affinity anywhere, but it would itself: then it may go first."""
+        terms = self._demands[c].affinity
+        s = self._selectors.number(_all_of(terms))
+        if not self._matched[s, c]:
+            return False
+        labelled = np.zeros(len(self._nodes), np.bool_)
+        for term in terms:
+            labelled |= self._domain(term.topology_key) >= 0
+        return not self._count[s][labelled].any()
+
+    def _clear_of_others(self, c: int) -> Bools:
+        ok = np.ones(len(self._nodes), np.bool_)
+        for term in self._demands[c].anti_affinity:
+            domain = self._domain(term.topology_key)
+            ok &= (_per_domain(domain, self._count[self._selectors.number((term.selector,))])[domain] == 0) | (
+                domain < 0
+            )
+        return ok
+
+    def _clear_of_repelling(self, c: int) -> Bools:
+        ok = np.ones(len(self._nodes), np.bool_)
+        for h in np.flatnonzero(self._repelled[:, c]).tolist():
+            if not self._holders[h].any():
+                continue
+            domain = self._domain(self._held[h].topology_key)
+            ok &= (_per_domain(domain, self._holders[h])[domain] == 0) | (domain < 0)
+        return ok
+
+    def _has_spread_labels(self, c: int) -> Bools:
+        ok = np.ones(len(self._nodes), np.bool_)
+        for spread in self._demands[c].spread:
+            ok &= self._domain(spread.topology_key) >= 0
+        return ok
+
+    def _evenly_spread(self, c: int) -> Bools:
+        ok = np.ones(len(self._nodes), np.bool_)
+        for spread in self._demands[c].spread:
+            s, domain, counts, eligible = self._spread_counts(c, spread)
+            room = _emptiest(counts, eligible, spread) + spread.max_skew - int(self._spread_matched[s, c])
+            ok &= (np.append(counts, 0)[domain] <= room) | (domain < 0)
+        return ok
+
+    def _spread_counts(self, c: int, spread: Spread) -> tuple[int, I64, I64, Bools]:
+        """Number of the selector, (N,) domains, (D,) matching tasks on eligible nodes, (D,) domains that count."""
+        s = self._spreads.number(spread.selector)
+        domain = self._domain(spread.topology_key)
+        eligible = self._eligible_nodes(c, spread)
+        size = int(domain.max(initial=-1)) + 1
+        counts = np.bincount(domain[eligible], self._spread_count[s][eligible], minlength=size).astype(np.int64)
+        return s, domain, counts, np.bincount(domain[eligible], minlength=size) > 0
+
+    def _eligible_nodes(self, c: int, spread: Spread) -> Bools:
+        demand = self._node_demands[c]
+        keys = tuple(s.topology_key for s in self._demands[c].spread)
+        key = (demand, keys, spread.honor_affinity, spread.honor_taints)
+        found = self._eligible.get(key)
+        if found is None:
+            found = np.ones(len(self._nodes), np.bool_)
+            for topology_key in keys:
+                found &= self._domain(topology_key) >= 0
+            selected, taint = self._state.looks.judge(demand, self._nodes)
+            if spread.honor_affinity:
+                found &= selected
+            if spread.honor_taints:
+                found &= taint < 0
+            self._eligible[key] = found
+        return found
+
+    # -- how many may go in one solve -------------------------------------------------------------------------
+
+    def limit(self, c: int, slots: I64, waiting: int) -> tuple[I64, list[DomainLimit]]:
+        """Reduces slots (N,) of class c to where it may go, and says what each domain may take at once."""
+        slots = np.where(self.allowed(c), slots, 0)
+        limits: list[DomainLimit] = []
+        demand = self._demands[c]
+        if demand.affinity and self._is_first(c):
+            slots = np.where(self._best_home(c, slots), slots, 0)
+        for term in demand.anti_affinity:
+            if self._matched[self._selectors.number((term.selector,)), c]:
+                domain = self._domain(term.topology_key)
+                size = int(domain.max(initial=-1)) + 1
+                limits.append(DomainLimit(domain, np.ones(size, np.int64), np.zeros(size, np.int64)))
+        for spread in demand.spread:
+            s, domain, counts, eligible = self._spread_counts(c, spread)
+            if self._spread_matched[s, c] and spread.selector.labels != ():
+                room = np.bincount(domain[domain >= 0], slots[domain >= 0], minlength=len(counts)).astype(np.int64)
+                level = _reachable_level(counts, room, eligible, waiting, spread)
+                most = np.maximum(level + spread.max_skew - counts, 0)
+                limits.append(DomainLimit(domain, most, np.clip(level - counts, 0, most)))
+        for limit in limits:
+            slots = np.minimum(slots, np.append(limit.most, UNLIMITED)[limit.domain])
+        return slots, limits
+
+    def _best_home(self, c: int, slots: I64) -> Bools:
+        """Nodes of the joint domain with the most room: tasks that want to be near each other start there."""
+        joint = self._joint_domain(c)
+        room = np.bincount(joint, slots)
+        return np.equal(joint, int(room.argmax()) if len(room) else -1)
+
+    def _joint_domain(self, c: int) -> I64:
+        stacked = np.stack([self._domain(term.topology_key) for term in self._demands[c].affinity])
+        return np.unique(stacked, axis=1, return_inverse=True)[1].reshape(-1)
+
+    # -- what of a solution may be kept -----------------------------------------------------------------------
+
+    def trim(self, c: int, node: I64, count: I64) -> I64:
+        """(K,): how many of the count[i] tasks of class c on node[i] keep all demands, placed after all before."""
+        if not self.concerns(c):
+            return count
+        count = np.where(self.allowed(c)[node], count, 0)
+        demand = self._demands[c]
+        if demand.affinity and self._is_first(c) and count.any():
+            joint = self._joint_domain(c)[node]
+            count = np.where(joint == np.bincount(joint, count).argmax(), count, 0)
+        for term in demand.anti_affinity:
+            if self._matched[self._selectors.number((term.selector,)), c]:
+                domain = self._domain(term.topology_key)
+                count = _keep(domain[node], count, np.ones(int(domain.max(initial=-1)) + 1, np.int64))
+        own = [s for s in demand.spread if self._spread_matched[self._spreads.number(s.selector), c]]
+        while own:
+            before = count
+            for spread in own:
+                count = self._trim_spread(c, spread, node, count)
+            if (count == before).all():  # keeping one demand can break another: until all hold
+                break
+        return count
+
+    def _trim_spread(self, c: int, spread: Spread, node: I64, count: I64) -> I64:
+        if spread.selector.labels == ():
+            return count  # nothing counts: a task only has to fit max_skew alone, which `allowed` saw to
+        _, domain, counts, eligible = self._spread_counts(c, spread)
+        inside = self._eligible_nodes(c, spread)[node]
+        after = counts + np.bincount(domain[node[inside]], count[inside], minlength=len(counts)).astype(np.int64)
+        most = np.maximum(_emptiest(after, eligible, spread) + spread.max_skew - counts, 0)
+        return _keep(domain[node], count, most)
+
+    def _domain(self, key: str) -> I64:
+        domain = self._domains.get(key)
+        if domain is None:
+            domain = self._domains[key] = self._state.looks.domains(key, self._nodes)
+        return domain
+
+
+class _Numbering(Generic[T]):
+    """Values numbered in the order they are first seen."""
+
+    def __init__(self) -> None:
+        self._number: dict[T, int] = {}
+        self._values: list[T] = []
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._values)
+
+    def __getitem__(self, number: int) -> T:
+        return self._values[number]
+
+    def number(self, value: T) -> int:
+        found = self._number.get(value)
+        if found is None:
+            found = self._number[value] = len(self._values)
+            self._values.append(value)
+        return found
+
+
+def signatures(state: ClusterState, classes: I64, profiles: I64) -> I64:
+    """(K,) numbers for pairs of class and profile rows (K,) each: equal for tasks that no demand tells apart.
+
+    Only selectors of waiting classes and anti-affinity of placed tasks matter; all others' labels do not.
+    """
+    placed = (state.tasks.state == TaskState.ASSUMED) | (state.tasks.state == TaskState.BOUND)
+    selectors: set[PeerSelector] = set()
+    for row in np.unique(classes).tolist():
+        peers = state.classes.definition(row).peers
+        selectors.update(term.selector for term in (*peers.affinity, *peers.anti_affinity, *peers.spread))
+    for row in np.unique(state.tasks.cls[placed]).tolist():
+        selectors.update(term.selector for term in state.classes.definition(row).peers.anti_affinity)
+    if not selectors:
+        return np.zeros(len(classes), np.int64)
+    rows, index = np.unique(profiles, return_inverse=True)
+    bits = np.stack([state.profiles.matching(s)[rows] for s in selectors]).astype(np.int64)
+    return np.unique(mix(bits, seed=4), return_inverse=True)[1][index]
+
+
+def _all_of(terms: tuple[PeerTerm, ...]) -> tuple[PeerSelector, ...]:
+    return tuple(term.selector for term in terms)
+
+
+def _rows(by: list[Bools], profiles: I64) -> Bools:
+    return np.array([m[profiles] for m in by], np.bool_).reshape(len(by), len(profiles))
+
+
+def _count_by_node(hits: list[Bools], where: I64, nodes: int) -> I64:
+    """(len(hits), nodes): how many of the placed tasks that each of `hits` marks are on each node."""
+    return np.array([np.bincount(where[hit], minlength=nodes) for hit in hits], np.int64).reshape(len(hits), nodes)
+
+
+def _per_domain(domain: I64, counts: I64) -> I64:
+    """(D + 1,) sums of counts (N,) by domain (N,); the last is 0, for nodes without the label (domain -1)."""
+    inside = domain >= 0
+    size = int(domain.max(initial=-1)) + 1
+    return np.append(np.bincount(domain[inside], counts[inside], minlength=size).astype(np.int64), 0)
+
+
+def _emptiest(counts: I64, eligible: Bools, spread: Spread) -> int:
+    """How many matching tasks the emptiest domain counts for."""
+    if int(eligible.sum()) < spread.min_domains:
+        return 0
+    return int(counts[eligible].min(initial=UNLIMITED)) if eligible.any() else UNLIMITED
+
+
+def _reachable_level(counts: I64, room: I64, eligible: Bools, waiting: int, spread: Spread) -> int:
+    """The highest count that the emptiest domain can be raised to with `waiting` tasks and `room` in each domain."""
+    if int(eligible.sum()) < spread.min_domains:
+        return 0
+    if not eligible.any():
+        return UNLIMITED
+    counts, room = counts[eligible], room[eligible]
+    low, high = int(counts.min()), int((counts + room).min())
+    while low < high:  # the tasks that a level takes rise with it
+        level = (low + high + 1) // 2
+        if int(np.maximum(level - counts, 0).sum()) <= waiting:
+            low = level
+        else:
+            high = level - 1
+    return low
+
+
+def _keep(domain: I64, count: I64, most: I64) -> I64:
+    """Cuts count (K,) so that no domain (K,) keeps more than most (D,); domain -1 keeps all."""
+    order = np.argsort(domain, kind="stable")
+    of, sorted_count = domain[order], count[order]
+    total = np.cumsum(sorted_count) - sorted_count
+    first = np.searchsorted(of, of)  # where each entry's domain begins
+    before = total - total[first] if len(of) else total
+    kept = np.clip(np.append(most, UNLIMITED)[of] - before, 0, sorted_count)
+    result = np.empty_like(count)
+    result[order] = kept
+    return result
