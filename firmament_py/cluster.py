@@ -183,6 +183,7 @@ class ClusterState:
         tasks = self.tasks
         old_cls = tasks.cls[rows]
         moved = (tasks.node[rows] != node) | (old_cls != cls)
+        left = tasks.node[rows[moved]]
         self._occupy(rows[moved], -1)
         np.add.at(self.classes.tasks, old_cls[~new], -1)
         np.add.at(self.classes.tasks, cls, 1)
@@ -199,7 +200,7 @@ class ClusterState:
         tasks.created_us[rows] = event.created_us[keep]
         tasks.name[rows] = [event.names[i] for i in keep.tolist()]
         self._occupy(rows[moved], +1)
-        self._abandon(node_rows)
+        self._abandon(np.r_[node_rows, left])
         self.history.add("observed", event.uid[keep], node)
 
     def _observe_node(self, event: NodeObserved, outcome: Outcome) -> None:

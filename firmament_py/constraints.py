@@ -73,7 +73,10 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """An empty key with Exists tolerates every taint; an empty effect means every effect."""
+    """An empty key with Exists tolerates every taint; an empty effect means every effect.
+
+    An empty operator is Equal; one that is not known tolerates nothing.
+    """
 
     key: str = ""
     operator: str = "Equal"
@@ -87,7 +90,7 @@ class Toleration:
             return False
         if self.operator == "Exists":
             return True
-        return bool(self.key) and self.value == taint.value
+        return self.operator in ("", "Equal") and bool(self.key) and self.value == taint.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,5 +189,8 @@ def integer(text: str) -> int | None:
     digits = text[1:] if text[:1] in "+-" else text
     if not (digits.isascii() and digits.isdigit()):
         return None
-    value = int(text)
+    digits = digits.lstrip("0") or "0"
+    if len(digits) > 19:  # beyond 64 bits, and Python refuses to convert thousands of digits
+        return None
+    value = -int(digits) if text[0] == "-" else int(digits)
     return value if -(2**63) <= value < 2**63 else None

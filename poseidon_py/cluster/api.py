@@ -40,7 +40,8 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCHES = ("application/apply-patch+yaml", "application/apply-patch+cbor")
 PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCHES[0])
 
-_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so that no word appears by accident
+SAFE_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+"""Of generated names: no vowels, so that no word appears by accident."""
 _SERVER_OWNED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 
 
@@ -114,7 +115,7 @@ class Api:
 
     def new_suffix(self) -> str:
         """Five letters for generateName."""
-        return "".join(self.random.choices(_SUFFIX_LETTERS, k=5))
+        return "".join(self.random.choices(SAFE_LETTERS, k=5))
 
     def _own_metadata(self, kind: Kind, namespace: str, obj: Json) -> Json:
         stated_kind, stated_version = obj.get("kind"), obj.get("apiVersion")

@@ -1,4 +1,4 @@
-"""Which columns `kubectl get` shows for each kind, and what stands in them."""
+"""What a column of `kubectl get` is, and the words for time that all tables share."""
 
 from __future__ import annotations
 
@@ -80,6 +80,3 @@ AGE = Column("Age", age_of)
 def default_columns() -> Sequence[Column]:
     """For kinds without columns of their own."""
     return (NAME, Column("Created At", lambda obj: obj["metadata"].get("creationTimestamp"), "date"))
-
-
-COLUMNS: dict[tuple[str, str], Sequence[Column]] = {}

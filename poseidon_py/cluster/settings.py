@@ -134,6 +134,8 @@ class ClusterSettings:
     """How often a kubelet renews its lease; stretched in large clusters (at most 200 renewals a second)."""
     node_grace_seconds: float = 4.0
     """How long after its kubelet went silent a node becomes Unknown."""
+    job_backoff_seconds: float = 0.5
+    """Before the first replacement of a Job's failed pod; doubles with each failure in a row, up to 6 min."""
     controllers: bool = True
     """Whether the workload, volume and node controllers run."""
     kubelets: bool = True

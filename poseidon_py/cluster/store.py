@@ -202,6 +202,13 @@ class Store:
         self.version = 1
         self._history = history
         self._shelves: dict[Kind, Shelf] = {}
+        self._on_shelf: list[Callable[[Kind], None]] = []
+
+    def on_shelf(self, hear: Callable[[Kind], None]) -> None:
+        """Hear of every kind that gets a shelf, and of those that have one."""
+        self._on_shelf.append(hear)
+        for kind in list(self._shelves):
+            hear(kind)
 
     def shelf(self, kind: Kind) -> Shelf:
         """The shelf of a kind, made when first asked for."""
@@ -210,6 +217,8 @@ class Store:
         if shelf is None:
             shelf = self._shelves[kind] = Shelf(kind, self._history)
             shelf.compacted = shelf.changed = self.version
+            for hear in self._on_shelf:
+                hear(kind)
         return shelf
 
     def shelves(self) -> list[Shelf]:

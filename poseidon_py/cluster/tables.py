@@ -7,8 +7,9 @@ from typing import Any
 
 import orjson
 
-from poseidon_py.cluster.columns import COLUMNS, Column, default_columns
+from poseidon_py.cluster.columns import Column, default_columns
 from poseidon_py.cluster.custom_columns import custom_columns
+from poseidon_py.cluster.kind_columns import COLUMNS
 from poseidon_py.cluster.kinds import Kind
 from poseidon_py.cluster.store import Record
 from poseidon_py.cluster.views import View

@@ -1,7 +1,7 @@
 """The forms in which a stored object can be shown: as it is, as its metadata only, or as another API group's.
 
 `events` exist in the core group and in events.k8s.io with different field names; they are stored in the core
-form and translated on the way in and out.
+form and translated on the way in and out. Versions of a custom resource differ in apiVersion only.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ def stored_form(kind: Kind, obj: Any) -> Any:
     """An object as a client of `kind` sends it, in the form in which it is stored."""
     if kind is EVENTS_NEW and isinstance(obj, dict):
         return _renamed(obj, _EVENT_FIELDS_BACK, EVENTS.api_version)
+    if kind.stored_as is not None and isinstance(obj, dict) and obj.get("apiVersion") == kind.api_version:
+        return {**obj, "apiVersion": kind.stored_as.api_version}
     return obj
 
 
@@ -46,6 +48,8 @@ def view_of(kind: Kind) -> View | None:
     """How records of the kind's shelf are shown under `kind`; None if as they are."""
     if kind is EVENTS_NEW:
         return lambda record: orjson.dumps(_renamed(record.parse(), _EVENT_FIELDS, kind.api_version))
+    if kind.stored_as is not None:
+        return lambda record: orjson.dumps({**record.parse(), "apiVersion": kind.api_version})
     return None
 
 

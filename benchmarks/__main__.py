@@ -1,0 +1,131 @@
+"""`poseidon-bench`: list, run and compare benchmarks.
+
+Exit codes: 0 measured and every check held, 1 a check failed (or, with --enforce, a target was missed, or B is
+worse than A), 2 wrong usage, or something that is needed is missing.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from benchmarks import comparing, runner, specs, tables
+from benchmarks.results import CaseResult, ResultError, SuiteResult, read
+from benchmarks.runner import CannotMeasureError, Options
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """Benchmarks of the scheduler and of its parts."""
+
+
+@cli.command("list")
+@click.option("-v", "--verbose", is_flag=True, help="Every case, too.")
+def list_(verbose: bool) -> None:
+    """List the suites."""
+    console = Console(highlight=False)
+    table = Table(box=None, pad_edge=False)
+    for name in ("suite", "cases", "what it measures"):
+        table.add_column(name)
+    suites = [specs.load(name) for name in specs.available()]
+    for suite in suites:
+        table.add_row(suite.name, str(len(suite.cases)), suite.title)
+    console.print(table)
+    if not verbose:
+        console.print("\nmore: poseidon-bench list -v; run one: poseidon-bench run SUITE --quick")
+        return
+    for suite in suites:
+        console.print(f"\n[bold]{suite.name}[/]: {suite.about}")
+        for case in suite.cases:
+            target = f"  target: {case.target.metric} {case.target}" if case.target else ""
+            labels = f"  [{', '.join(case.labels)}]" if case.labels else ""
+            console.print(f"  {case.name}{labels}{target}", markup=False)
+
+
+@cli.command()
+@click.argument("suite_name", metavar="SUITE")
+@click.option("--case", "names", multiple=True, metavar="TEXT", help="Only cases whose name contains it; repeatable.")
+@click.option("--quick", is_flag=True, help="Only the short cases, one sample each.")
+@click.option("--repeat", type=click.IntRange(1), help="Samples of each case (default: the suite's).")
+@click.option("--scale", type=click.FloatRange(0, min_open=True), default=1.0, help="Multiplies all sizes.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
+@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the results here.")
+@click.option("--facts", is_flag=True, help="Show what else was counted: solves, arcs, percentiles ...")
+@click.option("--enforce", is_flag=True, help="Exit with 1 if a target is missed.")
+def run(
+    suite_name: str,
+    names: tuple[str, ...],
+    quick: bool,
+    repeat: int | None,
+    scale: float,
+    seed: int,
+    json_file: Path | None,
+    facts: bool,
+    enforce: bool,
+) -> None:
+    """Run the benchmarks of SUITE."""
+    try:
+        suite = specs.load(suite_name)
+    except specs.SpecError as error:
+        raise click.UsageError(str(error)) from error
+    cases = runner.choose(suite, quick, names)
+    if not cases:
+        raise click.UsageError(f"no case of {suite_name} is chosen; see `poseidon-bench list -v`")
+    console = Console(highlight=False)
+    try:
+        result = _measure(console, suite, cases, Options(seed, scale), repeat or (1 if quick else suite.repeat))
+    except CannotMeasureError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    tables.show(console, suite, result)
+    if facts:
+        tables.show_facts(console, result)
+    if json_file is not None:
+        result.write(json_file)
+    missed = enforce and any(case.target_met is False for case in result.cases)
+    sys.exit(1 if missed or not result.sound else 0)
+
+
+@cli.command()
+@click.argument("a", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("b", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--metric", "metrics", multiple=True, help="Only this metric; repeatable.")
+@click.option("--enforce", is_flag=True, help="Exit with 1 if B is worse anywhere.")
+def compare(a: Path, b: Path, metrics: tuple[str, ...], enforce: bool) -> None:
+    """Compare two results: is B better than A, worse, or is the difference noise?"""
+    try:
+        old, new = read(a), read(b)
+    except ResultError as error:
+        raise click.UsageError(str(error)) from error
+    if old.suite != new.suite:
+        raise click.UsageError(f"{a} is of suite {old.suite}, {b} of {new.suite}")
+    found = comparing.compare(old, new, metrics)
+    if not found:
+        raise click.UsageError(f"{a} and {b} have no case and metric in common")
+    tables.show_comparison(Console(highlight=False), found, comparing.differences(old, new))
+    sys.exit(1 if enforce and any(one.verdict is comparing.Verdict.WORSE for one in found) else 0)
+
+
+def _measure(
+    console: Console, suite: specs.Suite, cases: list[specs.Case], options: Options, repeat: int
+) -> SuiteResult:
+    """Runs with a progress bar where there is a terminal, and a line for each case where there is none."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        bar = progress.add_task(suite.name, total=len(cases) * repeat)
+
+        def tell(case: specs.Case, done: int, _: CaseResult) -> None:
+            progress.update(bar, description=case.name, completed=cases.index(case) * repeat + done)
+            if not console.is_terminal and done == 0:
+                click.echo(f"running {case.name} ...", err=True)
+
+        return runner.run(suite, cases, options, repeat, tell)
+
+
+if __name__ == "__main__":
+    cli()

@@ -1,0 +1,99 @@
+"""Results of a run and their JSON form (docs/benchmarks.md describes it)."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+FORMAT = 1
+
+
+class ResultError(ValueError):
+    """A file does not hold results; the message says which and why."""
+
+
+@dataclass(slots=True)
+class Check:
+    """Something that must hold whatever the machine."""
+
+    name: str
+    ok: bool
+    detail: str = ""
+
+
+@dataclass(slots=True)
+class Sample:
+    """What one execution of a case gave: figures by metric, further facts, checks."""
+
+    metrics: dict[str, float]
+    facts: dict[str, Any] = field(default_factory=dict)
+    checks: list[Check] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class CaseResult:
+    """All samples of a case. `facts` are those of the last sample, `failed` the checks that any sample failed."""
+
+    name: str
+    sizes: dict[str, Any]
+    samples: dict[str, list[float]] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    failed: list[Check] = field(default_factory=list)
+    checked: int = 0
+    target: str = ""
+    target_met: bool | None = None
+    """None: there is none, or the case did not run at full scale."""
+
+    def add(self, sample: Sample) -> None:
+        """Takes one more sample."""
+        for name, value in sample.metrics.items():
+            self.samples.setdefault(name, []).append(value)
+        self.facts = sample.facts
+        self.checked += len(sample.checks)
+        self.failed += [check for check in sample.checks if not check.ok]
+
+    def median(self, metric: str) -> float | None:
+        """The median of a metric, None if it was not measured."""
+        values = self.samples.get(metric)
+        return statistics.median(values) if values else None
+
+
+@dataclass(slots=True)
+class SuiteResult:
+    """Everything that one `run` measured."""
+
+    suite: str
+    environment: dict[str, Any]
+    options: dict[str, Any]
+    metrics: dict[str, dict[str, str]]
+    """name -> title, unit, better"""
+    cases: list[CaseResult] = field(default_factory=list)
+
+    @property
+    def sound(self) -> bool:
+        """Whether every check of every sample held."""
+        return not any(case.failed for case in self.cases)
+
+    def write(self, path: Path) -> None:
+        """As JSON."""
+        path.write_text(json.dumps({"format": FORMAT, **asdict(self)}, indent=2) + "\n")
+
+
+def read(path: Path) -> SuiteResult:
+    """Results from a file. Raises ResultError."""
+    try:
+        raw = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise ResultError(f"cannot read results from {path}: {error}") from error
+    if not isinstance(raw, dict) or raw.pop("format", None) != FORMAT:
+        raise ResultError(f"{path} holds no results of format {FORMAT}; make it with `run SUITE --json {path}`")
+    try:
+        cases = [
+            CaseResult(**{**case, "failed": [Check(**check) for check in case["failed"]]}) for case in raw.pop("cases")
+        ]
+        return SuiteResult(cases=cases, **raw)
+    except (TypeError, KeyError) as error:
+        raise ResultError(f"{path} holds no results of format {FORMAT}: {error}") from error

@@ -1,0 +1,89 @@
+"""Runs the cases of a suite and gathers their samples."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib import import_module
+from typing import Any, Protocol
+
+from benchmarks import environment
+from benchmarks.results import CaseResult, Sample, SuiteResult
+from benchmarks.specs import Case, Suite
+
+QUICK = "short"
+"""Label of the cases that --quick runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user asked for. `more` holds options that only some suites know."""
+
+    seed: int = 0
+    scale: float = 1.0
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    def scaled(self, count: int, least: int = 1) -> int:
+        """A size of a case at the chosen scale."""
+        return max(least, round(count * self.scale)) if count else 0
+
+
+class Measure(Protocol):
+    """What a suite's module offers under the name `measure`."""
+
+    def __call__(self, case: Case, options: Options) -> Sample:
+        """Executes a case once, deterministic but for the times."""
+        ...
+
+
+class CannotMeasureError(Exception):
+    """A case cannot be measured here; the message says why, and what would help."""
+
+
+Listener = Callable[[Case, int, CaseResult], None]
+"""Told before each execution: the case, how many samples there are, what they were."""
+
+
+def measure_of(suite: str) -> Measure:
+    """The function that measures the cases of a suite."""
+    module = import_module(f"benchmarks.suites.{suite.replace('-', '_')}")
+    measure: Measure = module.measure
+    return measure
+
+
+def choose(suite: Suite, quick: bool, names: Sequence[str]) -> list[Case]:
+    """The cases to run: those whose name contains one of `names`, or all; with `quick` only the short ones."""
+    chosen = [case for case in suite.cases if not names or any(name in case.name for name in names)]
+    return [case for case in chosen if not quick or QUICK in case.labels]
+
+
+def run(
+    suite: Suite,
+    cases: Sequence[Case],
+    options: Options,
+    repeat: int,
+    listener: Listener = lambda *_: None,
+    measure: Measure | None = None,
+) -> SuiteResult:
+    """Executes each case `repeat` times. The garbage collector runs between executions, not because of them."""
+    measure = measure or measure_of(suite.name)
+    result = SuiteResult(
+        suite=suite.name,
+        environment=environment.describe(),
+        options={"seed": options.seed, "scale": options.scale, "repeat": repeat, **options.more},
+        metrics={metric.name: {k: v for k, v in asdict(metric).items() if k != "name"} for metric in suite.metrics},
+    )
+    for case in cases:
+        gathered = CaseResult(case.name, dict(case.sizes))
+        for done in range(repeat):
+            listener(case, done, gathered)
+            gc.collect()
+            gathered.add(measure(case, options))
+        if case.target is not None:
+            value = gathered.median(case.target.metric)
+            gathered.target = f"{case.target.metric} {case.target}"
+            # at another scale the bound means nothing
+            gathered.target_met = case.target.met(value) if value is not None and options.scale == 1.0 else None
+        result.cases.append(gathered)
+    return result

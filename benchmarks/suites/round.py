@@ -1,0 +1,73 @@
+"""Measures one round of the engine, in-process, judged independently of the engine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from benchmarks.engine_load import START_US, EngineLoad, LoadSpec
+from benchmarks.results import Check, Sample
+from benchmarks.runner import Options
+from benchmarks.specs import Case
+from firmament_py import registry
+from firmament_py.engine import Engine
+from firmament_py.round import RoundResult
+from firmament_py.solver import SOLVERS
+
+_OUTSIDE = ("snapshot", "commit", "explain")
+"""Stages that are not network, solve, decode or check."""
+
+
+def measure(case: Case, options: Options) -> Sample:
+    """A fresh engine is told everything, then runs a round."""
+    sizes = dict(case.sizes)
+    policy = sizes.pop("policy", registry.DEFAULT_POLICY)
+    spec = LoadSpec(**sizes, seed=options.seed)
+    spec = replace(
+        spec,
+        nodes=options.scaled(spec.nodes),
+        pods=options.scaled(spec.pods),
+        running=options.scaled(spec.running),
+        classes=min(spec.classes, options.scaled(spec.pods)),
+    )
+    load = EngineLoad(spec)
+    engine = Engine(registry.load(policy, {}), SOLVERS["or-tools"]())
+    engine.apply(load.nodes)
+    engine.apply(load.classes)
+    outcome = engine.apply([load.tasks()])
+    result = engine.run_round(START_US + 1_000_000)
+    if result is None or outcome.refused or outcome.unknown_classes:
+        return Sample({}, checks=[Check("the engine takes the load", False, str(outcome.refused[:1]))])
+    stats = result.stats
+    stages = stats.stage_seconds
+    return Sample(
+        metrics={
+            "round_s": stats.seconds,
+            "core_s": stats.seconds - sum(stages.get(name, 0.0) for name in _OUTSIDE),
+            "solve_s": stages.get("solve", 0.0),
+            "placed": stats.placed,
+        },
+        facts={
+            "pending": stats.pending,
+            "placed": stats.placed,
+            "running": load.running,
+            "solves": stats.solves,
+            "vertices": stats.vertices,
+            "arcs": stats.arcs,
+            "stage_seconds": {name: round(seconds, 6) for name, seconds in stages.items()},
+        },
+        checks=judge(load, engine, result),
+    )
+
+
+def judge(load: EngineLoad, engine: Engine, result: RoundResult) -> list[Check]:
+    """What must hold of any round."""
+    uids = engine.state.tasks.uid[result.tasks]
+    nodes = [engine.state.nodes.id[row] for row in result.nodes.tolist()]
+    complaints = load.complaints(uids, nodes)
+    unused = load.unused(uids, nodes)
+    return [
+        Check("no node is over-committed, no task on a node that repels it", not complaints, "; ".join(complaints)),
+        Check("no task waits that fits on what is left", not unused, unused),
+        Check("the engine dropped nothing", result.stats.dropped == 0, f"{result.stats.dropped} placements dropped"),
+        Check("the policy kept its contract", not result.stats.fallback, result.stats.fallback),
+    ]

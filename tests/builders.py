@@ -1,0 +1,135 @@
+"""Short ways to say what a test is about: events of the engine, and a cluster to tell them to.
+
+Amounts default to plenty, so that a test names only what matters to it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament_py.cluster import ClusterState
+from firmament_py.constraints import NodeDemand, Operator, Requirement, Taint, Term
+from firmament_py.events import ClassDefined, Event, NodeObserved, Outcome, TasksEnded, TasksObserved, TasksRemoved
+from firmament_py.lifecycle import TaskState
+from firmament_py.policy import Policy
+from firmament_py.round import Observer, RoundResult, Scheduler
+from firmament_py.solver import OrToolsSolver, Solver
+from policies.load_spreading import LoadSpreading
+
+NOW_US = 1_700_000_000_000_000
+"""A moment for tests; no test reads a clock."""
+
+SECOND_US = 1_000_000
+
+
+def make_node(
+    name: str,
+    *,
+    pods: int = 110,
+    labels: Mapping[str, str] | None = None,
+    taints: Sequence[Taint] = (),
+    **amounts: int,
+) -> NodeObserved:
+    """A node whose id is `id-NAME`."""
+    return NodeObserved(f"id-{name}", name, {"pods": pods, **amounts}, labels or {}, tuple(taints))
+
+
+def make_class(number: int, *, priority: int = 0, demand: NodeDemand | None = None, **requests: int) -> ClassDefined:
+    return ClassDefined(number, requests, demand or NodeDemand(), priority, f"class-{number}")
+
+
+def make_tasks(
+    uids: Iterable[int],
+    cls: int | Sequence[int],
+    *,
+    on: str | None = None,
+    job: int = 0,
+    created_us: int | Sequence[int] = NOW_US,
+) -> TasksObserved:
+    """Tasks of one class (or of a class each), waiting, or all bound to the node named `on`."""
+    uids = list(uids)
+    count = len(uids)
+    return TasksObserved(
+        uid=np.array(uids, np.uint64),
+        class_id=np.array([cls] * count if isinstance(cls, int) else cls, np.uint64),
+        job_id=np.full(count, job, np.uint64),
+        created_us=np.array([created_us] * count if isinstance(created_us, int) else created_us, np.int64),
+        node=np.full(count, 0 if on is None else 1, np.int64),
+        names=[f"task-{uid}" for uid in uids],
+        nodes=() if on is None else (f"id-{on}",),
+    )
+
+
+def removed(*uids: int) -> TasksRemoved:
+    return TasksRemoved(np.array(uids, np.uint64))
+
+
+def ended(*uids: int) -> TasksEnded:
+    return TasksEnded(np.array(uids, np.uint64))
+
+
+def needs(key: str, operator: str = "Exists", *values: str) -> Requirement:
+    return Requirement(key, Operator(operator), values)
+
+
+def selecting(*requirements: Requirement) -> NodeDemand:
+    return NodeDemand(selector=requirements)
+
+
+def any_of(*terms: Term) -> NodeDemand:
+    return NodeDemand(affinity=terms)
+
+
+@dataclass
+class Cluster:
+    """A state and a scheduler, with answers in names instead of rows."""
+
+    state: ClusterState
+    scheduler: Scheduler
+
+    def tell(self, *events: Event) -> list[Outcome]:
+        """Applies events and checks the state after each."""
+        outcomes = []
+        for event in events:
+            outcomes.append(self.state.apply(event))
+            self.state.validate()
+        return outcomes
+
+    def round(self, now_us: int = NOW_US) -> dict[int, str]:
+        """Runs a round: uid -> name of the node it was placed on."""
+        return self.names(self.run(now_us))
+
+    def run(self, now_us: int = NOW_US) -> RoundResult:
+        result = self.scheduler.run(now_us)
+        self.state.validate()
+        assert result.stats.dropped == 0, "the independent check refused placements"
+        return result
+
+    def names(self, result: RoundResult) -> dict[int, str]:
+        uids = self.state.tasks.uid[result.tasks].tolist()
+        nodes = [self.state.nodes.observed[row].name for row in result.nodes.tolist()]
+        assert len(set(uids)) == len(uids), "a task is placed twice"
+        return dict(zip(uids, nodes, strict=True))
+
+    def waiting(self) -> set[int]:
+        return set(self.state.tasks.uid[self.state.tasks.state == TaskState.WAITING].tolist())
+
+
+def make_cluster(
+    *events: Event, policy: Policy | None = None, solver: Solver | None = None, observer: Observer | None = None
+) -> Cluster:
+    """A cluster that was told `events`, none of which may be refused."""
+    state = ClusterState()
+    cluster = Cluster(state, Scheduler(state, policy or LoadSpreading(), solver or OrToolsSolver(), observer))
+    for outcome in cluster.tell(*events):
+        assert outcome == Outcome(), outcome
+    return cluster
+
+
+def per_node(placements: Mapping[int, str]) -> dict[str, int]:
+    """How many tasks each node was given."""
+    counts: dict[str, int] = {}
+    for name in placements.values():
+        counts[name] = counts.get(name, 0) + 1
+    return counts

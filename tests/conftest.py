@@ -1,0 +1,11 @@
+"""How hard the property tests try: HYPOTHESIS_PROFILE=thorough for a long look, default otherwise."""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+_COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+
+settings.register_profile("default", max_examples=40, stateful_step_count=25, derandomize=True, **_COMMON)
+settings.register_profile("thorough", max_examples=1000, stateful_step_count=60, **_COMMON)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
