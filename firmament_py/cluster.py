@@ -21,9 +21,9 @@ from firmament_py.columns import Table
 from firmament_py.events import (
     ClassDefined,
     Event,
+    NamespaceObserved,
     NodeObserved,
     NodeRemoved,
-    NamespaceObserved,
     Outcome,
     PlacementRejected,
     ProfileDefined,

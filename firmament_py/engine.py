@@ -75,5 +75,6 @@ def apply_all(state: ClusterState, events: Iterable[Event]) -> Outcome:
         outcome = state.apply(event)
         total.refused += outcome.refused
         total.unknown_classes |= outcome.unknown_classes
+        total.unknown_profiles |= outcome.unknown_profiles
         total.unknown += outcome.unknown
     return total

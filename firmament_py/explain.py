@@ -8,7 +8,8 @@ import numpy as np
 from firmament_py.arrays import I64
 from firmament_py.cluster import ClusterState
 from firmament_py.lifecycle import TaskState
-from firmament_py.resources import TASK_SLOTS
+from firmament_py.peers import Peers, by_class
+from firmament_py.resources import TASK_SLOTS, TOKEN
 
 
 class ReasonKind(IntEnum):
@@ -18,6 +19,12 @@ class ReasonKind(IntEnum):
     TOO_MANY_TASKS = 2
     UNTOLERATED_TAINT = 3  # detail, value: those of the taint
     SELECTOR_MISMATCH = 4
+    AFFINITY = 5
+    ANTI_AFFINITY = 6
+    ANTI_AFFINITY_OF_OTHERS = 7
+    SPREAD = 8
+    SPREAD_LABEL_MISSING = 9
+    TOKEN_TAKEN = 10  # detail: the token
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,49 +45,81 @@ class Waiting:
     news: I64
 
 
-def reasons(state: ClusterState, cls: int) -> tuple[Reason, ...]:
-    """Why nodes do not take a further task of class row `cls` as things stand.
+def reasons(state: ClusterState, cls: int, peers: Peers, c: int) -> tuple[Reason, ...]:
+    """Why nodes do not take a further task of class row `cls`, number `c` of `peers`, as things stand.
 
-    Judged in kube-scheduler's order, so that a node fails for a taint, else for a selector, else for each
-    resource that it has too little of. A node that would take one is in none.
+    Judged in kube-scheduler's order, so that a node fails for a taint, else for a selector, else for tokens, else for
+    each resource that it has too little of, else for what other tasks demand. A node that would take one is in none.
     """
     nodes = state.present_nodes()
-    selected, taint = state.labels.judge(state.classes.demand(cls), nodes)
+    selected, taint = state.looks.judge(state.classes.demand(cls), nodes)
     result = []
     numbers, counts = np.unique(taint[taint >= 0], return_counts=True)
     by_taint: dict[tuple[str, str], int] = {}
     for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
-        found = state.labels.taint(number)
+        found = state.looks.taint(number)
         by_taint[found.key, found.value] = by_taint.get((found.key, found.value), 0) + count
     result += [Reason(ReasonKind.UNTOLERATED_TAINT, n, key, value) for (key, value), n in by_taint.items()]
     mismatched = int(((taint < 0) & ~selected).sum())
     if mismatched:
         result.append(Reason(ReasonKind.SELECTOR_MISMATCH, mismatched))
-    lacking = (_lacks(state, cls, nodes[(taint < 0) & selected]) > 0).sum(axis=0)
-    for resource, count in zip(state.resources.names, lacking.tolist(), strict=True):
+    left = (taint < 0) & selected
+
+    lacks = _lacks(state, cls, nodes) > 0
+    names = state.resources.names
+    for r in (r for r in range(len(names)) if names[r].startswith(TOKEN)):
+        taken = int((lacks[:, r] & left).sum())
+        if taken:
+            result.append(Reason(ReasonKind.TOKEN_TAKEN, taken, names[r].removeprefix(TOKEN)))
+            left &= ~lacks[:, r]
+    for resource, count in zip(names, lacks[left].sum(axis=0).tolist(), strict=True):
         if count and resource == TASK_SLOTS:
             result.append(Reason(ReasonKind.TOO_MANY_TASKS, count))
         elif count:
             result.append(Reason(ReasonKind.INSUFFICIENT_RESOURCE, count, resource))
+    left &= ~lacks.any(axis=1)
+    if peers.concerns(c):
+        for name, fails in peers.failures(c).items():
+            failing = int((fails & left).sum())
+            if failing:
+                result.append(Reason(_PEER_REASONS[name], failing))
+                left &= ~fails
     return tuple(result)
 
 
+_PEER_REASONS = {
+    "label": ReasonKind.SPREAD_LABEL_MISSING,
+    "spread": ReasonKind.SPREAD,
+    "affinity": ReasonKind.AFFINITY,
+    "anti_affinity": ReasonKind.ANTI_AFFINITY,
+    "others": ReasonKind.ANTI_AFFINITY_OF_OTHERS,
+}
+
+
 def waiting_classes(state: ClusterState) -> list[Waiting]:
-    """All classes with waiting tasks; marks the reasons of `news` as told."""
+    """All classes with waiting tasks, apart where other tasks treat their labels apart; marks `news` as told."""
     tasks = state.tasks
     rows = np.flatnonzero(tasks.state == TaskState.WAITING)
     if not len(rows):
         return []
-    rows = rows[np.argsort(tasks.cls[rows], kind="stable")]
-    classes, starts = np.unique(tasks.cls[rows], return_index=True)
+    rows, starts = by_class(state, rows)
+    first = rows[starts]
+    peers = Peers(state, state.present_nodes(), tasks.cls[first], tasks.profile[first])
     answer = []
-    for cls, of_class in zip(classes.tolist(), np.split(rows, starts[1:]), strict=True):
-        why = reasons(state, cls)
+    for c, of_class in enumerate(np.split(rows, starts[1:])):
+        cls = int(tasks.cls[of_class[0]])
+        why = reasons(state, cls, peers, c)
         signature = np.uint64(hash((why, len(state.nodes.observed))) & (2**63 - 1) | 1)
         news = of_class[tasks.reported[of_class] != signature]
         tasks.reported[news] = signature
         answer.append(Waiting(cls, len(of_class), why, news))
     return answer
+
+
+def reasons_of_task(state: ClusterState, row: int) -> tuple[Reason, ...]:
+    """`reasons` for one task row."""
+    cls = state.tasks.cls[row : row + 1]
+    return reasons(state, int(cls[0]), Peers(state, state.present_nodes(), cls, state.tasks.profile[row : row + 1]), 0)
 
 
 def nearest(state: ClusterState, cls: int, most: int = 3) -> list[tuple[str, dict[str, int]]]:
@@ -89,7 +128,7 @@ def nearest(state: ClusterState, cls: int, most: int = 3) -> list[tuple[str, dic
     Least is judged by the largest lacking share of a request. Nodes that lack nothing come first, with {}.
     """
     nodes = state.present_nodes()
-    selected, taint = state.labels.judge(state.classes.demand(cls), nodes)
+    selected, taint = state.looks.judge(state.classes.demand(cls), nodes)
     nodes = nodes[selected & (taint < 0)]
     lacks = _lacks(state, cls, nodes)
     share = (lacks / np.maximum(state.classes.requests[cls], 1)).max(axis=1, initial=0.0)
@@ -105,7 +144,7 @@ def nearest(state: ClusterState, cls: int, most: int = 3) -> list[tuple[str, dic
 def fitting_nodes(state: ClusterState, cls: int) -> int:
     """How many nodes would take a further task of class row `cls` as things stand."""
     nodes = state.present_nodes()
-    selected, taint = state.labels.judge(state.classes.demand(cls), nodes)
+    selected, taint = state.looks.judge(state.classes.demand(cls), nodes)
     nodes = nodes[selected & (taint < 0)]
     return int((_lacks(state, cls, nodes) <= 0).all(axis=1).sum())
 

@@ -11,9 +11,11 @@ from firmament_py.cluster import ClusterState
 from firmament_py.engine import Engine, apply_all
 from firmament_py.events import (
     Event,
+    NamespaceObserved,
     NodeRemoved,
     Outcome,
     PlacementRejected,
+    ProfileDefined,
     Refusal,
     TasksRemoved,
 )
@@ -133,6 +135,10 @@ def _events(update: flow_pb2.Update, refused: list[Refusal]) -> Iterator[Event]:
             yield translate.class_defined(cls)
         except Nonsense as problem:
             refused.append(Refusal("class", str(cls.id), problem.field, problem.reason))
+    for profile in update.profiles:
+        yield ProfileDefined(profile.id, profile.namespace, dict(profile.labels))
+    for namespace in update.namespaces:
+        yield NamespaceObserved(namespace.name, dict(namespace.labels))
     for node_id in update.removed_nodes:
         yield NodeRemoved(node_id)
     for node in update.nodes:
@@ -153,6 +159,7 @@ def _note(outcome: Outcome, refused: list[Refusal], reply: flow_pb2.UpdateReply)
         log.warning("refused %s %s: %s %s", item.kind, item.id, item.field, item.reason)
         reply.refused.append(translate.refusal(item))
     reply.unknown_classes.extend(sorted(outcome.unknown_classes))
+    reply.unknown_profiles.extend(sorted(outcome.unknown_profiles))
 
 
 def _explain(state: ClusterState, uid: int) -> flow_pb2.ExplainReply:
@@ -174,7 +181,7 @@ def _explain(state: ClusterState, uid: int) -> flow_pb2.ExplainReply:
         story=state.story(uid),
     )
     if tasks.state[row] == TaskState.WAITING:
-        reply.reasons.extend(translate.reason(r) for r in explain.reasons(state, cls))
+        reply.reasons.extend(translate.reason(r) for r in explain.reasons_of_task(state, row))
         reply.fits_now = explain.fitting_nodes(state, cls)
         for name, lacks in explain.nearest(state, cls):
             reply.nearest.add(node=name, lacks=lacks)

@@ -17,14 +17,13 @@ may place only so many tasks in a domain (spread, anti-affinity over a zone) rea
 each domain, or through a second arc to each node where the domain is the node.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from firmament_py.arrays import I32, I64, mix, run_positions
-from firmament_py.domains import DomainLimit
 from firmament_py.policy import COST_MAX, Prices
+from firmament_py.room import DomainLimit, Room
 
 _EXACT_SLOTS = 16
 """Slots of a node that are priced one by one beyond twice the mean need; further ones in runs that double."""
@@ -99,16 +98,15 @@ class _Arcs:
         )
 
 
-def slot_offsets(waiting: int, slots: I64) -> I64:
-    """(K,) from how many further tasks on a node its slots should be priced anew, for slots (C, N).
+def slot_offsets(waiting: int, depth: I64) -> I64:
+    """(K,) from how many further tasks on a node its slots should be priced anew, for nodes of `depth` (N,).
 
     One by one as far as an even spread could plausibly reach, then in runs of doubling length: an upper bound on
     the number of slot arcs that does not grow with what a node could hold.
     """
-    most = slots.max(axis=0, initial=0)
-    open_nodes = max(int((most > 0).sum()), 1)
+    open_nodes = max(int((depth > 0).sum()), 1)
     exact = 2 * -(-waiting // open_nodes) + _EXACT_SLOTS
-    deepest = int(most.max(initial=0))
+    deepest = int(depth.max(initial=0))
     offsets = list(range(min(exact, max(deepest, 1))))
     step = 1
     while offsets[-1] + step < deepest:
@@ -117,21 +115,15 @@ def slot_offsets(waiting: int, slots: I64) -> I64:
     return np.array(offsets, np.int64)
 
 
-def build(
-    slots: I64,
-    prices: Prices,
-    offsets: I64,
-    task_class: I64,
-    limits: Mapping[int, Sequence[DomainLimit]] | None = None,
-) -> PlacementNetwork:
-    """The network for slots (C, N), prices, slot offsets (K,) and the waiting tasks' classes (T,), ascending.
+def build(room: Room, prices: Prices, offsets: I64, task_class: I64) -> PlacementNetwork:
+    """The network for the room there is, prices, slot offsets (K,) and the waiting tasks' classes (T,), ascending.
 
-    limits: what domains may take of some classes. Of each class one that spans nodes and one by node are built in;
-    the rest is for `Peers.trim`. Classes without a slot anywhere must have been left out of `task_class`.
+    Of the limits of each class one that spans nodes and one by node are built in; the rest is for `Peers.trim`.
+    Classes without a slot anywhere must have been left out of `task_class`.
     """
-    classes, limits = len(slots), limits or {}
+    slots, classes = room.slots, len(room.slots)
     group_class, group_wait, group_size = _supply_groups(task_class, prices.wait)
-    members, member_start, first = _node_groups(slots, prices, limits)
+    members, member_start, first = _node_groups(room, prices)
     sizes = np.diff(member_start)
     groups, node_groups = len(group_class), len(first)
     at_class, at_node = groups, groups + classes
@@ -153,7 +145,7 @@ def build(
     tail = at_class + pair_class
     wanted = capacity.copy()  # of each pair: how much of its capacity costs nothing extra
     vertices, domain_arcs = sink + 1, _Arcs([], [], [], [])
-    for c, limits_of_class in limits.items():
+    for c, limits_of_class in room.limits.items():
         mine = slice(*np.searchsorted(pair_class, (c, c + 1)).tolist())
         spanning = [limit for limit in limits_of_class if not limit.is_per_node]
         per_node = [limit for limit in limits_of_class if limit.is_per_node]
@@ -179,7 +171,7 @@ def build(
     arc_pair = np.concatenate([np.arange(len(pair_class)), beyond])
 
     # slot arcs: run k of node group m covers slots offsets[k] .. offsets[k + 1], cut at the most it can take
-    most = group_slots.max(axis=0, initial=0)
+    most = room.depth[first]
     runs = np.searchsorted(offsets, most)  # offsets[runs - 1] < most
     slot_node = np.repeat(np.arange(node_groups), runs)
     k = run_positions(runs)
@@ -217,15 +209,15 @@ def _supply_groups(task_class: I64, wait: I64) -> tuple[I64, I64, I64]:
     return cls[starts], cost[starts], np.diff(np.r_[starts, len(cls)])
 
 
-def _node_groups(slots: I64, prices: Prices, limits: Mapping[int, Sequence[DomainLimit]]) -> tuple[I64, I64, I64]:
+def _node_groups(room: Room, prices: Prices) -> tuple[I64, I64, I64]:
     """members, member_start and one representative of each group; nodes that nobody can use are left out."""
-    usable = np.flatnonzero((slots > 0).any(axis=0))
-    looks = mix(slots[:, usable], seed=1)
+    usable = np.flatnonzero(room.depth)
+    looks = mix(np.vstack([room.slots[:, usable], room.depth[None, usable]]), seed=1)
     if prices.place.shape[1] > 1:
         looks = looks + mix(prices.place[:, usable], seed=2)
     if prices.slot.shape[0] > 1:
         looks = looks + mix(np.ascontiguousarray(prices.slot[usable].T), seed=3)
-    rows = [_look_of_limit(limit)[usable] for of_class in limits.values() for limit in of_class]
+    rows = [_look_of_limit(limit)[usable] for of_class in room.limits.values() for limit in of_class]
     if rows:
         looks = looks + mix(np.stack(rows), seed=5)
     _, first, group, sizes = np.unique(looks, return_index=True, return_inverse=True, return_counts=True)

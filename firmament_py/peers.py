@@ -23,8 +23,8 @@ import numpy as np
 from firmament_py.arrays import I64, Bools, mix
 from firmament_py.cluster import ClusterState
 from firmament_py.constraints import NodeDemand, PeerSelector, PeerTerm, Spread
-from firmament_py.domains import DomainLimit
 from firmament_py.lifecycle import TaskState
+from firmament_py.room import DomainLimit
 
 T = TypeVar("T")
 
@@ -242,8 +242,9 @@ class Peers:
     def _best_home(self, c: int, slots: I64) -> Bools:
         """Nodes of the joint domain with the most room: tasks that want to be near each other start there."""
         joint = self._joint_domain(c)
-        room = np.bincount(joint, slots)
-        return np.equal(joint, int(room.argmax()) if len(room) else -1)
+        best = np.flatnonzero((room := np.bincount(joint, slots)) == room.max(initial=0))
+        # classes that look for a home in one solve go different ways where it makes no difference
+        return np.equal(joint, best[c % len(best)] if len(best) else -1)
 
     def _joint_domain(self, c: int) -> I64:
         stacked = np.stack([self._domain(term.topology_key) for term in self._demands[c].affinity])
@@ -313,16 +314,32 @@ class _Numbering(Generic[T]):
         return found
 
 
-def signatures(state: ClusterState, classes: I64, profiles: I64) -> I64:
+def by_class(state: ClusterState, rows: I64) -> tuple[I64, I64]:
+    """Waiting task rows (K,) reordered by class, and where each class begins (C,).
+
+    Tasks of one class of the state are apart here if a demand tells their labels apart.
+    """
+    cls = state.tasks.cls[rows]
+    signature = _signatures(state, cls, state.tasks.profile[rows])
+    order = np.lexsort((signature, cls))
+    cls, signature = cls[order], signature[order]
+    starts = np.flatnonzero(np.r_[True, (np.diff(cls) != 0) | (np.diff(signature) != 0)][: len(cls)])
+    return rows[order], starts
+
+
+def _signatures(state: ClusterState, classes: I64, profiles: I64) -> I64:
     """(K,) numbers for pairs of class and profile rows (K,) each: equal for tasks that no demand tells apart.
 
     Only selectors of waiting classes and anti-affinity of placed tasks matter; all others' labels do not.
     """
+    if not state.classes.with_peers:
+        return np.zeros(len(classes), np.int64)
     placed = (state.tasks.state == TaskState.ASSUMED) | (state.tasks.state == TaskState.BOUND)
     selectors: set[PeerSelector] = set()
     for row in np.unique(classes).tolist():
         peers = state.classes.definition(row).peers
-        selectors.update(term.selector for term in (*peers.affinity, *peers.anti_affinity, *peers.spread))
+        selectors.update(term.selector for term in (*peers.affinity, *peers.anti_affinity))
+        selectors.update(spread.selector for spread in peers.spread)
     for row in np.unique(state.tasks.cls[placed]).tolist():
         selectors.update(term.selector for term in state.classes.definition(row).peers.anti_affinity)
     if not selectors:

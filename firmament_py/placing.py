@@ -11,12 +11,12 @@ from collections.abc import Callable
 import numpy as np
 
 from firmament_py.arrays import I64, run_positions
-from firmament_py.domains import DomainLimit
 from firmament_py.extract import Allotment, deal
 from firmament_py.feasibility import task_slots
 from firmament_py.fit import accept
 from firmament_py.network import PlacementNetwork, build, slot_offsets
 from firmament_py.policy import Prices, View
+from firmament_py.room import Room
 from firmament_py.snapshot import Snapshot
 from firmament_py.solver import Solution, Status
 
@@ -59,30 +59,31 @@ class Placing:
     def _turn(self, first: int, last: int) -> None:
         """Places what can be placed of classes first .. last - 1."""
         for solves_left in range(FLOWS_PER_TURN, -1, -1):
-            view, slots, limits, tasks = self._look(first, last)
+            view, room, tasks = self._look(first, last)
             self._lap("feasibility")
             if not len(tasks):
                 return
             prices = self._price(view)
             self._lap("price")
-            if solves_left == 0 or not self._flow_step(first, view, slots, limits, tasks, prices):
+            if solves_left == 0 or not self._flow_step(first, view, room, tasks, prices):
                 self._fill(first, view, tasks, prices)
                 self._lap("fit")
                 return
 
-    def _look(self, first: int, last: int) -> tuple[View, I64, dict[int, list[DomainLimit]], I64]:
-        """The view of what is left, slots (C, N), limits by class, and the tasks (T,) of the view: those with a
-        slot somewhere."""
+    def _look(self, first: int, last: int) -> tuple[View, Room, I64]:
+        """The view of what is left, the room there is, and the tasks (T,) of the view: those with a slot somewhere."""
         snapshot = self._snapshot
         low, high = np.searchsorted(snapshot.task_class, (first, last)).tolist()
         tasks = low + np.flatnonzero(self._node_of[low:high] < 0)
         requests = snapshot.requests[first:last]
         waiting = np.bincount(snapshot.task_class[tasks] - first, minlength=last - first)
         slots = task_slots(self._free, requests, snapshot.suitable[first:last], waiting)
-        limits = {}
+        # together a node is sent no more than it could take of the smallest class alone
+        depth, limits = slots.max(axis=0, initial=0), {}
         for c in range(last - first):
             if waiting[c] and snapshot.peers.concerns(first + c):
                 slots[c], limits[c] = snapshot.peers.limit(first + c, slots[c], int(waiting[c]))
+        depth = np.minimum(depth, slots.sum(axis=0))
         tasks = tasks[(slots.max(axis=1, initial=0) > 0)[snapshot.task_class[tasks] - first]]
         view = View(
             resources=snapshot.resources,
@@ -92,17 +93,15 @@ class Placing:
             allocatable=snapshot.allocatable,
             free=self._free.copy(),
             running=self._running.copy(),
-            slot_offsets=slot_offsets(len(tasks), slots),
+            slot_offsets=slot_offsets(len(tasks), depth),
             task_class=snapshot.task_class[tasks] - first,
             task_age_us=snapshot.task_age_us[tasks],
         )
-        return view, slots, limits, tasks
+        return view, Room(slots, depth, limits), tasks
 
-    def _flow_step(
-        self, first: int, view: View, slots: I64, limits: dict[int, list[DomainLimit]], tasks: I64, prices: Prices
-    ) -> bool:
+    def _flow_step(self, first: int, view: View, room: Room, tasks: I64, prices: Prices) -> bool:
         """One network: builds, solves, keeps what fits. False if it got nowhere."""
-        network = build(slots, prices, view.slot_offsets, view.task_class, limits)
+        network = build(room, prices, view.slot_offsets, view.task_class)
         self._lap("build")
         solution = self._solve(network)
         self._lap("solve")

@@ -12,7 +12,7 @@ import numpy as np
 from firmament_py.arrays import I64, Bools
 from firmament_py.cluster import ClusterState
 from firmament_py.lifecycle import TaskState
-from firmament_py.peers import Peers, signatures
+from firmament_py.peers import Peers, by_class
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,9 @@ def take_snapshot(state: ClusterState, now_us: int) -> Snapshot:
     """The waiting tasks that a round at `now_us` (microseconds since the epoch) may place, and where."""
     tasks = state.tasks
     waiting = np.flatnonzero((tasks.state == TaskState.WAITING) & (tasks.not_before_us <= now_us))
-    cls, profile = tasks.cls[waiting], tasks.profile[waiting]
-    signature = signatures(state, cls, profile)
-    pair = cls * (int(signature.max(initial=0)) + 1) + signature
-    _, first, task_class = np.unique(pair, return_index=True, return_inverse=True)
-    classes, profiles = cls[first], profile[first]
+    waiting, starts = by_class(state, waiting)
+    classes, profiles = tasks.cls[waiting[starts]], tasks.profile[waiting[starts]]
+    task_class = np.repeat(np.arange(len(starts)), np.diff(np.r_[starts, len(waiting)]))
     by_priority = np.lexsort((np.arange(len(classes)), -state.classes.priority[classes]))
     rank = np.empty_like(by_priority)
     rank[by_priority] = np.arange(len(rank))

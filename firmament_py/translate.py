@@ -9,8 +9,24 @@ import numpy as np
 from google.protobuf.message import Message
 
 from firmament_py.cluster import ClusterState
-from firmament_py.constraints import NodeDemand, Operator, Requirement, Taint, Term, Toleration
-from firmament_py.events import ClassDefined, NodeObserved, Refusal, TasksObserved
+from firmament_py.constraints import (
+    NodeDemand,
+    Operator,
+    PeerDemand,
+    PeerSelector,
+    PeerTerm,
+    Requirement,
+    Spread,
+    Taint,
+    Term,
+    Toleration,
+)
+from firmament_py.events import (
+    ClassDefined,
+    NodeObserved,
+    Refusal,
+    TasksObserved,
+)
 from firmament_py.explain import Reason, Waiting
 from firmament_py.round import RoundResult, RoundStats
 from protos.gen import firmament_pb2, flow_pb2
@@ -58,10 +74,52 @@ def taints(messages: Iterable[firmament_pb2.Taint]) -> tuple[Taint, ...]:
 def class_defined(message: flow_pb2.TaskClass) -> ClassDefined:
     demand = NodeDemand(
         selector=tuple(requirement(r) for r in message.node_selector),
-        affinity=affinity(message.node_affinity) if message.HasField("node_affinity") else None,
+        affinity=tuple(affinity(a) for a in _affinities(message)),
         tolerations=tolerations(message.tolerations),
     )
-    return ClassDefined(message.id, dict(message.requests), demand, message.priority, message.name)
+    peers = PeerDemand(
+        affinity=tuple(peer_term(term) for term in message.affinity),
+        anti_affinity=tuple(peer_term(term) for term in message.anti_affinity),
+        spread=tuple(spread(item) for item in message.spread if not item.preferred),
+    )
+    return ClassDefined(
+        message.id, dict(message.requests), demand, message.priority, message.name, peers, tuple(message.tokens)
+    )
+
+
+def _affinities(message: flow_pb2.TaskClass) -> list[firmament_pb2.NodeSelector]:
+    own = [message.node_affinity] if message.HasField("node_affinity") else []
+    return [*own, *message.further_affinity]
+
+
+def peer_selector(message: flow_pb2.PeerSelector) -> PeerSelector:
+    namespaces = None
+    if message.every_namespace or message.namespace_selector:
+        namespaces = tuple(requirement(r) for r in message.namespace_selector)
+    return PeerSelector(
+        frozenset(message.namespaces),
+        namespaces,
+        None if message.no_task else tuple(requirement(r) for r in message.labels),
+    )
+
+
+def peer_term(message: flow_pb2.PeerTerm) -> PeerTerm:
+    if not message.topology_key:
+        raise Nonsense("topology_key", "is empty; name the node label that makes domains")
+    return PeerTerm(peer_selector(message.selector), message.topology_key)
+
+
+def spread(message: flow_pb2.Spread) -> Spread:
+    if not message.topology_key:
+        raise Nonsense("spread.topology_key", "is empty; name the node label that makes domains")
+    return Spread(
+        peer_selector(message.selector),
+        message.topology_key,
+        message.max_skew,
+        message.min_domains or 1,
+        not message.ignore_affinity,
+        message.honor_taints,
+    )
 
 
 def node_observed(message: flow_pb2.Node) -> NodeObserved:
@@ -73,8 +131,9 @@ def node_observed(message: flow_pb2.Node) -> NodeObserved:
 def tasks_observed(message: flow_pb2.Tasks) -> TasksObserved:
     """Raises Nonsense if the columns differ in length or a node index points nowhere."""
     count = len(message.uid)
-    for column in ("class_id", "job_id", "created_us", "node", "name"):
-        if len(getattr(message, column)) != count:
+    for column in ("class_id", "job_id", "created_us", "node", "name", "profile_id", "leaving"):
+        optional = column in ("profile_id", "leaving")
+        if len(getattr(message, column)) not in (count, 0 if optional else count):
             have = len(getattr(message, column))
             raise Nonsense(f"tasks.{column}", f"has {have} rows and uid {count}; columns must be equally long")
     node = np.fromiter(message.node, np.int64, count)
@@ -88,6 +147,8 @@ def tasks_observed(message: flow_pb2.Tasks) -> TasksObserved:
         node=node,
         names=list(message.name),
         nodes=tuple(message.nodes),
+        profile_id=np.fromiter(message.profile_id, np.uint64, count) if message.profile_id else None,
+        leaving=np.fromiter(message.leaving, np.bool_, count) if message.leaving else None,
     )
 
 

@@ -229,7 +229,7 @@ def _task_events(request: pb.TaskDescription, now_us: int) -> Iterator[Event]:
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     demand = NodeDemand(
         selector=tuple(_selector(s) for s in task.label_selectors),
-        affinity=translate.affinity(getattr(affinity, required)) if affinity.HasField(required) else None,
+        affinity=(translate.affinity(getattr(affinity, required)),) if affinity.HasField(required) else (),
         tolerations=translate.tolerations(task.toleration),
     )
     cls = _class({k: v for k, v in _amounts(task.resource_request, round_up=True).items() if v}, demand, task.priority)

@@ -1,5 +1,6 @@
-"""Limits on what topology domains may take of a class in one solve."""
+"""What one solve may send where: slots of nodes, limits of topology domains."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,3 +25,16 @@ class DomainLimit:
         """Whether no domain has more than one node."""
         domains = self.domain[self.domain >= 0]
         return len(domains) == len(np.unique(domains))
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """C classes, N nodes.
+
+    slots (C, N): how many tasks of a class a node could take if it took only those. depth (N,): how many of all
+    classes together it may be sent, > 0 exactly where it has a slot for any. limits: by class, what domains may take.
+    """
+
+    slots: I64
+    depth: I64
+    limits: Mapping[int, Sequence[DomainLimit]]
