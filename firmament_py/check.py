@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.arrays import I64, Bools
+from firmament_py.check_peers import PeerCheck
 from firmament_py.cluster import ClusterState
 from firmament_py.constraints import NAME_FIELD
 from firmament_py.lifecycle import NodeState, TaskState
@@ -30,9 +31,10 @@ class Checker:
         self._state = state
         self._admitted: dict[tuple[object, int], tuple[object, bool]] = {}
 
-    def judge(self, tasks: I64, nodes: I64) -> Verdict:
-        """Would placing task rows `tasks` on node rows `nodes`, (K,) each, all at once, be right?
+    def judge(self, tasks: I64, nodes: I64, batch: I64) -> Verdict:
+        """Would placing task rows `tasks` on node rows `nodes`, (K,) each, be right?
 
+        `batch` (K,) says what was placed together and, ascending, in which order; only demands between tasks care.
         A node that would hold too much of what the new tasks request loses all of them.
         """
         state, complaints = self._state, []
@@ -52,6 +54,10 @@ class Checker:
             "selector, affinity or a taint forbids the node",
         )
         refuse(self._overfull(tasks, nodes, sound), "the node would be over-committed")
+        if state.classes.with_peers:
+            together = np.ones(len(tasks), np.bool_)
+            together[sound] = PeerCheck(state, tasks[sound], nodes[sound], batch[sound]).sound()
+            refuse(~together, "other tasks forbid the node: affinity, anti-affinity or spread")
         return Verdict(sound, complaints)
 
     def _overfull(self, tasks: I64, nodes: I64, sound: Bools) -> Bools:

@@ -47,14 +47,17 @@ class Placing:
         self._free = snapshot.free.copy()
         self._running = snapshot.running.copy()
         self._node_of = np.full(len(snapshot.tasks), -1, np.int64)  # node that task t is placed on
+        self._batch_of = np.zeros(len(snapshot.tasks), np.int64)  # what was placed together, in order
+        self._batches = 0
+        self._batch_of_class = np.zeros(len(snapshot.classes), np.int64)  # the last of each class
 
-    def run(self) -> tuple[I64, I64]:
-        """Task rows (K,) and the node rows (K,) they go to."""
+    def run(self) -> tuple[I64, I64, I64]:
+        """Task rows (K,), the node rows (K,) they go to, and batches (K,): placed together, in ascending order."""
         classes = len(self._snapshot.classes)
         for first in range(0, classes, CLASSES_AT_ONCE):
             self._turn(first, min(first + CLASSES_AT_ONCE, classes))
         placed = np.flatnonzero(self._node_of >= 0)
-        return self._snapshot.tasks[placed], self._snapshot.nodes[self._node_of[placed]]
+        return self._snapshot.tasks[placed], self._snapshot.nodes[self._node_of[placed]], self._batch_of[placed]
 
     def _turn(self, first: int, last: int) -> None:
         """Places what can be placed of classes first .. last - 1."""
@@ -114,23 +117,28 @@ class Placing:
         fitting = accept(
             wanted, view.requests, self._free, view.priority, value, lambda c, *where: self._settle(first + c, *where)
         )
-        self._assign(fitting, view.task_class, tasks, _chosen(network, solution.flow, view.task_class, prices.wait))
+        self._assign(
+            first, fitting, view.task_class, tasks, _chosen(network, solution.flow, view.task_class, prices.wait)
+        )
         self._lap("fit")
         return len(fitting.cls) > 0
 
     def _settle(self, c: int, node: I64, count: I64) -> I64:
         """How many of the count[i] tasks of class c on node[i] other tasks allow; these are then counted as there."""
+        self._batches += 1
+        self._batch_of_class[c] = self._batches
         count = self._snapshot.peers.trim(c, node, count)
         there = count > 0
         self._snapshot.peers.add(c, node[there], count[there])
         return count
 
-    def _assign(self, fitting: Allotment, task_class: I64, tasks: I64, candidates: I64) -> None:
+    def _assign(self, first: int, fitting: Allotment, task_class: I64, tasks: I64, candidates: I64) -> None:
         """Gives the places to the oldest of the candidates (positions in `tasks`, by class, oldest first)."""
         places = np.bincount(fitting.cls, fitting.count).astype(np.int64)
         start = np.searchsorted(task_class[candidates], np.arange(len(places)))
         taken = candidates[np.repeat(start, places) + run_positions(places)]
         self._node_of[tasks[taken]] = np.repeat(fitting.node, fitting.count)
+        self._batch_of[tasks[taken]] = np.repeat(self._batch_of_class[first : first + len(places)], places)
         np.add.at(self._running, fitting.node, fitting.count)
 
     def _fill(self, first: int, view: View, tasks: I64, prices: Prices) -> None:
@@ -153,6 +161,7 @@ class Placing:
                 if not placed:
                     break
                 self._node_of[mine[:placed]] = np.repeat(order, count)
+                self._batch_of[mine[:placed]] = self._batches
                 self._free[order] -= count[:, None] * request
                 self._running[order] += count
                 mine = mine[placed:]

@@ -93,10 +93,10 @@ class Scheduler:
             len(snapshot.classes),
             len(snapshot.nodes),
         )
-        tasks, nodes = Placing(
+        tasks, nodes, batch = Placing(
             snapshot, lambda view: self._prices(view, stats), lambda network: self._solve(network, stats), lap
         ).run()
-        verdict = self._checker.judge(tasks, nodes)
+        verdict = self._checker.judge(tasks, nodes, batch)
         lap("check")
         if verdict.complaints:
             stats.dropped = int((~verdict.sound).sum())
