@@ -65,7 +65,9 @@ class ClassTable(Table):
                 return Refusal("class", str(new.id), "id", "already names a different class; use another id")
             return None
         self._drop_unused()
-        self.with_peers = self.with_peers or new.peers != NO_PEERS
+        self.with_peers = (
+            self.with_peers or new.peers != NO_PEERS or bool(new.preferences.peers or new.preferences.spread)
+        )
         row = int(self.allocate(1)[0])
         self._row[new.id], self._definition[row] = row, new
         amounts = {**new.requests, **token_requests(new.tokens), TASK_SLOTS: 1}

@@ -218,7 +218,7 @@ class ClusterState:
         vector = self.resources.vector(event.allocatable, LIMIT - 1)
         before = nodes.allocatable[row].copy()
         nodes.allocatable[row] = np.maximum(self.resources.given(), vector)
-        changed = self.looks.set(row, event.name, event.labels, event.taints)
+        changed = self.looks.set(row, event)
         if changed or row not in nodes.observed or (nodes.allocatable[row] != before).any():
             self.opportunities += 1
         nodes.observed[row] = event

@@ -184,6 +184,25 @@ class PeerDemand:
 NO_PEERS = PeerDemand()
 
 
+@dataclass(frozen=True, slots=True)
+class PreferenceSet:
+    """What a class of tasks would like, as a matter of cost.
+
+    nodes: weight 1 .. 100 and a term that a node should match. peers: weight -100 .. 100, below 0 for tasks that
+    should not be near. images: names of what a node should hold already. avoided_as: nodes that ask for tasks of this
+    owner to stay away should be spared.
+    """
+
+    nodes: tuple[tuple[int, Term], ...] = ()
+    peers: tuple[tuple[int, PeerTerm], ...] = ()
+    spread: tuple[Spread, ...] = ()
+    images: tuple[str, ...] = ()
+    avoided_as: str = ""
+
+
+NO_PREFERENCES = PreferenceSet()
+
+
 def integer(text: str) -> int | None:
     """The value of a decimal 64-bit integer, or None: what Gt and Lt compare."""
     digits = text[1:] if text[:1] in "+-" else text

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from firmament_py.arrays import I64, U64, Bools
-from firmament_py.constraints import NO_DEMAND, NO_PEERS, NodeDemand, PeerDemand, Taint
+from firmament_py.constraints import NO_DEMAND, NO_PEERS, NO_PREFERENCES, NodeDemand, PeerDemand, PreferenceSet, Taint
 
 NO_NODE = 0
 """Value in TasksObserved.node of a task that waits; k > 0 means nodes[k - 1]."""
@@ -27,6 +27,7 @@ class ClassDefined:
     priority: int = 0
     name: str = ""
     peers: PeerDemand = NO_PEERS
+    preferences: PreferenceSet = NO_PREFERENCES
     tokens: tuple[str, ...] = ()  # see resources.py
 
 
@@ -56,6 +57,8 @@ class NodeObserved:
     allocatable: Mapping[str, int]
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
+    images: Mapping[str, int] = field(default_factory=dict)  # name -> bytes
+    avoids: frozenset[str] = frozenset()  # owners whose tasks should rather go elsewhere
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from firmament_py.arrays import I64
 from firmament_py.cluster import ClusterState
 from firmament_py.lifecycle import TaskState
 from firmament_py.peers import Peers, by_class
+from firmament_py.placed import PlacedTasks
 from firmament_py.resources import TASK_SLOTS, TOKEN
 
 
@@ -104,7 +105,8 @@ def waiting_classes(state: ClusterState) -> list[Waiting]:
         return []
     rows, starts = by_class(state, rows)
     first = rows[starts]
-    peers = Peers(state, state.present_nodes(), tasks.cls[first], tasks.profile[first])
+    nodes = state.present_nodes()
+    peers = Peers(state, nodes, tasks.cls[first], tasks.profile[first], PlacedTasks(state, nodes))
     answer = []
     for c, of_class in enumerate(np.split(rows, starts[1:])):
         cls = int(tasks.cls[of_class[0]])
@@ -118,8 +120,9 @@ def waiting_classes(state: ClusterState) -> list[Waiting]:
 
 def reasons_of_task(state: ClusterState, row: int) -> tuple[Reason, ...]:
     """`reasons` for one task row."""
-    cls = state.tasks.cls[row : row + 1]
-    return reasons(state, int(cls[0]), Peers(state, state.present_nodes(), cls, state.tasks.profile[row : row + 1]), 0)
+    cls, nodes = state.tasks.cls[row : row + 1], state.present_nodes()
+    peers = Peers(state, nodes, cls, state.tasks.profile[row : row + 1], PlacedTasks(state, nodes))
+    return reasons(state, int(cls[0]), peers, 0)
 
 
 def nearest(state: ClusterState, cls: int, most: int = 3) -> list[tuple[str, dict[str, int]]]:

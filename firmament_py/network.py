@@ -22,14 +22,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.arrays import I32, I64, mix, run_positions
-from firmament_py.policy import COST_MAX, Prices
+from firmament_py.policy import Prices
 from firmament_py.room import DomainLimit, Room
 
 _EXACT_SLOTS = 16
 """Slots of a node that are priced one by one beyond twice the mean need; further ones in runs that double."""
-
-_BEYOND_WANTED = COST_MAX
-"""What a task in a domain that has all it wants costs more: level out before going on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +115,8 @@ def slot_offsets(waiting: int, depth: I64) -> I64:
 def build(room: Room, prices: Prices, offsets: I64, task_class: I64) -> PlacementNetwork:
     """The network for the room there is, prices, slot offsets (K,) and the waiting tasks' classes (T,), ascending.
 
-    Of the limits of each class one that spans nodes and one by node are built in; the rest is for `Peers.trim`.
+    Of the limits of each class the first that spans nodes and the first by node are built in; of the others demands
+    are kept by `Peers.trim`, and wishes are left to the next solve.
     Classes without a slot anywhere must have been left out of `task_class`.
     """
     slots, classes = room.slots, len(room.slots)
@@ -144,6 +142,7 @@ def build(room: Room, prices: Prices, offsets: I64, task_class: I64) -> Placemen
     capacity = np.minimum(group_slots[pair_class, pair_node] * sizes[pair_node], waiting[pair_class])
     tail = at_class + pair_class
     wanted = capacity.copy()  # of each pair: how much of its capacity costs nothing extra
+    extra = np.zeros(len(capacity), np.int64)  # what the rest costs more
     vertices, domain_arcs = sink + 1, _Arcs([], [], [], [])
     for c, limits_of_class in room.limits.items():
         mine = slice(*np.searchsorted(pair_class, (c, c + 1)).tolist())
@@ -157,17 +156,18 @@ def build(room: Room, prices: Prices, offsets: I64, task_class: I64) -> Placemen
                 ),
                 capacity[mine],
             )
+            extra[mine] = per_node[0].beyond
         if spanning:
-            limit = min(spanning, key=lambda one: len(one.most))
+            limit = spanning[0]
             domain = limit.domain[first[pair_node[mine]]]
             tail[mine] = np.where(domain >= 0, vertices + domain, tail[mine])
             d = np.unique(domain[domain >= 0])
-            for amount, cost in ((limit.wanted[d], 0), (limit.most[d] - limit.wanted[d], _BEYOND_WANTED)):
+            for amount, cost in ((limit.wanted[d], 0), (limit.most[d] - limit.wanted[d], limit.beyond)):
                 domain_arcs.add(np.full(len(d), at_class + c), vertices + d, amount, np.full(len(d), cost))
             vertices += len(limit.most)
     beyond = np.flatnonzero(wanted < capacity)
     arcs.add(tail, at_node + pair_node, wanted, place)
-    arcs.add(tail[beyond], at_node + pair_node[beyond], (capacity - wanted)[beyond], place[beyond] + _BEYOND_WANTED)
+    arcs.add(tail[beyond], at_node + pair_node[beyond], (capacity - wanted)[beyond], (place + extra)[beyond])
     arc_pair = np.concatenate([np.arange(len(pair_class)), beyond])
 
     # slot arcs: run k of node group m covers slots offsets[k] .. offsets[k + 1], cut at the most it can take

@@ -3,12 +3,11 @@
 Nodes with equal taints share a taint-set number, and tolerations are judged once for each set.
 """
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from firmament_py.arrays import I32, I64, Bools
 from firmament_py.constraints import NAME_FIELD, NodeDemand, Taint, Term
+from firmament_py.events import NodeObserved
 from firmament_py.labels import LabelColumns
 
 _MAX_SETS = 1_000_000
@@ -24,15 +23,19 @@ class NodeLooks:
         self._taints: dict[int, tuple[Taint, ...]] = {}
         self._taint_set: I32 = np.zeros(0, np.int32)
         self._taint_sets: dict[tuple[Taint, ...], int] = {(): 0}
+        self._avoided: dict[str, set[int]] = {}  # owner -> node rows
+        self._images: dict[str, dict[int, int]] = {}  # image -> node row -> bytes
+        self._wishes: dict[int, tuple[frozenset[str], tuple[str, ...]]] = {}  # what the two above hold of a row
         self._cache: dict[NodeDemand, tuple[int, Bools, I32]] = {}
         self.generation = 0
 
-    def set(self, row: int, name: str, labels: Mapping[str, str], taints: tuple[Taint, ...]) -> bool:
-        """Tells what node row `row` looks like; whether that changed anything."""
-        fields = {NAME_FIELD: name}
-        if (self._labels.get(row), self._fields.get(row), self._taints.get(row)) == (labels, fields, taints):
+    def set(self, row: int, node: NodeObserved) -> bool:
+        """Tells what node row `row` looks like; whether that changed anything that matters to a demand."""
+        self._note_wishes(row, node)
+        fields, taints = {NAME_FIELD: node.name}, node.taints
+        if (self._labels.get(row), self._fields.get(row), self._taints.get(row)) == (node.labels, fields, taints):
             return False
-        self._labels.set(row, labels)
+        self._labels.set(row, node.labels)
         self._fields.set(row, fields)
         self._taints[row] = taints
         self._taint_set = np.pad(self._taint_set, (0, self._labels.capacity - len(self._taint_set)))
@@ -44,6 +47,7 @@ class NodeLooks:
         """Node row `row` is no more; the row may be used again."""
         if self._taints.pop(row, None) is None:
             return
+        self._forget_wishes(row)
         self._labels.forget(row)
         self._fields.forget(row)
         self._taint_set[row] = 0
@@ -77,11 +81,43 @@ class NodeLooks:
         ]
         return np.array(counts, np.int64)[self._taint_set[rows]]
 
+    def avoiding(self, owner: str, rows: I64) -> Bools:
+        """Which of `rows` ask tasks of `owner` to stay away, (N,)."""
+        asking = np.zeros(self._labels.capacity, np.bool_)
+        asking[list(self._avoided.get(owner, ()))] = True
+        return asking[rows]
+
+    def image_sizes(self, image: str, rows: I64) -> I64:
+        """Bytes of an image on each of `rows`, 0 where it is not there, (N,)."""
+        sizes = np.zeros(self._labels.capacity, np.int64)
+        for row, size in self._images.get(image, {}).items():
+            sizes[row] = size
+        return sizes[rows]
+
     def domains(self, key: str, rows: I64) -> I64:
         """The domain of each of `rows` by label `key`, (N,): dense numbers from 0, -1 without the label."""
         values = self._labels.domains(key)[rows]
         known, dense = np.unique(values, return_inverse=True)
         return dense.astype(np.int64) - (1 if len(known) and known[0] < 0 else 0)
+
+    def _note_wishes(self, row: int, node: NodeObserved) -> None:
+        self._forget_wishes(row)
+        for owner in node.avoids:
+            self._avoided.setdefault(owner, set()).add(row)
+        for image, size in node.images.items():
+            self._images.setdefault(image, {})[row] = size
+        self._wishes[row] = (node.avoids, tuple(node.images))
+
+    def _forget_wishes(self, row: int) -> None:
+        owners, images = self._wishes.pop(row, (frozenset(), ()))
+        for owner in owners:
+            self._avoided[owner].discard(row)
+            if not self._avoided[owner]:
+                del self._avoided[owner]
+        for image in images:
+            del self._images[image][row]
+            if not self._images[image]:
+                del self._images[image]
 
     def _first_untolerated(self, demand: NodeDemand, taints: tuple[Taint, ...]) -> int:
         taint = demand.untolerated(taints)

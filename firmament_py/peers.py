@@ -15,26 +15,22 @@ Semantics are kube-scheduler's InterPodAffinity and PodTopologySpread filters. C
 D domains of a topology key; domain -1 means that the node lacks the label.
 """
 
-from collections.abc import Iterator
-from typing import Generic, TypeVar
-
 import numpy as np
 
 from firmament_py.arrays import I64, Bools, mix
 from firmament_py.cluster import ClusterState
 from firmament_py.constraints import NodeDemand, PeerSelector, PeerTerm, Spread
 from firmament_py.lifecycle import TaskState
-from firmament_py.room import DomainLimit
-
-T = TypeVar("T")
-
-UNLIMITED = 2**40
+from firmament_py.placed import Numbering, PlacedTasks, of_classes, per_domain
+from firmament_py.policy import COST_MAX
+from firmament_py.preferences import carried, water_level
+from firmament_py.room import UNLIMITED, DomainLimit
 
 
 class Peers:
     """See the module. classes and profiles: (C,) rows of the class and profile tables."""
 
-    def __init__(self, state: ClusterState, nodes: I64, classes: I64, profiles: I64) -> None:
+    def __init__(self, state: ClusterState, nodes: I64, classes: I64, profiles: I64, placed: PlacedTasks) -> None:
         self._state = state
         self._nodes = nodes
         self._demands = [state.classes.definition(row).peers for row in classes.tolist()]
@@ -42,17 +38,10 @@ class Peers:
         self._domains: dict[str, I64] = {}
         self._eligible: dict[tuple[NodeDemand, tuple[str, ...], bool, bool], Bools] = {}
 
-        placed = np.flatnonzero((state.tasks.state == TaskState.ASSUMED) | (state.tasks.state == TaskState.BOUND))
-        position = np.full(state.nodes.capacity, -1, np.int64)
-        position[nodes] = np.arange(len(nodes))
-        where = position[state.tasks.node[placed]]
-        placed, where = placed[where >= 0], where[where >= 0]
-
-        self._selectors = _Numbering[tuple[PeerSelector, ...]]()
-        self._spreads = _Numbering[PeerSelector]()
-        self._held = _Numbering[PeerTerm]()
-        holding = np.unique(state.tasks.cls[placed])
-        held_by = [state.classes.definition(row).peers.anti_affinity for row in holding.tolist()]
+        self._selectors = Numbering[tuple[PeerSelector, ...]]()
+        self._spreads = Numbering[PeerSelector]()
+        self._held = Numbering[PeerTerm]()
+        held_by = [state.classes.definition(row).peers.anti_affinity for row in placed.classes]
         for terms in held_by:
             for term in terms:
                 self._held.number(term)
@@ -71,26 +60,25 @@ class Peers:
         by_selector = [np.logical_and.reduce([matching(s) for s in group]) for group in self._selectors]
         by_spread = [matching(selector) for selector in self._spreads]
         by_held = [matching(term.selector) for term in self._held]
-        self._matched = _rows(by_selector, profiles)  # (S, C)
-        self._spread_matched = _rows(by_spread, profiles)
-        self._repelled = _rows(by_held, profiles)  # (H, C) by whose anti-affinity a class is kept away
+        self._matched = of_classes(by_selector, profiles)  # (S, C)
+        self._spread_matched = of_classes(by_spread, profiles)
+        self._repelled = of_classes(by_held, profiles)  # (H, C) by whose anti-affinity a class is kept away
         self._carries = np.array(
             [[term in demand.anti_affinity for demand in self._demands] for term in self._held], np.bool_
         ).reshape(len(self._held), len(classes))
-        n = len(nodes)
-        profile = state.tasks.profile[placed]
-        self._count = _count_by_node([m[profile] for m in by_selector], where, n)  # (S, N)
-        staying = ~state.tasks.leaving[placed]
+        self._count = placed.by_node([m[placed.profile] for m in by_selector])  # (S, N)
         # an empty selector matches what is placed, but kube-scheduler counts nothing for it
-        self._spread_count = _count_by_node(
-            [m[profile] & staying & (s.labels != ()) for m, s in zip(by_spread, self._spreads, strict=True)], where, n
+        self._spread_count = placed.by_node(
+            [
+                m[placed.profile] & ~placed.leaving & (s.labels != ())
+                for m, s in zip(by_spread, self._spreads, strict=True)
+            ]
         )
         carrier = np.zeros((len(self._held), state.classes.capacity), np.bool_)
-        for row, terms in zip(holding.tolist(), held_by, strict=True):
+        for row, terms in zip(placed.classes, held_by, strict=True):
             for term in terms:
                 carrier[self._held.number(term), row] = True
-        cls = state.tasks.cls[placed]
-        self._holders = _count_by_node([c[cls] for c in carrier], where, n)  # (H, N)
+        self._holders = placed.by_node([c[placed.cls] for c in carrier])  # (H, N)
 
     def concerns(self, c: int) -> bool:
         """Whether class c demands anything of other tasks or they of it."""
@@ -142,7 +130,7 @@ class Peers:
             domain = self._domain(term.topology_key)
             ok &= domain >= 0
             if not first:
-                ok &= _per_domain(domain, counts)[domain] > 0
+                ok &= per_domain(domain, counts)[domain] > 0
         return ok
 
     def _is_first(self, c: int) -> bool:
@@ -160,7 +148,7 @@ class Peers:
         ok = np.ones(len(self._nodes), np.bool_)
         for term in self._demands[c].anti_affinity:
             domain = self._domain(term.topology_key)
-            ok &= (_per_domain(domain, self._count[self._selectors.number((term.selector,))])[domain] == 0) | (
+            ok &= (per_domain(domain, self._count[self._selectors.number((term.selector,))])[domain] == 0) | (
                 domain < 0
             )
         return ok
@@ -171,7 +159,7 @@ class Peers:
             if not self._holders[h].any():
                 continue
             domain = self._domain(self._held[h].topology_key)
-            ok &= (_per_domain(domain, self._holders[h])[domain] == 0) | (domain < 0)
+            ok &= (per_domain(domain, self._holders[h])[domain] == 0) | (domain < 0)
         return ok
 
     def _has_spread_labels(self, c: int) -> Bools:
@@ -227,14 +215,14 @@ class Peers:
             if self._matched[self._selectors.number((term.selector,)), c]:
                 domain = self._domain(term.topology_key)
                 size = int(domain.max(initial=-1)) + 1
-                limits.append(DomainLimit(domain, np.ones(size, np.int64), np.zeros(size, np.int64)))
+                limits.append(DomainLimit(domain, np.ones(size, np.int64), np.zeros(size, np.int64), 0))
         for spread in demand.spread:
             s, domain, counts, eligible = self._spread_counts(c, spread)
             if self._spread_matched[s, c] and spread.selector.labels != ():
                 room = np.bincount(domain[domain >= 0], slots[domain >= 0], minlength=len(counts)).astype(np.int64)
                 level = _reachable_level(counts, room, eligible, waiting, spread)
                 most = np.maximum(level + spread.max_skew - counts, 0)
-                limits.append(DomainLimit(domain, most, np.clip(level - counts, 0, most)))
+                limits.append(DomainLimit(domain, most, np.clip(level - counts, 0, most), COST_MAX))
         for limit in limits:
             slots = np.minimum(slots, np.append(limit.most, UNLIMITED)[limit.domain])
         return slots, limits
@@ -290,30 +278,6 @@ class Peers:
         return domain
 
 
-class _Numbering(Generic[T]):
-    """Values numbered in the order they are first seen."""
-
-    def __init__(self) -> None:
-        self._number: dict[T, int] = {}
-        self._values: list[T] = []
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __iter__(self) -> Iterator[T]:
-        return iter(self._values)
-
-    def __getitem__(self, number: int) -> T:
-        return self._values[number]
-
-    def number(self, value: T) -> int:
-        found = self._number.get(value)
-        if found is None:
-            found = self._number[value] = len(self._values)
-            self._values.append(value)
-        return found
-
-
 def by_class(state: ClusterState, rows: I64) -> tuple[I64, I64]:
     """Waiting task rows (K,) reordered by class, and where each class begins (C,).
 
@@ -330,18 +294,21 @@ def by_class(state: ClusterState, rows: I64) -> tuple[I64, I64]:
 def _signatures(state: ClusterState, classes: I64, profiles: I64) -> I64:
     """(K,) numbers for pairs of class and profile rows (K,) each: equal for tasks that no demand tells apart.
 
-    Only selectors of waiting classes and anti-affinity of placed tasks matter; all others' labels do not.
+    Only selectors of waiting classes, and anti-affinity and wishes of placed tasks matter; other labels do not.
     """
     if not state.classes.with_peers:
         return np.zeros(len(classes), np.int64)
     placed = (state.tasks.state == TaskState.ASSUMED) | (state.tasks.state == TaskState.BOUND)
     selectors: set[PeerSelector] = set()
     for row in np.unique(classes).tolist():
-        peers = state.classes.definition(row).peers
+        definition = state.classes.definition(row)
+        peers, wishes = definition.peers, definition.preferences
         selectors.update(term.selector for term in (*peers.affinity, *peers.anti_affinity))
-        selectors.update(spread.selector for spread in peers.spread)
+        selectors.update(term.selector for _, term in wishes.peers)
+        selectors.update(spread.selector for spread in (*peers.spread, *wishes.spread))
     for row in np.unique(state.tasks.cls[placed]).tolist():
         selectors.update(term.selector for term in state.classes.definition(row).peers.anti_affinity)
+        selectors.update(term.selector for _, term in carried(state, row))
     if not selectors:
         return np.zeros(len(classes), np.int64)
     rows, index = np.unique(profiles, return_inverse=True)
@@ -351,22 +318,6 @@ def _signatures(state: ClusterState, classes: I64, profiles: I64) -> I64:
 
 def _all_of(terms: tuple[PeerTerm, ...]) -> tuple[PeerSelector, ...]:
     return tuple(term.selector for term in terms)
-
-
-def _rows(by: list[Bools], profiles: I64) -> Bools:
-    return np.array([m[profiles] for m in by], np.bool_).reshape(len(by), len(profiles))
-
-
-def _count_by_node(hits: list[Bools], where: I64, nodes: int) -> I64:
-    """(len(hits), nodes): how many of the placed tasks that each of `hits` marks are on each node."""
-    return np.array([np.bincount(where[hit], minlength=nodes) for hit in hits], np.int64).reshape(len(hits), nodes)
-
-
-def _per_domain(domain: I64, counts: I64) -> I64:
-    """(D + 1,) sums of counts (N,) by domain (N,); the last is 0, for nodes without the label (domain -1)."""
-    inside = domain >= 0
-    size = int(domain.max(initial=-1)) + 1
-    return np.append(np.bincount(domain[inside], counts[inside], minlength=size).astype(np.int64), 0)
 
 
 def _emptiest(counts: I64, eligible: Bools, spread: Spread) -> int:
@@ -382,15 +333,7 @@ def _reachable_level(counts: I64, room: I64, eligible: Bools, waiting: int, spre
         return 0
     if not eligible.any():
         return UNLIMITED
-    counts, room = counts[eligible], room[eligible]
-    low, high = int(counts.min()), int((counts + room).min())
-    while low < high:  # the tasks that a level takes rise with it
-        level = (low + high + 1) // 2
-        if int(np.maximum(level - counts, 0).sum()) <= waiting:
-            low = level
-        else:
-            high = level - 1
-    return low
+    return water_level(counts[eligible], room[eligible], waiting)
 
 
 def _keep(domain: I64, count: I64, most: I64) -> I64:

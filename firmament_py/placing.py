@@ -7,6 +7,7 @@ taken back, so it ends; each node's resources are counted exactly before anythin
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -66,7 +67,7 @@ class Placing:
             self._lap("feasibility")
             if not len(tasks):
                 return
-            prices = self._price(view)
+            prices = self._with_preferences(first, self._price(view), view.waiting, room.slots)
             self._lap("price")
             if solves_left == 0 or not self._flow_step(first, view, room, tasks, prices):
                 self._fill(first, view, tasks, prices)
@@ -86,6 +87,10 @@ class Placing:
         for c in range(last - first):
             if waiting[c] and snapshot.peers.concerns(first + c):
                 slots[c], limits[c] = snapshot.peers.limit(first + c, slots[c], int(waiting[c]))
+            if waiting[c] and slots[c].any():
+                wishes = snapshot.preferences.limits(first + c, slots[c], int(waiting[c]))
+                if wishes:
+                    limits[c] = [*limits.get(c, ()), *wishes]
         depth = np.minimum(depth, slots.sum(axis=0))
         tasks = tasks[(slots.max(axis=1, initial=0) > 0)[snapshot.task_class[tasks] - first]]
         view = View(
@@ -101,6 +106,20 @@ class Placing:
             task_age_us=snapshot.task_age_us[tasks],
         )
         return view, Room(slots, depth, limits), tasks
+
+    def _with_preferences(self, first: int, prices: Prices, waiting: I64, slots: I64) -> Prices:
+        """The policy's prices and, on top, what each class's wishes make of each node."""
+        wishes = {
+            c: costs
+            for c in np.flatnonzero(waiting).tolist()
+            if (costs := self._snapshot.preferences.costs(first + c, slots[c] > 0)) is not None
+        }
+        if not wishes:
+            return prices
+        place = np.broadcast_to(prices.place, slots.shape).copy()
+        for c, costs in wishes.items():
+            place[c] += costs
+        return replace(prices, place=place)
 
     def _flow_step(self, first: int, view: View, room: Room, tasks: I64, prices: Prices) -> bool:
         """One network: builds, solves, keeps what fits. False if it got nowhere."""
@@ -130,6 +149,7 @@ class Placing:
         count = self._snapshot.peers.trim(c, node, count)
         there = count > 0
         self._snapshot.peers.add(c, node[there], count[there])
+        self._snapshot.preferences.add(c, node[there], count[there])
         return count
 
     def _assign(self, first: int, fitting: Allotment, task_class: I64, tasks: I64, candidates: I64) -> None:

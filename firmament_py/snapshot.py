@@ -13,6 +13,8 @@ from firmament_py.arrays import I64, Bools
 from firmament_py.cluster import ClusterState
 from firmament_py.lifecycle import TaskState
 from firmament_py.peers import Peers, by_class
+from firmament_py.placed import PlacedTasks
+from firmament_py.preferences import Preferences
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class Snapshot:
     priority: I64  # (C,) descending
     suitable: Bools  # (C, N) selectors, affinity and taints allow it
     peers: Peers  # what tasks demand of each other
+    preferences: Preferences  # what classes would like
     tasks: I64  # (T,) rows of the task table, by class, then oldest first
     task_class: I64  # (T,) ascending
     task_age_us: I64  # (T,) >= 0
@@ -56,6 +59,7 @@ def take_snapshot(state: ClusterState, now_us: int) -> Snapshot:
         selected, taint = state.looks.judge(state.classes.demand(row), nodes)
         suitable[c] = selected & (taint < 0)
     allocatable = state.nodes.allocatable[nodes]
+    placed = PlacedTasks(state, nodes)
     return Snapshot(
         now_us=now_us,
         resources=state.resources.names,
@@ -68,7 +72,8 @@ def take_snapshot(state: ClusterState, now_us: int) -> Snapshot:
         requests=state.classes.requests[classes],
         priority=state.classes.priority[classes],
         suitable=suitable,
-        peers=Peers(state, nodes, classes, profiles),
+        peers=Peers(state, nodes, classes, profiles, placed),
+        preferences=Preferences(state, nodes, classes, profiles, placed),
         tasks=waiting,
         task_class=task_class,
         task_age_us=np.maximum(now_us - tasks.created_us[waiting], 0),

@@ -15,6 +15,7 @@ from firmament_py.constraints import (
     PeerDemand,
     PeerSelector,
     PeerTerm,
+    PreferenceSet,
     Requirement,
     Spread,
     Taint,
@@ -54,12 +55,12 @@ def requirement(message: firmament_pb2.NodeSelectorRequirement) -> Requirement:
 
 
 def affinity(message: firmament_pb2.NodeSelector) -> tuple[Term, ...]:
-    return tuple(
-        Term(
-            tuple(requirement(r) for r in term.matchExpressions),
-            tuple(requirement(r) for r in term.matchFields),
-        )
-        for term in message.nodeSelectorTerms
+    return tuple(term(item) for item in message.nodeSelectorTerms)
+
+
+def term(message: firmament_pb2.NodeSelectorTerm) -> Term:
+    return Term(
+        tuple(requirement(r) for r in message.matchExpressions), tuple(requirement(r) for r in message.matchFields)
     )
 
 
@@ -78,12 +79,26 @@ def class_defined(message: flow_pb2.TaskClass) -> ClassDefined:
         tolerations=tolerations(message.tolerations),
     )
     peers = PeerDemand(
-        affinity=tuple(peer_term(term) for term in message.affinity),
-        anti_affinity=tuple(peer_term(term) for term in message.anti_affinity),
+        affinity=tuple(peer_term(item) for item in message.affinity),
+        anti_affinity=tuple(peer_term(item) for item in message.anti_affinity),
         spread=tuple(spread(item) for item in message.spread if not item.preferred),
     )
+    preferences = PreferenceSet(
+        nodes=tuple((p.weight, term(p.preference)) for p in message.preferred_nodes),
+        peers=tuple((p.weight, peer_term(p.term)) for p in message.preferred_peers if p.weight),
+        spread=tuple(spread(item) for item in message.spread if item.preferred),
+        images=tuple(message.images),
+        avoided_as=message.avoided_as,
+    )
     return ClassDefined(
-        message.id, dict(message.requests), demand, message.priority, message.name, peers, tuple(message.tokens)
+        message.id,
+        dict(message.requests),
+        demand,
+        message.priority,
+        message.name,
+        peers,
+        preferences,
+        tuple(message.tokens),
     )
 
 
@@ -124,7 +139,13 @@ def spread(message: flow_pb2.Spread) -> Spread:
 
 def node_observed(message: flow_pb2.Node) -> NodeObserved:
     return NodeObserved(
-        message.id, message.name, dict(message.allocatable), dict(message.labels), taints(message.taints)
+        message.id,
+        message.name,
+        dict(message.allocatable),
+        dict(message.labels),
+        taints(message.taints),
+        dict(message.images),
+        frozenset(message.avoids),
     )
 
 

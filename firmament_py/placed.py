@@ -1,0 +1,71 @@
+"""The tasks that are placed, as arrays, and counting of them by node and by domain."""
+
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from firmament_py.arrays import I64, Bools
+from firmament_py.cluster import ClusterState
+from firmament_py.lifecycle import TaskState
+
+T = TypeVar("T")
+
+
+class PlacedTasks:
+    """The assumed and bound tasks on `nodes` (N,), rows of the node table; P tasks."""
+
+    def __init__(self, state: ClusterState, nodes: I64) -> None:
+        tasks = state.tasks
+        placed = np.flatnonzero((tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND))
+        position = np.full(state.nodes.capacity, -1, np.int64)
+        position[nodes] = np.arange(len(nodes))
+        where = position[tasks.node[placed]]
+        placed = placed[where >= 0]
+        self._nodes = len(nodes)
+        self._where = where[where >= 0]
+        self.cls: I64 = tasks.cls[placed]  # (P,) class rows
+        self.profile: I64 = tasks.profile[placed]  # (P,) profile rows
+        self.leaving: Bools = tasks.leaving[placed]  # (P,)
+        self.classes: list[int] = np.unique(self.cls).tolist()
+
+    def by_node(self, hits: list[Bools]) -> I64:
+        """(len(hits), N): how many of the tasks that each of `hits` (P,) marks are on each node."""
+        counts = [np.bincount(self._where[hit], minlength=self._nodes) for hit in hits]
+        return np.array(counts, np.int64).reshape(len(hits), self._nodes)
+
+
+class Numbering(Generic[T]):
+    """Values numbered in the order they are first seen."""
+
+    def __init__(self) -> None:
+        self._number: dict[T, int] = {}
+        self._values: list[T] = []
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._values)
+
+    def __getitem__(self, number: int) -> T:
+        return self._values[number]
+
+    def number(self, value: T) -> int:
+        found = self._number.get(value)
+        if found is None:
+            found = self._number[value] = len(self._values)
+            self._values.append(value)
+        return found
+
+
+def per_domain(domain: I64, counts: I64) -> I64:
+    """(D + 1,) sums of counts (N,) by domain (N,); the last is 0, for nodes without the label (domain -1)."""
+    inside = domain >= 0
+    size = int(domain.max(initial=-1)) + 1
+    return np.append(np.bincount(domain[inside], counts[inside], minlength=size).astype(np.int64), 0)
+
+
+def of_classes(by: list[Bools], profiles: I64) -> Bools:
+    """(len(by), C): what each of `by` (profile rows,) says of the classes' profiles (C,)."""
+    return np.array([m[profiles] for m in by], np.bool_).reshape(len(by), len(profiles))
