@@ -44,9 +44,11 @@ class PeerCheck:
         starts = np.flatnonzero(np.r_[True, np.diff(self._batch) != 0][: len(self._batch)])
         for low, high in pairwise([*starts.tolist(), len(self._batch)]):
             low, high = low + self._before, high + self._before
+            # what was there before the batch is read first: tallies only go forward
+            kinds = [(*kind, self._founds(low, *kind[:2])) for kind in self._kinds(low, high)]
             if not all(
-                self._keeps(low, high, cls, profile, np.unique(self._node[low:high][mine]))
-                for cls, profile, mine in self._kinds(low, high)
+                self._keeps(low, high, cls, profile, founds, np.unique(self._node[low:high][mine]))
+                for cls, profile, mine, founds in kinds
             ):
                 self._refused[low:high] = True
                 self._tallies.clear()
@@ -62,7 +64,7 @@ class PeerCheck:
             for cls, profile in pairs.T.tolist()
         ]
 
-    def _keeps(self, low: int, high: int, cls: int, profile: int, nodes: I64) -> bool:
+    def _keeps(self, low: int, high: int, cls: int, profile: int, founds: bool, nodes: I64) -> bool:
         peers = self._state.classes.definition(cls).peers
         for term in peers.anti_affinity:
             near = self._tally_of((term.selector,), term.topology_key).at(high, nodes)
@@ -73,18 +75,25 @@ class PeerCheck:
                 near = self._tally_of_carriers(term, carriers).at(high, nodes)
                 if (near > (term in peers.anti_affinity)).any():
                     return False
-        return self._is_affine(low, high, peers, profile, nodes) and all(
+        return self._is_affine(low, high, peers, profile, founds, nodes) and all(
             self._is_even(high, cls, spread, peers, profile, nodes) for spread in peers.spread
         )
 
-    def _is_affine(self, low: int, high: int, peers: PeerDemand, profile: int, nodes: I64) -> bool:
+    def _founds(self, low: int, cls: int, profile: int) -> bool:
+        """Whether tasks may go anywhere together: nobody before entry `low` meets their affinity, but they do."""
+        terms = self._state.classes.definition(cls).peers.affinity
+        selectors = tuple(term.selector for term in terms)
+        return all(self._match(selector, profile) for selector in selectors) and not any(
+            self._tally_of(selectors, term.topology_key).total(low) for term in terms
+        )
+
+    def _is_affine(self, low: int, high: int, peers: PeerDemand, profile: int, founds: bool, nodes: I64) -> bool:
         selectors = tuple(term.selector for term in peers.affinity)
         itself = all(self._match(selector, profile) for selector in selectors)
         tallies = [self._tally_of(selectors, term.topology_key) for term in peers.affinity]
         if not all(tally.has_domain(nodes).all() for tally in tallies):
             return False
-        if peers.affinity and itself and not any(tally.total(low) for tally in tallies):
-            # the batch founds a home: all of it in one domain of each key
+        if founds:  # a home: all of the batch in one domain of each key
             return all(len(np.unique(tally.domain[self._node[low:high]])) == 1 for tally in tallies)
         return all((tally.at(high, nodes) > itself).all() for tally in tallies)
 
