@@ -6,6 +6,6 @@ from hypothesis import HealthCheck, settings
 
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 
-settings.register_profile("default", max_examples=40, stateful_step_count=25, derandomize=True, **_COMMON)
+settings.register_profile("default", max_examples=80, stateful_step_count=30, derandomize=True, **_COMMON)
 settings.register_profile("thorough", max_examples=1000, stateful_step_count=60, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
