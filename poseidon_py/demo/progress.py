@@ -53,11 +53,11 @@ class _Event(Struct):
 
 
 class Seen(Struct):
-    """One pod. bound_at is 0.0 while it has no node."""
+    """One pod. bound_at is None while it has no node."""
 
     kind: str
     came_at: float
-    bound_at: float = 0.0
+    bound_at: float | None = None
     phase: str = "Pending"
     told: bool = False
     """A condition says that it cannot be scheduled at present."""
@@ -119,7 +119,7 @@ class Progress:
             seen = Seen(kind, now, ends=self._ends(pod.metadata.annotations or {}))
             self.pods[pod.metadata.uid] = seen
             self.changed_at = now
-        if pod.spec.node and not seen.bound_at:
+        if pod.spec.node and seen.bound_at is None:
             seen.bound_at = now
             self.bound += 1
             self.changed_at = now
@@ -137,8 +137,7 @@ class Progress:
         if len(self.pods) < expected or time.monotonic() - self.changed_at < quiet_seconds:
             return False
         return all(
-            (pod.bound_at and (not pod.ends or pod.phase in _DONE)) or (not pod.bound_at and pod.told)
-            for pod in self.pods.values()
+            pod.told if pod.bound_at is None else not pod.ends or pod.phase in _DONE for pod in self.pods.values()
         )
 
     def counts(self) -> dict[str, Counter[str]]:
@@ -147,13 +146,13 @@ class Progress:
         for pod in self.pods.values():
             count = result.setdefault(pod.kind, Counter())
             count["submitted"] += 1
-            count["bound" if pod.bound_at else "waiting"] += 1
+            count["waiting" if pod.bound_at is None else "bound"] += 1
             count["ended"] += pod.phase in _DONE
         return result
 
     def bind_seconds(self) -> list[float]:
         """How long each bound pod waited, ascending."""
-        return sorted(pod.bound_at - pod.came_at for pod in self.pods.values() if pod.bound_at)
+        return sorted(pod.bound_at - pod.came_at for pod in self.pods.values() if pod.bound_at is not None)
 
 
 def percentiles(values: list[float], at: tuple[int, ...] = (50, 90, 99, 100)) -> dict[str, float]:
