@@ -29,7 +29,7 @@ Json = dict[str, Any]
 
 KIND_LABEL = "demo.poseidon.io/kind"
 NAMESPACE = "default"
-_SERVICES_FILL, _BATCH_FILL, _LARGE_FILL = 0.55, 0.35, 0.25
+_SERVICES_FILL, _BATCH_FILL, _LARGE_FILL = 0.6, 0.35, 0.4
 _PODS_PER_APP = 40
 _GPU_DEMAND = 1.5
 
@@ -64,7 +64,7 @@ class _Mix:
     def apps(self) -> list[App]:
         impossible = self._impossible(min(max(3, self._pods // 100), self._pods // 4))
         gpu = self._gpu_jobs(self._pods * 15 // 100)
-        large = self._large(min(self._pods // 20, max(1, self._nodes // 4)))
+        large = self._large(min(self._pods // 20, max(1, self._nodes // 2)))
         left = self._pods - sum(app.pods for app in (*impossible, *gpu, *large))
         bare, batch = left // 20, left * 2 // 5
         apps = [*impossible, *gpu, *self._services(left - bare - batch), *self._batch(batch), *self._bare(bare)]

@@ -100,11 +100,11 @@ class Networks:
 
     def take(self, status: dict[str, object]) -> None:
         """Looks at one answer."""
+        self.policy = str(status.get("policy", "")) or self.policy
         last = status.get("last_round")
         if not isinstance(last, dict):
             return
-        self.policy = str(last.get("policy", "")) or self.policy
-        figures = {name: int(last.get(name, 0)) for name in ("vertices", "arcs", "classes", "solves")}
+        figures = {name: int(last.get(name, 0)) for name in ("vertices", "arcs", "pending", "solves")}
         if figures["arcs"] > self.largest.get("arcs", 0):
             self.largest = figures
 

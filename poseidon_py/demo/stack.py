@@ -89,7 +89,7 @@ class Stack:
     async def start_scheduler(self, kubeconfig: Path, scheduler: str, policy: str, more: Sequence[str] = ()) -> None:
         """`poseidon run`, ready to schedule. Raises ChildError."""
         self.health_port = free_port()
-        arguments = ["poseidon_py", "run", "--kubeconfig", str(kubeconfig), "--scheduler-name", scheduler]
+        arguments = ["poseidon_py.main", "run", "--kubeconfig", str(kubeconfig), "--scheduler-name", scheduler]
         arguments += ["--health-port", str(self.health_port), *(["--policy", policy] if policy else []), *more]
         self.scheduler = Child("the scheduler", arguments, self.folder / "scheduler.log")
         await self.scheduler.start()
