@@ -108,6 +108,8 @@ class Binder:
         self.on_failed: Callable[[KnownPod, str], None] = lambda known, why: None
         self.bound = 0
         """How many, ever."""
+        self._durations = {r: METRICS.bind.labels(r) for r in ("bound", "lost", "busy", "conflict", "error")}
+        self._scheduled = METRICS.attempts.labels("scheduled")
         METRICS.binds_in_flight.set_function(lambda: self.in_flight)
 
     @property
@@ -240,7 +242,7 @@ class Binder:
         except ApiError as error:
             self._give_back(placement, str(error))
         finally:
-            METRICS.bind.labels(result).observe(self._monotonic() - started)
+            self._durations[result].observe(self._monotonic() - started)
 
     async def _look(self, placement: _Placement, cause: KubeError | None) -> bool:
         """Settles by reading the pod. Returns whether it is still to be bound."""
@@ -270,7 +272,7 @@ class Binder:
 
     def _success(self, placement: _Placement) -> None:
         self.bound += 1
-        METRICS.attempts.labels("scheduled").inc()
+        self._scheduled.inc()
         METRICS.sli.observe(self._monotonic() - placement.known.seen)
         if self._failures:
             self._failures.pop(placement.known.uid, None)

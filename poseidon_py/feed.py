@@ -1,7 +1,8 @@
 """Workers that bring the engine up to date: take keys, look at the newest state, tell the engine, mark done.
 
-Whatever is ready goes into one call, so that a drained queue costs one round trip and a single event waits for
-nobody. What the engine already knows is not told again: most events of a pod's life change nothing for it.
+Whatever is ready goes into one call, so that a drained queue costs one round trip. A single event waits for nobody;
+while they pour in, a worker rests a moment after each call, because a call costs as much as describing some tens of
+pods. What the engine already knows is not told again: most events of a pod's life change nothing for it.
 
 A call that fails is repeated for all its keys, later: telling a thing twice is harmless.
 """
@@ -9,7 +10,7 @@ A call that fails is repeated for all its keys, later: telling a thing twice is 
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from poseidon_py.engine import Engine, EngineError
 from poseidon_py.keyed_queue import KeyedQueue
@@ -26,13 +27,24 @@ class Feed:
     """Start any number of `pod_worker` and `node_worker`; they end when the store's queues are shut down."""
 
     def __init__(
-        self, store: Store, engine: Engine, session: Session, changed: Callable[[], None], batch_size: int = 2000
+        self,
+        store: Store,
+        engine: Engine,
+        session: Session,
+        changed: Callable[[], None],
+        batch_size: int = 2000,
+        *,
+        rest: float = 0.005,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        """`rest`: seconds, at least, between two calls of a worker."""
         self._store = store
         self._engine = engine
         self._session = session
         self._changed = changed
         self._batch_size = batch_size
+        self._rest = rest
+        self._sleep = sleep
         self._rejections: dict[str, flow_pb2.Rejection] = {}
 
     def reject(self, known: KnownPod, node_id: str, not_before_us: int) -> None:
@@ -52,11 +64,13 @@ class Feed:
     async def _work(self, name: str, queue: KeyedQueue[str], feed: Callable[[list[str], int], object]) -> None:
         duration, size = METRICS.queue_work.labels(name), METRICS.batch.labels(name)
         while keys := await queue.get(self._batch_size):
+            taken = 0.0
             try:
                 async with self._session.call() as epoch:
                     started = time.monotonic()
                     await feed(keys, epoch)  # type: ignore[misc]
-                    duration.observe(time.monotonic() - started)
+                    taken = time.monotonic() - started
+                    duration.observe(taken)
                     size.observe(len(keys))
             except EngineError as error:
                 log.warning("telling the flow service about %d %s failed: %s", len(keys), name, error)
@@ -70,7 +84,8 @@ class Feed:
                     queue.forget(key)
             finally:
                 queue.done(keys)
-            await asyncio.sleep(0)
+            # the longer a call takes, the more there is to gather meanwhile
+            await self._sleep(min(max(self._rest, 2 * taken), 10 * self._rest))
 
     def _mark_dirty(self, name: str, keys: list[str]) -> None:
         for key in keys:

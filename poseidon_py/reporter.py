@@ -16,6 +16,7 @@ import socket
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -88,12 +89,14 @@ class Reporter:
         self._quiet.set()
         self._sending = 0
         self._flushing = False
+        self._turn = asyncio.Lock()
         self._next = 0.0  # monotonic time at which the next request is due
         self._sent: dict[str, dict[str, tuple[str, int]]] = {}
         """UID -> message -> name of its event and how often it was said; of pods that wait."""
         self._condition: dict[str, str] = {}
         """UID -> message of the condition that was set last."""
         self._workers: list[asyncio.Task[None]] = []
+        self._count_sent = METRICS.reports.labels("event", "sent")
         METRICS.reports_waiting.set_function(lambda: len(self._pending))
 
     # -- what there is to tell --------------------------------------------------------------------------------
@@ -164,7 +167,8 @@ class Reporter:
             while not self._pending:
                 self._wake.clear()
                 await self._wake.wait()
-            await self._pace()
+            async with self._turn:  # one looks at the clock for all
+                await self._pace()
             if not self._pending:
                 continue
             report = self._pending.pop(next(iter(self._pending)))
@@ -190,8 +194,8 @@ class Reporter:
                 # credit for at most a tenth of a second: a long pause must not become a burst
                 self._next = max(self._next, now - 0.1) + 1.0 / rate
                 return
-            # not longer than a little: the binds may be done before the trickle's turn comes
-            await self._sleep(min(self._next - now, 0.05))
+            # not for a moment: that would be a timer for every event; not for long: the binds may be done before
+            await self._sleep(min(max(self._next - now, 0.01), 0.05))
             if slow and not self._busy():
                 self._next = min(self._next, self._monotonic())
 
@@ -210,7 +214,7 @@ class Reporter:
             METRICS.reports.labels("event", "refused").inc()
             log.debug("report on %s/%s: %s", report.namespace, report.name, error)
         else:
-            METRICS.reports.labels("event", "sent").inc()
+            self._count_sent.inc()
 
     def _still_waits(self, uid: str) -> bool:
         known = self._store.pods.get(uid)
@@ -306,5 +310,10 @@ class Reporter:
             self._condition[report.uid] = report.message
 
 
+@lru_cache(maxsize=4)
+def _timestamp_of(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def _timestamp(seconds: float) -> str:
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _timestamp_of(int(seconds))
