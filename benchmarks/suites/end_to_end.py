@@ -87,12 +87,12 @@ async def _phases(stack: Stack, kubeconfig: Path, run: _Run) -> Sample:
     with_blind = run.mode != "rate"
     try:
         if with_blind:
-            rates.append(await _blind(blind, kubeconfig, run.pods // 2))
+            rates.append(await _blind(blind, kubeconfig, run.pods // 2, run.mode == "burst"))
         metrics, facts, checks = await _scheduled(stack, ours, kubeconfig, run, already=run.pods // 2 * with_blind)
         if with_blind:
             if stack.scheduler is not None:
                 await stack.scheduler.stop()
-            rates.append(await _blind(blind, kubeconfig, run.pods - run.pods // 2))
+            rates.append(await _blind(blind, kubeconfig, run.pods - run.pods // 2, run.mode == "burst"))
             # over all pods, not the mean of two rates
             metrics["blind_per_s"] = sum(n for n, _ in rates) / sum(seconds for _, seconds in rates)
             metrics["ratio"] = metrics["bound_per_s"] / metrics["blind_per_s"]
@@ -152,23 +152,39 @@ async def _checks(stack: Stack, pods: Pods, run: _Run) -> list[Check]:
     return [Check(c.name, c.ok, c.detail) for c in run_checks(evidence, OURS, run.pods, settled=True)]
 
 
-async def _blind(pods: Pods, kubeconfig: Path, count: int) -> tuple[int, float]:
-    """How many pods the blind binder bound, and in how many seconds."""
-    await pods.create(count)
+async def _blind(pods: Pods, kubeconfig: Path, count: int, follow: bool) -> tuple[int, float]:
+    """How many pods the blind binder bound, and in how many seconds; with `follow` while they are created."""
+    if not follow:
+        await pods.create(count)
     arguments = ["--kubeconfig", str(kubeconfig), "--scheduler-name", BLIND, "--most", str(count)]
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "benchmarks.blind", *arguments, stdout=asyncio.subprocess.PIPE
+        sys.executable,
+        "-m",
+        "benchmarks.blind",
+        *arguments,
+        *(["--follow"] if follow else []),
+        stdout=asyncio.subprocess.PIPE,
     )
+    assert process.stdout is not None
     try:
-        out, _ = await process.communicate()
+        if await process.stdout.readline() != b"ready\n":
+            raise CannotMeasureError("the blind binder did not start")
+        before, began = set(pods.created), time.time()
+        if follow:
+            await pods.create(count)
+        out = await asyncio.wait_for(process.stdout.read(), _PATIENCE)
+        await process.wait()
+    except TimeoutError:
+        raise CannotMeasureError(f"the blind binder did not bind {count} pods in {_PATIENCE:.0f} s") from None
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    if process.returncode:
-        raise CannotMeasureError(f"the blind binder ended with exit code {process.returncode}")
     done = orjson.loads(out)
     if done["failed"]:
         raise CannotMeasureError(f"{done['failed']:.0f} of the blind binder's {count} binds failed")
     await asyncio.sleep(_SETTLE_SECONDS)  # what its pods set off should not burden who comes next
-    return int(done["bound"]), float(done["seconds"])
+    if not follow:
+        return count, float(done["seconds"])
+    times = await pods.bind_times()
+    return count, max(at for uid, at in times.items() if uid not in before) - began

@@ -144,7 +144,7 @@ class Progress:
         """By kind: submitted, bound, ended, waiting."""
         result: dict[str, Counter[str]] = {}
         for pod in self.pods.values():
-            count = result.setdefault(pod.kind, Counter())
+            count = result.setdefault(pod.kind, Counter(submitted=0, bound=0, ended=0, waiting=0))
             count["submitted"] += 1
             count["waiting" if pod.bound_at is None else "bound"] += 1
             count["ended"] += pod.phase in _DONE
