@@ -145,6 +145,7 @@ def test_what_nodes_hold_is_added_up_from_the_tasks_not_read_from_running_totals
     assert judge(cluster, (1, "full"))[0] == [False]
 
 
+@pytest.mark.slow
 @given(events=clusters(), data=st.data())
 def test_what_a_round_decides_passes_and_a_change_of_it_is_judged_as_the_oracle_does(events, data):
     cluster, world = make_cluster(*events), world_of(events)

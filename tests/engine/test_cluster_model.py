@@ -1,6 +1,7 @@
 """The cluster state against a model of dicts: any events, in any order, sensible or not."""
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -182,4 +183,4 @@ class StateAgreesWithDicts(RuleBasedStateMachine):
             assert {r: k for r, k in offered.items() if k} == expected
 
 
-TestStateAgreesWithDicts = StateAgreesWithDicts.TestCase
+TestStateAgreesWithDicts = pytest.mark.slow(StateAgreesWithDicts.TestCase)

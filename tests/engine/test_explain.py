@@ -84,6 +84,7 @@ def test_what_is_taken_counts():
     assert reasons(cluster.state, class_row(cluster)) == (Reason(LACKS, 1, "cpu"),)
 
 
+@pytest.mark.slow
 @given(events=clusters())
 def test_a_node_has_a_reason_exactly_if_it_would_not_take_one(events):
     cluster, world = make_cluster(*events), world_of(events)

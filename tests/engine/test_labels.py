@@ -50,7 +50,7 @@ class ColumnsAgreeWithOneNodeAtATime(RuleBasedStateMachine):
                 assert self.labels.taint(int(taint[i])) == keeps_away
 
 
-TestColumnsAgreeWithOneNodeAtATime = ColumnsAgreeWithOneNodeAtATime.TestCase
+TestColumnsAgreeWithOneNodeAtATime = pytest.mark.slow(ColumnsAgreeWithOneNodeAtATime.TestCase)
 
 
 @given(demands, labels, taints)
@@ -62,7 +62,7 @@ def test_the_one_node_evaluators_agree_with_the_oracle(demand, labels, taints):
 
 def _matching(labels: NodeLabels, demand: NodeDemand, *rows: int) -> list[bool]:
     selected, taint = labels.judge(demand, np.array(rows, np.int64))
-    return (selected & (taint < 0)).tolist()
+    return [bool(b) for b in selected & (taint < 0)]
 
 
 def test_saying_the_same_again_changes_nothing():

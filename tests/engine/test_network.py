@@ -104,8 +104,8 @@ def problems(draw, nodes=4, classes=3, tasks=7):
     kinds = draw(st.lists(st.lists(st.integers(0, 3), min_size=c, max_size=c), min_size=1, max_size=2))
     kind = draw(st.lists(st.integers(0, len(kinds) - 1), min_size=n, max_size=n))
     slots = ints([kinds[k] for k in kind]).T
-    task_class = sorted(draw(st.lists(st.integers(0, c - 1), max_size=tasks)))
-    task_class = ints([t for t in task_class if slots[t].max(initial=0) > 0])
+    of_class = sorted(draw(st.lists(st.integers(0, c - 1), max_size=tasks)))
+    task_class = ints([t for t in of_class if slots[t].max(initial=0) > 0])
     waiting = np.bincount(task_class, minlength=c)
     slots = np.minimum(slots, waiting[:, None])
     deepest = max(int(slots.max(initial=0)), 1)
@@ -141,7 +141,7 @@ def unreduced_cost(slots, prices, offsets, task_class) -> int:
         for k in range(int(slots[:, n].max(initial=0))):
             run = max(i for i, offset in enumerate(offsets.tolist()) if offset <= k)
             graph.add_edge(("node", n), "sink", capacity=1, weight=slot[n][run])
-    return networkx.network_simplex(graph)[0]
+    return int(networkx.network_simplex(graph)[0])
 
 
 @given(problems())

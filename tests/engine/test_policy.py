@@ -1,6 +1,7 @@
 """Prices outside the contract are refused, each with a message that says what is wrong with whose."""
 
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -64,7 +65,7 @@ def ones(shape, value=1, dtype=np.int64):
         pytest.param(replace(GOOD, place=ones((2, 3), np.nan, float)), "place is float64, not an int64", id="nan"),
         pytest.param(replace(GOOD, slot=ones((3, 2), 1, float)), "slot is float64, not an int64", id="float-slot"),
         pytest.param(replace(GOOD, wait=ones(3, 1, np.int32)), "wait is int32, not an int64", id="narrow-wait"),
-        pytest.param(replace(GOOD, place=[[0]]), "place is list, not an int64", id="list"),
+        pytest.param(replace(GOOD, place=cast(Any, [[0]])), "place is list, not an int64", id="list"),
         pytest.param(replace(GOOD, place=ones((2, 3), -1)), "place leaves the range 0 .. 1000000: -1", id="negative"),
         pytest.param(
             replace(GOOD, place=ones((2, 3), COST_MAX + 1)), "place leaves the range .*: 1000001", id="place-too-dear"

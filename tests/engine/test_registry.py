@@ -90,7 +90,9 @@ def test_an_unknown_policy_lists_those_there_are(name, message):
     ],
 )
 def test_options_become_what_the_constructor_wants(options, values):
-    assert load("optional", options).values == values
+    policy = load("optional", options)
+    assert isinstance(policy, Optional)
+    assert policy.values == values
 
 
 @pytest.mark.parametrize(

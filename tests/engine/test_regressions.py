@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament_py.constraints import NodeDemand, Taint, Toleration
+from firmament_py.events import Event
 from tests.builders import (
     NOW_US,
     ended,
@@ -85,7 +86,7 @@ def test_classes_of_one_round_never_over_commit_a_node():
     """
     requests = [155 + 55 * c + (30 if c else 0) for c in range(12)]
     assert 3 * sum(requests) == 17_460
-    events = [
+    events: list[Event] = [
         *(make_node(f"n{i}", cpu=2000) for i in range(3)),
         *(make_class(c + 1, cpu=request) for c, request in enumerate(requests)),
         *(make_tasks(range(10 * c + 1, 10 * c + 4), c + 1) for c in range(12)),
@@ -105,7 +106,7 @@ def test_classes_of_one_round_never_over_commit_a_node():
     ],
 )
 def test_different_classes_on_one_node_never_add_up_to_too_much(requests, node):
-    events = [make_node("a", cpu=node)]
+    events: list[Event] = [make_node("a", cpu=node)]
     for i, (request, count) in enumerate(requests.items(), 1):
         events += [make_class(i, cpu=request), make_tasks(range(100 * i, 100 * i + count), i)]
     cluster, world = make_cluster(*events), world_of(events)
@@ -170,6 +171,7 @@ def test_a_node_that_grows_takes_more():
     assert cluster.round() == {1: "a"}
 
 
+@pytest.mark.slow
 @given(counts=st.lists(st.integers(1, 40), min_size=1, max_size=3), nodes=st.integers(1, 9))
 def test_a_batch_is_spread_evenly_over_equal_nodes(counts, nodes):
     """Any two nodes differ by one task at the most, whatever the classes."""

@@ -20,6 +20,8 @@ from tests.engine import oracle
 from tests.engine.oracle import PlainTask, World
 from tests.engine.strategies import demands, labels, taints
 
+pytestmark = pytest.mark.slow
+
 
 class Patchwork:
     """A policy with prices that differ for every class and node, as far apart as they may be."""
@@ -151,7 +153,7 @@ def test_many_rounds_with_changes_in_between(policy, events, steps):
             assumed = sorted(uid for uid, task in world.tasks.items() if task.state == "assumed")
             if assumed:
                 uid = assumed[which % len(assumed)]
-                cluster.tell(PlacementRejected(uid, world.tasks[uid].node))
+                cluster.tell(PlacementRejected(uid, world.tasks[uid].node or ""))
                 world.tasks[uid] = PlainTask(world.tasks[uid].cls)
 
 

@@ -13,6 +13,8 @@ from firmament_py.registry import available, load
 POLICIES = [AnywherePolicy(), *(load(info.name, {}) for info in available())]
 
 
+pytestmark = pytest.mark.slow
+
 each_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.name)
 
 

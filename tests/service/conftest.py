@@ -39,20 +39,20 @@ class Service:
         self.engine.state.validate()
 
     def resync(self, *updates: flow_pb2.Update) -> flow_pb2.UpdateReply:
-        reply = self.flow.Resync(iter(updates))
+        reply: flow_pb2.UpdateReply = self.flow.Resync(iter(updates))
         self.validate()
         return reply
 
     def apply(self, epoch: int | None = None, **parts) -> flow_pb2.UpdateReply:
         epoch = self.engine.epoch if epoch is None else epoch
-        reply = self.flow.Apply(flow_pb2.Update(epoch=epoch, **parts))
+        reply: flow_pb2.UpdateReply = self.flow.Apply(flow_pb2.Update(epoch=epoch, **parts))
         self.validate()
         return reply
 
     def round(self, acknowledged: int = 0, epoch: int | None = None) -> flow_pb2.RoundReply:
         epoch = self.engine.epoch if epoch is None else epoch
         request = flow_pb2.RoundRequest(epoch=epoch, acknowledged=acknowledged, now_us=self.clock())
-        reply = self.flow.Round(request)
+        reply: flow_pb2.RoundReply = self.flow.Round(request)
         self.validate()
         return reply
 

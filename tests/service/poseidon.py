@@ -98,6 +98,7 @@ class Poseidon:
     stub: firmament_pb2_grpc.FirmamentSchedulerStub
     pods: dict[int, str | None] = field(default_factory=dict)  # uid -> node
     nodes: set[str] = field(default_factory=set)
+    unscheduled: set[int] = field(default_factory=set)
 
     @classmethod
     def of(cls, channel: grpc.Channel) -> "Poseidon":
@@ -160,7 +161,9 @@ class Poseidon:
         assert reply.type == pb.NODE_REMOVED_OK
         self.nodes.discard(name)
 
-    def foreign(self, name: str, node: str, cpu: int = 0, memory: int = 0, remove: bool = False) -> int:
+    def foreign(
+        self, name: str, node: str, cpu: int = 0, memory: int = 0, remove: bool = False
+    ) -> pb.TaskInfoReplyType:
         """A pod of another scheduler: millicores and plain bytes here. Any reply will do."""
         info = pb.TaskInfo(
             task_name=f"{name}/default",
@@ -169,4 +172,5 @@ class Poseidon:
             mem_utilization=memory,
             type=pb.TASKINFO_REMOVE if remove else pb.TASKINFO_ADD,
         )
-        return self.stub.AddTaskInfo(info).type
+        reply: pb.TaskInfoResponse = self.stub.AddTaskInfo(info)
+        return reply.type
