@@ -75,7 +75,9 @@ def run(
     json_file: Path | None,
     facts: bool,
     enforce: bool,
-    **live: str | int | None,
+    nodes: int | None,
+    pods: int | None,
+    **live: str | None,
 ) -> None:
     """Run the benchmarks of SUITE."""
     try:
@@ -85,8 +87,9 @@ def run(
     cases = runner.choose(suite, quick, names)
     if not cases:
         raise click.UsageError(f"no case of {suite_name} is chosen; see `poseidon-bench list -v`")
+    cases = runner.resized(cases, nodes, pods)
     more = {name: value for name, value in live.items() if value is not None}
-    for name in more:
+    for name in (*more, *(["nodes"] if nodes else []), *(["pods"] if pods else [])):
         if name not in suite.options:
             raise click.UsageError(f"suite {suite_name} has no --{name}")
     console = Console(highlight=False)

@@ -46,8 +46,8 @@ def measure(case: Case, options: Options) -> Sample:
     """One server, blind pods, the scheduler's pods, blind pods again."""
     more, sizes = options.more, case.sizes
     run = _Run(
-        nodes=more.get("nodes") or options.scaled(sizes["nodes"]),
-        pods=more.get("pods") or options.scaled(sizes["pods"], 2),
+        nodes=options.scaled(sizes["nodes"]),
+        pods=options.scaled(sizes["pods"], 2),
         mode=sizes["mode"],
         per_second=sizes.get("per_second"),
         seed=options.seed,
