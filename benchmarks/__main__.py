@@ -54,6 +54,14 @@ def list_(verbose: bool) -> None:
 @click.option("--repeat", type=click.IntRange(1), help="Samples of each case (default: the suite's).")
 @click.option("--scale", type=click.FloatRange(0, min_open=True), default=1.0, help="Multiplies all sizes.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
+@click.option("--nodes", type=click.IntRange(1), help="Live suites: so many nodes instead of the case's.")
+@click.option("--pods", type=click.IntRange(2), help="Live suites: so many pods instead of the case's.")
+@click.option(
+    "--kubeconfig",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Live suites: an API server to use; the benchmark adds nodes and pods there and removes them.",
+)
+@click.option("--against", metavar="SCHEDULER", help="Live suites: measure this scheduler, which runs there already.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the results here.")
 @click.option("--facts", is_flag=True, help="Show what else was counted: solves, arcs, percentiles ...")
 @click.option("--enforce", is_flag=True, help="Exit with 1 if a target is missed.")
@@ -67,6 +75,9 @@ def run(
     json_file: Path | None,
     facts: bool,
     enforce: bool,
+    nodes: int | None,
+    pods: int | None,
+    **live: str | None,
 ) -> None:
     """Run the benchmarks of SUITE."""
     try:
@@ -76,9 +87,14 @@ def run(
     cases = runner.choose(suite, quick, names)
     if not cases:
         raise click.UsageError(f"no case of {suite_name} is chosen; see `poseidon-bench list -v`")
+    cases = runner.resized(cases, nodes, pods)
+    more = {name: value for name, value in live.items() if value is not None}
+    for name in (*more, *(["nodes"] if nodes else []), *(["pods"] if pods else [])):
+        if name not in suite.options:
+            raise click.UsageError(f"suite {suite_name} has no --{name}")
     console = Console(highlight=False)
     try:
-        result = _measure(console, suite, cases, Options(seed, scale), repeat or (1 if quick else suite.repeat))
+        result = _measure(console, suite, cases, Options(seed, scale, more), repeat or (1 if quick else suite.repeat))
     except CannotMeasureError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)

@@ -116,7 +116,7 @@ def judge(ratio: float, low: float | None, high: float | None, better: str) -> V
 def _critical(m: int, n: int) -> int:
     """The largest k such that the k-th smallest and largest of the m * n differences bound the shift with at least
     95 % confidence; 0 if there is none. P(U <= k - 1) <= 2.5 % under the null hypothesis."""
-    if m > 60 or n > 60:  # the exact count grows with (m n)**2; the normal approximation is good there
+    if m > 30 or n > 30:  # the exact count grows with (m n)**2; the normal approximation is good there
         spread = math.sqrt(m * n * (m + n + 1) / 12)
         return max(0, math.floor(m * n / 2 - 1.96 * spread))
     total, tail, k = math.comb(m + n, m), 0, 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -56,6 +56,19 @@ def choose(suite: Suite, quick: bool, names: Sequence[str]) -> list[Case]:
     """The cases to run: those whose name contains one of `names`, or all; with `quick` only the short ones."""
     chosen = [case for case in suite.cases if not names or any(name in case.name for name in names)]
     return [case for case in chosen if not quick or QUICK in case.labels]
+
+
+def resized(cases: Sequence[Case], nodes: int | None, pods: int | None) -> list[Case]:
+    """The cases at other sizes, each once; a target does not count there."""
+    given = {name: size for name, size in (("nodes", nodes), ("pods", pods)) if size is not None}
+    if not given:
+        return list(cases)
+    found: dict[str, Case] = {}
+    for case in cases:
+        sizes = {**case.sizes, **given}
+        name = "/".join([case.name.partition("/")[0], f"{sizes['nodes']}-nodes", f"{sizes['pods']}-pods"])
+        found.setdefault(name, replace(case, name=name, sizes=sizes, target=None, compared_with=()))
+    return list(found.values())
 
 
 def run(

@@ -3,6 +3,7 @@
     title, about           what is measured and how, for people
     metrics                name -> unit, better (lower or higher), title; the first is the suite's figure
     repeat                 samples of each case, unless --repeat says otherwise
+    options                which of --nodes, --pods, --kubeconfig, --against it understands
     defaults, cases        sizes and labels of each case; `target` is a bound on a metric at full scale,
                            `compared_with` lists figures of other systems for the same case
 
@@ -80,6 +81,8 @@ class Suite:
     metrics: tuple[Metric, ...]
     cases: tuple[Case, ...]
     repeat: int = 3
+    options: tuple[str, ...] = ()
+    """Options of `run` that only this suite has."""
 
     def metric(self, name: str) -> Metric:
         """The metric of that name; KeyError if the suite has none."""
@@ -108,7 +111,7 @@ def load(name: str) -> Suite:
 
 def parse(name: str, raw: Mapping[str, Any]) -> Suite:
     """A suite from its parsed YAML."""
-    _known(raw, {"title", "about", "metrics", "repeat", "defaults", "cases"}, name)
+    _known(raw, {"title", "about", "metrics", "repeat", "options", "defaults", "cases"}, name)
     metrics = tuple(
         Metric(name=key, **_checked(Metric, value, f"{name}: metric {key}")) for key, value in raw["metrics"].items()
     )
@@ -119,6 +122,7 @@ def parse(name: str, raw: Mapping[str, Any]) -> Suite:
         metrics=metrics,
         cases=tuple(_case(one, raw.get("defaults", {}), name) for one in raw["cases"]),
         repeat=raw.get("repeat", 3),
+        options=tuple(raw.get("options", ())),
     )
     seen: set[str] = set()
     for case in suite.cases:

@@ -49,14 +49,14 @@ def show(console: Console, suite: Suite, result: SuiteResult) -> None:
         table.add_column("target")
     if rivals:
         table.add_column("others", overflow="fold")
-    of_case = {case.name: case for case in suite.cases}
+    rivals_of = {case.name: case.compared_with for case in suite.cases}
     first = suite.metrics[0]
     for case in result.cases:
         cells = [with_spread(case.samples[m.name], m.unit) if m.name in case.samples else "" for m in shown]
         mine = case.median(first.name)
         others = [
             f"{rival.system}: {amount(rival.value, first.unit)} ({rival.value / mine:.3g}x)"
-            for rival in of_case[case.name].compared_with
+            for rival in rivals_of.get(case.name, ())
             if mine and result.options.get("scale") == 1.0
         ]
         more = [_target(case)] * targets + ["\n".join(others)] * rivals

@@ -4,7 +4,7 @@
 
 with share = 0 .. 99, how much of n's scarcest resource is requested already: it breaks ties, and it prefers the
 larger machine among equally busy ones. Example: a node with 3 tasks that is half requested prices its next
-tasks 350, 450, 550, ...; a node with 4 tasks that is empty otherwise 400, 500, ...: one task goes to the first
+tasks 349, 449, 549, ...; a node with 4 tasks that is empty otherwise 400, 500, ...: one task goes to the first
 node, then they take turns.
 """
 

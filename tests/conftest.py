@@ -4,8 +4,8 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-_COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+_COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
-settings.register_profile("default", max_examples=40, stateful_step_count=25, derandomize=True, **_COMMON)
-settings.register_profile("thorough", max_examples=1000, stateful_step_count=60, **_COMMON)
+settings.register_profile("default", _COMMON, max_examples=80, stateful_step_count=30, derandomize=True)
+settings.register_profile("thorough", _COMMON, max_examples=1000, stateful_step_count=60)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

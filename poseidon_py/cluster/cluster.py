@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import copy
 import socket
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -38,12 +39,12 @@ _AGENDA_BUDGET_S = 0.005
 class Cluster:
     """A synthetic cluster. Usable without starting it: then nothing listens and nothing moves."""
 
-    def __init__(self, settings: ClusterSettings | None = None) -> None:
+    def __init__(self, settings: ClusterSettings | None = None, now: Callable[[], float] = time.monotonic) -> None:
         self.settings = settings or ClusterSettings()
         self.kinds = Kinds()
         self.store = Store(self.settings.history)
         self.api = Api(self.store, self.settings.seed)
-        self.agenda = Agenda(speed=self.settings.speed)
+        self.agenda = Agenda(now, self.settings.speed)
         self.faults = Faults(self.settings.seed)
         bootstrap(self.api)
         self.kubelets = Kubelets(self.api, self.agenda, self.settings) if self.settings.kubelets else None

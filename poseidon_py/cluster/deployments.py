@@ -80,16 +80,18 @@ class Deployments(Controller):
         if not surge and not down:
             down = 1
         self._resize(current, min(wanted, max(have, wanted + surge - old_total)) if others else wanted)
-        ready = (current[1].get("status") or {}).get("availableReplicas", 0)
-        ready += sum((one.get("status") or {}).get("availableReplicas", 0) for _, one in others)
-        spare = ready - (wanted - down)
+        # By specified size, not by status alone: a set that was told to shrink may not have done so yet.
+        target = current[1]["spec"].get("replicas", 0)
+        needed = wanted - down
+        room = target + old_total - needed - (target - _available(current[1]))
+        spare = min(room, _available(current[1]) + sum(_available(one) for _, one in others) - needed)
         for old in others:
             size = old[1]["spec"].get("replicas", 0)
-            # Pods that are not ready are no loss.
-            unready = size - (old[1].get("status") or {}).get("availableReplicas", 0)
-            cut = min(size, max(0, spare) + max(0, unready))
-            if cut:
+            unready = size - _available(old[1])  # no loss, as long as there is room
+            cut = min(size, max(0, room), unready + max(0, spare))
+            if cut > 0:
                 self._resize(old, size - cut)
+                room -= cut
                 spare -= max(0, cut - unready)
 
     def _resize(self, pair: tuple[Record, Json], replicas: int) -> None:
@@ -128,6 +130,12 @@ class Deployments(Controller):
             _condition(known, "Progressing", True, "NewReplicaSetAvailable" if done else "ReplicaSetUpdated", ""),
         ]
         self.put_status(record, obj, status)
+
+
+def _available(replica_set: Json) -> int:
+    """Pods that are available and that the set is still meant to have."""
+    available = (replica_set.get("status") or {}).get("availableReplicas", 0)
+    return min(int(available), int(replica_set["spec"].get("replicas", 0)))
 
 
 def _condition(known: dict[str, Json], type_: str, true: bool, reason: str, otherwise: str) -> Json:

@@ -15,7 +15,7 @@ import orjson
 import yaml
 from aiohttp import web
 
-from poseidon_py.cluster import discovery, subresources
+from poseidon_py.cluster import discovery, protobuf, subresources
 from poseidon_py.cluster.api import APPLY_PATCHES, PATCH_TYPES, Api
 from poseidon_py.cluster.deletion import delete
 from poseidon_py.cluster.errors import (
@@ -32,7 +32,7 @@ from poseidon_py.cluster.errors import (
     unsupported_media_type,
 )
 from poseidon_py.cluster.faults import NO_FAULT, Fate, Faults
-from poseidon_py.cluster.kinds import Kind, Kinds
+from poseidon_py.cluster.kinds import REVIEWS, Kind, Kinds
 from poseidon_py.cluster.lists import ListOptions, Lists, Page, parse_version
 from poseidon_py.cluster.paths import Target, parse_path, split_query
 from poseidon_py.cluster.selectors import parse_fields, parse_labels
@@ -163,7 +163,9 @@ class HttpApi:
         if not raw:
             return {}
         kind = request.headers.get("Content-Type", "application/json")
-        if "protobuf" in kind or "cbor" in kind:
+        if kind.startswith(protobuf.MEDIA_TYPE):
+            return protobuf.decode(raw)
+        if "cbor" in kind:
             raise unsupported_media_type(kind, "application/json, application/yaml")
         try:
             return orjson.loads(raw)
@@ -188,6 +190,8 @@ class HttpApi:
             raise method_not_allowed(kind.plural, kind.group, verb)
         if kind.group == "metrics.k8s.io":
             return _json(self._usage.answer(target, _selection(target, query)))
+        if kind in REVIEWS:
+            return _json(subresources.review(kind, body), 201)
         if verb == "list":
             return await self._list(request, target, query)
         status = 200

@@ -201,11 +201,24 @@ DEFINITIONS = Kind(
 NODE_METRICS = Kind("metrics.k8s.io", "v1beta1", "nodes", "NodeMetrics", False, verbs=("get", "list"))
 POD_METRICS = Kind("metrics.k8s.io", "v1beta1", "pods", "PodMetrics", True, verbs=("get", "list"))
 
+REVIEWS = tuple(
+    Kind(group, "v1", f"{kind.lower()}s", kind, namespaced, verbs=("create",))
+    for group, kind, namespaced in (
+        ("authorization.k8s.io", "SelfSubjectAccessReview", False),
+        ("authorization.k8s.io", "SubjectAccessReview", False),
+        ("authorization.k8s.io", "LocalSubjectAccessReview", True),
+        ("authorization.k8s.io", "SelfSubjectRulesReview", False),
+        ("authentication.k8s.io", "SelfSubjectReview", False),
+        ("authentication.k8s.io", "TokenReview", False),
+    )
+)
+"""Questions rather than objects: they are answered and not stored."""
+
 BUILT_IN: tuple[Kind, ...] = (
     NODES, PODS, NAMESPACES, EVENTS, EVENTS_NEW, LEASES, CONFIGMAPS, SECRETS, SERVICE_ACCOUNTS, SERVICES,
     CLAIMS, VOLUMES, RESOURCE_QUOTAS, LIMIT_RANGES, PRIORITY_CLASSES, STORAGE_CLASSES, CSI_NODES, CSI_DRIVERS,
     ATTACHMENTS, CAPACITIES, BUDGETS, JOBS, REPLICA_SETS, DEPLOYMENTS, STATEFUL_SETS, DEFINITIONS,
-    NODE_METRICS, POD_METRICS,
+    NODE_METRICS, POD_METRICS, *REVIEWS,
 )  # fmt: skip
 
 

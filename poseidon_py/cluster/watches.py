@@ -87,6 +87,11 @@ class Watch:
         if self._backlog > _MAX_BACKLOG_BYTES:
             self._ended = True
 
+    def drain(self) -> bytes:
+        """Take the lines that gathered."""
+        lines, self._buffer, self._backlog = self._buffer, [], 0
+        return b"".join(lines)
+
     def end(self) -> None:
         """End the stream in order: the client sees its regular end."""
         self._ended = True
@@ -188,9 +193,9 @@ class Watch:
                 self._wake = None
                 if faults.watch.delay_ms:
                     await asyncio.sleep(faults.watch.delay_ms / 1000)
-            lines, self._buffer, self._backlog = self._buffer, [], 0
+            lines = self.drain()
             if lines:
-                await response.write(b"".join(lines))
+                await response.write(lines)
 
 
 def _with_version(record: Record, version: int) -> Record:

@@ -66,7 +66,8 @@ def test_releasing_a_row_that_is_not_in_use_is_refused_and_changes_nothing(rows)
 @given(st.lists(st.integers(-8, 20), max_size=30))
 def test_rows_are_distinct_and_counted(steps):
     """Against a set: n > 0 allocates n rows, n < 0 releases the oldest -n."""
-    table, held = Pets(capacity=4), []
+    table = Pets(capacity=4)
+    held: list[int] = []
     for step in steps:
         if step >= 0:
             rows = table.allocate(step).tolist()

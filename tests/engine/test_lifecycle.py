@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from firmament_py.events import NodeRemoved, Outcome, PlacementRejected
+from firmament_py.events import Event, NodeRemoved, Outcome, PlacementRejected
 from firmament_py.lifecycle import (
     ILLEGAL,
     NODE_TRANSITIONS,
@@ -68,7 +68,7 @@ def _everything(cluster: Cluster) -> tuple:
     return tasks, state.nodes.used.tolist(), state.nodes.tasks.tolist(), state.classes.tasks.tolist()
 
 
-EVENTS = {
+EVENTS: dict[TaskEvent, Event] = {
     TaskEvent.OBSERVE_WAITING: make_tasks([7], 1),
     TaskEvent.OBSERVE_BOUND: make_tasks([7], 1, on="a"),
     TaskEvent.REJECT: PlacementRejected(7, "id-a"),
@@ -139,7 +139,7 @@ def _node_state(cluster: Cluster) -> NodeState:
 def test_a_node_lives_through_all_of_its_table():
     """REFER by a bound task, OBSERVE, REMOVE, REFER again, ABANDON by its last task: absent, present, gone."""
     cluster = make_cluster(make_class(1, cpu=1))
-    steps = [
+    steps: list[tuple[Event, NodeEvent | None, NodeState]] = [
         (make_tasks([1], 1, on="n"), NodeEvent.REFER, NodeState.ABSENT),
         (make_tasks([2], 1, on="n"), NodeEvent.REFER, NodeState.ABSENT),
         (make_node("n", cpu=9), NodeEvent.OBSERVE, NodeState.PRESENT),

@@ -1,0 +1,157 @@
+"""A live API server, synthetic or not: filling it, seeing when pods are bound, and leaving it as it was.
+
+The synthetic cluster stamps each bind in its audit, which costs nothing while it is measured. Any other server is
+watched, from before the first pod until the last one is bound.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+
+import orjson
+
+from benchmarks.runner import CannotMeasureError
+from poseidon_py.cluster.amounts import show
+from poseidon_py.cluster.nodes import node_object
+from poseidon_py.demo.progress import Progress
+from poseidon_py.demo.workload import UNIFORM, open_capacity, pod_sorts
+from poseidon_py.kube import MERGE_PATCH, ApiError, Kube
+
+NAMESPACE = "default"
+LABEL = "poseidon-bench"
+_AT_ONCE = 64
+_SORTS = 10
+_PATH = f"/api/v1/namespaces/{NAMESPACE}/pods"
+_POLL_SECONDS = 0.05
+
+
+class Pods:
+    """Pods of one scheduler on one server, and when each came and was bound (Unix seconds)."""
+
+    def __init__(self, kube: Kube, scheduler: str, nodes: int, pods: int, seed: int, has_audit: bool) -> None:
+        self._kube = kube
+        self._scheduler = scheduler
+        self._has_audit = has_audit
+        sorts = pod_sorts(_SORTS, pods, 0.4, open_capacity(UNIFORM, nodes), seed)
+        self._specs = [
+            {
+                "schedulerName": scheduler,
+                "containers": [
+                    {
+                        "name": "main",
+                        "image": "example.com/app:1",
+                        "resources": {"requests": {name: show(name, n) for name, n in sort.requests.items()}},
+                    }
+                ],
+            }
+            for sort in sorts
+        ]
+        self.created: dict[str, float] = {}  # by UID
+        self._progress = Progress(kube, scheduler)
+        self._watching: asyncio.Task[None] | None = None
+
+    async def create(self, count: int, per_second: float | None = None) -> None:
+        """Creates pods as fast as the server takes them, or at a rate."""
+        if not self._has_audit and self._watching is None:
+            self._watching = asyncio.create_task(self._progress.run())
+        began = time.monotonic()
+
+        async def one(number: int) -> None:
+            name = f"{self._scheduler}-{len(self.created):05d}-{number:05d}"
+            body = {"metadata": {"name": name, "labels": {LABEL: "true"}}, "spec": self._specs[number % _SORTS]}
+            answer = orjson.loads(await self._kube.call("POST", _PATH, orjson.dumps(body)))
+            self.created[answer["metadata"]["uid"]] = time.time()
+
+        if per_second is None:
+            await in_parallel(one, range(count))
+            return
+        tasks = []
+        for number in range(count):
+            await asyncio.sleep(max(0.0, began + number / per_second - time.monotonic()))
+            tasks.append(asyncio.create_task(one(number)))
+        await asyncio.gather(*tasks)
+
+    async def bound(self) -> int:
+        """How many have a node."""
+        if not self._has_audit:
+            return self._progress.bound
+        stats = orjson.loads(await self._kube.call("GET", "/_stats"))
+        count: int = stats["audit"].get("bind", 0)
+        return count
+
+    async def wait_for(self, count: int, patience: float, watch: Callable[[], None] = lambda: None) -> None:
+        """Until so many are bound. Raises CannotMeasureError when nothing has been bound for `patience` seconds."""
+        last, since = -1, time.monotonic()
+        while (now := await self.bound()) < count:
+            watch()
+            if now != last:
+                last, since = now, time.monotonic()
+            elif time.monotonic() - since > patience:
+                raise CannotMeasureError(f"only {now} of {count} pods were bound, and none for {patience:.0f} s")
+            await asyncio.sleep(_POLL_SECONDS)
+
+    async def bind_times(self) -> dict[str, float]:
+        """UID -> when it was bound, of the pods that were created here."""
+        if self._has_audit:
+            entries = orjson.loads(await self._kube.call("GET", "/_audit"))["entries"]
+            return {e["uid"]: e["time"] for e in entries if e["what"] == "bind" and e["uid"] in self.created}
+        ahead = time.time() - time.monotonic()
+        return {
+            uid: pod.bound_at + ahead
+            for uid, pod in self._progress.pods.items()
+            if pod.bound_at is not None and uid in self.created
+        }
+
+    async def close(self) -> None:
+        """Stops watching."""
+        if self._watching is not None:
+            self._watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watching
+
+
+async def has_audit(kube: Kube) -> bool:
+    """Whether this is the synthetic cluster."""
+    try:
+        await kube.call("GET", "/_stats")
+    except ApiError:
+        return False
+    return True
+
+
+async def add_nodes(kube: Kube, count: int) -> None:
+    """Ready nodes on a server that has no kubelets. Those that a former run left are used again."""
+
+    async def one(number: int) -> None:
+        name = f"{LABEL}-{number:05d}"
+        node = {"apiVersion": "v1", "kind": "Node", **node_object(name, number, UNIFORM[0], f"zone-{number % 3}", "")}
+        node["metadata"]["labels"][LABEL] = "true"
+        with suppress(ApiError):  # it is there already
+            await kube.call("POST", "/api/v1/nodes", orjson.dumps(node))
+        # a new node is tainted by admission until somebody says that it is ready
+        await kube.call("PATCH", f"/api/v1/nodes/{name}", b'{"spec":{"taints":null}}', MERGE_PATCH)
+
+    await in_parallel(one, range(count))
+
+
+async def remove(kube: Kube, what: Sequence[str] = ("pods", "nodes")) -> None:
+    """Deletes what the benchmark has made."""
+    paths = {"pods": _PATH, "nodes": "/api/v1/nodes"}
+    body = orjson.dumps({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
+    for name in what:
+        with suppress(ApiError):
+            await kube.call("DELETE", f"{paths[name]}?labelSelector={LABEL}%3Dtrue", body, timeout=300.0)
+
+
+async def in_parallel(one: Callable[[int], Awaitable[None]], numbers: Iterable[int]) -> None:
+    """Runs `one` for each number, a bounded number of them at a time."""
+    left = iter(numbers)
+
+    async def worker() -> None:
+        for number in left:
+            await one(number)
+
+    await asyncio.gather(*(worker() for _ in range(_AT_ONCE)))

@@ -1,0 +1,190 @@
+"""Measures the whole path on a live API server."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+import uvloop
+
+from benchmarks import live
+from benchmarks.children import cpu_seconds
+from benchmarks.live import Pods
+from benchmarks.results import Check, Sample
+from benchmarks.runner import CannotMeasureError, Options
+from benchmarks.specs import Case
+from poseidon_py.credentials import CredentialsError
+from poseidon_py.demo.checks import run_checks
+from poseidon_py.demo.children import ChildError
+from poseidon_py.demo.evidence import gather
+from poseidon_py.demo.progress import percentiles
+from poseidon_py.demo.stack import Stack
+from poseidon_py.demo.workload import UNIFORM
+from poseidon_py.kube import KubeError
+
+OURS, BLIND = "poseidon", "blind"
+_PATIENCE = 60.0
+_SETTLE_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    nodes: int
+    pods: int
+    mode: str
+    per_second: float | None
+    seed: int
+    kubeconfig: Path | None
+    against: str | None
+
+
+def measure(case: Case, options: Options) -> Sample:
+    """One server, blind pods, the scheduler's pods, blind pods again."""
+    more, sizes = options.more, case.sizes
+    run = _Run(
+        nodes=options.scaled(sizes["nodes"]),
+        pods=options.scaled(sizes["pods"], 2),
+        mode=sizes["mode"],
+        per_second=sizes.get("per_second"),
+        seed=options.seed,
+        kubeconfig=Path(more["kubeconfig"]) if more.get("kubeconfig") else None,
+        against=more.get("against"),
+    )
+    if run.against and not run.kubeconfig:
+        raise CannotMeasureError("--against measures a scheduler that runs already: say where, with --kubeconfig")
+    if run.against and run.mode == "beforehand":
+        raise CannotMeasureError("a scheduler that runs already finds no pods beforehand; choose --case burst or rate")
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(_measure(run))
+    except (ChildError, KubeError, CredentialsError) as error:
+        raise CannotMeasureError(str(error)) from error
+
+
+async def _measure(run: _Run) -> Sample:
+    async with Stack() as stack:
+        if run.kubeconfig is None:
+            await stack.start_cluster(run.nodes, UNIFORM, run.seed)
+            return await _phases(stack, stack.kubeconfig, run)
+        await stack.connect(run.kubeconfig, 100)
+        await live.remove(stack.kube)
+        try:
+            await live.add_nodes(stack.kube, run.nodes)
+            return await _phases(stack, run.kubeconfig, run)
+        finally:
+            await live.remove(stack.kube)
+
+
+async def _phases(stack: Stack, kubeconfig: Path, run: _Run) -> Sample:
+    audit = await live.has_audit(stack.kube)
+    blind = Pods(stack.kube, BLIND, run.nodes, run.pods, run.seed, audit)
+    ours = Pods(stack.kube, run.against or OURS, run.nodes, run.pods, run.seed, audit)
+    rates = []
+    with_blind = run.mode != "rate"
+    try:
+        if with_blind:
+            rates.append(await _blind(blind, kubeconfig, run.pods // 2, run.mode == "burst"))
+        metrics, facts, checks = await _scheduled(stack, ours, kubeconfig, run, already=run.pods // 2 * with_blind)
+        if with_blind:
+            if stack.scheduler is not None:
+                await stack.scheduler.stop()
+            rates.append(await _blind(blind, kubeconfig, run.pods - run.pods // 2, run.mode == "burst"))
+            # over all pods, not the mean of two rates
+            metrics["blind_per_s"] = sum(n for n, _ in rates) / sum(seconds for _, seconds in rates)
+            metrics["ratio"] = metrics["bound_per_s"] / metrics["blind_per_s"]
+            facts["blind_before_per_s"], facts["blind_after_per_s"] = (round(n / s) for n, s in rates)
+    finally:
+        await blind.close()
+        await ours.close()
+    return Sample(metrics, facts, checks)
+
+
+async def _scheduled(
+    stack: Stack, pods: Pods, kubeconfig: Path, run: _Run, already: int
+) -> tuple[dict[str, float], dict[str, object], list[Check]]:
+    """The scheduler's turn. already: pods that others have bound before."""
+    server_counts_all = already if await live.has_audit(stack.kube) else 0
+    metrics: dict[str, float] = {}
+
+    async def start() -> float:
+        """When it was ready."""
+        began = time.time()
+        if run.against is None:
+            await stack.start_scheduler(kubeconfig, OURS, "")
+            metrics["startup_s"] = time.time() - began
+        return time.time()
+
+    if run.mode == "beforehand":
+        await pods.create(run.pods)
+        began = await start()
+    else:
+        await start()
+        began = time.time()
+    pid = stack.scheduler.pid if stack.scheduler is not None else None
+    cpu = cpu_seconds(pid) if pid is not None and run.mode != "beforehand" else 0.0
+    if run.mode != "beforehand":
+        await pods.create(run.pods, run.per_second)
+    watch = stack.scheduler.check if stack.scheduler is not None else lambda: None
+    await pods.wait_for(server_counts_all + run.pods, _PATIENCE, watch)
+    if pid is not None:
+        # with its start, where the pods were there beforehand: they are decoded then
+        metrics["cpu_us_per_pod"] = (cpu_seconds(pid) - cpu) / run.pods * 1e6
+    times = await pods.bind_times()
+    metrics["bound_per_s"] = run.pods / (max(times.values()) - min(began, *times.values()))
+    since = {uid: max(pods.created[uid], began) for uid in times}
+    waits = sorted(max(0.0, times[uid] - since[uid]) for uid in times)
+    found = percentiles(waits)
+    metrics["p50_s"], metrics["p99_s"] = found["p50"], found["p99"]
+    facts: dict[str, object] = {"pods": run.pods, "nodes": run.nodes, "to_bind_s": found}
+    return metrics, facts, await _checks(stack, pods, run)
+
+
+async def _checks(stack: Stack, pods: Pods, run: _Run) -> list[Check]:
+    """The demo's checks, where they can be made: blind pods are not the scheduler's fault."""
+    await asyncio.sleep(_SETTLE_SECONDS)
+    if run.against is not None:
+        return [Check("every pod is bound", len(await pods.bind_times()) == run.pods)]
+    evidence = await gather(stack.kube, stack.health_url)
+    return [Check(c.name, c.ok, c.detail) for c in run_checks(evidence, OURS, run.pods, settled=True)]
+
+
+async def _blind(pods: Pods, kubeconfig: Path, count: int, follow: bool) -> tuple[int, float]:
+    """How many pods the blind binder bound, and in how many seconds; with `follow` while they are created."""
+    if not follow:
+        await pods.create(count)
+    arguments = ["--kubeconfig", str(kubeconfig), "--scheduler-name", BLIND, "--most", str(count)]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "benchmarks.blind",
+        *arguments,
+        *(["--follow"] if follow else []),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    try:
+        if await process.stdout.readline() != b"ready\n":
+            raise CannotMeasureError("the blind binder did not start")
+        before, began = set(pods.created), time.time()
+        if follow:
+            await pods.create(count)
+        out = await asyncio.wait_for(process.stdout.read(), _PATIENCE)
+        await process.wait()
+    except TimeoutError:
+        raise CannotMeasureError(f"the blind binder did not bind {count} pods in {_PATIENCE:.0f} s") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    done = orjson.loads(out)
+    if done["failed"]:
+        raise CannotMeasureError(f"{done['failed']:.0f} of the blind binder's {count} binds failed")
+    await asyncio.sleep(_SETTLE_SECONDS)  # what its pods set off should not burden who comes next
+    if not follow:
+        return count, float(done["seconds"])
+    times = await pods.bind_times()
+    return count, max(at for uid, at in times.items() if uid not in before) - began

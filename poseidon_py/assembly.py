@@ -1,0 +1,341 @@
+"""Builds the bridge from its parts, starts them in order, and stops them in reverse.
+
+watches -> store -> queues -> feed -> (session) engine -> loop -> binder -> API server
+                                                              \\-> reporter -> API server
+"""
+
+import asyncio
+import logging
+import os
+import socket
+import uuid
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from poseidon_py import credentials, views
+from poseidon_py.backoff import Backoff
+from poseidon_py.binder import Binder
+from poseidon_py.credentials import Access
+from poseidon_py.engine import EngineError, GrpcEngine
+from poseidon_py.feed import Feed
+from poseidon_py.health import Health
+from poseidon_py.kube import ApiError, BusyError, Kube, KubeError
+from poseidon_py.leader import Election
+from poseidon_py.loop import Loop
+from poseidon_py.metrics import METRICS
+from poseidon_py.reporter import Reporter
+from poseidon_py.session import Session
+from poseidon_py.settings import Settings
+from poseidon_py.store import KnownPod, NodeFollower, PodFollower, Store
+from poseidon_py.supervise import Supervisor
+from poseidon_py.watch import NODES, PODS, Watch
+
+log = logging.getLogger(__name__)
+
+_GRPC_WAIT = 5.0
+
+
+class StartError(Exception):
+    """The bridge cannot start; the message is for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What exists once the bridge runs."""
+
+    kube: Kube
+    watches: tuple[Watch[Any], ...]
+    session: Session
+    feed: Feed
+    binder: Binder
+    reporter: Reporter
+    loop: Loop
+
+
+class Bridge:
+    """`start`; `wait` until something ends it; `stop`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.store = Store(settings.scheduler_name)
+        self.engine = GrpcEngine(settings.firmament_address, settings.rpc_timeout)
+        self.parts: Parts | None = None
+        self.health: Health | None = None
+        self._kube: Kube | None = None
+        self.supervisor: Supervisor | None = None
+        self.election: Election | None = None
+        self.identity = f"{socket.gethostname()}_{uuid.uuid4()}"
+        self._tasks: dict[str, asyncio.Task[Any]] = {}
+        self._broken: asyncio.Future[str] | None = None
+
+    # -- life -------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Returns when everything runs; the first round comes when all is listed.
+
+        Raises StartError, CredentialsError, PortInUseError or FirmamentError.
+        """
+        settings = self.settings
+        self._broken = asyncio.get_running_loop().create_future()
+        access = await credentials.load(settings.kubeconfig, settings.context)
+        self.health = Health(
+            alive=self._alive, ready=self._ready, refresh=self._refresh, status=self.status, explain=self.explain
+        )
+        if settings.health_port >= 0:
+            await self.health.start(settings.health_address, settings.health_port)
+            log.info("health and metrics on http://%s:%d", settings.health_address, self.health.port)
+        await self._start_engine()
+        self._kube = Kube(access, settings.bind_concurrency)
+        await self._kube.start()
+        await self._wait_for_server(self._kube)
+        self.parts = self._build(self._kube)
+        self._run(self.parts, access)
+
+    async def _start_engine(self) -> None:
+        settings = self.settings
+        if not settings.firmament_address:
+            self.supervisor = Supervisor(
+                policy=settings.policy,
+                policy_options=settings.policy_option,
+                moved=self._engine_moved,
+                more=settings.firmament_args,
+                log_level="warning" if settings.log_level == "info" else settings.log_level,
+                startup_timeout=settings.startup_timeout,
+            )
+            await self.supervisor.start()
+            return
+        try:
+            await asyncio.wait_for(self.engine.hello(), min(settings.startup_timeout, 4 * _GRPC_WAIT))
+        except (EngineError, TimeoutError) as error:
+            raise StartError(
+                f"no flow service at {settings.firmament_address}: {error or 'no answer'}; "
+                "start one with `firmament serve`, or leave --firmament-address out"
+            ) from error
+
+    async def _engine_moved(self, address: str) -> None:
+        await self.engine.move(address)
+        if self.parts is not None:
+            self.parts.session.lost()
+
+    async def _wait_for_server(self, kube: Kube) -> None:
+        backoff, timeout = Backoff(0.2, 5.0), self.settings.startup_timeout
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout
+        while True:
+            try:
+                version = await kube.server_version()
+            except ApiError as error:
+                if not isinstance(error, BusyError):
+                    raise StartError(f"the API server at {kube.url} does not let us in: {error}") from error
+                problem: KubeError = error
+            except KubeError as error:
+                problem = error
+            else:
+                log.info("API server %s, version %s", kube.url, version)
+                return
+            if loop.time() >= deadline:
+                raise StartError(
+                    f"{problem}; tried for {timeout:.0f} s: is it running, and is the kubeconfig the right one?"
+                )
+            log.warning("%s", problem)
+            await asyncio.sleep(min(backoff.next(), max(0.05, deadline - loop.time())))
+
+    def _build(self, kube: Kube) -> Parts:
+        settings, store = self.settings, self.store
+        pods = Watch(
+            kube,
+            PODS,
+            PodFollower(store),
+            page_size=settings.list_page,
+            timeout=settings.watch_timeout,
+            silence=settings.watch_silence,
+        )
+        nodes = Watch(
+            kube,
+            NODES,
+            NodeFollower(store),
+            page_size=settings.list_page,
+            timeout=settings.watch_timeout,
+            silence=settings.watch_silence,
+        )
+
+        async def listed() -> None:
+            await nodes.listed.wait()
+            await pods.listed.wait()
+
+        session = Session(self.engine, store, listed)
+        feed = Feed(store, self.engine, session, lambda: loop.wake(), settings.batch_size)
+        binder = Binder(
+            kube,
+            store,
+            feed.reject,
+            concurrency=settings.bind_concurrency,
+            timeout=settings.bind_timeout,
+            patience=settings.bind_patience,
+        )
+        reporter = Reporter(
+            kube,
+            store,
+            lambda: binder.busy,
+            component=settings.scheduler_name[0],
+            rate=settings.event_rate,
+            concurrency=settings.event_concurrency,
+        )
+        loop = Loop(
+            store,
+            self.engine,
+            session,
+            binder,
+            feed.reject,
+            reporter.unschedulable,
+            window=settings.batch_window,
+            window_max=settings.batch_window_max,
+        )
+        binder.on_bound = reporter.scheduled
+        binder.on_failed = reporter.failed
+        store.on_nonsense = reporter.nonsense
+        session.on_ready = loop.wake
+
+        def settled(known: KnownPod) -> None:
+            binder.settled(known)
+            reporter.settled(known)
+
+        store.on_settled = settled
+        return Parts(kube, (nodes, pods), session, feed, binder, reporter, loop)
+
+    def _run(self, parts: Parts, access: Access) -> None:
+        settings = self.settings
+        parts.binder.start()
+        parts.reporter.start()
+        if self.supervisor is not None:
+            self._spawn("supervisor", self.supervisor.run())
+        for watch in parts.watches:
+            self._spawn(f"watch {watch.name}", watch.run())
+        self._spawn("session", parts.session.run())
+        for number in range(settings.pod_workers):
+            self._spawn(f"pod worker {number}", parts.feed.pod_worker())
+        for number in range(settings.node_workers):
+            self._spawn(f"node worker {number}", parts.feed.node_worker())
+        self._spawn("loop", parts.loop.run())
+        elect = settings.leader_elect if settings.leader_elect is not None else access.in_cluster
+        if not elect:
+            METRICS.leader.set(1)
+            parts.loop.lead()
+            return
+        parts.binder.halt()
+
+        def lead() -> None:
+            parts.binder.resume()
+            parts.loop.lead()
+
+        def stand_by() -> None:
+            parts.loop.stand_by()
+            parts.binder.halt()
+
+        self.election = Election(
+            parts.kube,
+            name=settings.lease_name,
+            namespace=settings.lease_namespace,
+            identity=self.identity,
+            started=lead,
+            stopped=stand_by,
+            lease_duration=settings.lease_duration,
+            renew_deadline=settings.renew_deadline,
+            retry_period=settings.retry_period,
+        )
+        self._spawn("election", self.election.run())
+
+    def _spawn(self, name: str, work: Coroutine[Any, Any, Any]) -> None:
+        task = self._tasks[name] = asyncio.create_task(work, name=name)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        """None of the tasks ends by itself: one that does is a defect, and the process is of no use without it."""
+        if task.cancelled() or self._broken is None or self._broken.done():
+            return
+        error = task.exception()
+        if error is not None:
+            log.error("%s failed", task.get_name(), exc_info=error)
+            self._broken.set_result(f"{task.get_name()} failed: {error!r}")
+
+    async def wait(self) -> str:
+        """Waits until something ends the bridge from within; returns what."""
+        assert self._broken is not None
+        return await self._broken
+
+    async def stop(self) -> None:
+        """Stops rounds, lets binds end, says the last word on every pod, gives up the lease, ends the own service."""
+        timeout, parts = self.settings.shutdown_timeout, self.parts
+        if self._broken is not None and not self._broken.done():
+            self._broken.cancel()
+        if parts is not None:
+            parts.loop.stop()
+            if not await parts.binder.drain(timeout):
+                log.warning("%d binds did not end in time", parts.binder.in_flight)
+            await parts.reporter.flush(timeout)
+            await parts.reporter.stop()
+            # the lease last: whoever takes it must not meet binds of ours
+            await parts.binder.stop()
+        if self.election is not None:
+            self._tasks["election"].cancel()
+            await asyncio.gather(self._tasks["election"], return_exceptions=True)
+            await self.election.release()
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await self.engine.close()
+        if self.supervisor is not None:
+            await self.supervisor.stop()
+        if self._kube is not None:
+            await self._kube.close()
+        if self.health is not None:
+            await self.health.stop()
+
+    # -- questions --------------------------------------------------------------------------------------------
+
+    def _alive(self) -> str:
+        return (
+            self._broken.result()
+            if self._broken is not None and self._broken.done() and not self._broken.cancelled()
+            else ""
+        )
+
+    def _ready(self) -> str:
+        if self.parts is None:
+            return "starting"
+        for watch in self.parts.watches:
+            if not watch.listed.is_set():
+                return f"{watch.name} are not listed yet"
+        return "" if self.parts.session.ready else "the flow service is not synchronised"
+
+    def _refresh(self) -> None:
+        waiting = {"active": 0, "gated": 0, "nonsense": 0}
+        for known in self.store.waiting():
+            waiting["gated" if known.gated else "nonsense" if known.problem else "active"] += 1
+        for queue, count in waiting.items():
+            METRICS.pending.labels(queue).set(count)
+        METRICS.pods.set(len(self.store.pods))
+        METRICS.nodes.set(len(self.store.nodes))
+
+    async def status(self) -> dict[str, Any]:
+        """What the scheduler sees. Raises EngineError."""
+        more = {
+            "identity": self.identity,
+            "leading": self.election.leading if self.election is not None else True,
+            "leader": self.election.holder if self.election is not None else self.identity,
+            "pid": os.getpid(),
+            "firmament": {
+                "address": self.engine.address,
+                "pid": self.supervisor.pid if self.supervisor is not None else None,
+            },
+            "bound": self.parts.binder.bound if self.parts is not None else 0,
+        }
+        return views.status_json(self.store, await self.engine.status(), more)
+
+    async def explain(self, namespace: str, name: str) -> dict[str, Any] | None:
+        """Why a pod is where it is; None: it is not known. Raises EngineError."""
+        known = self.store.pod_named(namespace, name)
+        if known is None:
+            return None
+        return views.explain_json(known, await self.engine.explain(known.task))

@@ -1,0 +1,324 @@
+"""Carries placements out: binds pods to nodes, many at once, each to a clear end.
+
+A pod is assumed to be on its node from `bind` on; the watch confirms it (store.py). The end of a placement is one of
+
+    bound       the API server said so, or the pod is found on our node although the answer was lost
+    elsewhere   the pod is found on another node: the watch will say so
+    gone        the pod is deleted, being deleted, or another one by the same name
+    stale       before it was sent, the state had moved on
+    given back  it could not be carried out: the engine is told, and leaves the pod out of rounds for a while
+
+What may be repeated is repeated, with growing delays that occupy no slot: no connection, 429 (as long as the server
+asks), 5xx. A bind carries the pod's UID, and the API server binds a pod once, so that repeating cannot bind twice or
+bind the successor of a deleted pod. 404, 409 and lost answers are settled by reading the pod.
+
+`halt` stops at once: nothing that is not on its way yet is sent any more.
+"""
+
+import asyncio
+import logging
+import random
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from poseidon_py.backoff import Backoff
+from poseidon_py.kube import (
+    ApiError,
+    BusyError,
+    ConflictError,
+    KubeError,
+    LostAnswerError,
+    NotFoundError,
+    UnreachableError,
+)
+from poseidon_py.metrics import METRICS
+from poseidon_py.objects import TERMINAL, Pod
+from poseidon_py.store import KnownPod, Store
+
+log = logging.getLogger(__name__)
+
+_RETRY_FIRST, _RETRY_MOST = 0.1, 5.0
+_GIVE_BACK_FIRST, _GIVE_BACK_MOST = 1.0, 60.0
+
+
+class BindApi(Protocol):
+    """What the binder needs of kube.Kube."""
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str, timeout: float) -> None: ...
+    async def pod(self, namespace: str, name: str) -> Pod: ...
+
+
+Reject = Callable[[KnownPod, str, int], None]
+"""Pod, id of the node, not before (microseconds since the epoch)."""
+
+
+class _Placement:
+    __slots__ = ("backoff", "doubt", "give_up", "known", "node", "node_id")
+
+    def __init__(self, known: KnownPod, node: str, node_id: str, give_up: float) -> None:
+        self.known = known
+        self.node = node
+        self.node_id = node_id
+        self.give_up = give_up
+        """Monotonic seconds."""
+        self.backoff: Backoff | None = None
+        self.doubt = False
+        """Whether it may have been carried out already."""
+
+
+class Binder:
+    """`start`, `bind` any number, `drain` or `halt`, `stop`."""
+
+    def __init__(
+        self,
+        api: BindApi,
+        store: Store,
+        reject: Reject,
+        *,
+        concurrency: int = 100,
+        timeout: float = 30.0,
+        patience: float = 60.0,
+        monotonic: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+        call_later: Callable[[float, Callable[[], None]], object] | None = None,
+        rng: Callable[[], float] = random.random,
+    ) -> None:
+        self._api = api
+        self._store = store
+        self._reject = reject
+        self._concurrency = concurrency
+        self._timeout = timeout
+        self._patience = patience
+        self._monotonic = monotonic
+        self._now = now
+        self._call_later = call_later
+        self._rng = rng
+        self._ready: deque[_Placement] = deque()
+        self._idle: deque[asyncio.Future[None]] = deque()
+        self._later: set[_Placement] = set()
+        self._failures: dict[str, Backoff] = {}
+        self._workers: list[asyncio.Task[None]] = []
+        self._halted = False
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+        self.in_flight = 0
+        self.on_bound: Callable[[KnownPod, str], None] = lambda known, node: None
+        self.on_failed: Callable[[KnownPod, str], None] = lambda known, why: None
+        self.bound = 0
+        """How many, ever."""
+        self._durations = {r: METRICS.bind.labels(r) for r in ("bound", "lost", "busy", "conflict", "error")}
+        self._scheduled = METRICS.attempts.labels("scheduled")
+        METRICS.binds_in_flight.set_function(lambda: self.in_flight)
+
+    @property
+    def busy(self) -> bool:
+        """Whether binds wait for a slot or are on their way."""
+        return bool(self._ready) or self.in_flight > 0
+
+    def start(self) -> None:
+        self._workers = [
+            asyncio.create_task(self._worker(), name=f"binder {number}") for number in range(self._concurrency)
+        ]
+
+    async def stop(self) -> None:
+        """Ends the workers; what is on its way is left to its fate."""
+        for worker in self._workers:
+            worker.cancel()
+        await asyncio.gather(*self._workers, return_exceptions=True)
+        self._workers.clear()
+
+    async def drain(self, timeout: float) -> bool:
+        """Lets what is there come to its end, for so many seconds. Returns whether it did."""
+        try:
+            async with asyncio.timeout(timeout):
+                await self._quiet.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def halt(self) -> None:
+        """Sends nothing more, until `resume`; gives back what was not sent."""
+        self._halted = True
+        for placement in (*self._ready, *self._later):
+            self._give_back(placement, "another replica leads", rest=False)
+        self._ready.clear()
+        self._later.clear()
+        self._settle()
+
+    def resume(self) -> None:
+        self._halted = False
+
+    def bind(self, known: KnownPod, node: str, node_id: str) -> None:
+        """The engine has placed a pod that waits on a node."""
+        if self._halted:
+            self._reject(known, node_id, 0)
+            return
+        known.assumed = node
+        self._quiet.clear()
+        self._ready.append(_Placement(known, node, node_id, self._monotonic() + self._patience))
+        self._wake()
+
+    def settled(self, known: KnownPod) -> None:
+        """The watch says that the pod is bound, or gone."""
+        self._failures.pop(known.uid, None)
+
+    def _wake(self) -> None:
+        while self._idle:
+            waiter = self._idle.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+
+    async def _worker(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            while not self._ready:
+                waiter = loop.create_future()
+                self._idle.append(waiter)
+                await waiter
+            placement = self._ready.popleft()
+            self.in_flight += 1
+            try:
+                await self._carry_out(placement)
+            except Exception:
+                log.exception("binding %s failed", placement.known.full_name)
+                self._give_back(placement, "internal error")
+            finally:
+                self.in_flight -= 1
+                self._settle()
+
+    def _settle(self) -> None:
+        if not (self._ready or self._later or self.in_flight):
+            self._quiet.set()
+
+    # -- one placement ----------------------------------------------------------------------------------------
+
+    def _stale(self, placement: _Placement) -> str:
+        """Why it must not be carried out any more; empty: it may."""
+        known = placement.known
+        if self._store.pods.get(known.uid) is not known:
+            return "gone"
+        if known.node:
+            return "bound"
+        if known.deleting:
+            return "deleting"
+        if known.assumed != placement.node:
+            return "replaced"
+        return ""
+
+    async def _carry_out(self, placement: _Placement) -> None:
+        known = placement.known
+        if stale := self._stale(placement):
+            METRICS.bind_stale.labels(stale).inc()
+            if stale == "deleting":
+                self._release(known)
+            return
+        if self._halted:
+            self._give_back(placement, "another replica leads", rest=False)
+            return
+        if placement.doubt and not await self._look(placement, None):
+            return
+        started = self._monotonic()
+        result = "error"
+        try:
+            await self._api.bind(known.namespace, known.name, known.uid, placement.node, self._timeout)
+            result = "bound"
+            self._success(placement)
+        except LostAnswerError as error:
+            result = "lost"
+            placement.doubt = True
+            if await self._look(placement, error):
+                self._again(placement, error)
+        except (UnreachableError, BusyError) as error:
+            result = "busy"
+            self._again(placement, error, error.retry_after if isinstance(error, BusyError) else None)
+        except (ConflictError, NotFoundError) as error:
+            result = "conflict"
+            if await self._look(placement, error):
+                # the pod is there, not bound, and cannot be bound: gates, a version that moved, a hook that objects
+                self._give_back(placement, str(error))
+        except ApiError as error:
+            self._give_back(placement, str(error))
+        finally:
+            self._durations[result].observe(self._monotonic() - started)
+
+    async def _look(self, placement: _Placement, cause: KubeError | None) -> bool:
+        """Settles by reading the pod. Returns whether it is still to be bound."""
+        known = placement.known
+        try:
+            pod = await self._api.pod(known.namespace, known.name)
+        except NotFoundError:
+            self._end(placement, "gone")
+            return False
+        except KubeError as error:
+            placement.doubt = True
+            self._again(placement, error)
+            return False
+        placement.doubt = False
+        if pod.metadata.uid != known.uid:
+            self._end(placement, "gone")
+        elif pod.spec.node_name == placement.node:
+            self._success(placement)
+        elif pod.spec.node_name:
+            METRICS.bind_stale.labels("elsewhere").inc()
+            log.info("%s was bound to %s by somebody else", known.full_name, pod.spec.node_name)
+        elif pod.metadata.deleting is not None or pod.status.phase in TERMINAL:
+            self._end(placement, "deleting")
+        else:
+            return True
+        return False
+
+    def _success(self, placement: _Placement) -> None:
+        self.bound += 1
+        self._scheduled.inc()
+        METRICS.sli.observe(self._monotonic() - placement.known.seen)
+        if self._failures:
+            self._failures.pop(placement.known.uid, None)
+        self.on_bound(placement.known, placement.node)
+
+    def _end(self, placement: _Placement, why: str) -> None:
+        METRICS.bind_stale.labels(why).inc()
+        if self._store.pods.get(placement.known.uid) is placement.known:
+            # the watch is about to tell; until then it must not hold what it does not have
+            placement.known.deleting = True
+            self._release(placement.known)
+
+    def _release(self, known: KnownPod) -> None:
+        known.assumed = ""
+        known.dirty = True
+        self._store.pod_queue.add(known.uid)
+
+    def _again(self, placement: _Placement, error: KubeError, rest: float | None = None) -> None:
+        if placement.backoff is None:
+            placement.backoff = Backoff(_RETRY_FIRST, _RETRY_MOST, self._rng)
+        delay = max(placement.backoff.next(), rest or 0.0)
+        if self._halted or self._monotonic() + delay > placement.give_up:
+            self._give_back(placement, str(error), rest=not self._halted)
+            return
+        log.debug("binding %s: %s; again in %.1f s", placement.known.full_name, error, delay)
+        self._later.add(placement)
+
+        def ready() -> None:
+            if placement in self._later:
+                self._later.discard(placement)
+                self._ready.append(placement)
+                self._wake()
+
+        (self._call_later or asyncio.get_running_loop().call_later)(delay, ready)
+
+    def _give_back(self, placement: _Placement, why: str, *, rest: bool = True) -> None:
+        known = placement.known
+        if self._store.pods.get(known.uid) is not known or known.node or known.assumed != placement.node:
+            return
+        known.assumed = ""
+        not_before_us = 0
+        if rest:
+            backoff = self._failures.setdefault(known.uid, Backoff(_GIVE_BACK_FIRST, _GIVE_BACK_MOST, self._rng))
+            delay = backoff.next()
+            not_before_us = int((self._now() + delay) * 1_000_000)
+            METRICS.attempts.labels("error").inc()
+            log.warning("cannot bind %s to %s: %s; not before %.0f s", known.full_name, placement.node, why, delay)
+            self.on_failed(known, f"binding to {placement.node} failed: {why}")
+        self._reject(known, placement.node_id, not_before_us)

@@ -1,0 +1,136 @@
+"""The demo itself: start everything, submit, watch until all has settled, gather evidence, judge."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import orjson
+
+from poseidon_py.cluster.kubelets import RUN_SECONDS
+from poseidon_py.demo.apps import KIND_LABEL, App, demo_apps
+from poseidon_py.demo.checks import run_checks
+from poseidon_py.demo.evidence import gather
+from poseidon_py.demo.progress import Progress
+from poseidon_py.demo.show import Display
+from poseidon_py.demo.stack import Stack
+from poseidon_py.demo.summary import Summary, summarise
+from poseidon_py.demo.workload import MIXED
+from poseidon_py.kube import Kube
+
+_SUBMITS_AT_ONCE = 16
+_QUIET_SECONDS = 1.5
+"""Nothing has changed for so long: nothing will."""
+_ENDLESS_SECONDS = 3600.0
+_POLL_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to run. policy "": the scheduler's default. patience: seconds to wait for everything to settle."""
+
+    nodes: int
+    pods: int
+    policy: str
+    seed: int
+    scheduler: str = "poseidon"
+    patience: float | None = None
+
+    @property
+    def patience_seconds(self) -> float:
+        """As asked, or enough for a slow machine."""
+        return self.patience if self.patience is not None else 90.0 + self.pods / 50
+
+
+async def run(stack: Stack, plan: Plan, display: Display) -> Summary:
+    """Runs the plan on a stack that is not started yet, and leaves it running. Raises ChildError."""
+    began = time.monotonic()
+    display.step(f"starting a synthetic cluster of {plan.nodes} nodes")
+    await stack.start_cluster(plan.nodes, MIXED, plan.seed)
+    progress = Progress(stack.kube, plan.scheduler, KIND_LABEL, _ends)
+    watching = asyncio.create_task(progress.run(), name="progress")
+    polling: asyncio.Task[None] | None = None
+    try:
+        display.step("starting the scheduler: poseidon run, and its firmament service")
+        await stack.start_scheduler(stack.kubeconfig, plan.scheduler, plan.policy)
+        networks = Networks()
+        polling = asyncio.create_task(networks.follow(stack), name="status")
+        apps = demo_apps(plan.nodes, plan.pods, plan.scheduler, plan.seed)
+        display.step(f"submitting {plan.pods} pods through {len(apps)} Deployments, Jobs and Pods")
+        expected = await _submit(stack.kube, apps)
+        with display:
+            settled = await _settle(stack, progress, expected, plan.patience_seconds, display)
+        seconds = time.monotonic() - began
+        display.step("everything has come to rest; looking at what the API server says")
+        evidence = await gather(stack.kube, stack.health_url)
+        checks = run_checks(evidence, plan.scheduler, expected, settled)
+        return summarise(
+            evidence,
+            progress,
+            checks,
+            networks.largest,
+            seconds=seconds,
+            scheduler=plan.scheduler,
+            policy=networks.policy or plan.policy,
+            seed=plan.seed,
+        )
+    finally:
+        for task in (watching, polling):
+            if task is not None:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+
+
+class Networks:
+    """The largest network that the scheduler's status has shown."""
+
+    def __init__(self) -> None:
+        self.largest: dict[str, int] = {}
+        self.policy = ""
+
+    async def follow(self, stack: Stack) -> None:
+        """Asks again and again until cancelled."""
+        while True:
+            self.take(await stack.scheduler_status())
+            await asyncio.sleep(_POLL_SECONDS)
+
+    def take(self, status: dict[str, object]) -> None:
+        """Looks at one answer."""
+        self.policy = str(status.get("policy", "")) or self.policy
+        last = status.get("last_round")
+        if not isinstance(last, dict):
+            return
+        figures = {name: int(last.get(name, 0)) for name in ("vertices", "arcs", "pending", "solves")}
+        if figures["arcs"] > self.largest.get("arcs", 0):
+            self.largest = figures
+
+
+async def _submit(kube: Kube, apps: Sequence[App]) -> int:
+    """Creates everything; how many pods that makes. Raises KubeError."""
+    for first in range(0, len(apps), _SUBMITS_AT_ONCE):
+        await asyncio.gather(
+            *(kube.call("POST", app.path, orjson.dumps(app.manifest)) for app in apps[first : first + _SUBMITS_AT_ONCE])
+        )
+    return sum(app.pods for app in apps)
+
+
+async def _settle(stack: Stack, progress: Progress, expected: int, patience: float, display: Display) -> bool:
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        for child in (stack.cluster, stack.scheduler):
+            if child is not None:
+                child.check()
+        if progress.settled(expected, _QUIET_SECONDS):
+            return True
+        display.progress(progress, expected, "")
+        await asyncio.sleep(0.1)
+    return False
+
+
+def _ends(annotations: dict[str, str]) -> bool:
+    """Whether a pod runs for a time that somebody will wait for."""
+    return float(annotations.get(RUN_SECONDS, _ENDLESS_SECONDS)) < _ENDLESS_SECONDS

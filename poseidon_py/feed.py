@@ -1,0 +1,220 @@
+"""Workers that bring the engine up to date: take keys, look at the newest state, tell the engine, mark done.
+
+Whatever is ready goes into one call, so that a drained queue costs one round trip. A single event waits for nobody;
+while they pour in, a worker rests a moment after each call, because a call costs as much as describing some tens of
+pods. What the engine already knows is not told again: most events of a pod's life change nothing for it.
+
+A call that fails is repeated for all its keys, later: telling a thing twice is harmless.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+
+from poseidon_py.engine import Engine, EngineError
+from poseidon_py.keyed_queue import KeyedQueue
+from poseidon_py.metrics import METRICS
+from poseidon_py.session import Session, note_refusal
+from poseidon_py.store import KnownNode, KnownPod, Store
+from poseidon_py.telling import Rows, Told, describe_pod, node_message, target
+from protos.gen import flow_pb2
+
+log = logging.getLogger(__name__)
+
+
+class Feed:
+    """Start any number of `pod_worker` and `node_worker`; they end when the store's queues are shut down."""
+
+    def __init__(
+        self,
+        store: Store,
+        engine: Engine,
+        session: Session,
+        changed: Callable[[], None],
+        batch_size: int = 2000,
+        *,
+        rest: float = 0.005,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """`rest`: seconds, at least, between two calls of a worker."""
+        self._store = store
+        self._engine = engine
+        self._session = session
+        self._changed = changed
+        self._batch_size = batch_size
+        self._rest = rest
+        self._sleep = sleep
+        self._rejections: dict[str, flow_pb2.Rejection] = {}
+
+    def reject(self, known: KnownPod, node_id: str, not_before_us: int) -> None:
+        """A placement of a pod could not be carried out; the engine is to leave it out of rounds until then."""
+        self._rejections[known.uid] = flow_pb2.Rejection(
+            task_uid=known.task, node_id=node_id, not_before_us=not_before_us
+        )
+        known.dirty = True
+        self._store.pod_queue.add(known.uid)
+
+    async def pod_worker(self) -> None:
+        await self._work("pods", self._store.pod_queue, self._feed_pods)
+
+    async def node_worker(self) -> None:
+        await self._work("nodes", self._store.node_queue, self._feed_nodes)
+
+    async def _work(self, name: str, queue: KeyedQueue[str], feed: Callable[[list[str], int], object]) -> None:
+        duration, size = METRICS.queue_work.labels(name), METRICS.batch.labels(name)
+        while keys := await queue.get(self._batch_size):
+            taken = 0.0
+            try:
+                async with self._session.call() as epoch:
+                    started = time.monotonic()
+                    await feed(keys, epoch)  # type: ignore[misc]
+                    taken = time.monotonic() - started
+                    duration.observe(taken)
+                    size.observe(len(keys))
+            except EngineError as error:
+                log.warning("telling the flow service about %d %s failed: %s", len(keys), name, error)
+                self._mark_dirty(name, keys)
+                for key in keys:
+                    queue.retry(key)
+                if error.code in ("UNAVAILABLE", "CLOSED"):
+                    self._session.lost()
+            else:
+                for key in keys:
+                    queue.forget(key)
+            finally:
+                queue.done(keys)
+            # the longer a call takes, the more there is to gather meanwhile
+            await self._sleep(min(max(self._rest, 2 * taken), 10 * self._rest))
+
+    def _mark_dirty(self, name: str, keys: list[str]) -> None:
+        for key in keys:
+            if name == "pods" and (pod := self._store.pods.get(key)) is not None:
+                pod.dirty = True
+            elif name == "nodes" and (node := self._store.nodes.get(key)) is not None:
+                node.dirty = True
+
+    # -- pods -------------------------------------------------------------------------------------------------
+
+    async def _feed_pods(self, uids: list[str], epoch: int) -> None:
+        store, rows = self._store, Rows()
+        gone: list[str] = []
+        rejected: dict[str, flow_pb2.Rejection] = {}
+        left: list[KnownPod] = []
+        for uid in uids:
+            if (task := store.gone_tasks.get(uid)) is not None:
+                rows.update.removed_tasks.append(task)
+                gone.append(uid)
+                self._rejections.pop(uid, None)
+            known = store.pods.get(uid)
+            if known is None or not known.dirty:
+                continue
+            known.dirty = False
+            describe_pod(store, known)
+            self._row(known, rows, left)
+            if (rejection := self._rejections.pop(uid, None)) is not None and not known.node:
+                rejected[uid] = rejection
+        if not (rows.pods or left or gone or rejected):
+            return
+        rows.update.epoch = epoch
+        rows.update.rejections.extend(rejected.values())
+        update = rows.finish(store, self._session.classes)
+        try:
+            reply = await self._engine.apply(update)
+        except BaseException:
+            self._rejections = rejected | self._rejections
+            raise
+        if reply.status == flow_pb2.STALE_EPOCH:
+            self._again(uids)  # the resync tells of all but the removals
+            self._session.stale(epoch)
+            return
+        self._session.classes.update(rows.classes)
+        store.told_gone(gone)
+        for known in left:
+            known.told = None
+        for known, told in rows.pods:
+            known.told = told
+        self._take_refusals(reply, rows.pods)
+        self._changed()
+
+    def _row(self, known: KnownPod, rows: Rows, left: list[KnownPod]) -> None:
+        """Adds to `rows` what the engine has to be told of one pod, if anything."""
+        goal, told = target(self._store, known), known.told
+        if goal is not None and goal[0] in self._session.refused:
+            self._refused(known, self._session.refused[goal[0]])
+            goal = None
+        if goal == told:
+            return
+        if goal is None:
+            rows.update.removed_tasks.append(known.task)
+            left.append(known)
+            return
+        if told is not None and told[1] and not goal[1]:
+            # told to be on a node while it was being bound, and then the bind failed: in the engine's eyes a task
+            # does not leave its node, so that one ends and another begins
+            rows.update.removed_tasks.append(known.task)
+        rows.add(known, goal)
+
+    def _take_refusals(self, reply: flow_pb2.UpdateReply, pods: list[tuple[KnownPod, Told]]) -> None:
+        for refusal in reply.refused:
+            note_refusal(self._session, refusal)
+            if refusal.kind == "task":
+                # ours to mend: let the engine forget the pod, then describe it anew
+                for known, told in pods:
+                    if refusal.id == known.full_name:
+                        known.told = (told[0], told[1] or "?")
+                        known.dirty = True
+                        self._store.pod_queue.retry(known.uid)
+        unknown = set(reply.unknown_classes)
+        if not unknown:
+            return
+        self._session.classes -= unknown
+        for known, told in pods:
+            if told[0] in unknown:
+                known.told = None
+                self._again([known.uid])
+
+    def _refused(self, known: KnownPod, problem: str) -> None:
+        if known.problem != problem:
+            known.problem = problem
+            self._store.warn_pod(known.namespace, known.name, known.uid, problem)
+
+    def _again(self, uids: list[str]) -> None:
+        for uid in uids:
+            known = self._store.pods.get(uid)
+            if known is not None:
+                known.dirty = True
+            self._store.pod_queue.add(uid)
+
+    # -- nodes ------------------------------------------------------------------------------------------------
+
+    async def _feed_nodes(self, keys: list[str], epoch: int) -> None:
+        store, update = self._store, flow_pb2.Update(epoch=epoch)
+        gone: list[str] = []
+        told: list[tuple[KnownNode, object]] = []
+        for key in keys:
+            if key in store.gone_nodes:
+                update.removed_nodes.append(key)
+                gone.append(key)
+            known = store.nodes.get(key)
+            if known is None or not known.dirty:
+                continue
+            known.dirty = False
+            message = node_message(store, known)
+            if message is not None and known.key != known.told:
+                update.nodes.append(message)
+                told.append((known, known.key))
+        if not (gone or told):
+            return
+        reply = await self._engine.apply(update)
+        if reply.status == flow_pb2.STALE_EPOCH:
+            for key in keys:
+                store.node_queue.add(key)
+            self._session.stale(epoch)
+            return
+        store.gone_nodes.difference_update(gone)
+        for known, described in told:
+            known.told = described
+        for refusal in reply.refused:
+            note_refusal(self._session, refusal)
+        self._changed()

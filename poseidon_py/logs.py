@@ -1,0 +1,46 @@
+"""Logs on standard error: readable lines, or one JSON object per line."""
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+
+LEVELS = ("debug", "info", "warning", "error")
+FORMATS = ("text", "json")
+
+
+class JsonFormatter(logging.Formatter):
+    """time, level, logger, message, and error with its traceback if there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            entry["error"] = self.formatException(record.exc_info)
+        return json.dumps(entry, ensure_ascii=False)
+
+
+class TextFormatter(logging.Formatter):
+    """time=... level=... logger=... msg="..."."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        message = json.dumps(record.getMessage(), ensure_ascii=False)
+        line = f"time={time} level={record.levelname.lower()} logger={record.name} msg={message}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+def configure(level: str, style: str) -> None:
+    """Sends all of the process's logs to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    # what libraries say at info is about themselves
+    for name in ("asyncio", "aiohttp", "grpc", "kubernetes", "urllib3"):
+        logging.getLogger(name).setLevel(max(logging.WARNING, root.level))

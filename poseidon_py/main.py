@@ -1,0 +1,267 @@
+"""The `poseidon` command.
+
+Exit codes: 0 ended as asked, 1 failed while running or could not reach what it needs, 2 wrong usage or
+configuration.
+"""
+
+import asyncio
+import importlib
+import json
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar, NoReturn
+from urllib.parse import urlencode
+
+import click
+
+from poseidon_py import __version__, logs, options
+from poseidon_py.settings import Settings
+
+_DEFAULTS = Settings()
+
+
+class LazyGroup(click.Group):
+    """Loads a command's module when the command is used: one that is missing breaks only itself."""
+
+    lazy: ClassVar[dict[str, tuple[str, str]]] = {
+        "cluster": ("poseidon_py.cluster.cli", "cluster"),
+        "demo": ("poseidon_py.demo.cli", "demo"),
+    }
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*super().list_commands(ctx), *self.lazy])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.lazy:
+            return super().get_command(ctx, cmd_name)
+        module, name = self.lazy[cmd_name]
+        try:
+            found = getattr(importlib.import_module(module), name)
+        except ImportError as error:
+            why = str(error)
+
+            @click.command(cmd_name, short_help="(not available)")
+            def missing() -> None:
+                raise click.ClickException(f"{cmd_name} is not available: {why}")
+
+            return missing
+        assert isinstance(found, click.Command)
+        return found
+
+
+@click.group(cls=LazyGroup)
+@click.version_option(__version__, prog_name="poseidon")
+def cli() -> None:
+    """A min-cost-flow batch scheduler for Kubernetes.
+
+    Exit codes: 0 ended as asked, 1 failed while running, 2 wrong usage or configuration.
+    """
+
+
+def _flag(name: str, text: str, **more: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A flag of `run` without a default of its own: Settings has it, and the configuration file may."""
+    default = getattr(_DEFAULTS, name)
+    if default not in (None, "", ()):
+        text = f"{text}  [default: {', '.join(default) if isinstance(default, tuple) else default}]"
+    return click.option(f"--{name.replace('_', '-')}", name, default=None, help=text, **more)
+
+
+@cli.command()
+@click.option(
+    "--config", type=click.Path(dir_okay=False, path_type=Path), help="YAML with keys like these flags; flags win."
+)
+@_flag(
+    "kubeconfig",
+    "Default: $KUBECONFIG, ~/.kube/config, else in-cluster.",
+    type=click.Path(dir_okay=False, path_type=Path),
+)
+@_flag("context", "Context of the kubeconfig.")
+@_flag("scheduler_name", "spec.schedulerName of the pods to place; repeatable.", multiple=True)
+@_flag("policy", "Cost policy of the own flow service; see `poseidon policies`.")
+@_flag("policy_option", "K=V, an option of the policy; repeatable.", multiple=True)
+@_flag("firmament_address", "HOST:PORT of a flow service; without it one is started and supervised.")
+@click.option(
+    "--leader-elect/--no-leader-elect", default=None, help="Elect a leader among replicas.  [default: in-cluster only]"
+)
+@_flag("lease_name", "Lease to elect by.")
+@_flag("lease_namespace", "Namespace of the lease.")
+@_flag("lease_duration", "Seconds for which others keep off.", type=float)
+@_flag("renew_deadline", "Seconds after which a leader that cannot renew stops.", type=float)
+@_flag("retry_period", "Seconds between attempts.", type=float)
+@_flag("health_address", "Address of health, metrics and status.")
+@_flag("health_port", "Its port; 0: any free one, -1: none.", type=int)
+@_flag("bind_concurrency", "Bind requests in flight at once.", type=int)
+@_flag("batch_window", "Seconds to gather work before a round.", type=float)
+@_flag("batch_window_max", "Seconds to gather work while it keeps pouring in.", type=float)
+@_flag("event_rate", "Events and condition patches a second; 0: no limit.", type=float)
+@_flag("startup_timeout", "Seconds to wait for the API server and the flow service.", type=float)
+@_flag("shutdown_timeout", "Seconds for binds, and again for events, when asked to stop.", type=float)
+@_flag("log_level", "How much to log.", type=click.Choice(logs.LEVELS))
+@_flag("log_format", "text or json.", type=click.Choice(logs.FORMATS))
+def run(config: Path | None, **flags: Any) -> None:
+    """Run the scheduler until SIGTERM or SIGINT."""
+    try:
+        settings = options.settings(options.read_file(config) if config else {}, flags)
+    except options.OptionError as error:
+        _fail(str(error), 2)
+    logs.configure(settings.log_level, settings.log_format)
+    if settings.policy:
+        _check_policy(settings.policy)
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        sys.exit(runner.run(_run(settings)))
+
+
+async def _run(settings: Settings) -> int:
+    from poseidon_py.assembly import Bridge, StartError
+    from poseidon_py.credentials import CredentialsError
+    from poseidon_py.health import PortInUseError
+    from poseidon_py.supervise import FirmamentError
+
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, asked.set)
+    bridge = Bridge(settings)
+    ended = asyncio.create_task(asked.wait())
+    starting = asyncio.create_task(bridge.start())
+    await asyncio.wait({ended, starting}, return_when=asyncio.FIRST_COMPLETED)
+    code = 0
+    if not starting.done():
+        starting.cancel()
+        await asyncio.gather(starting, return_exceptions=True)
+    elif (error := starting.exception()) is not None:
+        if not isinstance(error, (StartError, CredentialsError, PortInUseError, FirmamentError)):
+            await bridge.stop()
+            raise error
+        click.echo(f"error: {error}", err=True)
+        usage = isinstance(error, (CredentialsError, PortInUseError)) or getattr(error, "usage", False)
+        code = 2 if usage else 1
+    else:
+        broken = asyncio.create_task(bridge.wait())
+        await asyncio.wait({ended, broken}, return_when=asyncio.FIRST_COMPLETED)
+        if broken.done():
+            click.echo(f"error: {broken.result()}", err=True)
+            code = 1
+        broken.cancel()
+    ended.cancel()
+    await bridge.stop()
+    return code
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    try:
+        import uvloop
+    except ImportError:  # not available everywhere; only slower without
+        return asyncio.new_event_loop
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
+
+
+# -- the policies of the flow service, which is asked rather than imported ------------------------------------------
+
+
+def _policies() -> list[dict[str, Any]]:
+    command = [sys.executable, "-m", "firmament_py", "policies", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        _fail(f"cannot ask the flow service for its policies: {done.stderr.strip().splitlines()[-1:]}", 1)
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    return found
+
+
+def _check_policy(name: str) -> None:
+    known = [policy["name"] for policy in _policies()]
+    if name not in known:
+        _fail(f"there is no policy {name!r}; there is: {', '.join(known)}", 2)
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def policies(as_json: bool) -> None:
+    """List the policies that `run --policy` takes, with their options."""
+    found = _policies()
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    width = max((len(policy["name"]) for policy in found), default=0)
+    for policy in found:
+        click.echo(f"{policy['name']:<{width}}  {policy['summary'] or policy['error']}")
+        for option, kind in policy["options"].items():
+            click.echo(f"{'':<{width}}    --policy-option {option}=...  ({kind})")
+
+
+# -- questions to a running scheduler -------------------------------------------------------------------------------
+
+_address = click.option(
+    "--address",
+    default=f"127.0.0.1:{_DEFAULTS.health_port}",
+    show_default=True,
+    help="HOST:PORT of the scheduler's health port.",
+)
+_as_json = click.option("--json", "as_json", is_flag=True, help="For machines.")
+
+
+@cli.command()
+@_address
+@_as_json
+def status(address: str, as_json: bool) -> None:
+    """What does the scheduler see?"""
+    body = _ask(address, "/status")
+    if as_json:
+        click.echo(json.dumps(body, indent=2))
+        return
+    from rich.console import Console
+
+    from poseidon_py.views import print_status
+
+    print_status(body, Console())
+
+
+@cli.command()
+@click.argument("pod", metavar="NAMESPACE/POD")
+@_address
+@_as_json
+def explain(pod: str, address: str, as_json: bool) -> None:
+    """Why is a pod pending, and what would it take?"""
+    if "/" not in pod:
+        pod = f"default/{pod}"
+    body = _ask(address, "/explain?" + urlencode({"pod": pod}))
+    if as_json:
+        click.echo(json.dumps(body, indent=2))
+        return
+    from rich.console import Console
+
+    from poseidon_py.views import print_explanation
+
+    print_explanation(body, Console())
+
+
+def _ask(address: str, path: str) -> dict[str, Any]:
+    try:
+        with urllib.request.urlopen(f"http://{address}{path}", timeout=30) as answer:
+            body: dict[str, Any] = json.load(answer)
+            return body
+    except urllib.error.HTTPError as error:
+        try:
+            _fail(json.load(error)["error"], 1)
+        except (ValueError, KeyError):
+            _fail(
+                f"{address} does not answer like a scheduler: {error}; give --address HOST:PORT of its health port", 1
+            )
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        _fail(f"no scheduler at {address}: {reason}; give --address HOST:PORT of its health port", 1)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    click.echo(f"error: {message}", err=True)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    cli()

@@ -1,0 +1,246 @@
+"""The fields of Kubernetes objects that scheduling needs, decoded straight from bytes.
+
+Unknown fields are skipped by the compiled decoder. What is only compared, or only looked at the first time that
+it is seen, stays undecoded as `Raw`: two pods with the same bytes there want the same thing (describe.py).
+Every field has a default, because a bookmark is an object with nothing but a version.
+"""
+
+from datetime import datetime
+from typing import TypeVar
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+NOTHING = Raw()
+
+TERMINAL = ("Succeeded", "Failed")
+
+
+class OwnerReference(Struct, gc=False):
+    uid: str = ""
+    controller: bool | None = None
+
+
+class Metadata(Struct):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = field(default="", name="resourceVersion")
+    created: str | None = field(default=None, name="creationTimestamp")
+    deleting: str | None = field(default=None, name="deletionTimestamp")
+    owners: list[OwnerReference] | None = field(default=None, name="ownerReferences")
+
+
+class Container(Struct, gc=False):
+    name: str = ""
+    resources: Raw = NOTHING
+    restart_policy: str | None = field(default=None, name="restartPolicy")
+
+
+class PodSpec(Struct):
+    node_name: str | None = field(default=None, name="nodeName")
+    scheduler_name: str | None = field(default=None, name="schedulerName")
+    gates: list[Raw] | None = field(default=None, name="schedulingGates")
+    containers: list[Container] | None = None
+    init_containers: list[Container] | None = field(default=None, name="initContainers")
+    overhead: Raw = NOTHING
+    resources: Raw = NOTHING
+    node_selector: Raw = field(default=NOTHING, name="nodeSelector")
+    affinity: Raw = NOTHING
+    tolerations: Raw = NOTHING
+    priority: int | None = None
+
+
+class Condition(Struct, gc=False):
+    type: str = ""
+    status: str = ""
+    reason: str | None = None
+    message: str | None = None
+
+
+class ContainerStatus(Struct, gc=False):
+    name: str = ""
+    resources: Raw = NOTHING
+    allocated: Raw = field(default=NOTHING, name="allocatedResources")
+
+
+class PodStatus(Struct):
+    phase: str | None = None
+    conditions: list[Condition] | None = None
+    containers: list[ContainerStatus] | None = field(default=None, name="containerStatuses")
+    init_containers: list[ContainerStatus] | None = field(default=None, name="initContainerStatuses")
+    resources: Raw = NOTHING
+    allocated: Raw = field(default=NOTHING, name="allocatedResources")
+
+
+class Pod(Struct):
+    metadata: Metadata = field(default_factory=Metadata)
+    spec: PodSpec = field(default_factory=PodSpec)
+    status: PodStatus = field(default_factory=PodStatus)
+
+
+class NodeSpec(Struct):
+    unschedulable: bool | None = None
+    taints: Raw = NOTHING
+
+
+class NodeStatus(Struct):
+    allocatable: Raw = NOTHING
+
+
+class NodeMetadata(Struct):
+    name: str = ""
+    uid: str = ""
+    resource_version: str = field(default="", name="resourceVersion")
+    labels: Raw = NOTHING
+
+    namespace = ""  # nodes have none; what all kinds have in common is read without asking which it is
+
+
+class Node(Struct):
+    metadata: NodeMetadata = field(default_factory=NodeMetadata)
+    spec: NodeSpec = field(default_factory=NodeSpec)
+    status: NodeStatus = field(default_factory=NodeStatus)
+
+
+class PodEvent(Struct):
+    """One line of a watch of pods."""
+
+    type: str
+    object: Pod
+
+
+class NodeEvent(Struct):
+    """One line of a watch of nodes."""
+
+    type: str
+    object: Node
+
+
+class ListMetadata(Struct):
+    resource_version: str = field(default="", name="resourceVersion")
+    next_page: str = field(default="", name="continue")
+
+
+class PodList(Struct):
+    metadata: ListMetadata
+    items: list[Pod] | None = None
+
+
+class NodeList(Struct):
+    metadata: ListMetadata
+    items: list[Node] | None = None
+
+
+class RawList(Struct):
+    """Any list, its items undecoded: for the page that holds an object that makes no sense."""
+
+    metadata: ListMetadata
+    items: list[Raw] | None = None
+
+
+class RawEvent(Struct):
+    """Any line of a watch, its object undecoded."""
+
+    type: str
+    object: Raw
+
+
+class RetryDetails(Struct):
+    retry_after: float | None = field(default=None, name="retryAfterSeconds")
+
+
+class Status(Struct):
+    """What the API server answers instead of an object."""
+
+    code: int | None = None
+    reason: str | None = None
+    message: str | None = None
+    details: RetryDetails | None = None
+
+
+class Identity(Struct):
+    """Who an object is, when the rest of it cannot be understood."""
+
+    metadata: Metadata = field(default_factory=Metadata)
+
+
+# The parts that are decoded on first sight only.
+
+
+class ResourceRequirements(Struct):
+    requests: dict[str, str | int | float | None] | None = None
+
+
+class Toleration(Struct):
+    key: str | None = None
+    operator: str | None = None
+    value: str | None = None
+    effect: str | None = None
+
+
+class Taint(Struct):
+    key: str = ""
+    value: str | None = None
+    effect: str = ""
+
+
+class Requirement(Struct):
+    key: str = ""
+    operator: str = ""
+    values: list[str] | None = None
+
+
+class SelectorTerm(Struct):
+    labels: list[Requirement] | None = field(default=None, name="matchExpressions")
+    fields: list[Requirement] | None = field(default=None, name="matchFields")
+
+
+class RequiredTerms(Struct):
+    terms: list[SelectorTerm] | None = field(default=None, name="nodeSelectorTerms")
+
+
+class NodeAffinity(Struct):
+    required: RequiredTerms | None = field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
+
+
+class Affinity(Struct):
+    node: NodeAffinity | None = field(default=None, name="nodeAffinity")
+
+
+Amounts = dict[str, str | int | float | None]
+Labels = dict[str, str]
+Tolerations = list[Toleration]
+Taints = list[Taint]
+
+T = TypeVar("T")
+
+
+class Nonsense(ValueError):
+    """A field of an object cannot be understood. `field` is its path, `reason` says what is wrong with it."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+        self.reason = reason
+
+
+def decode(raw: Raw, kind: type[T], path: str) -> T | None:
+    """The part of an object at `path`; None if it is absent or null. Raises Nonsense."""
+    data = bytes(raw)
+    if not data:
+        return None
+    try:
+        return msgspec.json.decode(data, type=kind | None)
+    except msgspec.DecodeError as error:
+        raise Nonsense(path, str(error)) from error
+
+
+def micros(timestamp: str | None) -> int:
+    """Microseconds since the epoch of an API timestamp; 0 if there is none. Raises Nonsense."""
+    if not timestamp:
+        return 0
+    try:
+        return int(datetime.fromisoformat(timestamp).timestamp() * 1_000_000)
+    except ValueError as error:
+        raise Nonsense("metadata.creationTimestamp", f"{timestamp!r} is not a time") from error

@@ -1,0 +1,104 @@
+"""From flags and a configuration file to Settings. Flags win; a key that nobody knows is an error."""
+
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from poseidon_py.logs import FORMATS, LEVELS
+from poseidon_py.settings import Settings
+
+
+class OptionError(Exception):
+    """The configuration is wrong; the message names the key and what to do."""
+
+
+_TYPES = typing.get_type_hints(Settings)
+KEYS = tuple(field.name for field in fields(Settings))
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """The settings in a YAML file, checked. Raises OptionError."""
+    try:
+        content = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise OptionError(f"cannot read the configuration {path}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise OptionError(f"the configuration {path} is not YAML: {' '.join(str(error).split())}") from error
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise OptionError(f"the configuration {path} is not a mapping of keys to values")
+    return {key_of(str(key), str(path)): value for key, value in content.items()}
+
+
+def key_of(name: str, where: str) -> str:
+    """The field of Settings that a key with dashes or underscores means."""
+    key = name.replace("-", "_")
+    if key not in KEYS:
+        close = get_close_matches(key, KEYS, n=1)
+        hint = f"did you mean {close[0].replace('_', '-')!r}?" if close else "see `poseidon run --help`"
+        raise OptionError(f"unknown key {name!r} in {where}; {hint}")
+    return key
+
+
+def settings(config: Mapping[str, Any], flags: Mapping[str, Any]) -> Settings:
+    """Settings from a file's keys and the flags that were given; None and () mean that a flag was not."""
+    given = {key: _convert(key, value) for key, value in config.items()}
+    given |= {key: value for key, value in flags.items() if value is not None and value != ()}
+    result = Settings(**given)
+    _check(result)
+    return result
+
+
+def _convert(key: str, value: Any) -> Any:
+    wanted = _TYPES[key]
+    options = typing.get_args(wanted) if isinstance(wanted, types.UnionType) else (wanted,)
+    if value is None and type(None) in options:
+        return None
+    kind = next(option for option in options if option is not type(None))
+    if typing.get_origin(kind) is tuple:
+        if isinstance(value, dict):
+            return tuple(f"{k}={v}" for k, v in value.items())
+        items = value if isinstance(value, list) else [value]
+        if all(isinstance(item, (str, int, float)) for item in items):
+            return tuple(str(item) for item in items)
+    elif kind is Path and isinstance(value, str):
+        return Path(value)
+    elif kind is float and isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    elif isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
+        return value
+    name = "list" if typing.get_origin(kind) is tuple else {Path: "path", float: "number"}.get(kind, kind.__name__)
+    raise OptionError(f"{key.replace('_', '-')} must be a {name}, not {value!r}")
+
+
+def _check(given: Settings) -> None:
+    if not all(given.scheduler_name) or not given.scheduler_name:
+        raise OptionError("scheduler-name must not be empty")
+    if not given.lease_duration > given.renew_deadline > 1.2 * given.retry_period > 0:
+        raise OptionError("lease-duration > renew-deadline > 1.2 * retry-period > 0 must hold")
+    for key in ("bind_concurrency", "batch_size", "pod_workers", "node_workers", "event_concurrency", "list_page"):
+        if getattr(given, key) < 1:
+            raise OptionError(f"{key.replace('_', '-')} must be 1 or more")
+    for key in ("batch_window", "batch_window_max", "event_rate", "startup_timeout", "shutdown_timeout"):
+        if getattr(given, key) < 0:
+            raise OptionError(f"{key.replace('_', '-')} must be 0 or more")
+    if given.log_level not in LEVELS:
+        raise OptionError(f"log-level must be one of {', '.join(LEVELS)}, not {given.log_level!r}")
+    if given.log_format not in FORMATS:
+        raise OptionError(f"log-format must be one of {', '.join(FORMATS)}, not {given.log_format!r}")
+    if not -1 <= given.health_port <= 65535:
+        raise OptionError("health-port must be a port, 0 for any free one, or -1 for none")
+    if given.firmament_address and (given.policy or given.policy_option):
+        raise OptionError(
+            "policy belongs to the flow service: give it to `firmament serve`, not beside firmament-address"
+        )
+    for option in given.policy_option:
+        if "=" not in option:
+            raise OptionError(f"policy-option {option!r} is not of the form K=V")

@@ -1,0 +1,67 @@
+"""Kubernetes quantities ('100m', '1.5Gi', '1e3', '128974848') as exact integers.
+
+A quantity is held as a whole number of billionths (nanos), the finest grain that the Kubernetes API knows, so
+that sums are exact. What is finer is rounded up, and what exceeds a signed 64-bit integer counts as its largest,
+as the API's own arithmetic does.
+
+Rounding is where over-commitment hides, so it has a direction by name: what is asked for rounds up, what is
+offered rounds down.
+"""
+
+import re
+from functools import lru_cache
+
+NANO = 10**9
+_MILLI_NANOS = 10**6
+_MOST = 2**63 - 1
+
+_SHAPE = re.compile(
+    r"(?P<sign>[+-]?)(?P<whole>[0-9]*)(?:\.(?P<fraction>[0-9]*))?"
+    r"(?:(?P<suffix>n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)|[eE](?P<exponent>[+-]?[0-9]{1,9}))?"
+)
+_SCALE = {"n": 1, "u": 10**3, "m": 10**6, "k": 10**12, "M": 10**15, "G": 10**18, "T": 10**21, "P": 10**24, "E": 10**27}
+_SCALE |= {f"{letter}i": NANO * 1024**power for power, letter in enumerate("KMGTPE", start=1)}
+
+CPU = "cpu"
+PODS = "pods"
+
+
+class QuantityError(ValueError):
+    """A text is not a quantity; the message names the text."""
+
+
+@lru_cache(maxsize=4096)
+def nanos(text: str) -> int:
+    """The quantity in billionths of its unit. Raises QuantityError."""
+    found = _SHAPE.fullmatch(text)
+    if found is None:
+        raise QuantityError(f"{text!r} is not a quantity")
+    whole, fraction = found["whole"], found["fraction"] or ""
+    if not whole and not fraction:
+        raise QuantityError(f"{text!r} is not a quantity")
+    digits: int = int(whole + fraction)
+    shift = -len(fraction)
+    if found["exponent"] is not None:
+        # beyond these powers only the sign of the shift matters; without a bound '1e999999999' takes for ever
+        shift += max(-1000, min(1000, int(found["exponent"])))
+    scale = _SCALE[found["suffix"]] if found["suffix"] else NANO
+    power: int = 10 ** abs(shift)
+    value = min(digits * scale * power if shift >= 0 else -(-digits * scale // power), _MOST * NANO)
+    return -value if found["sign"] == "-" else value
+
+
+def asked(resource: str, amount_nanos: int) -> int:
+    """A request as the engine counts it: millicores of cpu, else whole units (bytes, pieces); rounded up."""
+    return min(-(-amount_nanos // (_MILLI_NANOS if resource == CPU else NANO)), _MOST)
+
+
+def offered(resource: str, amount_nanos: int) -> int:
+    """A node's allocatable amount as the engine counts it; rounded down."""
+    return min(amount_nanos // (_MILLI_NANOS if resource == CPU else NANO), _MOST)
+
+
+def schedulable(resource: str) -> bool:
+    """Whether kube-scheduler keeps count of the resource; it ignores names that belong to no domain."""
+    return resource in (CPU, "memory", "ephemeral-storage", PODS) or (
+        "/" in resource or resource.startswith(("hugepages-", "attachable-volumes-"))
+    )

@@ -1,0 +1,159 @@
+"""The state of our acquaintance with the flow service: its epoch, and whether it knows what we know.
+
+    wanting --(all listed, Hello, Resync)--> ready --stale(), lost()--> wanting
+
+Apply and Round calls happen inside `call()`, which waits until the service is ready and says in which epoch. A
+resync waits until no such call is in flight and lets none begin, for two reasons: an Apply must not slip between
+the moment when a pod's row was written into the stream and the moment when the stream replaces everything, and a
+placement that a Round made before must be in the stream.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from poseidon_py.backoff import Backoff
+from poseidon_py.engine import Engine, EngineError
+from poseidon_py.metrics import METRICS
+from poseidon_py.store import Store
+from poseidon_py.telling import Rows, describe_pod, node_message, target
+from protos.gen import flow_pb2
+
+log = logging.getLogger(__name__)
+
+_CHUNK = 5000
+
+
+class Session:
+    """`run` in a task of its own."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        store: Store,
+        listed: Callable[[], Awaitable[object]],
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._engine = engine
+        self._store = store
+        self._listed = listed
+        self._sleep = sleep
+        self._wanted = asyncio.Event()
+        self._wanted.set()
+        self._ready = asyncio.Event()
+        self._calls = 0
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+        self.epoch = 0
+        """Of the service; 0 before the first resync."""
+        self.policy = ""
+        self.classes: set[int] = set()
+        """Ids of the classes that the service has been told in this epoch."""
+        self.refused: dict[int, str] = {}
+        """Classes that the service does not take, and why."""
+        self.on_ready: Callable[[], None] = lambda: None
+
+    @property
+    def ready(self) -> bool:
+        return self._ready.is_set()
+
+    @asynccontextmanager
+    async def call(self) -> AsyncIterator[int]:
+        """Waits until the service is ready; yields its epoch."""
+        while not self._ready.is_set():
+            await self._ready.wait()
+        self._calls += 1
+        self._quiet.clear()
+        try:
+            yield self.epoch
+        finally:
+            self._calls -= 1
+            if not self._calls:
+                self._quiet.set()
+
+    def stale(self, epoch: int) -> None:
+        """A call in `epoch` was answered with STALE_EPOCH, or found another service."""
+        if epoch == self.epoch and self._ready.is_set():
+            log.warning("the flow service has lost what it knew, telling it everything again")
+            self.lost()
+
+    def lost(self) -> None:
+        """The service went away: resynchronise as soon as it is back."""
+        self._ready.clear()
+        self._wanted.set()
+
+    async def run(self) -> None:
+        """Resynchronises whenever that is wanted, after everything has been listed once."""
+        await self._listed()
+        backoff = Backoff(0.1, 5.0)
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            await self._quiet.wait()
+            try:
+                await self._resync()
+            except EngineError as error:
+                delay = backoff.next()
+                log.warning("cannot synchronise with the flow service: %s; again in %.1f s", error, delay)
+                self._wanted.set()
+                await self._sleep(delay)
+            else:
+                backoff.reset()
+
+    async def _resync(self) -> None:
+        hello = await self._engine.hello()
+        self.classes.clear()
+        self.refused.clear()
+        reply = await self._engine.resync(self._everything())
+        self.epoch, self.policy = reply.epoch, hello.policy
+        METRICS.resyncs.inc()
+        for refusal in reply.refused:
+            note_refusal(self, refusal)
+        if self._wanted.is_set():
+            return  # it went away in the meantime
+        self._ready.set()
+        log.info(
+            "the flow service (policy %s) knows %d nodes and %d pods",
+            hello.policy,
+            len(self._store.nodes),
+            len(self._store.pods),
+        )
+        self.on_ready()
+
+    async def _everything(self) -> AsyncIterator[flow_pb2.Update]:
+        store = self._store
+        nodes = flow_pb2.Update()
+        for node in list(store.nodes.values()):
+            node.dirty = False
+            message = node_message(store, node)
+            if message is not None:
+                nodes.nodes.append(message)
+                node.told = node.key
+        yield nodes
+        pods = list(store.pods.values())
+        for start in range(0, len(pods), _CHUNK):
+            rows = Rows()
+            for known in pods[start : start + _CHUNK]:
+                # one that went since the iteration began gets a row all the same: feed.py removes it afterwards
+                known.dirty = False
+                describe_pod(store, known)
+                known.told = target(store, known, fresh=True)
+                if known.told is not None:
+                    rows.add(known, known.told)
+            if len(rows):
+                yield rows.finish(store, self.classes)
+                self.classes.update(rows.classes)
+            await self._sleep(0)
+
+
+def note_refusal(session: Session, refusal: flow_pb2.Refusal) -> None:
+    """Logs, counts and remembers something that the service did not take."""
+    METRICS.refusals.labels(refusal.kind).inc()
+    problem = f"{refusal.field}: {refusal.reason}"
+    if refusal.kind == "class" and refusal.id.isdigit():
+        if int(refusal.id) in session.refused:
+            return
+        session.refused[int(refusal.id)] = problem
+    log.warning("the flow service refuses %s %s: %s", refusal.kind, refusal.id, problem)

@@ -1,0 +1,79 @@
+"""Everything that can be set about the bridge, in one frozen object. Units are in the names."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Each field is a flag of `poseidon run` (dashes for underscores) and a key of its --config file."""
+
+    kubeconfig: Path | None = None
+    """None: $KUBECONFIG or ~/.kube/config if there, else the credentials of the pod that we run in."""
+    context: str | None = None
+    """Of the kubeconfig; None: its current one."""
+    scheduler_name: tuple[str, ...] = ("poseidon",)
+    """Pods whose spec.schedulerName is one of these are placed; all others are only counted."""
+
+    firmament_address: str = ""
+    """HOST:PORT of the flow service; empty: one is started and supervised."""
+    policy: str = ""
+    """Of the own flow service; empty: its default."""
+    policy_option: tuple[str, ...] = ()
+    """K=V each."""
+
+    leader_elect: bool | None = None
+    """None: only when running inside a cluster."""
+    lease_name: str = "poseidon"
+    lease_namespace: str = "kube-system"
+    lease_duration: float = 15.0
+    """Seconds for which others keep off a lease that is not renewed."""
+    renew_deadline: float = 10.0
+    """Seconds after which a leader that cannot renew stops; less than lease_duration."""
+    retry_period: float = 2.0
+    """Seconds between attempts."""
+
+    health_address: str = "127.0.0.1"
+    """Where health, metrics and status are served; anyone who reaches it can read pods' names."""
+    health_port: int = 10271
+    """0: any free port; -1: do not serve."""
+
+    bind_concurrency: int = 100
+    """Bind requests in flight at once."""
+    bind_timeout: float = 30.0
+    """Seconds for one bind request."""
+    bind_patience: float = 60.0
+    """Seconds for which one placement is retried before it is given back to the engine."""
+    batch_window: float = 0.005
+    """Seconds to gather work before a round."""
+    batch_window_max: float = 0.25
+    """Seconds to gather work while it keeps pouring in."""
+    batch_size: int = 2000
+    """Pods or nodes told to the engine in one call."""
+    pod_workers: int = 2
+    node_workers: int = 1
+    event_rate: float = 500.0
+    """Events and condition patches a second, on top of binds; 0: no limit."""
+    event_concurrency: int = 8
+    """Of those, requests in flight at once."""
+
+    list_page: int = 2000
+    """Objects per page of a list."""
+    watch_timeout: float = 300.0
+    """Seconds after which the API server is asked to end a watch, so that none lives for ever; up to double that."""
+    watch_silence: float = 150.0
+    """Seconds without a single byte, bookmarks included, after which a watch is taken for dead."""
+
+    rpc_timeout: float = 60.0
+    """Seconds for one call of the engine."""
+    startup_timeout: float = 60.0
+    """Seconds to wait for the API server and for the flow service at start."""
+    shutdown_timeout: float = 10.0
+    """Seconds for binds in flight, and again for pending events, when asked to stop."""
+
+    log_level: str = "info"
+    log_format: str = "text"
+    """text (key=value) or json (one object per line)."""
+
+    firmament_args: tuple[str, ...] = field(default=())
+    """More arguments for the own flow service."""

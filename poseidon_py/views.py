@@ -1,0 +1,128 @@
+"""What `poseidon status`, `poseidon explain` and the health port's JSON say about the scheduler and its pods."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from poseidon_py import phrase
+from poseidon_py.store import KnownPod, Store
+from protos.gen import flow_pb2
+
+Json = dict[str, Any]
+
+
+def status_json(store: Store, reply: flow_pb2.StatusReply, more: Json) -> Json:
+    """`more` comes from who runs the bridge."""
+    last = reply.last_round
+    return {
+        **more,
+        "epoch": f"{reply.epoch:016x}",
+        "policy": reply.policy,
+        "nodes": reply.nodes,
+        "pods": dict(sorted(reply.tasks.items())),
+        "classes": reply.classes,
+        "resources": {
+            name: {"allocatable": reply.allocatable[name], "used": reply.used.get(name, 0)}
+            for name in sorted(reply.allocatable)
+        },
+        "rounds": reply.rounds,
+        "last_round": {
+            "started_us": last.started_us,
+            "seconds": last.seconds,
+            "stages": {name: last.stage_seconds[name] for name in last.stage_seconds},
+            "pending": last.pending,
+            "placed": last.placed,
+            "waiting": last.waiting,
+            "solves": last.solves,
+            "vertices": last.vertices,
+            "arcs": last.arcs,
+            "objective": last.objective,
+        },
+        "known": {"pods": len(store.pods), "nodes": len(store.nodes), "queued": len(store.pod_queue)},
+    }
+
+
+def explain_json(known: KnownPod, reply: flow_pb2.ExplainReply) -> Json:
+    """Why a pod is where it is."""
+    return {
+        "pod": known.full_name,
+        "uid": known.uid,
+        "state": _state(known, reply),
+        "node": known.node or known.assumed,
+        "priority": reply.priority,
+        "requests": dict(sorted(reply.requests.items())),
+        "problem": known.problem,
+        "message": phrase.unscheduled(reply.nodes, reply.reasons) if reply.reasons and not known.node else "",
+        "fits_now": reply.fits_now,
+        "nearest": [{"node": near.node, "lacks": dict(sorted(near.lacks.items()))} for near in reply.nearest],
+        "story": list(reply.story),
+    }
+
+
+def _state(known: KnownPod, reply: flow_pb2.ExplainReply) -> str:
+    if known.deleting:
+        return "being deleted"
+    if known.node:
+        return "bound"
+    if not known.ours:
+        return "waits for another scheduler"
+    if known.gated:
+        return "held back by its scheduling gates"
+    if known.problem:
+        return "cannot be understood"
+    if known.assumed:
+        return "being bound"
+    return "waits for a node" if reply.found else "not yet considered"
+
+
+def print_status(body: Json, console: Console) -> None:
+    last = body["last_round"]
+    role = "leads" if body.get("leading") else "stands by"
+    console.print(
+        f"[bold]{body.get('identity', 'poseidon')}[/bold] {role}, policy {body['policy']}, {body['nodes']} nodes"
+    )
+    pods = Table("pods", "count", title=None)
+    for state, count in body["pods"].items():
+        pods.add_row(state, str(count))
+    console.print(pods)
+    resources = Table("resource", "allocatable", "used", "share")
+    for name, amount in body["resources"].items():
+        share = amount["used"] / amount["allocatable"] if amount["allocatable"] else 0.0
+        resources.add_row(name, show(name, amount["allocatable"]), show(name, amount["used"]), f"{share:.0%}")
+    console.print(resources)
+    console.print(
+        f"round {body['rounds']}: placed {last['placed']} of {last['pending']} in {1000 * last['seconds']:.1f} ms, "
+        f"{last['waiting']} wait; network of {last['vertices']} vertices and {last['arcs']} arcs, "
+        f"{last['solves']} solves"
+    )
+
+
+def print_explanation(body: Json, console: Console) -> None:
+    where = f" ({body['node']})" if body["node"] else ""
+    console.print(f"[bold]{body['pod']}[/bold]: {body['state']}{where}, priority {body['priority']}")
+    for key in ("problem", "message"):
+        if body[key]:
+            console.print(f"  {body[key]}", highlight=False)
+    if body["requests"]:
+        console.print("  requests: " + ", ".join(f"{k} {show(k, v)}" for k, v in body["requests"].items()))
+    if body["state"] == "waits for a node":
+        console.print(f"  nodes that would take it as things stand: {body['fits_now']}")
+    if body["nearest"]:
+        table = Table("node", "lacks")
+        for near in body["nearest"]:
+            table.add_row(near["node"], ", ".join(f"{k} {show(k, v)}" for k, v in near["lacks"].items()))
+        console.print(table)
+    for line in body["story"]:
+        console.print(f"  - {line}", highlight=False)
+
+
+def show(resource: str, amount: int) -> str:
+    """An amount for people: cores for cpu, binary units for bytes."""
+    if resource == "cpu":
+        return f"{amount / 1000:g}"
+    if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):
+        for unit, size in (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
+            if amount >= size:
+                return f"{amount / size:.4g}{unit}"
+    return str(amount)

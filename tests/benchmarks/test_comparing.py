@@ -1,0 +1,93 @@
+"""The verdicts: certain differences are named, noise is called noise, and few samples prove nothing."""
+
+import math
+import random
+
+import pytest
+
+from benchmarks.comparing import Verdict, _critical, compare, differences, judge, ratio_interval
+from benchmarks.results import CaseResult, SuiteResult
+
+METRICS = {
+    "s": {"title": "time", "unit": "s", "better": "lower"},
+    "rate": {"title": "rate", "unit": "1/s", "better": "higher"},
+}
+
+
+def result(samples, metric="s", sizes=None, **environment):
+    case = CaseResult("one", sizes or {"nodes": 1}, {metric: samples})
+    return SuiteResult("demo", {"cpu": "x", **environment}, {"seed": 0}, METRICS, [case])
+
+
+def verdict(a, b, metric="s"):
+    (only,) = compare(result(a, metric), result(b, metric))
+    return only.verdict
+
+
+SLOW, FAST = [2.0, 2.1, 2.2, 2.3, 2.4], [1.0, 1.1, 1.2, 1.3, 1.4]
+
+
+def test_a_clear_difference_is_named_by_what_is_better():
+    assert verdict(SLOW, FAST) is Verdict.BETTER
+    assert verdict(FAST, SLOW) is Verdict.WORSE
+    assert verdict(SLOW, FAST, "rate") is Verdict.WORSE
+    assert verdict(FAST, SLOW, "rate") is Verdict.BETTER
+
+
+def test_samples_that_overlap_are_noise():
+    assert verdict([1.0, 1.5, 2.0, 2.5, 3.0], [1.1, 1.4, 2.2, 2.6, 2.9]) is Verdict.NOISE
+
+
+def test_three_samples_each_prove_nothing():
+    # all 3 of B below all 3 of A happens by chance in 1 of 20 orders, each way: 10 % in all
+    assert verdict([2.0, 2.1, 2.2], [1.0, 1.1, 1.2]) is Verdict.UNSURE
+    # with 4 it is 1 of 70, each way: under 3 %
+    assert verdict([2.0, 2.1, 2.2, 2.3], [1.0, 1.1, 1.2, 1.3]) is Verdict.BETTER
+
+
+def test_a_certain_but_tiny_difference_is_no_difference():
+    a = [1.0, 1.0001, 1.0002, 1.0003, 1.0004]
+    assert verdict(a, [1.01 * x for x in a]) is Verdict.SAME
+    assert verdict(a, a) is Verdict.SAME
+
+
+def test_the_ratio_is_the_median_of_all_pairs():
+    # 4/1, 4/2, 8/1, 8/2 -> 2, 4, 4, 8: the median is 4
+    assert ratio_interval([1.0, 2.0], [4.0, 8.0])[0] == pytest.approx(4.0)
+
+
+def test_critical_ranks_are_those_of_the_tables():
+    # Mann-Whitney at 5 %, two-sided: U <= 0 for 4, 4; 2 for 5, 5; 5 for 6, 6; 23 for 10, 10; one more is the rank
+    assert [_critical(n, n) for n in (3, 4, 5, 6, 10)] == [0, 1, 3, 6, 24]
+    assert _critical(5, 3) == 1
+    # the approximation for many samples goes on where the exact count ends
+    assert _critical(31, 31) == pytest.approx(_critical(30, 30) * (31 / 30) ** 2, rel=0.02)
+
+
+def test_the_interval_covers_the_truth_as_often_as_it_says():
+    rng = random.Random(0)
+    covered = 0
+    for _ in range(400):
+        a = [rng.lognormvariate(0, 0.3) for _ in range(5)]
+        b = [1.3 * rng.lognormvariate(0, 0.3) for _ in range(5)]
+        _, low, high = ratio_interval(a, b)
+        assert low is not None
+        assert high is not None
+        covered += low <= 1.3 <= high
+    assert covered >= 0.95 * 400 - 3 * math.sqrt(400 * 0.95 * 0.05)
+
+
+def test_only_the_same_case_at_the_same_size_is_compared():
+    assert compare(result(SLOW), result(FAST, sizes={"nodes": 2})) == []
+    assert compare(result(SLOW), result(FAST), metrics=["rate"]) == []
+    assert compare(result([0.0] * 5), result(FAST)) == []
+
+
+def test_different_machines_are_noted():
+    notes = differences(result(SLOW, cpu="x"), result(FAST, cpu="y"))
+    assert notes == ["cpu differs: x and y"]
+    assert differences(result(SLOW), result(FAST)) == []
+
+
+def test_an_interval_without_bounds_is_unsure():
+    assert judge(0.5, None, None, "lower") is Verdict.UNSURE

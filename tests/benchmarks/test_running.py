@@ -1,0 +1,129 @@
+"""The runner and the command line, on suites that measure nothing, and every real suite at a tiny scale."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from benchmarks import runner, specs
+from benchmarks.__main__ import cli
+from benchmarks.results import Check, ResultError, Sample, read
+from benchmarks.runner import Options
+from benchmarks.suites import round as round_suite
+
+SUITE = specs.parse(
+    "demo",
+    {
+        "title": "t",
+        "about": "a",
+        "metrics": {"x_s": {"title": "x"}},
+        "cases": [
+            {"name": "one", "sizes": {"n": 1}, "target": {"metric": "x_s", "at_most": 2.0}, "labels": ["short"]},
+            {"name": "two", "sizes": {"n": 2}},
+        ],
+    },
+)
+
+
+def run(values, ok=True, scale=1.0):
+    """The first case, measured once for each of `values`."""
+    left = iter(values)
+
+    def measure(case, options):
+        return Sample({"x_s": next(left)}, {"n": case.sizes["n"]}, [Check("sound", ok, "no")])
+
+    return runner.run(SUITE, SUITE.cases[:1], Options(scale=scale), len(values), measure=measure)
+
+
+def test_the_median_decides_whether_a_target_is_met():
+    assert run([1.0, 1.5, 9.0]).cases[0].target_met is True
+    assert run([1.0, 2.5, 9.0]).cases[0].target_met is False
+    assert run([1.0, 1.5, 9.0], scale=0.5).cases[0].target_met is None
+
+
+def test_a_failed_check_makes_the_result_unsound():
+    assert run([1.0]).sound
+    found = run([1.0, 1.0], ok=False)
+    assert not found.sound
+    assert [check.detail for check in found.cases[0].failed] == ["no", "no"]
+
+
+def test_results_survive_their_file(tmp_path):
+    found = run([1.0, 2.0])
+    found.write(tmp_path / "r.json")
+    assert read(tmp_path / "r.json") == found
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1, "cases": [{}]}', '{"format": 99}'])
+def test_a_file_that_holds_no_results_is_refused(tmp_path, text):
+    (tmp_path / "r.json").write_text(text)
+    with pytest.raises(ResultError, match=r"r\.json"):
+        read(tmp_path / "r.json")
+
+
+def test_choosing_cases():
+    assert [case.name for case in runner.choose(SUITE, quick=True, names=())] == ["one"]
+    assert [case.name for case in runner.choose(SUITE, quick=False, names=("w",))] == ["two"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "case", [case for case in specs.load("round").cases if "large" not in case.labels], ids=lambda c: c.name
+)
+def test_every_round_is_sound_at_a_twentieth_of_its_size(case):
+    sample = round_suite.measure(case, Options(scale=0.05))
+    assert [check for check in sample.checks if not check.ok] == []
+    assert sample.metrics["placed"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suite", ["solver", "service-memory"])
+def test_a_suite_runs_from_the_command_line(tmp_path, suite):
+    out = tmp_path / "r.json"
+    done = CliRunner().invoke(cli, ["run", suite, "--quick", "--scale", "0.1", "--json", str(out)])
+    assert done.exit_code == 0, done.output
+    raw = json.loads(out.read_text())
+    assert raw["environment"]["python"]
+    assert all(case["samples"] and not case["failed"] for case in raw["cases"])
+
+
+def test_a_broken_engine_is_told_by_the_exit_code(monkeypatch):
+    bad = Sample({"round_s": 0.1}, checks=[Check("no node is over-committed", False, "node-1 in cpu")])
+    monkeypatch.setattr(round_suite, "measure", lambda case, options: bad)
+    done = CliRunner().invoke(cli, ["run", "round", "--quick", "--case", "over"])
+    assert done.exit_code == 1
+    assert "node-1 in cpu" in done.output
+
+
+def test_a_missed_target_fails_only_if_asked_to(monkeypatch):
+    monkeypatch.setattr(round_suite, "measure", lambda case, options: Sample({"round_s": 99.0}))
+    arguments = ["run", "round", "--quick", "--case", "35000-pods/20"]
+    assert CliRunner().invoke(cli, arguments).exit_code == 0
+    assert CliRunner().invoke(cli, [*arguments, "--enforce"]).exit_code == 1
+
+
+def test_comparing_files(tmp_path):
+    slow, fast = tmp_path / "slow.json", tmp_path / "fast.json"
+    run([2.0, 2.1, 2.2, 2.3]).write(slow)
+    run([1.0, 1.1, 1.2, 1.3]).write(fast)
+    done = CliRunner().invoke(cli, ["compare", str(slow), str(fast), "--enforce"])
+    assert done.exit_code == 0
+    assert "better" in done.output
+    assert CliRunner().invoke(cli, ["compare", str(fast), str(slow), "--enforce"]).exit_code == 1
+    assert CliRunner().invoke(cli, ["compare", str(fast), str(slow)]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "arguments", [["run", "nix"], ["run", "round", "--case", "nix"], ["compare", "nix.json", "nix.json"]], ids=" ".join
+)
+def test_wrong_usage_is_one_clear_line(arguments):
+    done = CliRunner().invoke(cli, arguments)
+    assert done.exit_code == 2
+    assert "Error: " in done.output
+    assert "Traceback" not in done.output
+
+
+def test_list_names_all_suites():
+    done = CliRunner().invoke(cli, ["list", "-v"])
+    assert done.exit_code == 0
+    assert all(name in done.output for name in specs.available())

@@ -1,0 +1,136 @@
+"""Prices outside the contract are refused, each with a message that says what is wrong with whose."""
+
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from firmament_py.policy import (
+    COST_MAX,
+    WAIT_MAX,
+    WAIT_MIN,
+    AnywherePolicy,
+    PolicyError,
+    Prices,
+    View,
+    checked_prices,
+    waiting_cost,
+)
+from tests.builders import SECOND_US
+
+
+def make_view(*, priority=(3, 1), task_class=(0, 0, 1), age_us=(0, 0, 0), nodes=3) -> View:
+    classes = len(priority)
+    return View(
+        resources=("pods",),
+        requests=np.ones((classes, 1), np.int64),
+        priority=np.array(priority, np.int64),
+        waiting=np.bincount(task_class, minlength=classes),
+        allocatable=np.full((nodes, 1), 9, np.int64),
+        free=np.full((nodes, 1), 9, np.int64),
+        running=np.zeros(nodes, np.int64),
+        slot_offsets=np.arange(2, dtype=np.int64),
+        task_class=np.array(task_class, np.int64),
+        task_age_us=np.array(age_us, np.int64),
+    )
+
+
+VIEW = make_view()
+GOOD = Prices(place=np.zeros((2, 3), np.int64), slot=np.zeros((3, 2), np.int64), wait=np.full(3, WAIT_MIN))
+
+
+class Answering:
+    name = "answering"
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def price(self, view):
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def ones(shape, value=1, dtype=np.int64):
+    return np.full(shape, value, dtype)
+
+
+@pytest.mark.parametrize(
+    ("answer", "complaint"),
+    [
+        pytest.param(ZeroDivisionError("ouch"), r"price\(\) raised ZeroDivisionError: ouch", id="raises"),
+        pytest.param(None, r"price\(\) returned NoneType, not Prices", id="returns-nothing"),
+        pytest.param((1, 2, 3), r"price\(\) returned tuple, not Prices", id="returns-a-tuple"),
+        pytest.param(replace(GOOD, place=ones((2, 3), np.nan, float)), "place is float64, not an int64", id="nan"),
+        pytest.param(replace(GOOD, slot=ones((3, 2), 1, float)), "slot is float64, not an int64", id="float-slot"),
+        pytest.param(replace(GOOD, wait=ones(3, 1, np.int32)), "wait is int32, not an int64", id="narrow-wait"),
+        pytest.param(replace(GOOD, place=cast(Any, [[0]])), "place is list, not an int64", id="list"),
+        pytest.param(replace(GOOD, place=ones((2, 3), -1)), "place leaves the range 0 .. 1000000: -1", id="negative"),
+        pytest.param(
+            replace(GOOD, place=ones((2, 3), COST_MAX + 1)), "place leaves the range .*: 1000001", id="place-too-dear"
+        ),
+        pytest.param(replace(GOOD, slot=ones((3, 2), COST_MAX + 1)), "slot leaves the range", id="slot-too-dear"),
+        pytest.param(replace(GOOD, slot=ones((3, 2), -1)), "slot leaves the range", id="slot-negative"),
+        pytest.param(replace(GOOD, wait=ones(3, WAIT_MIN - 1)), "wait leaves the range", id="wait-too-cheap"),
+        pytest.param(replace(GOOD, wait=ones(3, WAIT_MAX + 1)), "wait leaves the range", id="wait-too-dear"),
+        pytest.param(replace(GOOD, place=ones((3, 2))), r"place has shape \(3, 2\), not \(2, 3\)", id="transposed"),
+        pytest.param(replace(GOOD, place=ones(3)), r"place has shape \(3,\), not \(2, 3\)", id="flat-place"),
+        pytest.param(replace(GOOD, slot=ones((2, 2))), r"slot has shape \(2, 2\), not \(3, 2\)", id="slot-shape"),
+        pytest.param(replace(GOOD, wait=ones(2, WAIT_MIN)), r"wait has shape \(2,\), not \(3,\)", id="wait-short"),
+        pytest.param(replace(GOOD, wait=ones(1, WAIT_MIN)), r"wait has shape \(1,\)", id="wait-is-not-repeated"),
+        pytest.param(replace(GOOD, wait=ones((3, 1), WAIT_MIN)), r"wait has shape \(3, 1\)", id="wait-two-dim"),
+        pytest.param(replace(GOOD, slot=np.array([[2, 1]])), "slot falls along K", id="falling-slots"),
+        pytest.param(
+            replace(GOOD, slot=np.array([[0, 1], [1, 1], [1, 0]])), "slot falls along K", id="falling-on-one-node"
+        ),
+    ],
+)
+def test_a_breach_of_the_contract_is_named(answer, complaint):
+    with pytest.raises(PolicyError, match=f"policy answering: {complaint}"):
+        checked_prices(Answering(answer), VIEW)
+
+
+@pytest.mark.parametrize(
+    "prices",
+    [
+        pytest.param(GOOD, id="full"),
+        pytest.param(replace(GOOD, place=ones((1, 1)), slot=ones((1, 1))), id="one-of-each"),
+        pytest.param(replace(GOOD, place=ones((2, 1)), slot=ones((1, 2))), id="columns-and-rows"),
+        pytest.param(replace(GOOD, place=ones((1, 3), COST_MAX), slot=ones((3, 1), COST_MAX)), id="dearest"),
+        pytest.param(replace(GOOD, wait=ones(3, WAIT_MAX)), id="dearest-wait"),
+    ],
+)
+def test_prices_that_keep_the_contract_pass(prices):
+    assert checked_prices(Answering(prices), VIEW) is prices
+
+
+def test_an_empty_view_has_empty_prices():
+    view = make_view(priority=(), task_class=(), age_us=(), nodes=0)
+    assert checked_prices(AnywherePolicy(), view).wait.shape == (0,)
+
+
+def test_waiting_costs_more_than_any_placement():
+    assert WAIT_MIN > 2 * COST_MAX
+
+
+@pytest.mark.parametrize(
+    ("priority", "age_seconds", "cost"),
+    [
+        # WAIT_MIN + rank * 1,000,000 + floor(log2(age + 1)) * 10,000
+        pytest.param((5, 5, 5), (0, 0, 0), (0, 0, 0), id="alike"),
+        pytest.param((9, 7, -3), (0, 0, 0), (2_000_000, 1_000_000, 0), id="priorities-count-by-rank"),
+        pytest.param((5, 5, 5), (0, 1, 3), (0, 10_000, 20_000), id="doublings"),
+        pytest.param((5, 5, 5), (2, 6, 7), (10_000, 20_000, 30_000), id="between-doublings"),
+        pytest.param((2, 1, 1), (0, 2**40, 0), (1_000_000, 400_000, 0), id="a-priority-outweighs-35,000-years"),
+    ],
+)
+def test_waiting_cost(priority, age_seconds, cost):
+    ages = [s * SECOND_US for s in age_seconds]
+    view = make_view(priority=priority, task_class=(0, 1, 2), age_us=ages)
+    assert (waiting_cost(view) - WAIT_MIN).tolist() == list(cost)
+
+
+def test_tasks_of_one_burst_cost_the_same():
+    view = make_view(priority=(1,), task_class=(0, 0), age_us=(5 * SECOND_US, 5 * SECOND_US + 999_999))
+    assert len(set(waiting_cost(view).tolist())) == 1

@@ -1,0 +1,124 @@
+"""What every registered policy must keep, whatever it prices: the contract, purity, determinism, no favourites."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firmament_py.policy import AnywherePolicy, View, checked_prices
+from firmament_py.registry import available, load
+
+POLICIES = [AnywherePolicy(), *(load(info.name, {}) for info in available())]
+
+
+pytestmark = pytest.mark.slow
+
+each_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.name)
+
+
+@st.composite
+def views(draw, min_nodes=0):
+    """Views as rounds make them: priorities descend, nodes may be over-committed, amounts small or enormous."""
+    c, n, r = draw(st.integers(1, 4)), draw(st.integers(min_nodes, 5)), draw(st.integers(1, 3))
+    amounts = st.one_of(st.integers(0, 12), st.just(2**53 - 1))
+
+    def matrix(rows, columns, values):
+        cells = draw(st.lists(values, min_size=rows * columns, max_size=rows * columns))
+        return np.array(cells, np.int64).reshape(rows, columns)
+
+    allocatable = matrix(n, r, amounts)
+    task_class = np.array(sorted(draw(st.lists(st.integers(0, c - 1), max_size=6))), np.int64)
+    offsets = np.array(sorted({0, *draw(st.sets(st.integers(1, 5000), max_size=3))}), np.int64)
+    ages = draw(st.lists(st.integers(0, 2**62), min_size=len(task_class), max_size=len(task_class)))
+    return View(
+        resources=tuple(f"r{i}" for i in range(r)),
+        requests=matrix(c, r, amounts),
+        priority=np.array(sorted(draw(st.lists(st.integers(-9, 9), min_size=c, max_size=c)), reverse=True)),
+        waiting=np.bincount(task_class, minlength=c),
+        allocatable=allocatable,
+        free=allocatable - matrix(n, r, amounts),
+        running=matrix(1, n, st.integers(0, 100_000))[0],
+        slot_offsets=offsets,
+        task_class=task_class,
+        task_age_us=np.array(ages, np.int64),
+    )
+
+
+def full(prices, view):
+    """place (C, N), slot (N, K), wait (T,), repeated to their shapes."""
+    c, n, k = len(view.requests), len(view.allocatable), len(view.slot_offsets)
+    return (
+        np.broadcast_to(prices.place, (c, n)).tolist(),
+        np.broadcast_to(prices.slot, (n, k)).tolist(),
+        prices.wait.tolist(),
+    )
+
+
+def arrays(view):
+    return {f.name: getattr(view, f.name) for f in fields(view) if isinstance(getattr(view, f.name), np.ndarray)}
+
+
+@each_policy
+@given(view=views())
+def test_prices_keep_the_contract(policy, view):
+    checked_prices(policy, view)
+
+
+@each_policy
+@given(view=views())
+def test_pricing_is_pure(policy, view):
+    """The same view has the same prices, and is not touched."""
+    before = {name: array.copy() for name, array in arrays(view).items()}
+    for array in arrays(view).values():
+        array.setflags(write=False)
+    first = full(policy.price(view), view)
+    assert full(policy.price(view), view) == first
+    assert all((array == before[name]).all() for name, array in arrays(view).items())
+
+
+@each_policy
+@given(view=views(min_nodes=2), data=st.data())
+def test_the_order_of_nodes_does_not_matter(policy, view, data):
+    order = np.array(data.draw(st.permutations(range(len(view.allocatable)))))
+    shuffled = replace(view, allocatable=view.allocatable[order], free=view.free[order], running=view.running[order])
+    place, slot, wait = full(policy.price(view), view)
+    place_2, slot_2, wait_2 = full(policy.price(shuffled), shuffled)
+    assert [[row[i] for i in order] for row in place] == place_2
+    assert [slot[i] for i in order] == slot_2
+    assert wait == wait_2
+
+
+@each_policy
+@given(view=views())
+def test_waiting_costs_more_for_the_more_important_and_no_less_for_the_older(policy, view):
+    wait = policy.price(view).wait.tolist()
+    tasks = list(zip(view.priority[view.task_class].tolist(), view.task_age_us.tolist(), wait, strict=True))
+    for priority, age, cost in tasks:
+        for other_priority, other_age, other_cost in tasks:
+            if priority > other_priority:
+                assert cost > other_cost
+            if priority == other_priority and age >= other_age:
+                assert cost >= other_cost
+
+
+@each_policy
+@given(view=views(min_nodes=1))
+def test_no_price_of_a_placement_outweighs_a_priority(policy, view):
+    """On each node: what the important task costs more there is less than what its waiting costs more. This is what
+    keeps a round from giving a node to the less important of two."""
+    place, _, wait = full(policy.price(view), view)
+    tasks = list(zip(view.task_class.tolist(), wait, strict=True))
+    for cls, cost in tasks:
+        for other, other_cost in tasks:
+            if view.priority[cls] > view.priority[other]:
+                dearer = max(a - b for a, b in zip(place[cls], place[other], strict=True))
+                assert cost - other_cost > dearer
+
+
+@pytest.mark.parametrize("info", available(), ids=lambda info: info.name)
+def test_a_registered_policy_describes_itself(info):
+    assert info.error == ""
+    assert info.summary.endswith(".")
+    assert load(info.name, {}).name == info.name
