@@ -1,6 +1,7 @@
 """The `firmament` command: what it lists, and how it refuses."""
 
 import json
+import socket
 
 import pytest
 from click.testing import CliRunner
@@ -40,7 +41,6 @@ def test_policies_are_listed_for_machines():
         pytest.param(["--solver", "magic"], "'magic' is not one of", id="solver"),
         pytest.param(["--tls-cert", "README.md"], "--tls-cert and --tls-key go together", id="tls-halves"),
         pytest.param(["--tls-client-ca", "README.md"], "--tls-client-ca needs both", id="tls-ca-alone"),
-        pytest.param(["--address", "127.0.0.1:99999"], "cannot listen on 127.0.0.1:99999", id="address"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(words, told, tmp_path, monkeypatch):
@@ -50,3 +50,12 @@ def test_wrong_usage_is_one_line_and_exit_code_2(words, told, tmp_path, monkeypa
     assert result.exit_code == 2
     assert told in " ".join(result.output.split())
     assert "Traceback" not in result.output
+
+
+def test_an_address_in_use_is_wrong_usage_too():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        result = run("serve", "--address", address)
+    assert result.exit_code == 2
+    assert f"cannot listen on {address}: in use" in " ".join(result.output.split())
+    assert "choose another --address" in result.output
