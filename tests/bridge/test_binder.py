@@ -288,6 +288,7 @@ FAULT = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(
     st.lists(FAULT, max_size=40),
     st.lists(st.sampled_from([UnreachableError("down"), BusyError(500, "", "")]), max_size=6),

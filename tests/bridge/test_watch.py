@@ -243,6 +243,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(STEPS)
 @settings(max_examples=60, deadline=None)
 def test_after_any_gaps_the_store_knows_exactly_what_is_there(steps):
