@@ -88,7 +88,7 @@ class NodeLabels:
         return cached[1][rows], cached[2][rows]
 
     def taint(self, number: int) -> Taint:
-        """The taint that `judge` numbered: sets are numbered in order, taints within a set 1000 apart."""
+        """The taint that `judge` numbered: sets are numbered in order, taints within a set _MAX_SETS apart."""
         return list(self._taint_sets)[number % _MAX_SETS][number // _MAX_SETS]
 
     def _first_untolerated(self, demand: NodeDemand, taints: tuple[Taint, ...]) -> int:
