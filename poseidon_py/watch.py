@@ -226,8 +226,6 @@ class Watch(Generic[T]):
                 raise api_error(code, bytes(raw.object)) if code else failure from None
             self._nonsense(bytes(raw.object), error)
             return
-        if event.type == "ERROR":  # a Status so bare that it passes for an object
-            raise api_error(_code(line) or _GONE, b"{}")
         self._tell(event.type, event.object)
 
     def _tell(self, what: str, item: T) -> None:
@@ -235,6 +233,8 @@ class Watch(Generic[T]):
             self._follower.observe(item)
         elif what == "DELETED":
             self._follower.removed(item)
+        elif what == "ERROR":  # a Status so bare that it passes for an object: listing again is never wrong
+            raise GoneError(_GONE, "", "the server ended the watch with an error")
         elif what != "BOOKMARK":
             raise KubeError(f"the watch of {self._kind.name} sent an event of unknown type {what!r}")
         self._version = item.metadata.resource_version or self._version

@@ -62,7 +62,7 @@ async def run(stack: Stack, plan: Plan, display: Display) -> Summary:
         display.step(f"submitting {plan.pods} pods through {len(apps)} Deployments, Jobs and Pods")
         expected = await _submit(stack.kube, apps)
         with display:
-            settled = await _settle(stack, progress, expected, plan.patience_seconds, display)
+            settled = await _settle(stack, progress, networks, expected, plan.patience_seconds, display)
         seconds = time.monotonic() - began
         display.step("everything has come to rest; looking at what the API server says")
         evidence = await gather(stack.kube, stack.health_url)
@@ -91,6 +91,8 @@ class Networks:
     def __init__(self) -> None:
         self.largest: dict[str, int] = {}
         self.policy = ""
+        self.note = ""
+        """What the last answer said, for a line of progress."""
 
     async def follow(self, stack: Stack) -> None:
         """Asks again and again until cancelled."""
@@ -105,6 +107,9 @@ class Networks:
         if not isinstance(last, dict):
             return
         figures = {name: int(last.get(name, 0)) for name in ("vertices", "arcs", "pending", "solves")}
+        if figures["arcs"]:
+            milliseconds = 1000 * float(last.get("seconds", 0.0))
+            self.note = f"; round {status.get('rounds')}: {milliseconds:.1f} ms, {figures['arcs']} arcs"
         if figures["arcs"] > self.largest.get("arcs", 0):
             self.largest = figures
 
@@ -118,7 +123,9 @@ async def _submit(kube: Kube, apps: Sequence[App]) -> int:
     return sum(app.pods for app in apps)
 
 
-async def _settle(stack: Stack, progress: Progress, expected: int, patience: float, display: Display) -> bool:
+async def _settle(
+    stack: Stack, progress: Progress, networks: Networks, expected: int, patience: float, display: Display
+) -> bool:
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         for child in (stack.cluster, stack.scheduler):
@@ -126,7 +133,7 @@ async def _settle(stack: Stack, progress: Progress, expected: int, patience: flo
                 child.check()
         if progress.settled(expected, _QUIET_SECONDS):
             return True
-        display.progress(progress, expected, "")
+        display.progress(progress, expected, networks.note)
         await asyncio.sleep(0.1)
     return False
 

@@ -58,22 +58,27 @@ def summary(console: Console, found: Summary) -> None:
     console.print()
     console.print(
         f"[bold]{found.bound} of {found.pods} pods placed on {found.nodes} nodes[/], {found.ended} of them have ended, "
-        f"{found.waiting} wait; {found.seconds:.1f} s in all, policy {found.policy}, seed {found.seed}"
+        f"{found.waiting} wait; {found.seconds:.1f} s in all, policy {found.policy}, seed {found.seed}",
+        soft_wrap=True,
     )
     console.print(_kinds(found))
     if found.reasons:
         console.print("\n[bold]Why pods wait[/] (their PodScheduled conditions)")
         for reason in found.reasons[:8]:
             console.print(
-                f"  {reason['pods']:>5}  {reason['message']}  [dim]e.g. {reason['example']}[/]", highlight=False
+                f"  {reason['pods']:>5}  {reason['message']}  [dim]e.g. {reason['example']}[/]",
+                highlight=False,
+                soft_wrap=True,
             )
         if len(found.reasons) > 8:
             rest = found.reasons[8:]
             console.print(f"  {sum(r['pods'] for r in rest):>5}  for {len(rest)} further reasons")
     console.print("\n[bold]Rounds[/]")
-    console.print(f"  {_rounds(found)}", highlight=False)
+    console.print(f"  {_rounds(found)}", highlight=False, soft_wrap=True)
     if found.bind_seconds:
-        console.print(f"  time from a pod's creation to its bind: {_times(found.bind_seconds)}", highlight=False)
+        console.print(
+            f"  time from a pod's creation to its bind: {_times(found.bind_seconds)}", highlight=False, soft_wrap=True
+        )
     console.print(_utilisation(found))
     even = found.balance
     if even:
@@ -82,11 +87,12 @@ def summary(console: Console, found: Summary) -> None:
             f"{even['cpu_min']:.0%} to {even['cpu_max']:.0%}, standard deviation {even['cpu_stddev']:.1%}; "
             f"{even['pods_min']:.0f} to {even['pods_max']:.0f} pods a node",
             highlight=False,
+            soft_wrap=True,
         )
     console.print("\n[bold]Checks[/] (from the API server's side)")
     for check in found.checks:
         mark = "[green]pass[/]" if check["ok"] else "[bold red]FAIL[/]"
-        console.print(f"  {mark}  {check['name']}  [dim]({check['detail']})[/]", highlight=False)
+        console.print(f"  {mark}  {check['name']}  [dim]({check['detail']})[/]", highlight=False, soft_wrap=True)
     passed = sum(check["ok"] for check in found.checks)
     colour = "green" if found.result == "passed" else "red"
     console.print(f"\n[bold {colour}]{passed} of {len(found.checks)} checks held[/]")

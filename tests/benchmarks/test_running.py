@@ -127,3 +127,39 @@ def test_list_names_all_suites():
     done = CliRunner().invoke(cli, ["list", "-v"])
     assert done.exit_code == 0
     assert all(name in done.output for name in specs.available())
+
+
+def test_other_sizes_make_other_cases_each_once():
+    suite = specs.load("end-to-end")
+    chosen = [case for case in suite.cases if case.name.startswith("beforehand")]
+    (only,) = runner.resized(chosen, nodes=7, pods=70)
+    assert only.name == "beforehand/7-nodes/70-pods"
+    assert (only.sizes["nodes"], only.sizes["pods"], only.target) == (7, 70, None)
+    assert runner.resized(chosen, None, None) == chosen
+
+
+def test_a_live_option_is_refused_where_it_means_nothing():
+    done = CliRunner().invoke(cli, ["run", "round", "--nodes", "5"])
+    assert done.exit_code == 2
+    assert "suite round has no --nodes" in done.output
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("mode", ["beforehand", "burst", "rate"])
+def test_the_whole_path_is_measured(tmp_path, mode):
+    out = tmp_path / "r.json"
+    arguments = ["run", "end-to-end", "--case", mode, "--nodes", "10", "--pods", "60", "--repeat", "1"]
+    done = CliRunner().invoke(cli, [*arguments, "--json", str(out)])
+    assert done.exit_code == 0, done.output
+    (case,) = read(out).cases
+    assert case.checked == 8
+    assert case.failed == []
+    assert case.samples["bound_per_s"][0] > 0
+    assert 0 < case.samples["p50_s"][0] <= case.samples["p99_s"][0]
+    assert ("ratio" in case.samples) is (mode != "rate")
+
+
+def test_measuring_another_scheduler_needs_a_server():
+    done = CliRunner().invoke(cli, ["run", "end-to-end", "--case", "burst/100", "--against", "somebody"])
+    assert done.exit_code == 2
+    assert "--kubeconfig" in done.output

@@ -397,9 +397,16 @@ def test_tasks_of_other_schedulers_count_as_pods(poseidon):
     assert poseidon.schedule() == {1: "n1"}
 
 
+@pytest.mark.xfail(reason="told of once, before its node, it is never counted: pods and nodes come in no order")
+def test_a_task_of_others_that_comes_before_its_node_counts(poseidon):
+    poseidon.foreign("other", "n1", cpu=500)
+    poseidon.add_node(topology("n1", cpu=1000))
+    poseidon.submit(description(1, resources(cpu=501)))
+    assert poseidon.schedule() == {}
+
+
 def test_replies_about_tasks_of_others(poseidon):
     poseidon.add_node(topology("n1"))
-    assert poseidon.foreign("x", "n2") == pb.TASKINFO_SUBMIT_FAILED
     assert poseidon.foreign("x", "n1", remove=True) == pb.TASKINFO_REMOVE_FAILED
     assert poseidon.foreign("x", "n1") == pb.TASKINFO_SUBMITTED_OK
     assert poseidon.foreign("x", "n1") == pb.TASKINFO_SUBMIT_FAILED

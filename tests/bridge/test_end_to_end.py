@@ -1,0 +1,202 @@
+"""The whole bridge with a real flow service, against the synthetic cluster over HTTP, while things go wrong."""
+
+import asyncio
+import os
+import signal
+
+import pytest
+
+from poseidon_py.assembly import Bridge
+from poseidon_py.cluster import Cluster, ClusterSettings, NodeShape, Rule, WatchFaults
+from poseidon_py.cluster.kinds import EVENTS, LEASES, NODES, PODS
+from poseidon_py.settings import Settings
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+SMALL = NodeShape(cpu="4", memory="8Gi", pods=20)
+
+
+def template(cpu="100m", scheduler="poseidon", **more):
+    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu, "memory": "16Mi"}}}
+    return {"spec": {"schedulerName": scheduler, "containers": [container], **more}}
+
+
+class World:
+    def __init__(self, cluster, folder) -> None:
+        self.cluster = cluster
+        self.folder = folder
+        self.bridges: list[Bridge] = []
+
+    async def bridge(self, **more) -> Bridge:
+        kubeconfig = self.folder / "kubeconfig"
+        kubeconfig.write_text(self.cluster.kubeconfig())
+        defaults = {"leader_elect": False, "health_port": 0, "log_level": "warning", "shutdown_timeout": 5.0}
+        bridge = Bridge(Settings(kubeconfig=kubeconfig, **(defaults | more)))
+        self.bridges.append(bridge)
+        await bridge.start()
+        return bridge
+
+    async def until(self, condition, seconds=30.0):
+        """Polls; the time is a limit, not an expectation."""
+        async with asyncio.timeout(seconds):
+            while not condition():  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+
+    @property
+    def pods(self):
+        return {pod["metadata"]["name"]: pod for pod in self.cluster.objects(PODS)}
+
+    @property
+    def bound(self):
+        return {name for name, pod in self.pods.items() if pod["spec"].get("nodeName")}
+
+    def check(self):
+        """Nobody was bound twice, no node took too much."""
+        binds = self.cluster.audit.of("bind")
+        uids = [entry.uid for entry in binds]
+        assert len(uids) == len(set(uids))
+        assert dict(self.cluster.rejected) == {}
+
+    def events(self, reason):
+        return [event for event in self.cluster.objects(EVENTS) if event.get("reason") == reason]
+
+
+@pytest.fixture
+async def world(tmp_path):
+    settings = ClusterSettings(nodes=5, shapes=(SMALL,), start_seconds=0.01, stop_seconds=0.01)
+    async with Cluster(settings) as cluster:
+        world = World(cluster, tmp_path)
+        yield world
+        for bridge in world.bridges:
+            await bridge.stop()
+
+
+async def test_more_pods_than_fit(world):
+    await world.bridge()
+    world.cluster.add_pods(120, template())
+    await world.until(lambda: len(world.bound) == 100)  # 5 nodes, 20 slots each
+    await world.until(lambda: len(world.events("Scheduled")) == 100)
+    await world.until(lambda: len(world.events("FailedScheduling")) >= 20)
+    left = next(pod for name, pod in world.pods.items() if name not in world.bound)
+
+    def condition():
+        found = world.pods[left["metadata"]["name"]]["status"].get("conditions", [])
+        return next((c for c in found if c["type"] == "PodScheduled"), {})
+
+    await world.until(lambda: condition().get("reason") == "Unschedulable")
+    assert condition()["status"] == "False"
+    assert condition()["message"] == "0/5 nodes are available: 5 Too many pods."
+    world.cluster.add_nodes(1)
+    await world.until(lambda: len(world.bound) == 120)
+    await world.until(lambda: len(world.events("Scheduled")) == 120)
+    world.check()
+
+
+async def test_faults_of_every_kind_at_once(world):
+    bind = Rule(
+        ("create",), ("pods/binding",), rate_429=0.1, rate_500=0.1, rate_reset=0.1, rate_lost=0.15, retry_after_s=0
+    )
+    world.cluster.faults.set(bind, watch=WatchFaults(drop_every_s=0.3))
+    await world.bridge()
+    for batch in range(5):
+        world.cluster.add_pods(18, template(), prefix=f"b{batch}-")
+        await asyncio.sleep(0.2)
+        world.cluster.compact()
+        world.cluster.drop_watches()
+    await world.until(lambda: len(world.bound) == 90)
+    world.check()
+
+
+async def test_a_flow_service_that_is_killed_comes_back_and_knows_everything(world):
+    bridge = await world.bridge()
+    world.cluster.add_pods(30, template(), prefix="before-")
+    await world.until(lambda: len(world.bound) == 30)
+    pid = bridge.supervisor.pid
+    os.kill(pid, signal.SIGKILL)
+    world.cluster.add_pods(90, template(), prefix="after-")
+    await world.until(lambda: len(world.bound) == 100)
+    assert bridge.supervisor.pid != pid
+    status = await bridge.status()
+    await world.until(lambda: len(bridge.store.pods) == 120)
+    assert status["nodes"] == 5
+    world.check()
+
+
+async def test_a_restarted_bridge_goes_on_where_the_last_one_stopped(world):
+    first = await world.bridge()
+    world.cluster.add_pods(150, template())
+    await world.until(lambda: len(world.bound) >= 10)
+    await first.stop()
+    world.bridges.remove(first)
+    await world.bridge()
+    await world.until(lambda: len(world.bound) == 100)
+    world.check()
+
+
+async def test_of_two_replicas_one_leads_and_the_other_takes_over(world):
+    fast = {"leader_elect": True, "lease_duration": 3.0, "renew_deadline": 2.0, "retry_period": 0.2}
+    a = await world.bridge(**fast)
+    await world.until(lambda: a.election.leading)
+    b = await world.bridge(**fast)
+    world.cluster.add_pods(40, template(), prefix="a-")
+    await world.until(lambda: len(world.bound) == 40)
+    assert (a.parts.binder.bound, b.parts.binder.bound) == (40, 0)
+    await a.stop()
+    world.bridges.remove(a)
+    world.cluster.add_pods(40, template(), prefix="b-")
+    await world.until(lambda: len(world.bound) == 80)
+    assert b.parts.binder.bound == 40
+    assert world.cluster.get(LEASES, "poseidon", "kube-system")["spec"]["holderIdentity"] == b.identity
+    world.check()
+
+
+async def test_only_pods_that_name_us_and_beside_another_scheduler_without_overcommit(world):
+    await world.bridge()
+    world.cluster.add_pods(10, template(scheduler="default-scheduler"), prefix="theirs-")
+    nodes = [node["metadata"]["name"] for node in world.cluster.objects(NODES)]
+    other = template(cpu="3900m", scheduler="default-scheduler")
+    other["spec"]["nodeName"] = nodes[0]
+    world.cluster.add_pods(1, other, prefix="static-")
+    world.cluster.add_pods(20, template(cpu="1"), prefix="ours-")
+    await world.until(lambda: sum(name.startswith("ours-") for name in world.bound) == 16)  # 4 nodes of 4 cores
+    assert not any(name.startswith("theirs-") for name in world.bound)
+    world.check()
+
+
+async def test_a_deleted_and_recreated_pod_is_another_pod(world):
+    await world.bridge()
+    for _ in range(5):
+        world.cluster.add_pods(10, template())
+        await asyncio.sleep(0.02)
+        for record in list(world.cluster.store.shelf(PODS).records("default")):
+            from poseidon_py.cluster.deletion import delete
+
+            delete(world.cluster.api, PODS, "default", record.name, {"gracePeriodSeconds": 0})
+        await world.until(lambda: not world.pods)
+    world.cluster.add_pods(10, template())
+    await world.until(lambda: len(world.bound) == 10)
+    world.check()
+
+
+async def test_health_status_and_explain(world):
+    import aiohttp
+
+    bridge = await world.bridge()
+    world.cluster.add_pods(3, template(cpu="100"))
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{bridge.health.port}") as http:
+        for path in ("/healthz", "/livez"):
+            assert (await http.get(path)).status == 200
+        await world.until(lambda: not bridge._ready())
+        assert (await http.get("/readyz")).status == 200
+        await world.until(lambda: bridge.parts.loop.rounds > 0)
+        text = await (await http.get("/metrics")).text()
+        for name in ("poseidon_pending_pods", "poseidon_round_duration_seconds_count", "poseidon_nodes 5.0"):
+            assert name in text
+        status = await (await http.get("/status")).json()
+        assert (status["nodes"], status["pods"]["waiting"], status["leading"]) == (5, 3, True)
+        answer = await (await http.get("/explain?pod=default/pod-0001")).json()
+        assert answer["state"] == "waits for a node"
+        assert answer["message"] == "0/5 nodes are available: 5 Insufficient cpu."
+        assert len(answer["nearest"]) > 0
+        assert (await http.get("/explain?pod=default/none")).status == 404
+        assert (await http.get("/explain?pod=x")).status == 400

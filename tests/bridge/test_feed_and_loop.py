@@ -1,0 +1,540 @@
+"""From the store to binds and back, with a flow service that restarts, refuses, forgets and loses replies."""
+
+import asyncio
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from poseidon_py.engine import EngineError
+from protos.gen import flow_pb2
+from tests.bridge.builders import node, pod
+from tests.bridge.fakes import unavailable
+from tests.bridge.rig import Rig
+
+
+async def test_a_pod_is_placed_bound_and_confirmed():
+    async with Rig() as rig:
+        rig.pod("a")
+        await rig.settle()
+        assert rig.bound == ["a"]
+        assert rig.state("a") == "bound"
+        assert rig.agrees()
+
+
+async def test_no_round_before_everything_is_listed_and_told():
+    rig = Rig()
+    rig.listed.set = lambda: None
+    async with rig:
+        rig.pod("a")
+        await rig.settle()
+        assert rig.engine.calls == {}
+        asyncio.Event.set(rig.listed)
+        await rig.settle()
+        assert rig.engine.calls["resync"] == 1
+        assert rig.bound == ["a"]
+
+
+# -- who counts, who is placed ------------------------------------------------------------------------------------
+
+
+async def test_only_our_pods_are_placed_and_everybodys_bound_pods_count():
+    async with Rig(cpu="1") as rig:
+        rig.pod("foreign", scheduler="default-scheduler")
+        rig.pod("theirs", scheduler="default-scheduler", node="n", cpu="600m")
+        await rig.settle()
+        assert rig.task("foreign") is None
+        assert rig.state("theirs") == "bound"
+        rig.pod("ours", cpu="600m")
+        await rig.settle()
+        assert rig.bound == []
+        assert rig.unscheduled == [("ours", "0/1 nodes are available: 1 Insufficient cpu.")]
+        rig.gone("theirs")
+        await rig.settle()
+        assert rig.bound == ["ours"]
+
+
+async def test_a_terminating_pod_holds_its_node_until_it_is_gone():
+    async with Rig(cpu="1") as rig:
+        rig.pod("old", node="n", cpu="1")
+        rig.pod("old", node="n", cpu="1", deleting=True)
+        rig.pod("new", cpu="1")
+        await rig.settle()
+        assert rig.bound == []
+        rig.gone("old")
+        await rig.settle()
+        assert rig.bound == ["new"]
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+async def test_a_terminal_pod_holds_nothing(phase):
+    async with Rig(cpu="1") as rig:
+        rig.pod("old", node="n", cpu="1", phase="Running")
+        rig.pod("new", cpu="1")
+        await rig.settle()
+        rig.store.observe_pod(pod("old", node="n", cpu="1", phase=phase))
+        await rig.settle()
+        assert rig.bound == ["new"]
+
+
+async def test_gated_and_terminating_pods_are_not_placed():
+    async with Rig() as rig:
+        rig.pod("gated", gates=True)
+        rig.pod("dying", deleting=True)
+        await rig.settle()
+        assert rig.engine.tasks == {}
+        rig.pod("gated")
+        await rig.settle()
+        assert rig.bound == ["gated"]
+        assert rig.agrees()
+
+
+async def test_a_waiting_pod_that_is_being_deleted_is_taken_back():
+    async with Rig(cpu="1") as rig:
+        rig.pod("big", cpu="9")
+        await rig.settle()
+        assert rig.state("big") == "waiting"
+        rig.pod("big", cpu="9", deleting=True)
+        await rig.settle()
+        assert rig.task("big") is None
+
+
+async def test_a_changed_pod_is_told_anew():
+    async with Rig(cpu="1") as rig:
+        rig.pod("a", cpu="9")
+        await rig.settle()
+        rig.pod("a", cpu="1")  # as gates allow, or a resize
+        await rig.settle()
+        assert rig.bound == ["a"]
+
+
+async def test_news_that_change_nothing_for_the_engine_are_not_told():
+    async with Rig() as rig:
+        rig.pod("a", node="n", phase="Running")
+        rig.node("n")
+        await rig.settle()
+        calls = rig.engine.calls["apply"]
+        for _ in range(3):
+            rig.store.observe_pod(pod("a", node="n", phase="Running", status={"conditions": [{"type": "Ready"}]}))
+            rig.node("n")
+            await rig.settle()
+        assert rig.engine.calls["apply"] == calls
+
+
+async def test_the_job_of_a_pod_is_its_controller():
+    async with Rig() as rig:
+        for name, owner in (("a", "job"), ("b", "job"), ("c", "")):
+            rig.pod(name, owner=owner)
+        await rig.settle()
+        rows = {n: j for u in rig.engine.updates for n, j in zip(u.tasks.name, u.tasks.job_id, strict=True)}
+        assert rows["default/a"] == rows["default/b"] != 0
+        assert rows["default/c"] == 0
+
+
+# -- nodes ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_cordoned_node_and_a_node_that_leaves():
+    async with Rig(nodes=("n", "m")) as rig:
+        rig.node("n", unschedulable=True)
+        await rig.settle()
+        ident = rig.store.id_of_node("n")
+        assert [t.key for t in rig.engine.nodes[ident].taints] == ["node.kubernetes.io/unschedulable"]
+        rig.store.remove_node("n")
+        await rig.settle()
+        assert set(rig.engine.nodes) == {rig.store.id_of_node("m")}
+
+
+async def test_pods_on_a_node_that_is_not_known_yet_count_when_it_comes():
+    async with Rig(nodes=()) as rig:
+        rig.pod("early", node="n", cpu="4")
+        await rig.settle()
+        rig.node("n", cpu="4")
+        rig.pod("late")
+        await rig.settle()
+        assert rig.bound == []
+        assert rig.agrees()
+
+
+async def test_a_node_that_was_made_again_is_another_node_with_the_pods_that_are_on_it():
+    async with Rig(nodes=()) as rig:
+        rig.node("n", uid="first", cpu="1")
+        rig.pod("a", node="n", cpu="1")
+        await rig.settle()
+        first = rig.store.id_of_node("n")
+        rig.node("n", uid="second", cpu="1")
+        rig.pod("b", cpu="1")
+        await rig.settle()
+        assert rig.store.id_of_node("n") != first
+        assert rig.bound == []
+        assert rig.agrees()
+
+
+async def test_a_node_without_allocatable_is_kept_with_nothing_to_offer(caplog):
+    async with Rig(nodes=()) as rig:
+        rig.node("bare", allocatable={})
+        rig.pod("a")
+        await rig.settle()
+        assert dict(rig.engine.nodes[rig.store.id_of_node("bare")].allocatable) == {}
+        assert "status.allocatable" in caplog.text
+        rig.node("bare")
+        await rig.settle()
+        assert rig.bound == ["a"]
+
+
+async def test_a_placement_on_a_node_that_left_meanwhile_is_rejected():
+    async with Rig(nodes=("n", "m")) as rig:
+        rounds = rig.engine.round
+
+        async def slow(request):
+            reply = await rounds(request)
+            if reply.placed.task_uid:
+                rig.store.remove_node("n")
+                rig.engine.round = rounds
+            return reply
+
+        rig.engine.round = slow
+        rig.pod("a")
+        await rig.settle()
+        assert rig.kube.binds == [("uid-a", "m")]
+
+
+# -- nonsense ---------------------------------------------------------------------------------------------------------
+
+
+async def test_nonsense_is_skipped_named_once_and_stops_nobody(caplog):
+    async with Rig() as rig:
+        rig.pod("good")
+        for _ in range(3):
+            rig.pod("bad", requests={"cpu": "ten"})
+            await rig.settle()
+        assert rig.bound == ["good"]
+        assert len(rig.nonsense) == 1
+        assert rig.nonsense[0][0] == "bad"
+        assert "requests[cpu]" in rig.nonsense[0][1]
+        assert caplog.text.count("requests[cpu]") == 1
+        rig.pod("bad")  # mended
+        await rig.settle()
+        assert rig.bound == ["good", "bad"]
+
+
+async def test_a_running_pod_that_makes_no_sense_holds_a_slot():
+    async with Rig(pods="1") as rig:
+        rig.pod("odd", node="n", requests={"cpu": "ten"})
+        rig.pod("a")
+        await rig.settle()
+        assert rig.bound == []
+
+
+async def test_a_class_that_the_engine_refuses_is_told_to_its_pods_and_not_sent_for_ever():
+    async with Rig() as rig:
+        from poseidon_py.describe import describe_class
+
+        rig.engine.refuse_classes[describe_class(pod("bad", cpu="7m")).id] = "is beyond me"
+        rig.pod("bad", cpu="7m")
+        rig.pod("good")
+        await rig.settle()
+        assert rig.bound == ["good"]
+        assert rig.nonsense == [("bad", "x: is beyond me")]
+        calls = rig.engine.calls["apply"]
+        await rig.settle()
+        assert rig.engine.calls["apply"] == calls
+
+
+# -- batches ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_drained_queue_is_one_call():
+    async with Rig() as rig:
+        before = rig.engine.calls["apply"]
+        for number in range(50):
+            rig.pod(f"p{number}", node="n")
+        await rig.settle()
+        assert rig.engine.calls["apply"] == before + 1
+        assert len(rig.engine.classes) == 1
+
+
+async def test_batches_have_a_largest_size():
+    async with Rig(batch_size=10) as rig:
+        before = rig.engine.calls["apply"]
+        for number in range(50):
+            rig.pod(f"p{number}", node="n")
+        await rig.settle()
+        assert rig.engine.calls["apply"] >= before + 5
+        assert all(len(update.tasks.uid) <= 10 for update in rig.engine.updates)
+
+
+# -- a flow service that fails --------------------------------------------------------------------------------------
+
+
+async def test_a_restarted_service_is_told_everything_and_nothing_is_bound_twice():
+    async with Rig(cpu="100", pods="100") as rig:
+        for number in range(5):
+            rig.pod(f"p{number}")
+        await rig.settle()
+        rig.engine.restart()
+        rig.pod("new")
+        await rig.settle()
+        assert rig.engine.calls["resync"] == 2
+        assert sorted(rig.bound) == ["new", "p0", "p1", "p2", "p3", "p4"]
+        assert rig.agrees()
+
+
+async def test_a_resync_tells_of_binds_in_flight_as_if_they_were_done():
+    async with Rig(cpu="1") as rig:
+        rig.kube.hold = asyncio.Event()
+        rig.pod("a", cpu="1")
+        await rig.settle()
+        assert rig.kube.in_flight == 1
+        rig.engine.restart()
+        rig.pod("b", cpu="1")
+        await rig.settle()
+        assert rig.engine.calls["resync"] == 2
+        rig.kube.hold.set()
+        await rig.settle()
+        assert rig.bound == ["a"]
+        assert rig.agrees()
+
+
+async def test_a_bind_that_fails_after_a_resync_frees_the_node():
+    async with Rig(cpu="1") as rig:
+        rig.kube.hold = asyncio.Event()
+        rig.pod("a", cpu="1")
+        await rig.settle()
+        rig.engine.restart()
+        rig.loop.wake()
+        await rig.settle()
+        assert rig.state("a") == "bound"  # as good as done
+        rig.kube.put("a", gates=True)
+        rig.kube.hold.set()
+        await rig.settle()
+        rig.kube.put("a")
+        rig.now_us += 10_000_000
+        rig.loop.wake()
+        await rig.settle()
+        assert rig.bound == ["a"]
+        assert rig.agrees()
+
+
+@pytest.mark.parametrize("method", ["apply", "round", "resync", "hello"])
+@pytest.mark.parametrize("lost", [False, True], ids=["refused", "answer lost"])
+async def test_a_call_that_fails_is_repeated(method, lost):
+    if lost and method == "hello":
+        pytest.skip("says nothing")
+    rig = Rig(cpu="100", pods="100")
+    errors = [unavailable(), EngineError(method, "DEADLINE_EXCEEDED", "slow"), EngineError(method, "UNKNOWN", "oops")]
+    (rig.engine.lose if lost else rig.engine.fail)[method] = errors
+    rig.store.pod_queue._call_later = lambda seconds, call: rig.timers.append(call)
+    async with rig:
+        for number in range(4):
+            rig.pod(f"p{number}")
+        for _ in range(6):
+            await rig.settle()
+            timers, rig.timers[:] = list(rig.timers), []
+            for fire in timers:
+                fire()
+        await rig.settle()
+        assert sorted(rig.bound) == ["p0", "p1", "p2", "p3"]
+        assert len(rig.kube.asked) == 4
+        assert rig.agrees()
+
+
+async def test_a_round_whose_reply_was_lost_is_acted_upon_once():
+    async with Rig() as rig:
+        rig.engine.lose["round"] = [EngineError("Round", "DEADLINE_EXCEEDED", "slow")]
+        rig.pod("a")
+        await rig.settle()
+        assert rig.kube.asked == ["a"]
+        assert rig.engine.rounds == 1
+
+
+async def test_classes_that_the_service_has_forgotten_are_sent_again():
+    async with Rig(cpu="100", pods="100") as rig:
+        rig.pod("a")
+        await rig.settle()
+        rig.engine.forget_classes = set(rig.engine.classes)
+        rig.pod("b")
+        await rig.settle()
+        assert rig.bound == ["a", "b"]
+        assert rig.agrees()
+
+
+async def test_a_rejected_placement_waits_and_is_placed_again():
+    async with Rig() as rig:
+        rig.kube.put("a", gates=True)
+        rig.store.observe_pod(pod("a"))
+        await rig.settle()
+        assert rig.state("a") == "waiting"
+        assert rig.task("a")["not_before"] > rig.now_us
+        rig.kube.put("a")
+        rig.now_us += 5_000_000
+        rig.loop.wake()
+        await rig.settle()
+        assert rig.bound == ["a"]
+
+
+# -- leadership -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_standby_keeps_the_engine_warm_and_neither_places_nor_binds():
+    async with Rig(leads=False) as rig:
+        rig.pod("a")
+        await rig.settle()
+        assert (rig.state("a"), rig.engine.calls["round"], rig.kube.asked) == ("waiting", 0, [])
+        rig.loop.lead()
+        await rig.settle()
+        assert rig.bound == ["a"]
+
+
+async def test_placements_of_a_round_that_ends_after_the_fall_are_given_back():
+    async with Rig() as rig:
+        rounds = rig.engine.round
+
+        async def slow(request):
+            reply = await rounds(request)
+            rig.loop.stand_by()
+            rig.binder.halt()
+            return reply
+
+        rig.engine.round = slow
+        rig.pod("a")
+        await rig.settle()
+        assert rig.kube.asked == []
+        assert rig.state("a") == "waiting"
+
+
+# -- faults of the Go original that were never fixed ----------------------------------------------------------------
+
+
+@pytest.mark.slow
+async def test_300_pods_on_full_nodes_none_is_stuck_and_no_node_gets_too_many():
+    """There, 125 of 300 pods stayed pending until a restart, and pods were sent to nodes that were full."""
+    async with Rig(nodes=[f"n{i}" for i in range(3)], cpu="1000", memory="1Ti", pods="60") as rig:
+        for number in range(300):
+            rig.pod(f"p{number}")
+        await rig.settle(800)
+        assert len(rig.bound) == 180
+        assert rig.agrees()
+        nodes = [node for _, node in rig.kube.binds]
+        assert {node: nodes.count(node) for node in set(nodes)} == {"n0": 60, "n1": 60, "n2": 60}
+        rig.node("n3", cpu="1000", memory="1Ti", pods="200")  # room: everybody gets a place without a restart
+        await rig.settle(800)
+        assert len(set(rig.bound)) == len(rig.bound) == 300
+
+
+async def test_the_replacement_of_a_failed_pod_of_a_job_is_scheduled():
+    """There, the pod that a Job made for one that had failed was never scheduled."""
+    async with Rig(cpu="1") as rig:
+        rig.pod("job-1", owner="job", cpu="1")
+        await rig.settle()
+        rig.pod("job-2", owner="job", cpu="1")
+        rig.store.observe_pod(pod("job-1", owner="job", node="n", cpu="1", phase="Failed"))
+        await rig.settle()
+        assert rig.bound == ["job-1", "job-2"]
+        rig.store.remove_pod("uid-job-1")  # at last deleted: nothing more to tell
+        await rig.settle()
+        assert rig.agrees()
+
+
+async def test_a_batch_that_fits_is_placed_by_one_round():
+    """There, a batch was split for no reason."""
+    async with Rig(nodes=("n", "m"), cpu="5", pods="50") as rig:
+        for number in range(100):
+            rig.pod(f"p{number}", cpu="100m")
+        await rig.settle(800)
+        assert len(rig.bound) == 100
+        assert rig.engine.rounds == 1
+
+
+async def test_not_found_and_already_known_end_nothing():
+    """There, the bridge ended its process on such replies."""
+    async with Rig() as rig:
+        rig.pod("a")
+        rig.pod("a")
+        await rig.settle()
+        rig.engine.tasks.clear()  # it lost them, and says so of each
+        rig.gone("a")
+        rig.gone("a")
+        await rig.settle()
+        rig.engine.tasks[rig.store._tasks.add("uid-b")] = {"state": "bound", "node": "?", "cls": 0, "name": "default/b"}
+        rig.engine.classes[0] = flow_pb2.TaskClass()
+        rig.store.pod_queue._call_later = lambda seconds, call: call()
+        rig.pod("b")  # waiting, while the engine believes it bound: refused, removed, told anew
+        await rig.settle()
+        assert rig.bound == ["a", "b"]
+        assert rig.agrees()
+
+
+# -- anything, in any order -----------------------------------------------------------------------------------------
+
+STEP = st.one_of(
+    st.tuples(
+        st.sampled_from(["pod", "bound elsewhere", "gone", "deleting", "recreate", "gated"]), st.sampled_from("abcdef")
+    ),
+    st.tuples(
+        st.sampled_from(["restart", "fail apply", "fail round", "lose apply", "lose round", "settle"]), st.just("")
+    ),
+    st.tuples(st.sampled_from(["node", "no node", "new node", "bind fails", "bind lost"]), st.sampled_from("nm")),
+)
+
+
+@pytest.mark.slow
+@given(st.lists(STEP, max_size=25))
+@settings(max_examples=60, deadline=None)
+def test_whatever_happens_the_engine_ends_up_knowing_what_is_true_and_no_pod_is_bound_twice(steps):
+    from poseidon_py.kube import BusyError, LostAnswerError
+
+    async def run():
+        rig = Rig(nodes=("n",), cpu="100", pods="100")
+        rig.store.pod_queue._call_later = rig.store.node_queue._call_later = lambda seconds, call: rig.timers.append(
+            call
+        )
+        uids = dict.fromkeys("abcdef", 0)
+        async with rig:
+            for what, name in steps:
+                uid = f"uid-{name}-{uids.get(name)}"
+                there = rig.kube.pods.get(f"default/{name}", {})
+                if what in ("pod", "gated") and not there:
+                    rig.pod(name, uid=uid, gates=what == "gated")
+                elif what == "bound elsewhere" and there and not there.get("node"):
+                    rig.pod(name, uid=uid, node="m")
+                elif what == "deleting" and there:
+                    rig.pod(name, uid=uid, node=there.get("node", ""), deleting=True)
+                elif what in ("gone", "recreate") and there:
+                    rig.gone(name, uid)
+                    uids[name] += 1
+                    if what == "recreate":
+                        rig.pod(name, uid=f"uid-{name}-{uids[name]}")
+                elif what == "restart":
+                    rig.engine.restart()
+                elif what.startswith(("fail", "lose")):
+                    kind, method = what.split()
+                    getattr(rig.engine, kind).setdefault(method, []).append(EngineError(method, "UNKNOWN", "x"))
+                elif what == "node":
+                    rig.node(name, cpu="100", pods="100")
+                elif what == "no node":
+                    rig.store.remove_node(name)
+                elif what == "new node":
+                    rig.store.observe_node(node(name, uid=f"new-{len(rig.kube.asked)}", cpu="100", pods="100"))
+                elif what == "bind fails":
+                    rig.kube.faults.append(BusyError(429, "", ""))
+                elif what == "bind lost":
+                    rig.kube.faults.append(("lost", LostAnswerError("reset")))
+                elif what == "settle":
+                    await rig.settle()
+            rig.node("n", cpu="100", pods="100")
+            for _ in range(8):
+                await rig.settle()
+                rig.now_us += 100_000_000
+                rig.loop.wake()
+                timers, rig.timers[:] = list(rig.timers), []
+                for fire in timers:
+                    fire()
+            await rig.settle()
+            assert rig.agrees()
+            bound = [uid for uid, _ in rig.kube.binds]
+            assert len(bound) == len(set(bound))
+            # none is lost: whoever may be placed is, for there is room
+            assert not [known.full_name for known in rig.store.pods.values() if known.wanted]
+
+    asyncio.run(run())

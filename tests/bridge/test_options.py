@@ -1,0 +1,65 @@
+"""Flags and the configuration file."""
+
+from pathlib import Path
+
+import pytest
+
+from poseidon_py import options
+from poseidon_py.options import OptionError
+from poseidon_py.settings import Settings
+
+
+def test_nothing_given_means_the_defaults():
+    assert options.settings({}, {"policy": None, "scheduler_name": ()}) == Settings()
+
+
+def test_flags_win_over_the_file_and_the_file_over_the_defaults(tmp_path):
+    file = tmp_path / "c.yaml"
+    file.write_text(
+        "scheduler-name: [a, b]\nbatch_window: 1\nlog-level: debug\nkubeconfig: /k\n"
+        "policy-option: {x: 1}\nleader-elect: true\n"
+    )
+    got = options.settings(options.read_file(file), {"log_level": "error", "policy": None})
+    assert got.scheduler_name == ("a", "b")
+    assert got.batch_window == 1.0
+    assert got.log_level == "error"
+    assert got.kubeconfig == Path("/k")
+    assert got.policy_option == ("x=1",)
+    assert got.leader_elect is True
+
+
+def test_an_empty_file_says_nothing(tmp_path):
+    (tmp_path / "c").write_text("")
+    assert options.read_file(tmp_path / "c") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("bind-concurency: 5", "did you mean 'bind-concurrency'"),
+        ("zzz: 5", "unknown key 'zzz'"),
+        ("bind-concurrency: many", "bind-concurrency must be a int, not 'many'"),
+        ("bind-concurrency: true", "bind-concurrency must be a int"),
+        ("batch-window: x", "batch-window must be a number"),
+        ("scheduler-name: {a: {b: c}}\nbind-concurrency: 0", "bind-concurrency must be 1 or more"),
+        ("scheduler-name: ['']", "scheduler-name must not be empty"),
+        ("[1, 2]", "not a mapping"),
+        ("a: [", "not YAML"),
+        ("renew-deadline: 20", "lease-duration > renew-deadline"),
+        ("log-level: loud", "one of debug"),
+        ("health-port: 70000", "health-port must be"),
+        ("policy-option: [x]", "not of the form K=V"),
+        ("firmament-address: h:1\npolicy: p", "belongs to the flow service"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, text, says):
+    (tmp_path / "c").write_text(text)
+    with pytest.raises(OptionError, match=r".+") as caught:
+        options.settings(options.read_file(tmp_path / "c"), {})
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(OptionError, match="No such file"):
+        options.read_file(tmp_path / "none")

@@ -1,0 +1,67 @@
+"""kube-scheduler's words, which tools parse."""
+
+import pytest
+
+from poseidon_py import phrase
+from protos.gen import flow_pb2
+
+R = flow_pb2.Reason
+
+
+@pytest.mark.parametrize(
+    ("nodes", "reasons", "text"),
+    [
+        (
+            12,
+            [
+                R(kind=R.INSUFFICIENT_RESOURCE, detail="cpu", nodes=7),
+                R(kind=R.UNTOLERATED_TAINT, detail="k", value="v", nodes=5),
+            ],
+            "0/12 nodes are available: 5 node(s) had untolerated taint {k: v}, 7 Insufficient cpu.",
+        ),
+        # sorted as text: 10 before 2
+        (
+            12,
+            [R(kind=R.TOO_MANY_TASKS, nodes=2), R(kind=R.INSUFFICIENT_RESOURCE, detail="nvidia.com/gpu", nodes=10)],
+            "0/12 nodes are available: 10 Insufficient nvidia.com/gpu, 2 Too many pods.",
+        ),
+        (
+            3,
+            [
+                R(kind=R.UNTOLERATED_TAINT, detail="node.kubernetes.io/unschedulable", nodes=1),
+                R(kind=R.SELECTOR_MISMATCH, nodes=2),
+            ],
+            "0/3 nodes are available: 1 node(s) were unschedulable, "
+            "2 node(s) didn't match Pod's node affinity/selector.",
+        ),
+        (
+            1,
+            [R(kind=R.UNTOLERATED_TAINT, detail="node.kubernetes.io/not-ready", nodes=1)],
+            "0/1 nodes are available: 1 node(s) had untolerated taint {node.kubernetes.io/not-ready: }.",
+        ),
+        # the same words are one reason
+        (
+            5,
+            [
+                R(kind=R.INSUFFICIENT_RESOURCE, detail="cpu", nodes=2),
+                R(kind=R.INSUFFICIENT_RESOURCE, detail="cpu", nodes=3),
+            ],
+            "0/5 nodes are available: 5 Insufficient cpu.",
+        ),
+        (4, [R(kind=R.TAKEN_THIS_ROUND, nodes=4)], "0/4 nodes are available: 4 node(s) were just given to other pods."),
+        (0, [], "no nodes available to schedule pods"),
+        (2, [], "0/2 nodes are available:"),
+    ],
+)
+def test_message(nodes, reasons, text):
+    assert phrase.unscheduled(nodes, reasons) == text
+
+
+def test_a_reason_of_a_newer_service_is_not_hidden():
+    assert "99" in phrase.reason(R(kind=99))
+
+
+def test_events_have_a_longest_message():
+    assert phrase.note("x" * 1024) == "x" * 1024
+    assert len(phrase.note("ü" * 1024).encode()) <= 1024
+    assert phrase.note("x" * 2000).endswith(" ...")

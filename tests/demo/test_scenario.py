@@ -1,0 +1,36 @@
+import pytest
+
+from poseidon_py.demo.evidence import samples
+from poseidon_py.demo.scenario import Networks, Plan, _ends
+from tests.demo.builders import make_evidence
+
+
+def status(arcs, **more):
+    return {"policy": "p", "rounds": 4, "last_round": {"arcs": arcs, "vertices": 3, "seconds": 0.002, **more}}
+
+
+def test_the_largest_network_is_kept():
+    networks = Networks()
+    for answer in (status(5), status(9, vertices=4), status(0), {}, {"error": "not ready"}):
+        networks.take(answer)
+    assert networks.largest == {"vertices": 4, "arcs": 9, "pending": 0, "solves": 0}
+    assert networks.policy == "p"
+    assert networks.note == "; round 4: 2.0 ms, 9 arcs"
+
+
+def test_a_pod_that_runs_longer_than_anyone_waits_does_not_count_as_ending():
+    run = "cluster.poseidon.io/run-seconds"
+    assert _ends({run: "3.5"})
+    assert not _ends({run: "1000000"})
+    assert not _ends({})
+
+
+def test_patience_grows_with_the_workload():
+    assert Plan(1, 1000, "", 0).patience_seconds < Plan(1, 10000, "", 0).patience_seconds
+    assert Plan(1, 1000, "", 0, patience=5.0).patience_seconds == 5.0
+
+
+@pytest.mark.parametrize(("labels", "total"), [({}, 6.0), ({"result": "a"}, 1.0), ({"result": "b"}, 5.0)], ids=str)
+def test_metrics_are_added_up_by_label(labels, total):
+    metrics = samples('# TYPE m counter\nm{result="a"} 1.0\nm{result="b",x="y"} 5.0\nm_created 9.0\n')
+    assert make_evidence([], metrics=metrics).metric("m", **labels) == total

@@ -1,0 +1,87 @@
+"""Who gets what first, round after round: age within a class, and whether the large ever get their turn."""
+
+import pytest
+
+from firmament_py.solver import OrToolsSolver
+from tests.builders import NOW_US, SECOND_US, make_class, make_cluster, make_node, make_tasks, removed
+
+
+def test_the_oldest_of_a_class_goes_first_whatever_its_uid():
+    cluster = make_cluster(
+        make_node("a", cpu=2),
+        make_class(1, cpu=1),
+        make_tasks([1, 2, 3, 4], 1, created_us=[NOW_US - s * SECOND_US for s in (0, 9, 7, 8)]),
+    )
+    assert set(cluster.round()) == {2, 4}
+
+
+def test_of_two_classes_that_compete_for_a_slot_the_older_task_goes_first():
+    cluster = make_cluster(
+        *(make_node("a", cpu=1, memory=1), make_class(1, cpu=1), make_class(2, cpu=1, memory=1)),
+        *(make_tasks([1], 1), make_tasks([2], 2, created_us=NOW_US - 60 * SECOND_US)),
+    )
+    assert cluster.round() == {2: "a"}
+
+
+def test_the_higher_priority_goes_first_whatever_the_age():
+    cluster = make_cluster(
+        *(make_node("a", cpu=1), make_class(1, cpu=1, priority=1), make_class(2, cpu=1)),
+        *(make_tasks([1], 1), make_tasks([2], 2, created_us=0)),
+    )
+    assert cluster.round() == {1: "a"}
+
+
+def test_lower_priorities_get_what_the_higher_ones_cannot_use():
+    # 10 cpu: one of the two 6-cpu tasks, then the 4 that are left go to the small ones in the same round
+    cluster = make_cluster(
+        *(make_node("a", cpu=10), make_class(1, cpu=6, priority=9), make_class(2, cpu=2)),
+        *(make_tasks([1, 2], 1), make_tasks([3, 4, 5], 2)),
+    )
+    placed = cluster.round()
+    assert len({1, 2} & set(placed)) == 1
+    assert len({3, 4, 5} & set(placed)) == 2
+
+
+@pytest.mark.xfail(reason="value per share always prefers the small ones, at equal priority at any age")
+def test_a_large_task_gets_its_turn_among_small_ones_that_keep_coming():
+    """A node becomes empty again and again; a task that needs all of it has been waiting for a month."""
+    cluster = make_cluster(
+        *(make_node("a", cpu=10), make_class(1, cpu=10), make_class(2, cpu=1)),
+        make_tasks([1], 1, created_us=NOW_US - 30 * 86_400 * SECOND_US),
+    )
+    for turn in range(1, 6):
+        now = NOW_US + turn * 3600 * SECOND_US
+        small = range(100 * turn, 100 * turn + 10)
+        cluster.tell(make_tasks(small, 2, created_us=now))
+        if 1 in cluster.round(now):
+            return
+        cluster.tell(removed(*small))
+    pytest.fail("placed nothing but the small ones")
+
+
+@pytest.mark.xfail(reason="a round counts as run from its start, so what it did not get to is forgotten")
+def test_a_round_that_broke_down_is_due_again(monkeypatch):
+    cluster = make_cluster(make_node("a"), make_class(1), make_tasks([1], 1))
+    with monkeypatch.context() as patch:
+        patch.setattr(OrToolsSolver, "solve", lambda self: None)  # takes no network
+        with pytest.raises(TypeError):
+            cluster.scheduler.run(NOW_US)
+    cluster.state.validate()
+    assert cluster.scheduler.due(NOW_US)
+
+
+class Scribbling:
+    """Changes what it is shown: everything becomes free of charge."""
+
+    name = "scribbling"
+
+    def price(self, view):
+        view.requests[:] = 0
+        raise RuntimeError("and then breaks down")
+
+
+@pytest.mark.xfail(reason="the view shares the round's own arrays and nothing makes them read-only")
+def test_a_policy_cannot_change_what_it_is_shown():
+    cluster = make_cluster(make_node("a", cpu=3), make_class(1, cpu=2), make_tasks([1, 2, 3], 1), policy=Scribbling())
+    result = cluster.scheduler.run(NOW_US)
+    assert (result.stats.placed, result.stats.dropped) == (1, 0)

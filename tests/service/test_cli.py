@@ -1,0 +1,61 @@
+"""The `firmament` command: what it lists, and how it refuses."""
+
+import json
+import socket
+
+import pytest
+from click.testing import CliRunner
+
+from firmament_py.main import cli
+from firmament_py.version import VERSION
+
+
+def run(*words: str):
+    return CliRunner().invoke(cli, list(words))
+
+
+def test_version():
+    assert run("--version").output.strip() == f"firmament, version {VERSION}"
+
+
+def test_policies_are_listed_for_people():
+    result = run("policies")
+    assert result.exit_code == 0
+    (line,) = [line for line in result.output.splitlines() if line.startswith("load-spreading ")]
+    assert "Fewest running tasks first" in line
+
+
+def test_policies_are_listed_for_machines():
+    listed = json.loads(run("policies", "--json").output)
+    assert {"name", "summary", "options", "error"} == set(listed[0])
+    assert "load-spreading" in {policy["name"] for policy in listed}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        pytest.param(["--policy", "load-spredding"], "did you mean load-spreading?", id="policy"),
+        pytest.param(["--policy-option", "depth=1"], "policy load-spreading has no option 'depth'", id="option"),
+        pytest.param(["--policy-option", "depth"], "--policy-option 'depth' is not of the form K=V", id="no-value"),
+        pytest.param(["--policy-option", "=1"], "is not of the form K=V", id="no-key"),
+        pytest.param(["--solver", "magic"], "'magic' is not one of", id="solver"),
+        pytest.param(["--tls-cert", "README.md"], "--tls-cert and --tls-key go together", id="tls-halves"),
+        pytest.param(["--tls-client-ca", "README.md"], "--tls-client-ca needs both", id="tls-ca-alone"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(words, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "README.md").write_text("not a certificate\n")
+    result = run("serve", *words)
+    assert result.exit_code == 2
+    assert told in " ".join(result.output.split())
+    assert "Traceback" not in result.output
+
+
+def test_an_address_in_use_is_wrong_usage_too():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        result = run("serve", "--address", address)
+    assert result.exit_code == 2
+    assert f"cannot listen on {address}: in use" in " ".join(result.output.split())
+    assert "choose another --address" in result.output
