@@ -21,6 +21,8 @@ from firmament_py.columns import Table
 from firmament_py.events import (
     ClassDefined,
     Event,
+    GangObserved,
+    GangRemoved,
     NamespaceObserved,
     NodeObserved,
     NodeRemoved,
@@ -32,6 +34,7 @@ from firmament_py.events import (
     TasksObserved,
     TasksRemoved,
 )
+from firmament_py.gangs import NO_GANG, GangTable
 from firmament_py.history import History
 from firmament_py.lifecycle import (
     ILLEGAL,
@@ -62,6 +65,8 @@ class TaskTable(Table):
         "name": (np.object_, ""),
         "profile": (np.int64, NO_PROFILE),
         "leaving": (np.bool_, False),
+        "gang": (np.int64, NO_GANG),
+        "role": (np.int64, 0),
     }
     uid: U64
     cls: I64  # row of the class table
@@ -73,6 +78,8 @@ class TaskTable(Table):
     reported: U64  # hash of the reasons for waiting that were told last, 0: none were
     name: np.ndarray  # of str
     profile: I64  # row of the profile table
+    gang: I64  # row of the gang table, NO_GANG: none
+    role: I64  # number of its role in the gang
     leaving: Bools  # on its way out: holds its resources, does not count for spreading
 
 
@@ -117,6 +124,7 @@ class ClusterState:
         self.nodes = NodeTable(self.resources)
         self.tasks = TaskTable()
         self.profiles = ProfileTable()
+        self.gangs = GangTable()
         self.looks = NodeLooks()
         self.history = History()
         self.opportunities = 0
@@ -137,6 +145,14 @@ class ClusterState:
                 self.profiles.define(event.id, event.namespace, event.labels)
             case NamespaceObserved():
                 self.opportunities += self.profiles.describe_namespace(event.name, event.labels)
+            case GangObserved():
+                changed = self.gangs.observe(event)
+                if isinstance(changed, Refusal):
+                    outcome.refused.append(changed)
+                else:
+                    self.opportunities += changed
+            case GangRemoved():
+                self.gangs.remove(event.id)
             case ClassDefined():
                 refusal = self.classes.define(event)
                 if refusal:
@@ -162,6 +178,12 @@ class ClusterState:
             profile = self.profiles.find(event.profile_id[keep])
             outcome.unknown_profiles.update(event.profile_id[keep[profile < 0]].tolist())
             keep, cls, profile = keep[profile >= 0], cls[profile >= 0], profile[profile >= 0]
+        gang = np.full(len(keep), NO_GANG, np.int64)
+        if event.gang_id is not None:
+            gang = self.gangs.find(event.gang_id[keep])
+            outcome.unknown_gangs.update(event.gang_id[keep[gang < NO_GANG]].tolist())
+            known = gang >= NO_GANG
+            keep, cls, profile, gang = keep[known], cls[known], profile[known], gang[known]
         leaving = np.zeros(len(keep), np.bool_) if event.leaving is None else event.leaving[keep]
         rows = self._find_rows(event.uid[keep])
         bound = event.node[keep] > 0
@@ -171,7 +193,7 @@ class ClusterState:
         for i in np.flatnonzero(~legal).tolist():
             outcome.refused.append(_illegal(event.names[keep[i]], TaskState(int(state[i])), bool(bound[i])))
         keep, cls, rows, bound, after = keep[legal], cls[legal], rows[legal], bound[legal], after[legal]
-        profile, leaving = profile[legal], leaving[legal]
+        profile, leaving, gang = profile[legal], leaving[legal], gang[legal]
         new = rows < 0
         if new.any():
             rows[new] = self.tasks.allocate(int(new.sum()))
@@ -187,9 +209,14 @@ class ClusterState:
         self._occupy(rows[moved], -1)
         np.add.at(self.classes.tasks, old_cls[~new], -1)
         np.add.at(self.classes.tasks, cls, 1)
+        regrouped = (tasks.gang[rows] != gang).any()
+        np.add.at(self.gangs.tasks, tasks.gang[rows[~new & (tasks.gang[rows] >= 0)]], -1)
+        np.add.at(self.gangs.tasks, gang[gang >= 0], 1)
+        tasks.gang[rows] = gang
+        tasks.role[rows] = 0 if event.role is None else event.role[keep]
         relabelled = (tasks.profile[rows] != profile) | (tasks.leaving[rows] != leaving)
         # where tasks depend on each other a new neighbour can be an opportunity too
-        neighbours = self.classes.with_peers and (new | relabelled).any()
+        neighbours = regrouped or (self.classes.with_peers and (new | relabelled).any())
         if neighbours or ((after == TaskState.WAITING) & (new | (old_cls != cls))).any() or (moved & ~new).any():
             self.opportunities += 1
         np.add.at(self.profiles.tasks, tasks.profile[rows[~new]], -1)
@@ -252,6 +279,8 @@ class ClusterState:
         if len(gone):
             np.add.at(self.classes.tasks, tasks.cls[gone], -1)
             np.add.at(self.profiles.tasks, tasks.profile[gone], -1)
+            np.add.at(self.gangs.tasks, tasks.gang[gone[tasks.gang[gone] >= 0]], -1)
+            self.gangs.sweep()
             for uid in tasks.uid[gone].tolist():
                 del self._task_row[uid]
             tasks.name[gone] = ""
@@ -326,6 +355,10 @@ class ClusterState:
         _check(bool(classes.live[tasks.cls[rows]].all()), "tasks refer to live classes")
         labelled = np.bincount(tasks.profile[rows], minlength=self.profiles.capacity)
         _check(bool((labelled == self.profiles.tasks).all()), "profiles.tasks")
+        ganged = rows[tasks.gang[rows] >= 0]
+        members = np.bincount(tasks.gang[ganged], minlength=self.gangs.capacity)
+        _check(bool((members == self.gangs.tasks).all()), "gangs.tasks")
+        _check(bool(self.gangs.live[tasks.gang[ganged]].all()), "tasks refer to live gangs")
         live = nodes.rows()
         _check(bool((nodes.state[live] != NodeState.GONE).all()), "a live row has a state")
         _check({nodes.row[i] for i in nodes.row} == set(live.tolist()), "node id -> row")

@@ -76,5 +76,6 @@ def apply_all(state: ClusterState, events: Iterable[Event]) -> Outcome:
         total.refused += outcome.refused
         total.unknown_classes |= outcome.unknown_classes
         total.unknown_profiles |= outcome.unknown_profiles
+        total.unknown_gangs |= outcome.unknown_gangs
         total.unknown += outcome.unknown
     return total

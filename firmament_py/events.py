@@ -49,6 +49,32 @@ class NamespaceObserved:
 
 
 @dataclass(frozen=True, slots=True)
+class GangObserved:
+    """A gang as it is now: at least `minimum` of its tasks are placed in one round, and of each role at least that
+    role's minimum, or none is.
+
+    roles: (name, minimum) by the number that TasksObserved.role counts. created_us: its place in the queue. With a
+    topology_key all that the minimum takes is placed in one domain of that node label, if topology_required in any
+    case, else if possible.
+    """
+
+    id: int
+    minimum: int
+    created_us: int = 0
+    roles: tuple[tuple[str, int], ...] = ()
+    topology_key: str = ""
+    topology_required: bool = False
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GangRemoved:
+    """The gang's owner is gone; members that are left stay a gang until they are gone too."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
 class NodeObserved:
     """A node as it is now: allocatable amounts (each >= 0; absent: 0), labels, taints."""
 
@@ -73,7 +99,8 @@ class TasksObserved:
     uid, class_id, job_id: (K,) uint64; created_us: (K,) int64; node: (K,) int64, see NO_NODE; names: K texts;
     nodes: the ids that `node` counts from 1, which may be of nodes that are not known yet. A uid that comes
     twice: the last row counts. profile_id: (K,) uint64, 0 for no labels; leaving: (K,) bool, on their way out: they
-    hold their resources but do not count for spreading. None: no labels, nobody is leaving.
+    hold their resources but do not count for spreading. gang_id: (K,) uint64, 0 for none; role: (K,) int64, a number
+    below MAX_ROLES. None: no labels, nobody is leaving, no gangs, role 0.
     """
 
     uid: U64
@@ -85,6 +112,8 @@ class TasksObserved:
     nodes: tuple[str, ...] = ()
     profile_id: U64 | None = None
     leaving: Bools | None = None
+    gang_id: U64 | None = None
+    role: I64 | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +140,8 @@ class PlacementRejected:
 
 Event: TypeAlias = (
     ProfileDefined
+    | GangObserved
+    | GangRemoved
     | NamespaceObserved
     | ClassDefined
     | NodeObserved
@@ -143,4 +174,5 @@ class Outcome:
     refused: list[Refusal] = field(default_factory=list)
     unknown_classes: set[int] = field(default_factory=set)
     unknown_profiles: set[int] = field(default_factory=set)
+    unknown_gangs: set[int] = field(default_factory=set)
     unknown: list[int | str] = field(default_factory=list)

@@ -5,6 +5,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from firmament_py.admission import Rejected
 from firmament_py.arrays import I64
 from firmament_py.cluster import ClusterState
 from firmament_py.lifecycle import TaskState
@@ -26,6 +27,8 @@ class ReasonKind(IntEnum):
     SPREAD = 8
     SPREAD_LABEL_MISSING = 9
     TOKEN_TAKEN = 10  # detail: the token
+    GANG_INCOMPLETE = 11  # detail: the gang, value: members that it still lacks before it can be tried
+    GANG_DOES_NOT_FIT = 12  # detail: the gang, value: "fitting/needed" members
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +100,15 @@ _PEER_REASONS = {
 }
 
 
-def waiting_classes(state: ClusterState) -> list[Waiting]:
-    """All classes with waiting tasks, apart where other tasks treat their labels apart; marks `news` as told."""
+def waiting_classes(state: ClusterState, rejected: list[Rejected]) -> list[Waiting]:
+    """All classes with waiting tasks, apart where other tasks treat their labels apart and by gang; marks `news` as
+    told. rejected: the gangs that the round did not place."""
     tasks = state.tasks
     rows = np.flatnonzero(tasks.state == TaskState.WAITING)
     if not len(rows):
         return []
-    rows, starts = by_class(state, rows)
+    rows, starts = by_class(state, rows, apart=tasks.gang[rows])
+    of_gang = {r.claim.row: _gang_reason(r) for r in rejected}
     first = rows[starts]
     nodes = state.present_nodes()
     peers = Peers(state, nodes, tasks.cls[first], tasks.profile[first], PlacedTasks(state, nodes))
@@ -111,11 +116,21 @@ def waiting_classes(state: ClusterState) -> list[Waiting]:
     for c, of_class in enumerate(np.split(rows, starts[1:])):
         cls = int(tasks.cls[of_class[0]])
         why = reasons(state, cls, peers, c)
+        gang = int(tasks.gang[of_class[0]])
+        if gang in of_gang:
+            why = (of_gang[gang], *why)
         signature = np.uint64(hash((why, len(state.nodes.observed))) & (2**63 - 1) | 1)
         news = of_class[tasks.reported[of_class] != signature]
         tasks.reported[news] = signature
         answer.append(Waiting(cls, len(of_class), why, news))
     return answer
+
+
+def _gang_reason(rejected: Rejected) -> Reason:
+    name = rejected.claim.definition.name
+    if rejected.missing:
+        return Reason(ReasonKind.GANG_INCOMPLETE, 0, name, str(rejected.missing))
+    return Reason(ReasonKind.GANG_DOES_NOT_FIT, 0, name, f"{rejected.fitted}/{rejected.claim.lacking}")
 
 
 def reasons_of_task(state: ClusterState, row: int) -> tuple[Reason, ...]:

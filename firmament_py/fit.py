@@ -13,13 +13,14 @@ def accept(
     requests: I64,
     free: I64,
     priority: I64,
-    value: F64,
+    value: F64 | None,
     settle: Callable[[int, I64, I64], I64] = lambda cls, node, count: count,
 ) -> Allotment:
     """The most valuable part of `wanted` that fits into `free` (N, R), which is reduced by it in place.
 
     requests (C, R), priority (C,) and value (C,) are those of the classes. Classes take their turn by priority,
-    then by value per share of the machine that they need (the greedy rule for knapsacks). As soon as a class
+    then by value per share of the machine that they need (the greedy rule for knapsacks), or, if value is None, the
+    largest share first (which fits more where all are to be placed). As soon as a class
     could not take all it wanted, classes of lower priority get nothing this time: the next solve, which knows
     what is left, decides whether they may have the room. settle(c, node, count) has the last word on how many of
     the tasks of a class that fit may stay, and learns in this way what was placed.
@@ -29,7 +30,8 @@ def accept(
     bounds = np.searchsorted(wanted.cls, np.arange(len(requests) + 1))
     taken = np.zeros_like(wanted.count)
     refused_priority: int | None = None
-    for c in np.lexsort((np.arange(len(requests)), share / value, -priority)).tolist():
+    rank = -share if value is None else share / value
+    for c in np.lexsort((np.arange(len(requests)), rank, -priority)).tolist():
         here = slice(bounds[c], bounds[c + 1])
         if here.start == here.stop:
             continue

@@ -11,6 +11,7 @@ from firmament_py.cluster import ClusterState
 from firmament_py.engine import Engine, apply_all
 from firmament_py.events import (
     Event,
+    GangRemoved,
     NamespaceObserved,
     NodeRemoved,
     Outcome,
@@ -137,6 +138,8 @@ def _events(update: flow_pb2.Update, refused: list[Refusal]) -> Iterator[Event]:
             refused.append(Refusal("class", str(cls.id), problem.field, problem.reason))
     for profile in update.profiles:
         yield ProfileDefined(profile.id, profile.namespace, dict(profile.labels))
+    for gang in update.gangs:
+        yield translate.gang_observed(gang)
     for namespace in update.namespaces:
         yield NamespaceObserved(namespace.name, dict(namespace.labels))
     for node_id in update.removed_nodes:
@@ -147,6 +150,8 @@ def _events(update: flow_pb2.Update, refused: list[Refusal]) -> Iterator[Event]:
         yield TasksRemoved(np.fromiter(update.removed_tasks, np.uint64, len(update.removed_tasks)))
     for rejection in update.rejections:
         yield PlacementRejected(rejection.task_uid, rejection.node_id, rejection.not_before_us)
+    for gang_id in update.removed_gangs:
+        yield GangRemoved(gang_id)
     if update.tasks.uid:
         try:
             yield translate.tasks_observed(update.tasks)
@@ -159,6 +164,7 @@ def _note(outcome: Outcome, refused: list[Refusal], reply: flow_pb2.UpdateReply)
         log.warning("refused %s %s: %s %s", item.kind, item.id, item.field, item.reason)
         reply.refused.append(translate.refusal(item))
     reply.unknown_classes.extend(sorted(outcome.unknown_classes))
+    reply.unknown_gangs.extend(sorted(outcome.unknown_gangs))
     reply.unknown_profiles.extend(sorted(outcome.unknown_profiles))
 
 

@@ -278,16 +278,17 @@ class Peers:
         return domain
 
 
-def by_class(state: ClusterState, rows: I64) -> tuple[I64, I64]:
+def by_class(state: ClusterState, rows: I64, apart: I64 | None = None) -> tuple[I64, I64]:
     """Waiting task rows (K,) reordered by class, and where each class begins (C,).
 
-    Tasks of one class of the state are apart here if a demand tells their labels apart.
+    Tasks of one class of the state are apart here if a demand tells their labels apart, or `apart` (K,) does.
     """
     cls = state.tasks.cls[rows]
     signature = _signatures(state, cls, state.tasks.profile[rows])
-    order = np.lexsort((signature, cls))
-    cls, signature = cls[order], signature[order]
-    starts = np.flatnonzero(np.r_[True, (np.diff(cls) != 0) | (np.diff(signature) != 0)][: len(cls)])
+    keys = (signature, cls) if apart is None else (apart, signature, cls)
+    order = np.lexsort(keys)
+    changes = np.logical_or.reduce([np.diff(key[order]) != 0 for key in keys])
+    starts = np.flatnonzero(np.r_[True, changes][: len(cls)])
     return rows[order], starts
 
 

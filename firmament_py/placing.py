@@ -1,17 +1,17 @@
-"""From a snapshot to placements: price > build > solve > deal > fit, again and again until nothing more fits.
+"""From tasks to places: price > build > solve > deal > fit, again and again until nothing more fits.
 
-A flow has one commodity, so tasks that a flow sends to one node can be too much for it together. Placing
-therefore solves, keeps the most valuable part that fits, and solves again for the rest with what is left, until
-a solve finds nothing to place. Every solve that finds something places at least one task, and nothing placed is
-taken back, so it ends; each node's resources are counted exactly before anything is kept.
+A flow has one commodity, so tasks that a flow sends to one node can be too much for it together. `Placing.attempt`
+therefore solves, keeps the most valuable part that fits, and solves again for the rest with what is left, until a
+solve finds nothing to place. Every solve that finds something places at least one task, so it ends; each node's
+resources are counted exactly before anything is kept. What an attempt placed can be taken back whole.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from firmament_py.arrays import I64, run_positions
+from firmament_py.arrays import I64, Bools, run_positions
 from firmament_py.extract import Allotment, deal
 from firmament_py.feasibility import task_slots
 from firmament_py.fit import accept
@@ -41,89 +41,137 @@ class Placing:
         solve: Callable[[PlacementNetwork], Solution],
         lap: Callable[[str], None],
     ) -> None:
-        self._snapshot = snapshot
+        self.snapshot = snapshot
+        self.node_of: I64 = np.full(len(snapshot.tasks), -1, np.int64)
+        """(T,) node that each task is placed on, -1: none so far."""
         self._price = price
         self._solve = solve
         self._lap = lap
         self._free = snapshot.free.copy()
         self._running = snapshot.running.copy()
-        self._node_of = np.full(len(snapshot.tasks), -1, np.int64)  # node that task t is placed on
         self._batch_of = np.zeros(len(snapshot.tasks), np.int64)  # what was placed together, in order
         self._batches = 0
         self._batch_of_class = np.zeros(len(snapshot.classes), np.int64)  # the last of each class
 
-    def run(self) -> tuple[I64, I64, I64]:
-        """Task rows (K,), the node rows (K,) they go to, and batches (K,): placed together, in ascending order."""
-        classes = len(self._snapshot.classes)
-        for first in range(0, classes, CLASSES_AT_ONCE):
-            self._turn(first, min(first + CLASSES_AT_ONCE, classes))
-        placed = np.flatnonzero(self._node_of >= 0)
-        return self._snapshot.tasks[placed], self._snapshot.nodes[self._node_of[placed]], self._batch_of[placed]
+    @property
+    def free(self) -> I64:
+        """(N, R) what is left. Not to be written to."""
+        return self._free
 
-    def _turn(self, first: int, last: int) -> None:
-        """Places what can be placed of classes first .. last - 1."""
+    def outcome(self) -> tuple[I64, I64, I64]:
+        """Task rows (K,), the node rows (K,) they go to, and batches (K,): placed together, in ascending order."""
+        placed = np.flatnonzero(self.node_of >= 0)
+        return self.snapshot.tasks[placed], self.snapshot.nodes[self.node_of[placed]], self._batch_of[placed]
+
+    def attempt(self, tasks: I64, within: Bools | None = None, *, largest_first: bool = False) -> None:
+        """Places what can be placed of `tasks` (K,), ascending, on the nodes `within` (N,), None: any.
+
+        largest_first: where tasks compete for a node, large ones have the right of way instead of those that are
+        worth most for what they take. It fits more when all are to be placed.
+        """
+        classes = np.unique(self.snapshot.task_class[tasks])
+        for first in range(0, len(classes), CLASSES_AT_ONCE):
+            some = classes[first : first + CLASSES_AT_ONCE]
+            mine = tasks[np.isin(self.snapshot.task_class[tasks], some)] if len(some) < len(classes) else tasks
+            self._turn(mine, within, largest_first)
+
+    def take_back(self, tasks: I64) -> None:
+        """Undoes the placements of `tasks` (K,); those that have none are passed over."""
+        tasks = tasks[self.node_of[tasks] >= 0]
+        cls, node = self.snapshot.task_class[tasks], self.node_of[tasks]
+        nodes = len(self._free)
+        pairs, counts = np.unique(cls * nodes + node, return_counts=True)
+        for c in np.unique(cls).tolist():
+            of_class = pairs // nodes == c
+            where, count = pairs[of_class] % nodes, counts[of_class]
+            self._free[where] += count[:, None] * self.snapshot.requests[c]
+            self._running[where] -= count
+            self._tell_neighbours(c, where, -count)
+        self.node_of[tasks] = -1
+
+    def withhold(self, tasks: I64) -> None:
+        """Turns the placements of `tasks` (K,) into mere claims: their room stays taken, but nobody is placed."""
+        free, running = self._free.copy(), self._running.copy()
+        self.take_back(tasks)
+        self._free, self._running = free, running
+
+    def room_for(self, tasks: I64, within: Bools | None = None) -> tuple[I64, I64]:
+        """(C',) classes of `tasks` and (C', N) how many tasks of each class each node could take alone."""
+        snapshot = self.snapshot
+        classes, counts = np.unique(snapshot.task_class[tasks], return_counts=True)
+        suitable = snapshot.suitable[classes] if within is None else snapshot.suitable[classes] & within
+        slots = task_slots(self._free, snapshot.requests[classes], suitable, counts)
+        for i, c in enumerate(classes.tolist()):
+            if snapshot.peers.concerns(c):
+                slots[i] = np.where(snapshot.peers.allowed(c), slots[i], 0)
+        return classes, slots
+
+    def _turn(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
         for solves_left in range(FLOWS_PER_TURN, -1, -1):
-            view, room, tasks = self._look(first, last)
+            look = self._look(tasks[self.node_of[tasks] < 0], within)
             self._lap("feasibility")
-            if not len(tasks):
+            if not len(look.tasks):
                 return
-            prices = self._with_preferences(first, self._price(view), view.waiting, room.slots)
+            prices = self._with_preferences(look, self._price(look.view))
             self._lap("price")
-            if solves_left == 0 or not self._flow_step(first, view, room, tasks, prices):
-                self._fill(first, view, tasks, prices)
+            if solves_left == 0 or not self._flow_step(look, prices, largest_first):
+                self._fill(look, prices)
                 self._lap("fit")
                 return
 
-    def _look(self, first: int, last: int) -> tuple[View, Room, I64]:
-        """The view of what is left, the room there is, and the tasks (T,) of the view: those with a slot somewhere."""
-        snapshot = self._snapshot
-        low, high = np.searchsorted(snapshot.task_class, (first, last)).tolist()
-        tasks = low + np.flatnonzero(self._node_of[low:high] < 0)
-        requests = snapshot.requests[first:last]
-        waiting = np.bincount(snapshot.task_class[tasks] - first, minlength=last - first)
-        slots = task_slots(self._free, requests, snapshot.suitable[first:last], waiting)
+    def _look(self, tasks: I64, within: Bools | None) -> "_Look":
+        """What there is for `tasks` (K,), ascending, as things stand."""
+        snapshot = self.snapshot
+        classes, task_class = np.unique(snapshot.task_class[tasks], return_inverse=True)
+        requests = snapshot.requests[classes]
+        waiting = np.bincount(task_class, minlength=len(classes))
+        suitable = snapshot.suitable[classes] if within is None else snapshot.suitable[classes] & within
+        slots = task_slots(self._free, requests, suitable, waiting)
         # together a node is sent no more than it could take of the smallest class alone
         depth, limits = slots.max(axis=0, initial=0), {}
-        for c in range(last - first):
-            if waiting[c] and snapshot.peers.concerns(first + c):
-                slots[c], limits[c] = snapshot.peers.limit(first + c, slots[c], int(waiting[c]))
-            if waiting[c] and slots[c].any():
-                wishes = snapshot.preferences.limits(first + c, slots[c], int(waiting[c]))
+        for i, c in enumerate(classes.tolist()):
+            if snapshot.peers.concerns(c):
+                slots[i], limits[i] = snapshot.peers.limit(c, slots[i], int(waiting[i]))
+            if slots[i].any():
+                wishes = snapshot.preferences.limits(c, slots[i], int(waiting[i]))
                 if wishes:
-                    limits[c] = [*limits.get(c, ()), *wishes]
+                    limits[i] = [*limits.get(i, ()), *wishes]
         depth = np.minimum(depth, slots.sum(axis=0))
-        tasks = tasks[(slots.max(axis=1, initial=0) > 0)[snapshot.task_class[tasks] - first]]
+        hopeful = (slots.max(axis=1, initial=0) > 0)[task_class]
+        tasks, task_class = tasks[hopeful], task_class[hopeful]
         view = View(
             resources=snapshot.resources,
             requests=requests,
-            priority=snapshot.priority[first:last],
+            priority=snapshot.priority[classes],
             waiting=waiting,
             allocatable=snapshot.allocatable,
             free=self._free.copy(),
             running=self._running.copy(),
             slot_offsets=slot_offsets(len(tasks), depth),
-            task_class=snapshot.task_class[tasks] - first,
+            task_class=task_class,
             task_age_us=snapshot.task_age_us[tasks],
         )
-        return view, Room(slots, depth, limits), tasks
+        return _Look(view, Room(slots, depth, limits), suitable, classes, tasks)
 
-    def _with_preferences(self, first: int, prices: Prices, waiting: I64, slots: I64) -> Prices:
+    def _with_preferences(self, look: "_Look", prices: Prices) -> Prices:
         """The policy's prices and, on top, what each class's wishes make of each node."""
+        slots = look.room.slots
         wishes = {
-            c: costs
-            for c in np.flatnonzero(waiting).tolist()
-            if (costs := self._snapshot.preferences.costs(first + c, slots[c] > 0)) is not None
+            i: costs
+            for i, c in enumerate(look.classes.tolist())
+            if (costs := self.snapshot.preferences.costs(c, slots[i] > 0)) is not None
         }
         if not wishes:
             return prices
         place = np.broadcast_to(prices.place, slots.shape).copy()
-        for c, costs in wishes.items():
-            place[c] += costs
+        for i, costs in wishes.items():
+            place[i] += costs
         return replace(prices, place=place)
 
-    def _flow_step(self, first: int, view: View, room: Room, tasks: I64, prices: Prices) -> bool:
+    def _flow_step(self, look: "_Look", prices: Prices, largest_first: bool) -> bool:
         """One network: builds, solves, keeps what fits. False if it got nowhere."""
-        network = build(room, prices, view.slot_offsets, view.task_class)
+        view = look.view
+        network = build(look.room, prices, view.slot_offsets, view.task_class)
         self._lap("build")
         solution = self._solve(network)
         self._lap("solve")
@@ -134,11 +182,14 @@ class Placing:
         value = np.ones(len(view.requests))
         np.maximum.at(value, view.task_class, prices.wait.astype(np.float64))
         fitting = accept(
-            wanted, view.requests, self._free, view.priority, value, lambda c, *where: self._settle(first + c, *where)
+            wanted,
+            view.requests,
+            self._free,
+            view.priority,
+            None if largest_first else value,
+            lambda i, *where: self._settle(int(look.classes[i]), *where),
         )
-        self._assign(
-            first, fitting, view.task_class, tasks, _chosen(network, solution.flow, view.task_class, prices.wait)
-        )
+        self._assign(look, fitting, _chosen(network, solution.flow, view.task_class, prices.wait))
         self._lap("fit")
         return len(fitting.cls) > 0
 
@@ -146,45 +197,58 @@ class Placing:
         """How many of the count[i] tasks of class c on node[i] other tasks allow; these are then counted as there."""
         self._batches += 1
         self._batch_of_class[c] = self._batches
-        count = self._snapshot.peers.trim(c, node, count)
+        count = self.snapshot.peers.trim(c, node, count)
         there = count > 0
-        self._snapshot.peers.add(c, node[there], count[there])
-        self._snapshot.preferences.add(c, node[there], count[there])
+        self._tell_neighbours(c, node[there], count[there])
         return count
 
-    def _assign(self, first: int, fitting: Allotment, task_class: I64, tasks: I64, candidates: I64) -> None:
-        """Gives the places to the oldest of the candidates (positions in `tasks`, by class, oldest first)."""
+    def _tell_neighbours(self, c: int, node: I64, count: I64) -> None:
+        self.snapshot.peers.add(c, node, count)
+        self.snapshot.preferences.add(c, node, count)
+
+    def _assign(self, look: "_Look", fitting: Allotment, candidates: I64) -> None:
+        """Gives the places to the oldest of the candidates (positions in look.tasks, by class, oldest first)."""
         places = np.bincount(fitting.cls, fitting.count).astype(np.int64)
-        start = np.searchsorted(task_class[candidates], np.arange(len(places)))
-        taken = candidates[np.repeat(start, places) + run_positions(places)]
-        self._node_of[tasks[taken]] = np.repeat(fitting.node, fitting.count)
-        self._batch_of[tasks[taken]] = np.repeat(self._batch_of_class[first : first + len(places)], places)
+        start = np.searchsorted(look.view.task_class[candidates], np.arange(len(places)))
+        taken = look.tasks[candidates[np.repeat(start, places) + run_positions(places)]]
+        self.node_of[taken] = np.repeat(fitting.node, fitting.count)
+        self._batch_of[taken] = np.repeat(self._batch_of_class[look.classes[: len(places)]], places)
         np.add.at(self._running, fitting.node, fitting.count)
 
-    def _fill(self, first: int, view: View, tasks: I64, prices: Prices) -> None:
+    def _fill(self, look: "_Look", prices: Prices) -> None:
         """Places the rest class by class, each on its cheapest nodes first: no optimum, but nothing is left over."""
-        snapshot, nodes = self._snapshot, len(self._free)
-        for c in np.unique(view.task_class).tolist():
-            mine, request = tasks[view.task_class == c], view.requests[c]
-            price = np.broadcast_to(prices.place, (len(view.requests), nodes))[c] + np.broadcast_to(
-                prices.slot[:, 0], (nodes,)
-            )
+        peers, nodes = self.snapshot.peers, len(self._free)
+        for i in np.unique(look.view.task_class).tolist():
+            c = int(look.classes[i])
+            mine, request = look.tasks[look.view.task_class == i], look.view.requests[i]
+            price = np.broadcast_to(prices.place, look.suitable.shape)[i] + np.broadcast_to(prices.slot[:, 0], (nodes,))
             order = np.lexsort((np.arange(nodes), price))
             while len(mine):
-                suitable = snapshot.suitable[first + c : first + c + 1]
-                room = task_slots(self._free, request[None], suitable, np.array([len(mine)]))[0]
-                if snapshot.peers.concerns(first + c):
-                    room, _ = snapshot.peers.limit(first + c, room, len(mine))
+                room = task_slots(self._free, request[None], look.suitable[i : i + 1], np.array([len(mine)]))[0]
+                if peers.concerns(c):
+                    room, _ = peers.limit(c, room, len(mine))
                 count = np.diff(np.minimum(np.cumsum(room[order]), len(mine)), prepend=0)
-                count = self._settle(first + c, order, count)
+                count = self._settle(c, order, count)
                 placed = int(count.sum())
                 if not placed:
                     break
-                self._node_of[mine[:placed]] = np.repeat(order, count)
+                self.node_of[mine[:placed]] = np.repeat(order, count)
                 self._batch_of[mine[:placed]] = self._batches
                 self._free[order] -= count[:, None] * request
                 self._running[order] += count
                 mine = mine[placed:]
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What one solve sees. Classes of view, room and suitable (C', N) are numbered locally; classes (C',) says which
+    they are in the snapshot, tasks (T',) which tasks the view's are."""
+
+    view: View
+    room: Room
+    suitable: Bools
+    classes: I64
+    tasks: I64
 
 
 def _chosen(network: PlacementNetwork, flow: I64, task_class: I64, wait: I64) -> I64:

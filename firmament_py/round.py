@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
 
+from firmament_py.admission import Admission
 from firmament_py.arrays import I64
 from firmament_py.check import Checker
 from firmament_py.cluster import ClusterState
@@ -93,9 +94,12 @@ class Scheduler:
             len(snapshot.classes),
             len(snapshot.nodes),
         )
-        tasks, nodes, batch = Placing(
+        placing = Placing(
             snapshot, lambda view: self._prices(view, stats), lambda network: self._solve(network, stats), lap
-        ).run()
+        )
+        admission = Admission(placing, snapshot.claims, lap)
+        admission.run()
+        tasks, nodes, batch = placing.outcome()
         verdict = self._checker.judge(tasks, nodes, batch)
         lap("check")
         if verdict.complaints:
@@ -108,7 +112,7 @@ class Scheduler:
             tasks, nodes = tasks[verdict.sound], nodes[verdict.sound]
         self.state.place(tasks, nodes)
         lap("commit")
-        waiting = waiting_classes(self.state)
+        waiting = waiting_classes(self.state, admission.rejected)
         lap("explain")
         stats.placed, stats.waiting = len(tasks), sum(w.count for w in waiting)
         stats.seconds = sum(stats.stage_seconds.values())

@@ -11,7 +11,9 @@ import numpy as np
 
 from firmament_py.arrays import I64, Bools
 from firmament_py.cluster import ClusterState
+from firmament_py.gangs import Claim
 from firmament_py.lifecycle import TaskState
+from firmament_py.nodes import NodeLooks
 from firmament_py.peers import Peers, by_class
 from firmament_py.placed import PlacedTasks
 from firmament_py.preferences import Preferences
@@ -37,6 +39,13 @@ class Snapshot:
     tasks: I64  # (T,) rows of the task table, by class, then oldest first
     task_class: I64  # (T,) ascending
     task_age_us: I64  # (T,) >= 0
+    task_created_us: I64  # (T,)
+    claims: list[Claim]  # gangs that lack members, with waiting ones
+    looks: NodeLooks
+
+    def domains(self, key: str) -> I64:
+        """(N,) each node's domain by label `key`, -1 without it."""
+        return self.looks.domains(key, self.nodes)
 
 
 def take_snapshot(state: ClusterState, now_us: int) -> Snapshot:
@@ -77,4 +86,44 @@ def take_snapshot(state: ClusterState, now_us: int) -> Snapshot:
         tasks=waiting,
         task_class=task_class,
         task_age_us=np.maximum(now_us - tasks.created_us[waiting], 0),
+        task_created_us=tasks.created_us[waiting],
+        claims=_claims(state, waiting, nodes),
+        looks=state.looks,
     )
+
+
+def _claims(state: ClusterState, waiting: I64, nodes: I64) -> list[Claim]:
+    """What gangs lack that have members among the task rows `waiting`."""
+    tasks, gangs = state.tasks, state.gangs
+    if not len(gangs):
+        return []
+    ganged = np.flatnonzero(tasks.gang[waiting] >= 0)
+    rows, index = np.unique(tasks.gang[waiting[ganged]], return_inverse=True)
+    by_gang = np.split(ganged[np.argsort(index, kind="stable")], np.cumsum(np.bincount(index))[:-1])
+    placed = np.flatnonzero((tasks.gang >= 0) & ((tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND)))
+    placed = placed[np.argsort(tasks.gang[placed], kind="stable")]
+    bounds = np.searchsorted(tasks.gang[placed], np.stack([rows, rows + 1]))
+    position = np.full(state.nodes.capacity, -1, np.int64)
+    position[nodes] = np.arange(len(nodes))
+    claims = []
+    for row, members, low, high in zip(rows.tolist(), by_gang, *bounds.tolist(), strict=True):
+        definition, there = gangs.definition(row), placed[low:high]
+        of_role = np.bincount(tasks.role[there], minlength=len(definition.roles))
+        lacking_of_role = tuple(max(minimum - int(of_role[r]), 0) for r, (_, minimum) in enumerate(definition.roles))
+        lacking = max(definition.minimum - len(there), sum(lacking_of_role))
+        if lacking > 0:
+            settled = position[tasks.node[there]]
+            priority = int(state.classes.priority[tasks.cls[waiting[members]]].max())
+            claims.append(
+                Claim(
+                    row,
+                    definition,
+                    members,
+                    tasks.role[waiting[members]],
+                    lacking,
+                    lacking_of_role,
+                    settled[settled >= 0],
+                    priority,
+                )
+            )
+    return claims

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 from google.protobuf.message import Message
 
+from firmament_py.arrays import I64
 from firmament_py.cluster import ClusterState
 from firmament_py.constraints import (
     NodeDemand,
@@ -24,11 +25,13 @@ from firmament_py.constraints import (
 )
 from firmament_py.events import (
     ClassDefined,
+    GangObserved,
     NodeObserved,
     Refusal,
     TasksObserved,
 )
 from firmament_py.explain import Reason, Waiting
+from firmament_py.gangs import MAX_ROLES
 from firmament_py.round import RoundResult, RoundStats
 from protos.gen import firmament_pb2, flow_pb2
 
@@ -152,8 +155,8 @@ def node_observed(message: flow_pb2.Node) -> NodeObserved:
 def tasks_observed(message: flow_pb2.Tasks) -> TasksObserved:
     """Raises Nonsense if the columns differ in length or a node index points nowhere."""
     count = len(message.uid)
-    for column in ("class_id", "job_id", "created_us", "node", "name", "profile_id", "leaving"):
-        optional = column in ("profile_id", "leaving")
+    for column in ("class_id", "job_id", "created_us", "node", "name", "profile_id", "leaving", "gang_id", "role"):
+        optional = column in ("profile_id", "leaving", "gang_id", "role")
         if len(getattr(message, column)) not in (count, 0 if optional else count):
             have = len(getattr(message, column))
             raise Nonsense(f"tasks.{column}", f"has {have} rows and uid {count}; columns must be equally long")
@@ -170,6 +173,29 @@ def tasks_observed(message: flow_pb2.Tasks) -> TasksObserved:
         nodes=tuple(message.nodes),
         profile_id=np.fromiter(message.profile_id, np.uint64, count) if message.profile_id else None,
         leaving=np.fromiter(message.leaving, np.bool_, count) if message.leaving else None,
+        gang_id=np.fromiter(message.gang_id, np.uint64, count) if message.gang_id else None,
+        role=_roles(message, count),
+    )
+
+
+def _roles(message: flow_pb2.Tasks, count: int) -> I64 | None:
+    if not message.role:
+        return None
+    role = np.fromiter(message.role, np.int64, count)
+    if role.max() >= MAX_ROLES:
+        raise Nonsense("tasks.role", f"is {role.max()}; a gang has at most {MAX_ROLES} roles")
+    return role
+
+
+def gang_observed(message: flow_pb2.Gang) -> GangObserved:
+    return GangObserved(
+        message.id,
+        message.minimum,
+        message.created_us,
+        tuple((role.name, role.minimum) for role in message.roles),
+        message.topology_key,
+        message.topology_required,
+        message.name,
     )
 
 

@@ -34,7 +34,7 @@ class HelloReply(_message.Message):
     def __init__(self, epoch: _Optional[int] = ..., version: _Optional[str] = ..., policy: _Optional[str] = ..., solver: _Optional[str] = ..., resynced: _Optional[bool] = ...) -> None: ...
 
 class Update(_message.Message):
-    __slots__ = ("epoch", "classes", "nodes", "removed_nodes", "tasks", "removed_tasks", "rejections", "profiles", "namespaces")
+    __slots__ = ("epoch", "classes", "nodes", "removed_nodes", "tasks", "removed_tasks", "rejections", "profiles", "gangs", "removed_gangs", "namespaces")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     CLASSES_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
@@ -43,6 +43,8 @@ class Update(_message.Message):
     REMOVED_TASKS_FIELD_NUMBER: _ClassVar[int]
     REJECTIONS_FIELD_NUMBER: _ClassVar[int]
     PROFILES_FIELD_NUMBER: _ClassVar[int]
+    GANGS_FIELD_NUMBER: _ClassVar[int]
+    REMOVED_GANGS_FIELD_NUMBER: _ClassVar[int]
     NAMESPACES_FIELD_NUMBER: _ClassVar[int]
     epoch: int
     classes: _containers.RepeatedCompositeFieldContainer[TaskClass]
@@ -52,22 +54,26 @@ class Update(_message.Message):
     removed_tasks: _containers.RepeatedScalarFieldContainer[int]
     rejections: _containers.RepeatedCompositeFieldContainer[Rejection]
     profiles: _containers.RepeatedCompositeFieldContainer[Profile]
+    gangs: _containers.RepeatedCompositeFieldContainer[Gang]
+    removed_gangs: _containers.RepeatedScalarFieldContainer[int]
     namespaces: _containers.RepeatedCompositeFieldContainer[Namespace]
-    def __init__(self, epoch: _Optional[int] = ..., classes: _Optional[_Iterable[_Union[TaskClass, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., removed_nodes: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Union[Tasks, _Mapping]] = ..., removed_tasks: _Optional[_Iterable[int]] = ..., rejections: _Optional[_Iterable[_Union[Rejection, _Mapping]]] = ..., profiles: _Optional[_Iterable[_Union[Profile, _Mapping]]] = ..., namespaces: _Optional[_Iterable[_Union[Namespace, _Mapping]]] = ...) -> None: ...
+    def __init__(self, epoch: _Optional[int] = ..., classes: _Optional[_Iterable[_Union[TaskClass, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., removed_nodes: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Union[Tasks, _Mapping]] = ..., removed_tasks: _Optional[_Iterable[int]] = ..., rejections: _Optional[_Iterable[_Union[Rejection, _Mapping]]] = ..., profiles: _Optional[_Iterable[_Union[Profile, _Mapping]]] = ..., gangs: _Optional[_Iterable[_Union[Gang, _Mapping]]] = ..., removed_gangs: _Optional[_Iterable[int]] = ..., namespaces: _Optional[_Iterable[_Union[Namespace, _Mapping]]] = ...) -> None: ...
 
 class UpdateReply(_message.Message):
-    __slots__ = ("status", "epoch", "unknown_classes", "unknown_profiles", "refused")
+    __slots__ = ("status", "epoch", "unknown_classes", "unknown_profiles", "unknown_gangs", "refused")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     UNKNOWN_CLASSES_FIELD_NUMBER: _ClassVar[int]
     UNKNOWN_PROFILES_FIELD_NUMBER: _ClassVar[int]
+    UNKNOWN_GANGS_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
     status: CallStatus
     epoch: int
     unknown_classes: _containers.RepeatedScalarFieldContainer[int]
     unknown_profiles: _containers.RepeatedScalarFieldContainer[int]
+    unknown_gangs: _containers.RepeatedScalarFieldContainer[int]
     refused: _containers.RepeatedCompositeFieldContainer[Refusal]
-    def __init__(self, status: _Optional[_Union[CallStatus, str]] = ..., epoch: _Optional[int] = ..., unknown_classes: _Optional[_Iterable[int]] = ..., unknown_profiles: _Optional[_Iterable[int]] = ..., refused: _Optional[_Iterable[_Union[Refusal, _Mapping]]] = ...) -> None: ...
+    def __init__(self, status: _Optional[_Union[CallStatus, str]] = ..., epoch: _Optional[int] = ..., unknown_classes: _Optional[_Iterable[int]] = ..., unknown_profiles: _Optional[_Iterable[int]] = ..., unknown_gangs: _Optional[_Iterable[int]] = ..., refused: _Optional[_Iterable[_Union[Refusal, _Mapping]]] = ...) -> None: ...
 
 class TaskClass(_message.Message):
     __slots__ = ("id", "requests", "node_selector", "node_affinity", "tolerations", "priority", "name", "further_affinity", "affinity", "anti_affinity", "spread", "tokens", "preferred_nodes", "preferred_peers", "images", "avoided_as")
@@ -177,6 +183,32 @@ class Profile(_message.Message):
     labels: _containers.ScalarMap[str, str]
     def __init__(self, id: _Optional[int] = ..., namespace: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
+class Gang(_message.Message):
+    __slots__ = ("id", "minimum", "created_us", "roles", "topology_key", "topology_required", "name")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    MINIMUM_FIELD_NUMBER: _ClassVar[int]
+    CREATED_US_FIELD_NUMBER: _ClassVar[int]
+    ROLES_FIELD_NUMBER: _ClassVar[int]
+    TOPOLOGY_KEY_FIELD_NUMBER: _ClassVar[int]
+    TOPOLOGY_REQUIRED_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    minimum: int
+    created_us: int
+    roles: _containers.RepeatedCompositeFieldContainer[GangRole]
+    topology_key: str
+    topology_required: bool
+    name: str
+    def __init__(self, id: _Optional[int] = ..., minimum: _Optional[int] = ..., created_us: _Optional[int] = ..., roles: _Optional[_Iterable[_Union[GangRole, _Mapping]]] = ..., topology_key: _Optional[str] = ..., topology_required: _Optional[bool] = ..., name: _Optional[str] = ...) -> None: ...
+
+class GangRole(_message.Message):
+    __slots__ = ("name", "minimum")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    MINIMUM_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    minimum: int
+    def __init__(self, name: _Optional[str] = ..., minimum: _Optional[int] = ...) -> None: ...
+
 class Namespace(_message.Message):
     __slots__ = ("name", "labels")
     class LabelsEntry(_message.Message):
@@ -232,7 +264,7 @@ class Node(_message.Message):
     def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., allocatable: _Optional[_Mapping[str, int]] = ..., labels: _Optional[_Mapping[str, str]] = ..., taints: _Optional[_Iterable[_Union[_firmament_pb2.Taint, _Mapping]]] = ..., images: _Optional[_Mapping[str, int]] = ..., avoids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Tasks(_message.Message):
-    __slots__ = ("uid", "class_id", "job_id", "created_us", "node", "name", "nodes", "profile_id", "leaving")
+    __slots__ = ("uid", "class_id", "job_id", "created_us", "node", "name", "nodes", "profile_id", "gang_id", "role", "leaving")
     UID_FIELD_NUMBER: _ClassVar[int]
     CLASS_ID_FIELD_NUMBER: _ClassVar[int]
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
@@ -241,6 +273,8 @@ class Tasks(_message.Message):
     NAME_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
     PROFILE_ID_FIELD_NUMBER: _ClassVar[int]
+    GANG_ID_FIELD_NUMBER: _ClassVar[int]
+    ROLE_FIELD_NUMBER: _ClassVar[int]
     LEAVING_FIELD_NUMBER: _ClassVar[int]
     uid: _containers.RepeatedScalarFieldContainer[int]
     class_id: _containers.RepeatedScalarFieldContainer[int]
@@ -250,8 +284,10 @@ class Tasks(_message.Message):
     name: _containers.RepeatedScalarFieldContainer[str]
     nodes: _containers.RepeatedScalarFieldContainer[str]
     profile_id: _containers.RepeatedScalarFieldContainer[int]
+    gang_id: _containers.RepeatedScalarFieldContainer[int]
+    role: _containers.RepeatedScalarFieldContainer[int]
     leaving: _containers.RepeatedScalarFieldContainer[bool]
-    def __init__(self, uid: _Optional[_Iterable[int]] = ..., class_id: _Optional[_Iterable[int]] = ..., job_id: _Optional[_Iterable[int]] = ..., created_us: _Optional[_Iterable[int]] = ..., node: _Optional[_Iterable[int]] = ..., name: _Optional[_Iterable[str]] = ..., nodes: _Optional[_Iterable[str]] = ..., profile_id: _Optional[_Iterable[int]] = ..., leaving: _Optional[_Iterable[bool]] = ...) -> None: ...
+    def __init__(self, uid: _Optional[_Iterable[int]] = ..., class_id: _Optional[_Iterable[int]] = ..., job_id: _Optional[_Iterable[int]] = ..., created_us: _Optional[_Iterable[int]] = ..., node: _Optional[_Iterable[int]] = ..., name: _Optional[_Iterable[str]] = ..., nodes: _Optional[_Iterable[str]] = ..., profile_id: _Optional[_Iterable[int]] = ..., gang_id: _Optional[_Iterable[int]] = ..., role: _Optional[_Iterable[int]] = ..., leaving: _Optional[_Iterable[bool]] = ...) -> None: ...
 
 class Rejection(_message.Message):
     __slots__ = ("task_uid", "node_id", "not_before_us")
@@ -340,6 +376,8 @@ class Reason(_message.Message):
         SPREAD: _ClassVar[Reason.Kind]
         SPREAD_LABEL_MISSING: _ClassVar[Reason.Kind]
         TOKEN_TAKEN: _ClassVar[Reason.Kind]
+        GANG_INCOMPLETE: _ClassVar[Reason.Kind]
+        GANG_DOES_NOT_FIT: _ClassVar[Reason.Kind]
     KIND_UNSPECIFIED: Reason.Kind
     INSUFFICIENT_RESOURCE: Reason.Kind
     TOO_MANY_TASKS: Reason.Kind
@@ -351,6 +389,8 @@ class Reason(_message.Message):
     SPREAD: Reason.Kind
     SPREAD_LABEL_MISSING: Reason.Kind
     TOKEN_TAKEN: Reason.Kind
+    GANG_INCOMPLETE: Reason.Kind
+    GANG_DOES_NOT_FIT: Reason.Kind
     KIND_FIELD_NUMBER: _ClassVar[int]
     DETAIL_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
