@@ -133,20 +133,29 @@ class Admission:
 
     def _could_fit(self, members: I64, lacking: int, within: Bools | None) -> bool:
         """Whether counting each class alone does not rule it out already."""
+        return self._fitting(members, within) >= lacking
+
+    def _fitting(self, members: I64, within: Bools | None) -> int:
+        """How many of `members` would fit if their classes did not compete: an upper bound."""
         classes, slots = self._placing.room_for(members, within)
         waiting = np.bincount(np.searchsorted(classes, self._snapshot.task_class[members]), minlength=len(classes))
-        return int(np.minimum(slots.sum(axis=1), waiting).sum()) >= lacking
+        return int(np.minimum(slots.sum(axis=1), waiting).sum())
 
-    def _domains(self, claim: Claim) -> list[Bools]:
-        """Domains that could take what the gang lacks, (N,) each, the tightest first."""
+    def _every_domain(self, claim: Claim) -> list[Bools]:
+        """The domains that the gang may choose from, (N,) each."""
         domain = self._snapshot.domains(claim.definition.topology_key)
         if len(claim.settled):  # members are somewhere already: the others have to follow
             at = np.unique(domain[claim.settled])
             return [np.isin(domain, at[at >= 0])] if (at >= 0).any() else []
-        _, slots = self._placing.room_for(claim.core())
-        room = np.bincount(domain[domain >= 0], slots.sum(axis=0)[domain >= 0])
-        numbers = np.flatnonzero(room >= claim.lacking)
-        return [np.equal(domain, d) for d in numbers[np.argsort(room[numbers], kind="stable")].tolist()]
+        return [np.equal(domain, d) for d in range(int(domain.max(initial=-1)) + 1)]
+
+    def _domains(self, claim: Claim) -> list[Bools]:
+        """Domains that could take what the gang lacks, (N,) each, the tightest first."""
+        members = claim.members
+        _, slots = self._placing.room_for(members)
+        room = slots.sum(axis=0)
+        able = [d for d in self._every_domain(claim) if int(room[d].sum()) >= claim.lacking]
+        return sorted(able, key=lambda d: int(room[d].sum()))
 
     def _turn_away(self, claim: Claim) -> None:
         """Notes a gang that does not fit, and how far it would have come; the first to have waited long enough keeps
@@ -162,8 +171,9 @@ class Admission:
             fitted = int((self._placing.node_of[core] >= 0).sum())
             self._placing.withhold(core)
         else:
-            classes, slots = self._placing.room_for(core)
-            needs = np.bincount(np.searchsorted(classes, self._snapshot.task_class[core]), minlength=len(classes))
-            fitted = int(np.minimum(slots.sum(axis=1), needs).sum())
+            if claim.definition.topology_required:
+                fitted = max((self._fitting(core, domain) for domain in self._every_domain(claim)), default=0)
+            else:
+                fitted = self._fitting(core, None)
         self.rejected.append(Rejected(claim, min(fitted, claim.lacking), 0, reserves))
         self._lap("gangs")

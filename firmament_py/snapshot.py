@@ -95,9 +95,9 @@ def take_snapshot(state: ClusterState, now_us: int) -> Snapshot:
 def _claims(state: ClusterState, waiting: I64, nodes: I64) -> list[Claim]:
     """What gangs lack that have members among the task rows `waiting`."""
     tasks, gangs = state.tasks, state.gangs
-    if not len(gangs):
-        return []
     ganged = np.flatnonzero(tasks.gang[waiting] >= 0)
+    if not len(ganged):
+        return []
     rows, index = np.unique(tasks.gang[waiting[ganged]], return_inverse=True)
     by_gang = np.split(ganged[np.argsort(index, kind="stable")], np.cumsum(np.bincount(index))[:-1])
     placed = np.flatnonzero((tasks.gang >= 0) & ((tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND)))
