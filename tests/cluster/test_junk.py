@@ -16,7 +16,7 @@ from poseidon_py.cluster.kinds import BUILT_IN, NODES, PODS, Kind
 from poseidon_py.cluster.tables import Tables
 from tests.cluster.builders import Still, budget, job, pod, replicated
 
-junk = st.sampled_from(
+junk: st.SearchStrategy[Any] = st.sampled_from(
     [None, "", "x", "-1", 0, -1, 1.5, 7, True, [], [None], ["x"], {}, {"x": "y"}, {"x": None}, [{}]]
 )
 
