@@ -9,9 +9,9 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from poseidon_py import credentials, views
 from poseidon_py.backoff import Backoff
@@ -20,7 +20,7 @@ from poseidon_py.credentials import Access
 from poseidon_py.engine import EngineError, GrpcEngine
 from poseidon_py.feed import Feed
 from poseidon_py.health import Health
-from poseidon_py.kube import ApiError, BusyError, Kube, KubeError
+from poseidon_py.kube import ApiError, BusyError, Kube, KubeError, LostAnswerError, UnreachableError
 from poseidon_py.leader import Election
 from poseidon_py.loop import Loop
 from poseidon_py.metrics import METRICS
@@ -33,7 +33,7 @@ from poseidon_py.watch import NODES, PODS, Watch
 
 log = logging.getLogger(__name__)
 
-_GRPC_WAIT = 5.0
+T = TypeVar("T")
 
 
 class StartError(Exception):
@@ -106,10 +106,11 @@ class Bridge:
             await self.supervisor.start()
             return
         try:
-            await asyncio.wait_for(self.engine.hello(), min(settings.startup_timeout, 4 * _GRPC_WAIT))
-        except (EngineError, TimeoutError) as error:
+            await self._patiently(self.engine.hello, EngineError)
+        except EngineError as error:
+            why = error.details.rsplit(": ", 1)[-1] or error.code
             raise StartError(
-                f"no flow service at {settings.firmament_address}: {error or 'no answer'}; "
+                f"no flow service at {settings.firmament_address}: {why}; tried for {settings.startup_timeout:.0f} s; "
                 "start one with `firmament serve`, or leave --firmament-address out"
             ) from error
 
@@ -119,26 +120,26 @@ class Bridge:
             self.parts.session.lost()
 
     async def _wait_for_server(self, kube: Kube) -> None:
-        backoff, timeout = Backoff(0.2, 5.0), self.settings.startup_timeout
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + timeout
+        try:
+            version = await self._patiently(kube.server_version, BusyError, UnreachableError, LostAnswerError)
+        except ApiError as error:
+            raise StartError(f"the API server at {kube.url} does not let us in: {error}") from error
+        except KubeError as error:
+            tried = f"tried for {self.settings.startup_timeout:.0f} s"
+            raise StartError(f"{error}; {tried}: is it running, and is the kubeconfig the right one?") from error
+        log.info("API server %s, version %s", kube.url, version)
+
+    async def _patiently(self, ask: Callable[[], Awaitable[T]], *again: type[Exception]) -> T:
+        """Asks until there is an answer; the last error after the time that a start may take."""
+        backoff, loop = Backoff(0.2, 5.0), asyncio.get_running_loop()
+        deadline = loop.time() + self.settings.startup_timeout
         while True:
             try:
-                version = await kube.server_version()
-            except ApiError as error:
-                if not isinstance(error, BusyError):
-                    raise StartError(f"the API server at {kube.url} does not let us in: {error}") from error
-                problem: KubeError = error
-            except KubeError as error:
-                problem = error
-            else:
-                log.info("API server %s, version %s", kube.url, version)
-                return
-            if loop.time() >= deadline:
-                raise StartError(
-                    f"{problem}; tried for {timeout:.0f} s: is it running, and is the kubeconfig the right one?"
-                )
-            log.warning("%s", problem)
+                return await ask()
+            except again as error:
+                if loop.time() >= deadline:
+                    raise
+                log.warning("%s", error)
             await asyncio.sleep(min(backoff.next(), max(0.05, deadline - loop.time())))
 
     def _build(self, kube: Kube) -> Parts:

@@ -4,7 +4,8 @@ Whatever is ready goes into one call, so that a drained queue costs one round tr
 while they pour in, a worker rests a moment after each call, because a call costs as much as describing some tens of
 pods. What the engine already knows is not told again: most events of a pod's life change nothing for it.
 
-A call that fails is repeated for all its keys, later: telling a thing twice is harmless.
+A call that fails is repeated for all its keys, later: telling a thing twice is harmless. If the service answers with
+an error, the next calls are smaller, until what it cannot bear is alone.
 """
 
 import asyncio
@@ -63,7 +64,8 @@ class Feed:
 
     async def _work(self, name: str, queue: KeyedQueue[str], feed: Callable[[list[str], int], object]) -> None:
         duration, size = METRICS.queue_work.labels(name), METRICS.batch.labels(name)
-        while keys := await queue.get(self._batch_size):
+        most = self._batch_size
+        while keys := await queue.get(most):
             taken = 0.0
             try:
                 async with self._session.call() as epoch:
@@ -79,7 +81,10 @@ class Feed:
                     queue.retry(key)
                 if error.code in ("UNAVAILABLE", "CLOSED"):
                     self._session.lost()
+                else:
+                    most = max(1, len(keys) // 2)
             else:
+                most = min(self._batch_size, 2 * most)
                 for key in keys:
                     queue.forget(key)
             finally:
@@ -135,6 +140,7 @@ class Feed:
         for known, told in rows.pods:
             known.told = told
         self._take_refusals(reply, rows.pods)
+        store.prune_classes()
         self._changed()
 
     def _row(self, known: KnownPod, rows: Rows, left: list[KnownPod]) -> None:

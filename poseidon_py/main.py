@@ -5,6 +5,7 @@ configuration.
 """
 
 import asyncio
+import gc
 import importlib
 import json
 import signal
@@ -112,6 +113,8 @@ def run(config: Path | None, **flags: Any) -> None:
     logs.configure(settings.log_level, settings.log_format)
     if settings.policy:
         _check_policy(settings.policy)
+    # what the bridge keeps, it keeps for long, and hardly any of it in cycles: look for those rarely
+    gc.set_threshold(100_000, 20, 50)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         sys.exit(runner.run(_run(settings)))
 

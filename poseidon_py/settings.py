@@ -52,7 +52,7 @@ class Settings:
     """Pods or nodes told to the engine in one call."""
     pod_workers: int = 2
     node_workers: int = 1
-    event_rate: float = 500.0
+    event_rate: float = 1000.0
     """Events and condition patches a second, on top of binds; 0: no limit."""
     event_concurrency: int = 8
     """Of those, requests in flight at once."""

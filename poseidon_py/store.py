@@ -24,6 +24,9 @@ from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)
 
+_CLASSES = 10_000
+"""Classes from which on it is looked whether they are still in use."""
+
 
 class KnownPod:
     """One pod. Changed by Store, feed.py (what was told) and binder.py (assumed) only."""
@@ -139,6 +142,7 @@ class Store:
         """Node name -> UIDs of the pods that are bound to it."""
         self._node_name: dict[str, str] = {}
         self._warned: set[str] = set()
+        self._prune_at = _CLASSES
 
     # -- questions --------------------------------------------------------------------------------------------
 
@@ -253,6 +257,12 @@ class Store:
         """Nodes that are known and not among `uids` went while nobody looked."""
         for name in [node.name for node in self.nodes.values() if node.uid not in uids]:
             self.remove_node(name)
+
+    def prune_classes(self) -> None:
+        """Forgets classes that no pod is of, when there may be many."""
+        if len(self.classes) >= self._prune_at:
+            self.classes.keep({pod.class_id for pod in self.pods.values()})
+            self._prune_at = max(_CLASSES, 2 * len(self.classes))
 
     # -- trouble ----------------------------------------------------------------------------------------------
 

@@ -208,8 +208,14 @@ class Watch(Generic[T]):
                 if line:
                     self._take_odd(line)
             return
-        for event in events:
-            self._tell(event.type, event.object)
+        counts: dict[str, int] = {}
+        try:
+            for event in events:
+                self._tell(event.type, event.object)
+                counts[event.type] = counts.get(event.type, 0) + 1
+        finally:
+            for what, count in counts.items():
+                self._counters[what].inc(count)
 
     def _take_odd(self, line: bytes) -> None:
         """A line of a batch that holds one that makes no sense: an error of the server's, or a bad object."""
@@ -227,6 +233,7 @@ class Watch(Generic[T]):
             self._nonsense(bytes(raw.object), error)
             return
         self._tell(event.type, event.object)
+        self._counters[event.type].inc()
 
     def _tell(self, what: str, item: T) -> None:
         if what == "ADDED" or what == "MODIFIED":
@@ -238,7 +245,6 @@ class Watch(Generic[T]):
         elif what != "BOOKMARK":
             raise KubeError(f"the watch of {self._kind.name} sent an event of unknown type {what!r}")
         self._version = item.metadata.resource_version or self._version
-        self._counters[what].inc()
 
     def _nonsense(self, raw: bytes, error: Exception) -> None:
         try:
