@@ -1,8 +1,8 @@
 """Equivalence classes of tasks: described once, then named by number.
 
-Tasks of one class are interchangeable to the network, so they share one supply vertex per job. Classes are kept
-as long as a task refers to them; unused ones go when they outnumber the used ones, and a sender that names one
-that has gone is asked to describe it again.
+Tasks of one class are interchangeable to the network, so they share one supply vertex. Classes are kept as long as a
+task refers to them; of many that stay unused those that have been for a while are forgotten between rounds, and a
+sender that names one of them is asked to describe it again.
 """
 
 from dataclasses import replace
@@ -11,8 +11,8 @@ from typing import ClassVar
 import numpy as np
 
 from firmament_py.arrays import I64, U64
-from firmament_py.columns import Table
-from firmament_py.constraints import NO_PEERS, NodeDemand, Operator, integer
+from firmament_py.columns import IdleRows, Table
+from firmament_py.constraints import NO_PEERS, NodeDemand
 from firmament_py.events import ClassDefined, Refusal
 from firmament_py.resources import LIMIT, TASK_SLOTS, TOKEN, Resources, resized, token_requests
 
@@ -33,6 +33,7 @@ class ClassTable(Table):
         self.with_peers = False
         """Whether a class ever demanded anything of other tasks."""
         self._row: dict[int, int] = {}
+        self._idle = IdleRows(_KEEP_UNUSED)
         self._definition: dict[int, ClassDefined] = {}
         self._requests: I64 = np.zeros((self.capacity, len(resources)), np.int64)
 
@@ -64,7 +65,6 @@ class ClassTable(Table):
             if replace(old, name="") != replace(new, name=""):
                 return Refusal("class", str(new.id), "id", "already names a different class; use another id")
             return None
-        self._drop_unused()
         self.with_peers = (
             self.with_peers or new.peers != NO_PEERS or bool(new.preferences.peers or new.preferences.spread)
         )
@@ -77,15 +77,10 @@ class ClassTable(Table):
         self.id[row], self.priority[row] = new.id, new.priority
         return None
 
-    def _drop_unused(self) -> None:
-        if len(self) < 2 * _KEEP_UNUSED:
-            return
+    def sweep(self) -> None:
+        """Forgets classes that nobody has used for a while, if there are many of them."""
         rows = self.rows()
-        unused = rows[self.tasks[rows] == 0]
-        if 2 * len(unused) < len(rows):
-            return
-        # the newest stay: their tasks may be on the way
-        drop = unused[np.argsort(unused)][:-_KEEP_UNUSED]
+        drop = self._idle.sweep(rows[self.tasks[rows] == 0])
         for row in drop.tolist():
             del self._row[int(self.id[row])], self._definition[row]
         self.release(drop)
@@ -100,15 +95,7 @@ def _problem(new: ClassDefined) -> tuple[str, str] | None:
             return f"requests[{resource}]", f"is {amount}; give an amount of 0 or more"
         if resource.startswith(TOKEN):
             return f"requests[{resource}]", "names a token; say it in tokens"
-    requirements = [("node_selector", r) for r in new.demand.selector]
-    for term in (term for terms in new.demand.affinity for term in terms):
-        requirements += [("node_affinity", r) for r in (*term.labels, *term.fields)]
     for spread in new.peers.spread:
         if spread.max_skew < 1:
             return f"spread[{spread.topology_key}].max_skew", f"is {spread.max_skew}; give 1 or more"
-    for where, requirement in requirements:
-        if requirement.operator in (Operator.GT, Operator.LT) and (
-            len(requirement.values) != 1 or integer(requirement.values[0]) is None
-        ):
-            return f"{where}[{requirement.key}]", f"{requirement.operator} takes exactly one integer"
     return None

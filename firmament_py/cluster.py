@@ -228,7 +228,7 @@ class ClusterState:
         tasks.name[rows] = [event.names[i] for i in keep.tolist()]
         self._occupy(rows[moved], +1)
         self._abandon(np.r_[node_rows, left])
-        self.history.add("observed", event.uid[keep], node)
+        self.history.add("observed", event.uid[keep], self._names(node))
 
     def _observe_node(self, event: NodeObserved, outcome: Outcome) -> None:
         if not event.id:
@@ -294,26 +294,31 @@ class ClusterState:
         if row < 0 or self.tasks.state[row] != TaskState.ASSUMED or self.tasks.node[row] != node:
             outcome.unknown.append(event.uid)
             return
-        rows = np.array([row], np.int64)
+        rows, [name] = np.array([row], np.int64), self._names(np.array([node]))
         self._occupy(rows, -1)
         self.tasks.node[row] = -1
         self.tasks.state[row] = TASK_NEXT[TaskState.ASSUMED, TaskEvent.REJECT]
         self.tasks.not_before_us[row] = event.not_before_us
         self.opportunities += 1
         self._abandon(np.array([node], np.int64))
-        self.history.add("rejected", self.tasks.uid[rows], np.array([node]))
+        self.history.add("rejected", self.tasks.uid[rows], [name])
 
     # -- what a round decides ---------------------------------------------------------------------------------
 
     def place(self, rows: I64, nodes: I64) -> None:
         """Assumes task rows (K,), all WAITING, on node rows (K,)."""
         after = TASK_NEXT[self.tasks.state[rows], TaskEvent.PLACE]
-        if (after == ILLEGAL).any():
-            raise ValueError("only a waiting task can be placed")
+        if (after == ILLEGAL).any() or len(np.unique(rows)) < len(rows):
+            raise ValueError("only a waiting task can be placed, and only once")
         self.tasks.node[rows], self.tasks.state[rows] = nodes, after
         self.tasks.reported[rows] = 0
         self._occupy(rows, +1)
-        self.history.add("placed", self.tasks.uid[rows], nodes)
+        self.history.add("placed", self.tasks.uid[rows], self._names(nodes))
+
+    def sweep(self) -> None:
+        """Forgets descriptions that nobody uses; for the end of a round."""
+        self.classes.sweep()
+        self.profiles.sweep()
 
     # -- questions --------------------------------------------------------------------------------------------
 
@@ -330,11 +335,7 @@ class ClusterState:
 
     def story(self, uid: int) -> list[str]:
         """What happened to a task, oldest first, as far as the bounded history goes back."""
-        name = {row: node.name for row, node in self.nodes.observed.items()}
-        return [
-            what if node < 0 else f"{what} on {name.get(node, 'a node that is gone')}"
-            for what, node in self.history.of(uid)
-        ]
+        return [f"{what} on {node}" if node else what for what, node in self.history.of(uid)]
 
     def validate(self) -> None:
         """Recomputes every correlated column; raises AssertionError naming the first that is wrong. For tests."""
@@ -367,6 +368,11 @@ class ClusterState:
         _check(set(nodes.observed) == set(self.present_nodes().tolist()), "present nodes are described")
 
     # -- details ----------------------------------------------------------------------------------------------
+
+    def _names(self, nodes: I64) -> list[str]:
+        """Names of node rows as things stand; an id where a node is not described, nothing for -1."""
+        named = {row: node.name for row in np.unique(nodes).tolist() if (node := self.nodes.observed.get(row))}
+        return [named.get(row) or self.nodes.id.get(row, "") for row in nodes.tolist()]
 
     def _find_rows(self, uids: U64) -> I64:
         find = self._task_row.get

@@ -40,7 +40,7 @@ class Requirement:
                 return not present
             case _:
                 value = integer(labels[self.key]) if present else None
-                bound = integer(self.values[0])
+                bound = integer(self.values[0]) if len(self.values) == 1 else None
                 if value is None or bound is None:
                     return False
                 return value > bound if self.operator is Operator.GT else value < bound

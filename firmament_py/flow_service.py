@@ -152,7 +152,7 @@ def _events(update: flow_pb2.Update, refused: list[Refusal]) -> Iterator[Event]:
         yield PlacementRejected(rejection.task_uid, rejection.node_id, rejection.not_before_us)
     for gang_id in update.removed_gangs:
         yield GangRemoved(gang_id)
-    if update.tasks.uid:
+    if update.HasField("tasks"):
         try:
             yield translate.tasks_observed(update.tasks)
         except Nonsense as problem:

@@ -4,7 +4,7 @@ from collections import deque
 
 import numpy as np
 
-from firmament_py.arrays import I64, U64
+from firmament_py.arrays import U64
 
 _TASKS_KEPT = 1_000_000
 
@@ -13,22 +13,22 @@ class History:
     """The newest batches, together about a million entries; `of` searches them."""
 
     def __init__(self) -> None:
-        self._batches: deque[tuple[str, U64, I64]] = deque()
+        self._batches: deque[tuple[str, U64, list[str]]] = deque()
         self._size = 0
 
-    def add(self, what: str, uids: U64, nodes: I64 | None = None) -> None:
-        """`what` happened to tasks `uids` (K,), on node rows `nodes` (K,) where there are any (-1: none)."""
+    def add(self, what: str, uids: U64, nodes: list[str] | None = None) -> None:
+        """`what` happened to tasks `uids` (K,), on `nodes`: K names, empty for none, or None: nowhere."""
         if not len(uids):
             return
-        self._batches.append((what, uids, np.full(len(uids), -1) if nodes is None else nodes))
+        self._batches.append((what, uids, nodes or []))
         self._size += len(uids) + 1
         while self._size > _TASKS_KEPT and len(self._batches) > 1:
             self._size -= len(self._batches.popleft()[1]) + 1
 
-    def of(self, uid: int) -> list[tuple[str, int]]:
-        """(what, node row or -1) of each entry about a task, oldest first."""
+    def of(self, uid: int) -> list[tuple[str, str]]:
+        """(what, name of the node or nothing) of each entry about a task, oldest first."""
         return [
-            (what, int(nodes[i]))
+            (what, nodes[i] if nodes else "")
             for what, uids, nodes in self._batches
             for i in np.flatnonzero(uids == np.uint64(uid)).tolist()
         ]

@@ -82,7 +82,7 @@ class LabelColumns:
             case Operator.DOES_NOT_EXIST:
                 return np.equal(column.value, _ABSENT)
             case _:
-                bound = integer(requirement.values[0])
+                bound = integer(requirement.values[0]) if len(requirement.values) == 1 else None
                 if bound is None:
                     return np.zeros(self.capacity, np.bool_)
                 return column.compared(requirement.operator, bound)

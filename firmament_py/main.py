@@ -95,6 +95,9 @@ def serve(
         policy = registry.load(policy_name, _pairs(policy_options))
     except UnknownPolicyError as error:
         raise click.UsageError(str(error)) from error
+    _, colon, port = address.rpartition(":")
+    if not colon or not (port.isascii() and port.isdigit() and int(port) < 2**16):
+        raise click.UsageError(f"--address {address!r} is not HOST:PORT with a port from 0 to 65535")
     tls = Tls(tls_cert, tls_key, tls_client_ca) if tls_cert and tls_key else None
     try:
         server = Server(Engine(policy, SOLVERS[solver_name]()), address, tls)

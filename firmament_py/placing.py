@@ -141,15 +141,15 @@ class Placing:
         tasks, task_class = tasks[hopeful], task_class[hopeful]
         view = View(
             resources=snapshot.resources,
-            requests=requests,
-            priority=snapshot.priority[classes],
-            waiting=waiting,
-            allocatable=snapshot.allocatable,
-            free=self._free.copy(),
-            running=self._running.copy(),
-            slot_offsets=slot_offsets(len(tasks), depth),
-            task_class=task_class,
-            task_age_us=snapshot.task_age_us[tasks],
+            requests=_read_only(requests),
+            priority=_read_only(snapshot.priority[classes]),
+            waiting=_read_only(waiting),
+            allocatable=_read_only(snapshot.allocatable),
+            free=_read_only(self._free.copy()),
+            running=_read_only(self._running.copy()),
+            slot_offsets=_read_only(slot_offsets(len(tasks), depth)),
+            task_class=_read_only(task_class),
+            task_age_us=_read_only(snapshot.task_age_us[tasks]),
         )
         return _Look(view, Room(slots, depth, limits), suitable, classes, tasks)
 
@@ -179,8 +179,10 @@ class Placing:
             return False
         wanted = deal(network, solution.flow)
         self._lap("decode")
+        # worth grows with the time waited, so that in the end no task is too large for its worth
+        minutes = view.task_age_us / 60e6
         value = np.ones(len(view.requests))
-        np.maximum.at(value, view.task_class, prices.wait.astype(np.float64))
+        np.maximum.at(value, view.task_class, prices.wait * (1.0 + minutes))
         fitting = accept(
             wanted,
             view.requests,
@@ -249,6 +251,13 @@ class _Look:
     suitable: Bools
     classes: I64
     tasks: I64
+
+
+def _read_only(array: I64) -> I64:
+    """The same numbers for somebody who must not change them."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _chosen(network: PlacementNetwork, flow: I64, task_class: I64, wait: I64) -> I64:

@@ -6,9 +6,9 @@ it looks at a View and answers with Prices. Costs are integers on one scale for 
     0 .. COST_MAX      a placement: `place` and `slot` each
     WAIT_MIN .. WAIT_MAX   leaving a task waiting for a round
 
-WAIT_MIN is more than the dearest placement costs, so no task waits for a better place (a round conserves work),
-and the difference between two tasks' waiting costs says whose placement is worth more. The solver's range is
-kept with a wide margin: unit costs times vertices stay far below 2**63.
+WAIT_MIN is more than the dearest placement costs, with all that preferences and limits add to it, so no task waits
+for a better place (a round conserves work), and the difference between two tasks' waiting costs says whose placement
+is worth more. The solver's range is kept with a wide margin: unit costs times vertices stay far below 2**63.
 """
 
 from dataclasses import dataclass
@@ -20,10 +20,12 @@ from firmament_py.arrays import I64
 
 API_VERSION = 1
 COST_MAX = 1_000_000
-WAIT_MIN = 4 * COST_MAX
+WAIT_MIN = 6 * COST_MAX
 WAIT_MAX = 2**40
 
-_PRIORITY_STEP = COST_MAX
+PRIORITY_STEP = 6 * COST_MAX
+"""What leaving a task of the next higher priority waiting costs more, at least: more than placements differ."""
+
 _AGE_STEP = 10_000
 
 
@@ -57,7 +59,7 @@ class Prices:
 
     wait: I64
     """(T,): leaving task t waiting for a round, WAIT_MIN .. WAIT_MAX. The fewer different values, the smaller the
-    network."""
+    network. Tasks of a higher priority cost at least PRIORITY_STEP more than any of a lower one."""
 
 
 class Policy(Protocol):
@@ -84,7 +86,7 @@ def waiting_cost(view: View) -> I64:
     ranks = np.unique(view.priority, return_inverse=True)[1]
     age_seconds = view.task_age_us // 1_000_000
     doublings = np.floor(np.log2(age_seconds + 1)).astype(np.int64)
-    return WAIT_MIN + ranks[view.task_class] * _PRIORITY_STEP + doublings * _AGE_STEP
+    return WAIT_MIN + ranks[view.task_class] * PRIORITY_STEP * 2 + doublings * _AGE_STEP
 
 
 def checked_prices(policy: Policy, view: View) -> Prices:
@@ -102,6 +104,17 @@ def checked_prices(policy: Policy, view: View) -> Prices:
     _check(policy, "place", prices.place, (classes, nodes), 0, COST_MAX)
     _check(policy, "slot", prices.slot, (nodes, len(view.slot_offsets)), 0, COST_MAX)
     _check(policy, "wait", prices.wait, (len(view.task_class),), WAIT_MIN, WAIT_MAX)
+    if len(prices.wait):
+        ranks = np.unique(view.priority[view.task_class], return_inverse=True)[1]
+        lowest = np.full(int(ranks.max()) + 1, WAIT_MAX)
+        highest = np.zeros(len(lowest), np.int64)
+        np.minimum.at(lowest, ranks, prices.wait)
+        np.maximum.at(highest, ranks, prices.wait)
+        if (lowest[1:] < highest[:-1] + PRIORITY_STEP).any():
+            raise PolicyError(
+                f"policy {policy.name}: wait lets a lower priority outweigh a higher one; "
+                f"keep them {PRIORITY_STEP} apart"
+            )
     if (np.diff(prices.slot, axis=1) < 0).any():
         raise PolicyError(f"policy {policy.name}: slot falls along K; the cost of a further task must not fall")
     return prices

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from firmament_py.arrays import I64, U64, Bools
-from firmament_py.columns import Table
+from firmament_py.columns import IdleRows, Table
 from firmament_py.constraints import PeerSelector
 from firmament_py.labels import LabelColumns
 
@@ -31,6 +31,7 @@ class ProfileTable(Table):
     def __init__(self) -> None:
         super().__init__()
         self._row: dict[int, int] = {0: int(self.allocate(1)[0])}
+        self._idle = IdleRows(_KEEP_UNUSED)
         self._labels = LabelColumns()
         self._namespace_number: dict[str, int] = {}
         self._namespace_labels = LabelColumns()
@@ -42,7 +43,6 @@ class ProfileTable(Table):
         """Adds a profile; the same again is fine (an id is a hash of the content)."""
         if profile_id in self._row:
             return
-        self._drop_unused()
         row = int(self.allocate(1)[0])
         self._row[profile_id] = row
         self.id[row] = profile_id
@@ -102,17 +102,13 @@ class ProfileTable(Table):
             self._namespace_labels.set(number, {})
         return number
 
-    def _drop_unused(self) -> None:
-        if len(self) < 2 * _KEEP_UNUSED:
-            return
+    def sweep(self) -> None:
+        """Forgets profiles that nobody has used for a while, if there are many of them."""
         rows = self.rows()[1:]
-        unused = rows[self.tasks[rows] == 0]
-        if 2 * len(unused) < len(rows):
-            return
-        # the newest stay: their tasks may be on the way
-        drop = unused[:-_KEEP_UNUSED]
+        drop = self._idle.sweep(rows[self.tasks[rows] == 0])
         for row in drop.tolist():
             del self._row[int(self.id[row])]
             self._labels.forget(row)
-        self.release(drop)
-        self.generation += 1
+        if len(drop):
+            self.release(drop)
+            self.generation += 1

@@ -52,6 +52,10 @@ def load(name: str, options: Mapping[str, str]) -> Policy:
             known = ", ".join(p.replace("_", "-") for p in parameters) or "none"
             raise UnknownPolicyError(f"policy {name} has no option {option!r}; it has: {known}")
         values[parameter.name] = _value(name, option, parameter, text)
+    missing = [p.name for p in parameters.values() if p.default is p.empty and p.name not in values]
+    if missing:
+        wanted = ", ".join(option.replace("_", "-") for option in missing)
+        raise UnknownPolicyError(f"policy {name} needs a value for: {wanted}; give it with --policy-option")
     try:
         policy: Policy = factory(**values)
     except ValueError as error:
@@ -70,13 +74,21 @@ def _factory(name: str) -> Any:
     if len(sources) > 1:
         raise UnknownPolicyError(f"policy {name!r} is registered more than once: {', '.join(sorted(sources))}")
     try:
-        return found[0].load()
+        factory = found[0].load()
     except Exception as error:
         raise UnknownPolicyError(f"policy {name} cannot be loaded: {type(error).__name__}: {error}") from error
+    if not callable(factory):
+        raise UnknownPolicyError(f"policy {name} cannot be loaded: {found[0].value} is not a class")
+    return factory
 
 
 def _parameters(factory: Any) -> dict[str, inspect.Parameter]:
-    return dict(inspect.signature(factory).parameters)
+    """The options: named parameters of the constructor, if it has one of its own."""
+    return {
+        name: parameter
+        for name, parameter in inspect.signature(factory).parameters.items()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    }
 
 
 def _value(policy: str, option: str, parameter: inspect.Parameter, text: str) -> Any:

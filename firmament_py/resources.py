@@ -2,7 +2,7 @@
 
 Dimensions are created when a node or a class first names them, so extended resources need no registration.
 Amounts are non-negative integers in whatever unit the sender uses for that resource on nodes and classes alike
-(the bridge: millicores, bytes, pieces). Amounts are held below LIMIT, so that a thousand of them add up in an
+(the bridge: millicores, bytes, pieces). Amounts are held below LIMIT, so that thousands of them add up in an
 int64 and a float64 holds each exactly: a request above it counts as LIMIT, which no node has.
 
 Tokens are resources that every node has of itself. No two tasks of a node may hold the same token: each takes all
@@ -16,7 +16,7 @@ import numpy as np
 
 from firmament_py.arrays import I64
 
-LIMIT = 2**53
+LIMIT = 2**50
 """No node has this much of anything; larger requests are counted as this."""
 
 TASK_SLOTS = "pods"

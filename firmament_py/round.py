@@ -83,8 +83,7 @@ class Scheduler:
 
     def run(self, now_us: int) -> RoundResult:
         """One round at `now_us`, microseconds since the epoch; what it placed is assumed in the state."""
-        self._seen_opportunities = self.state.opportunities
-        self._last_now_us = now_us
+        seen = self.state.opportunities
         stats = RoundStats(started_us=now_us, policy=self.policy.name)
         lap = _stopwatch(stats.stage_seconds)
         snapshot = take_snapshot(self.state, now_us)
@@ -116,6 +115,8 @@ class Scheduler:
         lap("explain")
         stats.placed, stats.waiting = len(tasks), sum(w.count for w in waiting)
         stats.seconds = sum(stats.stage_seconds.values())
+        self.state.sweep()
+        self._seen_opportunities, self._last_now_us = seen, now_us
         return RoundResult(tasks, nodes, waiting, stats)
 
     def _prices(self, view: View, stats: RoundStats) -> Prices:

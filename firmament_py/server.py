@@ -14,7 +14,7 @@ from protos.gen import firmament_pb2_grpc, flow_pb2_grpc
 
 _SERVICES = ("", "firmament.FirmamentScheduler", "firmament.FlowScheduler")
 _MAX_MESSAGE_BYTES = 1 << 30
-_THREADS = 16  # calls wait for the engine's lock in their threads; health checks need a free one
+_THREADS = 512  # made as needed: calls wait for the engine's lock in their threads, health checks need a free one
 
 
 class CannotListenError(OSError):

@@ -11,6 +11,7 @@ rounded up, capacities down); a TaskInfo has bytes.
 import logging
 import math
 import zlib
+from collections import deque
 from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 
@@ -24,6 +25,7 @@ from firmament_py.engine import Engine
 from firmament_py.events import (
     ClassDefined,
     Event,
+    GangObserved,
     NodeObserved,
     NodeRemoved,
     TasksEnded,
@@ -37,6 +39,10 @@ from protos.gen import firmament_pb2 as pb
 from protos.gen import firmament_pb2_grpc
 
 log = logging.getLogger(__name__)
+
+# the Go client takes no message above 4 MiB; a delta has at most 53 bytes, a uid 10
+_MOST_DELTAS = 50_000
+_MOST_UNSCHEDULED = 100_000
 
 _SELECTOR_OPERATORS = {
     pb.LabelSelector.IN_SET: Operator.IN,
@@ -55,6 +61,7 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
         self._engine = engine
         self._unit_of_machine: dict[str, str] = {}
         self._foreign: dict[str, int] = {}  # TaskInfo.task_name -> uid
+        self._undelivered: deque[tuple[int, str]] = deque()  # (uid, machine) of placements for the next reply
 
     # -- rounds -----------------------------------------------------------------------------------------------
 
@@ -66,17 +73,23 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
             if result is not None and len(result.tasks):
                 uids = state.tasks.uid[result.tasks]
                 machines = [state.nodes.id[row] for row in result.nodes.tolist()]
-                for uid, machine in zip(uids.tolist(), machines, strict=True):
-                    reply.deltas.add(
-                        task_id=uid,
-                        resource_id=self._unit_of_machine.get(machine, machine),
-                        type=pb.SchedulingDelta.PLACE,
-                    )
-                # this client never confirms: what it was told is taken as done
+                # this client never confirms: what it is told is taken as done
                 self._confirm(uids, machines)
+                self._undelivered.extend(zip(uids.tolist(), machines, strict=True))
+            while self._undelivered and len(reply.deltas) < _MOST_DELTAS:
+                uid, machine = self._undelivered.popleft()
+                if self._is_on(uid, machine):
+                    unit = self._unit_of_machine.get(machine, machine)
+                    reply.deltas.add(task_id=uid, resource_id=unit, type=pb.SchedulingDelta.PLACE)
             waiting = state.tasks.uid[state.tasks.state == TaskState.WAITING]
-            reply.unscheduled_tasks.extend(waiting.tolist())
+            reply.unscheduled_tasks.extend(waiting[:_MOST_UNSCHEDULED].tolist())
         return reply
+
+    def _is_on(self, uid: int, machine: str) -> bool:
+        """Whether a placement still stands: the client exits when it is told of a task or machine it has removed."""
+        state = self._engine.state
+        task, node = state.task_row(uid), state.node_row(machine)
+        return task is not None and node is not None and int(state.tasks.node[task]) == node
 
     def _confirm(self, uids: U64, machines: list[str]) -> None:
         state = self._engine.state
@@ -103,16 +116,16 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
                 return pb.TaskSubmittedResponse(type=pb.TASK_ALREADY_SUBMITTED)
             if task.state != pb.TaskDescriptor.CREATED:
                 return pb.TaskSubmittedResponse(type=pb.TASK_STATE_NOT_CREATED)
-            self._observe(request, context)
+            self._observe(request, context, self._engine.now_us())
         return pb.TaskSubmittedResponse(type=pb.TASK_SUBMITTED_OK)
 
     def TaskUpdated(self, request: pb.TaskDescription, context: grpc.ServicerContext) -> pb.TaskUpdatedResponse:
         with self._engine.lock:
-            row = self._engine.state.task_row(request.task_descriptor.uid)
+            tasks, row = self._engine.state.tasks, self._engine.state.task_row(request.task_descriptor.uid)
             if row is None:
                 return pb.TaskUpdatedResponse(type=pb.TASK_NOT_FOUND)
-            if self._engine.state.tasks.state[row] == TaskState.WAITING:
-                self._observe(request, context)
+            if tasks.state[row] == TaskState.WAITING:
+                self._observe(request, context, int(tasks.created_us[row]))
         return pb.TaskUpdatedResponse(type=pb.TASK_UPDATED_OK)
 
     def TaskCompleted(self, request: pb.TaskUID, context: grpc.ServicerContext) -> pb.TaskCompletedResponse:
@@ -131,11 +144,11 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
         with self._engine.lock:
             return not self._engine.state.apply(event(np.array([request.task_uid], np.uint64))).unknown
 
-    def _observe(self, request: pb.TaskDescription, context: grpc.ServicerContext) -> None:
-        """Takes in a waiting task; aborts the call with INVALID_ARGUMENT if the description makes no sense."""
+    def _observe(self, request: pb.TaskDescription, context: grpc.ServicerContext, created_us: int) -> None:
+        """Takes in a waiting task, created at created_us if it does not say; aborts the call with INVALID_ARGUMENT if the description makes no sense."""
         try:
             translate.require(request, "task_descriptor", "job_descriptor")
-            self._carry_out(_task_events(request, self._engine.now_us()))
+            self._carry_out(_task_events(request, created_us))
         except Nonsense as problem:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"task {request.task_descriptor.uid}: {problem}")
 
@@ -207,7 +220,7 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
                     return pb.TaskInfoResponse(type=pb.TASKINFO_REMOVE_FAILED)
                 self._engine.apply([TasksRemoved(np.array([uid], np.uint64))])
                 return pb.TaskInfoResponse(type=pb.TASKINFO_REMOVED_OK)
-            if request.task_name in self._foreign or self._engine.state.node_row(request.resource_id) is None:
+            if request.task_name in self._foreign:
                 return pb.TaskInfoResponse(type=pb.TASKINFO_SUBMIT_FAILED)
             uid = _hash("foreign", request.task_name)
             try:
@@ -223,8 +236,8 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
         return pb.HealthCheckResponse(status=pb.UNKNOWN if request.grpc_service else pb.SERVING)
 
 
-def _task_events(request: pb.TaskDescription, now_us: int) -> Iterator[Event]:
-    task = request.task_descriptor
+def _task_events(request: pb.TaskDescription, created_us: int) -> Iterator[Event]:
+    task, job = request.task_descriptor, request.job_descriptor
     affinity = task.affinity.node_affinity
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     demand = NodeDemand(
@@ -234,9 +247,14 @@ def _task_events(request: pb.TaskDescription, now_us: int) -> Iterator[Event]:
     )
     cls = _class({k: v for k, v in _amounts(task.resource_request, round_up=True).items() if v}, demand, task.priority)
     yield cls
-    job = request.job_descriptor.uuid or task.job_id
-    created = task.submit_time or now_us
-    yield _one_task(task.uid, cls.id, _hash("job", job), created, task.name)
+    job_id = _hash("job", job.uuid or task.job_id)
+    if 0 < task.submit_time < 2**63:
+        created_us = task.submit_time
+    gang = 0
+    if job.is_gang_scheduling_job and 0 < job.min_number_of_tasks < 2**63:
+        gang = job_id
+        yield GangObserved(gang, job.min_number_of_tasks, created_us, name=job.name or job.uuid)
+    yield _one_task(task.uid, cls.id, job_id, created_us, task.name, gang=gang)
 
 
 def _foreign_events(info: pb.TaskInfo, uid: int, now_us: int) -> Iterator[Event]:
@@ -250,7 +268,9 @@ def _foreign_events(info: pb.TaskInfo, uid: int, now_us: int) -> Iterator[Event]
     yield _one_task(uid, cls.id, uid, now_us, info.task_name, info.resource_id)
 
 
-def _one_task(uid: int, class_id: int, job: int, created_us: int, name: str, node: str = "") -> TasksObserved:
+def _one_task(
+    uid: int, class_id: int, job: int, created_us: int, name: str, node: str = "", gang: int = 0
+) -> TasksObserved:
     return TasksObserved(
         uid=np.array([uid], np.uint64),
         class_id=np.array([class_id], np.uint64),
@@ -259,6 +279,7 @@ def _one_task(uid: int, class_id: int, job: int, created_us: int, name: str, nod
         node=np.array([1 if node else 0]),
         names=[name],
         nodes=(node,) if node else (),
+        gang_id=np.array([gang], np.uint64),
     )
 
 
