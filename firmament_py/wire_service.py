@@ -145,7 +145,9 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
             return not self._engine.state.apply(event(np.array([request.task_uid], np.uint64))).unknown
 
     def _observe(self, request: pb.TaskDescription, context: grpc.ServicerContext, created_us: int) -> None:
-        """Takes in a waiting task, created at created_us if it does not say; aborts the call with INVALID_ARGUMENT if the description makes no sense."""
+        """Takes in a waiting task, created at created_us if it does not say so itself.
+
+        Aborts the call with INVALID_ARGUMENT if the description makes no sense."""
         try:
             translate.require(request, "task_descriptor", "job_descriptor")
             self._carry_out(_task_events(request, created_us))
