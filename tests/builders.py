@@ -9,8 +9,28 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.cluster import ClusterState
-from firmament_py.constraints import NodeDemand, Operator, Requirement, Taint, Term
-from firmament_py.events import ClassDefined, Event, NodeObserved, Outcome, TasksEnded, TasksObserved, TasksRemoved
+from firmament_py.constraints import (
+    NO_PEERS,
+    NO_PREFERENCES,
+    NodeDemand,
+    Operator,
+    PeerDemand,
+    PeerSelector,
+    PreferenceSet,
+    Requirement,
+    Taint,
+    Term,
+)
+from firmament_py.events import (
+    ClassDefined,
+    Event,
+    NodeObserved,
+    Outcome,
+    ProfileDefined,
+    TasksEnded,
+    TasksObserved,
+    TasksRemoved,
+)
 from firmament_py.lifecycle import TaskState
 from firmament_py.policy import Policy
 from firmament_py.round import Observer, RoundResult, Scheduler
@@ -35,8 +55,23 @@ def make_node(
     return NodeObserved(f"id-{name}", name, {"pods": pods, **amounts}, labels or {}, tuple(taints))
 
 
-def make_class(number: int, *, priority: int = 0, demand: NodeDemand | None = None, **requests: int) -> ClassDefined:
-    return ClassDefined(number, requests, demand or NodeDemand(), priority, f"class-{number}")
+def make_class(
+    number: int,
+    *,
+    priority: int = 0,
+    demand: NodeDemand | None = None,
+    peers: PeerDemand = NO_PEERS,
+    preferences: PreferenceSet = NO_PREFERENCES,
+    tokens: Sequence[str] = (),
+    **requests: int,
+) -> ClassDefined:
+    return ClassDefined(
+        number, requests, demand or NodeDemand(), priority, f"class-{number}", peers, preferences, tuple(tokens)
+    )
+
+
+def make_profile(number: int, namespace: str = "default", /, **labels: str) -> ProfileDefined:
+    return ProfileDefined(number, namespace, labels)
 
 
 def make_tasks(
@@ -46,6 +81,8 @@ def make_tasks(
     on: str | None = None,
     job: int = 0,
     created_us: int | Sequence[int] = NOW_US,
+    profile: int = 0,
+    leaving: bool = False,
 ) -> TasksObserved:
     """Tasks of one class (or of a class each), waiting, or all bound to the node named `on`."""
     uids = list(uids)
@@ -58,6 +95,8 @@ def make_tasks(
         node=np.full(count, 0 if on is None else 1, np.int64),
         names=[f"task-{uid}" for uid in uids],
         nodes=() if on is None else (f"id-{on}",),
+        profile_id=np.full(count, profile, np.uint64) if profile else None,
+        leaving=np.ones(count, np.bool_) if leaving else None,
     )
 
 
@@ -78,7 +117,12 @@ def selecting(*requirements: Requirement) -> NodeDemand:
 
 
 def any_of(*terms: Term) -> NodeDemand:
-    return NodeDemand(affinity=terms)
+    return NodeDemand(affinity=(terms,))
+
+
+def tasks_like(*requirements: Requirement, namespaces: Iterable[str] = ("default",)) -> PeerSelector:
+    """Tasks of these namespaces whose labels meet the requirements."""
+    return PeerSelector(frozenset(namespaces), None, requirements)
 
 
 @dataclass

@@ -66,14 +66,15 @@ def meets(requirement, labels) -> bool:
 def selected(demand, node: NodeObserved) -> bool:
     if not all(meets(r, node.labels) for r in demand.selector):
         return False
-    if demand.affinity is None:
-        return True
     fields = {"metadata.name": node.name}
-    return any(
-        (term.labels or term.fields)
-        and all(meets(r, node.labels) for r in term.labels)
-        and all(meets(r, fields) for r in term.fields)
-        for term in demand.affinity
+    return all(
+        any(
+            (term.labels or term.fields)
+            and all(meets(r, node.labels) for r in term.labels)
+            and all(meets(r, fields) for r in term.fields)
+            for term in terms
+        )
+        for terms in demand.affinity
     )
 
 

@@ -47,6 +47,6 @@ terms = st.builds(Term, st.lists(on_labels, max_size=2).map(tuple), st.lists(on_
 demands = st.builds(
     NodeDemand,
     st.lists(on_labels, max_size=2).map(tuple),
-    st.one_of(st.none(), st.lists(terms, max_size=2).map(tuple)),
+    st.lists(st.lists(terms, max_size=2).map(tuple), max_size=2).map(tuple),
     tolerations,
 )

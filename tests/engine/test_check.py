@@ -50,7 +50,7 @@ def cluster_to_judge() -> Cluster:
 def judge(cluster: Cluster, *placements: tuple[int, str], checker: Checker | None = None):
     rows = np.array([cluster.state.task_row(uid) for uid, _ in placements], np.int64)
     nodes = np.array([cluster.state.nodes.row[f"id-{name}"] for _, name in placements], np.int64)
-    verdict = (checker or Checker(cluster.state)).judge(rows, nodes)
+    verdict = (checker or Checker(cluster.state)).judge(rows, nodes, np.zeros(len(rows), np.int64))
     return verdict.sound.tolist(), verdict.complaints
 
 
@@ -192,7 +192,7 @@ def test_a_round_drops_what_fails_the_check_says_so_and_places_the_rest(monkeypa
     cluster = cluster_to_judge()
     rows = np.array([cluster.state.task_row(u) for u in (1, 2, 3)])
     nodes = np.array([cluster.state.node_row("id-full")] * 2 + [cluster.state.node_row("id-a")])
-    monkeypatch.setattr("firmament_py.round.Placing.run", lambda self: (rows, nodes))
+    monkeypatch.setattr("firmament_py.round.Placing.run", lambda self: (rows, nodes, np.zeros(3, np.int64)))
     result = cluster.scheduler.run(NOW_US)
     cluster.state.validate()
     assert cluster.names(result) == {3: "a"}

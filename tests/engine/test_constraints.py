@@ -97,10 +97,13 @@ def test_term(term, matches):
     ("demand", "selects"),
     [
         pytest.param(NodeDemand(), True, id="nothing-demanded"),
-        pytest.param(NodeDemand(affinity=()), False, id="no-term-can-match"),
-        pytest.param(NodeDemand(affinity=(Term(),)), False, id="only-an-empty-term"),
-        pytest.param(NodeDemand(affinity=(Term((ZONE_B,)), Term((ZONE_A,)))), True, id="one-term-is-enough"),
-        pytest.param(NodeDemand((ZONE_B,), (Term((ZONE_A,)),)), False, id="selector-and-affinity"),
+        pytest.param(NodeDemand(affinity=((),)), False, id="no-term-can-match"),
+        pytest.param(NodeDemand(affinity=((Term(),),)), False, id="only-an-empty-term"),
+        pytest.param(NodeDemand(affinity=((Term((ZONE_B,)), Term((ZONE_A,))),)), True, id="one-term-is-enough"),
+        pytest.param(
+            NodeDemand(affinity=((Term((ZONE_A,)),), (Term((ZONE_B,)),))), False, id="one-term-of-every-group"
+        ),
+        pytest.param(NodeDemand((ZONE_B,), ((Term((ZONE_A,)),),)), False, id="selector-and-affinity"),
         pytest.param(NodeDemand((ZONE_A,)), True, id="selector"),
     ],
 )

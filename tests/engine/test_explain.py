@@ -5,7 +5,7 @@ from hypothesis import given
 
 from firmament_py.constraints import NodeDemand, Taint, Toleration
 from firmament_py.events import PlacementRejected
-from firmament_py.explain import Reason, ReasonKind, fitting_nodes, nearest, reasons, waiting_classes
+from firmament_py.explain import Reason, ReasonKind, fitting_nodes, nearest, reasons_of_task, waiting_classes
 from protos.gen import flow_pb2
 from tests.builders import Cluster, make_class, make_cluster, make_node, make_tasks, needs, removed, selecting
 from tests.engine.test_rounds import clusters, world_of
@@ -18,6 +18,12 @@ FAST = {"disk": "fast"}
 
 def class_row(cluster: Cluster, uid: int = 1) -> int:
     return int(cluster.state.tasks.cls[cluster.state.task_row(uid)])
+
+
+def why(cluster: Cluster, uid: int = 1) -> tuple[Reason, ...]:
+    row = cluster.state.task_row(uid)
+    assert row is not None
+    return reasons_of_task(cluster.state, row)
 
 
 def test_the_kinds_are_numbered_as_in_the_contract():
@@ -63,7 +69,7 @@ def test_the_kinds_are_numbered_as_in_the_contract():
 def test_reasons(nodes, expected):
     wants = make_class(1, cpu=2, gpu=1, demand=selecting(needs("disk", "In", "fast")))
     cluster = make_cluster(wants, *nodes, make_tasks([1], 1))
-    assert reasons(cluster.state, class_row(cluster)) == expected
+    assert why(cluster) == expected
 
 
 def test_a_tolerated_taint_is_no_reason():
@@ -73,7 +79,7 @@ def test_a_tolerated_taint_is_no_reason():
         make_tasks([1], 1),
     )
     expected = (Reason(TAINT, 1, "spot"), Reason(LACKS, 1, "cpu"))
-    assert reasons(cluster.state, class_row(cluster)) == expected
+    assert why(cluster) == expected
 
 
 def test_what_is_taken_counts():
@@ -81,7 +87,7 @@ def test_what_is_taken_counts():
     cluster = make_cluster(
         *(make_class(1, cpu=3), make_node("a", cpu=4), make_tasks([1], 1, on="a"), make_tasks([2], 1))
     )
-    assert reasons(cluster.state, class_row(cluster)) == (Reason(LACKS, 1, "cpu"),)
+    assert why(cluster, 2) == (Reason(LACKS, 1, "cpu"),)
 
 
 @pytest.mark.slow
@@ -94,7 +100,7 @@ def test_a_node_has_a_reason_exactly_if_it_would_not_take_one(events):
         row = class_row(cluster, uid)
         fitting = [node for node in world.nodes if world.takes(task.cls, node)]
         assert fitting_nodes(cluster.state, row) == len(fitting)
-        found = reasons(cluster.state, row)
+        found = why(cluster, uid)
         by_identity = sum(r.nodes for r in found if r.kind in (TAINT, SELECTOR))
         assert by_identity == sum(not world.welcome(task.cls, node) for node in world.nodes)
         lacking = [r.nodes for r in found if r.kind in (LACKS, PODS)]

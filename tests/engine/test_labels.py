@@ -1,5 +1,7 @@
 """Labels and taints as columns give the answers of the one-node evaluators, and of the oracle, at all times."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from firmament_py.constraints import NO_DEMAND, NodeDemand, Taint, Toleration
 from firmament_py.events import NodeObserved
-from firmament_py.labels import NodeLabels
+from firmament_py.nodes import NodeLooks
 from tests.builders import needs, selecting
 from tests.engine import oracle
 from tests.engine.strategies import demands, labels, taints
@@ -19,27 +21,27 @@ class ColumnsAgreeWithOneNodeAtATime(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.labels = NodeLabels()
+        self.looks = NodeLooks()
         self.nodes: dict[int, NodeObserved] = {}
 
     @rule(row=st.sampled_from([0, 1, 2, 63, 64, 300]), labels=labels, taints=taints, name=st.sampled_from(["n0", "n1"]))
     def describe(self, row, labels, taints, name):
         node = NodeObserved(str(row), name, {}, labels, taints)
-        changed = self.labels.set(row, name, labels, taints)
+        changed = self.looks.set(row, node)
         assert changed is (self.nodes.get(row) != node)
         self.nodes[row] = node
 
     @rule(row=st.sampled_from([0, 1, 2, 63, 64, 300]))
     def forget(self, row):
-        self.labels.forget(row)
+        self.looks.forget(row)
         self.nodes.pop(row, None)
 
     @rule(demand=demands, again=st.booleans())
     def judge(self, demand, again):
         rows = np.array(sorted(self.nodes), np.int64)
-        selected, taint = self.labels.judge(demand, rows)
+        selected, taint = self.looks.judge(demand, rows)
         if again:  # out of the cache
-            selected, taint = self.labels.judge(demand, rows)
+            selected, taint = self.looks.judge(demand, rows)
         for i, row in enumerate(rows.tolist()):
             node = self.nodes[row]
             fields = {"metadata.name": node.name}
@@ -47,7 +49,7 @@ class ColumnsAgreeWithOneNodeAtATime(RuleBasedStateMachine):
             keeps_away = demand.untolerated(node.taints)
             assert (taint[i] >= 0) == (keeps_away is not None) == oracle.repelled(demand, node)
             if keeps_away is not None:
-                assert self.labels.taint(int(taint[i])) == keeps_away
+                assert self.looks.taint(int(taint[i])) == keeps_away
 
 
 TestColumnsAgreeWithOneNodeAtATime = pytest.mark.slow(ColumnsAgreeWithOneNodeAtATime.TestCase)
@@ -60,59 +62,63 @@ def test_the_one_node_evaluators_agree_with_the_oracle(demand, labels, taints):
     assert (demand.untolerated(taints) is not None) == oracle.repelled(demand, node)
 
 
-def _matching(labels: NodeLabels, demand: NodeDemand, *rows: int) -> list[bool]:
+def look(name: str, labels: Mapping[str, str] | None = None, *taints: Taint) -> NodeObserved:
+    return NodeObserved("i", name, {}, labels or {}, taints)
+
+
+def _matching(labels: NodeLooks, demand: NodeDemand, *rows: int) -> list[bool]:
     selected, taint = labels.judge(demand, np.array(rows, np.int64))
     return [bool(b) for b in selected & (taint < 0)]
 
 
 def test_saying_the_same_again_changes_nothing():
-    table = NodeLabels()
-    assert table.set(0, "n", {"k": "v"}, ())
+    table = NodeLooks()
+    assert table.set(0, look("n", {"k": "v"}))
     generation = table.generation
-    assert not table.set(0, "n", {"k": "v"}, ())
+    assert not table.set(0, look("n", {"k": "v"}))
     assert table.generation == generation
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param(("m", {"k": "v"}, ()), id="name"),
-        pytest.param(("n", {"k": "w"}, ()), id="label"),
-        pytest.param(("n", {}, ()), id="no-label"),
-        pytest.param(("n", {"k": "v"}, (Taint("t", "", "NoSchedule"),)), id="taint"),
+        pytest.param(look("m", {"k": "v"}), id="name"),
+        pytest.param(look("n", {"k": "w"}), id="label"),
+        pytest.param(look("n"), id="no-label"),
+        pytest.param(look("n", {"k": "v"}, Taint("t", "", "NoSchedule")), id="taint"),
     ],
 )
 def test_a_change_is_seen_by_a_demand_judged_before(change):
-    table = NodeLabels()
-    table.set(0, "n", {"k": "v"}, ())
+    table = NodeLooks()
+    table.set(0, look("n", {"k": "v"}))
     demand = selecting(needs("k", "In", "v"))
     before = table.generation
     assert _matching(table, demand, 0) == [True]
-    assert table.set(0, *change)
+    assert table.set(0, change)
     assert table.generation > before
-    assert _matching(table, demand, 0) == [change == ("m", {"k": "v"}, ())]
+    assert _matching(table, demand, 0) == [change == look("m", {"k": "v"})]
 
 
 def test_a_row_that_was_forgotten_and_used_again_has_nothing_of_the_old_node():
-    table = NodeLabels()
-    table.set(0, "n", {"k": "v"}, (Taint("t", "", "NoExecute"),))
+    table = NodeLooks()
+    table.set(0, look("n", {"k": "v"}, Taint("t", "", "NoExecute")))
     assert _matching(table, selecting(needs("k")), 0) == [False]
     table.forget(0)
-    table.set(0, "m", {}, ())
+    table.set(0, look("m"))
     assert _matching(table, selecting(needs("k")), 0) == [False]
     assert _matching(table, NO_DEMAND, 0) == [True]
 
 
 def test_forgetting_a_row_that_was_never_told_is_nothing():
-    table = NodeLabels()
+    table = NodeLooks()
     table.forget(5)
     assert table.generation == 0
 
 
 def test_many_distinct_taints_are_told_apart():
-    table = NodeLabels()
+    table = NodeLooks()
     for row in range(200):
-        table.set(row, f"n{row}", {}, (Taint("soft", "", "PreferNoSchedule"), Taint("t", str(row), "NoSchedule")))
+        table.set(row, look(f"n{row}", {}, Taint("soft", "", "PreferNoSchedule"), Taint("t", str(row), "NoSchedule")))
     demand = NodeDemand(tolerations=(Toleration("t", "Equal", "117", ""),))
     _, taint = table.judge(demand, np.arange(200))
     assert [row for row in range(200) if taint[row] < 0] == [117]

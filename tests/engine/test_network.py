@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from firmament_py.extract import deal
 from firmament_py.network import FlowNetwork, PlacementNetwork, build, slot_offsets
 from firmament_py.policy import COST_MAX, WAIT_MAX, WAIT_MIN, Prices
+from firmament_py.room import Room
 from firmament_py.solver import NetworkxSolver, OrToolsSolver, Status
 
 
@@ -18,25 +19,30 @@ def ints(values) -> np.ndarray:
     return np.array(values, np.int64)
 
 
+def room_of(slots: np.ndarray) -> Room:
+    """Room without limits, as deep as the deepest slots of any class."""
+    return Room(slots, slots.max(axis=0, initial=0), {})
+
+
 @pytest.mark.parametrize(
-    ("waiting", "slots", "offsets"),
+    ("waiting", "depth", "offsets"),
     [
         # one by one as far as twice the mean need + 16: 2 * ceil(1 / 1) + 16 = 18, and no node takes more than 1
-        pytest.param(1, [[1]], [0], id="one"),
-        pytest.param(1, [[0]], [0], id="none-open"),
-        pytest.param(3, np.zeros((1, 0)), [0], id="no-nodes"),
-        pytest.param(9, [[5, 3]], [0, 1, 2, 3, 4], id="all-exact"),
+        pytest.param(1, [1], [0], id="one"),
+        pytest.param(1, [0], [0], id="none-open"),
+        pytest.param(3, [], [0], id="no-nodes"),
+        pytest.param(9, [5, 3], [0, 1, 2, 3, 4], id="all-exact"),
         # two nodes open: 2 * ceil(2 / 2) + 16 = 18 exact ones, 0 .. 17; then 18, 20, 24, 32 in runs of 1, 2, 4, 8 ..
-        pytest.param(2, [[40, 40]], [*range(18), 18, 20, 24, 32], id="runs-double"),
+        pytest.param(2, [40, 40], [*range(18), 18, 20, 24, 32], id="runs-double"),
     ],
 )
-def test_slot_offsets(waiting, slots, offsets):
-    assert slot_offsets(waiting, ints(slots)).tolist() == offsets
+def test_slot_offsets(waiting, depth, offsets):
+    assert slot_offsets(waiting, ints(depth)).tolist() == offsets
 
 
 @given(st.integers(1, 500), st.lists(st.integers(0, 10_000), min_size=1, max_size=5))
 def test_slot_offsets_are_few_and_ascend_from_zero(waiting, most):
-    offsets = slot_offsets(waiting, ints([most])).tolist()
+    offsets = slot_offsets(waiting, ints(most)).tolist()
     assert offsets[0] == 0
     assert all(a < b for a, b in pairwise(offsets))
     assert offsets[-1] < max(*most, 1)
@@ -59,7 +65,7 @@ def test_a_small_network_arc_by_arc():
     wait = WAIT_MIN + ints([9, 7, 9, 8])
     prices = Prices(place=ints([[1], [2]]), slot=ints([[10, 20]]), wait=wait)
     slots = ints([[2, 1, 2], [1, 0, 1]])
-    network = build(slots, prices, ints([0, 1]), ints([0, 0, 0, 1]))
+    network = build(room_of(slots), prices, ints([0, 1]), ints([0, 0, 0, 1]))
     assert (network.group_class.tolist(), network.group_size.tolist()) == ([0, 0, 1], [2, 1, 1])
     assert (network.group_wait - WAIT_MIN).tolist() == [9, 7, 8]
     groups = [network.members[a:b].tolist() for a, b in pairwise(network.member_start)]
@@ -88,7 +94,7 @@ def test_a_small_network_arc_by_arc():
 def test_the_last_run_of_slots_is_cut_at_what_the_node_takes():
     # offsets 0, 1, 3: runs of 1, 2 and the rest; 5 slots = 1 + 2 + 2
     network = build(
-        ints([[5]]),
+        room_of(ints([[5]])),
         Prices(place=ints([[0]]), slot=ints([[1, 2, 3]]), wait=ints([WAIT_MIN] * 7)),
         ints([0, 1, 3]),
         ints([0] * 7),
@@ -147,7 +153,7 @@ def unreduced_cost(slots, prices, offsets, task_class) -> int:
 @given(problems())
 def test_the_reductions_do_not_change_the_optimum(problem):
     slots, prices, offsets, task_class = problem
-    network = build(slots, prices, offsets, task_class)
+    network = build(room_of(slots), prices, offsets, task_class)
     solution = OrToolsSolver().solve(network.flow)
     assert solution.status is Status.OPTIMAL
     assert solution.cost == unreduced_cost(slots, prices, offsets, task_class)
@@ -158,7 +164,7 @@ def test_the_reductions_do_not_change_the_optimum(problem):
 def test_a_dealt_flow_costs_what_the_flow_costs(problem):
     """Dealing undoes the node groups: its cost, slot by slot and node by node, is the objective again."""
     slots, prices, offsets, task_class = problem
-    network = build(slots, prices, offsets, task_class)
+    network = build(room_of(slots), prices, offsets, task_class)
     solution = OrToolsSolver().solve(network.flow)
     dealt = deal(network, solution.flow)
     place = np.broadcast_to(prices.place, slots.shape)
@@ -177,7 +183,7 @@ def test_a_dealt_flow_costs_what_the_flow_costs(problem):
 @given(problems(nodes=6, tasks=12))
 def test_dealing_is_even_within_capacity_and_loses_nothing(problem):
     slots, prices, offsets, task_class = problem
-    network = build(slots, prices, offsets, task_class)
+    network = build(room_of(slots), prices, offsets, task_class)
     flow = OrToolsSolver().solve(network.flow).flow
     dealt = deal(network, flow)
     rows = list(zip(dealt.cls.tolist(), dealt.node.tolist(), dealt.count.tolist(), strict=True))
@@ -189,8 +195,8 @@ def test_dealing_is_even_within_capacity_and_loses_nothing(problem):
     seen = 0
     for m in range(len(network.member_start) - 1):
         members = network.members[network.member_start[m] : network.member_start[m + 1]].tolist()
-        arcs = np.flatnonzero(network.arc_node_group == m)
-        amounts = {int(network.arc_class[a]): int(shipped[a]) for a in arcs}
+        pairs = np.flatnonzero(network.pair_node_group == m)
+        amounts = {int(network.pair_class[a]): int(shipped[a]) for a in pairs}
         for cls, amount in [*amounts.items(), (None, sum(amounts.values()))]:
             shares = [sum(k for (c, at), k in given_to.items() if at == n and cls in (None, c)) for n in members]
             assert sum(shares) == amount

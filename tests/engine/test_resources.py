@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament_py.arrays import group_starts, mix, run_positions
-from firmament_py.resources import LIMIT, TASK_SLOTS, Resources, widen
+from firmament_py.resources import LIMIT, TASK_SLOTS, TOKEN, TOKEN_PIECES, Resources, resized
 
 
 def test_task_slots_come_first():
@@ -43,10 +43,18 @@ def test_a_double_holds_every_amount_exactly():
     assert all(int(float(v)) == v for v in (LIMIT - 1, LIMIT))
 
 
-def test_widen_adds_zero_columns_and_never_cuts():
+def test_resizing_adds_zeros():
     matrix = np.array([[1, 2]])
-    assert widen(matrix, 4).tolist() == [[1, 2, 0, 0]]
-    assert widen(matrix, 1) is matrix
+    assert resized(matrix, 1, 4).tolist() == [[1, 2, 0, 0]]
+    assert resized(matrix, 2, 3).tolist() == [[1, 2, 0], [0, 0, 0]]
+    assert resized(matrix, 1, 2) is matrix
+
+
+def test_every_node_has_pieces_of_every_token():
+    resources = Resources()
+    resources.column("cpu")
+    resources.column(TOKEN + "TCP:80")
+    assert resources.given().tolist() == [0, 0, TOKEN_PIECES]
 
 
 COUNTS = st.lists(st.integers(0, 6), max_size=8).map(lambda c: np.array(c, np.int64))
