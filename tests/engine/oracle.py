@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from firmament_py.events import ClassDefined, NodeObserved
 
-CEILING = 2**53
+CEILING = 2**50
 """A request counts for at most this much, and no node offers this much (resources.py says so)."""
 
 
@@ -57,7 +57,7 @@ def meets(requirement, labels) -> bool:
         return have is None
     if have is None:
         return False
-    number, bound = _number(have), _number(wanted[0])
+    number, bound = _number(have), _number(wanted[0]) if len(wanted) == 1 else None
     if number is None or bound is None:
         return False
     return number > bound if requirement.operator == "Gt" else number < bound

@@ -36,7 +36,7 @@ def requirements(keys, values):
             Requirement,
             keys,
             st.sampled_from([Operator.GT, Operator.LT]),
-            st.sampled_from(["0", "2", "-5", "10"]).map(lambda v: (v,)),
+            st.sampled_from([("0",), ("2",), ("-5",), ("10",), ("x1",), (), ("1", "2"), ("9" * 30,)]),
         ),
     )
 

@@ -42,7 +42,6 @@ def test_lower_priorities_get_what_the_higher_ones_cannot_use():
     assert len({3, 4, 5} & set(placed)) == 2
 
 
-@pytest.mark.xfail(reason="value per share always prefers the small ones, at equal priority at any age")
 def test_a_large_task_gets_its_turn_among_small_ones_that_keep_coming():
     """A node becomes empty again and again; a task that needs all of it has been waiting for a month."""
     cluster = make_cluster(
@@ -59,7 +58,6 @@ def test_a_large_task_gets_its_turn_among_small_ones_that_keep_coming():
     pytest.fail("placed nothing but the small ones")
 
 
-@pytest.mark.xfail(reason="a round counts as run from its start, so what it did not get to is forgotten")
 def test_a_round_that_broke_down_is_due_again(monkeypatch):
     cluster = make_cluster(make_node("a"), make_class(1), make_tasks([1], 1))
     with monkeypatch.context() as patch:
@@ -80,7 +78,6 @@ class Scribbling:
         raise RuntimeError("and then breaks down")
 
 
-@pytest.mark.xfail(reason="the view shares the round's own arrays and nothing makes them read-only")
 def test_a_policy_cannot_change_what_it_is_shown():
     cluster = make_cluster(make_node("a", cpu=3), make_class(1, cpu=2), make_tasks([1, 2, 3], 1), policy=Scribbling())
     result = cluster.scheduler.run(NOW_US)

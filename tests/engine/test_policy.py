@@ -8,6 +8,7 @@ import pytest
 
 from firmament_py.policy import (
     COST_MAX,
+    PRIORITY_STEP,
     WAIT_MAX,
     WAIT_MIN,
     AnywherePolicy,
@@ -37,7 +38,8 @@ def make_view(*, priority=(3, 1), task_class=(0, 0, 1), age_us=(0, 0, 0), nodes=
 
 
 VIEW = make_view()
-GOOD = Prices(place=np.zeros((2, 3), np.int64), slot=np.zeros((3, 2), np.int64), wait=np.full(3, WAIT_MIN))
+WAIT = np.array([WAIT_MIN + PRIORITY_STEP, WAIT_MIN + PRIORITY_STEP, WAIT_MIN])
+GOOD = Prices(place=np.zeros((2, 3), np.int64), slot=np.zeros((3, 2), np.int64), wait=WAIT)
 
 
 class Answering:
@@ -84,6 +86,13 @@ def ones(shape, value=1, dtype=np.int64):
         pytest.param(
             replace(GOOD, slot=np.array([[0, 1], [1, 1], [1, 0]])), "slot falls along K", id="falling-on-one-node"
         ),
+        pytest.param(
+            replace(GOOD, wait=WAIT - [0, 1, 0]),
+            "wait lets a lower priority outweigh a higher one; keep them 6000000 apart",
+            id="priorities-too-close",
+        ),
+        pytest.param(replace(GOOD, wait=ones(3, WAIT_MIN)), "wait lets a lower priority", id="priorities-alike"),
+        pytest.param(replace(GOOD, wait=WAIT[::-1].copy()), "wait lets a lower priority", id="priorities-reversed"),
     ],
 )
 def test_a_breach_of_the_contract_is_named(answer, complaint):
@@ -98,7 +107,8 @@ def test_a_breach_of_the_contract_is_named(answer, complaint):
         pytest.param(replace(GOOD, place=ones((1, 1)), slot=ones((1, 1))), id="one-of-each"),
         pytest.param(replace(GOOD, place=ones((2, 1)), slot=ones((1, 2))), id="columns-and-rows"),
         pytest.param(replace(GOOD, place=ones((1, 3), COST_MAX), slot=ones((3, 1), COST_MAX)), id="dearest"),
-        pytest.param(replace(GOOD, wait=ones(3, WAIT_MAX)), id="dearest-wait"),
+        pytest.param(replace(GOOD, wait=WAIT - WAIT_MIN - PRIORITY_STEP + WAIT_MAX), id="dearest-wait"),
+        pytest.param(replace(GOOD, wait=np.array([WAIT_MAX, 2 * WAIT_MIN, WAIT_MIN])), id="ages-far-apart"),
     ],
 )
 def test_prices_that_keep_the_contract_pass(prices):
@@ -111,18 +121,20 @@ def test_an_empty_view_has_empty_prices():
 
 
 def test_waiting_costs_more_than_any_placement():
-    assert WAIT_MIN > 2 * COST_MAX
+    # place and slot, and what preferences and wishes of domains may add: each at most 2 * COST_MAX more
+    assert WAIT_MIN >= 6 * COST_MAX
+    assert PRIORITY_STEP >= 6 * COST_MAX
 
 
 @pytest.mark.parametrize(
     ("priority", "age_seconds", "cost"),
     [
-        # WAIT_MIN + rank * 1,000,000 + floor(log2(age + 1)) * 10,000
+        # WAIT_MIN + rank * 12,000,000 + floor(log2(age + 1)) * 10,000
         pytest.param((5, 5, 5), (0, 0, 0), (0, 0, 0), id="alike"),
-        pytest.param((9, 7, -3), (0, 0, 0), (2_000_000, 1_000_000, 0), id="priorities-count-by-rank"),
+        pytest.param((9, 7, -3), (0, 0, 0), (24_000_000, 12_000_000, 0), id="priorities-count-by-rank"),
         pytest.param((5, 5, 5), (0, 1, 3), (0, 10_000, 20_000), id="doublings"),
         pytest.param((5, 5, 5), (2, 6, 7), (10_000, 20_000, 30_000), id="between-doublings"),
-        pytest.param((2, 1, 1), (0, 2**40, 0), (1_000_000, 400_000, 0), id="a-priority-outweighs-35,000-years"),
+        pytest.param((2, 1, 1), (0, 2**40, 0), (12_000_000, 400_000, 0), id="a-priority-outweighs-35,000-years"),
     ],
 )
 def test_waiting_cost(priority, age_seconds, cost):

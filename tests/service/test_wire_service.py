@@ -359,7 +359,6 @@ def test_a_task_that_is_resized_after_a_round_is_placed(poseidon):
     assert poseidon.schedule() == {1: "n1"}
 
 
-@pytest.mark.xfail(reason="an update without submit_time, as Poseidon sends it, makes the task as young as the update")
 def test_an_update_does_not_make_a_task_younger(service, poseidon):
     poseidon.submit(description(1))
     service.clock.now_us += 3_600_000_000
@@ -368,7 +367,6 @@ def test_an_update_does_not_make_a_task_younger(service, poseidon):
     assert int(state.tasks.created_us[state.task_row(1)]) == NOW_US
 
 
-@pytest.mark.xfail(raises=grpc.RpcError, reason="Kubernetes takes such a pod; Poseidon exits at any error")
 def test_a_bound_that_is_no_number_matches_nothing_and_kills_nobody(poseidon):
     word = pb.NodeSelectorRequirement(key="cores", operator="Gt", values=["many"])
     poseidon.add_node(topology("n1", labels={"cores": "8"}))
@@ -376,7 +374,6 @@ def test_a_bound_that_is_no_number_matches_nothing_and_kills_nobody(poseidon):
     assert poseidon.schedule() == {}
 
 
-@pytest.mark.xfail(raises=grpc.RpcError, reason="a submit_time beyond 2**63 does not fit the column")
 def test_any_submit_time_will_do(poseidon):
     task = description(1)
     task.task_descriptor.submit_time = 2**64 - 1
@@ -407,7 +404,6 @@ def test_tasks_of_other_schedulers_count_as_pods(poseidon):
     assert poseidon.schedule() == {1: "n1"}
 
 
-@pytest.mark.xfail(reason="told of once, before its node, it is never counted: pods and nodes come in no order")
 def test_a_task_of_others_that_comes_before_its_node_counts(poseidon):
     poseidon.foreign("other", "n1", cpu=500)
     poseidon.add_node(topology("n1", cpu=1000))
