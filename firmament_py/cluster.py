@@ -209,11 +209,13 @@ class ClusterState:
         self._occupy(rows[moved], -1)
         np.add.at(self.classes.tasks, old_cls[~new], -1)
         np.add.at(self.classes.tasks, cls, 1)
-        regrouped = (tasks.gang[rows] != gang).any()
+        role = np.zeros(len(keep), np.int64) if event.role is None else event.role[keep]
+        regrouped = ((tasks.gang[rows] != gang) | ((gang >= 0) & (tasks.role[rows] != role))).any()
         np.add.at(self.gangs.tasks, tasks.gang[rows[~new & (tasks.gang[rows] >= 0)]], -1)
         np.add.at(self.gangs.tasks, gang[gang >= 0], 1)
         tasks.gang[rows] = gang
-        tasks.role[rows] = 0 if event.role is None else event.role[keep]
+        tasks.role[rows] = role
+        self.gangs.sweep()
         relabelled = (tasks.profile[rows] != profile) | (tasks.leaving[rows] != leaving)
         # where tasks depend on each other a new neighbour can be an opportunity too
         neighbours = regrouped or (self.classes.with_peers and (new | relabelled).any())

@@ -14,7 +14,6 @@ from firmament_py.events import GangObserved, Refusal
 
 NO_GANG = -1
 MAX_ROLES = 64
-_KEEP_UNUSED = 1024
 
 
 class GangTable(Table):
@@ -32,6 +31,11 @@ class GangTable(Table):
 
     def definition(self, row: int) -> GangObserved:
         return self._definition[row]
+
+    def known(self, gang_id: int) -> GangObserved | None:
+        """The gang as it was observed last, None if it is not known."""
+        row = self._row.get(gang_id)
+        return None if row is None else self._definition[row]
 
     def observe(self, gang: GangObserved) -> Refusal | bool:
         """Takes a gang as it is now; whether that changed anything, or why it makes no sense."""

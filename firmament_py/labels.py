@@ -12,6 +12,7 @@ from firmament_py.arrays import I32, Bools
 from firmament_py.constraints import Operator, Requirement, integer
 
 _ABSENT = -1  # value number of a row without the label
+_SPARE_VALUES = 1024  # a column may remember so many values, and twice as many as there are rows, before it forgets
 
 
 class _Column:
@@ -23,6 +24,11 @@ class _Column:
 
     def set(self, row: int, text: str | None) -> None:
         self.value[row] = _ABSENT if text is None else self._number.setdefault(text, len(self._number))
+
+    @property
+    def values(self) -> int:
+        """Values that have a number, in use or not."""
+        return len(self._number)
 
     def one_of(self, texts: Iterable[str]) -> Bools:
         numbers = [self._number[t] for t in texts if t in self._number]
@@ -48,8 +54,10 @@ class LabelColumns:
         while row >= self.capacity:
             self._grow()
         self._labels[row] = labels
-        for key, column in self._columns.items():
+        for key, column in list(self._columns.items()):
             column.set(row, labels.get(key))
+            if column.values > 2 * len(self._labels) + _SPARE_VALUES:
+                del self._columns[key]  # made anew, with the values there are, when it is needed
 
     def forget(self, row: int) -> None:
         if self._labels.pop(row, None) is not None:

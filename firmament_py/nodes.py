@@ -11,6 +11,7 @@ from firmament_py.events import NodeObserved
 from firmament_py.labels import LabelColumns
 
 _MAX_SETS = 1_000_000
+_SPARE_SETS = 1024  # so many taint sets, and twice as many as there are nodes, are remembered
 _DEMANDS_KEPT = 4096
 
 
@@ -40,6 +41,8 @@ class NodeLooks:
         self._taints[row] = taints
         self._taint_set = np.pad(self._taint_set, (0, self._labels.capacity - len(self._taint_set)))
         self._taint_set[row] = self._taint_sets.setdefault(taints, len(self._taint_sets))
+        if len(self._taint_sets) > 2 * len(self._taints) + _SPARE_SETS:
+            self._number_taints()
         self.generation += 1
         return True
 
@@ -99,6 +102,12 @@ class NodeLooks:
         values = self._labels.domains(key)[rows]
         known, dense = np.unique(values, return_inverse=True)
         return dense.astype(np.int64) - (1 if len(known) and known[0] < 0 else 0)
+
+    def _number_taints(self) -> None:
+        """Numbers the taint sets that are in use anew. The generation has to rise."""
+        self._taint_sets = {(): 0}
+        for row, taints in self._taints.items():
+            self._taint_set[row] = self._taint_sets.setdefault(taints, len(self._taint_sets))
 
     def _note_wishes(self, row: int, node: NodeObserved) -> None:
         self._forget_wishes(row)

@@ -11,7 +11,6 @@ rounded up, capacities down); a TaskInfo has bytes.
 import logging
 import math
 import zlib
-from collections import deque
 from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 
@@ -26,12 +25,14 @@ from firmament_py.events import (
     ClassDefined,
     Event,
     GangObserved,
+    GangRemoved,
     NodeObserved,
     NodeRemoved,
     TasksEnded,
     TasksObserved,
     TasksRemoved,
 )
+from firmament_py.gangs import GangTable
 from firmament_py.lifecycle import TaskState
 from firmament_py.resources import LIMIT, TASK_SLOTS
 from firmament_py.translate import Nonsense
@@ -61,7 +62,7 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
         self._engine = engine
         self._unit_of_machine: dict[str, str] = {}
         self._foreign: dict[str, int] = {}  # TaskInfo.task_name -> uid
-        self._undelivered: deque[tuple[int, str]] = deque()  # (uid, machine) of placements for the next reply
+        self._undelivered: dict[int, str] = {}  # uid -> machine: placements for the next replies, in order
 
     # -- rounds -----------------------------------------------------------------------------------------------
 
@@ -75,9 +76,10 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
                 machines = [state.nodes.id[row] for row in result.nodes.tolist()]
                 # this client never confirms: what it is told is taken as done
                 self._confirm(uids, machines)
-                self._undelivered.extend(zip(uids.tolist(), machines, strict=True))
+                self._undelivered.update(zip(uids.tolist(), machines, strict=True))
             while self._undelivered and len(reply.deltas) < _MOST_DELTAS:
-                uid, machine = self._undelivered.popleft()
+                uid = next(iter(self._undelivered))
+                machine = self._undelivered.pop(uid)
                 if self._is_on(uid, machine):
                     unit = self._unit_of_machine.get(machine, machine)
                     reply.deltas.add(task_id=uid, resource_id=unit, type=pb.SchedulingDelta.PLACE)
@@ -95,6 +97,7 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
         state = self._engine.state
         rows = np.array([state.task_row(uid) for uid in uids.tolist()], np.int64)
         nodes, index = np.unique(machines, return_inverse=True)
+        gang = state.tasks.gang[rows]
         state.apply(
             TasksObserved(
                 uid=uids,
@@ -104,6 +107,9 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
                 node=index + 1,
                 names=state.tasks.name[rows].tolist(),
                 nodes=tuple(nodes.tolist()),
+                profile_id=state.profiles.id[state.tasks.profile[rows]],
+                gang_id=np.where(gang >= 0, state.gangs.id[gang], 0).astype(np.uint64),
+                role=state.tasks.role[rows],
             )
         )
 
@@ -150,7 +156,7 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
         Aborts the call with INVALID_ARGUMENT if the description makes no sense."""
         try:
             translate.require(request, "task_descriptor", "job_descriptor")
-            self._carry_out(_task_events(request, created_us))
+            self._carry_out(_task_events(request, created_us, self._engine.state.gangs))
         except Nonsense as problem:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"task {request.task_descriptor.uid}: {problem}")
 
@@ -238,7 +244,7 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
         return pb.HealthCheckResponse(status=pb.UNKNOWN if request.grpc_service else pb.SERVING)
 
 
-def _task_events(request: pb.TaskDescription, created_us: int) -> Iterator[Event]:
+def _task_events(request: pb.TaskDescription, created_us: int, gangs: GangTable) -> Iterator[Event]:
     task, job = request.task_descriptor, request.job_descriptor
     affinity = task.affinity.node_affinity
     required = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -254,9 +260,12 @@ def _task_events(request: pb.TaskDescription, created_us: int) -> Iterator[Event
         created_us = task.submit_time
     gang = 0
     if job.is_gang_scheduling_job and 0 < job.min_number_of_tasks < 2**63:
-        gang = job_id
-        yield GangObserved(gang, job.min_number_of_tasks, created_us, name=job.name or job.uuid)
+        gang, known = job_id, gangs.known(job_id)
+        since = min(created_us, known.created_us) if known else created_us
+        yield GangObserved(gang, job.min_number_of_tasks, since, name=job.name or job.uuid)
     yield _one_task(task.uid, cls.id, job_id, created_us, task.name, gang=gang)
+    if gang:
+        yield GangRemoved(gang)  # nobody tells when the job is over: it lives as long as its tasks
 
 
 def _foreign_events(info: pb.TaskInfo, uid: int, now_us: int) -> Iterator[Event]:

@@ -24,6 +24,7 @@ from firmament_py.constraints import (
 from firmament_py.events import (
     ClassDefined,
     Event,
+    GangObserved,
     NodeObserved,
     Outcome,
     ProfileDefined,
@@ -83,6 +84,8 @@ def make_tasks(
     created_us: int | Sequence[int] = NOW_US,
     profile: int = 0,
     leaving: bool = False,
+    gang: int = 0,
+    role: int | Sequence[int] = 0,
 ) -> TasksObserved:
     """Tasks of one class (or of a class each), waiting, or all bound to the node named `on`."""
     uids = list(uids)
@@ -97,7 +100,22 @@ def make_tasks(
         nodes=() if on is None else (f"id-{on}",),
         profile_id=np.full(count, profile, np.uint64) if profile else None,
         leaving=np.ones(count, np.bool_) if leaving else None,
+        gang_id=np.full(count, gang, np.uint64) if gang else None,
+        role=np.array([role] * count if isinstance(role, int) else role, np.int64) if gang else None,
     )
+
+
+def make_gang(
+    number: int,
+    minimum: int,
+    *,
+    created_us: int = NOW_US,
+    roles: Mapping[str, int] | None = None,
+    topology: str = "",
+    required: bool = False,
+) -> GangObserved:
+    """A gang named `gang-NUMBER`; roles: minimums by name, in the order of their numbers."""
+    return GangObserved(number, minimum, created_us, tuple((roles or {}).items()), topology, required, f"gang-{number}")
 
 
 def removed(*uids: int) -> TasksRemoved:

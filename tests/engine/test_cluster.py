@@ -198,7 +198,7 @@ def test_a_bound_that_is_no_integer_matches_no_node(demand, labels):
 
 
 def known(state: ClusterState, *numbers: int) -> list[bool]:
-    return (state.classes.find(np.array(numbers, np.uint64)) >= 0).tolist()
+    return [row >= 0 for row in state.classes.find(np.array(numbers, np.uint64)).tolist()]
 
 
 def test_unused_classes_are_forgotten_if_there_are_many_at_two_sweeps_in_a_row():

@@ -145,7 +145,8 @@ def told(cluster: Cluster) -> list[tuple[int, int, set[int]]]:
     """(class, waiting, uids with news) of each class that waits."""
     state = cluster.state
     return [
-        (int(state.classes.id[w.cls]), w.count, set(state.tasks.uid[w.news].tolist())) for w in waiting_classes(state, [])
+        (int(state.classes.id[w.cls]), w.count, set(state.tasks.uid[w.news].tolist()))
+        for w in waiting_classes(state, [])
     ]
 
 

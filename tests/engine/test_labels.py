@@ -115,6 +115,26 @@ def test_forgetting_a_row_that_was_never_told_is_nothing():
     assert table.generation == 0
 
 
+def test_values_and_taints_that_are_gone_are_forgotten():
+    """Nodes come and go for years, each with a name of its own in a label and in a taint."""
+    table = NodeLooks()
+    held = selecting(needs("name", "NotIn", "none"))
+    tolerant = NodeDemand(tolerations=(Toleration("owner", "Equal", "n5999", ""),))
+    for number in range(6_000):
+        name = f"n{number}"
+        table.set(number % 3, look(name, {"name": name}, Taint("owner", name, "NoSchedule")))
+        if number % 1000 == 999:
+            assert _matching(table, selecting(needs("name", "In", name)), 0, 1, 2) == [False] * 3, "tainted"
+    selected, taint = table.judge(selecting(needs("name", "In", "n5998", "n5999")), np.arange(3))
+    # 5998 is on row 1 and 5999 on row 2
+    assert selected.tolist() == [False, True, True]
+    assert [table.taint(int(number)).value for number in taint] == ["n5997", "n5998", "n5999"]
+    assert _matching(table, tolerant, 0, 1, 2) == [False, False, True]
+    assert table.judge(held, np.arange(3))[0].all()
+    assert table._labels._column("name").values < 3000
+    assert len(table._taint_sets) < 3000
+
+
 def test_many_distinct_taints_are_told_apart():
     table = NodeLooks()
     for row in range(200):

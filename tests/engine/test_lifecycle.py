@@ -108,6 +108,15 @@ def test_only_a_waiting_task_is_placed(state):
     cluster.state.validate()
 
 
+def test_a_task_is_placed_once():
+    cluster = make_cluster(make_node("a"), make_class(1), make_tasks([7], 1))
+    before = _everything(cluster)
+    row = cluster.state.task_row(7)
+    with pytest.raises(ValueError, match="and only once"):
+        cluster.state.place(np.array([row, row]), np.array([0, 0]))
+    assert _everything(cluster) == before
+
+
 @pytest.mark.parametrize(
     ("state", "event", "told"),
     [

@@ -159,7 +159,9 @@ def test_what_is_listed():
 
 def test_an_option_that_is_missing_is_named(entries):
     entries.append(_entry("demanding", "Demanding"))
-    with pytest.raises(UnknownPolicyError, match="policy demanding needs a value for: topology; give it with --policy-option"):
+    with pytest.raises(
+        UnknownPolicyError, match="policy demanding needs a value for: topology; give it with --policy-option"
+    ):
         load("demanding", {})
 
 

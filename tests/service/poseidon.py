@@ -68,7 +68,9 @@ def description(
     selector: dict[str, str] | None = None,
     tolerations: tuple[pb.Toleration, ...] = (),
     affinity: pb.Affinity | None = None,
+    gang_of: int = 0,
 ) -> pb.TaskDescription:
+    """gang_of: the job is a gang with this minimum."""
     job_id = generate_uuid(job)
     task = pb.TaskDescriptor(
         uid=uid,
@@ -88,6 +90,8 @@ def description(
         affinity=affinity,
     )
     described = pb.JobDescriptor(uuid=job_id, name=job, state=pb.JobDescriptor.CREATED, root_task=task)
+    if gang_of:
+        described.is_gang_scheduling_job, described.min_number_of_tasks = True, gang_of
     return pb.TaskDescription(task_descriptor=task, job_descriptor=described)
 
 

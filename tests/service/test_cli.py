@@ -52,6 +52,13 @@ def test_wrong_usage_is_one_line_and_exit_code_2(words, told, tmp_path, monkeypa
     assert "Traceback" not in result.output
 
 
+@pytest.mark.parametrize("address", ["9090", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:٣", "h:1x"])
+def test_an_address_needs_a_port_that_there_is(address):
+    result = run("serve", "--address", address)
+    assert result.exit_code == 2
+    assert "is not HOST:PORT with a port from 0 to 65535" in " ".join(result.output.split())
+
+
 def test_an_address_in_use_is_wrong_usage_too():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"

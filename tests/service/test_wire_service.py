@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from firmament_py import wire_service
 from firmament_py.engine import Engine
 from firmament_py.server import Server
 from firmament_py.solver import OrToolsSolver
@@ -380,6 +381,149 @@ def test_any_submit_time_will_do(poseidon):
     poseidon.submit(task)
 
 
+# -- large replies --------------------------------------------------------------------------------------------------
+
+
+def test_what_does_not_fit_a_reply_is_told_in_the_next_ones(monkeypatch, service, poseidon):
+    """Five placements, two a reply; a task and a machine that are gone by then are not spoken of."""
+    monkeypatch.setattr(wire_service, "_MOST_DELTAS", 2)
+    poseidon.add_node(topology("n1", pods=5))
+    poseidon.submit(*(description(uid) for uid in range(1, 6)))
+    first = poseidon.schedule()
+    assert len(first) == 2
+    assert poseidon.unscheduled == set(), "the others are placed, too"
+    left = sorted({1, 2, 3, 4, 5} - set(first))
+    poseidon.remove(left[0])
+    assert poseidon.schedule() == {left[1]: "n1", left[2]: "n1"}
+    assert poseidon.schedule() == {}
+    status = service.flow.GetStatus(flow_pb2.StatusRequest())
+    assert dict(status.tasks) == {"waiting": 0, "assumed": 0, "bound": 4, "ended": 0}
+
+
+def test_a_task_that_comes_again_while_its_placement_waits_to_be_told(monkeypatch, poseidon):
+    monkeypatch.setattr(wire_service, "_MOST_DELTAS", 1)
+    poseidon.add_node(topology("n1"))
+    poseidon.submit(description(1), description(2))
+    (told,) = poseidon.schedule()
+    other = 3 - told
+    poseidon.remove(other)
+    poseidon.submit(description(other))
+    assert poseidon.schedule() == {other: "n1"}
+    assert poseidon.schedule() == {}, "placed anew, and told once"
+
+
+@pytest.mark.parametrize("how", ["complete", "fail"])
+def test_a_task_that_has_ended_meanwhile_is_not_told(monkeypatch, poseidon, how):
+    monkeypatch.setattr(wire_service, "_MOST_DELTAS", 1)
+    poseidon.add_node(topology("n1"))
+    poseidon.submit(description(1), description(2))
+    (told,) = poseidon.schedule()
+    getattr(poseidon, how)(3 - told)
+    assert poseidon.schedule() == {}
+
+
+def test_a_machine_that_has_gone_meanwhile_is_not_told(monkeypatch, poseidon):
+    monkeypatch.setattr(wire_service, "_MOST_DELTAS", 1)
+    poseidon.add_node(topology("n1"))
+    poseidon.submit(description(1), description(2))
+    assert len(poseidon.schedule()) == 1
+    poseidon.remove_node("n1")
+    assert poseidon.schedule() == {}
+
+
+@pytest.mark.slow
+def test_sixty_thousand_placements_take_two_replies(service, poseidon):
+    numbers = range(1, 60_001)
+    service.apply(
+        classes=[flow_pb2.TaskClass(id=1, requests={"cpu": 1})],
+        nodes=[
+            flow_pb2.Node(id=generate_uuid(f"n{i}"), name=f"n{i}", allocatable={"pods": 7000, "cpu": 7000})
+            for i in range(10)
+        ],
+        tasks=flow_pb2.Tasks(
+            uid=numbers,
+            class_id=[1] * len(numbers),
+            job_id=[0] * len(numbers),
+            created_us=[NOW_US] * len(numbers),
+            node=[0] * len(numbers),
+            name=[str(n) for n in numbers],
+        ),
+    )
+    replies = [poseidon.stub.Schedule(pb.ScheduleRequest()) for _ in range(3)]
+    assert [len(reply.deltas) for reply in replies] == [50_000, 10_000, 0]
+    assert len({delta.task_id for reply in replies for delta in reply.deltas}) == 60_000
+    assert all(reply.ByteSize() < 4 * MIB for reply in replies), "what the Go client takes"
+
+
+# -- gangs ----------------------------------------------------------------------------------------------------------
+
+
+def member(uid, minimum=3, job="mpi", cpu=1000):
+    return description(uid, resources(cpu=cpu), job=job, gang_of=minimum)
+
+
+def test_a_gang_job_is_placed_whole_or_not_at_all(poseidon):
+    poseidon.add_node(topology("n1", cpu=2000))
+    poseidon.submit(member(1), member(2))
+    assert poseidon.schedule() == {}, "a third has to come"
+    poseidon.submit(member(3))
+    assert poseidon.schedule() == {}, "2 of 3 fit"
+    poseidon.submit(description(9, resources(cpu=1500)))
+    assert poseidon.schedule() == {9: "n1"}, "others use the room"
+    poseidon.complete(9)
+    poseidon.add_node(topology("n2", cpu=1000))
+    assert set(poseidon.schedule()) == {1, 2, 3}
+
+
+def test_a_job_that_is_no_gang_has_a_minimum_for_nothing(poseidon):
+    poseidon.add_node(topology("n1", cpu=2000))
+    task = member(1)
+    task.job_descriptor.is_gang_scheduling_job = False
+    poseidon.submit(task)
+    assert poseidon.schedule() == {1: "n1"}
+
+
+def test_a_member_that_comes_back_joins_those_that_run(poseidon):
+    """Also after what was told has been taken as done."""
+    poseidon.add_node(topology("n1", cpu=3000))
+    poseidon.submit(member(1), member(2), member(3))
+    assert set(poseidon.schedule()) == {1, 2, 3}
+    poseidon.fail(2)
+    poseidon.remove(2)
+    poseidon.submit(member(4))
+    assert poseidon.schedule() == {4: "n1"}
+    poseidon.add_node(topology("n2", cpu=1000))
+    poseidon.submit(member(5))
+    assert poseidon.schedule() == {5: "n2"}, "beyond the minimum one is enough"
+
+
+def test_a_gang_job_is_as_old_as_its_first_task(service, poseidon):
+    poseidon.submit(member(1, job="old"))
+    service.clock.now_us += 10
+    poseidon.submit(member(2, job="young", minimum=1))
+    service.clock.now_us += 10
+    poseidon.submit(member(3, job="old"), member(4, job="old"))
+    poseidon.add_node(topology("n1", cpu=3000))
+    assert set(poseidon.schedule()) == {1, 3, 4}
+
+
+def test_a_gang_job_without_tasks_is_forgotten(service, poseidon):
+    poseidon.submit(member(1), member(2))
+    poseidon.update(member(2))
+    assert len(service.engine.state.gangs) == 1
+    poseidon.remove(1)
+    assert len(service.engine.state.gangs) == 1
+    poseidon.remove(2)
+    assert len(service.engine.state.gangs) == 0
+
+
+@pytest.mark.parametrize("minimum", [1, 2**63, 2**64 - 1])
+def test_any_minimum_will_do(poseidon, minimum):
+    poseidon.add_node(topology("n1"))
+    poseidon.submit(member(1, minimum))
+    poseidon.schedule()
+
+
 # -- tasks of others ------------------------------------------------------------------------------------------------
 
 
@@ -456,7 +600,11 @@ class AnyOrder(RuleBasedStateMachine):
     def submit(self, uid, cpu):
         if uid not in self.poseidon.pods:
             self.sizes[uid] = cpu
-            self.poseidon.submit(description(uid, resources(cpu=cpu), job=f"job-{uid % 3}"))
+            self.poseidon.submit(self.describe(uid))
+
+    def describe(self, uid):
+        """Every third pod is of a gang that needs two."""
+        return description(uid, resources(cpu=self.sizes[uid]), job=f"job-{uid % 3}", gang_of=2 if uid % 3 == 2 else 0)
 
     @rule(which=st.integers(0, 20), how=st.sampled_from(["complete", "fail", "remove", "update"]))
     def change(self, which, how):
@@ -465,7 +613,7 @@ class AnyOrder(RuleBasedStateMachine):
             return
         uid = pods[which % len(pods)]
         if how == "update":
-            self.poseidon.update(description(uid, resources(cpu=self.sizes[uid]), job=f"job-{uid % 3}"))
+            self.poseidon.update(self.describe(uid))
             return
         getattr(self.poseidon, how)(uid)
         self.over.discard(uid)
@@ -484,8 +632,12 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule()
     def schedule(self):
-        for uid in self.poseidon.schedule():
+        placed = self.poseidon.schedule()
+        for uid in placed:
             assert uid not in self.over, "a task that has ended is placed"
+        if any(uid % 3 == 2 for uid in placed):
+            there = [uid for uid, node in self.poseidon.pods.items() if node and uid % 3 == 2 and uid not in self.over]
+            assert len(there) >= 2, "half a gang"
 
     @invariant()
     def nothing_is_over_committed(self):
