@@ -18,6 +18,9 @@ TERMINAL = ("Succeeded", "Failed")
 
 class OwnerReference(Struct, gc=False):
     uid: str = ""
+    kind: str = ""
+    name: str = ""
+    api_version: str = field(default="", name="apiVersion")
     controller: bool | None = None
 
 
@@ -29,6 +32,8 @@ class Metadata(Struct):
     created: str | None = field(default=None, name="creationTimestamp")
     deleting: str | None = field(default=None, name="deletionTimestamp")
     owners: list[OwnerReference] | None = field(default=None, name="ownerReferences")
+    labels: Raw = NOTHING
+    annotations: Raw = NOTHING
 
 
 class Container(Struct, gc=False):
@@ -41,6 +46,7 @@ class PodSpec(Struct):
     node_name: str | None = field(default=None, name="nodeName")
     scheduler_name: str | None = field(default=None, name="schedulerName")
     gates: list[Raw] | None = field(default=None, name="schedulingGates")
+    scheduling_group: Raw = field(default=NOTHING, name="schedulingGroup")
     containers: list[Container] | None = None
     init_containers: list[Container] | None = field(default=None, name="initContainers")
     overhead: Raw = NOTHING

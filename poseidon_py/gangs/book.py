@@ -1,0 +1,314 @@
+"""Which pod is in which gang, and what each gang is: the only owner of these maps.
+
+A pod is judged when it is seen, and again when an object changes that it depends on. It is *held*, that is not told
+to the engine, while it cannot be said to what gang it belongs: its PodGroup or owner is not there, or its marks make no
+sense. A pod that is bound is never held.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+
+from poseidon_py.gangs.conventions import CONVENTIONS, OWN
+from poseidon_py.gangs.group import Group, Member
+from poseidon_py.gangs.marks import JOBSET_ROLE, controller, marks_of, mentions_gangs
+from poseidon_py.gangs.model import Declaration, Invalid, Marks, Objects, Owner, Resource, Thing, Unknown
+from poseidon_py.ids import job_id
+from poseidon_py.keyed_queue import KeyedQueue
+from poseidon_py.objects import Nonsense, Pod
+from poseidon_py.store_types import KnownPod
+from protos.gen import flow_pb2
+
+log = logging.getLogger(__name__)
+
+
+class NoObjects:
+    """No PodGroups, no owners: what is known before anything is watched."""
+
+    def find(self, resource: Resource, namespace: str, name: str) -> Thing | None:
+        return None
+
+    def owner(self, owner: Owner, namespace: str) -> Thing | None:
+        return None
+
+
+class Book:
+    """See the module. `objects` is set once they are watched."""
+
+    def __init__(self, pods: Mapping[str, KnownPod], touch: Callable[[str], None]) -> None:
+        self.objects: Objects = NoObjects()
+        self.queue: KeyedQueue[int] = KeyedQueue("gangs")
+        """Ids of gangs whose definition has changed, or that are gone."""
+        self.groups: dict[int, Group] = {}
+        """By id."""
+        self.removed: set[int] = set()
+        """Ids of gangs that are gone and of which the engine has yet to be told."""
+        self.on_held: Callable[[KnownPod, str], None] = lambda known, why: None
+        self.on_invalid: Callable[[KnownPod, str], None] = lambda known, what: None
+        self.on_below: Callable[[Group], None] = lambda group: None
+        """Called when a gang that was complete has lost members it needs."""
+        self._pods = pods
+        self._touch = touch
+        self._members: dict[str, Member] = {}
+        self._plain: set[str] = set()
+        """UIDs of owners that declare nothing, nor does who owns them."""
+        self._unknown: dict[str, set[str]] = {}
+        """What is not known yet -> UIDs of pods that are to be judged when it is."""
+        self._rescan: dict[int, Owner] = {}
+
+    # -- questions --------------------------------------------------------------------------------------------
+
+    def group_of(self, known: KnownPod) -> Group | None:
+        """The gang of a pod; None: none that the engine knows of."""
+        return self.groups.get(known.gang) if known.gang else None
+
+    def member(self, uid: str) -> Member | None:
+        return self._members.get(uid)
+
+    def message(self, gang_id: int) -> flow_pb2.Gang | None:
+        """What the engine is to know of a gang."""
+        group = self.groups.get(gang_id)
+        if group is None:
+            return None
+        self._merge(group)
+        return group.message
+
+    # -- pods -------------------------------------------------------------------------------------------------
+
+    def describe(self, known: KnownPod, pod: Pod | None) -> None:
+        """Brings the gang of a pod up to date, with its newest state if there is one."""
+        if pod is None:
+            member = self._members.get(known.uid)
+            if member is not None:
+                self._judge(member)
+            return
+        metadata = pod.metadata
+        if (
+            not bytes(pod.spec.scheduling_group)
+            and not mentions_gangs(metadata.labels)
+            and not mentions_gangs(metadata.annotations)
+        ):
+            owner = controller(metadata.owners)
+            if owner is None or owner.uid in self._plain:
+                if known.gang or known.held or known.uid in self._members:
+                    self.leave(known.uid)
+                    known.gang, known.held = 0, ""
+                return
+        if not known.ours:
+            return
+        try:
+            marks = marks_of(pod)
+        except Nonsense as problem:
+            self._hold(known, f"cannot read its labels and annotations: {problem}")
+            return
+        if marks is not None:
+            self._take(known, marks, pod.spec.priority or 0)
+
+    def _take(self, known: KnownPod, marks: Marks, priority: int) -> None:
+        member = self._members.get(known.uid)
+        if member is None:
+            member = self._members[known.uid] = Member(known, marks, priority)
+        elif member.marks != marks:
+            member.marks = marks
+        member.known, member.priority = known, priority
+        self._judge(member)
+
+    def leave(self, uid: str) -> None:
+        """The pod is gone, or in no gang any more."""
+        member = self._members.pop(uid, None)
+        if member is None:
+            return
+        self._forget_unknown(member)
+        if member.said is not None:
+            self._announce(member, ())
+            self._part(member, member.said.key)
+
+    def settled(self, known: KnownPod) -> None:
+        """The watch says that a pod is bound, or gone."""
+        group = self.group_of(known)
+        if group is None or group.complete or group.message is None:
+            return
+        bound = {k.uid: k.role for k in group.settled() if k.node}
+        group.complete = bool(bound) and not group.short(bound)
+
+    # -- judging ----------------------------------------------------------------------------------------------
+
+    def _judge(self, member: Member) -> None:
+        known, marks = member.known, member.marks
+        self._forget_unknown(member)
+        plain = not (marks.labels.keys() - {JOBSET_ROLE} or marks.annotations or marks.group)
+        said: Declaration | None = None
+        broken = warning = unknown = ""
+        for convention in (OWN,) if plain else CONVENTIONS:
+            try:
+                found = convention.read(marks, self.objects)
+            except Invalid as problem:
+                broken = broken or str(problem)
+            except Unknown as what:
+                if said is None:
+                    unknown = what.what
+                    break
+            else:
+                if found is None:
+                    continue
+                if said is None:
+                    said = found
+                elif said.key and not (found.waits or said.waits) and found.minimum != said.minimum:
+                    warning = warning or (
+                        f"it is declared to be in {said.name} (minimum {said.minimum}, {said.convention}) and in "
+                        f"{found.name} (minimum {found.minimum}, {found.convention}); the first counts"
+                    )
+        if unknown and not known.node:
+            member.unknown = unknown
+            self._unknown.setdefault(unknown, set()).add(known.uid)
+            known.held = known.held or f"waits to hear of {unknown}"
+            return
+        if said is None and plain:
+            if marks.owner is not None and not unknown:
+                self._plain.add(marks.owner.uid)
+            self.leave(known.uid)
+            known.gang, known.held = 0, ""
+            return
+        self._owner(member)
+        self._place(member, said)
+        if broken and said is None:
+            self._hold(known, broken)
+            warning = broken
+        elif said is not None and said.waits:
+            self._hold(known, said.waits)
+        else:
+            known.held = ""
+            warning = warning or broken
+        if warning and warning != member.warned:
+            self.on_invalid(known, warning)
+        member.warned = warning
+
+    def _owner(self, member: Member) -> None:
+        member.owner = None
+        if member.marks.owner is not None:
+            try:
+                member.owner = self.objects.owner(member.marks.owner, member.marks.namespace)
+            except Unknown:
+                member.owner = None
+
+    def _place(self, member: Member, said: Declaration | None) -> None:
+        """Puts the member into the group that its declaration names."""
+        known, before = member.known, member.said
+        if before is not None and (said is None or before.key != said.key):
+            self._part(member, before.key)
+        if said != before or (said is not None and said.key):
+            member.said = said
+            self._announce(member, said.announced if said is not None else ())
+        if said is None or not said.key:
+            known.gang = known.role = 0
+            return
+        group = self._group(said.key)
+        group.name, group.thing = said.name, said.thing or group.thing
+        if member.owner is not None:
+            group.owner_uid = member.owner.uid
+        created = member.marks.created_us
+        group.first_us = min(group.first_us or created, created)
+        group.members[known.uid] = member
+        known.gang = group.id if said.minimum or group.announced else 0
+        known.role = group.role_of(member)
+        group.dirty = True
+        self.queue.add(group.id)
+
+    def _hold(self, known: KnownPod, why: str) -> None:
+        if known.node:
+            known.gang, known.held = 0, ""
+        elif known.held != why:
+            known.held = why
+            if known.wanted:
+                self.on_held(known, why)
+
+    # -- groups -----------------------------------------------------------------------------------------------
+
+    def _group(self, key: str) -> Group:
+        fresh = Group(key)
+        group = self.groups.setdefault(fresh.id, fresh)
+        self.removed.discard(group.id)
+        return group
+
+    def _announce(self, member: Member, announced: Iterable[tuple[str, int]]) -> None:
+        uid, wanted = member.known.uid, dict(announced)
+        before = member.said.announced if member.said is not None else ()
+        for key, minimum in wanted.items():
+            group = self._group(key)
+            if group.announced.get(uid) != minimum:
+                group.announced[uid] = minimum
+                group.dirty = True
+                self._touch_members(group)
+        for key, _ in before:
+            if key not in wanted and (found := self.groups.get(Group(key).id)) is not None:
+                found.announced.pop(uid, None)
+                self._sweep(found)
+
+    def _part(self, member: Member, key: str) -> None:
+        group = self.groups.get(Group(key).id) if key else None
+        if group is None or group.members.pop(member.known.uid, None) is None:
+            return
+        group.dirty = True
+        if group.complete and group.short({k.uid: k.role for k in group.settled()}):
+            group.complete = False
+            self.on_below(group)
+        self.queue.add(group.id)
+        self._sweep(group)
+
+    def _sweep(self, group: Group) -> None:
+        """Forgets a group that nobody is in any more and that no object stands for."""
+        if group.members or group.announced or self._alive(group):
+            return
+        self.groups.pop(group.id, None)
+        self.removed.add(group.id)
+        self.queue.add(group.id)
+
+    def _alive(self, group: Group) -> bool:
+        try:
+            if group.thing is not None and self.objects.find(*group.thing) is not None:
+                return True
+        except Unknown:
+            return True
+        return bool(group.owner_uid) and self.has_owner(group.owner_uid)
+
+    has_owner: Callable[[str], bool] = staticmethod(lambda uid: False)
+    """Whether an owner of this UID is there."""
+
+    def _merge(self, group: Group) -> None:
+        if not group.dirty:
+            return
+        problem = group.problem
+        if group.merge():
+            self.queue.add(group.id)
+        if group.problem and group.problem != problem:
+            for member in group.members.values():
+                if not member.known.node:
+                    self.on_invalid(member.known, f"pod group {group.name}: {group.problem}")
+
+    def _touch_members(self, group: Group) -> None:
+        for uid in group.members:
+            self._touch(uid)
+
+    # -- objects ----------------------------------------------------------------------------------------------
+
+    def changed(self, resource: Resource, thing: Thing, *, gone: bool = False) -> None:
+        """A PodGroup or an owner is new, is another, or is gone."""
+        self._plain.discard(thing.uid)
+        for group in list(self.groups.values()):
+            mine = group.thing == (resource, thing.namespace, thing.name)
+            if mine or (group.owner_uid == thing.uid):
+                self._touch_members(group)
+                self._sweep(group)
+        self.known_now(f"{resource.label}/{thing.uid}")
+        if thing.annotations and not gone:
+            self._plain.clear()  # what it owns is not plain any more
+            self._rescan[job_id(thing.uid)] = Owner("", thing.name, thing.uid)
+
+    def known_now(self, what: str) -> None:
+        """Something can be said that could not be: pods that depend on it are judged again."""
+        for uid in self._unknown.pop(what, ()):
+            self._touch(uid)
+
+    def _forget_unknown(self, member: Member) -> None:
+        if member.unknown:
+            self._unknown.get(member.unknown, set()).discard(member.known.uid)
+            member.unknown = ""
