@@ -110,13 +110,20 @@ class Peers:
         )
 
     def failures(self, c: int) -> dict[str, Bools]:
-        """Each demand's own answer, (N,) True where it fails: affinity, anti_affinity, others, label, spread."""
+        """(N,) each: which nodes fail which demand, in kube-scheduler's order: who fails several fails for the first.
+
+        `label` and `spread` are of the first of several spreads that a node fails.
+        """
+        label, uneven = np.zeros((2, len(self._nodes)), np.bool_)
+        for spread in self._demands[c].spread:
+            label |= (self._domain(spread.topology_key) < 0) & ~uneven
+            uneven |= ~self._even(c, spread) & ~label
         return {
+            "label": label,
+            "spread": uneven,
             "affinity": ~self._near_affine(c),
             "anti_affinity": ~self._clear_of_others(c),
             "others": ~self._clear_of_repelling(c),
-            "label": ~self._has_spread_labels(c),
-            "spread": ~self._evenly_spread(c),
         }
 
     def _near_affine(self, c: int) -> Bools:
@@ -171,10 +178,15 @@ class Peers:
     def _evenly_spread(self, c: int) -> Bools:
         ok = np.ones(len(self._nodes), np.bool_)
         for spread in self._demands[c].spread:
-            s, domain, counts, eligible = self._spread_counts(c, spread)
-            room = _emptiest(counts, eligible, spread) + spread.max_skew - int(self._spread_matched[s, c])
-            ok &= (np.append(counts, 0)[domain] <= room) | (domain < 0)
+            ok &= self._even(c, spread)
         return ok
+
+    def _even(self, c: int, spread: Spread) -> Bools:
+        """(N,): where one more task of class c keeps max_skew; true where the label is missing."""
+        s, domain, counts, eligible = self._spread_counts(c, spread)
+        room = _emptiest(counts, eligible, spread) + spread.max_skew - int(self._spread_matched[s, c])
+        even: Bools = (np.append(counts, 0)[domain] <= room) | (domain < 0)
+        return even
 
     def _spread_counts(self, c: int, spread: Spread) -> tuple[int, I64, I64, Bools]:
         """Number of the selector, (N,) domains, (D,) matching tasks on eligible nodes, (D,) domains that count."""
