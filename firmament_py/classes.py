@@ -101,7 +101,8 @@ def _problem(new: ClassDefined) -> tuple[str, str] | None:
         if resource.startswith(TOKEN):
             return f"requests[{resource}]", "names a token; say it in tokens"
     requirements = [("node_selector", r) for r in new.demand.selector]
-    for term in (term for terms in new.demand.affinity for term in terms):
+    groups = (*new.demand.affinity, *(terms for _, terms in new.demand.further))
+    for term in (term for terms in groups for term in terms):
         requirements += [("node_affinity", r) for r in (*term.labels, *term.fields)]
     for spread in new.peers.spread:
         if spread.max_skew < 1:
