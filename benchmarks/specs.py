@@ -26,7 +26,7 @@ class SpecError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A measured figure. `better` is lower or higher; `compare`: whether it is worth comparing between runs."""
+    """A measured figure. `better` is lower or higher."""
 
     name: str
     title: str

@@ -52,7 +52,8 @@ def reasons(state: ClusterState, cls: int, peers: Peers, c: int) -> tuple[Reason
     """Why nodes do not take a further task of class row `cls`, number `c` of `peers`, as things stand.
 
     Judged in kube-scheduler's order, so that a node fails for a taint, else for a selector, else for tokens, else for
-    each resource that it has too little of, else for a further demand, else for what other tasks demand. A node that would take one is in none.
+    each resource that it has too little of, else for a further demand, else for what other tasks demand. A node that
+    would take one is in none.
     """
     nodes = state.present_nodes()
     demand = state.classes.demand(cls)
@@ -83,10 +84,10 @@ def reasons(state: ClusterState, cls: int, peers: Peers, c: int) -> tuple[Reason
             result.append(Reason(ReasonKind.INSUFFICIENT_RESOURCE, count, resource))
     left &= ~lacks.any(axis=1)
     for name, terms in demand.further:
-        failing = ~state.looks.judge(NodeDemand(affinity=(terms,)), nodes)[0] & left
-        if failing.any():
-            result.append(Reason(ReasonKind.FURTHER_AFFINITY, int(failing.sum()), name))
-            left &= ~failing
+        unmet = ~state.looks.judge(NodeDemand(affinity=(terms,)), nodes)[0] & left
+        if unmet.any():
+            result.append(Reason(ReasonKind.FURTHER_AFFINITY, int(unmet.sum()), name))
+            left &= ~unmet
     if peers.concerns(c):
         for name, fails in peers.failures(c).items():
             failing = int((fails & left).sum())

@@ -324,7 +324,8 @@ def _signatures(state: ClusterState, classes: I64, profiles: I64) -> I64:
     if not selectors:
         return np.zeros(len(classes), np.int64)
     rows, index = np.unique(profiles, return_inverse=True)
-    bits = np.stack([state.profiles.matching(s)[rows] for s in selectors]).astype(np.int64)
+    bits = np.stack([state.profiles.matching(s)[rows] for s in selectors])
+    bits = np.unique(bits, axis=0).astype(np.int64)  # the order of a set differs from process to process
     return np.unique(mix(bits, seed=4), return_inverse=True)[1][index]
 
 

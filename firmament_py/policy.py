@@ -23,7 +23,7 @@ COST_MAX = 1_000_000
 WAIT_MIN = 4 * COST_MAX
 WAIT_MAX = 2**40
 
-_PRIORITY_STEP = COST_MAX
+_PRIORITY_STEP = WAIT_MIN  # more than the dearest placement and every age together
 _AGE_STEP = 10_000
 
 

@@ -9,31 +9,34 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from poseidon_py import credentials, views
+from poseidon_py import credentials, options, phrase, views
 from poseidon_py.backoff import Backoff
 from poseidon_py.binder import Binder
 from poseidon_py.credentials import Access
 from poseidon_py.engine import EngineError, GrpcEngine
 from poseidon_py.feed import Feed
 from poseidon_py.health import Health
-from poseidon_py.kube import ApiError, BusyError, Kube, KubeError
+from poseidon_py.known import KnownPod
+from poseidon_py.kube import ApiError, BusyError, Kube, KubeError, LostAnswerError, UnreachableError
 from poseidon_py.leader import Election
 from poseidon_py.loop import Loop
 from poseidon_py.metrics import METRICS
 from poseidon_py.reporter import Reporter
 from poseidon_py.session import Session
 from poseidon_py.settings import Settings
-from poseidon_py.store import KnownPod, NodeFollower, PodFollower, Store
+from poseidon_py.store import Store
 from poseidon_py.supervise import Supervisor
-from poseidon_py.watch import NODES, PODS, Watch
+from poseidon_py.volume_binder import VolumeBinder
+from poseidon_py.watch import Watch
+from poseidon_py.watches import first_watches, storage_watches
 
 log = logging.getLogger(__name__)
 
-_GRPC_WAIT = 5.0
+T = TypeVar("T")
 
 
 class StartError(Exception):
@@ -58,7 +61,7 @@ class Bridge:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.store = Store(settings.scheduler_name)
+        self.store = Store(settings.scheduler_name, added_affinity=options.added_affinity(settings))
         self.engine = GrpcEngine(settings.firmament_address, settings.rpc_timeout)
         self.parts: Parts | None = None
         self.health: Health | None = None
@@ -106,10 +109,11 @@ class Bridge:
             await self.supervisor.start()
             return
         try:
-            await asyncio.wait_for(self.engine.hello(), min(settings.startup_timeout, 4 * _GRPC_WAIT))
-        except (EngineError, TimeoutError) as error:
+            await self._patiently(self.engine.hello, EngineError)
+        except EngineError as error:
+            why = error.details.rsplit(": ", 1)[-1] or error.code
             raise StartError(
-                f"no flow service at {settings.firmament_address}: {error or 'no answer'}; "
+                f"no flow service at {settings.firmament_address}: {why}; tried for {settings.startup_timeout:.0f} s; "
                 "start one with `firmament serve`, or leave --firmament-address out"
             ) from error
 
@@ -119,50 +123,35 @@ class Bridge:
             self.parts.session.lost()
 
     async def _wait_for_server(self, kube: Kube) -> None:
-        backoff, timeout = Backoff(0.2, 5.0), self.settings.startup_timeout
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + timeout
+        try:
+            version = await self._patiently(kube.server_version, BusyError, UnreachableError, LostAnswerError)
+        except ApiError as error:
+            raise StartError(f"the API server at {kube.url} does not let us in: {error}") from error
+        except KubeError as error:
+            tried = f"tried for {self.settings.startup_timeout:.0f} s"
+            raise StartError(f"{error}; {tried}: is it running, and is the kubeconfig the right one?") from error
+        log.info("API server %s, version %s", kube.url, version)
+
+    async def _patiently(self, ask: Callable[[], Awaitable[T]], *again: type[Exception]) -> T:
+        """Asks until there is an answer; the last error after the time that a start may take."""
+        backoff, loop = Backoff(0.2, 5.0), asyncio.get_running_loop()
+        deadline = loop.time() + self.settings.startup_timeout
         while True:
             try:
-                version = await kube.server_version()
-            except ApiError as error:
-                if not isinstance(error, BusyError):
-                    raise StartError(f"the API server at {kube.url} does not let us in: {error}") from error
-                problem: KubeError = error
-            except KubeError as error:
-                problem = error
-            else:
-                log.info("API server %s, version %s", kube.url, version)
-                return
-            if loop.time() >= deadline:
-                raise StartError(
-                    f"{problem}; tried for {timeout:.0f} s: is it running, and is the kubeconfig the right one?"
-                )
-            log.warning("%s", problem)
+                return await ask()
+            except again as error:
+                if loop.time() >= deadline:
+                    raise
+                log.warning("%s", error)
             await asyncio.sleep(min(backoff.next(), max(0.05, deadline - loop.time())))
 
     def _build(self, kube: Kube) -> Parts:
         settings, store = self.settings, self.store
-        pods = Watch(
-            kube,
-            PODS,
-            PodFollower(store),
-            page_size=settings.list_page,
-            timeout=settings.watch_timeout,
-            silence=settings.watch_silence,
-        )
-        nodes = Watch(
-            kube,
-            NODES,
-            NodeFollower(store),
-            page_size=settings.list_page,
-            timeout=settings.watch_timeout,
-            silence=settings.watch_silence,
-        )
+        watches = first_watches(kube, store, settings)
 
         async def listed() -> None:
-            await nodes.listed.wait()
-            await pods.listed.wait()
+            for watch in watches:
+                await watch.listed.wait()
 
         session = Session(self.engine, store, listed)
         feed = Feed(store, self.engine, session, lambda: loop.wake(), settings.batch_size)
@@ -192,6 +181,8 @@ class Bridge:
             window=settings.batch_window,
             window_max=settings.batch_window_max,
         )
+        volumes = VolumeBinder(kube, store.storage, store.volumes, store.labels_of_node, settings.volume_timeout)
+        binder.prepare = volumes.prepare
         binder.on_bound = reporter.scheduled
         binder.on_failed = reporter.failed
         store.on_nonsense = reporter.nonsense
@@ -202,7 +193,32 @@ class Bridge:
             reporter.settled(known)
 
         store.on_settled = settled
-        return Parts(kube, (nodes, pods), session, feed, binder, reporter, loop)
+        store.on_blocked = self._blocked
+        store.volumes.on_first_claim = self._watch_storage
+        return Parts(kube, watches, session, feed, binder, reporter, loop)
+
+    def _watch_storage(self) -> None:
+        """From the first pod with a claim on."""
+        assert self._kube is not None
+        watches = storage_watches(self._kube, self.store.storage, self.settings)
+        for watch in watches:
+            self._spawn(f"watch {watch.name}", watch.run())
+
+        async def listed() -> None:
+            for watch in watches:
+                await watch.listed.wait()
+            self.store.volumes.listed()
+            await asyncio.Event().wait()
+
+        self._spawn("storage listed", listed())
+
+    def _blocked(self, known: KnownPod) -> None:
+        """A pod cannot be placed because of its volumes; who leads says so."""
+        if self.parts is None or not self.parts.loop.leads or not known.blocked:
+            return
+        METRICS.attempts.labels("unschedulable").inc()
+        nodes = len(self.store.nodes)
+        self.parts.reporter.unschedulable(known, phrase.blocked(nodes, known.blocked, known.blocked_anywhere))
 
     def _run(self, parts: Parts, access: Access) -> None:
         settings = self.settings
@@ -217,6 +233,7 @@ class Bridge:
             self._spawn(f"pod worker {number}", parts.feed.pod_worker())
         for number in range(settings.node_workers):
             self._spawn(f"node worker {number}", parts.feed.node_worker())
+        self._spawn("namespace worker", parts.feed.namespace_worker())
         self._spawn("loop", parts.loop.run())
         elect = settings.leader_elect if settings.leader_elect is not None else access.in_cluster
         if not elect:
@@ -228,6 +245,10 @@ class Bridge:
         def lead() -> None:
             parts.binder.resume()
             parts.loop.lead()
+            for known in list(self.store.waiting()):
+                if known.blocked:
+                    self.store.touch_pod(known.uid)
+                    self._blocked(known)
 
         def stand_by() -> None:
             parts.loop.stand_by()

@@ -13,14 +13,24 @@ from dataclasses import dataclass, field
 from poseidon_py.objects import Metadata, Nonsense, Pod
 from poseidon_py.phrase import ATTACHABLE, VOLUME_NODE, VOLUME_NONE, VOLUME_SPACE, VOLUME_ZONE
 from poseidon_py.selectors import label_requirements, node_selector, on_node
-from poseidon_py.storage import SELECTED_NODE, ClaimKey, Storage, annotations, capacity_bytes, class_of
-from poseidon_py.storage import is_bound, labels, wanted_bytes
+from poseidon_py.storage import (
+    SELECTED_NODE,
+    ClaimKey,
+    Storage,
+    annotations,
+    capacity_bytes,
+    class_of,
+    is_bound,
+    labels,
+    wanted_bytes,
+)
 from poseidon_py.storage_objects import Capacity, Claim, StorageClass, Volume
 from poseidon_py.volume_match import candidates
 from protos.gen import firmament_pb2
 
 WAIT_FOR_POD = "WaitForFirstConsumer"
 ONE_POD = "ReadWriteOncePod"
+_ONE_POD_CONFLICT = f"node has pod using PersistentVolumeClaim with the same name and {ONE_POD} access mode"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 _BETA_ZONE, _BETA_REGION = "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"
@@ -88,21 +98,24 @@ def judge(storage: Storage, user: User, uses: Sequence[ClaimUse], taken: Callabl
     claims = []
     for use in uses:
         claim = storage.claims.get((user.namespace, use.name))
-        if verdict.blocked := _unusable(claim, user, use):
+        verdict.blocked = _unusable(claim, user, use)
+        if verdict.blocked or claim is None:
             return verdict
-        assert claim is not None
         claims.append((use, claim))
     if any(_is_immediate(storage, claim) for _, claim in claims):
         verdict.blocked = "pod has unbound immediate PersistentVolumeClaims"
         return verdict
     for use, claim in claims:
         if not use.own and ONE_POD in (claim.spec.access_modes or ()) and taken((user.namespace, use.name)):
-            verdict.blocked = "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode"
+            verdict.blocked = _ONE_POD_CONFLICT
             verdict.per_node = True
             return verdict
     for use, claim in claims:
         try:
-            _add_bound(storage, use, claim, verdict) if is_bound(claim) else _add_waiting(storage, claim, verdict)
+            if is_bound(claim):
+                _add_bound(storage, use, claim, verdict)
+            else:
+                _add_waiting(storage, claim, verdict)
         except Nonsense as problem:
             verdict.blocked = f'volume of persistentvolumeclaim "{use.name}" makes no sense: {problem}'
         if verdict.blocked:
@@ -133,9 +146,7 @@ def _unusable(claim: Claim | None, user: User, use: ClaimUse) -> str:
 def waits_for_pod(storage: Storage, claim: Claim) -> bool:
     """Whether a scheduler has to choose the node before there is a volume."""
     item = storage.classes.get(class_of(claim))
-    return (
-        not is_bound(claim) and item is not None and item.binding_mode == WAIT_FOR_POD and not claim.spec.volume_name
-    )
+    return not is_bound(claim) and item is not None and item.binding_mode == WAIT_FOR_POD and not claim.spec.volume_name
 
 
 def _is_immediate(storage: Storage, claim: Claim) -> bool:

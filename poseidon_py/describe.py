@@ -192,4 +192,3 @@ def _avoids(node: Node) -> set[str]:
         return set()
     controllers = (pod.signature.controller for pod in wish.pods or () if pod.signature is not None)
     return {controller.uid for controller in controllers if controller is not None and controller.uid}
-

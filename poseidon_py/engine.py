@@ -38,6 +38,7 @@ class EngineError(Exception):
     def __init__(self, method: str, code: str, details: str) -> None:
         super().__init__(f"{method}: {code}: {details}")
         self.code = code
+        self.details = details
 
 
 class Engine(Protocol):

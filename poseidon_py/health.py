@@ -8,6 +8,7 @@
 """
 
 import json
+import os
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -65,7 +66,7 @@ class Health:
         except OSError as error:
             await self.stop()
             raise PortInUseError(
-                f"cannot serve health on {address}:{port}: {error.strerror or error}; "
+                f"cannot serve health on {address}:{port}: {os.strerror(error.errno) if error.errno else error}; "
                 "choose another --health-port, 0 for any free one, -1 for none"
             ) from error
         self.port = self._runner.addresses[0][1]

@@ -24,6 +24,7 @@ class KnownPod:
     __slots__ = (
         "assumed",
         "blocked",
+        "blocked_anywhere",
         "claims",
         "class_id",
         "created_us",
@@ -79,6 +80,8 @@ class KnownPod:
         self.claims: tuple[ClaimUse, ...] = ()
         self.blocked = ""
         """Why no node will do as its volumes are."""
+        self.blocked_anywhere = True
+        """Whether that has nothing to do with nodes."""
         self.nominated = ""
         """Name of a node that was made free for it."""
         self.problem = ""
@@ -107,15 +110,17 @@ class KnownPod:
 class KnownNode:
     """One node, described."""
 
-    __slots__ = ("dirty", "id", "key", "message", "name", "object", "told", "uid")
+    __slots__ = ("base", "dirty", "id", "key", "message", "name", "object", "told", "uid")
 
     def __init__(self, node: Node) -> None:
         self.name = node.metadata.name
         self.uid = node.metadata.uid
         self.id = node_id(self.name, self.uid)
         self.object: Node | None = None
-        self.key: object = None
-        """Bytes of the description, see describe.node_key."""
+        self.key: tuple[object, object] | None = None
+        """What `message` is made of: of the node, see describe.node_key, and of its volumes."""
+        self.base: flow_pb2.Node | None = None
+        """The description before the volumes that it can hold are added."""
         self.message: flow_pb2.Node | None = None
         self.told: object = None
         """The key of what the engine has been told."""

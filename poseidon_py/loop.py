@@ -14,9 +14,10 @@ from typing import Protocol
 from poseidon_py import phrase
 from poseidon_py.backoff import Backoff
 from poseidon_py.engine import Engine, EngineError
+from poseidon_py.known import KnownPod
 from poseidon_py.metrics import METRICS
 from poseidon_py.session import Session
-from poseidon_py.store import KnownPod, Store
+from poseidon_py.store import Store
 from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)
@@ -75,6 +76,10 @@ class Loop:
     def wake(self) -> None:
         """Something has changed that a round could act upon."""
         self._work.set()
+
+    @property
+    def leads(self) -> bool:
+        return self._leading.is_set()
 
     def lead(self) -> None:
         self._leading.set()
@@ -159,7 +164,7 @@ class Loop:
             known, name = self._store.pod_of_task(task), names[at]
             if known is None:
                 METRICS.bind_stale.labels("gone").inc()  # the engine is about to be told
-            elif name is None or not leading or not known.wanted or known.assumed:
+            elif name is None or not leading or not known.wanted or known.assumed or known.blocked:
                 METRICS.bind_stale.labels("node gone" if name is None else "not wanted").inc()
                 self._reject(known, placed.nodes[at], 0)
             else:

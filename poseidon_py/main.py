@@ -5,6 +5,7 @@ configuration.
 """
 
 import asyncio
+import gc
 import importlib
 import json
 import signal
@@ -95,6 +96,7 @@ def _flag(name: str, text: str, **more: Any) -> Callable[[Callable[..., Any]], C
 @_flag("retry_period", "Seconds between attempts.", type=float)
 @_flag("health_address", "Address of health, metrics and status.")
 @_flag("health_port", "Its port; 0: any free one, -1: none.", type=int)
+@_flag("added_node_affinity", "NodeSelector, as JSON, that nodes must match for every pod.")
 @_flag("bind_concurrency", "Bind requests in flight at once.", type=int)
 @_flag("batch_window", "Seconds to gather work before a round.", type=float)
 @_flag("batch_window_max", "Seconds to gather work while it keeps pouring in.", type=float)
@@ -112,6 +114,8 @@ def run(config: Path | None, **flags: Any) -> None:
     logs.configure(settings.log_level, settings.log_format)
     if settings.policy:
         _check_policy(settings.policy)
+    # what the bridge keeps, it keeps for long, and hardly any of it in cycles: look for those rarely
+    gc.set_threshold(100_000, 20, 50)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         sys.exit(runner.run(_run(settings)))
 

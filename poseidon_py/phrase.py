@@ -70,11 +70,11 @@ def unscheduled(nodes: int, reasons: Iterable[flow_pb2.Reason]) -> str:
     return f"0/{nodes} nodes are available:" + (f" {', '.join(parts)}." if parts else "")
 
 
-def blocked(nodes: int, why: str) -> str:
-    """The message of a pod that no node can take, whatever the nodes are like."""
+def blocked(nodes: int, why: str, anywhere: bool = True) -> str:
+    """The message of a pod that no node can take. `anywhere`: whatever nodes are like, so that none was looked at."""
     if not nodes:
         return "no nodes available to schedule pods"
-    return f"0/{nodes} nodes are available: {why}."
+    return f"0/{nodes} nodes are available: {why}." if anywhere else f"0/{nodes} nodes are available: {nodes} {why}."
 
 
 def note(message: str) -> str:

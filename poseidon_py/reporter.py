@@ -20,10 +20,11 @@ from functools import lru_cache
 from typing import Any, Protocol
 from urllib.parse import quote
 
+from poseidon_py.known import KnownPod
 from poseidon_py.kube import BusyError, ConflictError, KubeError, LostAnswerError, NotFoundError, UnreachableError
 from poseidon_py.metrics import METRICS
 from poseidon_py.phrase import note
-from poseidon_py.store import KnownPod, Store
+from poseidon_py.store import Store
 
 log = logging.getLogger(__name__)
 

@@ -46,11 +46,14 @@ class Session:
         self._calls = 0
         self._quiet = asyncio.Event()
         self._quiet.set()
+        self._knows_nothing = True
         self.epoch = 0
         """Of the service; 0 before the first resync."""
         self.policy = ""
         self.classes: set[int] = set()
         """Ids of the classes that the service has been told in this epoch."""
+        self.profiles: set[int] = set()
+        """Ids of the profiles likewise."""
         self.refused: dict[int, str] = {}
         """Classes that the service does not take, and why."""
         self.on_ready: Callable[[], None] = lambda: None
@@ -77,10 +80,11 @@ class Session:
         """A call in `epoch` was answered with STALE_EPOCH, or found another service."""
         if epoch == self.epoch and self._ready.is_set():
             log.warning("the flow service has lost what it knew, telling it everything again")
+            self._knows_nothing = True
             self.lost()
 
     def lost(self) -> None:
-        """The service went away: resynchronise as soon as it is back."""
+        """The service went away: when it is back, find out whether it is still the same."""
         self._ready.clear()
         self._wanted.set()
 
@@ -104,27 +108,30 @@ class Session:
 
     async def _resync(self) -> None:
         hello = await self._engine.hello()
-        self.classes.clear()
-        self.refused.clear()
-        reply = await self._engine.resync(self._everything())
-        self.epoch, self.policy = reply.epoch, hello.policy
-        METRICS.resyncs.inc()
-        for refusal in reply.refused:
-            note_refusal(self, refusal)
+        if self._knows_nothing or not hello.resynced or hello.epoch != self.epoch:
+            await self._tell_everything(hello.policy)
         if self._wanted.is_set():
             return  # it went away in the meantime
         self._ready.set()
-        log.info(
-            "the flow service (policy %s) knows %d nodes and %d pods",
-            hello.policy,
-            len(self._store.nodes),
-            len(self._store.pods),
-        )
         self.on_ready()
+
+    async def _tell_everything(self, policy: str) -> None:
+        # from here on the store's notes of what was told speak of a service that may not exist: no way back
+        self._knows_nothing = True
+        self.classes.clear()
+        self.profiles.clear()
+        self.refused.clear()
+        reply = await self._engine.resync(self._everything())
+        self.epoch, self.policy, self._knows_nothing = reply.epoch, policy, False
+        METRICS.resyncs.inc()
+        for refusal in reply.refused:
+            note_refusal(self, refusal)
+        nodes, pods = len(self._store.nodes), len(self._store.pods)
+        log.info("the flow service (policy %s) knows %d nodes and %d pods", policy, nodes, pods)
 
     async def _everything(self) -> AsyncIterator[flow_pb2.Update]:
         store = self._store
-        nodes = flow_pb2.Update()
+        nodes = flow_pb2.Update(namespaces=store.namespaces.values())
         for node in list(store.nodes.values()):
             node.dirty = False
             message = node_message(store, node)
@@ -143,8 +150,9 @@ class Session:
                 if known.told is not None:
                     rows.add(known, known.told)
             if len(rows):
-                yield rows.finish(store, self.classes)
+                yield rows.finish(store, self.classes, self.profiles)
                 self.classes.update(rows.classes)
+                self.profiles.update(rows.profiles)
             await self._sleep(0)
 
 

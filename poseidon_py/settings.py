@@ -1,7 +1,9 @@
 """Everything that can be set about the bridge, in one frozen object. Units are in the names."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,11 @@ class Settings:
     health_port: int = 10271
     """0: any free port; -1: do not serve."""
 
+    added_node_affinity: Mapping[str, Any] | None = None
+    """A NodeSelector ({nodeSelectorTerms: ...}) that a node must match for every pod, beside what the pod demands."""
+
+    volume_timeout: float = 600.0
+    """Seconds for controllers to bind or make the volumes of a pod that was placed."""
     bind_concurrency: int = 100
     """Bind requests in flight at once."""
     bind_timeout: float = 30.0
@@ -52,7 +59,7 @@ class Settings:
     """Pods or nodes told to the engine in one call."""
     pod_workers: int = 2
     node_workers: int = 1
-    event_rate: float = 500.0
+    event_rate: float = 1000.0
     """Events and condition patches a second, on top of binds; 0: no limit."""
     event_concurrency: int = 8
     """Of those, requests in flight at once."""

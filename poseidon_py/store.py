@@ -13,7 +13,7 @@ node's key into its queue; feed.py takes it from there.
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from poseidon_py.classes import Classes
 from poseidon_py.ids import TaskIds, node_id
@@ -28,6 +28,9 @@ from poseidon_py.volume_gate import VolumeGate
 from protos.gen import firmament_pb2, flow_pb2
 
 log = logging.getLogger(__name__)
+
+_DESCRIPTIONS = 10_000
+"""Classes and profiles from which on it is looked whether they are still in use."""
 
 
 class Store:
@@ -74,6 +77,7 @@ class Store:
         """Node name -> UIDs of the pods that are bound to it."""
         self._node_name: dict[str, str] = {}
         self._warned: set[str] = set()
+        self._prune_at = _DESCRIPTIONS
 
     # -- questions --------------------------------------------------------------------------------------------
 
@@ -94,6 +98,11 @@ class Store:
         """The id of the node of that name; of one that was never seen, an id that its name alone gives."""
         node = self.nodes.get(name)
         return node.id if node is not None else node_id(name, "")
+
+    def labels_of_node(self, name: str) -> Mapping[str, str] | None:
+        """None: there is no such node."""
+        node = self.nodes.get(name)
+        return node.base.labels if node is not None and node.base is not None else None
 
     def waiting(self) -> Iterator[KnownPod]:
         return (pod for pod in self.pods.values() if pod.ours and not pod.node and not pod.deleting)
@@ -244,6 +253,14 @@ class Store:
         if name in self.namespaces:
             self.namespaces[name] = flow_pb2.Namespace(name=name)
             self.namespace_queue.add(name)
+
+    def prune(self) -> None:
+        """Forgets classes and profiles that no pod is of, when there may be many."""
+        if len(self.classes) + len(self.profiles) >= self._prune_at:
+            pods = self.pods.values()
+            self.classes.keep({pod.class_id for pod in pods} | {pod.template for pod in pods})
+            self.profiles.keep({pod.profile for pod in pods})
+            self._prune_at = max(_DESCRIPTIONS, 2 * (len(self.classes) + len(self.profiles)))
 
     # -- trouble ----------------------------------------------------------------------------------------------
 

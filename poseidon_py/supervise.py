@@ -59,6 +59,7 @@ class Supervisor:
         self._process: asyncio.subprocess.Process | None = None
         self._started = 0.0
         self._errors: list[str] = []
+        self._serving = False
         self._reader: asyncio.Task[None] | None = None
         self._stopping = False
         self.address = ""
@@ -80,7 +81,7 @@ class Supervisor:
             stderr=asyncio.subprocess.PIPE,
         )
         METRICS.firmament_starts.inc()
-        self._errors = []
+        self._errors, self._serving = [], False
         self._reader = asyncio.create_task(self._pass_on_errors(process), name="firmament's log")
         self._started = time.monotonic()
         while not port_file.exists():
@@ -93,6 +94,9 @@ class Supervisor:
             await asyncio.sleep(_POLL_SECONDS)
         self.address = f"127.0.0.1:{port_file.read_text().strip()}"
         port_file.unlink()
+        self._serving = True
+        for line in self._errors:
+            sys.stderr.write(f"{line}\n")
         log.info("flow service started: pid=%d address=%s", process.pid, self.address)
         await self._moved(self.address)
 
@@ -104,8 +108,11 @@ class Supervisor:
         assert process.stderr is not None
         while line := await process.stderr.readline():
             text = line.decode(errors="replace").rstrip()
-            self._errors = [*self._errors[-9:], text]
-            sys.stderr.write(f"{text}\n")
+            if self._serving:
+                sys.stderr.write(f"{text}\n")
+            else:
+                # of a service that does not start, one line is worth telling: its caller does
+                self._errors = [*self._errors[-99:], text]
 
     async def run(self) -> None:
         """Starts the service again whenever it ends."""

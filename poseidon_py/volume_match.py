@@ -48,11 +48,7 @@ def is_meant_for(volume: Volume, claim: Claim) -> bool:
     """Whether the volume is kept for this claim, by the user or by a controller."""
     kept = volume.spec.claim
     who = claim.metadata
-    return (
-        kept is not None
-        and (kept.namespace, kept.name) == (who.namespace, who.name)
-        and kept.uid in ("", who.uid)
-    )
+    return kept is not None and (kept.namespace, kept.name) == (who.namespace, who.name) and kept.uid in ("", who.uid)
 
 
 def _fits(volume: Volume, claim: Claim, size: int) -> bool:

@@ -37,13 +37,29 @@ from poseidon_py.objects import (
     RawEvent,
     RawList,
 )
+from poseidon_py.storage_objects import (
+    Capacity,
+    Claim,
+    CsiDriver,
+    CsiNode,
+    Event,
+    Listing,
+    Namespace,
+    StorageClass,
+    Volume,
+)
 
 log = logging.getLogger(__name__)
 
 _GONE = 410
 
-T = TypeVar("T", Pod, Node)
-Told = TypeVar("Told", Pod, Node, contravariant=True)
+class _Object(Protocol):
+    @property
+    def metadata(self) -> Any: ...
+
+
+T = TypeVar("T", bound=_Object)
+Told = TypeVar("Told", contravariant=True)
 
 
 @dataclass(frozen=True)
@@ -60,6 +76,20 @@ class Kind(Generic[T]):
 
 PODS = Kind("pods", "/api/v1/pods", "status.phase!=Succeeded,status.phase!=Failed", Pod, PodEvent, PodList)
 NODES = Kind("nodes", "/api/v1/nodes", "", Node, NodeEvent, NodeList)
+
+
+def _kind(name: str, path: str, item: type[T]) -> Kind[T]:
+    return Kind(name, path, "", item, Event[item], Listing[item])  # type: ignore[valid-type]
+
+
+_STORAGE = "/apis/storage.k8s.io/v1"
+NAMESPACES = _kind("namespaces", "/api/v1/namespaces", Namespace)
+CLAIMS = _kind("persistentvolumeclaims", "/api/v1/persistentvolumeclaims", Claim)
+VOLUMES = _kind("persistentvolumes", "/api/v1/persistentvolumes", Volume)
+STORAGE_CLASSES = _kind("storageclasses", f"{_STORAGE}/storageclasses", StorageClass)
+CSI_NODES = _kind("csinodes", f"{_STORAGE}/csinodes", CsiNode)
+CSI_DRIVERS = _kind("csidrivers", f"{_STORAGE}/csidrivers", CsiDriver)
+CAPACITIES = _kind("csistoragecapacities", f"{_STORAGE}/csistoragecapacities", Capacity)
 
 
 class Follower(Protocol[Told]):
@@ -208,8 +238,14 @@ class Watch(Generic[T]):
                 if line:
                     self._take_odd(line)
             return
-        for event in events:
-            self._tell(event.type, event.object)
+        counts: dict[str, int] = {}
+        try:
+            for event in events:
+                self._tell(event.type, event.object)
+                counts[event.type] = counts.get(event.type, 0) + 1
+        finally:
+            for what, count in counts.items():
+                self._counters[what].inc(count)
 
     def _take_odd(self, line: bytes) -> None:
         """A line of a batch that holds one that makes no sense: an error of the server's, or a bad object."""
@@ -227,6 +263,7 @@ class Watch(Generic[T]):
             self._nonsense(bytes(raw.object), error)
             return
         self._tell(event.type, event.object)
+        self._counters[event.type].inc()
 
     def _tell(self, what: str, item: T) -> None:
         if what == "ADDED" or what == "MODIFIED":
@@ -238,7 +275,6 @@ class Watch(Generic[T]):
         elif what != "BOOKMARK":
             raise KubeError(f"the watch of {self._kind.name} sent an event of unknown type {what!r}")
         self._version = item.metadata.resource_version or self._version
-        self._counters[what].inc()
 
     def _nonsense(self, raw: bytes, error: Exception) -> None:
         try:

@@ -2,16 +2,15 @@
 
 Import direction, each line may import only from lines below it:
 
-    cli, __main__
-    cluster, admin, bootstrap
-    http, controllers
-    subresources, tables, watches, lists, usage, kubelets, node_life, the controllers one by one
-    binding, deletion, pod_status
-    api
-    views, paths, discovery, columns, patches, validation, defaults, affinity, resources, nodes
-    store
-    selectors, faults, audit
-    errors, kinds, clock, amounts, settings
+    __main__ > cli > cluster > (admin: sees cluster only as a type)
+    http, controllers, bootstrap
+    subresources, tables, watches, lists, usage, kubelets, node_life and the other controllers one by one
+    controller, pod_status
+    binding > deletion > api
+    views, custom_columns, kind_columns, protobuf, nodes, affinity
+    store, schema, columns, pod_columns, patches, validation, defaults, resources, discovery, paths
+    selectors, settings
+    errors, kinds, faults, audit, clock, amounts
 """
 
 from poseidon_py.cluster.cluster import Cluster

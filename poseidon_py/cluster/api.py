@@ -30,6 +30,7 @@ from poseidon_py.cluster.errors import (
     unsupported_media_type,
 )
 from poseidon_py.cluster.kinds import NAMESPACES, POD_NODE, PODS, PRIORITY_CLASSES, Kind
+from poseidon_py.cluster.schema import conform
 from poseidon_py.cluster.store import Record, Store
 
 Json = dict[str, Any]
@@ -66,6 +67,7 @@ class Api:
 
     def create(self, kind: Kind, namespace: str, obj: Json, *, dry_run: bool = False) -> Record:
         """Create an object; takes ownership of `obj`."""
+        conform(kind.api_version, kind.kind, obj)
         metadata = self._own_metadata(kind, namespace, obj)
         name = metadata["name"]
         if self.store.get(kind, namespace, name) is not None:
@@ -176,7 +178,7 @@ class Api:
             check = validation.CHECKS.get(what)
             if check is not None:
                 causes += check(obj)
-        except (AttributeError, TypeError, KeyError) as error:
+        except (AttributeError, TypeError, KeyError, ValueError) as error:
             # A list where a map belongs, or the like: the real server fails to decode such a body.
             raise bad_request(f"{kind.kind} in version {kind.version!r} cannot be handled: {error}") from error
         if causes:
@@ -216,6 +218,7 @@ class Api:
     ) -> Record:
         """Replace an object, or one subresource of it; takes ownership of `obj`."""
         before = self.get(kind, namespace, name)
+        conform(kind.api_version, kind.kind, obj)
         metadata = obj.get("metadata")
         if not isinstance(metadata, dict):
             raise bad_request("metadata must be an object")
@@ -247,14 +250,16 @@ class Api:
         if current is None:
             if not applied or subresource:
                 raise not_found(kind.plural, kind.group, name)
+            conform(kind.api_version, kind.kind, patch)
             patch.setdefault("metadata", {}).setdefault("name", name)
             return self.create(kind, namespace, patch, dry_run=dry_run), True
         before = current.parse()
         try:
             after = self._patched(kind, before, patch, patch_type)
-        except (AttributeError, TypeError, KeyError) as error:
+        except (AttributeError, TypeError, KeyError, ValueError) as error:
             raise bad_request(f"the patch does not fit the object: {error}") from error
-        metadata = after.get("metadata") if isinstance(after, dict) else None
+        conform(kind.api_version, kind.kind, after)
+        metadata = after.get("metadata")
         if not isinstance(metadata, dict):
             raise bad_request("the patch leaves no metadata")
         if metadata.get("resourceVersion") not in (None, "", str(current.version)):
@@ -293,7 +298,7 @@ class Api:
                     causes += update_check(new, old)
                 if check is not None and kind is not PODS:
                     causes += check(new)
-            except (AttributeError, TypeError, KeyError) as error:
+            except (AttributeError, TypeError, KeyError, ValueError) as error:
                 raise bad_request(f"{kind.kind} in version {kind.version!r} cannot be handled: {error}") from error
             if causes:
                 raise invalid(kind.kind, kind.group, before.name, causes)

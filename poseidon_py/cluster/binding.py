@@ -11,6 +11,7 @@ from poseidon_py.cluster.clock import now_text
 from poseidon_py.cluster.deletion import delete
 from poseidon_py.cluster.errors import Json, bad_request, cause, conflict, invalid, too_many_requests
 from poseidon_py.cluster.kinds import BUDGETS, POD_NODE, POD_PHASE, PODS
+from poseidon_py.cluster.schema import conform
 from poseidon_py.cluster.selectors import from_structured
 from poseidon_py.cluster.store import Record
 from poseidon_py.cluster.validation import binding as check_binding
@@ -18,6 +19,7 @@ from poseidon_py.cluster.validation import binding as check_binding
 
 def bind(api: Api, namespace: str, name: str, binding: Json, *, dry_run: bool = False) -> None:
     """Assign a pod to a node, once. The node need not exist, as with a real API server."""
+    conform("v1", "Binding", binding)
     metadata: Json = binding.get("metadata") or {}
     if metadata.get("name") not in (None, "", name):
         raise bad_request("name in URL does not match name in Binding object")
@@ -76,6 +78,7 @@ def set_condition(status: Json, type_: str, value: str, reason: str = "", messag
 
 def evict(api: Api, namespace: str, name: str, eviction: Json, *, dry_run: bool = False) -> None:
     """Delete a pod if its disruption budget allows that; 429 if not."""
+    conform("policy/v1", "Eviction", eviction)
     metadata: Json = eviction.get("metadata") or {}
     if metadata.get("name") not in (None, "", name):
         raise bad_request("name in URL does not match name in Eviction object")

@@ -7,12 +7,15 @@ its business, so simulated controllers can be tested without waiting.
 from __future__ import annotations
 
 import heapq
+import logging
 import math
 import time
 from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import count
+
+log = logging.getLogger(__name__)
 
 _stamp_second = -1
 _stamp_text = ""
@@ -54,6 +57,8 @@ class Agenda:
         self._soon: deque[Callable[[], None]] = deque()
         self._later: list[tuple[float, int, Callable[[], None]]] = []
         self._order = count()
+        self.failures = 0
+        """Actions that raised; anything but 0 is a defect."""
         self.on_work: Callable[[float], None] | None = None
         """Told when there is work earlier than before: the seconds until it is due."""
 
@@ -83,7 +88,13 @@ class Agenda:
                 self._soon.append(heapq.heappop(self._later)[2])
             if not self._soon:
                 break
-            self._soon.popleft()()
+            action = self._soon.popleft()
+            try:
+                action()
+            except Exception:
+                # One simulated component that stumbles over an odd object must not stop all the others.
+                self.failures += 1
+                log.exception("a simulated component failed")
             if time.perf_counter() > stop:
                 break
         if self._soon:

@@ -13,6 +13,7 @@ from poseidon_py.cluster.api import Api, check_preconditions
 from poseidon_py.cluster.clock import rfc3339
 from poseidon_py.cluster.errors import Json, bad_request, forbidden
 from poseidon_py.cluster.kinds import NAMESPACES, POD_NODE, POD_PHASE, PODS, Kind
+from poseidon_py.cluster.schema import conform
 from poseidon_py.cluster.store import Record
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
@@ -24,6 +25,7 @@ def delete(
 ) -> tuple[Record, bool]:
     """Delete one object. Returns its last or marked state, and whether it is gone already."""
     options = options or {}
+    conform("v1", "DeleteOptions", options)
     record = api.get(kind, namespace, name)
     check_preconditions(kind, record, options.get("preconditions"))
     if kind is NAMESPACES and name in KEPT_NAMESPACES:

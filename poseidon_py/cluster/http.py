@@ -159,7 +159,10 @@ class HttpApi:
             raise ApiError(fate.code, "ServiceUnavailable", message, retry_after=fate.retry_after_s)
 
     async def _body(self, request: web.BaseRequest) -> Any:
-        raw = await request.read()
+        try:
+            raw = await request.read()
+        except web.HTTPRequestEntityTooLarge as error:
+            raise ApiError(413, "RequestEntityTooLarge", f"Request entity too large: {error.text}") from error
         if not raw:
             return {}
         kind = request.headers.get("Content-Type", "application/json")

@@ -1,7 +1,7 @@
 """Request bodies in Kubernetes' protobuf encoding, as the JSON objects that they mean.
 
 Go clients of recent versions send built-in kinds this way and cannot be told otherwise; answers are always
-JSON, which they accept. The field numbers are in protobuf_fields.yaml, read when the first such body comes.
+JSON, which they accept.
 
 The encoding writes unset strings and times like empty ones, so empty ones are dropped; numbers and booleans
 are kept as sent, but for ports, where 0 is none.
@@ -11,30 +11,18 @@ from __future__ import annotations
 
 import base64
 from datetime import UTC, datetime
-from functools import cache
-from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
-import yaml
 
 from poseidon_py.cluster.errors import bad_request
+from poseidon_py.cluster.schema import INLINE, message_of, table
 
 Json = dict[str, Any]
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 _MAGIC = b"k8s\x00"
-# Structs that are embedded in Go: a message of their own on the wire, their fields directly in JSON.
-_INLINE = frozenset(
-    ("ephemeralContainerCommon", "handler", "localObjectReference", "persistentVolumeSource", "volumeSource")
-)
 _ZERO_IS_UNSET = frozenset(("hostPort", "nodePort"))
-
-
-class _Field(NamedTuple):
-    name: str
-    type: str
-    mark: str  # "" one, "*" repeated, "%" map
 
 
 def decode(body: bytes) -> Json:
@@ -57,27 +45,9 @@ def _part(parts: list[tuple[int, Any]], number: int) -> memoryview:
     return next((value for found, value in parts if found == number), memoryview(b""))
 
 
-@cache
-def _table() -> dict[str, dict[int, _Field]]:
-    text = (files("poseidon_py.cluster") / "protobuf_fields.yaml").read_text()
-    loaded: dict[str, str] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    table: dict[str, dict[int, _Field]] = {}
-    for message, described in loaded.items():
-        fields = table[message] = {}
-        for one in described.split():
-            name, _, rest = one.partition("=")
-            number, _, type_ = rest.partition(":")
-            mark = type_[0] if type_[0] in "*%" else ""
-            fields[int(number)] = _Field(name, type_.removeprefix(mark) if mark else type_, mark)
-    return table
-
-
 def _message_of(api_version: str, kind: str) -> str:
-    group, _, version = api_version.rpartition("/")
-    message = f"{group.partition('.')[0] or 'core'}.{version}.{kind}"
-    if kind == "DeleteOptions":
-        message = f"meta.v1.{kind}"
-    if message not in _table():
+    message = message_of(api_version, kind)
+    if message is None:
         raise bad_request(f"{kind} of {api_version} is not known in protobuf; send it as application/json")
     return message
 
@@ -119,7 +89,7 @@ def _split(data: memoryview) -> list[tuple[int, Any]]:
 
 
 def _message(message: str, data: memoryview) -> Json:
-    fields = _table()[message]
+    fields = table()[message]
     obj: Json = {}
     for number, raw in _split(data):
         field = fields.get(number)
@@ -133,7 +103,7 @@ def _message(message: str, data: memoryview) -> Json:
         value = _value(field.type, raw)
         if field.mark == "*":
             obj.setdefault(field.name, []).append(value)
-        elif field.name in _INLINE:
+        elif field.name in INLINE:
             obj.update(value)
         elif value not in ("", None) and not (value == 0 and field.name in _ZERO_IS_UNSET):
             obj[field.name] = value

@@ -14,6 +14,7 @@ No I/O and no Kubernetes rules: the store takes finished objects and keeps its p
 from __future__ import annotations
 
 import bisect
+import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ import orjson
 from poseidon_py.cluster.errors import expired
 from poseidon_py.cluster.kinds import Kind
 from poseidon_py.cluster.selectors import FieldTerm, LabelTest
+
+log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 NO_LABELS: dict[str, str] = {}
@@ -119,6 +122,8 @@ class Shelf:
         self.changed = 0
         """Version of the latest change of this kind."""
         self.subscribers: list[Subscriber] = []
+        self.deaf = 0
+        """Subscribers that raised; anything but 0 is a defect."""
         self._history = history
         self._order: list[str] = []
         self._fresh: list[str] = []
@@ -139,7 +144,12 @@ class Shelf:
         if len(self.changes) > self._history:
             self.compacted = self.changes.popleft().version
         for subscriber in self.subscribers:
-            subscriber(change)
+            try:
+                subscriber(change)
+            except Exception:
+                # The write has happened; the others must hear of it whatever one of them makes of it.
+                self.deaf += 1
+                log.exception("a subscriber to %s failed", self.kind.plural)
 
     def keys(self) -> list[str]:
         """Keys in order; some may have been deleted since. Do not change the list."""

@@ -52,6 +52,33 @@ def metadata(meta: Json) -> Causes:
         isinstance(annotations, dict) and all(isinstance(value, str) for value in annotations.values())
     ):
         causes.append(invalid_value("metadata.annotations", annotations, "must be a map of strings"))
+    finalizers = meta.get("finalizers")
+    if finalizers is not None and not (
+        isinstance(finalizers, list) and all(isinstance(one, str) and one for one in finalizers)
+    ):
+        causes.append(invalid_value("metadata.finalizers", finalizers, "must be a list of names"))
+    return causes + owner_references(meta.get("ownerReferences"))
+
+
+def owner_references(given: Any) -> Causes:
+    """Owner references: each names its owner completely, and at most one is the controller."""
+    if given is None:
+        return []
+    if not isinstance(given, list):
+        return [invalid_value("metadata.ownerReferences", given, "must be a list")]
+    causes: Causes = []
+    for at, reference in enumerate(given):
+        place = f"metadata.ownerReferences[{at}]"
+        if not isinstance(reference, Mapping):
+            causes.append(invalid_value(place, reference, "must be an object"))
+            continue
+        for name in ("apiVersion", "kind", "name", "uid"):
+            if not isinstance(reference.get(name), str) or not reference[name]:
+                causes.append(required(f"{place}.{name}"))
+    if not causes and sum(reference.get("controller") is True for reference in given) > 1:
+        causes.append(
+            invalid_value("metadata.ownerReferences", given, "Only one reference can have Controller set to true.")
+        )
     return causes
 
 
@@ -285,8 +312,27 @@ def _replicated(obj: Json) -> Causes:
     return causes + _template(obj, ["Always"])
 
 
+def _share(spec: Any, name: str, field: str) -> Causes:
+    """A count, or a percentage as text."""
+    value = (spec or {}).get(name)
+    if value is None or (isinstance(value, int) and value >= 0):
+        return []
+    if isinstance(value, str) and re.fullmatch(r"\d{1,3}%", value):
+        return []
+    return [invalid_value(f"{field}.{name}", value, "must be a non-negative integer or a percentage")]
+
+
+def _deployment(obj: Json) -> Causes:
+    rolling = ((obj.get("spec") or {}).get("strategy") or {}).get("rollingUpdate")
+    field = "spec.strategy.rollingUpdate"
+    return _replicated(obj) + _share(rolling, "maxSurge", field) + _share(rolling, "maxUnavailable", field)
+
+
 def _budget(obj: Json) -> Causes:
     spec = obj.get("spec") or {}
+    causes = _share(spec, "minAvailable", "spec") + _share(spec, "maxUnavailable", "spec")
+    if causes:
+        return causes
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         return [invalid_value("spec", spec, "minAvailable and maxUnavailable cannot be both set")]
     return []
@@ -322,7 +368,7 @@ CHECKS: dict[tuple[str, str], Callable[[Json], Causes]] = {
     ("", "Node"): _node,
     ("batch", "Job"): _job,
     ("apps", "ReplicaSet"): _replicated,
-    ("apps", "Deployment"): _replicated,
+    ("apps", "Deployment"): _deployment,
     ("apps", "StatefulSet"): _replicated,
     ("policy", "PodDisruptionBudget"): _budget,
     ("scheduling.k8s.io", "PriorityClass"): _priority_class,

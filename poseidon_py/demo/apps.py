@@ -111,7 +111,7 @@ class _Mix:
             sort = PodSort(
                 f"gpu-{len(apps):03d}", 2000 * size, size * 16 * 2**30, gpus=size, tolerations=(GPU_TOLERATION,)
             )
-            seconds = None if len(apps) % 2 == 0 else self._rng.uniform(2.0, 4.0)
+            seconds = None if len(apps) % 2 == 0 else self._rng.uniform(1.0, 2.5)
             apps.append(self._job("gpu", sort.name, count, self._pod("gpu", sort, seconds=seconds)))
             wanted += size * count
             most -= count

@@ -7,7 +7,7 @@ scheduler's own, so a mistake there cannot excuse itself.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from poseidon_py.demo.evidence import Evidence
 Json = dict[str, Any]
 
 _DONE = ("Succeeded", "Failed")
+_ENDS = ("finish", "gone", "reject")
 _REPELS = ("NoSchedule", "NoExecute")
 
 
@@ -79,6 +80,24 @@ def held(evidence: Evidence) -> dict[str, Amounts]:
     return taken
 
 
+def replayed(evidence: Evidence) -> Iterator[tuple[str, Amounts, int]]:
+    """The audit as (node, amounts, +1 or -1), in order: a pod holds what it requests from its bind until it has ended.
+
+    Pods that were deleted since are left out: what they asked for is not known any more.
+    """
+    demands = {pod["metadata"]["uid"]: demand(pod) for pod in evidence.pods}
+    home: dict[str, str] = {}
+    for entry in evidence.audit:
+        uid = entry["uid"]
+        if uid not in demands:
+            continue
+        if entry["what"] == "bind":
+            home[uid] = entry["node"]
+            yield entry["node"], demands[uid], +1
+        elif entry["what"] in _ENDS and uid in home:
+            yield home.pop(uid), demands[uid], -1
+
+
 def condition(pod: Json) -> Json:
     """The PodScheduled condition, {} if there is none."""
     for one in (pod.get("status") or {}).get("conditions") or ():
@@ -103,21 +122,13 @@ def _over_committed(evidence: Evidence) -> tuple[bool, str]:
 
 
 def _over_committed_ever(evidence: Evidence, offered: Mapping[str, Amounts]) -> list[str]:
-    """Replays the audit: a pod holds from its bind until it has ended."""
-    demands = {pod["metadata"]["uid"]: demand(pod) for pod in evidence.pods}
     taken: dict[str, Amounts] = {}
-    home: dict[str, str] = {}
     over: dict[str, None] = {}
-    for entry in evidence.audit:
-        uid, what = entry["uid"], entry["what"]
-        if uid not in demands:
-            continue  # deleted since: what it asked for is not known any more
-        if what == "bind":
-            node = home[uid] = entry["node"]
-            _add(taken.setdefault(node, {}), demands[uid], +1)
-            over.update(dict.fromkeys(f"{node} in {name}" for name in _excess(taken[node], offered.get(node, {}))))
-        elif what in ("finish", "gone", "reject") and uid in home:
-            _add(taken[home.pop(uid)], demands[uid], -1)
+    for node, wants, sign in replayed(evidence):
+        on_node = taken.setdefault(node, {})
+        _add(on_node, wants, sign)
+        if sign > 0:
+            over.update(dict.fromkeys(f"{node} in {name}" for name in _excess(on_node, offered.get(node, {}))))
     return list(over)
 
 

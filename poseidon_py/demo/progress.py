@@ -13,9 +13,10 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Struct, field
 
-from poseidon_py.kube import Kube, KubeError
+from poseidon_py.kube import GoneError, Kube, KubeError
 
 _SILENCE = 150.0
+_REST_SECONDS = 0.5
 _DONE = ("Succeeded", "Failed")
 
 
@@ -88,7 +89,8 @@ class Progress:
         """When a pod last came, was bound, ended, or was told that it cannot be scheduled."""
 
     async def run(self, version: str = "0") -> None:
-        """Watches from resource version `version`; a broken watch goes on where it ended."""
+        """Watches from resource version `version`; a broken watch goes on where it ended, or, if the server has
+        forgotten that, with all there is."""
         decode = msgspec.json.Decoder(_Event).decode_lines
         while True:
             parameters = {"resourceVersion": version, "allowWatchBookmarks": "true"}
@@ -101,8 +103,11 @@ class Progress:
                     for event in decode(lines):
                         self._take(event, now)
                         version = event.object.metadata.version or version
+            except (GoneError, msgspec.DecodeError):  # an error among the events is no pod, and means the same
+                version = "0"
+                await asyncio.sleep(_REST_SECONDS)
             except KubeError:
-                await asyncio.sleep(0.5)
+                await asyncio.sleep(_REST_SECONDS)
 
     def _take(self, event: _Event, now: float) -> None:
         pod = event.object

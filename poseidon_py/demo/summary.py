@@ -9,13 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from poseidon_py.demo.checks import Check, condition, demand, held, is_waiting, offers
+from poseidon_py.demo.checks import Check, condition, held, is_waiting, offers, replayed
 from poseidon_py.demo.evidence import Evidence
 from poseidon_py.demo.progress import Progress, percentiles
 
 Json = dict[str, Any]
-
-_ENDS = ("finish", "gone", "reject")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,22 +171,12 @@ def quantile(metrics: Mapping[str, float], histogram: str, q: float) -> float:
 
 def _peak(evidence: Evidence) -> dict[str, int]:
     """The most that was requested of all nodes together at any moment, by the audit."""
-    demands = {pod["metadata"]["uid"]: demand(pod) for pod in evidence.pods}
     now: Counter[str] = Counter()
     most: dict[str, int] = {}
-    on_node: set[str] = set()
-    for entry in evidence.audit:
-        uid, what = entry["uid"], entry["what"]
-        if uid not in demands:
-            continue
-        if what == "bind":
-            on_node.add(uid)
-            now.update(demands[uid])
-            for name in demands[uid]:
-                most[name] = max(most.get(name, 0), now[name])
-        elif what in _ENDS and uid in on_node:
-            on_node.remove(uid)
-            now.subtract(demands[uid])
+    for _, wants, sign in replayed(evidence):
+        for name, amount in wants.items():
+            now[name] += sign * amount
+            most[name] = max(most.get(name, 0), now[name])
     return most
 
 

@@ -30,6 +30,7 @@ class FakeEngine:
 
     def restart(self) -> None:
         self.epoch = next(_epochs)
+        self.resynced = False
         self._clear()
         self.last = flow_pb2.RoundReply()
 
@@ -51,13 +52,13 @@ class FakeEngine:
 
     async def hello(self):
         self._begin("hello")
-        return flow_pb2.HelloReply(epoch=self.epoch, policy="first-fit")
+        return flow_pb2.HelloReply(epoch=self.epoch, policy="first-fit", resynced=self.resynced)
 
     async def resync(self, updates):
         self._begin("resync")
         gathered = [update async for update in updates]
         self._clear()
-        self.epoch, self.last = next(_epochs), flow_pb2.RoundReply()
+        self.epoch, self.last, self.resynced = next(_epochs), flow_pb2.RoundReply(), True
         reply = flow_pb2.UpdateReply(epoch=self.epoch)
         for update in gathered:
             self._apply(update, reply)

@@ -339,6 +339,77 @@ async def test_a_call_that_fails_is_repeated(method, lost):
         assert rig.agrees()
 
 
+async def test_a_service_that_was_only_out_of_reach_is_not_told_everything_again():
+    async with Rig() as rig:
+        rig.engine.fail["apply"] = [unavailable()]
+        rig.store.pod_queue._call_later = lambda seconds, call: call()
+        rig.pod("a")
+        await rig.settle()
+        assert rig.bound == ["a"]
+        assert (rig.engine.calls["resync"], rig.engine.calls["hello"]) == (1, 2)
+        rig.engine.restart()
+        rig.engine.fail["apply"] = [unavailable()]
+        rig.pod("b")
+        await rig.settle()
+        assert rig.bound == ["a", "b"]
+        assert rig.engine.calls["resync"] == 2
+
+
+async def test_a_resync_that_broke_half_way_is_made_whole_even_if_the_service_did_not_notice():
+    async with Rig(cpu="100", pods="100") as rig:
+        rig.pod("a")
+        await rig.settle()
+        resync = rig.engine.resync
+
+        async def breaks(updates):
+            async for _ in updates:
+                pass
+            rig.engine.resync = resync
+            raise unavailable()
+
+        rig.engine.resync = breaks
+        rig.session.stale(rig.session.epoch)
+        rig.pod("b")  # told to the stream that broke
+        await rig.settle()
+        assert rig.bound == ["a", "b"]
+        assert rig.agrees()
+
+
+async def test_what_the_service_cannot_bear_is_isolated():
+    async with Rig(cpu="100", pods="100") as rig:
+        apply = rig.engine.apply
+
+        async def chokes(update):
+            if "default/p7" in update.tasks.name:
+                raise EngineError("Apply", "UNKNOWN", "exception calling application")
+            return await apply(update)
+
+        rig.engine.apply = chokes
+        rig.store.pod_queue._call_later = lambda seconds, call: rig.timers.append(call)
+        for number in range(20):
+            rig.pod(f"p{number}")
+        for _ in range(30):
+            await rig.settle()
+            timers, rig.timers[:] = list(rig.timers), []
+            for fire in timers:
+                fire()
+        assert sorted(rig.bound) == sorted(f"p{number}" for number in range(20) if number != 7)
+
+
+async def test_classes_that_nobody_is_of_are_forgotten(monkeypatch):
+    monkeypatch.setattr("poseidon_py.store._DESCRIPTIONS", 10)
+    async with Rig(cpu="100", pods="100") as rig:
+        for number in range(40):
+            rig.pod(f"p{number}", cpu=f"{number + 1}m")
+            await rig.settle(60)
+            rig.gone(f"p{number}")
+            await rig.settle(60)
+        assert len(rig.store.classes) <= 20
+        rig.pod("again", cpu="1m")
+        await rig.settle()
+        assert rig.bound[-1] == "again"
+
+
 async def test_a_round_whose_reply_was_lost_is_acted_upon_once():
     async with Rig() as rig:
         rig.engine.lose["round"] = [EngineError("Round", "DEADLINE_EXCEEDED", "slow")]

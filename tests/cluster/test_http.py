@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 
 import aiohttp
 import orjson
@@ -89,6 +90,18 @@ async def test_bodies_that_are_no_json(http):
     ):
         async with http.session.post(http.url + PODS_PATH, data=b"{nope", headers={"Content-Type": kind}) as answer:
             assert answer.status == code
+
+
+async def test_a_body_that_is_too_large_is_a_413(http):
+    body = io.BytesIO(orjson.dumps(pod(annotations={"a": "x" * 2**21})))
+    async with http.session.post(http.url + PODS_PATH, data=body) as response:
+        assert response.status == 413
+        assert (await response.json())["reason"] == "RequestEntityTooLarge"
+
+
+async def test_lists_of_all_sizes_are_sent_without_warnings(cluster, http):
+    cluster.add_pods(3, pod(annotations={"a": "x" * 2**19}))
+    assert len((await http("GET", PODS_PATH))[1]["items"]) == 3
 
 
 async def test_lists_page_and_select(cluster, http):

@@ -60,6 +60,8 @@ async def test_a_lease_is_taken_by_one_of_two(core):
         leases.create_namespaced_lease("kube-system", body)
         first = leases.read_namespaced_lease("poseidon", "kube-system")
         second = leases.read_namespaced_lease("poseidon", "kube-system")
+        assert first.spec is not None
+        assert second.spec is not None
         first.spec.holder_identity = "two"
         leases.replace_namespaced_lease("poseidon", "kube-system", first)
         second.spec.holder_identity = "three"

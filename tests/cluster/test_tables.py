@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ def test_durations(seconds, said):
 
 
 def pod(phase: str, *, reason: str = "", deleted: bool = False, node: str = "", **container):
-    status = {"phase": phase, **({"reason": reason} if reason else {})}
+    status: dict[str, Any] = {"phase": phase, **({"reason": reason} if reason else {})}
     if container:
         status["containerStatuses"] = [container]
     metadata = {"name": "p", **({"deletionTimestamp": "x"} if deleted else {})}

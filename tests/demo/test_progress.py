@@ -1,19 +1,27 @@
+import asyncio
 import time
 
 import msgspec
+import pytest
 
 from poseidon_py.demo import progress as module
 from poseidon_py.demo.progress import Progress
+from poseidon_py.kube import GoneError, KubeError
 
 UNSCHEDULABLE = {"conditions": [{"type": "PodScheduled", "status": "False"}]}
 
 
-def event(what="ADDED", uid="u1", node=None, phase="Pending", scheduler="mine", annotations=None, **status):
+def event(what="ADDED", uid="u1", node=None, phase="Pending", scheduler="mine", annotations=None, version="", **status):
     return msgspec.json.encode(
         {
             "type": what,
             "object": {
-                "metadata": {"uid": uid, "labels": {"kind": "web"}, "annotations": annotations or {}},
+                "metadata": {
+                    "uid": uid,
+                    "labels": {"kind": "web"},
+                    "annotations": annotations or {},
+                    "resourceVersion": version,
+                },
                 "spec": {"nodeName": node, "schedulerName": scheduler},
                 "status": {"phase": phase, **status},
             },
@@ -64,3 +72,47 @@ def test_nothing_is_settled_while_something_moves():
     progress = follow(event(node="n"))
     progress.changed_at = time.monotonic() + 1000.0
     assert not progress.settled(1, 1.0)
+
+
+class Server:
+    """Answers each watch with the next of `answers`: lines, or an error to raise; then hangs."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.asked = []
+        self.exhausted = asyncio.Event()
+
+    async def watch(self, path, parameters, silence):
+        self.asked.append(parameters["resourceVersion"])
+        if not self.answers:
+            self.exhausted.set()
+            await asyncio.Event().wait()
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        half = len(answer) // 2
+        yield answer[:half]
+        yield answer[half:]
+
+
+@pytest.mark.parametrize(
+    ("answer", "then"),
+    [
+        pytest.param(event() + b"\n" + event("MODIFIED", version="7") + b"\n", "7", id="ended"),
+        pytest.param(KubeError("broke"), "3", id="broken"),
+        pytest.param(GoneError(410, "Expired", "too old"), "0", id="gone"),
+        pytest.param(
+            b'{"type":"ERROR","object":{"kind":"Status","status":"Failure","code":410}}\n', "0", id="error event"
+        ),
+    ],
+)
+async def test_a_watch_that_ends_is_taken_up_again(monkeypatch, answer, then):
+    monkeypatch.setattr(module, "_REST_SECONDS", 0.0)
+    server = Server(event(version="3") + b"\n", answer)
+    progress = Progress(server, "mine")  # type: ignore[arg-type]  # all that it needs of a client
+    following = asyncio.create_task(progress.run())
+    await server.exhausted.wait()
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
+    assert server.asked == ["0", "3", then]
+    assert len(progress.pods) == 1

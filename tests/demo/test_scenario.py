@@ -5,13 +5,14 @@ from poseidon_py.demo.scenario import Networks, Plan, _ends
 from tests.demo.builders import make_evidence
 
 
-def status(arcs, **more):
+def status(arcs: int, **more: int) -> dict[str, object]:
     return {"policy": "p", "rounds": 4, "last_round": {"arcs": arcs, "vertices": 3, "seconds": 0.002, **more}}
 
 
 def test_the_largest_network_is_kept():
     networks = Networks()
-    for answer in (status(5), status(9, vertices=4), status(0), {}, {"error": "not ready"}):
+    answers: list[dict[str, object]] = [status(5), status(9, vertices=4), status(0), {}, {"error": "not ready"}]
+    for answer in answers:
         networks.take(answer)
     assert networks.largest == {"vertices": 4, "arcs": 9, "pending": 0, "solves": 0}
     assert networks.policy == "p"

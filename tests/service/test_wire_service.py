@@ -11,6 +11,7 @@ from firmament_py.server import Server
 from firmament_py.solver import OrToolsSolver
 from policies.load_spreading import LoadSpreading
 from protos.gen import firmament_pb2 as pb
+from protos.gen import flow_pb2
 from tests.builders import NOW_US
 from tests.service.poseidon import MIB, Poseidon, description, generate_uuid, resources, topology
 
@@ -44,6 +45,15 @@ def test_schedule_tells_changes_only(poseidon):
     assert poseidon.schedule() == {}
     poseidon.submit(description(2))
     assert poseidon.schedule() == {2: "n1"}
+
+
+def test_what_was_told_is_taken_as_done(service, poseidon):
+    """This client never confirms a placement, and cannot reject one."""
+    poseidon.add_node(topology("n1"))
+    poseidon.submit(description(1), description(2))
+    poseidon.schedule()
+    status = service.flow.GetStatus(flow_pb2.StatusRequest())
+    assert dict(status.tasks) == {"waiting": 0, "assumed": 0, "bound": 2, "ended": 0}
 
 
 def test_a_task_that_lost_is_unscheduled_and_is_placed_when_room_comes(poseidon):

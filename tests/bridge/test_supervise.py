@@ -1,0 +1,102 @@
+"""The own flow service: started, started again, and ended; and the client that talks to it."""
+
+import asyncio
+import os
+import signal
+import sys
+
+import pytest
+
+from poseidon_py.engine import EngineError, GrpcEngine
+from poseidon_py.supervise import FirmamentError, Supervisor
+from protos.gen import flow_pb2
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+
+@pytest.fixture
+async def started():
+    """Makes supervisors, and stops them."""
+    made = []
+
+    async def make(**more):
+        addresses: list[str] = []
+
+        async def moved(address):
+            addresses.append(address)
+
+        supervisor = Supervisor(policy="", policy_options=(), moved=moved, log_level="warning", **more)
+        made.append(supervisor)
+        supervisor.addresses = addresses
+        await supervisor.start()
+        return supervisor
+
+    yield make
+    for supervisor in made:
+        await supervisor.stop()
+
+
+async def test_a_service_is_started_answers_and_is_ended(started):
+    supervisor = await started()
+    assert supervisor.addresses == [supervisor.address]
+    engine = GrpcEngine(supervisor.address, 10)
+    hello = await engine.hello()
+    assert hello.policy
+
+    async def nothing():
+        yield flow_pb2.Update()
+
+    reply = await engine.resync(nothing())
+    assert (await engine.apply(flow_pb2.Update(epoch=1))).status == flow_pb2.STALE_EPOCH
+    assert (await engine.round(flow_pb2.RoundRequest(epoch=reply.epoch))).status == flow_pb2.CALL_OK
+    assert not (await engine.explain(7)).found
+    assert (await engine.status()).epoch == reply.epoch
+    pid = supervisor.pid
+    await supervisor.stop()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    with pytest.raises(EngineError) as caught:
+        await engine.hello()
+    assert caught.value.code == "UNAVAILABLE"
+    await engine.close()
+    with pytest.raises(EngineError):
+        await engine.hello()
+
+
+async def test_one_that_dies_is_started_again(started, caplog):
+    supervisor = await started(sleep=lambda seconds: asyncio.sleep(0))
+    running = asyncio.create_task(supervisor.run())
+    os.kill(supervisor.pid, signal.SIGKILL)
+    async with asyncio.timeout(30):
+        while len(supervisor.addresses) < 2:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    assert "code -9" in caplog.text
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_one_that_does_not_start_says_why_in_one_line(started):
+    script = (
+        "import sys; print('Usage: x', file=sys.stderr); print('Error: no such policy', file=sys.stderr); sys.exit(2)"
+    )
+    with pytest.raises(FirmamentError, match="the flow service ended: no such policy") as caught:
+        await started(command=(sys.executable, "-c", script))
+    assert caught.value.usage
+
+
+async def test_one_that_never_serves_is_ended(started):
+    with pytest.raises(FirmamentError, match="did not start within"):
+        await started(command=(sys.executable, "-c", "import sys; sys.stdin.read()"), startup_timeout=0.2)
+
+
+async def test_one_that_does_not_end_when_asked_is_killed(started, monkeypatch):
+    monkeypatch.setattr("poseidon_py.supervise._END_SECONDS", 0.1)
+    script = (
+        "import sys, time; from pathlib import Path; a = sys.argv; "
+        "Path(a[a.index('--port-file') + 1]).write_text('1'); time.sleep(600)"
+    )
+    supervisor = await started(command=(sys.executable, "-c", script))
+    pid = supervisor.pid
+    await supervisor.stop()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

@@ -1,0 +1,430 @@
+"""Two API servers behind one face: the synthetic cluster, and a real etcd with a real kube-apiserver.
+
+The real one is taken from the folder that KUBEBUILDER_ASSETS names (the envtest convention). Behind it there are
+no kubelets and no controllers: nodes and the ends of pods are written by the tests, on both backends the same way.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import ssl
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.e2e.api import MERGE, PATIENCE, Api, ApiError, Json, View
+from tests.e2e.objects import overcommitted
+from tests.e2e.processes import POSEIDON, Process
+
+PODS = "/api/v1/namespaces/default/pods"
+NODES = "/api/v1/nodes"
+EVENTS = "/api/v1/namespaces/default/events"
+_TOKEN = "e2e"
+_LEFT_BEHIND = (
+    "/apis/batch/v1/namespaces/default/jobs",
+    PODS,
+    NODES,
+    "/api/v1/namespaces/default/configmaps",
+    "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases",
+    "/apis/scheduling.k8s.io/v1/priorityclasses",
+)
+
+
+@dataclass(frozen=True)
+class Bind:
+    """A binding that the API server carried out."""
+
+    uid: str
+    name: str
+    node: str
+
+
+class Backend(ABC):
+    """An API server, and for the time of a test the views of it."""
+
+    name: str
+    api: Api
+    kubeconfig: Path
+
+    def __init__(self) -> None:
+        self.pods: View
+        self.nodes: View
+        self.events: View
+        self._capacity: dict[str, dict[str, str]] = {}
+
+    # -- what differs -----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def all_binds(self) -> list[Bind]:
+        """Every binding that succeeded since the start, in order."""
+
+    @abstractmethod
+    def rejections(self) -> dict[str, int]:
+        """Pods that kubelets refused since the start, by reason."""
+
+    @contextmanager
+    @abstractmethod
+    def outage(self) -> Iterator[None]:
+        """The API server is away, with everything in flight; back afterwards, at the same address."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends the processes."""
+
+    # -- life of a test ---------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """An empty cluster, and views of it."""
+        self.clean()
+        self.pods, self.nodes, self.events = View(self.api, PODS), View(self.api, NODES), View(self.api, EVENTS)
+        self._binds_before = len(self.all_binds())
+        self._rejections_before = self.rejections()
+
+    def finish(self) -> None:
+        for view in (self.pods, self.nodes, self.events):
+            view.stop()
+        self.clean()
+
+    def clean(self) -> None:
+        for path in _LEFT_BEHIND:
+            items = self.api("GET", path)["items"]
+            own = [i["metadata"]["name"] for i in items if not i["metadata"]["name"].startswith(("system-", "apiserver-"))]
+            self.api.many("DELETE", [(f"{path}/{name}?gracePeriodSeconds=0", None) for name in own])
+        self.api("DELETE", EVENTS)
+
+    def check(self) -> None:
+        """The invariants: every pod bound at most once, no node over-committed at any time, no kubelet refused."""
+        binds = self.binds()
+        uids = [bind.uid for bind in binds]
+        assert len(uids) == len(set(uids)), "a pod was bound twice"
+        assert self.new_rejections() == {}
+        self._check_capacity()
+
+    def _check_capacity(self) -> None:
+        offered: dict[str, dict[str, str]] = {}
+        shrunk: set[str] = set()
+        for what, item in self.nodes.history:
+            name, allocatable = item["metadata"]["name"], item.get("status", {}).get("allocatable", {})
+            if name in offered and offered[name] != allocatable or what == "DELETED":
+                shrunk.add(name)
+            offered[name] = allocatable
+        for name in shrunk:  # judged by the tests that do this
+            offered.pop(name, None)
+        bound: dict[str, Json] = {}
+        for what, item in self.pods.history:
+            uid = item["metadata"]["uid"]
+            if what == "DELETED" or not item["spec"].get("nodeName"):
+                bound.pop(uid, None)
+                continue
+            new, bound[uid] = uid not in bound, item
+            if new:
+                mates = [p for p in bound.values() if p["spec"]["nodeName"] == item["spec"]["nodeName"]]
+                assert overcommitted(mates, offered) == [], f"binding {item['metadata']['name']}"
+
+    def binds(self) -> list[Bind]:
+        """Of this test."""
+        return self.all_binds()[self._binds_before :]
+
+    def new_rejections(self) -> dict[str, int]:
+        now = self.rejections()
+        return {key: n - self._rejections_before.get(key, 0) for key, n in now.items() if n != self._rejections_before.get(key, 0)}
+
+    # -- doing things -----------------------------------------------------------------------------------------
+
+    def create(self, *items: Json) -> list[Json]:
+        """Creates nodes and pods, and other things of the default namespace by `apiVersion` and `kind`."""
+        return self.api.many("POST", [(_home(item), item) for item in items])
+
+    def delete(self, path: str, *names: str, grace: int = 0) -> None:
+        self.api.many("DELETE", [(f"{path}/{name}?gracePeriodSeconds={grace}", None) for name in names])
+
+    def patch(self, path: str, body: Json) -> Any:
+        return self.api("PATCH", path, body, MERGE)
+
+    def patch_node(self, name: str, body: Json) -> Any:
+        return self.patch(f"{NODES}/{name}", body)
+
+    def resize_node(self, name: str, **resources: str) -> None:
+        """Changes a node's capacity and allocatable; names as in objects.node."""
+        amounts = {{"gpu": "example.com/gpu"}.get(k, k.replace("_", "-")): v for k, v in resources.items()}
+        body = {"status": {"capacity": amounts, "allocatable": amounts}}
+        self.patch(f"{NODES}/{name}/status", body)
+
+    def bind(self, pod: str, node: str) -> None:
+        """As another scheduler would."""
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": target}
+        self.api("POST", f"{PODS}/{pod}/binding", body)
+
+    def finish_pod(self, name: str, phase: str) -> None:
+        """As a kubelet would: the pod has Succeeded or Failed."""
+        self.patch(f"{PODS}/{name}/status", {"status": {"phase": phase}})
+
+    # -- waiting ----------------------------------------------------------------------------------------------
+
+    def until_bound(self, count: int, prefix: str = "", seconds: float = PATIENCE) -> dict[str, str]:
+        """Waits until at least so many pods (of these names) are bound; returns pod -> node."""
+
+        def look(pods: list[Json]) -> dict[str, str]:
+            found = bound(pods, prefix)
+            return found if len(found) >= count else {}
+
+        return self.pods.until(look, f"{count} bound pods {prefix}*", seconds)
+
+    def until_event(self, reason: str, pod: str, text: str = "") -> Json:
+        """Waits for an event about a pod, with this text in its message."""
+
+        def look(events: list[Json]) -> Json | None:
+            for event in events:
+                about = event["involvedObject"]["name"]
+                if (event.get("reason"), about) == (reason, pod) and text in event.get("message", ""):
+                    return event
+            return None
+
+        found = self.events.until(look, f"event {reason} on {pod}: {text!r}")
+        assert found is not None
+        return found
+
+    def until_unschedulable(self, pod: str) -> str:
+        """Waits for the PodScheduled=False condition; returns its message."""
+
+        def look(pods: list[Json]) -> str:
+            for item in pods:
+                if item["metadata"]["name"] != pod:
+                    continue
+                for each in item["status"].get("conditions", []):
+                    if (each["type"], each["status"], each.get("reason")) == ("PodScheduled", "False", "Unschedulable"):
+                        return str(each["message"])
+            return ""
+
+        return self.pods.until(look, f"{pod} unschedulable")
+
+
+def bound(pods: list[Json], prefix: str = "") -> dict[str, str]:
+    """Pod -> node, of the bound ones."""
+    return {
+        p["metadata"]["name"]: p["spec"]["nodeName"]
+        for p in pods
+        if p["spec"].get("nodeName") and p["metadata"]["name"].startswith(prefix)
+    }
+
+
+def _home(item: Json) -> str:
+    match item["kind"]:
+        case "Node":
+            return NODES
+        case "Pod":
+            return PODS
+        case "PriorityClass":
+            return "/apis/scheduling.k8s.io/v1/priorityclasses"
+        case "RuntimeClass":
+            return "/apis/node.k8s.io/v1/runtimeclasses"
+    api, kind = item["apiVersion"], item["kind"].lower() + "s"
+    return f"/{'apis' if '/' in api else 'api'}/{api}/namespaces/default/{kind}"
+
+
+def free_ports(count: int) -> list[int]:
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [listener.getsockname()[1] for listener in listeners]
+    for listener in listeners:
+        listener.close()
+    return ports
+
+
+class Synthetic(Backend):
+    """`poseidon cluster` in a process of its own."""
+
+    name = "synthetic"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.kubeconfig = folder / "kubeconfig"
+        self._process = Process(
+            [
+                *POSEIDON, "cluster", "--nodes=0", "--port=0", "--start-delay=0.01", "--bookmark-interval=5",
+                f"--token={_TOKEN}", f"--kubeconfig-out={self.kubeconfig}",
+            ],
+            folder / "cluster.log",
+        )  # fmt: skip
+        url = self._process.until_says(r"synthetic cluster .* at (\S+)")[1]
+        self.api = Api(url, _TOKEN)
+
+    def begin(self) -> None:
+        self.faults({"clear": True})
+        super().begin()
+
+    def finish(self) -> None:
+        self.faults({"clear": True})
+        super().finish()
+
+    def faults(self, order: Json) -> Json:
+        """See docs/synthetic-cluster.md."""
+        answer: Json = self.api("POST", "/_faults", order)
+        return answer
+
+    def all_binds(self) -> list[Bind]:
+        entries = self.api("GET", "/_audit")["entries"]
+        return [Bind(e["uid"], e["name"], e["node"]) for e in entries if e["what"] == "bind"]
+
+    def rejections(self) -> dict[str, int]:
+        found: dict[str, int] = self.api("GET", "/_stats")["rejected"]
+        return found
+
+    @contextmanager
+    def outage(self) -> Iterator[None]:
+        # the test itself goes on using the server: it creates pods, and nobody else does
+        verbs = ["get", "list", "watch", "update", "patch", "delete"]
+        rules = [
+            {"verbs": ["create"], "resources": ["pods/binding"], "rate_lost": 0.5, "rate_reset": 0.5},
+            {"verbs": verbs, "rate_reset": 1.0},
+        ]
+        self.faults({"rules": rules, "drop_watches": True})
+        yield
+        self.faults({"clear": True})
+
+    def close(self) -> None:
+        assert self._process.end() == 0, self._process.output
+
+
+class Real(Backend):
+    """etcd and kube-apiserver."""
+
+    name = "real"
+
+    def __init__(self, assets: Path, folder: Path) -> None:
+        super().__init__()
+        self._assets, self._folder = assets, folder
+        etcd, peer, self._port = free_ports(3)
+        self._etcd_url = f"http://127.0.0.1:{etcd}"
+        peer_url = f"http://127.0.0.1:{peer}"
+        self._etcd = Process(
+            [
+                str(assets / "etcd"), "--data-dir", str(folder / "etcd"),
+                "--listen-client-urls", self._etcd_url, "--advertise-client-urls", self._etcd_url,
+                "--listen-peer-urls", peer_url, "--initial-advertise-peer-urls", peer_url,
+                "--initial-cluster", f"default={peer_url}", "--unsafe-no-fsync", "--log-level", "warn",
+            ],
+            folder / "etcd.log",
+        )  # fmt: skip
+        (folder / "tokens.csv").write_text(f"{_TOKEN},admin,admin,system:masters\n")
+        binding = {"level": "Request", "verbs": ["create"], "resources": [{"group": "", "resources": ["pods/binding"]}]}
+        policy = {
+            "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
+            "rules": [binding, {"level": "None"}],
+        }  # fmt: skip
+        (folder / "audit.yaml").write_text(yaml.safe_dump(policy))
+        self._audit = folder / "audit.log"
+        self.url = f"https://127.0.0.1:{self._port}"
+        self.kubeconfig = folder / "kubeconfig"
+        certificate = folder / "certs" / "apiserver.crt"
+        self.kubeconfig.write_text(yaml.safe_dump(_kubeconfig(self.url, certificate)))
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+        self.api = Api(self.url, _TOKEN, ssl.create_default_context(cafile=str(certificate)))
+        self._await_ready(self.api)
+
+    def _start(self) -> None:
+        folder = self._folder
+        key = folder / "certs" / "apiserver.key"  # made by the server itself, at its first start
+        self._server = Process(
+            [
+                str(self._assets / "kube-apiserver"), "--etcd-servers", self._etcd_url,
+                "--bind-address", "127.0.0.1", "--secure-port", str(self._port), "--advertise-address", "127.0.0.1",
+                "--endpoint-reconciler-type", "none", "--cert-dir", str(folder / "certs"),
+                "--token-auth-file", str(folder / "tokens.csv"), "--authorization-mode", "AlwaysAllow",
+                "--service-account-issuer", "https://kubernetes.default.svc",
+                "--service-account-key-file", str(key), "--service-account-signing-key-file", str(key),
+                "--service-cluster-ip-range", "10.0.0.0/24",
+                "--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition",
+                "--audit-policy-file", str(folder / "audit.yaml"), "--audit-log-path", str(self._audit),
+            ],
+            folder / "apiserver.log",
+        )  # fmt: skip
+        self._server.until_says("Serving securely on")
+
+    def _await_ready(self, api: Api) -> None:
+        """Its hooks run for some seconds after it listens; it says on request which still do."""
+        import time
+
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                if api("GET", "/readyz") == "ok" and api("GET", "/api/v1/namespaces/default"):
+                    return
+            except (ApiError, OSError) as error:
+                if time.monotonic() > end or self._server.popen.poll() is not None:
+                    raise AssertionError(f"{error}\n{self._server.output[-3000:]}") from error
+            time.sleep(0.1)  # nothing to watch yet
+
+    def all_binds(self) -> list[Bind]:
+        if not self._audit.exists():
+            return []
+        found = []
+        for line in self._audit.read_text().splitlines():
+            entry = json.loads(line)
+            if entry["responseStatus"]["code"] == 201:
+                request = entry["requestObject"]
+                uid = request["metadata"].get("uid") or f"{entry['auditID']} (not said)"
+                found.append(Bind(uid, entry["objectRef"]["name"], request["target"]["name"]))
+        return found
+
+    def rejections(self) -> dict[str, int]:
+        return {}
+
+    @contextmanager
+    def outage(self) -> Iterator[None]:
+        self._server.end(9)
+        yield
+        self._start()
+        self._await_ready(self.api)
+
+    def scheduler(self) -> Process | None:
+        """The real kube-scheduler, for pods of `default-scheduler`, if it is in the folder, too."""
+        program = self._assets / "kube-scheduler"
+        if not program.exists():
+            return None
+        (port,) = free_ports(1)
+        config = str(self.kubeconfig)
+        command = [
+            str(program), "--kubeconfig", config, "--authentication-kubeconfig", config,
+            "--authorization-kubeconfig", config, "--bind-address", "127.0.0.1", "--secure-port", str(port),
+            "--leader-elect=false",
+        ]  # fmt: skip
+        process = Process(command, self._folder / "kube-scheduler.log")
+        process.until_says("Serving securely on")
+        return process
+
+    def close(self) -> None:
+        if hasattr(self, "_server"):
+            self._server.end(9)
+        self._etcd.end(9)
+
+
+def _kubeconfig(url: str, certificate: Path) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "real", "cluster": {"server": url, "certificate-authority": str(certificate)}}],
+        "users": [{"name": "admin", "user": {"token": _TOKEN}}],
+        "contexts": [{"name": "real", "context": {"cluster": "real", "user": "admin"}}],
+        "current-context": "real",
+    }
+
+
+def why_not_real() -> str:
+    """Why the real backend cannot be used; empty: it can."""
+    folder = os.environ.get("KUBEBUILDER_ASSETS", "")
+    if not folder:
+        return "KUBEBUILDER_ASSETS names no folder with etcd and kube-apiserver"
+    missing = [name for name in ("etcd", "kube-apiserver") if not (Path(folder) / name).exists()]
+    return f"there is no {' and no '.join(missing)} in {folder}" if missing else ""

@@ -1,0 +1,185 @@
+"""Processes that a test starts: their output is followed by a thread, they are ended by pid."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.api import PATIENCE
+
+POSEIDON = (sys.executable, "-m", "poseidon_py.main")
+FIRMAMENT = (sys.executable, "-m", "firmament_py")
+
+
+def environment() -> dict[str, str]:
+    """Without a kubeconfig of the person who runs the tests."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("KUBE", "POSEIDON"))}
+    return kept | {"PYTHONUNBUFFERED": "1", "HOME": "/nonexistent", "COLUMNS": "200", "NO_COLOR": "1"}
+
+
+def run(*command: str, timeout: float = PATIENCE, **more: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command to its end."""
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=timeout, check=False, env=environment() | more
+    )
+
+
+class Process:
+    """A running process and all that it has said."""
+
+    def __init__(self, command: Sequence[str], log: Path | None = None) -> None:
+        self.command = list(command)
+        self.lines: list[str] = []
+        self._said = threading.Condition()
+        self._ended = False
+        self.popen = subprocess.Popen(
+            self.command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env=environment(),
+            start_new_session=True,
+        )
+        self._log = log
+        self._reader = threading.Thread(target=self._read, name=f"output of {self.pid}", daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.popen.stdout is not None
+        with self.popen.stdout as output:
+            for line in output:
+                with self._said:
+                    self.lines.append(line.rstrip("\n"))
+                    self._said.notify_all()
+                if self._log is not None:
+                    with self._log.open("a") as log:
+                        log.write(line)
+        with self._said:
+            self._ended = True
+            self._said.notify_all()
+
+    @property
+    def pid(self) -> int:
+        return self.popen.pid
+
+    @property
+    def output(self) -> str:
+        with self._said:
+            return "\n".join(self.lines)
+
+    def until_says(self, pattern: str, *, after: int = 0, seconds: float = PATIENCE) -> re.Match[str]:
+        """Waits for a line, from line number `after` on."""
+        end, at = time.monotonic() + seconds, after
+        with self._said:
+            while True:
+                for line in self.lines[at:]:
+                    if found := re.search(pattern, line):
+                        return found
+                at = len(self.lines)
+                if self._ended or time.monotonic() >= end:
+                    raise AssertionError(f"{self.command} never said {pattern!r}:\n" + "\n".join(self.lines[-40:]))
+                self._said.wait(max(0.0, end - time.monotonic()))
+
+    def end(self, number: int = signal.SIGTERM, seconds: float = PATIENCE) -> int:
+        """Sends a signal and waits for the end; returns the exit code."""
+        if self.popen.poll() is None:
+            self.popen.send_signal(number)
+        return self.wait(seconds)
+
+    def wait(self, seconds: float = PATIENCE) -> int:
+        try:
+            code = self.popen.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.popen.kill()
+            self.popen.wait()
+            raise AssertionError(f"{self.command} did not end:\n" + "\n".join(self.lines[-40:])) from None
+        self._reader.join(PATIENCE)
+        return code
+
+
+class Scheduler(Process):
+    """`poseidon run`."""
+
+    def __init__(self, kubeconfig: Path, *arguments: str, log: Path | None = None) -> None:
+        given = ("run", "--kubeconfig", str(kubeconfig), "--health-port", "0", *arguments)
+        if "--leader-elect" not in arguments:
+            given += ("--no-leader-elect",)
+        super().__init__([*POSEIDON, *given], log)
+        self.expected = {0}
+        """Exit codes that are no defect."""
+
+    @property
+    def address(self) -> str:
+        """Of the health port."""
+        return self.until_says(r"health and metrics on http://([\w.:]+)")[1]
+
+    def ready(self) -> Scheduler:
+        """Waits until the flow service has been told everything."""
+        self.until_says(r"the flow service \(policy \S+\) knows")
+        return self
+
+    def get(self, path: str) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(f"http://{self.address}{path}", timeout=30) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    def status(self) -> dict[str, Any]:
+        code, body = self.get("/status")
+        assert code == 200, body
+        found: dict[str, Any] = json.loads(body)
+        return found
+
+    @property
+    def firmament_pid(self) -> int:
+        """Of the newest flow service that it started."""
+        self.until_says(r"flow service started: pid=\d+")
+        return int(re.findall(r"flow service started: pid=(\d+)", self.output)[-1])
+
+    def metric(self, name: str) -> float:
+        """The sum of a metric over its labels."""
+        found = re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", self.get("/metrics")[1], re.MULTILINE)
+        assert found, f"there is no metric {name}"
+        return sum(map(float, found))
+
+
+def kill_and_see(pid: int, number: int = signal.SIGKILL) -> None:
+    """Sends a signal to a process that is not our child, and waits for its end."""
+    handle = os.pidfd_open(pid)
+    try:
+        os.kill(pid, number)
+        until_gone(pid, handle)
+    finally:
+        os.close(handle)
+
+
+def until_gone(pid: int, handle: int = -1) -> None:
+    """Waits for the end of a process that is not our child."""
+    own = handle < 0
+    if own:
+        try:
+            handle = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return
+    try:
+        ready, _, _ = select.select([handle], [], [], PATIENCE)
+        assert ready, f"process {pid} did not end"
+    finally:
+        if own:
+            os.close(handle)

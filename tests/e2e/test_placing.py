@@ -1,0 +1,83 @@
+"""Whose pods are placed, and that they are placed."""
+
+from collections.abc import Callable
+
+from tests.e2e.backends import PODS, Backend
+from tests.e2e.objects import container, node, pod
+from tests.e2e.processes import Scheduler
+
+Schedule = Callable[..., Scheduler]
+
+
+def test_our_pods_are_placed_and_spread(backend: Backend, schedule: Schedule) -> None:
+    backend.create(*(node(f"n{at}") for at in range(3)))
+    scheduler = schedule()
+    backend.create(*(pod(f"p{at}") for at in range(9)))
+    where = backend.until_bound(9)
+    assert sorted(where.values()) == ["n0"] * 3 + ["n1"] * 3 + ["n2"] * 3
+    said = backend.until_event("Scheduled", "p0")
+    assert said["message"] == f"Successfully assigned default/p0 to {where['p0']}"
+    assert (said["type"], said["source"]["component"]) == ("Normal", "poseidon")
+    assert scheduler.metric("poseidon_schedule_attempts_total") == 9
+
+
+def test_pods_that_are_there_before_the_scheduler_are_placed(backend: Backend, schedule: Schedule) -> None:
+    backend.create(*(pod(f"p{at}") for at in range(5)), node("n"))
+    schedule()
+    backend.until_bound(5)
+
+
+def test_pods_of_others_are_left_alone_and_counted(backend: Backend, schedule: Schedule) -> None:
+    backend.create(node("n", cpu="2"))
+    backend.create(pod("theirs", scheduler="somebody", cpu="1500m"), pod("waits", scheduler=None, cpu="100m"))
+    backend.bind("theirs", "n")
+    schedule()
+    backend.create(pod("large", cpu="1"), pod("small", cpu="500m"))
+    backend.until_bound(1, "small")
+    assert backend.until_unschedulable("large") == "0/1 nodes are available: 1 Insufficient cpu."
+    backend.delete(PODS, "theirs")
+    backend.until_bound(1, "large")
+    assert not backend.pods.until(lambda pods: [p for p in pods if p["metadata"]["name"] == "waits"])[0]["spec"].get(
+        "nodeName"
+    )
+
+
+def test_a_bind_of_somebody_elses_while_we_watch_takes_room(backend: Backend, schedule: Schedule) -> None:
+    backend.create(node("n", cpu="2"))
+    scheduler = schedule()
+    backend.create(pod("theirs", scheduler="somebody", cpu="1500m"))
+    backend.bind("theirs", "n")
+    backend.until_bound(1)
+    backend.create(pod("ours", cpu="1"))
+    assert "1 Insufficient cpu" in backend.until_unschedulable("ours")
+    assert scheduler.status()["pods"]["waiting"] == 1
+
+
+def test_several_scheduler_names_of_which_one_is_the_default(backend: Backend, schedule: Schedule) -> None:
+    backend.create(node("n"))
+    schedule("--scheduler-name", "batch", "--scheduler-name", "default-scheduler")
+    backend.create(pod("a", scheduler="batch"), pod("b", scheduler=None), pod("c", scheduler="poseidon"), pod("z"))
+    backend.create(pod("last", scheduler="batch"))
+    backend.until_bound(3)
+    backend.until_event("Scheduled", "last")
+    assert {bind.name for bind in backend.binds()} == {"a", "b", "last"}
+
+
+def test_gated_pods_wait_for_their_gates(backend: Backend, schedule: Schedule) -> None:
+    backend.create(node("n"))
+    schedule()
+    backend.create(pod("gated", schedulingGates=[{"name": "example.com/quota"}]), pod("free"))
+    backend.until_bound(1, "free")
+    assert [bind.name for bind in backend.binds()] == ["free"]
+    backend.patch(f"{PODS}/gated", {"spec": {"schedulingGates": []}})
+    backend.until_bound(1, "gated")
+
+
+def test_extended_resources_to_the_last_one(backend: Backend, schedule: Schedule) -> None:
+    backend.create(node("a", cpu="10", gpu=4), node("b", cpu="10", gpu=2), node("c", cpu="10"))
+    schedule()
+    backend.create(*(pod(f"g{at}", containers=[container(cpu="1", gpu=1)]) for at in range(8)))
+    where = backend.until_bound(6)
+    assert sorted(where.values()) == ["a"] * 4 + ["b"] * 2
+    left = ({f"g{at}" for at in range(8)} - set(where)).pop()
+    assert backend.until_unschedulable(left) == "0/3 nodes are available: 3 Insufficient example.com/gpu."
