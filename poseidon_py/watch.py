@@ -53,6 +53,7 @@ log = logging.getLogger(__name__)
 
 _GONE = 410
 
+
 class _Object(Protocol):
     @property
     def metadata(self) -> Any: ...
