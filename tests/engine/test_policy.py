@@ -117,12 +117,12 @@ def test_waiting_costs_more_than_any_placement():
 @pytest.mark.parametrize(
     ("priority", "age_seconds", "cost"),
     [
-        # WAIT_MIN + rank * 1,000,000 + floor(log2(age + 1)) * 10,000
+        # WAIT_MIN + rank * 4,000,000 + floor(log2(age + 1)) * 10,000
         pytest.param((5, 5, 5), (0, 0, 0), (0, 0, 0), id="alike"),
-        pytest.param((9, 7, -3), (0, 0, 0), (2_000_000, 1_000_000, 0), id="priorities-count-by-rank"),
+        pytest.param((9, 7, -3), (0, 0, 0), (8_000_000, 4_000_000, 0), id="priorities-count-by-rank"),
         pytest.param((5, 5, 5), (0, 1, 3), (0, 10_000, 20_000), id="doublings"),
         pytest.param((5, 5, 5), (2, 6, 7), (10_000, 20_000, 30_000), id="between-doublings"),
-        pytest.param((2, 1, 1), (0, 2**40, 0), (1_000_000, 400_000, 0), id="a-priority-outweighs-35,000-years"),
+        pytest.param((2, 1, 1), (0, 2**40, 0), (4_000_000, 400_000, 0), id="a-priority-outweighs-35,000-years"),
     ],
 )
 def test_waiting_cost(priority, age_seconds, cost):

@@ -326,11 +326,8 @@ class Particular:
         return Prices(place.astype(np.int64), np.zeros((1, 1), np.int64), waiting_cost(view))
 
 
-@pytest.mark.xfail(
-    reason="a step of priority is worth as much as the dearest placement: with any age on the other side it loses"
-)
 def test_no_price_of_a_placement_outweighs_a_priority():
-    # room for one; placing the important task saves WAIT_MIN + 1,000,000 - 1,000,000, the other WAIT_MIN + 10,000
+    # room for one; placing the important task saves 2 * WAIT_MIN - 1,000,000, the other WAIT_MIN + 10,000
     cluster = make_cluster(
         *(make_node("a", cpu=1), make_class(1, cpu=1, priority=5), make_class(2, cpu=1, priority=1)),
         *(make_tasks([1], 1), make_tasks([2], 2, created_us=NOW_US - SECOND_US)),
