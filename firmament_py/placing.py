@@ -175,6 +175,7 @@ class Placing:
                 room = task_slots(self._free, request[None], suitable, np.array([len(mine)]))[0]
                 if snapshot.peers.concerns(first + c):
                     room, _ = snapshot.peers.limit(first + c, room, len(mine))
+                    room = np.where(snapshot.peers.allowed(first + c), room, 0)  # whichever of these are taken
                 count = np.diff(np.minimum(np.cumsum(room[order]), len(mine)), prepend=0)
                 count = self._settle(first + c, order, count)
                 placed = int(count.sum())
