@@ -7,10 +7,14 @@ from poseidon_py.store import Store
 from tests.bridge.builders import pod
 
 
+WINDOW = 1 / 128
+"""Seconds; a power of two, so that sums are exact. The limit is 32 windows."""
+
+
 class Bench:
     """A loop whose clock moves only when it sleeps."""
 
-    def __init__(self, window=0.005, window_max=0.25) -> None:
+    def __init__(self) -> None:
         self.now = 100.0
         self.store = Store(["poseidon"])
         self.loop = Loop(
@@ -20,8 +24,8 @@ class Bench:
             None,
             None,
             None,
-            window=window,
-            window_max=window_max,
+            window=WINDOW,
+            window_max=32 * WINDOW,
             sleep=self.sleep,
             monotonic=lambda: self.now,
         )
@@ -31,43 +35,43 @@ class Bench:
         self.now += seconds
 
     async def wait(self):
-        """Milliseconds until the round begins."""
+        """Windows until the round begins."""
         start = self.now
         await self.loop._wait_for_work()
-        return round(1000 * (self.now - start), 3)
+        return (self.now - start) / WINDOW
 
     def pour(self):
         self.store.observe_pod(pod())  # nobody takes it from the queue
 
-    def last_round(self, seconds, ago=1000.0):
-        self.loop._last_seconds, self.loop._last_end = seconds, self.now - ago
+    def last_round(self, windows, ago=1000.0):
+        self.loop._last_seconds, self.loop._last_end = windows * WINDOW, self.now - ago * WINDOW
 
 
 async def test_a_single_change_waits_for_one_window():
-    assert await Bench().wait() == 5
+    assert await Bench().wait() == 1
 
 
 async def test_while_work_pours_in_a_cheap_round_waits_for_some_windows():
     bench = Bench()
     bench.pour()
-    assert await bench.wait() == 20
+    assert await bench.wait() == 4
 
 
-@pytest.mark.parametrize(("seconds", "waits"), [(0.05, 100), (3.0, 250)])
-async def test_while_work_pours_in_a_costly_round_waits_twice_as_long_as_it_takes_up_to_the_limit(seconds, waits):
+@pytest.mark.parametrize(("windows", "waits"), [(6, 12), (400, 32)])
+async def test_while_work_pours_in_a_costly_round_waits_twice_as_long_as_it_takes_up_to_the_limit(windows, waits):
     bench = Bench()
-    bench.last_round(seconds)
+    bench.last_round(windows)
     bench.pour()
     assert await bench.wait() == waits
 
 
 async def test_a_round_leaves_as_much_time_as_the_last_one_took():
     bench = Bench()
-    bench.last_round(0.1, ago=0.04)
-    assert await bench.wait() == 60
+    bench.last_round(10, ago=4)
+    assert await bench.wait() == 6
 
 
 async def test_the_rest_has_a_limit():
     bench = Bench()
-    bench.last_round(60.0, ago=0.0)
-    assert await bench.wait() == 250
+    bench.last_round(4000, ago=0)
+    assert await bench.wait() == 32
