@@ -6,7 +6,6 @@ from poseidon_py.loop import Loop
 from poseidon_py.store import Store
 from tests.bridge.builders import pod
 
-
 WINDOW = 1 / 128
 """Seconds; a power of two, so that sums are exact. The limit is 32 windows."""
 
