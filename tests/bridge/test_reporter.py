@@ -204,8 +204,9 @@ async def test_while_binds_are_on_their_way_reports_trickle_and_then_catch_up():
 
 
 async def test_flush_sends_all_even_beside_binds():
-    async with Bench() as bench:
+    async with Bench(rate=1.0) as bench:
         bench.busy = True
+        bench.reporter._next = bench.now
         for number in range(50):
             bench.reporter.scheduled(bench.pod(f"p{number}"), "n")
         assert await bench.reporter.flush(5)
