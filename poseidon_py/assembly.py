@@ -17,7 +17,7 @@ from poseidon_py import credentials, options, phrase, views
 from poseidon_py.backoff import Backoff
 from poseidon_py.binder import Binder
 from poseidon_py.credentials import Access
-from poseidon_py.engine import EngineError, GrpcEngine
+from poseidon_py.engine import EngineError, GrpcEngine, Tls
 from poseidon_py.feed import Feed
 from poseidon_py.health import Health
 from poseidon_py.known import KnownPod
@@ -62,7 +62,10 @@ class Bridge:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.store = Store(settings.scheduler_name, added_affinity=options.added_affinity(settings))
-        self.engine = GrpcEngine(settings.firmament_address, settings.rpc_timeout)
+        tls = None
+        if settings.firmament_ca is not None:
+            tls = Tls(settings.firmament_ca, settings.firmament_cert, settings.firmament_key)
+        self.engine = GrpcEngine(settings.firmament_address, settings.rpc_timeout, tls)
         self.parts: Parts | None = None
         self.health: Health | None = None
         self._kube: Kube | None = None

@@ -266,10 +266,10 @@ class Binder:
             if stale == "deleting":
                 self._release(known)
             return
+        if placement.doubt and not await self._look(placement, None):
+            return
         if self._halted:
             self._give_back(placement, "another replica leads", rest=False)
-            return
-        if placement.doubt and not await self._look(placement, None):
             return
         started = self._monotonic()
         result = "error"

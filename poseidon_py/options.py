@@ -138,6 +138,14 @@ def _check(given: Settings) -> None:
         raise OptionError(
             "policy belongs to the flow service: give it to `firmament serve`, not beside firmament-address"
         )
+    tls = (given.firmament_ca, given.firmament_cert, given.firmament_key)
+    if any(tls) and not (given.firmament_address and given.firmament_ca):
+        raise OptionError("firmament-cert and firmament-key need firmament-ca, and that needs firmament-address")
+    if (given.firmament_cert is None) != (given.firmament_key is None):
+        raise OptionError("firmament-cert and firmament-key go together")
+    for file in tls:
+        if file is not None and not file.is_file():
+            raise OptionError(f"there is no file {file}")
     for option in given.policy_option:
         if "=" not in option:
             raise OptionError(f"policy-option {option!r} is not of the form K=V")

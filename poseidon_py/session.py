@@ -116,8 +116,6 @@ class Session:
         self.on_ready()
 
     async def _tell_everything(self, policy: str) -> None:
-        # from here on the store's notes of what was told speak of a service that may not exist: no way back
-        self._knows_nothing = True
         self.classes.clear()
         self.profiles.clear()
         self.refused.clear()

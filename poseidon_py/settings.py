@@ -19,6 +19,12 @@ class Settings:
 
     firmament_address: str = ""
     """HOST:PORT of the flow service; empty: one is started and supervised."""
+    firmament_ca: Path | None = None
+    """PEM authority of that service's certificate; None: no TLS."""
+    firmament_cert: Path | None = None
+    """PEM certificate to show to it (mutual TLS)."""
+    firmament_key: Path | None = None
+    """PEM key of that certificate."""
     policy: str = ""
     """Of the own flow service; empty: its default."""
     policy_option: tuple[str, ...] = ()

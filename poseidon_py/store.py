@@ -130,7 +130,7 @@ class Store:
         known.nominated = pod.status.nominated or ""
         known.deleting = pod.metadata.deleting is not None
         known.version = pod.metadata.resource_version
-        if not (node or known.ours or known.told):
+        if not (node or known.ours):
             return  # somebody else's that waits
         known.object = pod
         known.dirty = True
