@@ -17,8 +17,6 @@ from tests.builders import (
     tasks_like,
 )
 
-pytestmark = pytest.mark.slow
-
 NODES, TASKS, GROUPS, ZONES = 200, 3_600, 36, 5
 
 
@@ -32,7 +30,7 @@ def nodes(count: int = NODES):
         yield make_node(f"n{n}", pods=20, cpu=32, labels={"host": f"n{n}", "zone": f"z{n % ZONES}"})
 
 
-def placed_by_group(demand_of, in_round: list[int] | None = None) -> tuple[Cluster, dict[int, list[str]]]:
+def placed_by_group(demand_of) -> tuple[Cluster, dict[int, list[str]]]:
     """36 groups of 100 tasks, each with the demand that `demand_of` makes of its number: the nodes of each group."""
     cluster = make_cluster(
         *nodes(),
@@ -86,6 +84,7 @@ def test_one_group_spread_over_zones_of_different_size():
     assert per_node({u: name[0] for u, name in placed.items()}) == {"a": 601, "b": 600}
 
 
+@pytest.mark.slow
 def test_hosts_that_a_few_keep_for_themselves():
     """100 tasks that repel the others on 2,000 hosts, then 1,900 of those others: one host each is left."""
     cluster = make_cluster(

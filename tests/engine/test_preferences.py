@@ -223,7 +223,8 @@ def test_one_point_is_worth_one_task():
 
 def test_an_important_node_wish_beats_load():
     cluster = make_cluster(
-        *(make_class(1, preferences=PreferenceSet(nodes=(node_wish(1, "a"),))), make_class(2), *THREE),
+        *(make_class(1, preferences=PreferenceSet(nodes=(node_wish(1, "a"),))), make_class(2)),
+        *THREE,
         *(make_tasks(range(10, 18), 2, on="a"), make_tasks([1], 1)),
     )
     # 8 tasks there already cost 800; any preferred node beats the others by 20,000
