@@ -49,7 +49,8 @@ class Pods:
             }
             for sort in sorts
         ]
-        self.created: dict[str, float] = {}  # by UID
+        self.created: dict[str, float] = {}
+        """UID -> when the server was asked to create it."""
         self._progress = Progress(kube, scheduler)
         self._watching: asyncio.Task[None] | None = None
 
@@ -62,8 +63,9 @@ class Pods:
         async def one(number: int) -> None:
             name = f"{self._scheduler}-{len(self.created):05d}-{number:05d}"
             body = {"metadata": {"name": name, "labels": {LABEL: "true"}}, "spec": self._specs[number % _SORTS]}
+            asked = time.time()
             answer = orjson.loads(await self._kube.call("POST", _PATH, orjson.dumps(body)))
-            self.created[answer["metadata"]["uid"]] = time.time()
+            self.created[answer["metadata"]["uid"]] = asked
 
         if per_second is None:
             await in_parallel(one, range(count))

@@ -94,11 +94,7 @@ class Checker:
 
     def _unwelcome(self, classes: I64, nodes: I64, sound: Bools) -> Bools:
         bad = np.zeros(len(nodes), np.bool_)
-        picky = {
-            c
-            for c in np.unique(classes).tolist()
-            if self._state.classes.demand(c).selector or self._state.classes.demand(c).affinity
-        }
+        picky = {c for c in np.unique(classes).tolist() if self._state.classes.demand(c).picky}
         tainted = np.zeros(self._state.nodes.capacity, np.bool_)
         tainted[[row for row, node in self._state.nodes.observed.items() if node.taints]] = True
         look = np.flatnonzero(sound & (np.isin(classes, list(picky)) | tainted[nodes]))

@@ -98,11 +98,18 @@ class NodeDemand:
     """Everything a class of tasks demands of a node's identity, as opposed to its free resources.
 
     selector: requirements that must all hold. affinity: groups of terms; of each group one term must match.
+    further: groups likewise, each with the name by which a reason for waiting calls it.
     """
 
     selector: tuple[Requirement, ...] = ()
     affinity: tuple[tuple[Term, ...], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
+    further: tuple[tuple[str, tuple[Term, ...]], ...] = ()
+
+    @property
+    def picky(self) -> bool:
+        """Whether it minds what labels or name a node has."""
+        return bool(self.selector or self.affinity or self.further)
 
     def is_tolerated(self, taint: Taint) -> bool:
         return any(t.tolerates(taint) for t in self.tolerations)
@@ -117,7 +124,8 @@ class NodeDemand:
     def selects(self, labels: Mapping[str, str], fields: Mapping[str, str]) -> bool:
         if not all(r.matches(labels) for r in self.selector):
             return False
-        return all(any(t.matches(labels, fields) for t in terms) for terms in self.affinity)
+        groups = (*self.affinity, *(terms for _, terms in self.further))
+        return all(any(t.matches(labels, fields) for t in terms) for terms in groups)
 
 
 NO_DEMAND = NodeDemand()

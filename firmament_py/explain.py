@@ -1,6 +1,6 @@
 """Why tasks wait: how many nodes fail for which reason, and which nodes come closest."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from firmament_py.admission import Rejected
 from firmament_py.arrays import I64
 from firmament_py.cluster import ClusterState
+from firmament_py.constraints import NodeDemand
 from firmament_py.lifecycle import TaskState
 from firmament_py.peers import Peers, by_class
 from firmament_py.placed import PlacedTasks
@@ -29,6 +30,7 @@ class ReasonKind(IntEnum):
     TOKEN_TAKEN = 10  # detail: the token
     GANG_INCOMPLETE = 11  # detail: the gang, value: members that it still lacks before it can be tried
     GANG_DOES_NOT_FIT = 12  # detail: the gang, value: "fitting/needed" members
+    FURTHER_AFFINITY = 13  # detail: its name
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +55,12 @@ def reasons(state: ClusterState, cls: int, peers: Peers, c: int) -> tuple[Reason
     """Why nodes do not take a further task of class row `cls`, number `c` of `peers`, as things stand.
 
     Judged in kube-scheduler's order, so that a node fails for a taint, else for a selector, else for tokens, else for
-    each resource that it has too little of, else for what other tasks demand. A node that would take one is in none.
+    each resource that it has too little of, else for a further demand, else for what other tasks demand. A node that
+    would take one is in none.
     """
     nodes = state.present_nodes()
-    selected, taint = state.looks.judge(state.classes.demand(cls), nodes)
+    demand = state.classes.demand(cls)
+    selected, taint = state.looks.judge(replace(demand, further=()), nodes)
     result = []
     numbers, counts = np.unique(taint[taint >= 0], return_counts=True)
     by_taint: dict[tuple[str, str], int] = {}
@@ -82,6 +86,11 @@ def reasons(state: ClusterState, cls: int, peers: Peers, c: int) -> tuple[Reason
         elif count:
             result.append(Reason(ReasonKind.INSUFFICIENT_RESOURCE, count, resource))
     left &= ~lacks.any(axis=1)
+    for name, terms in demand.further:
+        unmet = ~state.looks.judge(NodeDemand(affinity=(terms,)), nodes)[0] & left
+        if unmet.any():
+            result.append(Reason(ReasonKind.FURTHER_AFFINITY, int(unmet.sum()), name))
+            left &= ~unmet
     if peers.concerns(c):
         for name, fails in peers.failures(c).items():
             failing = int((fails & left).sum())

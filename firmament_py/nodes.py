@@ -134,7 +134,7 @@ class NodeLooks:
 
     def _selected(self, demand: NodeDemand) -> Bools:
         chosen = self._labels.meets(demand.selector)
-        for terms in demand.affinity:
+        for terms in (*demand.affinity, *(terms for _, terms in demand.further)):
             any_term = np.zeros(len(chosen), np.bool_)
             for term in terms:
                 any_term |= self._term(term)

@@ -15,6 +15,8 @@ Semantics are kube-scheduler's InterPodAffinity and PodTopologySpread filters. C
 D domains of a topology key; domain -1 means that the node lacks the label.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from firmament_py.arrays import I64, Bools, mix
@@ -101,22 +103,46 @@ class Peers:
 
     def allowed(self, c: int) -> Bools:
         """(N,): where one more task of class c may go."""
-        return (
-            self._near_affine(c)
-            & self._clear_of_others(c)
-            & self._clear_of_repelling(c)
-            & self._has_spread_labels(c)
-            & self._evenly_spread(c)
-        )
+        return self._allowed_but_for(c, ())
+
+    def _allowed_together(self, c: int) -> Bools:
+        """(N,): where one of several tasks of class c may go: beside others that level what it is to be spread over.
+
+        Only where it is spread in one way alone: with several, what they come to can be right with no way there.
+        """
+        own = self._own_spreads(c)
+        return self._allowed_but_for(c, own if len(own) == 1 else ())
+
+    def _allowed_but_for(self, c: int, waived: Sequence[Spread]) -> Bools:
+        ok = self._near_affine(c) & self._clear_of_others(c) & self._clear_of_repelling(c) & self._has_spread_labels(c)
+        for spread in self._demands[c].spread:
+            if spread not in waived:
+                ok &= self._even(c, spread)
+        return ok
+
+    def _own_spreads(self, c: int) -> list[Spread]:
+        """The spreads of class c that count its own tasks."""
+        return [
+            spread
+            for spread in self._demands[c].spread
+            if self._spread_matched[self._spreads.number(spread.selector), c] and spread.selector.labels != ()
+        ]
 
     def failures(self, c: int) -> dict[str, Bools]:
-        """Each demand's own answer, (N,) True where it fails: affinity, anti_affinity, others, label, spread."""
+        """(N,) each: which nodes fail which demand, in kube-scheduler's order: who fails several fails for the first.
+
+        `label` and `spread` are of the first of several spreads that a node fails.
+        """
+        label, uneven = np.zeros((2, len(self._nodes)), np.bool_)
+        for spread in self._demands[c].spread:
+            label |= (self._domain(spread.topology_key) < 0) & ~uneven
+            uneven |= ~self._even(c, spread) & ~label
         return {
+            "label": label,
+            "spread": uneven,
             "affinity": ~self._near_affine(c),
             "anti_affinity": ~self._clear_of_others(c),
             "others": ~self._clear_of_repelling(c),
-            "label": ~self._has_spread_labels(c),
-            "spread": ~self._evenly_spread(c),
         }
 
     def _near_affine(self, c: int) -> Bools:
@@ -168,13 +194,12 @@ class Peers:
             ok &= self._domain(spread.topology_key) >= 0
         return ok
 
-    def _evenly_spread(self, c: int) -> Bools:
-        ok = np.ones(len(self._nodes), np.bool_)
-        for spread in self._demands[c].spread:
-            s, domain, counts, eligible = self._spread_counts(c, spread)
-            room = _emptiest(counts, eligible, spread) + spread.max_skew - int(self._spread_matched[s, c])
-            ok &= (np.append(counts, 0)[domain] <= room) | (domain < 0)
-        return ok
+    def _even(self, c: int, spread: Spread) -> Bools:
+        """(N,): where one more task of class c keeps max_skew; true where the label is missing."""
+        s, domain, counts, eligible = self._spread_counts(c, spread)
+        room = _emptiest(counts, eligible, spread) + spread.max_skew - int(self._spread_matched[s, c])
+        even: Bools = (np.append(counts, 0)[domain] <= room) | (domain < 0)
+        return even
 
     def _spread_counts(self, c: int, spread: Spread) -> tuple[int, I64, I64, Bools]:
         """Number of the selector, (N,) domains, (D,) matching tasks on eligible nodes, (D,) domains that count."""
@@ -206,7 +231,7 @@ class Peers:
 
     def limit(self, c: int, slots: I64, waiting: int) -> tuple[I64, list[DomainLimit]]:
         """Reduces slots (N,) of class c to where it may go, and says what each domain may take at once."""
-        slots = np.where(self.allowed(c), slots, 0)
+        slots = np.where(self._allowed_together(c), slots, 0)
         limits: list[DomainLimit] = []
         demand = self._demands[c]
         if demand.affinity and self._is_first(c):
@@ -216,13 +241,12 @@ class Peers:
                 domain = self._domain(term.topology_key)
                 size = int(domain.max(initial=-1)) + 1
                 limits.append(DomainLimit(domain, np.ones(size, np.int64), np.zeros(size, np.int64), 0))
-        for spread in demand.spread:
-            s, domain, counts, eligible = self._spread_counts(c, spread)
-            if self._spread_matched[s, c] and spread.selector.labels != ():
-                room = np.bincount(domain[domain >= 0], slots[domain >= 0], minlength=len(counts)).astype(np.int64)
-                level = _reachable_level(counts, room, eligible, waiting, spread)
-                most = np.maximum(level + spread.max_skew - counts, 0)
-                limits.append(DomainLimit(domain, most, np.clip(level - counts, 0, most), COST_MAX))
+        for spread in self._own_spreads(c):
+            _, domain, counts, eligible = self._spread_counts(c, spread)
+            room = np.bincount(domain[domain >= 0], slots[domain >= 0], minlength=len(counts)).astype(np.int64)
+            level = _reachable_level(counts, room, eligible, waiting, spread)
+            most = np.maximum(level + spread.max_skew - counts, 0)
+            limits.append(DomainLimit(domain, most, np.clip(level - counts, 0, most), COST_MAX))
         for limit in limits:
             slots = np.minimum(slots, np.append(limit.most, UNLIMITED)[limit.domain])
         return slots, limits
@@ -244,7 +268,7 @@ class Peers:
         """(K,): how many of the count[i] tasks of class c on node[i] keep all demands, placed after all before."""
         if not self.concerns(c):
             return count
-        count = np.where(self.allowed(c)[node], count, 0)
+        count = np.where(self._allowed_together(c)[node], count, 0)
         demand = self._demands[c]
         if demand.affinity and self._is_first(c) and count.any():
             joint = self._joint_domain(c)[node]
@@ -253,7 +277,7 @@ class Peers:
             if self._matched[self._selectors.number((term.selector,)), c]:
                 domain = self._domain(term.topology_key)
                 count = _keep(domain[node], count, np.ones(int(domain.max(initial=-1)) + 1, np.int64))
-        own = [s for s in demand.spread if self._spread_matched[self._spreads.number(s.selector), c]]
+        own = self._own_spreads(c)
         while own:
             before = count
             for spread in own:
@@ -263,8 +287,6 @@ class Peers:
         return count
 
     def _trim_spread(self, c: int, spread: Spread, node: I64, count: I64) -> I64:
-        if spread.selector.labels == ():
-            return count  # nothing counts: a task only has to fit max_skew alone, which `allowed` saw to
         _, domain, counts, eligible = self._spread_counts(c, spread)
         inside = self._eligible_nodes(c, spread)[node]
         after = counts + np.bincount(domain[node[inside]], count[inside], minlength=len(counts)).astype(np.int64)
@@ -313,7 +335,8 @@ def _signatures(state: ClusterState, classes: I64, profiles: I64) -> I64:
     if not selectors:
         return np.zeros(len(classes), np.int64)
     rows, index = np.unique(profiles, return_inverse=True)
-    bits = np.stack([state.profiles.matching(s)[rows] for s in selectors]).astype(np.int64)
+    # sorted, since the order of a set differs from process to process
+    bits: I64 = np.unique([state.profiles.matching(s)[rows] for s in selectors], axis=0).astype(np.int64)
     return np.unique(mix(bits, seed=4), return_inverse=True)[1][index]
 
 

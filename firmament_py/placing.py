@@ -229,6 +229,7 @@ class Placing:
                 room = task_slots(self._free, request[None], look.suitable[i : i + 1], np.array([len(mine)]))[0]
                 if peers.concerns(c):
                     room, _ = peers.limit(c, room, len(mine))
+                    room = np.where(peers.allowed(c), room, 0)  # whichever of these are taken
                 count = np.diff(np.minimum(np.cumsum(room[order]), len(mine)), prepend=0)
                 count = self._settle(c, order, count)
                 placed = int(count.sum())

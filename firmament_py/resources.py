@@ -7,7 +7,8 @@ int64 and a float64 holds each exactly: a request above it counts as LIMIT, whic
 
 Tokens are resources that every node has of itself. No two tasks of a node may hold the same token: each takes all
 of what a node has of it. A qualified token "a/b" takes one piece of "a" and all of "a/b": it conflicts with "a" and
-with "a/b", not with "a/c". (A host port on every address, and on one.)
+with "a/b", not with "a/c". (A host port on every address, and on one.) A shared token "a/" takes
+one piece of "a" only: it conflicts with "a" and not with other shares. (A disk that is only read.)
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,9 +36,10 @@ def token_requests(tokens: Iterable[str]) -> dict[str, int]:
     amounts: dict[str, int] = {}
     for token in tokens:
         whole, qualifier, _ = token.partition("/")
-        if qualifier:
-            amounts[TOKEN + whole] = amounts.get(TOKEN + whole, 0) + 1
-        amounts[TOKEN + token] = TOKEN_PIECES
+        if whole != token:
+            amounts[TOKEN + whole] = min(amounts.get(TOKEN + whole, 0) + 1, TOKEN_PIECES)
+        if whole == token or qualifier:
+            amounts[TOKEN + token] = TOKEN_PIECES
     return amounts
 
 

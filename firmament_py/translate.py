@@ -76,10 +76,12 @@ def taints(messages: Iterable[firmament_pb2.Taint]) -> tuple[Taint, ...]:
 
 
 def class_defined(message: flow_pb2.TaskClass) -> ClassDefined:
+    names = _further_names(message)
     demand = NodeDemand(
         selector=tuple(requirement(r) for r in message.node_selector),
         affinity=tuple(affinity(a) for a in _affinities(message)),
         tolerations=tolerations(message.tolerations),
+        further=tuple((n, affinity(a)) for n, a in zip(names, message.further_affinity, strict=True) if n),
     )
     peers = PeerDemand(
         affinity=tuple(peer_term(item) for item in message.affinity),
@@ -107,7 +109,16 @@ def class_defined(message: flow_pb2.TaskClass) -> ClassDefined:
 
 def _affinities(message: flow_pb2.TaskClass) -> list[firmament_pb2.NodeSelector]:
     own = [message.node_affinity] if message.HasField("node_affinity") else []
-    return [*own, *message.further_affinity]
+    named = zip(_further_names(message), message.further_affinity, strict=True)
+    return [*own, *(further for name, further in named if not name)]
+
+
+def _further_names(message: flow_pb2.TaskClass) -> list[str]:
+    if not message.further_names:
+        return [""] * len(message.further_affinity)
+    if len(message.further_names) != len(message.further_affinity):
+        raise Nonsense("further_names", "has another length than further_affinity; give each a name, or none")
+    return list(message.further_names)
 
 
 def peer_selector(message: flow_pb2.PeerSelector) -> PeerSelector:

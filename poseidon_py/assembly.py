@@ -13,13 +13,14 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from poseidon_py import credentials, views
+from poseidon_py import credentials, options, phrase, views
 from poseidon_py.backoff import Backoff
 from poseidon_py.binder import Binder
 from poseidon_py.credentials import Access
-from poseidon_py.engine import EngineError, GrpcEngine
+from poseidon_py.engine import EngineError, GrpcEngine, Tls
 from poseidon_py.feed import Feed
 from poseidon_py.health import Health
+from poseidon_py.known import KnownPod
 from poseidon_py.kube import ApiError, BusyError, Kube, KubeError, LostAnswerError, UnreachableError
 from poseidon_py.leader import Election
 from poseidon_py.loop import Loop
@@ -27,9 +28,11 @@ from poseidon_py.metrics import METRICS
 from poseidon_py.reporter import Reporter
 from poseidon_py.session import Session
 from poseidon_py.settings import Settings
-from poseidon_py.store import KnownPod, NodeFollower, PodFollower, Store
+from poseidon_py.store import Store
 from poseidon_py.supervise import Supervisor
-from poseidon_py.watch import NODES, PODS, Watch
+from poseidon_py.volume_binder import VolumeBinder
+from poseidon_py.watch import Watch
+from poseidon_py.watches import first_watches, storage_watches
 
 log = logging.getLogger(__name__)
 
@@ -58,8 +61,11 @@ class Bridge:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.store = Store(settings.scheduler_name)
-        self.engine = GrpcEngine(settings.firmament_address, settings.rpc_timeout)
+        self.store = Store(settings.scheduler_name, added_affinity=options.added_affinity(settings))
+        tls = None
+        if settings.firmament_ca is not None:
+            tls = Tls(settings.firmament_ca, settings.firmament_cert, settings.firmament_key)
+        self.engine = GrpcEngine(settings.firmament_address, settings.rpc_timeout, tls)
         self.parts: Parts | None = None
         self.health: Health | None = None
         self._kube: Kube | None = None
@@ -144,26 +150,11 @@ class Bridge:
 
     def _build(self, kube: Kube) -> Parts:
         settings, store = self.settings, self.store
-        pods = Watch(
-            kube,
-            PODS,
-            PodFollower(store),
-            page_size=settings.list_page,
-            timeout=settings.watch_timeout,
-            silence=settings.watch_silence,
-        )
-        nodes = Watch(
-            kube,
-            NODES,
-            NodeFollower(store),
-            page_size=settings.list_page,
-            timeout=settings.watch_timeout,
-            silence=settings.watch_silence,
-        )
+        watches = first_watches(kube, store, settings)
 
         async def listed() -> None:
-            await nodes.listed.wait()
-            await pods.listed.wait()
+            for watch in watches:
+                await watch.listed.wait()
 
         session = Session(self.engine, store, listed)
         feed = Feed(store, self.engine, session, lambda: loop.wake(), settings.batch_size)
@@ -193,6 +184,8 @@ class Bridge:
             window=settings.batch_window,
             window_max=settings.batch_window_max,
         )
+        volumes = VolumeBinder(kube, store.storage, store.volumes, store.labels_of_node, settings.volume_timeout)
+        binder.prepare = volumes.prepare
         binder.on_bound = reporter.scheduled
         binder.on_failed = reporter.failed
         store.on_nonsense = reporter.nonsense
@@ -203,7 +196,32 @@ class Bridge:
             reporter.settled(known)
 
         store.on_settled = settled
-        return Parts(kube, (nodes, pods), session, feed, binder, reporter, loop)
+        store.on_blocked = self._blocked
+        store.volumes.on_first_claim = self._watch_storage
+        return Parts(kube, watches, session, feed, binder, reporter, loop)
+
+    def _watch_storage(self) -> None:
+        """From the first pod with a claim on."""
+        assert self._kube is not None
+        watches = storage_watches(self._kube, self.store.storage, self.settings)
+        for watch in watches:
+            self._spawn(f"watch {watch.name}", watch.run())
+
+        async def listed() -> None:
+            for watch in watches:
+                await watch.listed.wait()
+            self.store.volumes.listed()
+            await asyncio.Event().wait()
+
+        self._spawn("storage listed", listed())
+
+    def _blocked(self, known: KnownPod) -> None:
+        """A pod cannot be placed because of its volumes; who leads says so."""
+        if self.parts is None or not self.parts.loop.leads or not known.blocked:
+            return
+        METRICS.attempts.labels("unschedulable").inc()
+        nodes = len(self.store.nodes)
+        self.parts.reporter.unschedulable(known, phrase.blocked(nodes, known.blocked, known.blocked_anywhere))
 
     def _run(self, parts: Parts, access: Access) -> None:
         settings = self.settings
@@ -218,6 +236,7 @@ class Bridge:
             self._spawn(f"pod worker {number}", parts.feed.pod_worker())
         for number in range(settings.node_workers):
             self._spawn(f"node worker {number}", parts.feed.node_worker())
+        self._spawn("namespace worker", parts.feed.namespace_worker())
         self._spawn("loop", parts.loop.run())
         elect = settings.leader_elect if settings.leader_elect is not None else access.in_cluster
         if not elect:
@@ -229,6 +248,10 @@ class Bridge:
         def lead() -> None:
             parts.binder.resume()
             parts.loop.lead()
+            for known in list(self.store.waiting()):
+                if known.blocked:
+                    self.store.touch_pod(known.uid)
+                    self._blocked(known)
 
         def stand_by() -> None:
             parts.loop.stand_by()

@@ -8,6 +8,9 @@ A pod is assumed to be on its node from `bind` on; the watch confirms it (store.
     stale       before it was sent, the state had moved on
     given back  it could not be carried out: the engine is told, and leaves the pod out of rounds for a while
 
+A pod whose volumes are not all there yet is prepared first (volume_binder.py), which may take minutes and occupies no
+slot.
+
 What may be repeated is repeated, with growing delays that occupy no slot: no connection, 429 (as long as the server
 asks), 5xx. A bind carries the pod's UID, and the API server binds a pod once, so that repeating cannot bind twice or
 bind the successor of a deleted pod. 404, 409 and lost answers are settled by reading the pod.
@@ -20,10 +23,11 @@ import logging
 import random
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from poseidon_py.backoff import Backoff
+from poseidon_py.known import KnownPod
 from poseidon_py.kube import (
     ApiError,
     BusyError,
@@ -35,7 +39,8 @@ from poseidon_py.kube import (
 )
 from poseidon_py.metrics import METRICS
 from poseidon_py.objects import TERMINAL, Pod
-from poseidon_py.store import KnownPod, Store
+from poseidon_py.store import Store
+from poseidon_py.volume_gate import VolumeError
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +54,9 @@ class BindApi(Protocol):
     async def bind(self, namespace: str, name: str, uid: str, node: str, timeout: float) -> None: ...
     async def pod(self, namespace: str, name: str) -> Pod: ...
 
+
+Prepare = Callable[[KnownPod, str], Awaitable[None] | None]
+"""Pod, name of the node: what to wait for before the bind. It and the wait may raise VolumeError."""
 
 Reject = Callable[[KnownPod, str, int], None]
 """Pod, id of the node, not before (microseconds since the epoch)."""
@@ -98,11 +106,14 @@ class Binder:
         self._ready: deque[_Placement] = deque()
         self._idle: deque[asyncio.Future[None]] = deque()
         self._later: set[_Placement] = set()
+        self._preparing: dict[_Placement, asyncio.Task[None]] = {}
         self._failures: dict[str, Backoff] = {}
         self._workers: list[asyncio.Task[None]] = []
         self._halted = False
         self._quiet = asyncio.Event()
         self._quiet.set()
+        self.prepare: Prepare = lambda known, node: None
+        """Asked for pods with claims."""
         self.in_flight = 0
         self.on_bound: Callable[[KnownPod, str], None] = lambda known, node: None
         self.on_failed: Callable[[KnownPod, str], None] = lambda known, why: None
@@ -124,9 +135,9 @@ class Binder:
 
     async def stop(self) -> None:
         """Ends the workers; what is on its way is left to its fate."""
-        for worker in self._workers:
+        for worker in (*self._workers, *self._preparing.values()):
             worker.cancel()
-        await asyncio.gather(*self._workers, return_exceptions=True)
+        await asyncio.gather(*self._workers, *self._preparing.values(), return_exceptions=True)
         self._workers.clear()
 
     async def drain(self, timeout: float) -> bool:
@@ -141,7 +152,9 @@ class Binder:
     def halt(self) -> None:
         """Sends nothing more, until `resume`; gives back what was not sent."""
         self._halted = True
-        for placement in (*self._ready, *self._later):
+        for preparing in self._preparing.values():
+            preparing.cancel()
+        for placement in (*self._ready, *self._later, *self._preparing):
             self._give_back(placement, "another replica leads", rest=False)
         self._ready.clear()
         self._later.clear()
@@ -157,12 +170,50 @@ class Binder:
             return
         known.assumed = node
         self._quiet.clear()
-        self._ready.append(_Placement(known, node, node_id, self._monotonic() + self._patience))
+        placement = _Placement(known, node, node_id, self._monotonic() + self._patience)
+        if known.claims and not self._begin_preparing(placement):
+            return
+        self._ready.append(placement)
         self._wake()
 
     def settled(self, known: KnownPod) -> None:
         """The watch says that the pod is bound, or gone."""
         self._failures.pop(known.uid, None)
+        if self._preparing:
+            for placement, preparing in self._preparing.items():
+                if placement.known is known:
+                    preparing.cancel()
+
+    # -- volumes ----------------------------------------------------------------------------------------------
+
+    def _begin_preparing(self, placement: _Placement) -> bool:
+        """Whether the pod can be bound at once."""
+        try:
+            work = self.prepare(placement.known, placement.node)
+        except VolumeError as error:
+            self._give_back(placement, str(error))
+            self._settle()
+            return False
+        if work is None:
+            return True
+        self._preparing[placement] = asyncio.create_task(self._prepare(placement, work))
+        return False
+
+    async def _prepare(self, placement: _Placement, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except (VolumeError, KubeError) as error:
+            self._give_back(placement, str(error))
+        except Exception:
+            log.exception("preparing the volumes of %s failed", placement.known.full_name)
+            self._give_back(placement, "internal error")
+        else:
+            placement.give_up = self._monotonic() + self._patience
+            self._ready.append(placement)
+            self._wake()
+        finally:
+            del self._preparing[placement]
+            self._settle()
 
     def _wake(self) -> None:
         while self._idle:
@@ -190,7 +241,7 @@ class Binder:
                 self._settle()
 
     def _settle(self) -> None:
-        if not (self._ready or self._later or self.in_flight):
+        if not (self._ready or self._later or self._preparing or self.in_flight):
             self._quiet.set()
 
     # -- one placement ----------------------------------------------------------------------------------------
@@ -215,10 +266,10 @@ class Binder:
             if stale == "deleting":
                 self._release(known)
             return
+        if placement.doubt and not await self._look(placement, None):
+            return
         if self._halted:
             self._give_back(placement, "another replica leads", rest=False)
-            return
-        if placement.doubt and not await self._look(placement, None):
             return
         started = self._monotonic()
         result = "error"

@@ -31,6 +31,8 @@ class Access:
     tls: ssl.SSLContext | None
     headers: dict[str, str]
     proxy: str | None = None
+    tls_name: str | None = None
+    """What the server's certificate calls it, if not by `host`."""
     namespace: str = "default"
     in_cluster: bool = False
     _configuration: Any = None
@@ -111,6 +113,7 @@ def _load(path: Path | None, context: str | None) -> Access:
     access = at(configuration.host, tls=_tls(configuration) if configuration.host.startswith("https") else None)
     access.headers = _headers(configuration)
     access.proxy = configuration.proxy
+    access.tls_name = getattr(configuration, "tls_server_name", None)
     access.namespace, access.in_cluster = namespace, in_cluster
     access._configuration = configuration
     return access

@@ -1,87 +1,62 @@
 """Pod -> task class, Node -> node message: what the engine needs to know, in its words. Pure.
 
-Pods that want the same thing belong to one class. A class is described once; which class a pod belongs to is
-looked up by the bytes of the fields that matter, so a pod of a known template costs one dictionary lookup and no
-decoding. Bytes that differ for the same meaning only cost another description: the class id is a hash of what
-the description says. Labels and names do not matter and are not in it; neither is anything about the owner, for
-admission plug-ins may have changed one pod of a template and not the next.
+Names do not matter and are not in a class. Labels do not either (they are a profile's, see profiles.py), unless a
+constraint refers to the pod's own labels or namespace.
 """
 
-from collections.abc import Iterable
+from msgspec import Raw
 
+from poseidon_py.exclusive import tokens
 from poseidon_py.ids import hash64
+from poseidon_py.neighbours import add_pod_affinity, add_spread
 from poseidon_py.objects import (
     NOTHING,
-    Affinity,
     Labels,
     Node,
     Nonsense,
     Pod,
-    Requirement,
     Taints,
     Tolerations,
     decode,
 )
-from poseidon_py.quantity import PODS
+from poseidon_py.parts import Affinity, AvoidPods, Images, ImageSource, SpreadConstraints
 from poseidon_py.requests import offered_by, requests
+from poseidon_py.selectors import node_selector, node_term
 from protos.gen import firmament_pb2, flow_pb2
 
 UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
+AVOID_ANNOTATION = "scheduler.alpha.kubernetes.io/preferAvoidPods"
+ENFORCED = "enforced"
+"""What reasons call the node affinity that the administrator adds to every pod's."""
 
-_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
-_FIELDS = ("metadata.name",)
+_AVOID_BYTES = AVOID_ANNOTATION.encode()
 
 Key = tuple[object, ...]
 
 
-class Classes:
-    """The task classes that pods belong to, by the bytes of their pods. Owns the descriptions."""
-
-    def __init__(self) -> None:
-        self._by_key: dict[Key, int] = {}
-        self._described: dict[int, flow_pb2.TaskClass] = {}
-
-    def __len__(self) -> int:
-        return len(self._described)
-
-    def of(self, pod: Pod) -> int:
-        """The id of the pod's class, described if it was not known. Raises Nonsense."""
-        key = key_of(pod)
-        found = self._by_key.get(key)
-        if found is None:
-            found = self._by_key[key] = self._add(describe_class(pod))
-        return found
-
-    def unreadable(self, pod: Pod) -> int:
-        """The class of a pod that runs, but whose description makes no sense: it holds a slot for pods."""
-        message = flow_pb2.TaskClass(requests={PODS: 1}, priority=pod.spec.priority or 0, name="unreadable")
-        message.id = hash64(message.SerializeToString(deterministic=True))
-        return self._add(message)
-
-    def _add(self, message: flow_pb2.TaskClass) -> int:
-        self._described.setdefault(message.id, message)
-        return message.id
-
-    def get(self, class_id: int) -> flow_pb2.TaskClass | None:
-        return self._described.get(class_id)
-
-    def keep(self, in_use: set[int]) -> None:
-        """Forgets all other classes."""
-        self._described = {i: message for i, message in self._described.items() if i in in_use}
-        self._by_key = {key: i for key, i in self._by_key.items() if i in in_use}
-
-
 def key_of(pod: Pod) -> Key:
-    """Equal keys mean equal classes."""
+    """Equal keys mean equal classes. Bytes of the pod, undecoded: it is asked of every event of every pod."""
     spec = pod.spec
-    parts: list[object] = [spec.priority]
-    for raw in (spec.node_selector, spec.affinity, spec.tolerations, spec.overhead, spec.resources):
+    parts: list[object] = [spec.priority, spec.host_network]
+    for raw in (spec.node_selector, spec.affinity, spec.tolerations, spec.spread, spec.overhead, spec.resources):
         parts.append(None if raw is NOTHING else bytes(raw))
     for container in spec.containers or ():
-        parts.append(bytes(container.resources))
+        parts.append((container.image, bytes(container.ports), bytes(container.resources)))
     if spec.init_containers:
         for container in spec.init_containers:
-            parts.append((container.restart_policy, bytes(container.resources)))
+            parts.append(
+                (container.restart_policy, container.image, bytes(container.ports), bytes(container.resources))
+            )
+    for volume in spec.volumes or ():
+        # others have names that API servers draw at random
+        raws = (volume.gce_disk, volume.aws_disk, volume.iscsi, volume.rbd, volume.image)
+        if any(raw is not NOTHING for raw in raws):
+            parts.append(tuple(map(bytes, raws)))
+    near = bytes(spec.affinity) + bytes(spec.spread)
+    if spec.spread is not NOTHING or b'"podA' in near:
+        parts.append(pod.metadata.namespace)
+        if b'atchLabelKeys"' in near:
+            parts.append(bytes(pod.metadata.labels))
     if spec.node_name and _resizable(pod):
         parts.append(_status_key(pod))
     return tuple(parts)
@@ -103,21 +78,13 @@ def _status_key(pod: Pod) -> Key:
     return (*order, *pending, bytes(status.resources), bytes(status.allocated))
 
 
-def describe_class(pod: Pod) -> flow_pb2.TaskClass:
-    """What matters of a pod to where it can be placed. Raises Nonsense naming the field."""
+def describe_class(pod: Pod, added: firmament_pb2.NodeSelector | None = None) -> flow_pb2.TaskClass:
+    """What matters of a pod to where it can be placed. `added`: demanded of every pod. Raises Nonsense."""
     spec = pod.spec
     message = flow_pb2.TaskClass(requests=requests(pod), priority=spec.priority or 0)
     for key, value in sorted((decode(spec.node_selector, Labels, "spec.nodeSelector") or {}).items()):
         message.node_selector.add(key=key, operator="In", values=[value])
-    affinity = decode(spec.affinity, Affinity, "spec.affinity")
-    if affinity is not None and affinity.node is not None and affinity.node.required is not None:
-        path = "spec.affinity.nodeAffinity.required"
-        message.node_affinity.SetInParent()
-        for at, term in enumerate(affinity.node.required.terms or ()):
-            message.node_affinity.nodeSelectorTerms.add(
-                matchExpressions=_requirements(term.labels or (), f"{path}[{at}].matchExpressions", None),
-                matchFields=_requirements(term.fields or (), f"{path}[{at}].matchFields", _FIELDS),
-            )
+    _add_affinity(message, pod)
     for toleration in decode(spec.tolerations, Tolerations, "spec.tolerations") or ():
         if toleration.operator not in (None, "", "Equal", "Exists"):
             raise Nonsense("spec.tolerations.operator", f"{toleration.operator!r} is neither Equal nor Exists")
@@ -127,40 +94,72 @@ def describe_class(pod: Pod) -> flow_pb2.TaskClass:
             value=toleration.value or "",
             effect=toleration.effect or "",
         )
-    message.id = hash64(message.SerializeToString(deterministic=True))
+    message.tokens.extend(tokens(pod))
+    message.images.extend(_images(pod))
+    if added is not None:
+        message.further_affinity.append(added)
+        message.further_names.append(ENFORCED)
+    seal(message)
     # for people, and not part of what makes a class: named after the first of its pods that was seen
     message.name = f"{pod.metadata.namespace}/{pod.metadata.name}"
     return message
 
 
-def _requirements(
-    given: Iterable[Requirement], path: str, keys: tuple[str, ...] | None
-) -> list[firmament_pb2.NodeSelectorRequirement]:
-    result = []
-    for each in given:
-        values = each.values or []
-        if each.operator not in _OPERATORS:
-            raise Nonsense(path, f"operator {each.operator!r} is none of {', '.join(_OPERATORS)}")
-        if keys is not None and each.key not in keys:
-            raise Nonsense(path, f"{each.key!r} is not a field that can be selected by; {', '.join(keys)} is")
-        if each.operator in ("Gt", "Lt") and (len(values) != 1 or not _is_integer(values[0])):
-            raise Nonsense(path, f"{each.operator} needs one integer, not {values}")
-        result.append(firmament_pb2.NodeSelectorRequirement(key=each.key, operator=each.operator, values=values))
-    return result
+def seal(message: flow_pb2.TaskClass) -> None:
+    """Gives a class, which has neither id nor name, the id that its content makes."""
+    message.id = hash64(message.SerializeToString(deterministic=True))
 
 
-def _is_integer(text: str) -> bool:
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    return digits.isascii() and digits.isdigit()
+def _add_affinity(message: flow_pb2.TaskClass, pod: Pod) -> None:
+    spec, namespace = pod.spec, pod.metadata.namespace
+    affinity = decode(spec.affinity, Affinity, "spec.affinity") or Affinity()
+    if affinity.node is not None:
+        path = "spec.affinity.nodeAffinity"
+        if affinity.node.required is not None:
+            message.node_affinity.CopyFrom(node_selector(affinity.node.required.terms or (), f"{path}.required"))
+            message.node_affinity.SetInParent()
+        for at, preferred in enumerate(affinity.node.preferred or ()):
+            where = f"{path}.preferred[{at}]"
+            if not 0 <= preferred.weight <= 100:
+                raise Nonsense(f"{where}.weight", f"{preferred.weight} is not within 1 .. 100")
+            if preferred.weight:
+                told = node_term(preferred.preference, f"{where}.preference")
+                message.preferred_nodes.add(weight=preferred.weight, preference=told)
+    spread = decode(spec.spread, SpreadConstraints, "spec.topologySpreadConstraints") or ()
+    if spread or affinity.near is not None or affinity.far is not None:
+        labels = decode(pod.metadata.labels, Labels, "metadata.labels") or {}
+        add_pod_affinity(message, affinity.near, affinity.far, namespace, labels)
+        add_spread(message, spread, namespace, labels)
+
+
+def _images(pod: Pod) -> list[str]:
+    """kube-scheduler adds up what is there of each container, so that an image that two share counts twice."""
+    spec = pod.spec
+    named = [c.image for c in (*(spec.init_containers or ()), *(spec.containers or ())) if c.image]
+    for volume in spec.volumes or ():
+        if volume.image is not NOTHING and (source := decode(volume.image, ImageSource, "spec.volumes.image")):
+            named.append(source.reference)
+    return sorted(with_tag(name) for name in named)
+
+
+def with_tag(image: str) -> str:
+    """An image's name as nodes report it: with the tag that is meant when none is said."""
+    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
+
+
+# -- nodes ----------------------------------------------------------------------------------------------------------
 
 
 def node_key(node: Node) -> Key:
     """Equal keys mean equal descriptions of the same node."""
+    annotations = bytes(node.metadata.annotations)
     return (
         bytes(node.status.allocatable),
         bytes(node.metadata.labels),
         bytes(node.spec.taints),
         bool(node.spec.unschedulable),
+        bytes(node.status.images),
+        annotations if _AVOID_BYTES in annotations else b"",
     )
 
 
@@ -175,4 +174,21 @@ def describe_node(node: Node, node_id: str) -> flow_pb2.Node:
     cordoned = any(t.key == UNSCHEDULABLE_TAINT and t.effect == "NoSchedule" for t in message.taints)
     if node.spec.unschedulable and not cordoned:
         message.taints.add(key=UNSCHEDULABLE_TAINT, effect="NoSchedule")
+    for image in decode(node.status.images, Images, "status.images") or ():
+        for name in image.names or ():
+            message.images[name] = max(image.size, 0)
+    message.avoids.extend(sorted(_avoids(node)))
     return message
+
+
+def _avoids(node: Node) -> set[str]:
+    """UIDs of controllers whose pods should rather go elsewhere; an annotation that makes no sense says nothing."""
+    if _AVOID_BYTES not in bytes(node.metadata.annotations):
+        return set()
+    text = (decode(node.metadata.annotations, Labels, "metadata.annotations") or {}).get(AVOID_ANNOTATION, "")
+    try:
+        wish = decode(Raw(text.encode()), AvoidPods, AVOID_ANNOTATION) or AvoidPods()
+    except Nonsense:
+        return set()
+    controllers = (pod.signature.controller for pod in wish.pods or () if pod.signature is not None)
+    return {controller.uid for controller in controllers if controller is not None and controller.uid}

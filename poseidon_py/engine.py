@@ -7,6 +7,8 @@ the process.
 import logging
 import time
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import grpc
@@ -52,11 +54,29 @@ class Engine(Protocol):
     async def status(self) -> flow_pb2.StatusReply: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """PEM files: the authority of the service's certificate, and for mutual TLS our certificate and its key."""
+
+    authority: Path
+    certificate: Path | None = None
+    key: Path | None = None
+
+    def credentials(self) -> grpc.ChannelCredentials:
+        """Raises OSError if a file cannot be read."""
+        return grpc.ssl_channel_credentials(
+            self.authority.read_bytes(),
+            self.key.read_bytes() if self.key else None,
+            self.certificate.read_bytes() if self.certificate else None,
+        )
+
+
 class GrpcEngine:
     """A flow service at an address, which may change when an own service is started again."""
 
-    def __init__(self, address: str, timeout: float) -> None:
+    def __init__(self, address: str, timeout: float, tls: Tls | None = None) -> None:
         self._timeout = timeout
+        self._credentials = tls.credentials() if tls is not None else None
         self._channel: grpc.aio.Channel | None = None
         self._stub: Any = None
         self.address = address
@@ -65,7 +85,10 @@ class GrpcEngine:
 
     def _open(self, address: str) -> None:
         self.address = address
-        self._channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
+        if self._credentials is not None:
+            self._channel = grpc.aio.secure_channel(address, self._credentials, options=_OPTIONS)
+        else:
+            self._channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
         self._stub = flow_pb2_grpc.FlowSchedulerStub(self._channel)  # type: ignore[no-untyped-call]
 
     async def move(self, address: str) -> None:

@@ -15,17 +15,18 @@ from collections.abc import Awaitable, Callable
 
 from poseidon_py.engine import Engine, EngineError
 from poseidon_py.keyed_queue import KeyedQueue
+from poseidon_py.known import KnownNode, KnownPod, Told
 from poseidon_py.metrics import METRICS
 from poseidon_py.session import Session, note_refusal
-from poseidon_py.store import KnownNode, KnownPod, Store
-from poseidon_py.telling import Rows, Told, describe_pod, node_message, target
+from poseidon_py.store import Store
+from poseidon_py.telling import Rows, describe_pod, node_message, target
 from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)
 
 
 class Feed:
-    """Start any number of `pod_worker` and `node_worker`; they end when the store's queues are shut down."""
+    """Start any number of `pod_worker`, `node_worker`, `namespace_worker`; they end when their queues are shut down."""
 
     def __init__(
         self,
@@ -61,6 +62,9 @@ class Feed:
 
     async def node_worker(self) -> None:
         await self._work("nodes", self._store.node_queue, self._feed_nodes)
+
+    async def namespace_worker(self) -> None:
+        await self._work("namespaces", self._store.namespace_queue, self._feed_namespaces)
 
     async def _work(self, name: str, queue: KeyedQueue[str], feed: Callable[[list[str], int], object]) -> None:
         duration, size = METRICS.queue_work.labels(name), METRICS.batch.labels(name)
@@ -123,7 +127,7 @@ class Feed:
             return
         rows.update.epoch = epoch
         rows.update.rejections.extend(rejected.values())
-        update = rows.finish(store, self._session.classes)
+        update = rows.finish(store, self._session.classes, self._session.profiles)
         try:
             reply = await self._engine.apply(update)
         except BaseException:
@@ -134,20 +138,21 @@ class Feed:
             self._session.stale(epoch)
             return
         self._session.classes.update(rows.classes)
+        self._session.profiles.update(rows.profiles)
         store.told_gone(gone)
         for known in left:
             known.told = None
         for known, told in rows.pods:
             known.told = told
         self._take_refusals(reply, rows.pods)
-        store.prune_classes()
+        store.prune()
         self._changed()
 
     def _row(self, known: KnownPod, rows: Rows, left: list[KnownPod]) -> None:
         """Adds to `rows` what the engine has to be told of one pod, if anything."""
         goal, told = target(self._store, known), known.told
-        if goal is not None and goal[0] in self._session.refused:
-            self._refused(known, self._session.refused[goal[0]])
+        if goal is not None and goal.class_id in self._session.refused:
+            self._refused(known, self._session.refused[goal.class_id])
             goal = None
         if goal == told:
             return
@@ -155,7 +160,7 @@ class Feed:
             rows.update.removed_tasks.append(known.task)
             left.append(known)
             return
-        if told is not None and told[1] and not goal[1]:
+        if told is not None and told.node and not goal.node:
             # told to be on a node while it was being bound, and then the bind failed: in the engine's eyes a task
             # does not leave its node, so that one ends and another begins
             rows.update.removed_tasks.append(known.task)
@@ -168,15 +173,16 @@ class Feed:
                 # ours to mend: let the engine forget the pod, then describe it anew
                 for known, told in pods:
                     if refusal.id == known.full_name:
-                        known.told = (told[0], told[1] or "?")
+                        known.told = told._replace(node=told.node or "?")
                         known.dirty = True
                         self._store.pod_queue.retry(known.uid)
-        unknown = set(reply.unknown_classes)
-        if not unknown:
+        unknown, profiles = set(reply.unknown_classes), set(reply.unknown_profiles)
+        if not (unknown or profiles):
             return
         self._session.classes -= unknown
+        self._session.profiles -= profiles
         for known, told in pods:
-            if told[0] in unknown:
+            if told.class_id in unknown or told.profile in profiles:
                 known.told = None
                 self._again([known.uid])
 
@@ -223,4 +229,20 @@ class Feed:
             known.told = described
         for refusal in reply.refused:
             note_refusal(self._session, refusal)
+        self._changed()
+
+    # -- namespaces -------------------------------------------------------------------------------------------
+
+    async def _feed_namespaces(self, names: list[str], epoch: int) -> None:
+        store = self._store
+        told = [message for name in names if (message := store.namespaces.get(name)) is not None]
+        reply = await self._engine.apply(flow_pb2.Update(epoch=epoch, namespaces=told))
+        if reply.status == flow_pb2.STALE_EPOCH:
+            for name in names:
+                store.namespace_queue.add(name)
+            self._session.stale(epoch)
+            return
+        for message in told:
+            if not message.labels and store.namespaces.get(message.name) is message:
+                del store.namespaces[message.name]  # one without labels is as good as one that was never told of
         self._changed()

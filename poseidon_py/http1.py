@@ -113,9 +113,13 @@ class _Connection(asyncio.Protocol):
 class Pool:
     """Connections to one server."""
 
-    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None, limit: int) -> None:
+    def __init__(
+        self, host: str, port: int, tls: ssl.SSLContext | None, limit: int, tls_name: str | None = None
+    ) -> None:
+        """`tls_name` is the name that the server's certificate has, if that is not `host`."""
         self._address = (host, port)
         self._tls = tls
+        self._tls_name = (tls_name or host) if tls is not None else None
         self._limit = limit
         self._idle: list[_Connection] = []
         self._all: set[_Connection] = set()
@@ -170,7 +174,9 @@ class Pool:
             loop = asyncio.get_running_loop()
             host, port = self._address
             async with asyncio.timeout(timeout):
-                _, connection = await loop.create_connection(lambda: _Connection(self), host, port, ssl=self._tls)
+                _, connection = await loop.create_connection(
+                    lambda: _Connection(self), host, port, ssl=self._tls, server_hostname=self._tls_name
+                )
         except (OSError, ssl.SSLError, TimeoutError) as error:
             self._wake_one()
             raise NotSentError(str(error) or "connecting took too long") from error

@@ -104,7 +104,7 @@ class Kube:
     def __init__(self, access: Access, concurrency: int = 100) -> None:
         self._access = access
         # three more than binds may be in flight: reads and leases need not queue behind them
-        self._pool = http1.Pool(access.host, access.port, access.tls, concurrency + 3)
+        self._pool = http1.Pool(access.host, access.port, access.tls, concurrency + 3, access.tls_name)
         self._http: aiohttp.ClientSession | None = None
         self._head = b""
         self._refresher: asyncio.Task[None] | None = None
@@ -193,7 +193,12 @@ class Kube:
         limits = aiohttp.ClientTimeout(total=timeout)
         try:
             async with self._session.request(
-                verb, self.url + path, data=body or None, headers=headers, timeout=limits
+                verb,
+                self.url + path,
+                data=body or None,
+                headers=headers,
+                timeout=limits,
+                server_hostname=self._access.tls_name,
             ) as answer:
                 head = b"".join(f"\r\n{k.lower()}: {v}".encode() for k, v in answer.headers.items())
                 return http1.Answer(answer.status, head, await answer.read())
@@ -277,7 +282,9 @@ class Kube:
         url = f"{self.url}{path}?{urlencode(parameters)}"
         limits = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT, sock_read=silence)
         try:
-            async with self._session.get(url, headers=self._access.headers, timeout=limits) as answer:
+            async with self._session.get(
+                url, headers=self._access.headers, timeout=limits, server_hostname=self._access.tls_name
+            ) as answer:
                 if answer.status == 401:
                     await self._renew_token()  # for the next attempt
                 if answer.status != 200:

@@ -106,12 +106,9 @@ class Election:
             if left <= 0:
                 return
             await self._sleep(min(self._period, left))
-            left = renewed + self._deadline - self._monotonic()
-            if left <= 0:
-                return
             try:
                 # a request that hangs must not keep us from stopping in time
-                async with asyncio.timeout(left):
+                async with asyncio.timeout(renewed + self._deadline - self._monotonic()):
                     if await self._attempt():
                         renewed = self._monotonic()
                     elif self.holder not in ("", self.identity):

@@ -1,8 +1,8 @@
 """Paces rounds: waits for work, gathers a little more of it, asks for a round, hands its placements on.
 
-Binding overlaps with the next rounds: placements are handed to the binder, nobody waits for binds. The gathering
-window grows while work pours in, up to a limit, and with the time that rounds take, so that rounds never take more
-than about half of the time.
+Binding overlaps with the next rounds: placements are handed to the binder, nobody waits for binds. While work pours in,
+gathering goes on for some windows, or for as long as two rounds take if that is longer: a round that costs little may
+come soon. And between rounds there is at least as much time as the last one took.
 """
 
 import asyncio
@@ -14,15 +14,20 @@ from typing import Protocol
 from poseidon_py import phrase
 from poseidon_py.backoff import Backoff
 from poseidon_py.engine import Engine, EngineError
+from poseidon_py.known import KnownPod
 from poseidon_py.metrics import METRICS
 from poseidon_py.session import Session
-from poseidon_py.store import KnownPod, Store
+from poseidon_py.store import Store
 from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)
 
 _IDLE_SECONDS = 10.0
 """How often the engine is asked although nothing is known to have changed: finds out that it was replaced."""
+
+
+_WINDOWS, _ROUNDS = 4, 2
+"""For how many windows, and times the last round, is gathered while work pours in."""
 
 
 class Placements(Protocol):
@@ -76,6 +81,10 @@ class Loop:
         """Something has changed that a round could act upon."""
         self._work.set()
 
+    @property
+    def leads(self) -> bool:
+        return self._leading.is_set()
+
     def lead(self) -> None:
         self._leading.set()
         self._work.set()
@@ -116,11 +125,11 @@ class Loop:
                 await self._work.wait()
         except TimeoutError:
             return
-        began = self._monotonic()
+        began, queue = self._monotonic(), self._store.pod_queue
+        gathering = max(_WINDOWS * self._window, _ROUNDS * self._last_seconds)
         await self._sleep(self._window)
-        while self._monotonic() - began < self._window_max:
-            queue = self._store.pod_queue
-            pouring = len(queue) + queue.working > 0
+        while (elapsed := self._monotonic() - began) < self._window_max:
+            pouring = elapsed < gathering and len(queue) + queue.working > 0
             resting = self._monotonic() - self._last_end < self._last_seconds
             if not (pouring or resting):
                 break
@@ -159,7 +168,7 @@ class Loop:
             known, name = self._store.pod_of_task(task), names[at]
             if known is None:
                 METRICS.bind_stale.labels("gone").inc()  # the engine is about to be told
-            elif name is None or not leading or not known.wanted or known.assumed:
+            elif name is None or not leading or not known.wanted or known.assumed or known.blocked:
                 METRICS.bind_stale.labels("node gone" if name is None else "not wanted").inc()
                 self._reject(known, placed.nodes[at], 0)
             else:

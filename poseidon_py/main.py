@@ -86,6 +86,9 @@ def _flag(name: str, text: str, **more: Any) -> Callable[[Callable[..., Any]], C
 @_flag("policy", "Cost policy of the own flow service; see `poseidon policies`.")
 @_flag("policy_option", "K=V, an option of the policy; repeatable.", multiple=True)
 @_flag("firmament_address", "HOST:PORT of a flow service; without it one is started and supervised.")
+@_flag("firmament_ca", "PEM authority of its certificate: use TLS.", type=click.Path(dir_okay=False, path_type=Path))
+@_flag("firmament_cert", "PEM certificate to show to it.", type=click.Path(dir_okay=False, path_type=Path))
+@_flag("firmament_key", "PEM key of that certificate.", type=click.Path(dir_okay=False, path_type=Path))
 @click.option(
     "--leader-elect/--no-leader-elect", default=None, help="Elect a leader among replicas.  [default: in-cluster only]"
 )
@@ -96,6 +99,7 @@ def _flag(name: str, text: str, **more: Any) -> Callable[[Callable[..., Any]], C
 @_flag("retry_period", "Seconds between attempts.", type=float)
 @_flag("health_address", "Address of health, metrics and status.")
 @_flag("health_port", "Its port; 0: any free one, -1: none.", type=int)
+@_flag("added_node_affinity", "NodeSelector, as JSON, that nodes must match for every pod.")
 @_flag("bind_concurrency", "Bind requests in flight at once.", type=int)
 @_flag("batch_window", "Seconds to gather work before a round.", type=float)
 @_flag("batch_window_max", "Seconds to gather work while it keeps pouring in.", type=float)

@@ -38,8 +38,27 @@ class Metadata(Struct):
 
 class Container(Struct, gc=False):
     name: str = ""
+    image: str | None = None
+    ports: Raw = NOTHING
     resources: Raw = NOTHING
     restart_policy: str | None = field(default=None, name="restartPolicy")
+
+
+class ClaimSource(Struct, gc=False):
+    name: str = field(default="", name="claimName")
+
+
+class PodVolume(Struct):
+    """A volume of a pod, as far as it ties the pod to a node. The many kinds that do not are all empty here."""
+
+    name: str = ""
+    claim: ClaimSource | None = field(default=None, name="persistentVolumeClaim")
+    ephemeral: Raw = NOTHING
+    gce_disk: Raw = field(default=NOTHING, name="gcePersistentDisk")
+    aws_disk: Raw = field(default=NOTHING, name="awsElasticBlockStore")
+    iscsi: Raw = NOTHING
+    rbd: Raw = NOTHING
+    image: Raw = NOTHING
 
 
 class PodSpec(Struct):
@@ -54,6 +73,9 @@ class PodSpec(Struct):
     node_selector: Raw = field(default=NOTHING, name="nodeSelector")
     affinity: Raw = NOTHING
     tolerations: Raw = NOTHING
+    spread: Raw = field(default=NOTHING, name="topologySpreadConstraints")
+    volumes: list[PodVolume] | None = None
+    host_network: bool | None = field(default=None, name="hostNetwork")
     priority: int | None = None
 
 
@@ -77,6 +99,7 @@ class PodStatus(Struct):
     init_containers: list[ContainerStatus] | None = field(default=None, name="initContainerStatuses")
     resources: Raw = NOTHING
     allocated: Raw = field(default=NOTHING, name="allocatedResources")
+    nominated: str | None = field(default=None, name="nominatedNodeName")
 
 
 class Pod(Struct):
@@ -92,6 +115,7 @@ class NodeSpec(Struct):
 
 class NodeStatus(Struct):
     allocatable: Raw = NOTHING
+    images: Raw = NOTHING
 
 
 class NodeMetadata(Struct):
@@ -99,6 +123,7 @@ class NodeMetadata(Struct):
     uid: str = ""
     resource_version: str = field(default="", name="resourceVersion")
     labels: Raw = NOTHING
+    annotations: Raw = NOTHING
 
     namespace = ""  # nodes have none; what all kinds have in common is read without asking which it is
 
@@ -204,14 +229,6 @@ class SelectorTerm(Struct):
 
 class RequiredTerms(Struct):
     terms: list[SelectorTerm] | None = field(default=None, name="nodeSelectorTerms")
-
-
-class NodeAffinity(Struct):
-    required: RequiredTerms | None = field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
-
-
-class Affinity(Struct):
-    node: NodeAffinity | None = field(default=None, name="nodeAffinity")
 
 
 Amounts = dict[str, str | int | float | None]

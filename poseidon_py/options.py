@@ -8,10 +8,14 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
 from poseidon_py.logs import FORMATS, LEVELS
+from poseidon_py.objects import Nonsense, RequiredTerms
+from poseidon_py.selectors import node_selector
 from poseidon_py.settings import Settings
+from protos.gen import firmament_pb2
 
 
 class OptionError(Exception):
@@ -19,6 +23,7 @@ class OptionError(Exception):
 
 
 _TYPES = typing.get_type_hints(Settings)
+_STRUCTURES = ("added_node_affinity",)
 KEYS = tuple(field.name for field in fields(Settings))
 
 
@@ -50,10 +55,14 @@ def key_of(name: str, where: str) -> str:
 def settings(config: Mapping[str, Any], flags: Mapping[str, Any]) -> Settings:
     """Settings from a file's keys and the flags that were given; None and () mean that a flag was not."""
     given = {key: _convert(key, value) for key, value in config.items()}
-    given |= {key: value for key, value in flags.items() if value is not None and value != ()}
+    given |= {key: _given(key, value) for key, value in flags.items() if value is not None and value != ()}
     result = Settings(**given)
     _check(result)
     return result
+
+
+def _given(key: str, value: Any) -> Any:
+    return _mapping(key, value) if key in _STRUCTURES else value
 
 
 def _convert(key: str, value: Any) -> Any:
@@ -68,6 +77,8 @@ def _convert(key: str, value: Any) -> Any:
         items = value if isinstance(value, list) else [value]
         if all(isinstance(item, (str, int, float)) for item in items):
             return tuple(str(item) for item in items)
+    elif typing.get_origin(kind) is Mapping:
+        return _mapping(key, value)
     elif kind is Path and isinstance(value, str):
         return Path(value)
     elif kind is float and isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -76,6 +87,30 @@ def _convert(key: str, value: Any) -> Any:
         return value
     name = "list" if typing.get_origin(kind) is tuple else {Path: "path", float: "number"}.get(kind, kind.__name__)
     raise OptionError(f"{key.replace('_', '-')} must be a {name}, not {value!r}")
+
+
+def added_affinity(given: Settings) -> firmament_pb2.NodeSelector | None:
+    """The node affinity that is demanded of every pod. Raises Nonsense."""
+    if given.added_node_affinity is None:
+        return None
+    try:
+        required = msgspec.convert(given.added_node_affinity, RequiredTerms)
+    except msgspec.ValidationError as error:
+        raise Nonsense("nodeSelectorTerms", str(error)) from error
+    if not required.terms:
+        raise Nonsense("nodeSelectorTerms", "is empty: no node would ever do")
+    return node_selector(required.terms, "nodeSelectorTerms")
+
+
+def _mapping(key: str, value: Any) -> Mapping[str, Any]:
+    """A setting that is a structure; as text (a flag) it is JSON or YAML."""
+    try:
+        found = yaml.safe_load(value) if isinstance(value, str) else value
+    except yaml.YAMLError as error:
+        raise OptionError(f"{key.replace('_', '-')} is not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(found, dict):
+        raise OptionError(f"{key.replace('_', '-')} must be a mapping, not {found!r}")
+    return found
 
 
 def _check(given: Settings) -> None:
@@ -89,6 +124,10 @@ def _check(given: Settings) -> None:
     for key in ("batch_window", "batch_window_max", "event_rate", "startup_timeout", "shutdown_timeout"):
         if getattr(given, key) < 0:
             raise OptionError(f"{key.replace('_', '-')} must be 0 or more")
+    try:
+        added_affinity(given)
+    except Nonsense as error:
+        raise OptionError(f"added-node-affinity: {error}") from error
     if given.log_level not in LEVELS:
         raise OptionError(f"log-level must be one of {', '.join(LEVELS)}, not {given.log_level!r}")
     if given.log_format not in FORMATS:
@@ -99,6 +138,14 @@ def _check(given: Settings) -> None:
         raise OptionError(
             "policy belongs to the flow service: give it to `firmament serve`, not beside firmament-address"
         )
+    tls = (given.firmament_ca, given.firmament_cert, given.firmament_key)
+    if any(tls) and not (given.firmament_address and given.firmament_ca):
+        raise OptionError("firmament-cert and firmament-key need firmament-ca, and that needs firmament-address")
+    if (given.firmament_cert is None) != (given.firmament_key is None):
+        raise OptionError("firmament-cert and firmament-key go together")
+    for file in tls:
+        if file is not None and not file.is_file():
+            raise OptionError(f"there is no file {file}")
     for option in given.policy_option:
         if "=" not in option:
             raise OptionError(f"policy-option {option!r} is not of the form K=V")

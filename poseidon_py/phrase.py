@@ -2,28 +2,59 @@
 
 from collections.abc import Iterable
 
-from poseidon_py.describe import UNSCHEDULABLE_TAINT
+from poseidon_py.describe import ENFORCED, UNSCHEDULABLE_TAINT
+from poseidon_py.exclusive import is_port
 from protos.gen import flow_pb2
 
 _LIMIT = 1024
 _KIND = flow_pb2.Reason.Kind
 
+# what the further demands of a pod are called between bridge and engine
+VOLUME_NODE, VOLUME_ZONE, VOLUME_NONE, VOLUME_SPACE = "volume node", "volume zone", "no volume", "volume space"
+
+_FURTHER = {
+    ENFORCED: "node(s) didn't match scheduler-enforced node affinity",
+    VOLUME_NODE: "node(s) had volume node affinity conflict",
+    VOLUME_ZONE: "node(s) had no available volume zone",
+    VOLUME_NONE: "node(s) didn't find available persistent volumes to bind",
+    VOLUME_SPACE: "node(s) did not have enough free storage",
+}
+
+_WORDS = {
+    flow_pb2.Reason.TOO_MANY_TASKS: "Too many pods",
+    flow_pb2.Reason.SELECTOR_MISMATCH: "node(s) didn't match Pod's node affinity/selector",
+    flow_pb2.Reason.AFFINITY: "node(s) didn't match pod affinity rules",
+    flow_pb2.Reason.ANTI_AFFINITY: "node(s) didn't match pod anti-affinity rules",
+    flow_pb2.Reason.ANTI_AFFINITY_OF_OTHERS: "node(s) didn't satisfy existing pods anti-affinity rules",
+    flow_pb2.Reason.SPREAD: "node(s) didn't match pod topology spread constraints",
+    flow_pb2.Reason.SPREAD_LABEL_MISSING: (
+        "node(s) didn't match pod topology spread constraints (missing required label)"
+    ),
+}
+
+ATTACHABLE = "attachable-volumes-csi-"
+"""Prefix of the resources that stand for how many volumes of a driver a node can hold."""
+
 
 def reason(why: flow_pb2.Reason) -> str:
     """One reason, without its count."""
+    if why.kind in _WORDS:
+        return _WORDS[why.kind]
     match why.kind:
         case flow_pb2.Reason.INSUFFICIENT_RESOURCE:
+            if why.detail.startswith(ATTACHABLE):
+                return "node(s) exceed max volume count"
             return f"Insufficient {why.detail}"
-        case flow_pb2.Reason.TOO_MANY_TASKS:
-            return "Too many pods"
         case flow_pb2.Reason.UNTOLERATED_TAINT:
             if why.detail == UNSCHEDULABLE_TAINT:
                 return "node(s) were unschedulable"
             return f"node(s) had untolerated taint {{{why.detail}: {why.value}}}"
-        case flow_pb2.Reason.SELECTOR_MISMATCH:
-            return "node(s) didn't match Pod's node affinity/selector"
-        case flow_pb2.Reason.TAKEN_THIS_ROUND:
-            return "node(s) were just given to other pods"
+        case flow_pb2.Reason.TOKEN_TAKEN:
+            if is_port(why.detail):
+                return "node(s) didn't have free ports for the requested pod ports"
+            return "node(s) had no available disk"
+        case flow_pb2.Reason.FURTHER_AFFINITY if why.detail in _FURTHER:
+            return _FURTHER[why.detail]
     return f"node(s) failed for reason {_KIND.Name(why.kind) if why.kind in _KIND.values() else why.kind}"
 
 
@@ -37,6 +68,13 @@ def unscheduled(nodes: int, reasons: Iterable[flow_pb2.Reason]) -> str:
         counts[text] = counts.get(text, 0) + why.nodes
     parts = sorted(f"{count} {text}" for text, count in counts.items())
     return f"0/{nodes} nodes are available:" + (f" {', '.join(parts)}." if parts else "")
+
+
+def blocked(nodes: int, why: str, anywhere: bool = True) -> str:
+    """The message of a pod that no node can take. `anywhere`: whatever nodes are like, so that none was looked at."""
+    if not nodes:
+        return "no nodes available to schedule pods"
+    return f"0/{nodes} nodes are available: {why}." if anywhere else f"0/{nodes} nodes are available: {nodes} {why}."
 
 
 def note(message: str) -> str:

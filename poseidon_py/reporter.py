@@ -20,10 +20,11 @@ from functools import lru_cache
 from typing import Any, Protocol
 from urllib.parse import quote
 
+from poseidon_py.known import KnownPod
 from poseidon_py.kube import BusyError, ConflictError, KubeError, LostAnswerError, NotFoundError, UnreachableError
 from poseidon_py.metrics import METRICS
 from poseidon_py.phrase import note
-from poseidon_py.store import KnownPod, Store
+from poseidon_py.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -145,7 +146,7 @@ class Reporter:
         ]
 
     async def flush(self, timeout: float) -> bool:
-        """Sends what is pending, at full rate, for at most so many seconds. Returns whether all was sent."""
+        """Sends what is pending, as fast as it goes, for at most so many seconds. Returns whether all was sent."""
         self._flushing = True
         self._wake.set()
         try:
@@ -184,8 +185,8 @@ class Reporter:
 
     async def _pace(self) -> None:
         """Waits for this worker's turn; at once when there is no limit and nothing more important."""
-        while True:
-            slow = self._busy() and not self._flushing
+        while not self._flushing:
+            slow = self._busy()
             rate = (self._rate or 1000.0) * _TRICKLE if slow else self._rate
             if not rate:
                 return

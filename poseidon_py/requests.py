@@ -72,7 +72,6 @@ def _of_containers(pod: Pod) -> Sums:
             needs = _of_container(pod, container, statuses, path)
             _add(total, needs)
             _add(sidecars, needs)
-            _raise(least, sidecars)
         else:
             needs = _of_container(pod, container, {}, path)  # one that ends is not resized
             _add(needs, sidecars)

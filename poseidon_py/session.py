@@ -52,6 +52,8 @@ class Session:
         self.policy = ""
         self.classes: set[int] = set()
         """Ids of the classes that the service has been told in this epoch."""
+        self.profiles: set[int] = set()
+        """Ids of the profiles likewise."""
         self.refused: dict[int, str] = {}
         """Classes that the service does not take, and why."""
         self.on_ready: Callable[[], None] = lambda: None
@@ -114,9 +116,8 @@ class Session:
         self.on_ready()
 
     async def _tell_everything(self, policy: str) -> None:
-        # from here on the store's notes of what was told speak of a service that may not exist: no way back
-        self._knows_nothing = True
         self.classes.clear()
+        self.profiles.clear()
         self.refused.clear()
         reply = await self._engine.resync(self._everything())
         self.epoch, self.policy, self._knows_nothing = reply.epoch, policy, False
@@ -128,7 +129,7 @@ class Session:
 
     async def _everything(self) -> AsyncIterator[flow_pb2.Update]:
         store = self._store
-        nodes = flow_pb2.Update()
+        nodes = flow_pb2.Update(namespaces=store.namespaces.values())
         for node in list(store.nodes.values()):
             node.dirty = False
             message = node_message(store, node)
@@ -147,8 +148,9 @@ class Session:
                 if known.told is not None:
                     rows.add(known, known.told)
             if len(rows):
-                yield rows.finish(store, self.classes)
+                yield rows.finish(store, self.classes, self.profiles)
                 self.classes.update(rows.classes)
+                self.profiles.update(rows.profiles)
             await self._sleep(0)
 
 

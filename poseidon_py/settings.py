@@ -1,7 +1,9 @@
 """Everything that can be set about the bridge, in one frozen object. Units are in the names."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +19,12 @@ class Settings:
 
     firmament_address: str = ""
     """HOST:PORT of the flow service; empty: one is started and supervised."""
+    firmament_ca: Path | None = None
+    """PEM authority of that service's certificate; None: no TLS."""
+    firmament_cert: Path | None = None
+    """PEM certificate to show to it (mutual TLS)."""
+    firmament_key: Path | None = None
+    """PEM key of that certificate."""
     policy: str = ""
     """Of the own flow service; empty: its default."""
     policy_option: tuple[str, ...] = ()
@@ -38,6 +46,11 @@ class Settings:
     health_port: int = 10271
     """0: any free port; -1: do not serve."""
 
+    added_node_affinity: Mapping[str, Any] | None = None
+    """A NodeSelector ({nodeSelectorTerms: ...}) that a node must match for every pod, beside what the pod demands."""
+
+    volume_timeout: float = 600.0
+    """Seconds for controllers to bind or make the volumes of a pod that was placed."""
     bind_concurrency: int = 100
     """Bind requests in flight at once."""
     bind_timeout: float = 30.0

@@ -13,118 +13,50 @@ node's key into its queue; feed.py takes it from there.
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from poseidon_py.describe import Classes
-from poseidon_py.ids import TaskIds, job_id, node_id
+from poseidon_py.classes import Classes
+from poseidon_py.ids import TaskIds, node_id
 from poseidon_py.keyed_queue import KeyedQueue
+from poseidon_py.known import KnownNode, KnownPod
 from poseidon_py.metrics import METRICS
-from poseidon_py.objects import TERMINAL, Metadata, Node, Nonsense, Pod, micros
-from protos.gen import flow_pb2
+from poseidon_py.objects import TERMINAL, Labels, Node, Nonsense, Pod, decode
+from poseidon_py.profiles import Profiles
+from poseidon_py.storage import Storage
+from poseidon_py.storage_objects import Namespace
+from poseidon_py.volume_gate import VolumeGate
+from protos.gen import firmament_pb2, flow_pb2
 
 log = logging.getLogger(__name__)
 
-_CLASSES = 10_000
-"""Classes from which on it is looked whether they are still in use."""
-
-
-class KnownPod:
-    """One pod. Changed by Store, feed.py (what was told) and binder.py (assumed) only."""
-
-    __slots__ = (
-        "assumed",
-        "class_id",
-        "created_us",
-        "deleting",
-        "dirty",
-        "gated",
-        "job_id",
-        "name",
-        "namespace",
-        "node",
-        "object",
-        "ours",
-        "problem",
-        "seen",
-        "task",
-        "told",
-        "uid",
-        "version",
-    )
-
-    def __init__(self, pod: Pod, task: int, seen: float) -> None:
-        metadata = pod.metadata
-        self.uid = metadata.uid
-        self.namespace = metadata.namespace
-        self.name = metadata.name
-        self.task = task
-        """Its id in the engine."""
-        self.seen = seen
-        """Monotonic seconds."""
-        try:
-            self.created_us = micros(metadata.created)
-        except Nonsense:
-            self.created_us = 0  # it is only used to tell who waits longest
-        self.job_id = 0
-        for owner in metadata.owners or ():
-            if owner.controller:
-                self.job_id = job_id(owner.uid)
-        self.object: Pod | None = None
-        """The newest state, until it is described."""
-        self.class_id = 0
-        """Of the description that `object` led to; 0: none yet, or it made no sense."""
-        self.problem = ""
-        """Why it cannot be described."""
-        self.version = ""
-        self.node = ""
-        """Name of the node that the API server says it is bound to."""
-        self.assumed = ""
-        """Name of the node that it is being bound to."""
-        self.ours = self.gated = self.deleting = False
-        self.told: tuple[int, str] | None = None
-        """Class id and node id ("": none) that the engine has been told; None: it does not know the pod."""
-        self.dirty = True
-        """Whether the engine may have to be told something."""
-
-    @property
-    def full_name(self) -> str:
-        return f"{self.namespace}/{self.name}"
-
-    @property
-    def wanted(self) -> bool:
-        """Whether we are to find a node for it."""
-        return self.ours and not self.node and not self.gated and not self.deleting
-
-
-class KnownNode:
-    """One node, described."""
-
-    __slots__ = ("dirty", "id", "key", "message", "name", "object", "told", "uid")
-
-    def __init__(self, node: Node) -> None:
-        self.name = node.metadata.name
-        self.uid = node.metadata.uid
-        self.id = node_id(self.name, self.uid)
-        self.object: Node | None = None
-        self.key: object = None
-        """Bytes of the description, see describe.node_key."""
-        self.message: flow_pb2.Node | None = None
-        self.told: object = None
-        """The key of what the engine has been told."""
-        self.dirty = True
+_DESCRIPTIONS = 10_000
+"""Classes and profiles from which on it is looked whether they are still in use."""
 
 
 class Store:
     """See the module."""
 
-    def __init__(self, scheduler_names: Iterable[str], monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        scheduler_names: Iterable[str],
+        monotonic: Callable[[], float] = time.monotonic,
+        added_affinity: firmament_pb2.NodeSelector | None = None,
+    ) -> None:
+        """`added_affinity`: demanded of a node by every pod."""
         self._ours = frozenset(scheduler_names)
         self._monotonic = monotonic
         self.pods: dict[str, KnownPod] = {}
         """By UID."""
         self.nodes: dict[str, KnownNode] = {}
         """By name."""
-        self.classes = Classes()
+        self.classes = Classes(added_affinity)
+        self.profiles = Profiles()
+        self.namespaces: dict[str, flow_pb2.Namespace] = {}
+        """By name; one that went and of which the engine has yet to be told has no labels any more."""
+        self.namespace_queue: KeyedQueue[str] = KeyedQueue("namespaces")
+        self.avoided: dict[str, set[str]] = {}
+        """UID of a controller -> names of nodes that ask for its pods to go elsewhere."""
+        self.storage = Storage()
         self.pod_queue: KeyedQueue[str] = KeyedQueue("pods")
         """UIDs."""
         self.node_queue: KeyedQueue[str] = KeyedQueue("nodes")
@@ -137,12 +69,15 @@ class Store:
         """Called once for each pod that makes no sense."""
         self.on_settled: Callable[[KnownPod], None] = lambda pod: None
         """Called when the watch says that a pod is bound, or gone."""
+        self.on_blocked: Callable[[KnownPod], None] = lambda pod: None
+        """Called when a pod cannot be placed because of its volumes, or for another reason than before."""
+        self.volumes = VolumeGate(self.storage, self.pods, self.touch_pod, self.touch_node, self.touch_nodes)
         self._tasks = TaskIds()
         self._on_node: dict[str, dict[str, None]] = {}
         """Node name -> UIDs of the pods that are bound to it."""
         self._node_name: dict[str, str] = {}
         self._warned: set[str] = set()
-        self._prune_at = _CLASSES
+        self._prune_at = _DESCRIPTIONS
 
     # -- questions --------------------------------------------------------------------------------------------
 
@@ -163,6 +98,11 @@ class Store:
         """The id of the node of that name; of one that was never seen, an id that its name alone gives."""
         node = self.nodes.get(name)
         return node.id if node is not None else node_id(name, "")
+
+    def labels_of_node(self, name: str) -> Mapping[str, str] | None:
+        """None: there is no such node."""
+        node = self.nodes.get(name)
+        return node.base.labels if node is not None and node.base is not None else None
 
     def waiting(self) -> Iterator[KnownPod]:
         return (pod for pod in self.pods.values() if pod.ours and not pod.node and not pod.deleting)
@@ -187,9 +127,10 @@ class Store:
             self._move(known, node)
         known.ours = spec.scheduler_name in self._ours
         known.gated = bool(spec.gates)
+        known.nominated = pod.status.nominated or ""
         known.deleting = pod.metadata.deleting is not None
         known.version = pod.metadata.resource_version
-        if not (node or known.ours or known.told):
+        if not (node or known.ours):
             return  # somebody else's that waits
         known.object = pod
         known.dirty = True
@@ -201,6 +142,7 @@ class Store:
         known.node = node
         if node:
             self._on_node.setdefault(node, {})[known.uid] = None
+            self.volumes.settled(known)
             self.on_settled(known)
             known.assumed = ""
 
@@ -212,6 +154,7 @@ class Store:
             self._on_node.get(known.node, {}).pop(uid, None)
         self._warned.discard(uid)
         known.deleting = True
+        self.volumes.settled(known)
         self.on_settled(known)
         known.assumed = ""
         self.gone_tasks[uid] = known.task
@@ -250,6 +193,7 @@ class Store:
         if known is None:
             return
         self._node_name.pop(known.id, None)
+        self.note_avoided(name, ())
         self.gone_nodes.add(known.id)
         self.node_queue.add(known.id)
 
@@ -258,11 +202,65 @@ class Store:
         for name in [node.name for node in self.nodes.values() if node.uid not in uids]:
             self.remove_node(name)
 
-    def prune_classes(self) -> None:
-        """Forgets classes that no pod is of, when there may be many."""
-        if len(self.classes) >= self._prune_at:
-            self.classes.keep({pod.class_id for pod in self.pods.values()})
-            self._prune_at = max(_CLASSES, 2 * len(self.classes))
+    def touch_pod(self, uid: str) -> None:
+        """Something that a pod's description depends on has changed."""
+        known = self.pods.get(uid)
+        if known is not None:
+            known.dirty = True
+            self.pod_queue.add(uid)
+
+    def touch_node(self, name: str) -> None:
+        """The same of a node."""
+        known = self.nodes.get(name)
+        if known is not None:
+            known.dirty = True
+            self.node_queue.add(name)
+
+    def touch_nodes(self) -> None:
+        for name in self.nodes:
+            self.touch_node(name)
+
+    def note_avoided(self, node: str, owners: Iterable[str]) -> None:
+        """The node asks for pods of these controllers to go elsewhere, and of no others."""
+        wanted = set(owners)
+        changed = set()
+        for owner in wanted | {owner for owner, nodes in self.avoided.items() if node in nodes}:
+            nodes = self.avoided.setdefault(owner, set())
+            before = bool(nodes)
+            (nodes.add if owner in wanted else nodes.discard)(node)
+            if bool(nodes) != before:
+                changed.add(owner)
+            if not nodes:
+                del self.avoided[owner]
+        if changed:
+            for known in self.waiting():
+                if known.owner in changed:
+                    self.touch_pod(known.uid)
+
+    def observe_namespace(self, item: Namespace) -> None:
+        name = item.metadata.name
+        try:
+            labels = decode(item.metadata.labels, Labels, "metadata.labels") or {}
+        except Nonsense as problem:
+            self.warn("namespace", item.metadata.uid, name, str(problem))
+            return
+        known = self.namespaces.get(name)
+        if known is None or dict(known.labels) != labels:
+            self.namespaces[name] = flow_pb2.Namespace(name=name, labels=labels)
+            self.namespace_queue.add(name)
+
+    def remove_namespace(self, name: str) -> None:
+        if name in self.namespaces:
+            self.namespaces[name] = flow_pb2.Namespace(name=name)
+            self.namespace_queue.add(name)
+
+    def prune(self) -> None:
+        """Forgets classes and profiles that no pod is of, when there may be many."""
+        if len(self.classes) + len(self.profiles) >= self._prune_at:
+            pods = self.pods.values()
+            self.classes.keep({pod.class_id for pod in pods} | {pod.template for pod in pods})
+            self.profiles.keep({pod.profile for pod in pods})
+            self._prune_at = max(_DESCRIPTIONS, 2 * (len(self.classes) + len(self.profiles)))
 
     # -- trouble ----------------------------------------------------------------------------------------------
 
@@ -279,52 +277,3 @@ class Store:
         """The same of a pod, with an event for its owner to see."""
         if self.warn("pod", uid, f"{namespace}/{name}", problem):
             self.on_nonsense(namespace, name, uid, problem)
-
-
-class PodFollower:
-    """Tells a Store what the watch of pods says."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._unreadable: set[str] = set()
-
-    def observe(self, item: Pod) -> None:
-        try:
-            self._store.observe_pod(item)
-        except ValueError as error:
-            self.nonsense(item.metadata, str(error))
-
-    def removed(self, item: Pod) -> None:
-        self._store.remove_pod(item.metadata.uid)
-
-    def listed(self, uids: set[str]) -> None:
-        self._store.pods_listed(uids | self._unreadable)
-        self._unreadable.clear()
-
-    def nonsense(self, who: Metadata, what: str) -> None:
-        self._unreadable.add(who.uid)  # it exists: what was known of it before is better than nothing
-        self._store.warn_pod(who.namespace, who.name, who.uid, what)
-
-
-class NodeFollower:
-    """Tells a Store what the watch of nodes says."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._unreadable: set[str] = set()
-
-    def observe(self, item: Node) -> None:
-        self._store.observe_node(item)
-
-    def removed(self, item: Node) -> None:
-        known = self._store.nodes.get(item.metadata.name)
-        if known is not None and known.uid == item.metadata.uid:
-            self._store.remove_node(item.metadata.name)
-
-    def listed(self, uids: set[str]) -> None:
-        self._store.nodes_listed(uids | self._unreadable)
-        self._unreadable.clear()
-
-    def nonsense(self, who: Metadata, what: str) -> None:
-        self._unreadable.add(who.uid)
-        self._store.warn("node", who.uid or who.name, who.name, what)

@@ -2,47 +2,103 @@
 
 from dataclasses import dataclass, field
 
+from poseidon_py.claims import claims_of
+from poseidon_py.classes import Extras
 from poseidon_py.describe import describe_node, node_key
+from poseidon_py.known import KnownNode, KnownPod, Told
 from poseidon_py.metrics import METRICS
-from poseidon_py.objects import Nonsense
-from poseidon_py.store import KnownNode, KnownPod, Store
+from poseidon_py.objects import Nonsense, Pod
+from poseidon_py.phrase import ATTACHABLE
+from poseidon_py.store import Store
 from protos.gen import flow_pb2
 
-Told = tuple[int, str]
+UNLIMITED = 2**40
+"""Volumes that a node can hold that does not say how many."""
 
 
 def describe_pod(store: Store, known: KnownPod) -> None:
-    """Brings the pod's class up to date with its newest state; one that makes no sense gets none, and a warning."""
+    """Brings the pod's class up to date with its newest state, and with what else it depends on."""
     pod = known.object
-    if pod is None:
-        return
-    known.object = None
+    if pod is not None:
+        known.object = None
+        _describe_template(store, known, pod)
+    if known.assumed and known.class_id:
+        return  # it was placed as what it was then
+    if not known.template:
+        known.class_id, known.blocked = 0, ""
+    elif not (known.claims or known.nominated or known.owner in store.avoided):
+        known.class_id, known.blocked = known.template, ""
+    else:
+        _extend(store, known)
+
+
+def _describe_template(store: Store, known: KnownPod, pod: Pod) -> None:
+    """One that makes no sense gets none, and a warning."""
+    known.profile = store.profiles.of(pod)
+    claims = claims_of(pod)
+    if claims != known.claims:
+        store.volumes.use(known, claims)
     try:
-        known.class_id = store.classes.of(pod)
+        known.template = store.classes.of(pod)
         known.problem = ""
     except Nonsense as problem:
         known.problem = str(problem)
-        known.class_id = store.classes.unreadable(pod) if known.node else 0
+        known.template = store.classes.unreadable(pod) if known.node else 0
         store.warn_pod(known.namespace, known.name, known.uid, known.problem)
+
+
+def _extend(store: Store, known: KnownPod) -> None:
+    further: tuple[tuple[str, bytes], ...] = ()
+    requests: tuple[tuple[str, int], ...] = ()
+    before, known.blocked = known.blocked, ""
+    if known.claims and (known.node or known.wanted):
+        known.blocked = before
+        verdict = store.volumes.judge(known)
+        further, requests = tuple(verdict.further), tuple(sorted(verdict.requests.items()))
+        known.blocked, known.blocked_anywhere = verdict.blocked, not verdict.per_node
+        if verdict.blocked not in ("", before) and store.volumes.is_news(verdict):
+            store.on_blocked(known)
+    waits = not known.node
+    known.class_id = store.classes.extended(
+        known.template,
+        Extras(
+            further,
+            requests,
+            known.owner if waits and known.owner in store.avoided else "",
+            known.nominated if waits else "",
+        ),
+    )
 
 
 def node_message(store: Store, known: KnownNode) -> flow_pb2.Node | None:
     """The node as it is to be told; None if it makes no sense, and what was told before stands."""
     node = known.object
+    limits = tuple(sorted(store.storage.limits(known.name).items())) if store.storage.limited else ()
     if node is not None:
         known.object = None
         key = node_key(node)
-        if key != known.key:
+        if known.key is None or key != known.key[0]:
             try:
-                known.message, known.key = describe_node(node, known.id), key
+                known.base = describe_node(node, known.id)
             except Nonsense as problem:
                 store.warn("node", known.uid, known.name, str(problem))
                 return known.message
-            if not known.message.allocatable:
+            known.key = (key, None)
+            store.note_avoided(known.name, known.base.avoids)
+            if not known.base.allocatable:
                 METRICS.no_allocatable.inc()
                 store.warn(
                     "node", known.uid, known.name, "status.allocatable: is missing; nothing fits until it is set"
                 )
+    volumes = (limits, tuple(sorted(store.storage.limited)))
+    if known.base is not None and known.key is not None and known.key[1] != volumes:
+        known.key = (known.key[0], volumes)
+        known.message = flow_pb2.Node()
+        known.message.CopyFrom(known.base)
+        for driver in store.storage.limited:
+            known.message.allocatable[ATTACHABLE + driver] = UNLIMITED
+        for driver, count in limits:
+            known.message.allocatable[ATTACHABLE + driver] = max(count, 0)
     return known.message
 
 
@@ -54,13 +110,13 @@ def target(store: Store, known: KnownPod, *, fresh: bool = False) -> Told | None
     if not known.class_id:
         return None
     if known.node:
-        return known.class_id, store.id_of_node(known.node)
+        return Told(known.class_id, store.id_of_node(known.node), known.profile, known.deleting)
     if known.assumed:
         if fresh:
-            return known.class_id, store.id_of_node(known.assumed)
+            return Told(known.class_id, store.id_of_node(known.assumed), known.profile)
         if known.told is not None:
-            return known.class_id, known.told[1]
-    return (known.class_id, "") if known.wanted else None
+            return Told(known.class_id, known.told.node, known.profile)
+    return Told(known.class_id, "", known.profile) if known.wanted and not known.blocked else None
 
 
 @dataclass(slots=True)
@@ -70,6 +126,7 @@ class Rows:
     update: flow_pb2.Update = field(default_factory=flow_pb2.Update)
     pods: list[tuple[KnownPod, Told]] = field(default_factory=list)
     classes: list[int] = field(default_factory=list)
+    profiles: list[int] = field(default_factory=list)
     _node: dict[str, int] = field(default_factory=dict)
     _uid: list[int] = field(default_factory=list)
     _class: list[int] = field(default_factory=list)
@@ -77,23 +134,26 @@ class Rows:
     _created: list[int] = field(default_factory=list)
     _at: list[int] = field(default_factory=list)
     _name: list[str] = field(default_factory=list)
+    _profile: list[int] = field(default_factory=list)
+    _leaving: list[bool] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self._uid)
 
     def add(self, known: KnownPod, told: Told) -> None:
         """A row for the pod."""
-        class_id, node = told
         self.pods.append((known, told))
         self._uid.append(known.task)
-        self._class.append(class_id)
+        self._class.append(told.class_id)
         self._job.append(known.job_id)
         self._created.append(known.created_us)
-        self._at.append(self._node.setdefault(node, len(self._node) + 1) if node else 0)
+        self._at.append(self._node.setdefault(told.node, len(self._node) + 1) if told.node else 0)
         self._name.append(known.full_name)
+        self._profile.append(told.profile)
+        self._leaving.append(told.leaving)
 
-    def finish(self, store: Store, known_classes: set[int]) -> flow_pb2.Update:
-        """The Update, with the classes that it names and that are not among `known_classes`."""
+    def finish(self, store: Store, known_classes: set[int], known_profiles: set[int]) -> flow_pb2.Update:
+        """The Update, with the classes and profiles that it names and that are not known yet."""
         tasks = self.update.tasks
         tasks.uid.extend(self._uid)
         tasks.class_id.extend(self._class)
@@ -102,9 +162,17 @@ class Rows:
         tasks.node.extend(self._at)
         tasks.name.extend(self._name)
         tasks.nodes.extend(self._node)
+        tasks.profile_id.extend(self._profile)
+        if any(self._leaving):
+            tasks.leaving.extend(self._leaving)
         for class_id in set(self._class) - known_classes:
             message = store.classes.get(class_id)
             if message is not None:
                 self.update.classes.append(message)
                 self.classes.append(class_id)
+        for profile_id in set(self._profile) - known_profiles:
+            profile = store.profiles.get(profile_id)
+            if profile is not None:
+                self.update.profiles.append(profile)
+                self.profiles.append(profile_id)
         return self.update

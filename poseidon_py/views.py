@@ -6,7 +6,8 @@ from rich.console import Console
 from rich.table import Table
 
 from poseidon_py import phrase
-from poseidon_py.store import KnownPod, Store
+from poseidon_py.known import KnownPod
+from poseidon_py.store import Store
 from protos.gen import flow_pb2
 
 Json = dict[str, Any]

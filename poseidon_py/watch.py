@@ -37,13 +37,30 @@ from poseidon_py.objects import (
     RawEvent,
     RawList,
 )
+from poseidon_py.storage_objects import (
+    Capacity,
+    Claim,
+    CsiDriver,
+    CsiNode,
+    Event,
+    Listing,
+    Namespace,
+    StorageClass,
+    Volume,
+)
 
 log = logging.getLogger(__name__)
 
 _GONE = 410
 
-T = TypeVar("T", Pod, Node)
-Told = TypeVar("Told", Pod, Node, contravariant=True)
+
+class _Object(Protocol):
+    @property
+    def metadata(self) -> Any: ...
+
+
+T = TypeVar("T", bound=_Object)
+Told = TypeVar("Told", contravariant=True)
 
 
 @dataclass(frozen=True)
@@ -60,6 +77,20 @@ class Kind(Generic[T]):
 
 PODS = Kind("pods", "/api/v1/pods", "status.phase!=Succeeded,status.phase!=Failed", Pod, PodEvent, PodList)
 NODES = Kind("nodes", "/api/v1/nodes", "", Node, NodeEvent, NodeList)
+
+
+def _kind(name: str, path: str, item: type[T]) -> Kind[T]:
+    return Kind(name, path, "", item, Event[item], Listing[item])  # type: ignore[valid-type]
+
+
+_STORAGE = "/apis/storage.k8s.io/v1"
+NAMESPACES = _kind("namespaces", "/api/v1/namespaces", Namespace)
+CLAIMS = _kind("persistentvolumeclaims", "/api/v1/persistentvolumeclaims", Claim)
+VOLUMES = _kind("persistentvolumes", "/api/v1/persistentvolumes", Volume)
+STORAGE_CLASSES = _kind("storageclasses", f"{_STORAGE}/storageclasses", StorageClass)
+CSI_NODES = _kind("csinodes", f"{_STORAGE}/csinodes", CsiNode)
+CSI_DRIVERS = _kind("csidrivers", f"{_STORAGE}/csidrivers", CsiDriver)
+CAPACITIES = _kind("csistoragecapacities", f"{_STORAGE}/csistoragecapacities", Capacity)
 
 
 class Follower(Protocol[Told]):

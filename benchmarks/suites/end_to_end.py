@@ -134,10 +134,9 @@ async def _scheduled(
         # with its start, where the pods were there beforehand: they are decoded then
         metrics["cpu_us_per_pod"] = (cpu_seconds(pid) - cpu) / run.pods * 1e6
     times = await pods.bind_times()
-    metrics["bound_per_s"] = run.pods / (max(times.values()) - min(began, *times.values()))
-    since = {uid: max(pods.created[uid], began) for uid in times}
-    waits = sorted(max(0.0, times[uid] - since[uid]) for uid in times)
-    found = percentiles(waits)
+    began = min(began, *times.values())
+    metrics["bound_per_s"] = run.pods / (max(times.values()) - began)
+    found = percentiles(sorted(at - max(pods.created[uid], began) for uid, at in times.items()))
     metrics["p50_s"], metrics["p99_s"] = found["p50"], found["p99"]
     facts: dict[str, object] = {"pods": run.pods, "nodes": run.nodes, "to_bind_s": found}
     return metrics, facts, await _checks(stack, pods, run)

@@ -15,6 +15,7 @@ Json = dict[str, Any]
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _NO_PROVISIONER = "kubernetes.io/no-provisioner"
+_BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 _TOPOLOGY = ("topology.kubernetes.io/zone",)
 
 
@@ -47,7 +48,11 @@ class Volumes:
             self._queue(change.record.key)
 
     def _volume_changed(self, change: Change) -> None:
-        if change.type == "ADDED":
+        if change.type == "DELETED":
+            return
+        volume = change.record.parse()
+        # one that was just made may fit, and one that a scheduler gave to a claim completes it
+        if (volume["spec"].get("claimRef") or {}).get("name") or change.type == "ADDED":
             self._queue_waiting()
 
     def _turn(self, key: str) -> None:
@@ -158,6 +163,7 @@ class Volumes:
         volume["status"] = {"phase": "Bound"}
         self._api.store.put(VOLUMES, volume, record)
         claim["spec"]["volumeName"] = record.name
+        claim["metadata"].setdefault("annotations", {})[_BIND_COMPLETED] = "yes"
         claim["status"] = {
             "phase": "Bound",
             "accessModes": volume["spec"].get("accessModes") or [],

@@ -32,7 +32,7 @@ class Stack:
     """What runs for a demo or a benchmark. `kube` is our client of the API server."""
 
     def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="poseidon-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="poseidon-demo-"))
         self.kubeconfig = self.folder / "kubeconfig"
         self.cluster: Child | None = None
         self.scheduler: Child | None = None

@@ -76,7 +76,7 @@ class UpdateReply(_message.Message):
     def __init__(self, status: _Optional[_Union[CallStatus, str]] = ..., epoch: _Optional[int] = ..., unknown_classes: _Optional[_Iterable[int]] = ..., unknown_profiles: _Optional[_Iterable[int]] = ..., unknown_gangs: _Optional[_Iterable[int]] = ..., refused: _Optional[_Iterable[_Union[Refusal, _Mapping]]] = ...) -> None: ...
 
 class TaskClass(_message.Message):
-    __slots__ = ("id", "requests", "node_selector", "node_affinity", "tolerations", "priority", "name", "further_affinity", "affinity", "anti_affinity", "spread", "tokens", "preferred_nodes", "preferred_peers", "images", "avoided_as")
+    __slots__ = ("id", "requests", "node_selector", "node_affinity", "tolerations", "priority", "name", "further_affinity", "further_names", "affinity", "anti_affinity", "spread", "tokens", "preferred_nodes", "preferred_peers", "images", "avoided_as")
     class RequestsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -92,6 +92,7 @@ class TaskClass(_message.Message):
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     FURTHER_AFFINITY_FIELD_NUMBER: _ClassVar[int]
+    FURTHER_NAMES_FIELD_NUMBER: _ClassVar[int]
     AFFINITY_FIELD_NUMBER: _ClassVar[int]
     ANTI_AFFINITY_FIELD_NUMBER: _ClassVar[int]
     SPREAD_FIELD_NUMBER: _ClassVar[int]
@@ -108,6 +109,7 @@ class TaskClass(_message.Message):
     priority: int
     name: str
     further_affinity: _containers.RepeatedCompositeFieldContainer[_firmament_pb2.NodeSelector]
+    further_names: _containers.RepeatedScalarFieldContainer[str]
     affinity: _containers.RepeatedCompositeFieldContainer[PeerTerm]
     anti_affinity: _containers.RepeatedCompositeFieldContainer[PeerTerm]
     spread: _containers.RepeatedCompositeFieldContainer[Spread]
@@ -116,7 +118,7 @@ class TaskClass(_message.Message):
     preferred_peers: _containers.RepeatedCompositeFieldContainer[PreferredPeer]
     images: _containers.RepeatedScalarFieldContainer[str]
     avoided_as: str
-    def __init__(self, id: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., node_selector: _Optional[_Iterable[_Union[_firmament_pb2.NodeSelectorRequirement, _Mapping]]] = ..., node_affinity: _Optional[_Union[_firmament_pb2.NodeSelector, _Mapping]] = ..., tolerations: _Optional[_Iterable[_Union[_firmament_pb2.Toleration, _Mapping]]] = ..., priority: _Optional[int] = ..., name: _Optional[str] = ..., further_affinity: _Optional[_Iterable[_Union[_firmament_pb2.NodeSelector, _Mapping]]] = ..., affinity: _Optional[_Iterable[_Union[PeerTerm, _Mapping]]] = ..., anti_affinity: _Optional[_Iterable[_Union[PeerTerm, _Mapping]]] = ..., spread: _Optional[_Iterable[_Union[Spread, _Mapping]]] = ..., tokens: _Optional[_Iterable[str]] = ..., preferred_nodes: _Optional[_Iterable[_Union[_firmament_pb2.PreferredSchedulingTerm, _Mapping]]] = ..., preferred_peers: _Optional[_Iterable[_Union[PreferredPeer, _Mapping]]] = ..., images: _Optional[_Iterable[str]] = ..., avoided_as: _Optional[str] = ...) -> None: ...
+    def __init__(self, id: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., node_selector: _Optional[_Iterable[_Union[_firmament_pb2.NodeSelectorRequirement, _Mapping]]] = ..., node_affinity: _Optional[_Union[_firmament_pb2.NodeSelector, _Mapping]] = ..., tolerations: _Optional[_Iterable[_Union[_firmament_pb2.Toleration, _Mapping]]] = ..., priority: _Optional[int] = ..., name: _Optional[str] = ..., further_affinity: _Optional[_Iterable[_Union[_firmament_pb2.NodeSelector, _Mapping]]] = ..., further_names: _Optional[_Iterable[str]] = ..., affinity: _Optional[_Iterable[_Union[PeerTerm, _Mapping]]] = ..., anti_affinity: _Optional[_Iterable[_Union[PeerTerm, _Mapping]]] = ..., spread: _Optional[_Iterable[_Union[Spread, _Mapping]]] = ..., tokens: _Optional[_Iterable[str]] = ..., preferred_nodes: _Optional[_Iterable[_Union[_firmament_pb2.PreferredSchedulingTerm, _Mapping]]] = ..., preferred_peers: _Optional[_Iterable[_Union[PreferredPeer, _Mapping]]] = ..., images: _Optional[_Iterable[str]] = ..., avoided_as: _Optional[str] = ...) -> None: ...
 
 class PeerSelector(_message.Message):
     __slots__ = ("namespaces", "namespace_selector", "every_namespace", "labels", "no_task")
@@ -378,6 +380,7 @@ class Reason(_message.Message):
         TOKEN_TAKEN: _ClassVar[Reason.Kind]
         GANG_INCOMPLETE: _ClassVar[Reason.Kind]
         GANG_DOES_NOT_FIT: _ClassVar[Reason.Kind]
+        FURTHER_AFFINITY: _ClassVar[Reason.Kind]
     KIND_UNSPECIFIED: Reason.Kind
     INSUFFICIENT_RESOURCE: Reason.Kind
     TOO_MANY_TASKS: Reason.Kind
@@ -391,6 +394,7 @@ class Reason(_message.Message):
     TOKEN_TAKEN: Reason.Kind
     GANG_INCOMPLETE: Reason.Kind
     GANG_DOES_NOT_FIT: Reason.Kind
+    FURTHER_AFFINITY: Reason.Kind
     KIND_FIELD_NUMBER: _ClassVar[int]
     DETAIL_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]

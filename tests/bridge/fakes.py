@@ -187,6 +187,7 @@ class FakeKube:
         self.faults: list[object] = []
         self.read_faults: list[Exception] = []
         self.hold: asyncio.Event | None = None
+        self.hold_reads: asyncio.Event | None = None
         self.in_flight = self.most_in_flight = 0
         self.on_bind = lambda namespace, name: None
 
@@ -224,6 +225,8 @@ class FakeKube:
 
     async def pod(self, namespace, name):
         await asyncio.sleep(0)
+        if self.hold_reads is not None:
+            await self.hold_reads.wait()
         if self.read_faults:
             raise self.read_faults.pop(0)
         there = self.pods.get(f"{namespace}/{name}")

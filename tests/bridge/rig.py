@@ -134,5 +134,7 @@ class Rig:
             else:
                 assert task is None
         assert set(self.engine.tasks) <= {known.task for known in self.store.pods.values()}
+        assert not self.store.gone_tasks
+        assert not self.store.gone_nodes
         assert set(self.engine.nodes) == {known.id for known in self.store.nodes.values()}
         return True

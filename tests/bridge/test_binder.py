@@ -259,6 +259,23 @@ async def test_halt_sends_nothing_more_and_gives_back_what_was_not_sent():
         assert bench.bound == [("flying", "n"), ("again", "n")]
 
 
+async def test_halt_while_the_pod_is_being_read_sends_nothing_more():
+    async with Bench() as bench:
+        bench.kube.faults = [LostAnswerError("reset")]
+        bench.kube.read_faults = [UnreachableError("down")]
+        bench.place()
+        await settle()
+        bench.kube.hold_reads = asyncio.Event()
+        [(_, fire)] = bench.timers
+        fire()
+        await settle()
+        bench.binder.halt()
+        bench.kube.hold_reads.set()
+        await settle()
+        assert bench.kube.asked == ["a"]
+        assert [not_before for _, _, not_before in bench.rejected] == [0]
+
+
 async def test_drain_waits_for_what_is_in_flight_and_for_retries():
     async with Bench() as bench:
         bench.kube.faults = [BusyError(500, "", "")]

@@ -2,7 +2,8 @@
 
 import pytest
 
-from poseidon_py.describe import Classes, describe_class, describe_node, key_of
+from poseidon_py.classes import Classes
+from poseidon_py.describe import describe_class, describe_node, key_of
 from poseidon_py.objects import Nonsense
 from tests.bridge.builders import node, pod
 
@@ -44,7 +45,7 @@ def test_another_spelling_of_the_same_is_the_same_class():
 def test_a_known_template_is_not_described_again(monkeypatch):
     classes = Classes()
     first = classes.of(pod("a"))
-    monkeypatch.setattr("poseidon_py.describe.describe_class", None)
+    monkeypatch.setattr("poseidon_py.classes.describe_class", None)
     assert classes.of(pod("b")) == first
     assert len(classes) == 1
 
@@ -92,7 +93,7 @@ def test_selectors_affinity_and_tolerations_in_the_contracts_words():
 
 
 def test_without_node_affinity_any_node_will_do_and_with_an_empty_one_none():
-    assert not describe_class(pod(spec=affinity(kind="podAffinity"))).HasField("node_affinity")
+    assert not describe_class(pod(spec={"affinity": {"podAffinity": {}}})).HasField("node_affinity")
     assert describe_class(pod(spec=affinity())).HasField("node_affinity")
 
 

@@ -1,8 +1,10 @@
 """The whole bridge with a real flow service, against the synthetic cluster over HTTP, while things go wrong."""
 
 import asyncio
+import json
 import os
 import signal
+import sys
 
 import pytest
 
@@ -142,12 +144,39 @@ async def test_of_two_replicas_one_leads_and_the_other_takes_over(world):
     await world.until(lambda: len(world.bound) == 40)
     assert (a.parts.binder.bound, b.parts.binder.bound) == (40, 0)
     await a.stop()
+    assert world.cluster.get(LEASES, "poseidon", "kube-system")["spec"].get("holderIdentity") != a.identity
     world.bridges.remove(a)
     world.cluster.add_pods(40, template(), prefix="b-")
     await world.until(lambda: len(world.bound) == 80)
     assert b.parts.binder.bound == 40
     assert world.cluster.get(LEASES, "poseidon", "kube-system")["spec"]["holderIdentity"] == b.identity
     world.check()
+
+
+async def test_a_bridge_that_stops_lets_binds_end_and_says_the_last_word_on_every_pod(world):
+    bridge = await world.bridge(event_rate=1.0)
+    world.cluster.add_pods(60, template())
+    await world.until(lambda: bridge.parts.binder.bound >= 20)
+    await bridge.stop()
+    world.bridges.remove(bridge)
+    assert len(world.events("Scheduled")) == len(world.bound) == bridge.parts.binder.bound
+
+
+async def test_the_command_runs_until_it_is_asked_to_end_and_leaves_nothing_behind(world):
+    kubeconfig = world.folder / "kubeconfig"
+    kubeconfig.write_text(world.cluster.kubeconfig())
+    command = [sys.executable, "-m", "poseidon_py.main", "run", "--kubeconfig", str(kubeconfig), "--health-port", "0"]
+    process = await asyncio.create_subprocess_exec(*command, "--log-format", "json", stderr=asyncio.subprocess.PIPE)
+    world.cluster.add_pods(30, template())
+    await world.until(lambda: len(world.bound) == 30)
+    process.send_signal(signal.SIGTERM)
+    _, errors = await asyncio.wait_for(process.communicate(), 30)
+    assert process.returncode == 0
+    messages = [json.loads(line)["message"] for line in errors.decode().splitlines() if line.startswith("{")]
+    started = next(message for message in messages if message.startswith("flow service started"))
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(started.split("pid=")[1].split()[0]), 0)
+    assert len(world.events("Scheduled")) == 30
 
 
 async def test_only_pods_that_name_us_and_beside_another_scheduler_without_overcommit(world):

@@ -296,6 +296,93 @@ async def test_a_resync_tells_of_binds_in_flight_as_if_they_were_done():
         assert rig.agrees()
 
 
+async def test_news_of_a_pod_do_not_undo_that_its_bind_was_told_as_done():
+    async with Rig(cpu="1") as rig:
+        rig.kube.hold = asyncio.Event()
+        rig.pod("a", cpu="1")
+        await rig.settle()
+        rig.engine.restart()
+        rig.loop.wake()
+        await rig.settle()
+        rig.store.observe_pod(pod("a", cpu="1"))  # a label, say
+        await rig.settle()
+        assert rig.state("a") == "bound"
+        rig.kube.hold.set()
+        await rig.settle()
+        assert rig.kube.asked == ["a"]
+
+
+async def test_a_resync_does_not_begin_while_a_call_is_in_flight():
+    async with Rig() as rig:
+        apply, going = rig.engine.apply, asyncio.Event()
+
+        async def slow(update):
+            await going.wait()
+            return await apply(update)
+
+        rig.engine.apply = slow
+        rig.pod("a")
+        await rig.settle()
+        rig.session.stale(rig.session.epoch)
+        await rig.settle()
+        assert rig.engine.calls["resync"] == 1
+        going.set()
+        await rig.settle()
+        assert rig.engine.calls["resync"] == 2
+        assert rig.bound == ["a"]
+
+
+async def test_pods_and_nodes_that_went_are_forgotten_once_the_engine_knows():
+    async with Rig() as rig:
+        rig.pod("a")
+        rig.node("m")
+        await rig.settle()
+        rig.engine.restart()
+        rig.gone("a")
+        rig.store.remove_node("m")
+        await rig.settle()
+        assert rig.agrees()
+        assert rig.store._tasks._uid == {}
+
+
+async def test_a_rejection_in_a_call_that_fails_is_told_again():
+    async with Rig() as rig:
+        rig.store.pod_queue._call_later = lambda seconds, call: rig.timers.append(call)
+        apply = rig.engine.apply
+
+        async def fails(update):
+            if update.rejections:
+                rig.engine.apply = apply
+                raise EngineError("Apply", "DEADLINE_EXCEEDED", "slow")
+            return await apply(update)
+
+        rig.engine.apply = fails
+        rig.kube.put("a", gates=True)
+        rig.store.observe_pod(pod("a"))
+        await rig.settle()
+        assert rig.state("a") == "assumed"
+        for fire in rig.timers:
+            fire()
+        await rig.settle()
+        assert rig.state("a") == "waiting"
+
+
+async def test_a_round_is_run_when_the_engine_asked_for_it_though_nothing_has_changed():
+    async with Rig() as rig:
+        rounds = rig.engine.round
+
+        async def soon(request):
+            reply = await rounds(request)
+            reply.wake_us = request.now_us
+            return reply
+
+        rig.engine.round = soon
+        rig.loop.wake()
+        async with asyncio.timeout(5):
+            while rig.engine.calls["round"] < 4:  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+
+
 async def test_a_bind_that_fails_after_a_resync_frees_the_node():
     async with Rig(cpu="1") as rig:
         rig.kube.hold = asyncio.Event()
@@ -316,11 +403,9 @@ async def test_a_bind_that_fails_after_a_resync_frees_the_node():
         assert rig.agrees()
 
 
-@pytest.mark.parametrize("method", ["apply", "round", "resync", "hello"])
+@pytest.mark.parametrize("method", ["apply", "round", "resync"])
 @pytest.mark.parametrize("lost", [False, True], ids=["refused", "answer lost"])
 async def test_a_call_that_fails_is_repeated(method, lost):
-    if lost and method == "hello":
-        pytest.skip("says nothing")
     rig = Rig(cpu="100", pods="100")
     errors = [unavailable(), EngineError(method, "DEADLINE_EXCEEDED", "slow"), EngineError(method, "UNKNOWN", "oops")]
     (rig.engine.lose if lost else rig.engine.fail)[method] = errors
@@ -397,7 +482,7 @@ async def test_what_the_service_cannot_bear_is_isolated():
 
 
 async def test_classes_that_nobody_is_of_are_forgotten(monkeypatch):
-    monkeypatch.setattr("poseidon_py.store._CLASSES", 10)
+    monkeypatch.setattr("poseidon_py.store._DESCRIPTIONS", 10)
     async with Rig(cpu="100", pods="100") as rig:
         for number in range(40):
             rig.pod(f"p{number}", cpu=f"{number + 1}m")
@@ -455,6 +540,20 @@ async def test_a_standby_keeps_the_engine_warm_and_neither_places_nor_binds():
         rig.loop.lead()
         await rig.settle()
         assert rig.bound == ["a"]
+
+
+async def test_a_standby_with_work_rests():
+    async with Rig(leads=False) as rig:
+        turns = []
+
+        async def wait():
+            turns.append(1)
+            await asyncio.sleep(0)
+
+        rig.loop._wait_for_work = wait
+        rig.pod("a")
+        await rig.settle()
+        assert turns == []
 
 
 async def test_placements_of_a_round_that_ends_after_the_fall_are_given_back():

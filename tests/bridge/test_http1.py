@@ -172,8 +172,15 @@ async def test_a_cancelled_wait_for_a_turn_passes_the_turn_on(pool_of):
         peer.hold = asyncio.Event()
         pool = pool_of(peer, limit=1)
         tasks = [asyncio.create_task(pool.request(REQUEST, 5)) for _ in range(3)]
+        release = pool._release
+
+        def release_and_cancel(connection):
+            release(connection)
+            tasks[1].cancel()  # its turn has come, and it has not run yet
+
+        pool._release = release_and_cancel
         while not peer.requests:  # noqa: ASYNC110
             await asyncio.sleep(0)
-        tasks[1].cancel()
         peer.hold.set()
-        assert (await tasks[2]).status == 201
+        assert (await asyncio.wait_for(tasks[2], 5)).status == 201
+        assert tasks[1].cancelled()

@@ -105,6 +105,18 @@ async def test_every_waiting_worker_is_woken_when_there_is_work_for_it(queue):
     assert sorted(batches) == [["a"], ["b"], ["c"]]
 
 
+async def test_keys_that_become_ready_together_wake_as_many_workers(queue):
+    queue.add("a")
+    queue.add("b")
+    await take(queue)
+    queue.add("a")
+    queue.add("b")
+    workers = [asyncio.ensure_future(queue.get(1)) for _ in range(2)]
+    await asyncio.sleep(0)
+    queue.done(["a", "b"])
+    assert await asyncio.wait_for(asyncio.gather(*workers), 1) == [["a"], ["b"]]
+
+
 async def test_a_worker_that_is_cancelled_as_it_is_woken_wakes_the_next(queue):
     first, second = (asyncio.ensure_future(queue.get(1)) for _ in range(2))
     await asyncio.sleep(0)

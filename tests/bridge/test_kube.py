@@ -137,7 +137,10 @@ async def test_a_refused_token_is_renewed_once_and_the_request_repeated(server, 
         (),
         {
             "refresh": staticmethod(renew),
-            **{name: getattr(kube._access, name) for name in ("host_header", "headers", "prefix", "proxy", "url")},
+            **{
+                name: getattr(kube._access, name)
+                for name in ("host_header", "headers", "prefix", "proxy", "tls_name", "url")
+            },
         },
     )()
     await kube.bind("ns", "p", "u", "n", 5)

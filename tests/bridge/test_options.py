@@ -50,6 +50,10 @@ def test_an_empty_file_says_nothing(tmp_path):
         ("health-port: 70000", "health-port must be"),
         ("policy-option: [x]", "not of the form K=V"),
         ("firmament-address: h:1\npolicy: p", "belongs to the flow service"),
+        ("firmament-ca: /x", "needs firmament-address"),
+        ("firmament-address: h:1\nfirmament-cert: /x\nfirmament-key: /y", "need firmament-ca"),
+        ("firmament-address: h:1\nfirmament-ca: /x\nfirmament-cert: /x", "go together"),
+        ("firmament-address: h:1\nfirmament-ca: /not/there", "there is no file /not/there"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, text, says):

@@ -48,7 +48,6 @@ R = flow_pb2.Reason
             ],
             "0/5 nodes are available: 5 Insufficient cpu.",
         ),
-        (4, [R(kind=R.TAKEN_THIS_ROUND, nodes=4)], "0/4 nodes are available: 4 node(s) were just given to other pods."),
         (0, [], "no nodes available to schedule pods"),
         (2, [], "0/2 nodes are available:"),
     ],

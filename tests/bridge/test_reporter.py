@@ -158,6 +158,14 @@ async def test_why_a_pod_waits_is_not_told_once_it_is_bound():
         assert (bench.messages, bench.api.patched) == ([], [])
 
 
+async def test_why_a_pod_waits_is_not_told_once_it_is_gone():
+    async with Bench() as bench:
+        bench.reporter.unschedulable(bench.pod(), "x")
+        bench.store.remove_pod("uid-a")
+        await settle()
+        assert bench.messages == []
+
+
 async def test_the_condition_is_not_set_on_a_pod_that_is_being_bound():
     async with Bench() as bench:
         known = bench.pod()
@@ -196,12 +204,14 @@ async def test_while_binds_are_on_their_way_reports_trickle_and_then_catch_up():
 
 
 async def test_flush_sends_all_even_beside_binds():
-    async with Bench() as bench:
+    async with Bench(rate=1.0) as bench:
         bench.busy = True
+        bench.reporter._next = bench.now
         for number in range(50):
             bench.reporter.scheduled(bench.pod(f"p{number}"), "n")
         assert await bench.reporter.flush(5)
         assert len(bench.messages) == 50
+        assert bench.now == 50.0
 
 
 async def test_flush_has_an_end(caplog):

@@ -53,6 +53,7 @@ async def test_a_service_is_started_answers_and_is_ended(started):
     assert (await engine.status()).epoch == reply.epoch
     pid = supervisor.pid
     await supervisor.stop()
+    assert supervisor._process.returncode == 0  # asked, not killed
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     with pytest.raises(EngineError) as caught:

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from poseidon_py.followers import PodFollower
 from poseidon_py.kube import BusyError, GoneError, LostAnswerError, UnreachableError
-from poseidon_py.store import PodFollower, Store
+from poseidon_py.store import Store
 from poseidon_py.watch import PODS, Watch
 from tests.bridge.builders import pod_json
 

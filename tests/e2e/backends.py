@@ -132,6 +132,19 @@ class Backend(ABC):
         """Of this test."""
         return self.all_binds()[self._binds_before :]
 
+    def bound(self, prefix: str = "") -> dict[str, str]:
+        """Pod -> node, of those that are bound now."""
+        return self.pods.until(lambda pods: (True, bound(pods, prefix)))[1]
+
+    def all_bound_once(self, count: int) -> None:
+        """So many pods are there, all are bound, and each was bound by one request."""
+        self.until_bound(count)
+        assert len(self.pods.objects) == count
+        # a real server may write down a binding after everybody has seen it: there may be fewer, never more
+        uids = [bind.uid for bind in self.binds()]
+        assert len(uids) == len(set(uids))
+        assert set(uids) <= set(self.pods.objects)
+
     def new_rejections(self) -> dict[str, int]:
         now = self.rejections()
         return {key: n - self._rejections_before.get(key, 0) for key, n in now.items() if n != self._rejections_before.get(key, 0)}

@@ -13,6 +13,11 @@ from tests.e2e.backends import Backend, Real, Synthetic, why_not_real
 from tests.e2e.processes import Scheduler
 
 
+SYNTHETIC = pytest.mark.parametrize("server", ["synthetic"], indirect=True)
+"""For what needs faults on demand, kubelets or controllers."""
+REAL = pytest.mark.parametrize("server", ["real"], indirect=True)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
@@ -49,9 +54,8 @@ def backend(server: Backend) -> Iterator[Backend]:
 
 @pytest.fixture
 def synthetic(backend: Backend) -> Synthetic:
-    """For tests of what only the synthetic cluster can do."""
-    if not isinstance(backend, Synthetic):
-        pytest.skip("needs faults on demand, which only the synthetic cluster has")
+    """For tests of what only the synthetic cluster can do; they are parametrised with SYNTHETIC."""
+    assert isinstance(backend, Synthetic)
     return backend
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.e2e.api import Json
 from tests.e2e.backends import NODES, PODS, Backend, Real
-from tests.e2e.conftest import judge
+from tests.e2e.conftest import REAL, judge
 from tests.e2e.objects import container, expression, node, pod, required, taint
 from tests.e2e.processes import Process, Scheduler
 
@@ -241,8 +241,7 @@ def test_labels_and_taints_that_change_let_waiting_pods_in(backend: Backend, sch
 
 @pytest.fixture(scope="module")
 def kube_scheduler(server: Backend) -> Iterator[Process]:
-    if not isinstance(server, Real):
-        pytest.skip("kube-scheduler is compared with on the real API server")
+    assert isinstance(server, Real)
     running = server.scheduler()
     if running is None:
         pytest.skip("there is no kube-scheduler beside kube-apiserver")
@@ -269,6 +268,7 @@ def normal(message: str) -> str:
     return head + colon + ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
 
 
+@REAL
 @pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in CASES.items()])
 def test_as_kube_scheduler(
     kube_scheduler: Process, backend: Backend, scheduler: Scheduler, case: Case, record_property: Callable[..., None]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from firmament_py.extract import deal
 from firmament_py.network import FlowNetwork, PlacementNetwork, build, slot_offsets
 from firmament_py.policy import COST_MAX, WAIT_MAX, WAIT_MIN, Prices
-from firmament_py.room import Room
+from firmament_py.room import DomainLimit, Room
 from firmament_py.solver import NetworkxSolver, OrToolsSolver, Status
 
 
@@ -203,6 +203,126 @@ def test_dealing_is_even_within_capacity_and_loses_nothing(problem):
             assert set(shares) <= {amount // len(members), -(-amount // len(members))}
         seen += sum(amounts.values())
     assert seen == int(dealt.count.sum()) == int(network.placed_from_groups(flow).sum())
+
+
+def limit(domain, most, wanted, beyond=1_000) -> DomainLimit:
+    return DomainLimit(ints(domain), ints(most), ints(wanted), beyond)
+
+
+@st.composite
+def limited_problems(draw):
+    """A problem, and for some classes a limit over domains of nodes, one by node, or both."""
+    slots, prices, offsets, task_class = draw(problems(nodes=5, classes=3, tasks=9))
+    classes, nodes = slots.shape
+    limits: dict[int, list[DomainLimit]] = {}
+    for c in range(classes):
+        for per_node in (False, True):
+            if draw(st.booleans()):
+                continue
+            if per_node:
+                domain = draw(st.lists(st.booleans(), min_size=nodes, max_size=nodes))
+                domain = [n if inside else -1 for n, inside in enumerate(domain)]
+            else:
+                domain = draw(st.lists(st.integers(-1, 1), min_size=nodes, max_size=nodes))
+            size = max(domain) + 1
+            most = draw(st.lists(st.integers(0, 4), min_size=size, max_size=size))
+            wanted = [draw(st.integers(0, m)) for m in most]
+            found = limit(domain, most, wanted, draw(st.sampled_from([0, 3, COST_MAX])))
+            limits.setdefault(c, []).append(found)
+            slots[c] = np.minimum(slots[c], np.append(found.most, 99)[found.domain])
+    waiting = np.bincount(task_class, minlength=classes)
+    task_class = task_class[(slots.max(axis=1, initial=0) > 0)[task_class]]
+    prices = Prices(prices.place, prices.slot, prices.wait[: len(task_class)])
+    assert (slots <= waiting[:, None]).all()
+    return Room(slots, slots.max(axis=0, initial=0), limits), prices, offsets, task_class
+
+
+def unreduced_cost_with_limits(room, prices, offsets, task_class) -> int:
+    """As unreduced_cost; with a vertex a domain, and two arcs to a node that wants only so many."""
+    classes, nodes = room.slots.shape
+    place = np.broadcast_to(prices.place, (classes, nodes)).tolist()
+    slot = np.broadcast_to(prices.slot, (nodes, len(offsets))).tolist()
+    graph = networkx.MultiDiGraph()
+    graph.add_node("sink", demand=len(task_class))
+    for t, cls in enumerate(task_class.tolist()):
+        graph.add_node(("task", t), demand=-1)
+        graph.add_edge(("task", t), "sink", capacity=1, weight=int(prices.wait[t]))
+        graph.add_edge(("task", t), ("class", cls), capacity=1, weight=0)
+    for c in range(classes):
+        spanning = next((x for x in room.limits.get(c, ()) if not x.is_per_node), None)
+        by_node = next((x for x in room.limits.get(c, ()) if x.is_per_node), None)
+        for n in range(nodes):
+            have = int(room.slots[c, n])
+            start: tuple[object, ...] = ("class", c)
+            if spanning is not None and spanning.domain[n] >= 0:
+                start = ("domain", c, int(spanning.domain[n]))
+            wanted, extra = have, 0
+            if by_node is not None and by_node.domain[n] >= 0:
+                wanted, extra = min(have, int(by_node.wanted[by_node.domain[n]])), by_node.beyond
+            graph.add_edge(start, ("node", n), capacity=wanted, weight=place[c][n])
+            graph.add_edge(start, ("node", n), capacity=have - wanted, weight=place[c][n] + extra)
+        for d in range(len(spanning.most) if spanning is not None else 0):
+            assert spanning is not None
+            most, wanted = int(spanning.most[d]), int(spanning.wanted[d])
+            graph.add_edge(("class", c), ("domain", c, d), capacity=wanted, weight=0)
+            graph.add_edge(("class", c), ("domain", c, d), capacity=most - wanted, weight=spanning.beyond)
+    for n in range(nodes):
+        for k in range(int(room.depth[n])):
+            run = max(i for i, offset in enumerate(offsets.tolist()) if offset <= k)
+            graph.add_edge(("node", n), "sink", capacity=1, weight=slot[n][run])
+    return int(networkx.network_simplex(graph)[0])
+
+
+@given(limited_problems())
+def test_limits_of_domains_survive_the_reductions(problem):
+    room, prices, offsets, task_class = problem
+    network = build(room, prices, offsets, task_class)
+    solution = OrToolsSolver().solve(network.flow)
+    assert solution.status is Status.OPTIMAL
+    assert solution.cost == unreduced_cost_with_limits(room, prices, offsets, task_class)
+    dealt = deal(network, solution.flow)
+    for c, limits in room.limits.items():
+        mine = dealt.cls == c
+        assert (dealt.count[mine] <= room.slots[c, dealt.node[mine]]).all()
+        for spanning in [x for x in limits if not x.is_per_node][:1]:
+            domain = spanning.domain[dealt.node[mine]]
+            taken = np.bincount(domain[domain >= 0], dealt.count[mine][domain >= 0], minlength=len(spanning.most))
+            assert (taken <= spanning.most).all()
+
+
+def solved(slots, limits, tasks: int) -> dict[int, int]:
+    """Tasks that each node is given of one class that has these limits, where only limits cost anything."""
+    room = Room(ints([slots]), ints(slots), {0: limits})
+    prices = Prices(ints([[0]]), ints([[0]]), np.full(tasks, WAIT_MIN, np.int64))
+    network = build(room, prices, ints([0]), np.zeros(tasks, np.int64))
+    dealt = deal(network, OrToolsSolver().solve(network.flow).flow)
+    return dict(zip(dealt.node.tolist(), dealt.count.tolist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("limits", "tasks", "by_zone"),
+    [
+        # nodes 0, 1 in zone 0, node 2 in zone 1, node 3 in none
+        pytest.param([limit([0, 0, 1, -1], [4, 4], [3, 3])], 6, (3, 3, 0), id="what-is-wanted-first"),
+        pytest.param([limit([0, 0, 1, -1], [1, 4], [1, 3])], 4, (1, 3, 0), id="each-zone-its-own"),
+        pytest.param([limit([0, 0, 1, -1], [1, 1], [0, 0])], 9, (1, 1, 7), id="no-more-than-most"),
+        pytest.param(
+            [limit([0, 0, 1, -1], [9, 9], [3, 3]), limit([0, 1, 2, -1], [9, 9, 9], [2, 1, 3])], 6, (3, 3, 0), id="both"
+        ),
+    ],
+)
+def test_a_flow_levels_domains(limits, tasks, by_zone):
+    # the node outside every domain has no limit: it is given room only for what zones may not take
+    spare = max(tasks - sum(by_zone[:2]), 0)
+    taken = solved([9, 9, 9, spare], limits, tasks)
+    assert (taken.get(0, 0) + taken.get(1, 0), taken.get(2, 0), taken.get(3, 0)) == by_zone
+
+
+def test_of_two_limits_by_node_only_the_first_is_built_and_both_bound_the_slots():
+    first, second = limit([0, 1], [3, 3], [1, 3]), limit([0, 1], [2, 2], [2, 0])
+    # 4 tasks at nothing extra: 1 on node 0 and 3 on node 1; slots let through only 2 each
+    assert solved([3, 3], [first, second], 4) == {0: 1, 1: 3}
+    assert solved([2, 2], [first, second], 4) == {0: 2, 1: 2}
 
 
 @pytest.mark.parametrize("solver", [OrToolsSolver(), NetworkxSolver()], ids=lambda s: s.name)

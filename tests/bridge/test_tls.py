@@ -1,0 +1,83 @@
+"""Encrypted on both sides: the API server by a name of its own, the flow service with certificates for both."""
+
+import base64
+import shutil
+import subprocess
+
+import pytest
+from aiohttp import web
+
+from firmament_py.engine import Engine
+from firmament_py.server import Server
+from firmament_py.server import Tls as ServerTls
+from firmament_py.solver import OrToolsSolver
+from policies.load_spreading import LoadSpreading
+from poseidon_py import credentials
+from poseidon_py.engine import EngineError, GrpcEngine, Tls
+from poseidon_py.kube import Kube, UnreachableError
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("openssl") is None, reason="makes certificates")]
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    """A self-signed certificate for localhost and api.example, and its key."""
+    folder = tmp_path_factory.mktemp("tls")
+    certificate, key = folder / "cert.pem", folder / "key.pem"
+    names = "subjectAltName=DNS:localhost,DNS:api.example"
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    files = ["-keyout", str(key), "-out", str(certificate)]
+    command = ["openssl", "req", "-x509", *curve, *files, "-days", "2", "-subj", "/CN=localhost", "-addext", names]
+    subprocess.run(command, check=True, capture_output=True)
+    return certificate, key
+
+
+async def test_the_api_server_is_known_by_the_name_in_the_kubeconfig(pair, tmp_path):
+    import ssl
+
+    certificate, key = pair
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(certificate, key)
+
+    async def version(request):
+        return web.json_response({"gitVersion": "v1"})
+
+    runner = web.ServerRunner(web.Server(version))
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
+    authority = base64.b64encode(certificate.read_bytes()).decode()
+    for name, known in (("api.example", True), ("other.example", False)):
+        config = tmp_path / name
+        config.write_text(
+            "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], "
+            "users: [{name: u, user: {token: t}}], clusters: [{name: c, cluster: {server: "
+            f'"https://127.0.0.1:{runner.addresses[0][1]}", certificate-authority-data: "{authority}", '
+            f"tls-server-name: {name}}}}}]}}"
+        )
+        kube = Kube(await credentials.load(config, None))
+        await kube.start()
+        if known:
+            assert await kube.server_version() == "v1"
+            assert b"v1" in await kube.page("/api/v1/pods", {})
+        else:
+            with pytest.raises(UnreachableError, match=r"certificate|Hostname"):
+                await kube.server_version()
+        await kube.close()
+    await runner.cleanup()
+
+
+@pytest.mark.parametrize("shows", [True, False])
+async def test_the_flow_service_asks_for_our_certificate(pair, shows):
+    certificate, key = pair
+    engine = Engine(LoadSpreading(), OrToolsSolver())
+    server = Server(engine, "127.0.0.1:0", ServerTls(certificate, key, client_ca=certificate))
+    server.start()
+    tls = Tls(certificate, certificate, key) if shows else Tls(certificate)
+    client = GrpcEngine(f"localhost:{server.port}", 5, tls)
+    if shows:
+        assert (await client.hello()).epoch == engine.epoch
+    else:
+        with pytest.raises(EngineError):
+            await client.hello()
+    await client.close()
+    server.stop(0)

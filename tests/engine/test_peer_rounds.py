@@ -1,0 +1,94 @@
+"""Rounds in which tasks demand things of each other, held against an oracle that places one task at a time."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firmament_py import placing
+from firmament_py.explain import ReasonKind, reasons_of_task
+from tests.engine import peer_oracle
+from tests.engine.mixtures import Mixture
+from tests.engine.peer_oracle import an_order, may_place
+
+pytestmark = pytest.mark.slow
+
+KINDS = {
+    peer_oracle.TAINT: {ReasonKind.UNTOLERATED_TAINT},
+    peer_oracle.SELECTOR: {ReasonKind.SELECTOR_MISMATCH},
+    peer_oracle.TOKEN: {ReasonKind.TOKEN_TAKEN},
+    peer_oracle.AMOUNT: {ReasonKind.INSUFFICIENT_RESOURCE, ReasonKind.TOO_MANY_TASKS},
+    peer_oracle.LABEL: {ReasonKind.SPREAD_LABEL_MISSING},
+    peer_oracle.SPREAD: {ReasonKind.SPREAD},
+    peer_oracle.AFFINITY: {ReasonKind.AFFINITY},
+    peer_oracle.ANTI_AFFINITY: {ReasonKind.ANTI_AFFINITY},
+    peer_oracle.OTHERS: {ReasonKind.ANTI_AFFINITY_OF_OTHERS},
+}
+
+
+def carry_out(mixture: Mixture) -> None:
+    """A round: the oracle accepts each batch in some order, and would place nobody of those who still wait."""
+    batches, _ = mixture.round()  # asserts that the independent check dropped nothing
+    for batch in batches:
+        assert an_order(mixture.world, batch) is not None, f"no order of {batch} is right"
+    left = [
+        (uid, node)
+        for uid in mixture.waiting()
+        for node in mixture.world.nodes
+        if may_place(mixture.world, mixture.world.tasks[uid], node) is None
+    ]
+    assert left == [], "these could go there"
+    assert mixture.cluster.waiting() == set(mixture.waiting())
+
+
+def assert_reasons(mixture: Mixture) -> None:
+    """Each node that would not take a task is counted under its first reason; the others are in none."""
+    world, state = mixture.world, mixture.cluster.state
+    for uid in mixture.waiting():
+        row = state.task_row(uid)
+        assert row is not None
+        expected: dict[str, int] = {}
+        for node in world.nodes:
+            why = may_place(world, world.tasks[uid], node)
+            if why is not None:
+                expected[why] = expected.get(why, 0) + 1
+        found = reasons_of_task(state, row)
+        for why, kinds in KINDS.items():
+            told = [r.nodes for r in found if r.kind in kinds]
+            if why == peer_oracle.AMOUNT:  # a node can lack several amounts
+                assert max(told, default=0) <= expected.get(why, 0) <= sum(told)
+            else:
+                assert sum(told) == expected.get(why, 0), why
+
+
+def rounds_of(one, *, preferences: bool = False) -> None:
+    mixture = Mixture(one, preferences=preferences)
+    assert_reasons(mixture)
+    carry_out(mixture)
+    assert_reasons(mixture)
+    for _ in range(2):
+        for _ in range(one(range(1, 5))):
+            mixture.change()
+        carry_out(mixture)
+    assert_reasons(mixture)
+
+
+@given(data=st.data(), preferences=st.booleans())
+def test_rounds_break_nothing_leave_nothing_and_say_why(data, preferences):
+    rounds_of(lambda options: data.draw(st.sampled_from(options)), preferences=preferences)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_rounds_of_crowded_clusters(seed):
+    """The same with choices that are uniform: larger and more entangled than what hypothesis tries first."""
+    rounds_of(random.Random(seed).choice, preferences=seed % 2 == 1)
+
+
+@given(data=st.data(), few=st.integers(0, 1), at_once=st.integers(1, 3))
+def test_nor_with_few_flows_and_classes_in_turns(data, few, at_once):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placing, "FLOWS_PER_TURN", few)
+        patch.setattr(placing, "CLASSES_AT_ONCE", at_once)
+        mixture = Mixture(lambda options: data.draw(st.sampled_from(options)))
+        carry_out(mixture)
