@@ -1,0 +1,18 @@
+"""Trivial: every placement costs the same (Firmament's trivial cost model): a baseline for comparing policies.
+
+Which of the nodes with room takes a task is up to the solver.
+"""
+
+import numpy as np
+
+from firmament_py.policy import Prices, View, waiting_cost
+
+
+class Trivial:
+    """Any node with room: a baseline that prefers nothing."""
+
+    name = "trivial"
+
+    def price(self, view: View) -> Prices:
+        flat = np.zeros((1, 1), np.int64)
+        return Prices(place=flat, slot=flat, wait=waiting_cost(view))

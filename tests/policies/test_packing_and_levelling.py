@@ -1,0 +1,96 @@
+"""The arithmetic of bin-packing, cpu-memory and trivial, and how their placements differ."""
+
+import numpy as np
+import pytest
+
+from firmament_py.policy import View
+from policies.bin_packing import BinPacking
+from policies.cpu_memory import CpuMemory
+from policies.load_spreading import LoadSpreading
+from policies.trivial import Trivial
+from tests.builders import make_class, make_cluster, make_node, make_tasks, per_node
+
+
+def make_view(*, resources, requests, allocatable, free, offsets=(0, 1, 2)):
+    classes, nodes = len(requests), len(allocatable)
+    return View(
+        resources=resources,
+        requests=np.array(requests, np.int64),
+        priority=np.zeros(classes, np.int64),
+        waiting=np.ones(classes, np.int64),
+        allocatable=np.array(allocatable, np.int64),
+        free=np.array(free, np.int64),
+        running=np.zeros(nodes, np.int64),
+        slot_offsets=np.array(offsets, np.int64),
+        task_class=np.arange(classes),
+        task_age_us=np.zeros(classes, np.int64),
+    )
+
+
+def test_bin_packing_prices_the_emptiness():
+    # half requested: 1000 x 0.5; a quarter: 1000 x 0.75; the scarcer resource counts: 1000 x (1 - 0.75)
+    view = make_view(
+        resources=("pods", "cpu"), requests=[[1, 1]], allocatable=[[8, 8]] * 3, free=[[4, 4], [6, 6], [6, 2]]
+    )
+    assert BinPacking().price(view).place.tolist() == [[500, 750, 250]]
+
+
+def test_bin_packing_fills_device_fragments_and_spares_devices():
+    # a has no GPU; b has 4, 1 requested; c has 4, none requested; cpu is empty everywhere
+    view = make_view(
+        resources=("cpu", "gpu"),
+        requests=[[1, 1], [1, 0]],
+        allocatable=[[8, 0], [8, 4], [8, 4]],
+        free=[[8, 0], [8, 3], [8, 4]],
+    )
+    assert BinPacking().price(view).place.tolist() == [
+        # b: scarcest share 1/4: 750, and 4000 x (1 - 1/4) = 3000; c: 1000 + 4000
+        [1000, 3750, 5000],
+        [1000, 13750, 15000],
+    ]
+
+
+def test_cpu_memory_levels_and_balances():
+    # the example of the module: 4 cpu, 8 Gi, of which 1 cpu and 4 Gi are requested; mean request 0.5 cpu, 1 Gi:
+    # slots: max(1, 4/8), max(1.5/4, 5/8), max(2/4, 6/8)
+    view = make_view(resources=("cpu", "memory"), requests=[[1, 0], [0, 2]], allocatable=[[4, 8]], free=[[3, 4]])
+    prices = CpuMemory().price(view)
+    assert prices.place.tolist() == [[0], [125]]
+    assert prices.slot.tolist() == [[500, 625, 750]]
+
+
+NODES = [make_node(name, cpu=8, memory=8) for name in ("a", "b", "c", "d")]
+
+
+@pytest.mark.parametrize(
+    ("policy", "spread"),
+    [
+        pytest.param(BinPacking(), [4], id="bin-packing-uses-one-node"),
+        pytest.param(CpuMemory(), [1, 1, 1, 1], id="cpu-memory-uses-all"),
+        pytest.param(LoadSpreading(), [1, 1, 1, 1], id="load-spreading-uses-all"),
+    ],
+)
+def test_where_four_equal_tasks_go(policy, spread):
+    cluster = make_cluster(*NODES, make_class(1, cpu=1, memory=1), make_tasks(range(1, 5), 1), policy=policy)
+    assert sorted(per_node(cluster.round()).values()) == spread
+
+
+def test_a_task_goes_where_its_kind_of_load_is_missing():
+    """cpu-memory sends cpu to the node with memory in use; load-spreading cannot tell the two apart."""
+    cluster = make_cluster(
+        make_node("a", cpu=8, memory=8),
+        make_node("b", cpu=8, memory=8),
+        make_class(1, cpu=4, memory=0),
+        make_class(2, cpu=0, memory=4),
+        make_class(3, cpu=4, memory=0),
+        make_tasks([1], 1, on="a"),
+        make_tasks([2], 2, on="b"),
+        make_tasks([3], 3),
+        policy=CpuMemory(),
+    )
+    assert per_node(cluster.round()) == {"b": 1}
+
+
+def test_trivial_places_all_it_can():
+    cluster = make_cluster(*NODES, make_class(1, cpu=5, memory=1), make_tasks(range(1, 7), 1), policy=Trivial())
+    assert sorted(per_node(cluster.round()).values()) == [1, 1, 1, 1]
