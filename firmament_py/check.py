@@ -54,11 +54,14 @@ class Checker:
             "selector, affinity or a taint forbids the node",
         )
         refuse(self._overfull(tasks, nodes, sound), "the node would be over-committed")
-        if state.classes.with_peers:
-            together = np.ones(len(tasks), np.bool_)
-            together[sound] = PeerCheck(state, tasks[sound], nodes[sound], batch[sound]).sound()
-            refuse(~together, "other tasks forbid the node: affinity, anti-affinity or spread")
-        refuse(self._half(tasks, sound), "the gang would have less than its minimum")
+        left = -1
+        while left != int(sound.sum()):  # what is refused may be what others counted on
+            left = int(sound.sum())
+            if state.classes.with_peers:
+                together = np.ones(len(tasks), np.bool_)
+                together[sound] = PeerCheck(state, tasks[sound], nodes[sound], batch[sound]).sound()
+                refuse(~together, "other tasks forbid the node: affinity, anti-affinity or spread")
+            refuse(self._half(tasks, sound), "the gang would have less than its minimum")
         return Verdict(sound, complaints)
 
     def _half(self, tasks: I64, sound: Bools) -> Bools:

@@ -17,8 +17,9 @@ class Allotment:
     count: I64
 
 
-def deal(network: PlacementNetwork, flow: I64) -> Allotment:
-    """Deals the flow into each node group to its members, as evenly as cards.
+def deal(network: PlacementNetwork, flow: I64, *, fill: bool = False) -> Allotment:
+    """Deals the flow into each node group to its members, as evenly as cards, or, with fill, one member after the
+    other, each as many as it may be sent.
 
     Classes are dealt one after the other, each going on where the one before stopped. So every member gets its
     share of each class and of the total, rounded down or up: within every capacity, at the same cost as the flow
@@ -34,10 +35,19 @@ def deal(network: PlacementNetwork, flow: I64) -> Allotment:
     first_of_group = np.r_[True, np.diff(group) != 0][: len(group)]
     start = before - np.repeat(before[first_of_group], np.diff(np.r_[np.flatnonzero(first_of_group), len(group)]))
 
-    touched = np.minimum(amount, size)  # members that get any
-    entry = np.repeat(np.arange(len(used)), touched)
-    turn = run_positions(touched)
-    member = network.member_start[group[entry]] + (start[entry] + turn) % size[entry]
-    count = amount[entry] // size[entry] + (turn < amount[entry] % size[entry])
+    if fill:
+        depth = network.member_depth[group]
+        touched = (start + amount - 1) // depth - start // depth + 1  # members that get any
+        entry = np.repeat(np.arange(len(used)), touched)
+        turn = start[entry] // depth[entry] + run_positions(touched)
+        end = np.minimum((start + amount)[entry], (turn + 1) * depth[entry])
+        count = end - np.maximum(start[entry], turn * depth[entry])
+    else:
+        touched = np.minimum(amount, size)
+        entry = np.repeat(np.arange(len(used)), touched)
+        turn = run_positions(touched)
+        count = amount[entry] // size[entry] + (turn < amount[entry] % size[entry])
+        turn = (start[entry] + turn) % size[entry]
+    member = network.member_start[group[entry]] + turn
     order = np.argsort(cls[entry], kind="stable")
     return Allotment(cls[entry][order], network.members[member][order], count[order])

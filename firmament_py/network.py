@@ -57,6 +57,7 @@ class PlacementNetwork:
     arc_pair: I64  # (Q,)
     members: I64  # (N',) nodes, group after group
     member_start: I64  # (M + 1,): group m is members[member_start[m]:member_start[m + 1]]
+    member_depth: I64  # (M,) how many tasks each member of a group may be sent
 
     def placed_from_groups(self, flow: I64) -> I64:
         """(G,) tasks of each supply group that `flow` (A,) places."""
@@ -198,6 +199,7 @@ def build(room: Room, prices: Prices, offsets: I64, task_class: I64) -> Placemen
         arc_pair=arc_pair,
         members=members,
         member_start=member_start,
+        member_depth=room.depth[first],
     )
 
 

@@ -177,7 +177,7 @@ class Placing:
         self._lap("solve")
         if solution.status is not Status.OPTIMAL:
             return False
-        wanted = deal(network, solution.flow)
+        wanted = deal(network, solution.flow, fill=prices.fill)
         self._lap("decode")
         # worth grows with the time waited, so that in the end no task is too large for its worth
         minutes = view.task_age_us / 60e6

@@ -61,6 +61,10 @@ class Prices:
     """(T,): leaving task t waiting for a round, WAIT_MIN .. WAIT_MAX. The fewer different values, the smaller the
     network. Tasks of a higher priority cost at least PRIORITY_STEP more than any of a lower one."""
 
+    fill: bool = False
+    """Nodes that look the same and cost the same: are they filled one after the other, instead of evenly? For policies
+    whose slot prices are flat; with rising ones it would cost more than the flow says."""
+
 
 class Policy(Protocol):
     """Prices placements. Pure: the same view gives the same prices; no I/O, no clock, no memory."""
@@ -115,6 +119,8 @@ def checked_prices(policy: Policy, view: View) -> Prices:
                 f"policy {policy.name}: wait lets a lower priority outweigh a higher one; "
                 f"keep them {PRIORITY_STEP} apart"
             )
+    if prices.fill and (np.diff(prices.slot, axis=1) != 0).any():
+        raise PolicyError(f"policy {policy.name}: fill goes with slot prices that do not rise along K")
     if (np.diff(prices.slot, axis=1) < 0).any():
         raise PolicyError(f"policy {policy.name}: slot falls along K; the cost of a further task must not fall")
     return prices

@@ -33,7 +33,9 @@ class BinPacking:
         place = place + np.where(with_devices, _DEVICE_WEIGHT * _SCALE * (1.0 - _requested(view, scarce)), 0.0)
         wants_devices: Bools = np.any(view.requests[:, scarce] > 0, axis=1)  # (C,)
         place = place + np.where(~wants_devices[:, None] & with_devices[None, :], _WASTED_DEVICES, 0)
-        return Prices(place=np.rint(place).astype(np.int64), slot=np.zeros((1, 1), np.int64), wait=waiting_cost(view))
+        return Prices(
+            place=np.rint(place).astype(np.int64), slot=np.zeros((1, 1), np.int64), wait=waiting_cost(view), fill=True
+        )
 
 
 def _requested(view: View, of: Bools) -> F64:
