@@ -6,20 +6,19 @@ gangs by age, then the remaining single tasks and what gangs have beyond their m
 A lower bound on a flow must hold whatever it costs, so admission is a decision made before the flow: the gangs that
 by their sums could fit together are forced (none of the members that they lack has an arc to U) and solved in one
 network, largest members first. Those that come out short are taken back whole, and their room is free again. Each of
-them, and each that the sums left out, is then tried on its own, by age, with what is left. So at the end no gang that
-was turned away could have been placed on what remained when its turn came, and what gangs cannot use goes to others
-in the same round.
+them, each that the sums left out, and each whose members depend on where others are, is then tried on its own, by
+age, with what is left. What gangs cannot use goes to others in the same round.
 
 A gang may ask for one domain of a topology (a rack): then it is tried in one domain after the other, the tightest
 that could take it first.
 
 Backfilling can starve a large gang: smaller ones always fit first. So the oldest gang of a priority that has waited
-for RESERVE_AFTER_US and still does not fit claims what it could take: that room stays empty this round, and what
-others release adds to it, until the gang fits whole. One gang a priority at most, so that two can never block each
-other with halves.
+for RESERVE_AFTER_US gets its turn before any younger one, and if it does not fit it claims what it could take: that
+room stays empty this round, and what others release adds to it, until the gang fits whole. One gang a priority at
+most, so that two can never block each other with halves; and none that the nodes could not take if they were empty.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -50,14 +49,14 @@ class Admission:
         self._snapshot = placing.snapshot
         self._claims = claims
         self._lap = lap
+        self._single = np.ones(len(self._snapshot.tasks), np.bool_)  # (T,) tasks that are tried one by one
+        for claim in claims:
+            self._single[claim.members] = False
         self.rejected: list[Rejected] = []
 
     def run(self) -> None:
         """Places everything that can be placed, in order."""
-        snapshot = self._snapshot
-        single = np.ones(len(snapshot.tasks), np.bool_)
-        for claim in self._claims:
-            single[claim.members] = False
+        snapshot, single = self._snapshot, self._single
         by_priority = sorted(self._claims, key=lambda claim: (-claim.priority, claim.definition.created_us, claim.row))
         done = 0  # tasks before this position are of priorities that had their turn
         for priority, claims in groupby(by_priority, key=lambda claim: claim.priority):
@@ -68,35 +67,108 @@ class Admission:
             done = end
         # lower priorities without gangs share their solves
         self._placing.attempt(done + np.flatnonzero(single[done:]))
+        if self._claims and snapshot.peers.any:
+            self._follow_up()
+
+    def _follow_up(self) -> None:
+        """Tries again, until nothing more comes of it, what depends on where other tasks are: the others may have
+        been placed later."""
+        placed = -1
+        while placed != (placed := int((self._placing.node_of >= 0).sum())):
+            again = [r for r in self.rejected if not r.missing and self._depends(r.claim) and not r.reserves]
+            for rejected in again:
+                if self._alone(rejected.claim):
+                    self.rejected.remove(rejected)
+                    self._single[rejected.claim.members] = True
+            self._placing.attempt(np.flatnonzero(self._single & (self._placing.node_of < 0)))
 
     def _gangs(self, claims: list[Claim], singles: I64) -> None:
         """One priority: gangs by age among its single tasks (positions, ascending)."""
-        oldest_us = min(claim.definition.created_us for claim in claims)
-        older = singles[self._snapshot.task_created_us[singles] < oldest_us]
-        if len(older):
-            self._placing.attempt(older)
         complete = []
         for claim in claims:
             if claim.missing:
                 self.rejected.append(Rejected(claim, 0, claim.missing))
             else:
                 complete.append(claim)
-        admitted = self._together([claim for claim in complete if not claim.definition.topology_key])
-        for claim in complete:
-            if claim.row not in admitted:
-                if self._alone(claim):
-                    admitted.add(claim.row)
+        if complete:
+            oldest_us = min(claim.definition.created_us for claim in complete)
+            older = singles[self._snapshot.task_created_us[singles] < oldest_us]
+            if len(older):
+                self._placing.attempt(older)
+        rest = [singles[self._placing.node_of[singles] < 0]]
+        for claim in self._in_order(complete):
+            extra = claim.members[self._placing.node_of[claim.members] < 0]
+            lower = self._snapshot.priority[self._snapshot.task_class[extra]] < claim.priority
+            self._single[extra[lower]] = True  # these get their turn later
+            rest.append(extra[~lower])
+        self._placing.attempt(np.sort(np.concatenate(rest)))
+
+    def _in_order(self, claims: list[Claim]) -> list[Claim]:
+        """Tries complete gangs of one priority, oldest first; those that were placed."""
+        admitted = []
+        while claims:
+            turn = self._turn(claims)
+            claims = claims[len(turn) :]
+            placed = self._together([claim for claim in turn if self._joins(claim)])
+            for i, claim in enumerate(turn):
+                if claim.row not in placed and self._overdue(claim):
+                    # no younger one may keep it from being placed: they go back to the queue
+                    back = [other for other in turn[i + 1 :] if other.row in placed]
+                    if back:
+                        self._placing.take_back(np.concatenate([other.members for other in back]))
+                    claims, turn = turn[i + 1 :] + claims, turn[: i + 1]
+                    break
+            for claim in turn:
+                if claim.row in placed or self._alone(claim):
+                    admitted.append(claim)
                 else:
                     self._turn_away(claim)
-        extra = [c.members[self._placing.node_of[c.members] < 0] for c in complete if c.row in admitted]
-        rest = [singles[self._placing.node_of[singles] < 0], *extra]
-        self._placing.attempt(np.sort(np.concatenate(rest)))
+        return admitted
+
+    def _turn(self, claims: list[Claim]) -> list[Claim]:
+        """The gangs to try next: up to the first that is overdue and cannot be placed together with others."""
+        left = np.maximum(self._placing.free, 0).sum(axis=0)
+        for i, claim in enumerate(claims):
+            needs = self._needs(claim)
+            fits = self._joins(claim) and bool((needs <= left).all())
+            if fits:
+                left = left - needs
+            elif self._overdue(claim):
+                return claims[: i + 1]
+        return claims
+
+    def _joins(self, claim: Claim) -> bool:
+        """Whether it can be tried together with others: what is taken back must not be what a gang counts on."""
+        return not claim.definition.topology_key and not self._depends(claim)
+
+    def _depends(self, claim: Claim) -> bool:
+        """Whether where its members may be depends on where other tasks are."""
+        classes = np.unique(self._snapshot.task_class[claim.members]).tolist()
+        return any(self._snapshot.peers.concerns(c) for c in classes)
+
+    def _overdue(self, claim: Claim) -> bool:
+        """Whether it is to keep room free if it does not fit: it has waited, could fit, and is the first."""
+        waited = self._snapshot.now_us - claim.definition.created_us
+        return (
+            waited >= RESERVE_AFTER_US
+            and not any(other.reserves and other.claim.priority == claim.priority for other in self.rejected)
+            and any(self._fitting(claim.members, d, empty=True) >= claim.lacking for d in self._choices(claim))
+        )
+
+    def _choices(self, claim: Claim) -> list[Bools] | list[None]:
+        """Where all that it lacks may go: one of these."""
+        return self._every_domain(claim) if claim.definition.topology_required else [None]
+
+    def _needs(self, claim: Claim) -> I64:
+        """(R,) what the members that it lacks request together."""
+        needs: I64 = self._snapshot.requests[self._snapshot.task_class[claim.core()]].sum(axis=0)
+        return needs
 
     def _together(self, claims: list[Claim]) -> set[int]:
         """Tries the gangs that by their sums could all fit, in one go; rows of those that were placed."""
         chosen, left = [], np.maximum(self._placing.free, 0).sum(axis=0)
         for claim in claims:
-            needs = self._snapshot.requests[self._snapshot.task_class[claim.core()]].sum(axis=0)
+            needs = self._needs(claim)
             if (needs <= left).all():
                 chosen.append(claim)
                 left = left - needs
@@ -118,26 +190,39 @@ class Admission:
         return not claim.definition.topology_required and self._try(claim, None)
 
     def _try(self, claim: Claim, within: Bools | None) -> bool:
-        core = claim.core()
-        for members in (core, claim.members) if len(core) < len(claim.members) else (core,):
+        for members in self._selections(claim):
             if not self._could_fit(members, claim.lacking, within):
                 continue
             self._placing.attempt(members, within, largest_first=True)
             if claim.satisfied(self._placing.node_of):
-                self._placing.take_back(claim.surplus(self._placing.node_of))
+                if not self._depends(claim):  # else the others may count on those
+                    self._placing.take_back(claim.surplus(self._placing.node_of))
                 self._lap("gangs")
                 return True
             self._placing.take_back(members)
             self._lap("gangs")
         return False
 
+    def _selections(self, claim: Claim) -> Iterator[I64]:
+        """Members to try together: the oldest, then all, then the smallest."""
+        core = claim.core()
+        yield core
+        if len(core) < len(claim.members):
+            yield claim.members
+            classes = self._snapshot.task_class[claim.members]
+            if classes[0] != classes[-1]:
+                scale = np.maximum(self._snapshot.allocatable.max(axis=0, initial=1), 1)
+                share = (self._snapshot.requests[classes] / scale).max(axis=1)
+                yield claim.core(np.argsort(share, kind="stable"))
+
     def _could_fit(self, members: I64, lacking: int, within: Bools | None) -> bool:
         """Whether counting each class alone does not rule it out already."""
         return self._fitting(members, within) >= lacking
 
-    def _fitting(self, members: I64, within: Bools | None) -> int:
-        """How many of `members` would fit if their classes did not compete: an upper bound."""
-        classes, slots = self._placing.room_for(members, within)
+    def _fitting(self, members: I64, within: Bools | None, *, empty: bool = False) -> int:
+        """How many of `members` would fit if their classes did not compete: an upper bound. empty: if nothing else
+        were on the nodes."""
+        classes, slots = self._placing.room_for(members, within, empty=empty)
         waiting = np.bincount(np.searchsorted(classes, self._snapshot.task_class[members]), minlength=len(classes))
         return int(np.minimum(slots.sum(axis=1), waiting).sum())
 
@@ -158,22 +243,18 @@ class Admission:
         return sorted(able, key=lambda d: int(room[d].sum()))
 
     def _turn_away(self, claim: Claim) -> None:
-        """Notes a gang that does not fit, and how far it would have come; the first to have waited long enough keeps
-        what it could take."""
+        """Notes a gang that does not fit, and how far it would have come; one that is overdue keeps what it could
+        take, in the domain that it has most of."""
         core = claim.core()
-        waited = self._snapshot.now_us - claim.definition.created_us
-        reserves = waited >= RESERVE_AFTER_US and not any(
-            other.reserves and other.claim.priority == claim.priority for other in self.rejected
-        )
+        reserves = self._overdue(claim)
+        choices = self._choices(claim)
         if reserves:
-            within = next(iter(self._domains(claim)), None) if claim.definition.topology_key else None
-            self._placing.attempt(core, within, largest_first=True)
+            able = [d for d in choices if self._fitting(claim.members, d, empty=True) >= claim.lacking]
+            self._placing.attempt(core, max(able, key=lambda d: self._fitting(core, d)), largest_first=True)
             fitted = int((self._placing.node_of[core] >= 0).sum())
             self._placing.withhold(core)
         else:
-            if claim.definition.topology_required:
-                fitted = max((self._fitting(core, domain) for domain in self._every_domain(claim)), default=0)
-            else:
-                fitted = self._fitting(core, None)
-        self.rejected.append(Rejected(claim, min(fitted, claim.lacking), 0, reserves))
+            fitted = max((self._fitting(core, d) for d in choices), default=0)
+        # the bound counts classes and domains apart: that all would fit was just found to be wrong
+        self.rejected.append(Rejected(claim, min(fitted, claim.lacking - 1), 0, reserves))
         self._lap("gangs")

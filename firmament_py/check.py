@@ -68,7 +68,7 @@ class Checker:
         """Tasks of gangs that would have fewer placed members, in all or in a role, than they must have."""
         table, gangs = self._state.tasks, self._state.gangs
         bad = np.zeros(len(tasks), np.bool_)
-        holding = (table.state == TaskState.ASSUMED) | (table.state == TaskState.BOUND)
+        holding = ((table.state == TaskState.ASSUMED) | (table.state == TaskState.BOUND)) & ~table.leaving
         for gang in {g for g in table.gang[tasks].tolist() if g >= 0}:
             mine = table.gang[tasks] == gang
             members = np.concatenate([np.flatnonzero(holding & (table.gang == gang)), tasks[mine & sound]])

@@ -98,12 +98,16 @@ class Claim:
         by_role = sum(max(need - int(present[r]), 0) for r, need in enumerate(self.lacking_of_role))
         return max(by_role, self.lacking - len(self.members))
 
-    def core(self) -> I64:
-        """The members to try first: of each role the oldest that it lacks, then the oldest of the rest; ascending."""
+    def core(self, order: I64 | None = None) -> I64:
+        """As many members as it lacks, ascending: of each role the first that it lacks, then the first of the rest.
+
+        order: positions in `members`, the first first; None: by class, and of a class the oldest.
+        """
+        order = np.arange(len(self.members)) if order is None else order
         chosen = np.zeros(len(self.members), np.bool_)
         for r, need in enumerate(self.lacking_of_role):
-            chosen[np.flatnonzero(self.role == r)[:need]] = True
-        rest = np.flatnonzero(~chosen)
+            chosen[order[self.role[order] == r][:need]] = True
+        rest = order[~chosen[order]]
         chosen[rest[: max(self.lacking - int(chosen.sum()), 0)]] = True
         return self.members[chosen]
 

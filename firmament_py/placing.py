@@ -95,14 +95,17 @@ class Placing:
         self.take_back(tasks)
         self._free, self._running = free, running
 
-    def room_for(self, tasks: I64, within: Bools | None = None) -> tuple[I64, I64]:
-        """(C',) classes of `tasks` and (C', N) how many tasks of each class each node could take alone."""
+    def room_for(self, tasks: I64, within: Bools | None = None, *, empty: bool = False) -> tuple[I64, I64]:
+        """(C',) classes of `tasks` and (C', N) how many tasks of each class each node could take alone.
+
+        empty: if no other task were there."""
         snapshot = self.snapshot
         classes, counts = np.unique(snapshot.task_class[tasks], return_counts=True)
         suitable = snapshot.suitable[classes] if within is None else snapshot.suitable[classes] & within
-        slots = task_slots(self._free, snapshot.requests[classes], suitable, counts)
+        free = snapshot.allocatable if empty else self._free
+        slots = task_slots(free, snapshot.requests[classes], suitable, counts)
         for i, c in enumerate(classes.tolist()):
-            if snapshot.peers.concerns(c):
+            if snapshot.peers.concerns(c) and not empty:
                 slots[i] = np.where(snapshot.peers.allowed(c), slots[i], 0)
         return classes, slots
 

@@ -100,7 +100,8 @@ def _claims(state: ClusterState, waiting: I64, nodes: I64) -> list[Claim]:
         return []
     rows, index = np.unique(tasks.gang[waiting[ganged]], return_inverse=True)
     by_gang = np.split(ganged[np.argsort(index, kind="stable")], np.cumsum(np.bincount(index))[:-1])
-    placed = np.flatnonzero((tasks.gang >= 0) & ((tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND)))
+    holding = (tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND)
+    placed = np.flatnonzero((tasks.gang >= 0) & holding & ~tasks.leaving)
     placed = placed[np.argsort(tasks.gang[placed], kind="stable")]
     bounds = np.searchsorted(tasks.gang[placed], np.stack([rows, rows + 1]))
     position = np.full(state.nodes.capacity, -1, np.int64)

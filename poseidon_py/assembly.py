@@ -19,6 +19,7 @@ from poseidon_py.binder import Binder
 from poseidon_py.credentials import Access
 from poseidon_py.engine import EngineError, GrpcEngine, Tls
 from poseidon_py.feed import Feed
+from poseidon_py.gangs.wiring import Gangs
 from poseidon_py.health import Health
 from poseidon_py.known import KnownPod
 from poseidon_py.kube import ApiError, BusyError, Kube, KubeError, LostAnswerError, UnreachableError
@@ -67,6 +68,7 @@ class Bridge:
             tls = Tls(settings.firmament_ca, settings.firmament_cert, settings.firmament_key)
         self.engine = GrpcEngine(settings.firmament_address, settings.rpc_timeout, tls)
         self.parts: Parts | None = None
+        self.gangs: Gangs | None = None
         self.health: Health | None = None
         self._kube: Kube | None = None
         self.supervisor: Supervisor | None = None
@@ -184,6 +186,7 @@ class Bridge:
             window=settings.batch_window,
             window_max=settings.batch_window_max,
         )
+        self.gangs = Gangs(kube, store, binder, loop, reporter, feed.reject, settings)
         volumes = VolumeBinder(kube, store.storage, store.volumes, store.labels_of_node, settings.volume_timeout)
         binder.prepare = volumes.prepare
         binder.on_bound = reporter.scheduled
@@ -237,6 +240,9 @@ class Bridge:
         for number in range(settings.node_workers):
             self._spawn(f"node worker {number}", parts.feed.node_worker())
         self._spawn("namespace worker", parts.feed.namespace_worker())
+        self._spawn("gang worker", parts.feed.gang_worker())
+        if self.gangs is not None:
+            self._spawn("gangs", self.gangs.run())
         self._spawn("loop", parts.loop.run())
         elect = settings.leader_elect if settings.leader_elect is not None else access.in_cluster
         if not elect:
@@ -248,6 +254,8 @@ class Bridge:
         def lead() -> None:
             parts.binder.resume()
             parts.loop.lead()
+            if self.gangs is not None:
+                self.gangs.lead()
             for known in list(self.store.waiting()):
                 if known.blocked:
                     self.store.touch_pod(known.uid)
@@ -256,6 +264,8 @@ class Bridge:
         def stand_by() -> None:
             parts.loop.stand_by()
             parts.binder.halt()
+            if self.gangs is not None:
+                self.gangs.stand_by()
 
         self.election = Election(
             parts.kube,
@@ -297,6 +307,8 @@ class Bridge:
             parts.loop.stop()
             if not await parts.binder.drain(timeout):
                 log.warning("%d binds did not end in time", parts.binder.in_flight)
+            if self.gangs is not None:
+                await self.gangs.stop()
             await parts.reporter.flush(timeout)
             await parts.reporter.stop()
             # the lease last: whoever takes it must not meet binds of ours

@@ -23,7 +23,7 @@ import logging
 import random
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol
 
 from poseidon_py.backoff import Backoff
@@ -107,6 +107,8 @@ class Binder:
         self._idle: deque[asyncio.Future[None]] = deque()
         self._later: set[_Placement] = set()
         self._preparing: dict[_Placement, asyncio.Task[None]] = {}
+        self._parked: dict[str, _Placement] = {}
+        """By UID: not allowed to be sent yet."""
         self._failures: dict[str, Backoff] = {}
         self._workers: list[asyncio.Task[None]] = []
         self._halted = False
@@ -117,6 +119,10 @@ class Binder:
         self.in_flight = 0
         self.on_bound: Callable[[KnownPod, str], None] = lambda known, node: None
         self.on_failed: Callable[[KnownPod, str], None] = lambda known, why: None
+        self.may_send: Callable[[KnownPod], bool] = lambda known: True
+        """Asked before a bind is sent the first time; if not, it waits for `release` or was withdrawn."""
+        self.on_ended: Callable[[KnownPod, bool], None] = lambda known, bound: None
+        """Called for pods of gangs when a placement has come to its end; whether the pod is bound."""
         self.bound = 0
         """How many, ever."""
         self._durations = {r: METRICS.bind.labels(r) for r in ("bound", "lost", "busy", "conflict", "error")}
@@ -154,8 +160,9 @@ class Binder:
         self._halted = True
         for preparing in self._preparing.values():
             preparing.cancel()
-        for placement in (*self._ready, *self._later, *self._preparing):
+        for placement in (*self._ready, *self._later, *self._preparing, *self._parked.values()):
             self._give_back(placement, "another replica leads", rest=False)
+        self._parked.clear()
         self._ready.clear()
         self._later.clear()
         self._settle()
@@ -183,6 +190,34 @@ class Binder:
             for placement, preparing in self._preparing.items():
                 if placement.known is known:
                     preparing.cancel()
+
+    # -- units ------------------------------------------------------------------------------------------------
+
+    def preparing(self, uids: Iterable[str]) -> bool:
+        """Whether volumes of any of these pods are not ready."""
+        return bool(self._preparing) and not {p.known.uid for p in self._preparing}.isdisjoint(uids)
+
+    def release(self, uids: Iterable[str]) -> None:
+        """Binds of these pods that were not allowed to be sent may be now."""
+        for uid in uids:
+            placement = self._parked.pop(uid, None)
+            if placement is not None:
+                self._ready.append(placement)
+                self._wake()
+
+    def withdraw(self, uids: Iterable[str], why: str) -> None:
+        """Gives back what has not been sent of these pods; empty `why`: for no fault of theirs."""
+        wanted = set(uids)
+        for placement in (*self._ready, *self._later, *self._preparing, *self._parked.values()):
+            if placement.known.uid in wanted:
+                if (preparing := self._preparing.get(placement)) is not None:
+                    preparing.cancel()
+                self._later.discard(placement)
+                self._give_back(placement, why, rest=bool(why))
+        self._ready = deque(placement for placement in self._ready if placement.known.uid not in wanted)
+        for uid in wanted:
+            self._parked.pop(uid, None)
+        self._settle()
 
     # -- volumes ----------------------------------------------------------------------------------------------
 
@@ -241,7 +276,7 @@ class Binder:
                 self._settle()
 
     def _settle(self) -> None:
-        if not (self._ready or self._later or self._preparing or self.in_flight):
+        if not (self._ready or self._later or self._preparing or self._parked or self.in_flight):
             self._quiet.set()
 
     # -- one placement ----------------------------------------------------------------------------------------
@@ -265,11 +300,17 @@ class Binder:
             METRICS.bind_stale.labels(stale).inc()
             if stale == "deleting":
                 self._release(known)
+            if known.gang:
+                self.on_ended(known, stale == "bound")
             return
         if placement.doubt and not await self._look(placement, None):
             return
         if self._halted:
             self._give_back(placement, "another replica leads", rest=False)
+            return
+        if known.gang and not self.may_send(known):
+            if known.assumed == placement.node:
+                self._parked[known.uid] = placement
             return
         started = self._monotonic()
         result = "error"
@@ -315,6 +356,7 @@ class Binder:
         elif pod.spec.node_name:
             METRICS.bind_stale.labels("elsewhere").inc()
             log.info("%s was bound to %s by somebody else", known.full_name, pod.spec.node_name)
+            self.on_ended(known, False)
         elif pod.metadata.deleting is not None or pod.status.phase in TERMINAL:
             self._end(placement, "deleting")
         else:
@@ -328,6 +370,8 @@ class Binder:
         if self._failures:
             self._failures.pop(placement.known.uid, None)
         self.on_bound(placement.known, placement.node)
+        if placement.known.gang:
+            self.on_ended(placement.known, True)
 
     def _end(self, placement: _Placement, why: str) -> None:
         METRICS.bind_stale.labels(why).inc()
@@ -335,6 +379,8 @@ class Binder:
             # the watch is about to tell; until then it must not hold what it does not have
             placement.known.deleting = True
             self._release(placement.known)
+        if placement.known.gang:
+            self.on_ended(placement.known, False)
 
     def _release(self, known: KnownPod) -> None:
         known.assumed = ""
@@ -373,3 +419,5 @@ class Binder:
             log.warning("cannot bind %s to %s: %s; not before %.0f s", known.full_name, placement.node, why, delay)
             self.on_failed(known, f"binding to {placement.node} failed: {why}")
         self._reject(known, placement.node_id, not_before_us)
+        if known.gang:
+            self.on_ended(known, False)

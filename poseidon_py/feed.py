@@ -11,7 +11,8 @@ an error, the next calls are smaller, until what it cannot bear is alone.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
 
 from poseidon_py.engine import Engine, EngineError
 from poseidon_py.keyed_queue import KeyedQueue
@@ -23,6 +24,8 @@ from poseidon_py.telling import Rows, describe_pod, node_message, target
 from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)
+
+Key = TypeVar("Key", str, int)
 
 
 class Feed:
@@ -66,7 +69,7 @@ class Feed:
     async def namespace_worker(self) -> None:
         await self._work("namespaces", self._store.namespace_queue, self._feed_namespaces)
 
-    async def _work(self, name: str, queue: KeyedQueue[str], feed: Callable[[list[str], int], object]) -> None:
+    async def _work(self, name: str, queue: KeyedQueue[Key], feed: Callable[[list[Key], int], Awaitable[None]]) -> None:
         duration, size = METRICS.queue_work.labels(name), METRICS.batch.labels(name)
         most = self._batch_size
         while keys := await queue.get(most):
@@ -74,7 +77,7 @@ class Feed:
             try:
                 async with self._session.call() as epoch:
                     started = time.monotonic()
-                    await feed(keys, epoch)  # type: ignore[misc]
+                    await feed(keys, epoch)
                     taken = time.monotonic() - started
                     duration.observe(taken)
                     size.observe(len(keys))
@@ -96,8 +99,8 @@ class Feed:
             # the longer a call takes, the more there is to gather meanwhile
             await self._sleep(min(max(self._rest, 2 * taken), 10 * self._rest))
 
-    def _mark_dirty(self, name: str, keys: list[str]) -> None:
-        for key in keys:
+    def _mark_dirty(self, name: str, keys: Iterable[object]) -> None:
+        for key in map(str, keys):
             if name == "pods" and (pod := self._store.pods.get(key)) is not None:
                 pod.dirty = True
             elif name == "nodes" and (node := self._store.nodes.get(key)) is not None:
@@ -127,7 +130,7 @@ class Feed:
             return
         rows.update.epoch = epoch
         rows.update.rejections.extend(rejected.values())
-        update = rows.finish(store, self._session.classes, self._session.profiles)
+        update = rows.finish(store, self._session.classes, self._session.profiles, self._session.gangs)
         try:
             reply = await self._engine.apply(update)
         except BaseException:
@@ -139,6 +142,9 @@ class Feed:
             return
         self._session.classes.update(rows.classes)
         self._session.profiles.update(rows.profiles)
+        self._session.gangs.update(rows.gangs)
+        for gang_id in rows.gangs:
+            store.gangs.queue.add(gang_id)  # it may have changed while the call was on its way
         store.told_gone(gone)
         for known in left:
             known.told = None
@@ -177,12 +183,15 @@ class Feed:
                         known.dirty = True
                         self._store.pod_queue.retry(known.uid)
         unknown, profiles = set(reply.unknown_classes), set(reply.unknown_profiles)
-        if not (unknown or profiles):
+        gangs = set(reply.unknown_gangs)
+        if not (unknown or profiles or gangs):
             return
         self._session.classes -= unknown
         self._session.profiles -= profiles
+        for gang_id in gangs:
+            self._session.gangs.pop(gang_id, None)
         for known, told in pods:
-            if told.class_id in unknown or told.profile in profiles:
+            if told.class_id in unknown or told.profile in profiles or told.gang in gangs:
                 known.told = None
                 self._again([known.uid])
 
@@ -245,4 +254,32 @@ class Feed:
         for message in told:
             if not message.labels and store.namespaces.get(message.name) is message:
                 del store.namespaces[message.name]  # one without labels is as good as one that was never told of
+        self._changed()
+
+    # -- gangs ------------------------------------------------------------------------------------------------
+
+    async def gang_worker(self) -> None:
+        await self._work("gangs", self._store.gangs.queue, self._feed_gangs)
+
+    async def _feed_gangs(self, ids: list[int], epoch: int) -> None:
+        """Of gangs that the service knows, what has become of them; it hears of others with their members."""
+        book, told = self._store.gangs, self._session.gangs
+        news: dict[int, flow_pb2.Gang] = {}
+        for gang_id in ids:
+            message = book.message(gang_id)
+            if message is not None and told.get(gang_id, message) is not message:
+                news[gang_id] = message
+        gone = [gang_id for gang_id in ids if gang_id in book.removed]
+        if not (news or gone):
+            return
+        reply = await self._engine.apply(flow_pb2.Update(epoch=epoch, gangs=news.values(), removed_gangs=gone))
+        if reply.status == flow_pb2.STALE_EPOCH:
+            self._session.stale(epoch)  # the resync tells of all but the removals
+            return
+        for refusal in reply.refused:
+            note_refusal(self._session, refusal)
+        told.update(news)
+        for gang_id in gone:
+            told.pop(gang_id, None)
+            book.removed.discard(gang_id)
         self._changed()

@@ -16,6 +16,8 @@ class Told(NamedTuple):
     """Id of a node; "": none."""
     profile: int = 0
     leaving: bool = False
+    gang: int = 0
+    role: int = 0
 
 
 class KnownPod:
@@ -30,7 +32,9 @@ class KnownPod:
         "created_us",
         "deleting",
         "dirty",
+        "gang",
         "gated",
+        "held",
         "job_id",
         "name",
         "namespace",
@@ -41,6 +45,8 @@ class KnownPod:
         "owner",
         "problem",
         "profile",
+        "role",
+        "running",
         "seen",
         "task",
         "template",
@@ -84,6 +90,12 @@ class KnownPod:
         """Whether that has nothing to do with nodes."""
         self.nominated = ""
         """Name of a node that was made free for it."""
+        self.gang = self.role = 0
+        """Ids of its gang, 0: none, and of its role in that."""
+        self.running = False
+        """Whether its containers run; only kept for members of gangs."""
+        self.held = ""
+        """Why its gang cannot be told to the engine."""
         self.problem = ""
         """Why it cannot be described."""
         self.version = ""

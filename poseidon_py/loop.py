@@ -36,6 +36,10 @@ class Placements(Protocol):
     def bind(self, known: KnownPod, node: str, node_id: str) -> None: ...
 
 
+Placed = list[tuple[KnownPod, str, str]]
+"""Pods, each with the name and the id of its node."""
+
+
 class Loop:
     """`run` in a task of its own; `wake` when something has changed; `lead` and `stand_by` switch rounds."""
 
@@ -76,6 +80,10 @@ class Loop:
         self.rounds = 0
         """Rounds that had something to place, ever."""
         self.last: flow_pb2.RoundStats | None = None
+        self.place: Callable[[Placed], None] = self._bind_each
+        """Takes what a round has placed, all at once."""
+        self.waits_for_gang: Callable[[KnownPod, str], None] = unscheduled
+        """Told of pods whose gangs could not be tried."""
 
     def wake(self) -> None:
         """Something has changed that a round could act upon."""
@@ -164,26 +172,38 @@ class Loop:
     def _place(self, placed: flow_pb2.Placements) -> None:
         names = [self._store.node_with_id(node) for node in placed.nodes]
         leading = self._leading.is_set()
+        accepted: Placed = []
         for task, at in zip(placed.task_uid, placed.node, strict=True):
             known, name = self._store.pod_of_task(task), names[at]
             if known is None:
                 METRICS.bind_stale.labels("gone").inc()  # the engine is about to be told
-            elif name is None or not leading or not known.wanted or known.assumed or known.blocked:
+            elif name is None or not leading or not known.wanted or known.assumed or known.blocked or known.held:
                 METRICS.bind_stale.labels("node gone" if name is None else "not wanted").inc()
                 self._reject(known, placed.nodes[at], 0)
             else:
-                self._binder.bind(known, name, placed.nodes[at])
+                accepted.append((known, name, placed.nodes[at]))
+        if accepted:
+            self.place(accepted)
+
+    def _bind_each(self, placed: Placed) -> None:
+        for known, node, node_id in placed:
+            self._binder.bind(known, node, node_id)
 
     def _report(self, reply: flow_pb2.RoundReply) -> None:
         for group in reply.unscheduled:
             if not group.task_uid:
                 continue
-            message = phrase.unscheduled(group.nodes, group.reasons)
+            incomplete = any(why.kind == flow_pb2.Reason.GANG_INCOMPLETE for why in group.reasons)
+            tell = self.waits_for_gang if incomplete else self._unscheduled
+            message = ""
             for task in group.task_uid:
                 known = self._store.pod_of_task(task)
                 if known is not None and known.wanted:
+                    if not message:  # all of them are of one gang, or of none
+                        gang = self._store.gangs.group_of(known)
+                        message = phrase.unscheduled(group.nodes, group.reasons, gang.minimum if gang else 0)
                     METRICS.attempts.labels("unschedulable").inc()
-                    self._unscheduled(known, message)
+                    tell(known, message)
 
     def _note(self, stats: flow_pb2.RoundStats) -> None:
         self.last = stats

@@ -100,6 +100,12 @@ def _flag(name: str, text: str, **more: Any) -> Callable[[Callable[..., Any]], C
 @_flag("health_address", "Address of health, metrics and status.")
 @_flag("health_port", "Its port; 0: any free one, -1: none.", type=int)
 @_flag("added_node_affinity", "NodeSelector, as JSON, that nodes must match for every pod.")
+@_flag("gang_timeout", "Seconds for a gang to become whole after its first bind.", type=float)
+@_flag(
+    "gang_unwind",
+    "What becomes of a gang that did not: evict what is bound, or keep it.",
+    type=click.Choice(("evict", "keep")),
+)
 @_flag("bind_concurrency", "Bind requests in flight at once.", type=int)
 @_flag("batch_window", "Seconds to gather work before a round.", type=float)
 @_flag("batch_window_max", "Seconds to gather work while it keeps pouring in.", type=float)

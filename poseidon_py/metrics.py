@@ -40,6 +40,11 @@ class Metrics:
         self.bind_stale = self._counter(
             "binds_dropped_total", "Placements not carried out because the state had moved on.", "reason"
         )
+        self.gang_units = self._counter(
+            "gang_units_total",
+            "Gangs: bound whole, refused or aborted before anything was bound, unwound.",
+            "result",
+        )
         self.pending = self._gauge("pending_pods", "Pods that wait: active (to be placed), gated, nonsense.", "queue")
         self.pods = self._gauge("pods", "Pods known.")
         self.nodes = self._gauge("nodes", "Nodes known.")

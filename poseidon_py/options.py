@@ -121,6 +121,10 @@ def _check(given: Settings) -> None:
     for key in ("bind_concurrency", "batch_size", "pod_workers", "node_workers", "event_concurrency", "list_page"):
         if getattr(given, key) < 1:
             raise OptionError(f"{key.replace('_', '-')} must be 1 or more")
+    if given.gang_unwind not in ("evict", "keep"):
+        raise OptionError(f"gang-unwind must be evict or keep, not {given.gang_unwind!r}")
+    if given.gang_timeout <= 0:
+        raise OptionError("gang-timeout must be more than 0")
     for key in ("batch_window", "batch_window_max", "event_rate", "startup_timeout", "shutdown_timeout"):
         if getattr(given, key) < 0:
             raise OptionError(f"{key.replace('_', '-')} must be 0 or more")

@@ -58,16 +58,36 @@ def reason(why: flow_pb2.Reason) -> str:
     return f"node(s) failed for reason {_KIND.Name(why.kind) if why.kind in _KIND.values() else why.kind}"
 
 
-def unscheduled(nodes: int, reasons: Iterable[flow_pb2.Reason]) -> str:
-    """The whole message: how many nodes, and how many of them failed for which reason, sorted as text."""
-    if not nodes:
-        return "no nodes available to schedule pods"
+def unscheduled(nodes: int, reasons: Iterable[flow_pb2.Reason], minimum: int = 0) -> str:
+    """The whole message: how many nodes, and how many of them failed for which reason, sorted as text.
+
+    minimum: of the gang that the reasons speak of; 0: not known.
+    """
     counts: dict[str, int] = {}
+    gang = ""
     for why in reasons:
+        if why.kind == flow_pb2.Reason.GANG_INCOMPLETE:
+            return incomplete(why, minimum)
+        if why.kind == flow_pb2.Reason.GANG_DOES_NOT_FIT:
+            fit, _, needed = why.value.partition("/")
+            gang = f" gang {why.detail} needs {needed} members placed together, {fit} fit"
+            continue
         text = reason(why)
         counts[text] = counts.get(text, 0) + why.nodes
-    parts = sorted(f"{count} {text}" for text, count in counts.items())
-    return f"0/{nodes} nodes are available:" + (f" {', '.join(parts)}." if parts else "")
+    if not nodes:
+        return "no nodes available to schedule pods"
+    parts = ", ".join(sorted(f"{count} {text}" for text, count in counts.items()))
+    if gang:
+        return f"0/{nodes} nodes are available:{gang}{': ' if parts else ''}{parts}."
+    return f"0/{nodes} nodes are available:" + (f" {parts}." if parts else "")
+
+
+def incomplete(why: flow_pb2.Reason, minimum: int = 0) -> str:
+    """The message of a gang whose members are not all there yet."""
+    missing = int(why.value) if why.value.isdigit() else 0
+    are = "member is" if missing == 1 else "members are"
+    there = f" ({minimum - missing}/{minimum})" if 0 <= missing <= minimum else ""
+    return f"pod group {why.detail}: {missing} more {are} needed before it can be scheduled{there}"
 
 
 def blocked(nodes: int, why: str, anywhere: bool = True) -> str:

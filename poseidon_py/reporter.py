@@ -42,7 +42,7 @@ class ReportApi(Protocol):
 
 
 class _Report:
-    __slots__ = ("attempts", "condition", "message", "name", "namespace", "reason", "uid", "warning")
+    __slots__ = ("attempts", "condition", "key", "lasting", "message", "name", "namespace", "reason", "uid", "warning")
 
     def __init__(
         self, namespace: str, name: str, uid: str, reason: str, message: str, *, warning: bool, condition: str = ""
@@ -55,6 +55,10 @@ class _Report:
         self.warning = warning
         self.condition = condition
         """Reason of the PodScheduled=False condition to set; empty: none."""
+        self.key = uid
+        """Reports with the same key coalesce."""
+        self.lasting = False
+        """Whether it counts for a pod that does not wait, too."""
         self.attempts = 0
 
 
@@ -124,6 +128,18 @@ class Reporter:
         if namespace and name and uid:
             self._add(_Report(namespace, name, uid, "FailedScheduling", f"cannot use {problem}", warning=True))
 
+    def waits_for_gang(self, known: KnownPod, message: str) -> None:
+        """The pod's gang cannot be tried yet. Not Unschedulable: a larger cluster would not help."""
+        report = _Report(known.namespace, known.name, known.uid, "FailedScheduling", message, warning=True)
+        report.condition = "WaitingForGang"
+        self._add(report)
+
+    def about_gang(self, known: KnownPod, reason: str, message: str) -> None:
+        """Something about the pod's gang that its owner should know, beside what else there is to tell."""
+        report = _Report(known.namespace, known.name, known.uid, reason, message, warning=True)
+        report.key, report.lasting = f"{known.uid}/{reason}", True
+        self._add(report)
+
     def settled(self, known: KnownPod) -> None:
         """The watch says that the pod is bound, or gone: forget what was said while it waited."""
         self._sent.pop(known.uid, None)
@@ -133,8 +149,8 @@ class Reporter:
             del self._pending[known.uid]
 
     def _add(self, report: _Report) -> None:
-        self._pending.pop(report.uid, None)
-        self._pending[report.uid] = report
+        self._pending.pop(report.key, None)
+        self._pending[report.key] = report
         self._quiet.clear()
         self._wake.set()
 
@@ -201,7 +217,7 @@ class Reporter:
                 self._next = min(self._next, self._monotonic())
 
     async def _send(self, report: _Report) -> None:
-        if report.warning and not self._still_waits(report.uid):
+        if report.warning and not report.lasting and not self._still_waits(report.uid):
             METRICS.reports.labels("event", "stale").inc()
             return
         try:
@@ -229,8 +245,8 @@ class Reporter:
             return
         rest = error.retry_after if isinstance(error, BusyError) else None
         await self._sleep(max(rest or 0.0, 0.2 * 2**report.attempts))
-        if report.uid not in self._pending:  # else there is news
-            self._pending[report.uid] = report
+        if report.key not in self._pending:  # else there is news
+            self._pending[report.key] = report
             self._quiet.clear()
             self._wake.set()
 

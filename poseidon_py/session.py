@@ -54,6 +54,8 @@ class Session:
         """Ids of the classes that the service has been told in this epoch."""
         self.profiles: set[int] = set()
         """Ids of the profiles likewise."""
+        self.gangs: dict[int, flow_pb2.Gang] = {}
+        """By id, as the service has been told of them in this epoch."""
         self.refused: dict[int, str] = {}
         """Classes that the service does not take, and why."""
         self.on_ready: Callable[[], None] = lambda: None
@@ -118,6 +120,8 @@ class Session:
     async def _tell_everything(self, policy: str) -> None:
         self.classes.clear()
         self.profiles.clear()
+        self.gangs.clear()
+        self._store.gangs.removed.clear()
         self.refused.clear()
         reply = await self._engine.resync(self._everything())
         self.epoch, self.policy, self._knows_nothing = reply.epoch, policy, False
@@ -148,9 +152,10 @@ class Session:
                 if known.told is not None:
                     rows.add(known, known.told)
             if len(rows):
-                yield rows.finish(store, self.classes, self.profiles)
+                yield rows.finish(store, self.classes, self.profiles, self.gangs)
                 self.classes.update(rows.classes)
                 self.profiles.update(rows.profiles)
+                self.gangs.update(rows.gangs)
             await self._sleep(0)
 
 

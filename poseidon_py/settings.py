@@ -51,6 +51,10 @@ class Settings:
 
     volume_timeout: float = 600.0
     """Seconds for controllers to bind or make the volumes of a pod that was placed."""
+    gang_timeout: float = 60.0
+    """Seconds for a gang to become whole after its first bind; a PodGroup's scheduleTimeoutSeconds wins."""
+    gang_unwind: str = "evict"
+    """What becomes of the bound members of a gang that did not become whole in time: evict, keep."""
     bind_concurrency: int = 100
     """Bind requests in flight at once."""
     bind_timeout: float = 30.0

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from poseidon_py.classes import Classes
+from poseidon_py.gangs.book import Book
 from poseidon_py.ids import TaskIds, node_id
 from poseidon_py.keyed_queue import KeyedQueue
 from poseidon_py.known import KnownNode, KnownPod
@@ -71,6 +72,7 @@ class Store:
         """Called when the watch says that a pod is bound, or gone."""
         self.on_blocked: Callable[[KnownPod], None] = lambda pod: None
         """Called when a pod cannot be placed because of its volumes, or for another reason than before."""
+        self.gangs = Book(self.pods, self.touch_pod)
         self.volumes = VolumeGate(self.storage, self.pods, self.touch_pod, self.touch_node, self.touch_nodes)
         self._tasks = TaskIds()
         self._on_node: dict[str, dict[str, None]] = {}
@@ -154,6 +156,7 @@ class Store:
             self._on_node.get(known.node, {}).pop(uid, None)
         self._warned.discard(uid)
         known.deleting = True
+        self.gangs.leave(uid)
         self.volumes.settled(known)
         self.on_settled(known)
         known.assumed = ""

@@ -1,6 +1,8 @@
 """From what the store knows to what the engine is told: rows of an Update. Shared by feed.py and session.py."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from poseidon_py.claims import claims_of
 from poseidon_py.classes import Extras
@@ -22,6 +24,7 @@ def describe_pod(store: Store, known: KnownPod) -> None:
     if pod is not None:
         known.object = None
         _describe_template(store, known, pod)
+    store.gangs.describe(known, pod)
     if known.assumed and known.class_id:
         return  # it was placed as what it was then
     if not known.template:
@@ -110,13 +113,14 @@ def target(store: Store, known: KnownPod, *, fresh: bool = False) -> Told | None
     if not known.class_id:
         return None
     if known.node:
-        return Told(known.class_id, store.id_of_node(known.node), known.profile, known.deleting)
-    if known.assumed:
-        if fresh:
-            return Told(known.class_id, store.id_of_node(known.assumed), known.profile)
-        if known.told is not None:
-            return Told(known.class_id, known.told.node, known.profile)
-    return Told(known.class_id, "", known.profile) if known.wanted and not known.blocked else None
+        node = store.id_of_node(known.node)
+        return Told(known.class_id, node, known.profile, known.deleting, known.gang, known.role)
+    if known.assumed and (fresh or known.told is not None):
+        node = store.id_of_node(known.assumed) if fresh or known.told is None else known.told.node
+        return Told(known.class_id, node, known.profile, False, known.gang, known.role)
+    if not known.wanted or known.blocked or known.held:
+        return None
+    return Told(known.class_id, "", known.profile, False, known.gang, known.role)
 
 
 @dataclass(slots=True)
@@ -127,6 +131,7 @@ class Rows:
     pods: list[tuple[KnownPod, Told]] = field(default_factory=list)
     classes: list[int] = field(default_factory=list)
     profiles: list[int] = field(default_factory=list)
+    gangs: dict[int, flow_pb2.Gang] = field(default_factory=dict)
     _node: dict[str, int] = field(default_factory=dict)
     _uid: list[int] = field(default_factory=list)
     _class: list[int] = field(default_factory=list)
@@ -136,6 +141,8 @@ class Rows:
     _name: list[str] = field(default_factory=list)
     _profile: list[int] = field(default_factory=list)
     _leaving: list[bool] = field(default_factory=list)
+    _gang: list[int] = field(default_factory=list)
+    _role: list[int] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self._uid)
@@ -151,9 +158,17 @@ class Rows:
         self._name.append(known.full_name)
         self._profile.append(told.profile)
         self._leaving.append(told.leaving)
+        self._gang.append(told.gang)
+        self._role.append(told.role)
 
-    def finish(self, store: Store, known_classes: set[int], known_profiles: set[int]) -> flow_pb2.Update:
-        """The Update, with the classes and profiles that it names and that are not known yet."""
+    def finish(
+        self,
+        store: Store,
+        known_classes: set[int],
+        known_profiles: set[int],
+        known_gangs: Mapping[int, flow_pb2.Gang] = MappingProxyType({}),
+    ) -> flow_pb2.Update:
+        """The Update, with the classes, profiles and gangs that it names and that are not known yet."""
         tasks = self.update.tasks
         tasks.uid.extend(self._uid)
         tasks.class_id.extend(self._class)
@@ -165,6 +180,14 @@ class Rows:
         tasks.profile_id.extend(self._profile)
         if any(self._leaving):
             tasks.leaving.extend(self._leaving)
+        if any(self._gang):
+            tasks.gang_id.extend(self._gang)
+            tasks.role.extend(self._role)
+            for gang_id in set(self._gang) - {0}:
+                gang = store.gangs.message(gang_id)
+                if gang is not None and known_gangs.get(gang_id) is not gang:
+                    self.update.gangs.append(gang)
+                    self.gangs[gang_id] = gang
         for class_id in set(self._class) - known_classes:
             message = store.classes.get(class_id)
             if message is not None:

@@ -6,16 +6,16 @@ sense. A pod that is bound is never held.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
+from poseidon_py.gangs.by_owner import DEPLOYMENTS, JOB_SETS
 from poseidon_py.gangs.conventions import CONVENTIONS, OWN
 from poseidon_py.gangs.group import Group, Member
 from poseidon_py.gangs.marks import JOBSET_ROLE, controller, marks_of, mentions_gangs
 from poseidon_py.gangs.model import Declaration, Invalid, Marks, Objects, Owner, Resource, Thing, Unknown
-from poseidon_py.ids import job_id
 from poseidon_py.keyed_queue import KeyedQueue
+from poseidon_py.known import KnownPod
 from poseidon_py.objects import Nonsense, Pod
-from poseidon_py.store_types import KnownPod
 from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)
@@ -46,14 +46,19 @@ class Book:
         self.on_invalid: Callable[[KnownPod, str], None] = lambda known, what: None
         self.on_below: Callable[[Group], None] = lambda group: None
         """Called when a gang that was complete has lost members it needs."""
+        self.on_changed: Callable[[Group], None] = lambda group: None
+        """Called when a gang or what has become of its members may have changed."""
+        self.on_half: Callable[[Group], None] = lambda group: None
+        """Called, often, when a gang that never was complete has members that are bound."""
         self._pods = pods
         self._touch = touch
         self._members: dict[str, Member] = {}
-        self._plain: set[str] = set()
-        """UIDs of owners that declare nothing, nor does who owns them."""
+        self._plain: dict[str, Owner] = {}
+        """Owners that declare nothing, nor does who owns them, by UID."""
         self._unknown: dict[str, set[str]] = {}
         """What is not known yet -> UIDs of pods that are to be judged when it is."""
-        self._rescan: dict[int, Owner] = {}
+        self._of_thing: dict[object, set[int]] = {}
+        """PodGroup or UID of an owner -> ids of the gangs that it stands for."""
 
     # -- questions --------------------------------------------------------------------------------------------
 
@@ -101,15 +106,16 @@ class Book:
             self._hold(known, f"cannot read its labels and annotations: {problem}")
             return
         if marks is not None:
-            self._take(known, marks, pod.spec.priority or 0)
+            self._take(known, marks, pod.spec.priority or 0, pod.status.phase == "Running")
 
-    def _take(self, known: KnownPod, marks: Marks, priority: int) -> None:
+    def _take(self, known: KnownPod, marks: Marks, priority: int, running: bool) -> None:
         member = self._members.get(known.uid)
         if member is None:
             member = self._members[known.uid] = Member(known, marks, priority)
         elif member.marks != marks:
             member.marks = marks
         member.known, member.priority = known, priority
+        known.running = running
         self._judge(member)
 
     def leave(self, uid: str) -> None:
@@ -119,16 +125,22 @@ class Book:
             return
         self._forget_unknown(member)
         if member.said is not None:
-            self._announce(member, ())
+            self._announce(uid, member.said, None)
             self._part(member, member.said.key)
 
-    def settled(self, known: KnownPod) -> None:
-        """The watch says that a pod is bound, or gone."""
-        group = self.group_of(known)
-        if group is None or group.complete or group.message is None:
+    def _below(self, group: Group) -> None:
+        """Finds out whether the gang has become complete, or is not any more."""
+        if group.message is None:
             return
-        bound = {k.uid: k.role for k in group.settled() if k.node}
-        group.complete = bool(bound) and not group.short(bound)
+        if not group.started and len(group.bound) < group.message.minimum:
+            if group.bound:
+                self.on_half(group)
+            return
+        complete = bool(group.bound) and not group.short(group.bound)
+        group.started = bool(group.bound) and (group.started or complete)
+        if group.complete and not complete:
+            self.on_below(group)
+        group.complete = complete
 
     # -- judging ----------------------------------------------------------------------------------------------
 
@@ -157,14 +169,15 @@ class Book:
                         f"it is declared to be in {said.name} (minimum {said.minimum}, {said.convention}) and in "
                         f"{found.name} (minimum {found.minimum}, {found.convention}); the first counts"
                     )
-        if unknown and not known.node:
+        if unknown:
             member.unknown = unknown
             self._unknown.setdefault(unknown, set()).add(known.uid)
-            known.held = known.held or f"waits to hear of {unknown}"
+            if not known.node:
+                known.held = known.held or f"waits to hear of {unknown}"
             return
         if said is None and plain:
-            if marks.owner is not None and not unknown:
-                self._plain.add(marks.owner.uid)
+            if marks.owner is not None:
+                self._plain[marks.owner.uid] = marks.owner
             self.leave(known.uid)
             known.gang, known.held = 0, ""
             return
@@ -173,7 +186,7 @@ class Book:
         if broken and said is None:
             self._hold(known, broken)
             warning = broken
-        elif said is not None and said.waits:
+        elif said is not None and said.waits and not self._told_by_others(said):
             self._hold(known, said.waits)
         else:
             known.held = ""
@@ -181,6 +194,11 @@ class Book:
         if warning and warning != member.warned:
             self.on_invalid(known, warning)
         member.warned = warning
+
+    def _told_by_others(self, said: Declaration) -> bool:
+        """Whether other pods have told what this one leaves out."""
+        group = self.groups.get(Group(said.key).id)
+        return group is not None and said.thing is None and (bool(group.announced) or group.message is not None)
 
     def _owner(self, member: Member) -> None:
         member.owner = None
@@ -195,23 +213,43 @@ class Book:
         known, before = member.known, member.said
         if before is not None and (said is None or before.key != said.key):
             self._part(member, before.key)
-        if said != before or (said is not None and said.key):
-            member.said = said
-            self._announce(member, said.announced if said is not None else ())
+        member.said = said
+        self._announce(known.uid, before, said)
         if said is None or not said.key:
             known.gang = known.role = 0
             return
         group = self._group(said.key)
         group.name, group.thing = said.name, said.thing or group.thing
-        if member.owner is not None:
-            group.owner_uid = member.owner.uid
+        if group.thing is not None:
+            self._of_thing.setdefault(group.thing, set()).add(group.id)
+        for thing in self._owners(member):
+            if group.thing is None:
+                group.owner_uid = thing.uid  # the uppermost, which lives longest
+            self._of_thing.setdefault(thing.uid, set()).add(group.id)
         created = member.marks.created_us
         group.first_us = min(group.first_us or created, created)
         group.members[known.uid] = member
-        known.gang = group.id if said.minimum or group.announced else 0
+        known.gang = group.id if said.minimum or self._told_by_others(said) else 0
         known.role = group.role_of(member)
+        group.bound.pop(known.uid, None)
+        if known.node and not known.deleting:
+            group.bound[known.uid] = known.role
+        self._below(group)
         group.dirty = True
         self.queue.add(group.id)
+        self.on_changed(group)
+
+    def _owners(self, member: Member) -> Iterator[Thing]:
+        """Who controls the pod, and who controls that."""
+        thing = member.owner
+        if thing is not None:
+            yield thing
+            try:
+                above = self.objects.owner(thing.owner, thing.namespace) if thing.owner is not None else None
+            except Unknown:
+                above = None
+            if above is not None:
+                yield above
 
     def _hold(self, known: KnownPod, why: str) -> None:
         if known.node:
@@ -229,16 +267,15 @@ class Book:
         self.removed.discard(group.id)
         return group
 
-    def _announce(self, member: Member, announced: Iterable[tuple[str, int]]) -> None:
-        uid, wanted = member.known.uid, dict(announced)
-        before = member.said.announced if member.said is not None else ()
+    def _announce(self, uid: str, before: Declaration | None, said: Declaration | None) -> None:
+        wanted = dict(said.announced) if said is not None else {}
         for key, minimum in wanted.items():
             group = self._group(key)
             if group.announced.get(uid) != minimum:
                 group.announced[uid] = minimum
                 group.dirty = True
                 self._touch_members(group)
-        for key, _ in before:
+        for key, _ in before.announced if before is not None else ():
             if key not in wanted and (found := self.groups.get(Group(key).id)) is not None:
                 found.announced.pop(uid, None)
                 self._sweep(found)
@@ -247,11 +284,11 @@ class Book:
         group = self.groups.get(Group(key).id) if key else None
         if group is None or group.members.pop(member.known.uid, None) is None:
             return
+        group.bound.pop(member.known.uid, None)
+        self._below(group)
         group.dirty = True
-        if group.complete and group.short({k.uid: k.role for k in group.settled()}):
-            group.complete = False
-            self.on_below(group)
         self.queue.add(group.id)
+        self.on_changed(group)
         self._sweep(group)
 
     def _sweep(self, group: Group) -> None:
@@ -259,6 +296,11 @@ class Book:
         if group.members or group.announced or self._alive(group):
             return
         self.groups.pop(group.id, None)
+        for index in (group.thing, group.owner_uid):
+            if (found := self._of_thing.get(index)) is not None:
+                found.discard(group.id)
+                if not found:
+                    del self._of_thing[index]
         self.removed.add(group.id)
         self.queue.add(group.id)
 
@@ -279,6 +321,7 @@ class Book:
         problem = group.problem
         if group.merge():
             self.queue.add(group.id)
+        self._below(group)
         if group.problem and group.problem != problem:
             for member in group.members.values():
                 if not member.known.node:
@@ -292,16 +335,34 @@ class Book:
 
     def changed(self, resource: Resource, thing: Thing, *, gone: bool = False) -> None:
         """A PodGroup or an owner is new, is another, or is gone."""
-        self._plain.discard(thing.uid)
-        for group in list(self.groups.values()):
-            mine = group.thing == (resource, thing.namespace, thing.name)
-            if mine or (group.owner_uid == thing.uid):
+        ids = {*self._of_thing.get((resource, thing.namespace, thing.name), ()), *self._of_thing.get(thing.uid, ())}
+        for gang_id in ids:
+            group = self.groups.get(gang_id)
+            if group is not None:
                 self._touch_members(group)
                 self._sweep(group)
         self.known_now(f"{resource.label}/{thing.uid}")
-        if thing.annotations and not gone:
-            self._plain.clear()  # what it owns is not plain any more
-            self._rescan[job_id(thing.uid)] = Owner("", thing.name, thing.uid)
+        if gone:
+            self._plain.pop(thing.uid, None)
+        elif thing.annotations and self._plain:
+            # what it owns is not plain any more
+            if resource in (JOB_SETS, DEPLOYMENTS):
+                affected, self._plain = self._plain, {}
+            else:
+                owner = self._plain.pop(thing.uid, None)
+                affected = {owner.uid: owner} if owner is not None else {}
+            self._rescan(affected)
+
+    def _rescan(self, owners: Mapping[str, Owner]) -> None:
+        """Judges again the pods of owners that were taken for plain."""
+        if not owners:
+            return
+        for known in list(self._pods.values()):
+            owner = owners.get(known.owner) if known.ours else None
+            if owner is not None:
+                marks = Marks(known.namespace, known.name, known.uid, known.created_us, owner=owner)
+                self._members.setdefault(known.uid, Member(known, marks))
+                self._touch(known.uid)
 
     def known_now(self, what: str) -> None:
         """Something can be said that could not be: pods that depend on it are judged again."""

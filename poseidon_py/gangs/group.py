@@ -1,11 +1,11 @@
 """One gang as its members and their objects declare it, merged into what the engine is told."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from poseidon_py.gangs.model import Declaration, Marks, Resource, Thing
 from poseidon_py.ids import hash64
-from poseidon_py.store_types import KnownPod
+from poseidon_py.known import KnownPod
 from protos.gen import flow_pb2
 
 _MOST_ROLES = 60
@@ -43,8 +43,12 @@ class Group:
     owner_uid: str = ""
     timeout: float | None = None
     dirty: bool = True
+    bound: dict[str, int] = field(default_factory=dict)
+    """Members that the API server says have a node, and stay, with their roles."""
     complete: bool = False
-    """Whether its minimum was bound at one time."""
+    """Whether its minimum is bound."""
+    started: bool = False
+    """Whether it was, since it last had nothing bound."""
     message: flow_pb2.Gang | None = None
     problem: str = ""
     """What is odd about it as a whole."""
@@ -84,7 +88,7 @@ class Group:
         number = self._roles.setdefault(said.role, len(self._roles))
         return number if number < _MOST_ROLES else 0
 
-    def short(self, placed: dict[str, int]) -> bool:
+    def short(self, placed: Mapping[str, int]) -> bool:
         """Whether members of these roles (UID -> number of the role) are fewer than the gang needs."""
         if self.message is None:
             return False

@@ -1,0 +1,117 @@
+"""A synthetic cluster, bridges with real flow services, and what the API server's history says about gangs."""
+
+import asyncio
+from collections import defaultdict
+
+from poseidon_py.assembly import Bridge
+from poseidon_py.cluster.kinds import EVENTS, JOBS, PODS
+from poseidon_py.cluster.kubelets import RUN_SECONDS
+from poseidon_py.settings import Settings
+
+SCHEDULER = "poseidon"
+
+
+def template(cpu="1", *, labels=None, annotations=None, seconds=None, **more):
+    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu, "memory": "16Mi"}}}
+    marks = dict(annotations or {})
+    if seconds is not None:
+        marks[RUN_SECONDS] = str(seconds)
+    return {
+        "metadata": {"labels": labels or {}, "annotations": marks},
+        "spec": {"schedulerName": SCHEDULER, "containers": [container], "restartPolicy": "Never", **more},
+    }
+
+
+def job(name, size, *, cpu="1", gang=None, marks=None, on_template=False, completions=None, **more):
+    """A Job; `marks` are annotations of its own, or of its pods."""
+    marks = {"poseidon.io/gang": gang} | (marks or {}) if gang is not None else marks or {}
+    pods = template(cpu, annotations=marks if on_template else {}, **more)
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "annotations": {} if on_template else marks},
+        "spec": {
+            "parallelism": size,
+            "completions": size if completions is None else completions,
+            "backoffLimit": 20,
+            "template": pods,
+        },
+    }
+
+
+class World:
+    def __init__(self, cluster, folder) -> None:
+        self.cluster = cluster
+        self.folder = folder
+        self.bridges: list[Bridge] = []
+
+    async def bridge(self, **more) -> Bridge:
+        kubeconfig = self.folder / "kubeconfig"
+        kubeconfig.write_text(self.cluster.kubeconfig())
+        defaults = {"leader_elect": False, "health_port": -1, "log_level": "warning", "shutdown_timeout": 5.0}
+        bridge = Bridge(Settings(kubeconfig=kubeconfig, **(defaults | more)))
+        self.bridges.append(bridge)
+        await bridge.start()
+        return bridge
+
+    async def until(self, condition, seconds=20.0):
+        """Polls; the time is a limit, not an expectation."""
+        async with asyncio.timeout(seconds):
+            while not condition():  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+
+    def create(self, *objects):
+        for each in objects:
+            self.cluster.create(each)
+
+    @property
+    def pods(self):
+        return {pod["metadata"]["name"]: pod for pod in self.cluster.objects(PODS)}
+
+    def bound(self, prefix=""):
+        return {name for name, pod in self.pods.items() if pod["spec"].get("nodeName") and name.startswith(prefix)}
+
+    def jobs(self):
+        return {each["metadata"]["name"]: each for each in self.cluster.objects(JOBS)}
+
+    def events(self, reason):
+        return [event for event in self.cluster.objects(EVENTS) if event.get("reason") == reason]
+
+    def check(self):
+        """Nobody was bound twice, no node took too much."""
+        uids = [entry.uid for entry in self.cluster.audit.of("bind")]
+        assert len(uids) == len(set(uids))
+        assert dict(self.cluster.rejected) == {}
+
+    def halves(self, minimum, gang_of=None):
+        """Replays the history: for each gang the stretches of time in which it had members bound, but fewer than its
+        minimum, as (gang, from, to); to is None if it ends so. Members that ended or went do not count any more, but
+        a gang that was whole once counts as whole until it has nothing bound."""
+        gang_of = gang_of or (lambda name: name.rpartition("-")[0])
+        bound, whole, since, found = defaultdict(set), set(), {}, []
+        for entry in self.cluster.audit.entries:
+            gang = gang_of(entry.name)
+            if gang not in minimum:
+                continue
+            if entry.what == "bind":
+                bound[gang].add(entry.uid)
+            elif entry.what in ("gone", "finish", "reject", "delete", "evict"):
+                bound[gang].discard(entry.uid)
+            count = len(bound[gang])
+            if count >= minimum[gang]:
+                whole.add(gang)
+            elif not count:
+                whole.discard(gang)
+            half = 0 < count < minimum[gang] and gang not in whole
+            if half and gang not in since:
+                since[gang] = entry.time
+            elif not half and gang in since:
+                found.append((gang, since.pop(gang), entry.time))
+        return found + [(gang, began, None) for gang, began in since.items()]
+
+    def never_half(self, minimum, seconds=0.5, gang_of=None):
+        """Whether gangs were half bound only while their binds were on the way, and none is now."""
+        for gang, began, ended in self.halves(minimum, gang_of):
+            assert ended is not None, f"{gang} is half bound"
+            assert ended - began < seconds, f"{gang} was half bound for {ended - began:.2f} s"
+        return True
