@@ -24,6 +24,7 @@ import random
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
+from enum import Enum
 from typing import Protocol
 
 from poseidon_py.backoff import Backoff
@@ -57,6 +58,14 @@ class BindApi(Protocol):
 
 Prepare = Callable[[KnownPod, str], Awaitable[None] | None]
 """Pod, name of the node: what to wait for before the bind. It and the wait may raise VolumeError."""
+
+class Leave(Enum):
+    """Whether a bind may be sent."""
+
+    SEND = "now"
+    WAIT = "after `release`"
+    DROP = "never"
+
 
 Reject = Callable[[KnownPod, str, int], None]
 """Pod, id of the node, not before (microseconds since the epoch)."""
@@ -119,8 +128,8 @@ class Binder:
         self.in_flight = 0
         self.on_bound: Callable[[KnownPod, str], None] = lambda known, node: None
         self.on_failed: Callable[[KnownPod, str], None] = lambda known, why: None
-        self.may_send: Callable[[KnownPod], bool] = lambda known: True
-        """Asked before a bind is sent the first time; if not, it waits for `release` or was withdrawn."""
+        self.may_send: Callable[[KnownPod], Leave] = lambda known: Leave.SEND
+        """Asked for pods of gangs before a bind is sent."""
         self.on_ended: Callable[[KnownPod, bool], None] = lambda known, bound: None
         """Called for pods of gangs when a placement has come to its end; whether the pod is bound."""
         self.bound = 0
@@ -308,9 +317,11 @@ class Binder:
         if self._halted:
             self._give_back(placement, "another replica leads", rest=False)
             return
-        if known.gang and not self.may_send(known):
-            if known.assumed == placement.node:
+        if known.gang and (leave := self.may_send(known)) is not Leave.SEND:
+            if leave is Leave.WAIT:
                 self._parked[known.uid] = placement
+            else:
+                self._give_back(placement, "", rest=False)
             return
         started = self._monotonic()
         result = "error"

@@ -24,6 +24,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from poseidon_py.binder import Leave
 from poseidon_py.gangs.book import Book
 from poseidon_py.gangs.group import Group
 from poseidon_py.known import KnownPod
@@ -138,20 +139,20 @@ class Units:
 
     # -- what the binder asks and tells -----------------------------------------------------------------------
 
-    def may_send(self, known: KnownPod) -> bool:
-        """Whether the bind of a pod may be sent now. If not, it was withdrawn, or is released later."""
+    def may_send(self, known: KnownPod) -> Leave:
+        """Whether the bind of a pod may be sent."""
         unit = self._units.get(known.gang) if known.gang else None
         if unit is None or unit.open or known.uid not in unit.waiting:
-            return True
+            return Leave.SEND
         if self._is_short(unit.group):
             self._abort(unit)
-            return False
+            return Leave.DROP
         if self._binder.preparing(unit.waiting):
             unit.parked.add(known.uid)
-            return False
+            return Leave.WAIT
         unit.open = True
         self._release(unit)
-        return True
+        return Leave.SEND
 
     def ended(self, known: KnownPod, bound: bool) -> None:
         """The placement of a pod has come to its end."""

@@ -1,9 +1,14 @@
 """Gangs through the whole bridge with a real flow service, against the synthetic cluster, while things go wrong."""
 
 import asyncio
+import os
+import random
+import signal
 
 import pytest
 
+from poseidon_py.cluster import Rule, WatchFaults
+from poseidon_py.cluster.kinds import NODES
 from tests.bridge.gangs.world import job, template
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -43,11 +48,108 @@ async def test_members_that_are_missing_are_waited_for_and_said_so(world):
     event = world.events("FailedScheduling")[0]
     assert event["message"] == "pod group default/g: 2 more members are needed before it can be scheduled (3/5)"
 
-    def condition(name):
-        found = world.pods[name]["status"].get("conditions", [])
+    def condition():
+        found = world.pods[event["involvedObject"]["name"]]["status"].get("conditions", [])
         return next((c for c in found if c["type"] == "PodScheduled"), {})
 
-    await world.until(lambda: condition("g-0").get("reason") == "WaitingForGang")
+    await world.until(lambda: condition().get("reason") == "WaitingForGang")
     world.cluster.add_pods(2, template(labels=labels), prefix="g-x")
     await world.until(lambda: len(world.bound()) == 5)
     assert world.never_half({"g": 5}, gang_of=lambda name: "g")
+
+
+async def test_faults_of_binds_never_leave_half_a_gang(world):
+    # 6 gangs of 6 on 20 cores: two or three at a time, each for a moment
+    gangs = {f"g{number}": 6 for number in range(6)}
+    bind = Rule(
+        ("create",), ("pods/binding",), rate_429=0.1, rate_500=0.15, rate_reset=0.1, rate_lost=0.15, retry_after_s=0
+    )
+    world.cluster.faults.set(bind, watch=WatchFaults(drop_every_s=0.5))
+    await world.bridge()
+    for name, size in gangs.items():
+        world.create(job(name, size, gang="all", seconds=0.3))
+        await asyncio.sleep(0.05)
+    await world.until(lambda: all(each["status"].get("succeeded") == 6 for each in world.jobs().values()), 40)
+    assert world.never_half(gangs, seconds=15.0)
+    world.check()
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_members_deleted_while_their_gang_is_bound_come_back_and_complete_it(world, seed):
+    rng = random.Random(seed)
+    world.cluster.faults.set(Rule(("create",), ("pods/binding",), latency_ms=30))
+    await world.bridge(bind_concurrency=2, gang_timeout=5.0)
+    gangs = {f"g{number}": 5 for number in range(3)}
+    for name, size in gangs.items():
+        world.create(job(name, size, gang="all"))
+    for _ in range(6):
+        await asyncio.sleep(rng.uniform(0.02, 0.15))
+        victim = rng.choice([*world.pods])
+        world.delete(victim)
+    await world.until(lambda: all(len(world.bound(name)) == 5 for name in gangs))
+    assert world.never_half(gangs, seconds=10.0)
+    world.check()
+
+
+async def test_a_bridge_that_is_replaced_while_it_binds_leaves_a_gang_that_the_next_one_completes(world):
+    world.cluster.faults.set(Rule(("create",), ("pods/binding",), latency_ms=60))
+    first = await world.bridge(bind_concurrency=1, shutdown_timeout=0.0)
+    world.create(job("g", 12, gang="all"))
+    await world.until(lambda: len(world.bound()) >= 3)
+    await first.stop()
+    world.bridges.remove(first)
+    assert 0 < len(world.bound()) < 12
+    await world.bridge()
+    await world.until(lambda: len(world.bound()) == 12)
+    assert world.never_half({"g": 12}, seconds=15.0)
+    world.check()
+
+
+async def test_a_flow_service_that_is_killed_in_the_middle_changes_nothing_for_gangs(world):
+    world.cluster.faults.set(Rule(("create",), ("pods/binding",), latency_ms=40))
+    bridge = await world.bridge(bind_concurrency=1)
+    gangs = {"a": 9, "b": 9}
+    world.create(job("a", 9, gang="all"), job("b", 9, gang="all"))
+    await world.until(lambda: len(world.bound()) >= 3)
+    os.kill(bridge.supervisor.pid, signal.SIGKILL)
+    await world.until(lambda: len(world.bound()) == 18)
+    assert world.never_half(gangs, seconds=10.0)
+    world.check()
+
+
+async def test_what_a_restart_leaves_half_is_unwound_when_the_rest_does_not_fit_any_more(world):
+    world.cluster.faults.set(Rule(("create",), ("pods/binding",), latency_ms=60))
+    first = await world.bridge(bind_concurrency=1, shutdown_timeout=0.0)
+    world.create(job("g", 16, gang="all"))
+    await world.until(lambda: len(world.bound()) >= 3)
+    await first.stop()
+    world.bridges.remove(first)
+    world.cluster.faults.clear()
+    for node in world.cluster.objects(NODES):
+        name = node["metadata"]["name"]
+        free = 4 - sum(pod["spec"].get("nodeName") == name for pod in world.pods.values())
+        foreign = template(str(free), nodeName=name)
+        foreign["spec"]["schedulerName"] = "other"
+        world.cluster.add_pods(1, foreign, prefix=f"foreign-{name}-")
+    await world.bridge(gang_timeout=1.0)
+    await world.until(lambda: len(world.events("GangUnwound")) >= 1)
+    await world.until(lambda: not world.bound("g"))
+    assert "members could be bound in time; it is evicted" in world.events("GangUnwound")[0]["message"]
+    world.cluster.add_nodes(4)
+    await world.until(lambda: len(world.bound("g")) == 16)
+    assert world.never_half({"g": 16}, seconds=15.0)
+
+
+async def test_a_member_that_its_node_rejects_is_replaced_and_rejoins(world):
+    """A pod of somebody else takes a node's room while our watch lags: the kubelet refuses ours."""
+    await world.bridge()
+    world.cluster.faults.set(watch=WatchFaults(delay_ms=400))
+    foreign = template("4", nodeName=world.cluster.objects(NODES)[0]["metadata"]["name"])
+    foreign["spec"]["schedulerName"] = "other"
+    world.create(job("g", 15, gang="all"))
+    await asyncio.sleep(0.2)
+    world.cluster.add_pods(1, foreign, prefix="foreign-")
+    await world.until(lambda: len(world.cluster.audit.of("bind")) >= 15)
+    await world.until(lambda: len(world.running("g")) == 15)
+    if not world.cluster.rejected:
+        pytest.skip("nothing was rejected: the gang went to other nodes")

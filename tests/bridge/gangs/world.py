@@ -4,6 +4,7 @@ import asyncio
 from collections import defaultdict
 
 from poseidon_py.assembly import Bridge
+from poseidon_py.cluster.deletion import delete
 from poseidon_py.cluster.kinds import EVENTS, JOBS, PODS
 from poseidon_py.cluster.kubelets import RUN_SECONDS
 from poseidon_py.settings import Settings
@@ -70,6 +71,13 @@ class World:
 
     def bound(self, prefix=""):
         return {name for name, pod in self.pods.items() if pod["spec"].get("nodeName") and name.startswith(prefix)}
+
+    def running(self, prefix=""):
+        return {n for n, p in self.pods.items() if p["status"].get("phase") == "Running" and n.startswith(prefix)}
+
+    def delete(self, name, namespace="default"):
+        """As somebody would with no grace."""
+        delete(self.cluster.api, PODS, namespace, name, {"gracePeriodSeconds": 0})
 
     def jobs(self):
         return {each["metadata"]["name"]: each for each in self.cluster.objects(JOBS)}
