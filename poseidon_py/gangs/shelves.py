@@ -177,6 +177,13 @@ class Shelves:
         shelf = self._shelves.get(resource)
         return _path(shelf.path, thing.namespace, thing.name) if shelf is not None and shelf.path else ""
 
+    def look_again(self) -> None:
+        """Looks at once for what is absent: its definition may have been installed."""
+        for shelf in self._shelves.values():
+            if not shelf.path:
+                shelf.looked = -1e9
+        self._wake.set()
+
     def _shelf(self, resource: Resource) -> Shelf:
         """Raises Unknown as long as it is not settled."""
         shelf = self._shelves.get(resource)
