@@ -1,7 +1,7 @@
 """The FlowScheduler service of flow.proto: batches in, rounds out. Translates; decides nothing."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import grpc
 import numpy as np
@@ -99,7 +99,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
 
     def Explain(self, request: flow_pb2.ExplainRequest, context: grpc.ServicerContext) -> flow_pb2.ExplainReply:
         with self._engine.lock:
-            return _explain(self._engine.state, request.task_uid)
+            return _explain(self._engine.state, request.task_uid, self._engine.scheduler.gang_fits)
 
     def GetStatus(self, request: flow_pb2.StatusRequest, context: grpc.ServicerContext) -> flow_pb2.StatusReply:
         engine = self._engine
@@ -168,7 +168,7 @@ def _note(outcome: Outcome, refused: list[Refusal], reply: flow_pb2.UpdateReply)
     reply.unknown_profiles.extend(sorted(outcome.unknown_profiles))
 
 
-def _explain(state: ClusterState, uid: int) -> flow_pb2.ExplainReply:
+def _explain(state: ClusterState, uid: int, gang_fits: Mapping[int, int]) -> flow_pb2.ExplainReply:
     row = state.task_row(uid)
     if row is None:
         return flow_pb2.ExplainReply()
@@ -186,6 +186,19 @@ def _explain(state: ClusterState, uid: int) -> flow_pb2.ExplainReply:
         nodes=len(state.present_nodes()),
         story=state.story(uid),
     )
+    standing = explain.gang_standing(state, row)
+    if standing is not None:
+        fits = gang_fits.get(int(tasks.gang[row]), -1)
+        reply.gang.CopyFrom(
+            flow_pb2.GangStanding(
+                name=standing.definition.name,
+                minimum=standing.definition.minimum,
+                present=standing.present,
+                placed=standing.placed,
+                missing=standing.missing,
+                fits=fits,
+            )
+        )
     if tasks.state[row] == TaskState.WAITING:
         reply.reasons.extend(translate.reason(r) for r in explain.reasons_of_task(state, row))
         reply.fits_now = explain.fitting_nodes(state, cls)

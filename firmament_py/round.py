@@ -67,6 +67,8 @@ class Scheduler:
         self._fallback = AnywherePolicy()
         self._seen_opportunities = -1
         self._last_now_us = 0
+        self.gang_fits: dict[int, int] = {}
+        """Rows of gangs that the last round turned away -> how many of the members that they lack fitted at best."""
 
     def due(self, now_us: int) -> bool:
         """Whether a round could do anything that the last one could not."""
@@ -112,6 +114,7 @@ class Scheduler:
         self.state.place(tasks, nodes)
         lap("commit")
         waiting = waiting_classes(self.state, admission.rejected)
+        self.gang_fits = {r.claim.row: r.fitted for r in admission.rejected if not r.missing}
         lap("explain")
         stats.placed, stats.waiting = len(tasks), sum(w.count for w in waiting)
         stats.seconds = sum(stats.stage_seconds.values())

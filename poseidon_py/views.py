@@ -46,6 +46,7 @@ def status_json(store: Store, reply: flow_pb2.StatusReply, more: Json) -> Json:
 
 def explain_json(known: KnownPod, reply: flow_pb2.ExplainReply) -> Json:
     """Why a pod is where it is."""
+    gang = gang_json(reply.gang) if reply.HasField("gang") else None
     return {
         "pod": known.full_name,
         "uid": known.uid,
@@ -53,12 +54,35 @@ def explain_json(known: KnownPod, reply: flow_pb2.ExplainReply) -> Json:
         "node": known.node or known.assumed,
         "priority": reply.priority,
         "requests": dict(sorted(reply.requests.items())),
-        "problem": known.problem,
+        "problem": known.problem or known.held,
+        "gang": gang,
         "message": phrase.unscheduled(reply.nodes, reply.reasons) if reply.reasons and not known.node else "",
         "fits_now": reply.fits_now,
         "nearest": [{"node": near.node, "lacks": dict(sorted(near.lacks.items()))} for near in reply.nearest],
         "story": list(reply.story),
     }
+
+
+def gang_json(gang: flow_pb2.GangStanding) -> Json:
+    """How far a pod's gang is; `fits`: None if it was not tried in the last round."""
+    return {
+        "name": gang.name,
+        "minimum": gang.minimum,
+        "present": gang.present,
+        "placed": gang.placed,
+        "missing": gang.missing,
+        "fits": gang.fits if gang.fits >= 0 else None,
+    }
+
+
+def _gang_line(gang: Json) -> str:
+    line = f"gang {gang['name']}: needs {gang['minimum']}, {gang['present']} there, {gang['placed']} placed"
+    if gang["missing"]:
+        return f"{line}; {gang['missing']} more have to be made before it can be tried"
+    if gang["fits"] is not None:
+        lacks = gang["minimum"] - gang["placed"]
+        return f"{line}; of the {lacks} that it lacks {gang['fits']} fitted together at best in the last round"
+    return line
 
 
 def _state(known: KnownPod, reply: flow_pb2.ExplainReply) -> str:
@@ -72,6 +96,8 @@ def _state(known: KnownPod, reply: flow_pb2.ExplainReply) -> str:
         return "held back by its scheduling gates"
     if known.problem:
         return "cannot be understood"
+    if known.held:
+        return "waits for its gang to be declared"
     if known.assumed:
         return "being bound"
     return "waits for a node" if reply.found else "not yet considered"
@@ -105,6 +131,8 @@ def print_explanation(body: Json, console: Console) -> None:
     for key in ("problem", "message"):
         if body[key]:
             console.print(f"  {body[key]}", highlight=False)
+    if body.get("gang"):
+        console.print(f"  {_gang_line(body['gang'])}", highlight=False)
     if body["requests"]:
         console.print("  requests: " + ", ".join(f"{k} {show(k, v)}" for k, v in body["requests"].items()))
     if body["state"] == "waits for a node":

@@ -453,7 +453,7 @@ class ExplainRequest(_message.Message):
     def __init__(self, task_uid: _Optional[int] = ...) -> None: ...
 
 class ExplainReply(_message.Message):
-    __slots__ = ("found", "state", "node", "job", "class_name", "priority", "requests", "nodes", "reasons", "nearest", "story", "fits_now")
+    __slots__ = ("found", "state", "node", "job", "class_name", "priority", "requests", "nodes", "reasons", "nearest", "story", "fits_now", "gang")
     class RequestsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -473,6 +473,7 @@ class ExplainReply(_message.Message):
     NEAREST_FIELD_NUMBER: _ClassVar[int]
     STORY_FIELD_NUMBER: _ClassVar[int]
     FITS_NOW_FIELD_NUMBER: _ClassVar[int]
+    GANG_FIELD_NUMBER: _ClassVar[int]
     found: bool
     state: str
     node: str
@@ -485,7 +486,24 @@ class ExplainReply(_message.Message):
     nearest: _containers.RepeatedCompositeFieldContainer[NearMiss]
     story: _containers.RepeatedScalarFieldContainer[str]
     fits_now: int
-    def __init__(self, found: _Optional[bool] = ..., state: _Optional[str] = ..., node: _Optional[str] = ..., job: _Optional[str] = ..., class_name: _Optional[str] = ..., priority: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., nodes: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ..., nearest: _Optional[_Iterable[_Union[NearMiss, _Mapping]]] = ..., story: _Optional[_Iterable[str]] = ..., fits_now: _Optional[int] = ...) -> None: ...
+    gang: GangStanding
+    def __init__(self, found: _Optional[bool] = ..., state: _Optional[str] = ..., node: _Optional[str] = ..., job: _Optional[str] = ..., class_name: _Optional[str] = ..., priority: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., nodes: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ..., nearest: _Optional[_Iterable[_Union[NearMiss, _Mapping]]] = ..., story: _Optional[_Iterable[str]] = ..., fits_now: _Optional[int] = ..., gang: _Optional[_Union[GangStanding, _Mapping]] = ...) -> None: ...
+
+class GangStanding(_message.Message):
+    __slots__ = ("name", "minimum", "present", "placed", "missing", "fits")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    MINIMUM_FIELD_NUMBER: _ClassVar[int]
+    PRESENT_FIELD_NUMBER: _ClassVar[int]
+    PLACED_FIELD_NUMBER: _ClassVar[int]
+    MISSING_FIELD_NUMBER: _ClassVar[int]
+    FITS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    minimum: int
+    present: int
+    placed: int
+    missing: int
+    fits: int
+    def __init__(self, name: _Optional[str] = ..., minimum: _Optional[int] = ..., present: _Optional[int] = ..., placed: _Optional[int] = ..., missing: _Optional[int] = ..., fits: _Optional[int] = ...) -> None: ...
 
 class NearMiss(_message.Message):
     __slots__ = ("node", "lacks")
