@@ -109,6 +109,35 @@ class Placing:
                 slots[i] = np.where(snapshot.peers.allowed(c), slots[i], 0)
         return classes, slots
 
+    def prices_of_all(self) -> I64:
+        """(C, N) what the first task of each class to go to a node costs there; flat if there are too many classes."""
+        shape = self.snapshot.suitable.shape
+        if shape[0] > CLASSES_AT_ONCE:
+            return np.zeros(shape, np.int64)
+        look = self._look(np.arange(len(self.snapshot.tasks)), None)
+        prices = self._with_preferences(look, self._price(look.view))
+        slot = np.broadcast_to(prices.slot, (shape[1], len(look.view.slot_offsets)))[:, 0]
+        return np.broadcast_to(prices.place, shape) + slot
+
+    def emptiest_first(self) -> I64:
+        """(N,) the nodes by how many tasks they have."""
+        return np.argsort(self._running, kind="stable")
+
+    def place_first_fit(self, task: int, order: I64) -> None:
+        """Places one task on the first node of `order` (N,) that takes it, if any does."""
+        snapshot, c = self.snapshot, int(self.snapshot.task_class[task])
+        request = snapshot.requests[c]
+        needs = np.flatnonzero(request)
+        fits = snapshot.suitable[c] & np.greater_equal(self._free[:, needs], request[needs]).all(axis=1)
+        if snapshot.peers.concerns(c):
+            fits &= snapshot.peers.allowed(c)
+        for node in order[fits[order]][:1].tolist():
+            if self._settle(c, np.array([node]), np.array([1])).any():
+                self.node_of[task] = node
+                self._batch_of[task] = self._batches
+                self._free[node] -= request
+                self._running[node] += 1
+
     def _turn(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
         for solves_left in range(FLOWS_PER_TURN, -1, -1):
             look = self._look(tasks[self.node_of[tasks] < 0], within)

@@ -14,7 +14,8 @@ from firmament_py.lifecycle import TaskState
 from firmament_py.network import PlacementNetwork
 from firmament_py.placing import Placing
 from firmament_py.policy import AnywherePolicy, Policy, PolicyError, Prices, View, checked_prices
-from firmament_py.snapshot import take_snapshot
+from firmament_py.second_opinion import better, place_one_by_one, worth_asking
+from firmament_py.snapshot import Snapshot, take_snapshot
 from firmament_py.solver import Solution, Solver, Status
 
 log = logging.getLogger(__name__)
@@ -95,11 +96,15 @@ class Scheduler:
             len(snapshot.classes),
             len(snapshot.nodes),
         )
-        placing = Placing(
-            snapshot, lambda view: self._prices(view, stats), lambda network: self._solve(network, stats), lap
-        )
+        placing = self._placing(snapshot, stats, lap)
         admission = Admission(placing, snapshot.claims, lap)
         admission.run()
+        if worth_asking(placing):
+            for emptiest_first in (False, True):
+                other = self._placing(take_snapshot(self.state, now_us), stats, lap)
+                place_one_by_one(other, emptiest_first=emptiest_first)
+                placing = better(placing, other)
+            lap("second opinion")
         tasks, nodes, batch = placing.outcome()
         verdict = self._checker.judge(tasks, nodes, batch)
         lap("check")
@@ -121,6 +126,11 @@ class Scheduler:
         self.state.sweep()
         self._seen_opportunities, self._last_now_us = seen, now_us
         return RoundResult(tasks, nodes, waiting, stats)
+
+    def _placing(self, snapshot: Snapshot, stats: RoundStats, lap: Callable[[str], None]) -> Placing:
+        return Placing(
+            snapshot, lambda view: self._prices(view, stats), lambda network: self._solve(network, stats), lap
+        )
 
     def _prices(self, view: View, stats: RoundStats) -> Prices:
         """The policy's prices, or flat ones if it fails: a broken policy never stops scheduling."""

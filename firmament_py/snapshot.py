@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.arrays import I64, Bools
+from firmament_py.arrays import I64, U64, Bools
 from firmament_py.cluster import ClusterState
 from firmament_py.gangs import Claim
 from firmament_py.lifecycle import TaskState
@@ -40,6 +40,7 @@ class Snapshot:
     task_class: I64  # (T,) ascending
     task_age_us: I64  # (T,) >= 0
     task_created_us: I64  # (T,)
+    task_uid: U64  # (T,)
     claims: list[Claim]  # gangs that lack members, with waiting ones
     looks: NodeLooks
 
@@ -87,6 +88,7 @@ def take_snapshot(state: ClusterState, now_us: int) -> Snapshot:
         task_class=task_class,
         task_age_us=np.maximum(now_us - tasks.created_us[waiting], 0),
         task_created_us=tasks.created_us[waiting],
+        task_uid=tasks.uid[waiting],
         claims=_claims(state, waiting, nodes),
         looks=state.looks,
     )
