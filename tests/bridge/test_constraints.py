@@ -273,7 +273,7 @@ async def test_a_bound_volume_ties_to_its_node_and_its_zone(running):
     running.volume("lost", "now", on="no-such-node", size="5Gi")
     running.claim("lost", "now", size="5Gi")
     running.run(1, "l", **with_claim("lost"))
-    await running.hears("l-0000", "0/6 nodes are available: 6 node(s) had volume node affinity conflict.")
+    await running.hears("l-0000", "0/6 nodes are available: 6 node(s) didn't match PersistentVolume's node affinity.")
     running.volume("nowhere", "now", labels={ZONE: "elsewhere"}, size="9Gi")
     running.claim("nowhere", "now", size="9Gi")
     running.run(1, "n", **with_claim("nowhere"))
