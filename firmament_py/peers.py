@@ -16,6 +16,7 @@ D domains of a topology key; domain -1 means that the node lacks the label.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -219,7 +220,7 @@ class Peers:
             found = np.ones(len(self._nodes), np.bool_)
             for topology_key in keys:
                 found &= self._domain(topology_key) >= 0
-            selected, taint = self._state.looks.judge(demand, self._nodes)
+            selected, taint = self._state.looks.judge(replace(demand, further=()), self._nodes)
             if spread.honor_affinity:
                 found &= selected
             if spread.honor_taints:

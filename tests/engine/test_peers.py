@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from firmament_py.constraints import NO_PEERS, NodeDemand, PeerDemand, PeerTerm, Spread, Taint
+from firmament_py.constraints import NO_PEERS, NodeDemand, PeerDemand, PeerTerm, Spread, Taint, Term
 from firmament_py.peers import Peers
 from firmament_py.placed import PlacedTasks
 from firmament_py.preferences import water_level
@@ -136,6 +136,19 @@ def test_which_nodes_count_for_a_spread(honor_affinity, honor_taints, where):
     placed = cluster.round()
     assert (sorted(placed.values()) != []) == bool(where)
     assert set(placed.values()) <= set(where)
+
+
+@pytest.mark.parametrize(
+    ("demand", "placed"),
+    [
+        # a selector leaves zone a alone to count: 1 + 1 - 1; a volume in zone a does not: 1 + 1 - 0
+        pytest.param(selecting(needs("zone", "In", "a")), True, id="selector"),
+        pytest.param(NodeDemand(further=(("volume", (Term((needs("zone", "In", "a"),)),)),)), False, id="volume"),
+    ],
+)
+def test_what_is_demanded_further_does_not_say_which_zones_count(demand, placed):
+    cluster = three_zones(EVEN, running(2, "a1"), demand=demand)
+    assert bool(cluster.round()) == placed
 
 
 def limits_of(cluster: Cluster, waiting: int, slots: int = 9):
