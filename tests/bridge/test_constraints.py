@@ -247,7 +247,7 @@ async def test_added_affinity(world):
     await world.until(lambda: world.nodes_of("a")["a-0000"] == node)
 
 
-# -- volumes ------------------------------------------------------------------------------------------------------------
+# -- volumes --------------------------------------------------------------------------------------------------
 
 
 async def test_a_claim_that_is_missing_then_unbound_then_bound(running):

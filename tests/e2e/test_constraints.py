@@ -156,7 +156,7 @@ def claim(name: str, **spec: object) -> Json:
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": body | spec}
 
 
-def volume(name: str, *hosts: str, labels: Json = {}, **spec: object) -> Json:
+def volume(name: str, *hosts: str, labels: Json | None = None, **spec: object) -> Json:
     body: Json = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "storageClassName": name}
     body["csi"] = {"driver": "sim.csi", "volumeHandle": name}
     if hosts:
@@ -165,7 +165,7 @@ def volume(name: str, *hosts: str, labels: Json = {}, **spec: object) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
-        "metadata": {"name": name, "labels": labels},
+        "metadata": {"name": name, "labels": labels or {}},
         "spec": body | spec,
     }
 
