@@ -71,6 +71,7 @@ class PodSpec(Struct):
     tolerations: Raw = NOTHING
     spread: Raw = field(default=NOTHING, name="topologySpreadConstraints")
     volumes: list[PodVolume] | None = None
+    resource_claims: list[Raw] | None = field(default=None, name="resourceClaims")
     host_network: bool | None = field(default=None, name="hostNetwork")
     priority: int | None = None
 

@@ -53,7 +53,7 @@ def explain_json(known: KnownPod, reply: flow_pb2.ExplainReply) -> Json:
         "node": known.node or known.assumed,
         "priority": reply.priority,
         "requests": dict(sorted(reply.requests.items())),
-        "problem": known.problem,
+        "problem": known.problem or known.blocked,
         "message": phrase.unscheduled(reply.nodes, reply.reasons) if reply.reasons and not known.node else "",
         "fits_now": reply.fits_now,
         "nearest": [{"node": near.node, "lacks": dict(sorted(near.lacks.items()))} for near in reply.nearest],
@@ -74,6 +74,8 @@ def _state(known: KnownPod, reply: flow_pb2.ExplainReply) -> str:
         return "cannot be understood"
     if known.assumed:
         return "being bound"
+    if known.blocked:
+        return "waits for its volumes"
     return "waits for a node" if reply.found else "not yet considered"
 
 

@@ -26,6 +26,7 @@ class FakeEngine:
         self.updates: list[flow_pb2.Update] = []
         self.refuse_classes: dict[int, str] = {}
         self.forget_classes: set[int] = set()
+        self.forget_profiles: set[int] = set()
         self.restart()
 
     def restart(self) -> None:
@@ -37,6 +38,8 @@ class FakeEngine:
     def _clear(self) -> None:
         self.nodes: dict[str, flow_pb2.Node] = {}
         self.classes: dict[int, flow_pb2.TaskClass] = {}
+        self.profiles: dict[int, flow_pb2.Profile] = {}
+        self.namespaces: dict[str, dict[str, str]] = {}
         self.tasks: dict[int, dict] = {}
         self.rounds = 0
 
@@ -81,6 +84,13 @@ class FakeEngine:
                 reply.refused.add(kind="class", id=str(cls.id), field="x", reason=self.refuse_classes[cls.id])
             else:
                 self.classes[cls.id] = cls
+        for profile in update.profiles:
+            self.profiles[profile.id] = profile
+        for namespace in update.namespaces:
+            self.namespaces[namespace.name] = dict(namespace.labels)
+        for ident in self.forget_profiles & set(self.profiles):
+            del self.profiles[ident]
+        self.forget_profiles.clear()
         for ident in self.forget_classes & set(self.classes):
             del self.classes[ident]
         self.forget_classes.clear()
@@ -95,7 +105,12 @@ class FakeEngine:
             if task and task["state"] == "assumed" and task["node"] == rejection.node_id:
                 task.update(state="waiting", node="", not_before=rejection.not_before_us)
         columns = update.tasks
-        for uid, cls, at, name in zip(columns.uid, columns.class_id, columns.node, columns.name, strict=True):
+        leaving = columns.leaving or [False] * len(columns.uid)
+        rows = zip(columns.uid, columns.class_id, columns.node, columns.name, columns.profile_id, leaving, strict=True)
+        for uid, cls, at, name, profile, leaves in rows:
+            if profile not in self.profiles:
+                reply.unknown_profiles.append(profile)
+                continue
             if cls not in self.classes:
                 reply.unknown_classes.append(cls)
                 continue
@@ -114,6 +129,8 @@ class FakeEngine:
                 reply.refused.add(kind="task", id=name, field="state", reason="bound tasks do not wait")
             else:
                 task["cls"] = cls
+            if uid in self.tasks:
+                self.tasks[uid] |= {"profile": self.profiles[profile], "leaving": leaves}
 
     def used(self, node):
         total: Counter[str] = Counter()

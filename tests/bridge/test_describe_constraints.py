@@ -318,6 +318,7 @@ def test_added_affinity():
             affinity(labelSelector={"matchExpressions": [{"key": "k", "operator": "Gt", "values": ["1"]}]}),
             "labelSelector",
         ),
+        ({"resourceClaims": [{"name": "gpu"}]}, "resourceClaims"),
         ({"topologySpreadConstraints": [{"maxSkew": 0, "topologyKey": "z"}]}, "maxSkew"),
         ({"topologySpreadConstraints": [{"topologyKey": "z", "whenUnsatisfiable": "Never"}]}, "whenUnsatisfiable"),
         ({"topologySpreadConstraints": [{"topologyKey": "z", "nodeTaintsPolicy": "x"}]}, "nodeTaintsPolicy"),
