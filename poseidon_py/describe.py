@@ -49,14 +49,15 @@ def key_of(pod: Pod) -> Key:
             )
     for volume in spec.volumes or ():
         # others have names that API servers draw at random
-        raws = (volume.gce_disk, volume.aws_disk, volume.iscsi, volume.rbd, volume.image)
-        if any(raw is not NOTHING for raw in raws):
+        if volume.special:
+            raws = (volume.gce_disk, volume.aws_disk, volume.iscsi, volume.rbd, volume.image)
             parts.append(tuple(map(bytes, raws)))
-    near = bytes(spec.affinity) + bytes(spec.spread)
-    if spec.spread is not NOTHING or b'"podA' in near:
-        parts.append(pod.metadata.namespace)
-        if b'atchLabelKeys"' in near:
-            parts.append(bytes(pod.metadata.labels))
+    if spec.affinity is not NOTHING or spec.spread is not NOTHING:
+        near = bytes(spec.affinity) + bytes(spec.spread)
+        if spec.spread is not NOTHING or b'"podA' in near:
+            parts.append(pod.metadata.namespace)
+            if b'atchLabelKeys"' in near:
+                parts.append(bytes(pod.metadata.labels))
     if spec.node_name and _resizable(pod):
         parts.append(_status_key(pod))
     return tuple(parts)

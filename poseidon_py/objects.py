@@ -57,6 +57,17 @@ class PodVolume(Struct):
     rbd: Raw = NOTHING
     image: Raw = NOTHING
 
+    @property
+    def special(self) -> bool:
+        """Whether the volume itself, and not a claim, says what matters."""
+        return not (
+            self.gce_disk is NOTHING
+            and self.aws_disk is NOTHING
+            and self.iscsi is NOTHING
+            and self.rbd is NOTHING
+            and self.image is NOTHING
+        )
+
 
 class PodSpec(Struct):
     node_name: str | None = field(default=None, name="nodeName")

@@ -234,7 +234,7 @@ async def test_a_nominated_node_is_taken(running):
         running.cluster.api.patch(
             NODES, "", node, {"status": {"allocatable": {"cpu": "8"}}}, "application/merge-patch+json", "status"
         )
-    await running.until(lambda: running.placed("a", 1))
+    await running.until(lambda: running.nodes_of("a")["a-0000"] == nodes[3])
 
 
 async def test_added_affinity(world):
