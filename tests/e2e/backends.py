@@ -96,6 +96,9 @@ class Backend(ABC):
         for path in _LEFT_BEHIND:
             items = self.api("GET", path)["items"]
             own = [i["metadata"]["name"] for i in items if not i["metadata"]["name"].startswith(("system-", "apiserver-"))]
+            for item in items:
+                if item["metadata"].get("finalizers"):
+                    self.patch(f"{path}/{item['metadata']['name']}", {"metadata": {"finalizers": None}})
             self.api.many("DELETE", [(f"{path}/{name}?gracePeriodSeconds=0", None) for name in own])
         self.api("DELETE", EVENTS)
 
