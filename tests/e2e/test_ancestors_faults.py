@@ -53,12 +53,12 @@ def test_a_job_whose_first_pods_fail_completes(synthetic: Backend, schedule: Sch
     schedule()
     template = pod("", cpu="500m", restartPolicy="Never")
     annotations = {"cluster.poseidon.io/fail-first": "2", "cluster.poseidon.io/run-seconds": "0.05"}
-    body = {"parallelism": 2, "completions": 4, "backoffLimit": 6}
+    body: Json = {"parallelism": 2, "completions": 4, "backoffLimit": 6}
     body |= {"template": {"metadata": {"annotations": annotations}, "spec": template["spec"]}}
     synthetic.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "job"}, "spec": body})
 
     def done(pods: list[Json]) -> bool:
-        return sum(p["status"].get("phase") == "Succeeded" for p in pods) == 4
+        return sum(1 for p in pods if p["status"].get("phase") == "Succeeded") == 4
 
     synthetic.pods.until(done)
     assert sum(item["status"].get("phase") == "Failed" for item in synthetic.pods.objects.values()) == 2

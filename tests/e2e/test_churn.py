@@ -34,7 +34,7 @@ def test_pods_that_are_deleted_while_they_are_bound(backend: Backend, schedule: 
     for turn in range(4):
         names = [f"t{turn}-{at}" for at in range(30)]
         with ThreadPoolExecutor(2) as pool:
-            creating = pool.submit(lambda names=names: backend.create(*(pod(name, cpu="1") for name in names)))
+            creating = pool.submit(backend.create, *(pod(name, cpu="1") for name in names))
             backend.until_bound(1, f"t{turn}-")
             backend.delete(PODS, *names)
             creating.result()
@@ -149,8 +149,9 @@ def test_pods_that_others_bind_under_our_eyes(backend: Backend, schedule: Schedu
     for name in reversed(names):
         try:
             backend.bind(name, "n0")
-        except ApiError as error:
-            assert error.code == 409
+        except ApiError as error:  # ours was quicker
+            if error.code != 409:
+                raise
     backend.until_bound(60)
     backend.create(pod("last"))
     backend.until_bound(1, "last")
@@ -204,5 +205,3 @@ def test_a_node_that_dies_and_comes_back(synthetic: Backend, schedule: Schedule)
 def _impatient() -> list[Json]:
     keys = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
     return [{"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0} for key in keys]
-
-

@@ -14,16 +14,16 @@ import pytest
 
 from tests.e2e.api import ApiError, Json
 from tests.e2e.backends import Backend, free_ports
-from tests.e2e.conftest import SYNTHETIC
+from tests.e2e.conftest import REAL, SYNTHETIC
 from tests.e2e.objects import container, node, pod
 from tests.e2e.processes import FIRMAMENT, POSEIDON, Process, Scheduler, environment, run
 
 Schedule = Callable[..., Scheduler]
 
 
-def refuse(*arguments: str, code: int, **more: str) -> str:
+def refuse(*arguments: str, code: int) -> str:
     """Runs `poseidon run` with a mistake; returns the one line that it says about it."""
-    done = run(*POSEIDON, "run", "--no-leader-elect", *arguments, **more)
+    done = run(*POSEIDON, "run", "--no-leader-elect", *arguments)
     assert done.returncode == code, done.stderr
     said = [line for line in done.stderr.splitlines() if line.lower().startswith("error: ")]
     assert len(said) == 1, done.stderr
@@ -50,8 +50,8 @@ def test_kubeconfigs_that_cannot_be_used(tmp_path: Path, content: str | None, te
     assert str(path) in said
 
 
-def test_neither_a_kubeconfig_nor_a_cluster_around(tmp_path: Path) -> None:
-    assert "--kubeconfig" in refuse("--health-port", "-1", code=2, HOME=str(tmp_path))
+def test_neither_a_kubeconfig_nor_a_cluster_around() -> None:
+    assert "--kubeconfig" in refuse("--health-port", "-1", code=2)
 
 
 def kubeconfig(path: Path, url: str, token: str = "") -> str:
@@ -81,6 +81,7 @@ def test_an_unknown_context(synthetic: Backend) -> None:
     assert "nowhere" in said
 
 
+@REAL
 def test_a_token_that_is_not_accepted(backend: Backend, tmp_path: Path) -> None:
     text = backend.kubeconfig.read_text().replace("token: e2e", "token: wrong")
     path = tmp_path / "kubeconfig"
@@ -101,7 +102,9 @@ def test_a_token_that_is_not_accepted(backend: Backend, tmp_path: Path) -> None:
         pytest.param(("--bind-concurrency", "0"), 2, "bind-concurrency", id="concurrency"),
         pytest.param(("--health-port", "70000"), 2, "health-port", id="port"),
         pytest.param(("--log-level", "loud"), 2, "loud", id="choice"),
-        pytest.param(("--firmament-address", "127.0.0.1:9", "--policy", "load-spreading"), 2, "policy", id="whose policy"),
+        pytest.param(
+            ("--firmament-address", "127.0.0.1:9", "--policy", "load-spreading"), 2, "policy", id="whose policy"
+        ),
     ],
 )
 def test_flags_that_make_no_sense(synthetic: Backend, arguments: tuple[str, ...], code: int, text: str) -> None:
@@ -211,7 +214,8 @@ def test_pods_that_make_no_sense_harm_nobody(backend: Backend, schedule: Schedul
     try:
         backend.create(odd)
     except ApiError as error:
-        assert error.code in (400, 422)
+        if error.code not in (400, 422):
+            raise
         stored = False
     backend.create(*(pod(f"p{at}") for at in range(3)))
     backend.until_bound(3, "p")
@@ -294,7 +298,7 @@ def test_kubectl_describe_shows_what_happened(backend: Backend, schedule: Schedu
     backend.until_event("Scheduled", "p")
     backend.until_event("FailedScheduling", "q")
     for name, words in (
-        ("p", ("Normal", "Scheduled", "poseidon", "Successfully assigned default/p to a", "Node:             a")),
+        ("p", ("Normal", "Scheduled", "poseidon", "Successfully assigned default/p to a", "Node:")),
         ("q", ("Warning", "FailedScheduling", "poseidon", "0/1 nodes are available: 1 Insufficient cpu.")),
     ):
         command = [kubectl, "--kubeconfig", str(backend.kubeconfig), "describe", "pod", name]
