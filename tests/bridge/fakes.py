@@ -7,6 +7,7 @@ is sent again until it is acknowledged) with the simplest placement there is: fi
 import asyncio
 import itertools
 from collections import Counter
+from typing import Any
 
 from poseidon_py.engine import EngineError
 from poseidon_py.kube import ConflictError, NotFoundError
@@ -153,7 +154,8 @@ class FakeEngine:
         waiting = [
             (uid, t) for uid, t in self.tasks.items() if t["state"] == "waiting" and t["not_before"] <= request.now_us
         ]
-        placed, left = [], {}
+        placed: list[tuple[int, str]] = []
+        left: dict[int, list[int]] = {}
         for uid, task in waiting:
             cls = self.classes[task["cls"]]
             node = next((n for n in self.nodes.values() if self.fits(n, cls)), None)
@@ -172,9 +174,9 @@ class FakeEngine:
         reply.placed.task_uid.extend(uid for uid, _ in placed)
         reply.placed.node.extend(names.index(node) for _, node in placed)
         reply.stats.placed = len(placed)
-        for cls, uids in left.items():
+        for ident, uids in left.items():
             count = len(self.nodes)
-            group = reply.unscheduled.add(class_id=cls, waiting=len(uids), nodes=count, task_uid=uids)
+            group = reply.unscheduled.add(class_id=ident, waiting=len(uids), nodes=count, task_uid=uids)
             group.reasons.add(kind=flow_pb2.Reason.INSUFFICIENT_RESOURCE, detail="cpu", nodes=count)
         self.last = reply
         return self._end("round", reply)
@@ -201,7 +203,7 @@ class FakeKube:
         self.pods: dict[str, dict] = {}
         self.binds: list[tuple[str, str]] = []
         self.asked: list[str] = []
-        self.faults: list[object] = []
+        self.faults: list[Any] = []
         self.read_faults: list[Exception] = []
         self.hold: asyncio.Event | None = None
         self.hold_reads: asyncio.Event | None = None

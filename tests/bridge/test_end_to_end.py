@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import sys
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,12 @@ class World:
     async def bridge(self, **more) -> Bridge:
         kubeconfig = self.folder / "kubeconfig"
         kubeconfig.write_text(self.cluster.kubeconfig())
-        defaults = {"leader_elect": False, "health_port": 0, "log_level": "warning", "shutdown_timeout": 5.0}
+        defaults: dict[str, Any] = {
+            "leader_elect": False,
+            "health_port": 0,
+            "log_level": "warning",
+            "shutdown_timeout": 5.0,
+        }
         bridge = Bridge(Settings(kubeconfig=kubeconfig, **(defaults | more)))
         self.bridges.append(bridge)
         await bridge.start()

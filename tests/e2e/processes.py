@@ -29,11 +29,9 @@ def environment() -> dict[str, str]:
     return kept | {"PYTHONUNBUFFERED": "1", "HOME": "/nonexistent", "COLUMNS": "200", "NO_COLOR": "1"}
 
 
-def run(*command: str, timeout: float = PATIENCE, **more: str) -> subprocess.CompletedProcess[str]:
+def run(*command: str, timeout: float = PATIENCE) -> subprocess.CompletedProcess[str]:
     """Runs a command to its end."""
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=timeout, check=False, env=environment() | more
-    )
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False, env=environment())
 
 
 class Process:

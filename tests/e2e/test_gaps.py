@@ -111,10 +111,10 @@ EVERY: Json = {"rate_429": 0.15, "rate_500": 0.15, "rate_503": 0.1, "rate_reset"
 @pytest.mark.parametrize(
     "rules",
     [
-        pytest.param([BIND | {"rate_429": 0.5}], id="binds 429"),
-        pytest.param([BIND | {"rate_500": 0.5}], id="binds 500"),
-        pytest.param([BIND | {"rate_reset": 0.5}], id="binds not sent"),
-        pytest.param([BIND | {"rate_lost": 0.7}], id="answers of binds lost"),
+        pytest.param([BIND | {"rate_429": 0.3}], id="binds 429"),
+        pytest.param([BIND | {"rate_500": 0.3}], id="binds 500"),
+        pytest.param([BIND | {"rate_reset": 0.3}], id="binds not sent"),
+        pytest.param([BIND | {"rate_lost": 0.5}], id="answers of binds lost"),
         pytest.param([BIND | EVERY, {"verbs": ["get"], "resources": ["pods"]} | EVERY], id="binds and reads, all"),
         pytest.param([READ | EVERY], id="lists and watches"),
         pytest.param([REPORT | {"rate_500": 0.3, "rate_lost": 0.3, "verbs": ["create", "patch"]}], id="reports"),
