@@ -301,6 +301,18 @@ def test_several_spreads_at_once():
     assert len(placed) <= 11
 
 
+def test_a_home_is_where_the_first_may_go():
+    """Zone a has more room, but is ahead by one: tasks that also want to be near each other start in zone b."""
+    both = PeerDemand(affinity=(PeerTerm(tasks_like(needs("new")), "zone"),), spread=(Spread(A, "zone"),))
+    cluster = make_cluster(
+        *(make_node("a", pods=9, labels={"zone": "a"}), make_node("b", pods=4, labels={"zone": "b"})),
+        *(make_class(1, peers=both), make_class(8), make_profile(1, app="a", new=""), make_profile(2, app="a")),
+        *(make_tasks([9], 8, on="a", profile=2), make_tasks(range(1, 6), 1, profile=1)),
+    )
+    # a 1, b 0: b takes 2, and zone a is not near them
+    assert list(cluster.round().values()) == ["b", "b"]
+
+
 def test_two_groups_that_must_be_near_each_other():
     # the first must be near b: it waits for the stage in which b is placed, in the same round
     cluster = make_cluster(
