@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
@@ -52,9 +53,15 @@ class Process:
             env=environment(),
             start_new_session=True,
         )
+        atexit.register(self._leave_nothing)
         self._log = log
         self._reader = threading.Thread(target=self._read, name=f"output of {self.pid}", daemon=True)
         self._reader.start()
+
+    def _leave_nothing(self) -> None:
+        """For a test that failed before it came to the end of what it had started."""
+        if self.popen.poll() is None:
+            self.popen.kill()
 
     def _read(self) -> None:
         assert self.popen.stdout is not None

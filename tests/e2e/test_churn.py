@@ -53,7 +53,7 @@ def test_a_bound_pod_that_is_being_deleted_holds_its_room_until_it_is_gone(
     schedule()
     backend.create(pod("old", cpu="1", metadata={"finalizers": ["example.com/hold"]}))
     backend.until_bound(1, "old")
-    backend.create(pod("new", cpu="1"))
+    backend.create(pod("new", cpu="900m"))
     backend.until_unschedulable("new")
     backend.delete(PODS, "old")
     backend.pods.until(lambda pods: [p for p in pods if p["metadata"].get("deletionTimestamp")])

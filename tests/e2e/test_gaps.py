@@ -91,7 +91,7 @@ def test_a_version_that_is_gone(synthetic: Synthetic, schedule: Schedule, as_sta
     synthetic.until_bound(1)
     block = [{"verbs": ["watch"], "resources": ["pods"], "rate_503": 1.0, "retry_after_s": 0}]
     synthetic.faults({"watch": {"gone_as_status": as_status}, "rules": block, "drop_watches": True})
-    scheduler.until_says("the watch of pods broke")
+    scheduler.until_says("the watch of pods broke: the server closed the connection")
     synthetic.delete(PODS, "before")
     synthetic.create(pod("after"))
     synthetic.faults({"compact": True, "rules": []})
@@ -104,7 +104,7 @@ def test_a_version_that_is_gone(synthetic: Synthetic, schedule: Schedule, as_sta
 BIND: Json = {"verbs": ["create"], "resources": ["pods/binding"], "retry_after_s": 0}
 READ: Json = {"verbs": ["list", "watch"], "resources": ["pods", "nodes"], "retry_after_s": 0}
 REPORT: Json = {"resources": ["events", "pods/status"], "retry_after_s": 0}
-EVERY: Json = {"rate_429": 0.15, "rate_500": 0.15, "rate_503": 0.1, "rate_reset": 0.1, "rate_lost": 0.15}
+EVERY: Json = {"rate_429": 0.1, "rate_500": 0.1, "rate_503": 0.05, "rate_reset": 0.1, "rate_lost": 0.1}
 
 
 @SYNTHETIC
@@ -125,11 +125,11 @@ def test_errors_of_the_api_server(synthetic: Synthetic, schedule: Schedule, rule
     room(synthetic)
     synthetic.faults({"rules": rules, "watch": {"drop_every_s": 1.0, "delay_ms": 30.0}})
     scheduler = schedule(ready=False)
-    synthetic.create(*(pod(f"p{at}") for at in range(100)))
-    synthetic.all_bound_once(100)
+    synthetic.create(*(pod(f"p{at}") for at in range(60)))
+    synthetic.all_bound_once(60)
     synthetic.faults({"clear": True})
     synthetic.create(pod("last"))
-    synthetic.all_bound_once(101)
+    synthetic.all_bound_once(61)
     assert sum(synthetic.faults({})["counts"].values()) > 0
     scheduler.ready()
 
