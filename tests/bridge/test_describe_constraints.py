@@ -1,6 +1,7 @@
 """What the engine is told of each constraint: tables against hand-worked messages."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,13 @@ from tests.bridge.builders import node, node_json, pod, pod_json
 APP = {"matchLabels": {"app": "a"}}
 HOST = "kubernetes.io/hostname"
 R = flow_pb2.Reason
+
+
+def the(owner: Any, ident: int) -> Any:
+    """A description that is there."""
+    found = owner.get(ident)
+    assert found is not None
+    return found
 
 
 def labelled(labels=None, **more):
@@ -222,7 +230,7 @@ def test_labels_matter_to_the_profile_and_not_to_the_class():
     a, b = labelled({"app": "a"}), labelled({"app": "b"}, name="b")
     assert classes.of(a) == classes.of(b)
     assert profiles.of(a) != profiles.of(b) != 0
-    assert dict(profiles.get(profiles.of(b)).labels) == {"app": "b"}
+    assert dict(the(profiles, profiles.of(b)).labels) == {"app": "b"}
     assert profiles.of(pod()) == profiles.of(pod("b")) != 0  # without labels
     assert profiles.of(pod(namespace="other")) != profiles.of(pod())
 
@@ -248,7 +256,7 @@ def test_what_a_pod_does_not_say_itself_extends_its_class():
     base = classes.of(pod())
     assert classes.extended(base, Extras()) == base
     more = classes.extended(base, Extras(avoided_as="o", nominated="n", requests=(("x.io/y", 2),)))
-    got = classes.get(more)
+    got = the(classes, more)
     assert more != base
     assert got.avoided_as == "o"
     assert got.requests["x.io/y"] == 2
@@ -256,7 +264,7 @@ def test_what_a_pod_does_not_say_itself_extends_its_class():
         (100, [("metadata.name", "In", ["n"])])
     ]
     assert classes.extended(base, Extras(avoided_as="o", nominated="n", requests=(("x.io/y", 2),))) == more
-    assert not classes.get(base).avoided_as
+    assert not the(classes, base).avoided_as
 
 
 def annotated(name, *owners):
@@ -290,8 +298,8 @@ def test_only_pods_whose_owner_a_node_avoids_are_described_apart():
     for known in store.pods.values():
         describe_pod(store, known)
     a, b = (store.pods[f"uid-{name}"] for name in "ab")
-    assert store.classes.get(a.class_id).avoided_as == "u1"
-    assert (b.class_id, store.classes.get(b.class_id).avoided_as) == (a.template, "")
+    assert the(store.classes, a.class_id).avoided_as == "u1"
+    assert (b.class_id, the(store.classes, b.class_id).avoided_as) == (a.template, "")
     store.remove_node("n")
     assert a.dirty
     describe_pod(store, a)
@@ -303,7 +311,8 @@ def test_added_affinity():
     assert settings({"added_node_affinity": given}, {}).added_node_affinity == given
     assert settings({}, {"added_node_affinity": json.dumps(given)}).added_node_affinity == given
     bad = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "p", "operator": "Near"}]}]}
-    for wrong in ({"nodeSelectorTerms": []}, bad, {"nodeSelectorTerms": 5}):
+    wrongs: list[dict[str, Any]] = [{"nodeSelectorTerms": []}, bad, {"nodeSelectorTerms": 5}]
+    for wrong in wrongs:
         with pytest.raises(OptionError, match="added-node-affinity"):
             settings({"added_node_affinity": wrong}, {})
     with pytest.raises(OptionError, match="mapping"):

@@ -154,7 +154,7 @@ async def test_of_two_replicas_one_leads_and_the_other_takes_over(world):
     world.bridges.remove(a)
     world.cluster.add_pods(40, template(), prefix="b-")
     await world.until(lambda: len(world.bound) == 80)
-    assert b.parts.binder.bound == 40
+    await world.until(lambda: b.parts.binder.bound == 40)
     assert world.cluster.get(LEASES, "poseidon", "kube-system")["spec"]["holderIdentity"] == b.identity
     world.check()
 

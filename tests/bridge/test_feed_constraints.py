@@ -92,7 +92,7 @@ async def test_a_pod_on_its_way_out_is_leaving():
 async def test_a_pod_is_told_when_its_claim_lets_it():
     spec = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}
     async with Rig() as rig:
-        said = []
+        said: list[str] = []
         rig.store.on_blocked = lambda known: said.append(known.blocked)
         rig.store.storage.ready = True
         rig.pod("a", spec=spec)
@@ -111,7 +111,8 @@ async def test_a_pod_is_told_when_its_claim_lets_it():
 async def test_without_knowledge_of_storage_a_pod_with_a_claim_waits_in_silence():
     spec = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}
     async with Rig() as rig:
-        asked, said = [], []
+        asked: list[int] = []
+        said: list[object] = []
         rig.store.on_blocked = said.append
         rig.store.volumes.on_first_claim = lambda: asked.append(1)
         rig.pod("a", spec=spec)

@@ -1,6 +1,7 @@
 """What claims mean for placement: tables against hand-worked expectations, and properties of the choice of volumes."""
 
 import json
+from typing import Any
 
 import msgspec
 import pytest
@@ -53,7 +54,7 @@ def waiting_class(name="s", provisioner="kubernetes.io/no-provisioner", **more):
 
 
 def storage(*items):
-    put = {
+    put: dict[type, Any] = {
         Claim: Storage.put_claim,
         Volume: Storage.put_volume,
         StorageClass: Storage.put_class,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,11 +28,11 @@ PORTS = "node(s) didn't have free ports for the requested pod ports"
 SPREAD = "node(s) didn't match pod topology spread constraints"
 
 
-def labelled(name: str, app: str, **spec: object) -> Json:
+def labelled(name: str, app: str, **spec: Any) -> Json:
     return pod(name, metadata={"labels": {"app": app}}, **spec)
 
 
-def term(app: str, key: str = HOST, **more: object) -> Json:
+def term(app: str, key: str = HOST, **more: Any) -> Json:
     return {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}, **more}
 
 
@@ -43,12 +44,12 @@ def far(*terms: Json) -> Json:
     return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": list(terms)}}
 
 
-def spread(key: str = ZONE, app: str = "web", **more: object) -> list[Json]:
+def spread(key: str = ZONE, app: str = "web", **more: Any) -> list[Json]:
     selector = {"matchLabels": {"app": app}}
     return [{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector, **more}]
 
 
-def port(number: int = 80, **more: object) -> list[Json]:
+def port(number: int = 80, **more: Any) -> list[Json]:
     return [container() | {"ports": [{"containerPort": number, "hostPort": number, **more}]}]
 
 
@@ -150,13 +151,13 @@ def claiming(name: str) -> Json:
     return pod("p", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": name}}])
 
 
-def claim(name: str, **spec: object) -> Json:
+def claim(name: str, **spec: Any) -> Json:
     body = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": name}
     metadata = {"name": name, "annotations": BOUND if "volumeName" in spec else {}}
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": body | spec}
 
 
-def volume(name: str, *hosts: str, labels: Json | None = None, **spec: object) -> Json:
+def volume(name: str, *hosts: str, labels: Json | None = None, **spec: Any) -> Json:
     body: Json = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "storageClassName": name}
     body["csi"] = {"driver": "sim.csi", "volumeHandle": name}
     if hosts:
@@ -170,7 +171,7 @@ def volume(name: str, *hosts: str, labels: Json | None = None, **spec: object) -
     }
 
 
-def waiting(name: str, provisioner: str = "sim.csi", **more: object) -> Json:
+def waiting(name: str, provisioner: str = "sim.csi", **more: Any) -> Json:
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
