@@ -6,6 +6,7 @@ together), which is what placing them one at a time would have ended in.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -124,7 +125,8 @@ class PeerCheck:
         node = self._state.nodes.observed[row]
         if not all(key in node.labels for key in keys):
             return False
-        if spread.honor_affinity and not demand.selects(node.labels, {NAME_FIELD: node.name}):
+        own = replace(demand, further=())  # the task's own selector and affinity, not what else is demanded of its node
+        if spread.honor_affinity and not own.selects(node.labels, {NAME_FIELD: node.name}):
             return False
         return not (spread.honor_taints and demand.untolerated(node.taints))
 

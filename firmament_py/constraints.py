@@ -168,8 +168,8 @@ class Spread:
     """Matching tasks in any domain of `topology_key` exceed those in the emptiest domain by max_skew at most.
 
     With fewer than min_domains domains the emptiest counts as 0. Domains are those of nodes that have the keys of
-    all the task's spreads and, if honor_affinity, meet its selector and affinity and, if honor_taints, have no
-    taint that it does not tolerate. Semantics: Kubernetes' topologySpreadConstraints.
+    all the task's spreads and, if honor_affinity, meet its selector and affinity (not what is demanded further) and,
+    if honor_taints, have no taint that it does not tolerate. Semantics: Kubernetes' topologySpreadConstraints.
     """
 
     selector: PeerSelector

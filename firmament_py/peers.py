@@ -16,6 +16,7 @@ D domains of a topology key; domain -1 means that the node lacks the label.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -108,10 +109,12 @@ class Peers:
     def _allowed_together(self, c: int) -> Bools:
         """(N,): where one of several tasks of class c may go: beside others that level what it is to be spread over.
 
-        Only where it is spread in one way alone: with several, what they come to can be right with no way there.
+        Only where it is spread in one way alone: with several, what they come to can be right with no way there. And
+        not while it looks for a home: the first goes there with nobody beside it.
         """
         own = self._own_spreads(c)
-        return self._allowed_but_for(c, own if len(own) == 1 else ())
+        homeless = bool(self._demands[c].affinity) and self._is_first(c)
+        return self._allowed_but_for(c, own if len(own) == 1 and not homeless else ())
 
     def _allowed_but_for(self, c: int, waived: Sequence[Spread]) -> Bools:
         ok = self._near_affine(c) & self._clear_of_others(c) & self._clear_of_repelling(c) & self._has_spread_labels(c)
@@ -219,7 +222,7 @@ class Peers:
             found = np.ones(len(self._nodes), np.bool_)
             for topology_key in keys:
                 found &= self._domain(topology_key) >= 0
-            selected, taint = self._state.looks.judge(demand, self._nodes)
+            selected, taint = self._state.looks.judge(replace(demand, further=()), self._nodes)
             if spread.honor_affinity:
                 found &= selected
             if spread.honor_taints:

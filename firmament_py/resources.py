@@ -35,10 +35,10 @@ def token_requests(tokens: Iterable[str]) -> dict[str, int]:
     """What holding `tokens` takes of the resources that stand for them."""
     amounts: dict[str, int] = {}
     for token in tokens:
-        whole, qualifier, _ = token.partition("/")
-        if whole != token:
+        whole, slash, qualifier = token.partition("/")
+        if slash:
             amounts[TOKEN + whole] = min(amounts.get(TOKEN + whole, 0) + 1, TOKEN_PIECES)
-        if whole == token or qualifier:
+        if qualifier or not slash:
             amounts[TOKEN + token] = TOKEN_PIECES
     return amounts
 

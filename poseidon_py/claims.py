@@ -10,7 +10,7 @@ The messages, and the order in which they are looked for, are kube-scheduler's.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from poseidon_py.objects import Metadata, Nonsense, Pod
+from poseidon_py.objects import NOTHING, Metadata, Nonsense, Pod
 from poseidon_py.phrase import ATTACHABLE, VOLUME_NODE, VOLUME_NONE, VOLUME_SPACE, VOLUME_ZONE
 from poseidon_py.selectors import label_requirements, node_selector, on_node
 from poseidon_py.storage import (
@@ -80,14 +80,11 @@ class Verdict:
 
 def claims_of(pod: Pod) -> tuple[ClaimUse, ...]:
     """The claims that a pod uses, in its order."""
-    volumes = pod.spec.volumes
-    if not volumes:
-        return ()
     found = []
-    for volume in volumes:
+    for volume in pod.spec.volumes or ():
         if volume.claim is not None:
             found.append(ClaimUse(volume.claim.name))
-        elif bytes(volume.ephemeral) not in (b"", b"null"):
+        elif volume.ephemeral is not NOTHING and bytes(volume.ephemeral) != b"null":
             found.append(ClaimUse(f"{pod.metadata.name}-{volume.name}", own=True))
     return tuple(found)
 

@@ -37,7 +37,7 @@ Key = tuple[object, ...]
 def key_of(pod: Pod) -> Key:
     """Equal keys mean equal classes. Bytes of the pod, undecoded: it is asked of every event of every pod."""
     spec = pod.spec
-    parts: list[object] = [spec.priority, spec.host_network]
+    parts: list[object] = [spec.priority, spec.host_network, bool(spec.resource_claims and not spec.node_name)]
     for raw in (spec.node_selector, spec.affinity, spec.tolerations, spec.spread, spec.overhead, spec.resources):
         parts.append(None if raw is NOTHING else bytes(raw))
     for container in spec.containers or ():
@@ -49,14 +49,15 @@ def key_of(pod: Pod) -> Key:
             )
     for volume in spec.volumes or ():
         # others have names that API servers draw at random
-        raws = (volume.gce_disk, volume.aws_disk, volume.iscsi, volume.rbd, volume.image)
-        if any(raw is not NOTHING for raw in raws):
+        if volume.special:
+            raws = (volume.gce_disk, volume.aws_disk, volume.iscsi, volume.rbd, volume.image)
             parts.append(tuple(map(bytes, raws)))
-    near = bytes(spec.affinity) + bytes(spec.spread)
-    if spec.spread is not NOTHING or b'"podA' in near:
-        parts.append(pod.metadata.namespace)
-        if b'atchLabelKeys"' in near:
-            parts.append(bytes(pod.metadata.labels))
+    if spec.affinity is not NOTHING or spec.spread is not NOTHING:
+        near = bytes(spec.affinity) + bytes(spec.spread)
+        if spec.spread is not NOTHING or b'"podA' in near:
+            parts.append(pod.metadata.namespace)
+            if b'atchLabelKeys"' in near:
+                parts.append(bytes(pod.metadata.labels))
     if spec.node_name and _resizable(pod):
         parts.append(_status_key(pod))
     return tuple(parts)
@@ -81,6 +82,9 @@ def _status_key(pod: Pod) -> Key:
 def describe_class(pod: Pod, added: firmament_pb2.NodeSelector | None = None) -> flow_pb2.TaskClass:
     """What matters of a pod to where it can be placed. `added`: demanded of every pod. Raises Nonsense."""
     spec = pod.spec
+    if spec.resource_claims and not spec.node_name:
+        # to place it as if it had none would be wrong, and to count one that runs without them is not
+        raise Nonsense("spec.resourceClaims", "dynamic resource allocation is not supported")
     message = flow_pb2.TaskClass(requests=requests(pod), priority=spec.priority or 0)
     for key, value in sorted((decode(spec.node_selector, Labels, "spec.nodeSelector") or {}).items()):
         message.node_selector.add(key=key, operator="In", values=[value])

@@ -296,6 +296,8 @@ class Kube:
                     yield piece
         except aiohttp.ClientConnectorError as error:
             raise UnreachableError(f"cannot reach the API server at {self.url}: {error.os_error}") from error
+        except aiohttp.ClientPayloadError as error:  # its own words are about encodings
+            raise LostAnswerError("the server closed the connection") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise LostAnswerError(str(error) or type(error).__name__) from error
 

@@ -60,6 +60,17 @@ class PodVolume(Struct):
     rbd: Raw = NOTHING
     image: Raw = NOTHING
 
+    @property
+    def special(self) -> bool:
+        """Whether the volume itself, and not a claim, says what matters."""
+        return not (
+            self.gce_disk is NOTHING
+            and self.aws_disk is NOTHING
+            and self.iscsi is NOTHING
+            and self.rbd is NOTHING
+            and self.image is NOTHING
+        )
+
 
 class PodSpec(Struct):
     node_name: str | None = field(default=None, name="nodeName")
@@ -75,6 +86,7 @@ class PodSpec(Struct):
     tolerations: Raw = NOTHING
     spread: Raw = field(default=NOTHING, name="topologySpreadConstraints")
     volumes: list[PodVolume] | None = None
+    resource_claims: list[Raw] | None = field(default=None, name="resourceClaims")
     host_network: bool | None = field(default=None, name="hostNetwork")
     priority: int | None = None
 

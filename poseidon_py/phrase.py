@@ -14,7 +14,7 @@ VOLUME_NODE, VOLUME_ZONE, VOLUME_NONE, VOLUME_SPACE = "volume node", "volume zon
 
 _FURTHER = {
     ENFORCED: "node(s) didn't match scheduler-enforced node affinity",
-    VOLUME_NODE: "node(s) had volume node affinity conflict",
+    VOLUME_NODE: "node(s) didn't match PersistentVolume's node affinity",
     VOLUME_ZONE: "node(s) had no available volume zone",
     VOLUME_NONE: "node(s) didn't find available persistent volumes to bind",
     VOLUME_SPACE: "node(s) did not have enough free storage",

@@ -36,13 +36,15 @@ class Storage:
     """Class name -> volumes by name."""
     reserved: dict[str, ClaimKey] = field(default_factory=dict)
     """Volumes that were chosen for a claim, until the watch says that they are the claim's."""
-    limited: set[str] = field(default_factory=set)
-    """Drivers of which some node can hold a limited number of volumes only."""
+    limited: dict[str, int] = field(default_factory=dict)
+    """Drivers of which some node can hold a limited number of volumes only; on how many nodes that is so."""
     ready: bool = False
     """Whether everything has been listed once."""
     on_claim: Callable[[ClaimKey], None] = lambda key: None
     on_class: Callable[[str], None] = lambda name: None
-    """Volumes of a class that were or are for the taking have changed."""
+    """Volumes of a class that were or are for the taking have changed, or what can be made."""
+    on_mode: Callable[[str], None] = lambda name: None
+    """A class is there that was not, or the other way round."""
     on_node: Callable[[str], None] = lambda name: None
     on_limited: Callable[[], None] = lambda: None
 
@@ -87,12 +89,15 @@ class Storage:
                 self.on_class(name)
 
     def put_class(self, item: StorageClass) -> None:
+        old = self.classes.get(item.metadata.name)
         self.classes[item.metadata.name] = item
+        if old is None or old.binding_mode != item.binding_mode:
+            self.on_mode(item.metadata.name)
         self.on_class(item.metadata.name)
 
     def drop_class(self, name: str) -> None:
         if self.classes.pop(name, None) is not None:
-            self.on_class(name)
+            self.on_mode(name)
 
     def put_driver(self, item: CsiDriver) -> None:
         self.drivers[item.metadata.name] = item
@@ -117,22 +122,22 @@ class Storage:
             self.on_class(old.class_name)
 
     def put_csi_node(self, item: CsiNode) -> None:
+        before = self.limits(item.metadata.name)
         self.csi_nodes[item.metadata.name] = item
-        self._limits_changed(item.metadata.name)
+        self._limits_changed(item.metadata.name, before)
 
     def drop_csi_node(self, name: str) -> None:
+        before = self.limits(name)
         if self.csi_nodes.pop(name, None) is not None:
-            self._limits_changed(name)
+            self._limits_changed(name, before)
 
-    def _limits_changed(self, node: str) -> None:
-        limited = {
-            driver.name
-            for item in self.csi_nodes.values()
-            for driver in item.spec.drivers or ()
-            if driver.allocatable is not None and driver.allocatable.count is not None
-        }
-        if limited != self.limited:
-            self.limited = limited
+    def _limits_changed(self, node: str, before: dict[str, int]) -> None:
+        drivers = set(self.limited)
+        for limits, sign in ((before, -1), (self.limits(node), 1)):
+            for driver in limits:
+                self.limited[driver] = self.limited.get(driver, 0) + sign
+        self.limited = {driver: nodes for driver, nodes in self.limited.items() if nodes}
+        if set(self.limited) != drivers:
             self.on_limited()
         self.on_node(node)
 

@@ -54,7 +54,7 @@ def explain_json(known: KnownPod, reply: flow_pb2.ExplainReply) -> Json:
         "node": known.node or known.assumed,
         "priority": reply.priority,
         "requests": dict(sorted(reply.requests.items())),
-        "problem": known.problem or known.held,
+        "problem": known.problem or known.held or known.blocked,
         "gang": gang,
         "message": phrase.unscheduled(reply.nodes, reply.reasons) if reply.reasons and not known.node else "",
         "fits_now": reply.fits_now,
@@ -100,6 +100,8 @@ def _state(known: KnownPod, reply: flow_pb2.ExplainReply) -> str:
         return "waits for its gang to be declared"
     if known.assumed:
         return "being bound"
+    if known.blocked:
+        return "waits for its volumes"
     return "waits for a node" if reply.found else "not yet considered"
 
 

@@ -60,6 +60,7 @@ class VolumeGate:
         self._asked = False
         storage.on_claim = self._claim_changed
         storage.on_class = self._class_changed
+        storage.on_mode = self._mode_changed
         storage.on_node = touch_node
         storage.on_limited = self._limited_changed
 
@@ -202,10 +203,12 @@ class VolumeGate:
 
     def _class_changed(self, name: str) -> None:
         self._touch_all(self._waiting_in.get(name, ()))
-        # a class that is new makes claims wait for pods that were blocked so far
-        for key, users in self._users.items():
+
+    def _mode_changed(self, name: str) -> None:
+        """A class that is new makes claims wait for pods that were blocked so far."""
+        for key, users in list(self._users.items()):
             claim = self._storage.claims.get(key)
-            if claim is not None and class_of(claim) == name and name not in self._waiting_in:
+            if claim is not None and class_of(claim) == name:
                 self._touch_all(users)
 
     def _limited_changed(self) -> None:

@@ -7,6 +7,7 @@ is sent again until it is acknowledged) with the simplest placement there is: fi
 import asyncio
 import itertools
 from collections import Counter
+from typing import Any
 
 from poseidon_py.engine import EngineError
 from poseidon_py.kube import ConflictError, NotFoundError
@@ -26,6 +27,7 @@ class FakeEngine:
         self.updates: list[flow_pb2.Update] = []
         self.refuse_classes: dict[int, str] = {}
         self.forget_classes: set[int] = set()
+        self.forget_profiles: set[int] = set()
         self.restart()
 
     def restart(self) -> None:
@@ -37,6 +39,8 @@ class FakeEngine:
     def _clear(self) -> None:
         self.nodes: dict[str, flow_pb2.Node] = {}
         self.classes: dict[int, flow_pb2.TaskClass] = {}
+        self.profiles: dict[int, flow_pb2.Profile] = {}
+        self.namespaces: dict[str, dict[str, str]] = {}
         self.tasks: dict[int, dict] = {}
         self.rounds = 0
 
@@ -81,6 +85,13 @@ class FakeEngine:
                 reply.refused.add(kind="class", id=str(cls.id), field="x", reason=self.refuse_classes[cls.id])
             else:
                 self.classes[cls.id] = cls
+        for profile in update.profiles:
+            self.profiles[profile.id] = profile
+        for namespace in update.namespaces:
+            self.namespaces[namespace.name] = dict(namespace.labels)
+        for ident in self.forget_profiles & set(self.profiles):
+            del self.profiles[ident]
+        self.forget_profiles.clear()
         for ident in self.forget_classes & set(self.classes):
             del self.classes[ident]
         self.forget_classes.clear()
@@ -95,7 +106,12 @@ class FakeEngine:
             if task and task["state"] == "assumed" and task["node"] == rejection.node_id:
                 task.update(state="waiting", node="", not_before=rejection.not_before_us)
         columns = update.tasks
-        for uid, cls, at, name in zip(columns.uid, columns.class_id, columns.node, columns.name, strict=True):
+        leaving = columns.leaving or [False] * len(columns.uid)
+        rows = zip(columns.uid, columns.class_id, columns.node, columns.name, columns.profile_id, leaving, strict=True)
+        for uid, cls, at, name, profile, leaves in rows:
+            if profile not in self.profiles:
+                reply.unknown_profiles.append(profile)
+                continue
             if cls not in self.classes:
                 reply.unknown_classes.append(cls)
                 continue
@@ -114,6 +130,8 @@ class FakeEngine:
                 reply.refused.add(kind="task", id=name, field="state", reason="bound tasks do not wait")
             else:
                 task["cls"] = cls
+            if uid in self.tasks:
+                self.tasks[uid] |= {"profile": self.profiles[profile], "leaving": leaves}
 
     def used(self, node):
         total: Counter[str] = Counter()
@@ -136,7 +154,8 @@ class FakeEngine:
         waiting = [
             (uid, t) for uid, t in self.tasks.items() if t["state"] == "waiting" and t["not_before"] <= request.now_us
         ]
-        placed, left = [], {}
+        placed: list[tuple[int, str]] = []
+        left: dict[int, list[int]] = {}
         for uid, task in waiting:
             cls = self.classes[task["cls"]]
             node = next((n for n in self.nodes.values() if self.fits(n, cls)), None)
@@ -155,9 +174,9 @@ class FakeEngine:
         reply.placed.task_uid.extend(uid for uid, _ in placed)
         reply.placed.node.extend(names.index(node) for _, node in placed)
         reply.stats.placed = len(placed)
-        for cls, uids in left.items():
+        for ident, uids in left.items():
             count = len(self.nodes)
-            group = reply.unscheduled.add(class_id=cls, waiting=len(uids), nodes=count, task_uid=uids)
+            group = reply.unscheduled.add(class_id=ident, waiting=len(uids), nodes=count, task_uid=uids)
             group.reasons.add(kind=flow_pb2.Reason.INSUFFICIENT_RESOURCE, detail="cpu", nodes=count)
         self.last = reply
         return self._end("round", reply)
@@ -184,7 +203,7 @@ class FakeKube:
         self.pods: dict[str, dict] = {}
         self.binds: list[tuple[str, str]] = []
         self.asked: list[str] = []
-        self.faults: list[object] = []
+        self.faults: list[Any] = []
         self.read_faults: list[Exception] = []
         self.hold: asyncio.Event | None = None
         self.hold_reads: asyncio.Event | None = None

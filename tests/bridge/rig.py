@@ -1,6 +1,7 @@
 """The bridge from store to binder, with both neighbours faked and no time passing."""
 
 import asyncio
+from collections.abc import Callable
 
 from poseidon_py.binder import Binder
 from poseidon_py.feed import Feed
@@ -21,7 +22,7 @@ class Rig:
         self.listed = asyncio.Event()
         self.session = Session(self.engine, self.store, self.listed.wait, sleep=self._sleep)
         self.feed = Feed(self.store, self.engine, self.session, lambda: self.loop.wake(), batch_size, sleep=self._sleep)
-        self.timers = []
+        self.timers: list[Callable[[], None]] = []
         self.binder = Binder(
             self.kube,
             self.store,
@@ -51,7 +52,7 @@ class Rig:
         self.kube.on_bind = self._bound
         self.confirm = True
         self._leads = leads
-        self._tasks = []
+        self._tasks: list[asyncio.Task[None]] = []
         for name in nodes:
             self.node(name, **node_shape)
 

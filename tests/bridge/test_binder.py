@@ -1,6 +1,7 @@
 """Every placement comes to a clear end, whatever the API server does; no pod is bound twice, and none is lost."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -18,7 +19,7 @@ class Bench:
 
     def __init__(self, concurrency=4, patience=60.0) -> None:
         self.now = 1000.0
-        self.timers: list[tuple[float, object]] = []
+        self.timers: list[tuple[float, Callable[[], None]]] = []
         self.kube = FakeKube()
         self.store = Store(["poseidon"])
         self.store.observe_node(node("n"))

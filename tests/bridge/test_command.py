@@ -8,7 +8,9 @@ import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any, ClassVar
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -50,7 +52,9 @@ def test_help_names_all_commands():
 def test_every_setting_that_is_a_flag_can_stand_in_the_file():
     from poseidon_py.options import KEYS
 
-    names = {parameter.name for parameter in cli.get_command(None, "run").params} - {"config"}
+    command = cli.get_command(click.Context(cli), "run")
+    assert command is not None
+    names = {parameter.name for parameter in command.params} - {"config"}
     assert names <= set(KEYS)
 
 
@@ -113,7 +117,7 @@ class TestProcesses:
         with subprocess.Popen(
             [sys.executable, "-m", "poseidon_py.main", *arguments], stderr=subprocess.PIPE, text=True
         ) as child:
-            for line in child.stderr:
+            for line in child.stderr or ():
                 if "cannot reach" in line:
                     break
             os.kill(child.pid, signal.SIGTERM)
@@ -121,7 +125,7 @@ class TestProcesses:
 
 
 class Answers(BaseHTTPRequestHandler):
-    bodies = {}  # noqa: RUF012
+    bodies: ClassVar[dict[str, Any]] = {}
 
     def do_GET(self):
         status, body = self.bodies.get(self.path, (404, b'{"error": "the scheduler knows no pod a/b"}'))

@@ -234,7 +234,7 @@ async def test_a_nominated_node_is_taken(running):
         running.cluster.api.patch(
             NODES, "", node, {"status": {"allocatable": {"cpu": "8"}}}, "application/merge-patch+json", "status"
         )
-    await running.until(lambda: running.placed("a", 1))
+    await running.until(lambda: running.nodes_of("a")["a-0000"] == nodes[3])
 
 
 async def test_added_affinity(world):
@@ -247,7 +247,7 @@ async def test_added_affinity(world):
     await world.until(lambda: world.nodes_of("a")["a-0000"] == node)
 
 
-# -- volumes ------------------------------------------------------------------------------------------------------------
+# -- volumes --------------------------------------------------------------------------------------------------
 
 
 async def test_a_claim_that_is_missing_then_unbound_then_bound(running):
@@ -273,7 +273,7 @@ async def test_a_bound_volume_ties_to_its_node_and_its_zone(running):
     running.volume("lost", "now", on="no-such-node", size="5Gi")
     running.claim("lost", "now", size="5Gi")
     running.run(1, "l", **with_claim("lost"))
-    await running.hears("l-0000", "0/6 nodes are available: 6 node(s) had volume node affinity conflict.")
+    await running.hears("l-0000", "0/6 nodes are available: 6 node(s) didn't match PersistentVolume's node affinity.")
     running.volume("nowhere", "now", labels={ZONE: "elsewhere"}, size="9Gi")
     running.claim("nowhere", "now", size="9Gi")
     running.run(1, "n", **with_claim("nowhere"))

@@ -60,7 +60,9 @@ def test_the_class_of_a_bound_pod_follows_its_resize():
     status = {"containerStatuses": [{"name": "main", "resources": {"requests": {"cpu": "900m", "memory": "1Mi"}}}]}
     running, resized = pod(node="n"), pod(node="n", status=status)
     assert classes.of(running) == classes.of(pod())
-    assert classes.get(classes.of(resized)).requests["cpu"] == 900
+    message = classes.get(classes.of(resized))
+    assert message is not None
+    assert message.requests["cpu"] == 900
 
 
 def test_selectors_affinity_and_tolerations_in_the_contracts_words():

@@ -24,7 +24,7 @@ async def test_a_pod_is_placed_bound_and_confirmed():
 
 async def test_no_round_before_everything_is_listed_and_told():
     rig = Rig()
-    rig.listed.set = lambda: None
+    rig.listed.set = lambda: None  # type: ignore[method-assign]
     async with rig:
         rig.pod("a")
         await rig.settle()

@@ -31,6 +31,7 @@ def test_an_answer_is_understood_however_it_is_cut(data, status, body):
     for cut in range(len(data)):
         assert parse(data[:cut])[0] is None
     answer, rest = parse(data + b"next")
+    assert answer is not None
     assert (answer.status, answer.body, rest) == (status, body, b"next")
     if status == 429:
         assert answer.header(b"retry-after") == b"7"
@@ -46,6 +47,7 @@ def test_what_is_not_http_is_refused(data):
 def test_chunks_add_up(parts):
     stream = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
     answer, rest = parse(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + stream)
+    assert answer is not None
     assert (answer.body, rest) == (b"".join(parts), b"")
 
 

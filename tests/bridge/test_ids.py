@@ -19,7 +19,7 @@ def test_a_node_that_was_made_again_is_another():
 
 
 def test_0_means_none_and_is_no_id(monkeypatch):
-    monkeypatch.setattr(ids.xxhash, "xxh3_64_intdigest", lambda data, seed: 0)
+    monkeypatch.setattr("xxhash.xxh3_64_intdigest", lambda data, seed: 0)
     assert hash64("anything") == 1
 
 

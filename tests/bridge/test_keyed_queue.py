@@ -1,6 +1,7 @@
 """Each promise of the keyed queue by its name, then all of them against a model."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 from hypothesis import settings
@@ -14,7 +15,7 @@ class Later:
     """Stands in for the event loop's timers."""
 
     def __init__(self) -> None:
-        self.calls = []
+        self.calls: list[tuple[float, Callable[[], None]]] = []
 
     def __call__(self, seconds, call):
         self.calls.append((seconds, call))
@@ -175,7 +176,7 @@ class QueueAgainstModel(RuleBasedStateMachine):
         super().__init__()
         self.loop = asyncio.new_event_loop()
         self.later = Later()
-        self.queue = KeyedQueue("model", call_later=self.later)
+        self.queue: KeyedQueue[str] = KeyedQueue("model", call_later=self.later)
         self.ready: list[str] = []
         self.batches: list[list[str]] = []
         self.again: set[str] = set()

@@ -1,6 +1,7 @@
 """The client of the API server: what it asks for, and which error stands for what."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -53,8 +54,8 @@ class Server:
     """An API server that writes down what it is asked and answers by path."""
 
     def __init__(self) -> None:
-        self.requests = []
-        self.answers = {}
+        self.requests: list[tuple[str, str, dict[str, str], bytes]] = []
+        self.answers: dict[str, Any] = {}
 
     async def handle(self, request):
         body = await request.read()

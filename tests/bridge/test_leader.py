@@ -118,7 +118,7 @@ async def world():
         made.append(Replica(world, who, skew))
         return made[-1]
 
-    world.replica = replica
+    world.replica = replica  # type: ignore[attr-defined]
     yield world
     for each in made:
         await each.stop()
@@ -255,7 +255,7 @@ async def test_a_lost_answer_to_the_own_renewal_does_not_confuse(world):
 def test_durations_that_cannot_work_are_refused():
     with pytest.raises(ValueError, match="renew_deadline"):
         Election(
-            None,
+            Api(World(), "z"),
             name="x",
             namespace="y",
             identity="z",

@@ -1,5 +1,7 @@
 """When a round begins: soon after a change, later while work pours in, and never more than half of the time."""
 
+from typing import Any
+
 import pytest
 
 from poseidon_py.loop import Loop
@@ -16,13 +18,14 @@ class Bench:
     def __init__(self) -> None:
         self.now = 100.0
         self.store = Store(["poseidon"])
+        nobody: Any = None  # is asked before the round begins
         self.loop = Loop(
             self.store,
-            None,
-            None,
-            None,
-            None,
-            None,
+            nobody,
+            nobody,
+            nobody,
+            nobody,
+            nobody,
             window=WINDOW,
             window_max=32 * WINDOW,
             sleep=self.sleep,

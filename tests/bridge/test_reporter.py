@@ -1,6 +1,7 @@
 """Events and conditions: complete when the burst is over, and never in the way of binds."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -13,10 +14,12 @@ from tests.bridge.fakes import settle
 
 class Api:
     def __init__(self) -> None:
-        self.created, self.merged, self.patched = [], [], []
-        self.faults = []
-        self.merge_faults = []
-        self.patch_faults = []
+        self.created: list[Any] = []
+        self.merged: list[Any] = []
+        self.patched: list[Any] = []
+        self.faults: list[Exception] = []
+        self.merge_faults: list[Exception] = []
+        self.patch_faults: list[Exception] = []
 
     def _maybe(self, faults):
         if faults:

@@ -27,7 +27,7 @@ async def started():
 
         supervisor = Supervisor(policy="", policy_options=(), moved=moved, log_level="warning", **more)
         made.append(supervisor)
-        supervisor.addresses = addresses
+        supervisor.addresses = addresses  # type: ignore[attr-defined]
         await supervisor.start()
         return supervisor
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -18,7 +19,7 @@ class Told:
     """A follower that writes down what it is told."""
 
     def __init__(self) -> None:
-        self.log = []
+        self.log: list[Any] = []
 
     def observe(self, item):
         self.log.append(("observe", item.metadata.name))
@@ -41,7 +42,7 @@ class Script:
 
     def __init__(self, *scenes) -> None:
         self.scenes = list(scenes)
-        self.asked = []
+        self.asked: list[Any] = []
         self.played = asyncio.Event()
 
     def _next(self, kind, parameters):

@@ -5,6 +5,7 @@ Shares no code with the product: what the scheduler believes is judged by what a
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import socket
@@ -122,10 +123,8 @@ class View:
         with self._changed:
             self._stopping = True
             if self._socket is not None:
-                try:
+                with contextlib.suppress(OSError):
                     self._socket.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    pass
             self._changed.notify_all()
         self._thread.join(PATIENCE)
 

@@ -12,7 +12,6 @@ import pytest
 from tests.e2e.backends import Backend, Real, Synthetic, why_not_real
 from tests.e2e.processes import Scheduler
 
-
 SYNTHETIC = pytest.mark.parametrize("server", ["synthetic"], indirect=True)
 """For what needs faults on demand, kubelets or controllers."""
 REAL = pytest.mark.parametrize("server", ["real"], indirect=True)

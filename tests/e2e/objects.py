@@ -57,14 +57,14 @@ def container(name: str = "main", **resources: str | int) -> Json:
     }
 
 
-def pod(name: str, *, scheduler: str | None = "poseidon", metadata: Json = {}, **spec: Any) -> Json:
+def pod(name: str, *, scheduler: str | None = "poseidon", metadata: Json | None = None, **spec: Any) -> Json:
     """A pod; resources `cpu`, `memory`, `gpu`, ... make its one container, everything else is spec."""
     requests = {key: spec.pop(key) for key in ("cpu", "memory", "gpu", "ephemeral_storage") if key in spec}
     spec.setdefault("containers", [container(**(requests or {"cpu": "100m", "memory": "16Mi"}))])
     if scheduler is not None:
         spec["schedulerName"] = scheduler
     spec.setdefault("terminationGracePeriodSeconds", 0)
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **metadata}, "spec": spec}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **(metadata or {})}, "spec": spec}
 
 
 def required(*terms: Json) -> Json:

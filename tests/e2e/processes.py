@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
@@ -29,11 +30,9 @@ def environment() -> dict[str, str]:
     return kept | {"PYTHONUNBUFFERED": "1", "HOME": "/nonexistent", "COLUMNS": "200", "NO_COLOR": "1"}
 
 
-def run(*command: str, timeout: float = PATIENCE, **more: str) -> subprocess.CompletedProcess[str]:
+def run(*command: str, timeout: float = PATIENCE) -> subprocess.CompletedProcess[str]:
     """Runs a command to its end."""
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=timeout, check=False, env=environment() | more
-    )
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False, env=environment())
 
 
 class Process:
@@ -54,9 +53,15 @@ class Process:
             env=environment(),
             start_new_session=True,
         )
+        atexit.register(self._leave_nothing)
         self._log = log
         self._reader = threading.Thread(target=self._read, name=f"output of {self.pid}", daemon=True)
         self._reader.start()
+
+    def _leave_nothing(self) -> None:
+        """For a test that failed before it came to the end of what it had started."""
+        if self.popen.poll() is None:
+            self.popen.kill()
 
     def _read(self) -> None:
         assert self.popen.stdout is not None

@@ -120,7 +120,9 @@ CASES = {
         ZONES, pod("p", affinity=required(expression("zone", "In", "z"), expression("rank", "In", "2"))), where="b"
     ),
     "selector and affinity must both hold": Case(
-        ZONES, pod("p", nodeSelector={"zone": "a"}, affinity=required(expression("rank", "Gt", "1"))), why=f"3 {MISMATCH}."
+        ZONES,
+        pod("p", nodeSelector={"zone": "a"}, affinity=required(expression("rank", "Gt", "1"))),
+        why=f"3 {MISMATCH}.",
     ),
     "taints": Case(
         TAINTED,

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.e2e.backends import Backend
+from tests.e2e.backends import Backend, Synthetic
 from tests.e2e.conftest import SYNTHETIC
 from tests.e2e.objects import node, pod
 from tests.e2e.processes import FIRMAMENT, Process, Scheduler, kill_and_see, until_gone
@@ -167,9 +167,9 @@ def test_a_flow_service_of_its_own_right_may_come_and_go(backend: Backend, sched
 
 
 @SYNTHETIC
-def test_a_scheduler_that_dies_while_binds_are_slow(synthetic: Backend, schedule: Schedule) -> None:
+def test_a_scheduler_that_dies_while_binds_are_slow(synthetic: Synthetic, schedule: Schedule) -> None:
     room(synthetic)
-    synthetic.faults({"rules": [{"verbs": ["create"], "resources": ["pods/binding"], "latency_ms": 300}]})  # type: ignore[attr-defined]
+    synthetic.faults({"rules": [{"verbs": ["create"], "resources": ["pods/binding"], "latency_ms": 300}]})
     first = schedule("--bind-concurrency", "10")
     first.expected = {-signal.SIGKILL}
     burst(synthetic, "p")

@@ -148,6 +148,7 @@ class Mixture:
             selector=self.few(lambda: needs("zone", "In", *one([("a",), ("a", "b")])), (0, 0, 1)),
             affinity=self.few(lambda: (Term((needs("host", "NotIn", "n0"),)), Term((needs("rack"),))), (0, 1)),
             tolerations=self.few(lambda: Toleration("spot", "Exists", "", one(["", "NoSchedule"])), (0, 1)),
+            further=self.few(lambda: ("disk", (Term((needs("zone", "In", one(["a", "b"])),)),)), (0, 0, 1)),
         )
 
     # -- events -----------------------------------------------------------------------------------------------------

@@ -66,15 +66,16 @@ def meets(requirement, labels) -> bool:
 def selected(demand, node: NodeObserved) -> bool:
     if not all(meets(r, node.labels) for r in demand.selector):
         return False
+    return all(any_term(terms, node) for terms in demand.affinity)
+
+
+def any_term(terms, node: NodeObserved) -> bool:
     fields = {"metadata.name": node.name}
-    return all(
-        any(
-            (term.labels or term.fields)
-            and all(meets(r, node.labels) for r in term.labels)
-            and all(meets(r, fields) for r in term.fields)
-            for term in terms
-        )
-        for terms in demand.affinity
+    return any(
+        (term.labels or term.fields)
+        and all(meets(r, node.labels) for r in term.labels)
+        and all(meets(r, fields) for r in term.fields)
+        for term in terms
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from firmament_py.events import ClassDefined, NodeObserved
 from tests.engine import oracle
 
-TAINT, SELECTOR, TOKEN, AMOUNT = "taint", "selector", "token", "amount"
+TAINT, SELECTOR, TOKEN, AMOUNT, FURTHER = "taint", "selector", "token", "amount", "further"
 LABEL, SPREAD, AFFINITY, ANTI_AFFINITY, OTHERS = "spread label", "spread", "affinity", "anti-affinity", "others"
 
 
@@ -53,14 +53,16 @@ def may_place(world: World, task: Task, node_id: str) -> str | None:
         return TOKEN
     if not _fits(world, task, node):
         return AMOUNT
+    if not all(oracle.any_term(terms, node) for _, terms in task.cls.demand.further):
+        return FURTHER
     return _spread(world, task, node) or _affinity(world, task, node) or _repelled(world, task, node)
 
 
 def conflict(one: str, other: str) -> bool:
-    """Host ports: the same on every address, or on the same address."""
+    """Host ports: the same on every address, or on the same address. What is shared, "a/", conflicts with "a" alone."""
     a, _, at = one.partition("/")
     b, _, where = other.partition("/")
-    return a == b and (not at or not where or at == where)
+    return a == b and ("/" not in one or "/" not in other or (at == where != ""))
 
 
 def _fits(world: World, task: Task, node: NodeObserved) -> bool:

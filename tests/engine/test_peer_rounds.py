@@ -19,6 +19,7 @@ KINDS = {
     peer_oracle.SELECTOR: {ReasonKind.SELECTOR_MISMATCH},
     peer_oracle.TOKEN: {ReasonKind.TOKEN_TAKEN},
     peer_oracle.AMOUNT: {ReasonKind.INSUFFICIENT_RESOURCE, ReasonKind.TOO_MANY_TASKS},
+    peer_oracle.FURTHER: {ReasonKind.FURTHER_AFFINITY},
     peer_oracle.LABEL: {ReasonKind.SPREAD_LABEL_MISSING},
     peer_oracle.SPREAD: {ReasonKind.SPREAD},
     peer_oracle.AFFINITY: {ReasonKind.AFFINITY},

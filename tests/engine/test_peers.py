@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from firmament_py.constraints import NO_PEERS, NodeDemand, PeerDemand, PeerTerm, Spread, Taint
+from firmament_py.constraints import NO_PEERS, NodeDemand, PeerDemand, PeerTerm, Spread, Taint, Term
 from firmament_py.peers import Peers
 from firmament_py.placed import PlacedTasks
 from firmament_py.preferences import water_level
@@ -136,6 +136,19 @@ def test_which_nodes_count_for_a_spread(honor_affinity, honor_taints, where):
     placed = cluster.round()
     assert (sorted(placed.values()) != []) == bool(where)
     assert set(placed.values()) <= set(where)
+
+
+@pytest.mark.parametrize(
+    ("demand", "placed"),
+    [
+        # a selector leaves zone a alone to count: 1 + 1 - 1; a volume in zone a does not: 1 + 1 - 0
+        pytest.param(selecting(needs("zone", "In", "a")), True, id="selector"),
+        pytest.param(NodeDemand(further=(("volume", (Term((needs("zone", "In", "a"),)),)),)), False, id="volume"),
+    ],
+)
+def test_what_is_demanded_further_does_not_say_which_zones_count(demand, placed):
+    cluster = three_zones(EVEN, running(2, "a1"), demand=demand)
+    assert bool(cluster.round()) == placed
 
 
 def limits_of(cluster: Cluster, waiting: int, slots: int = 9):
@@ -286,6 +299,18 @@ def test_several_spreads_at_once():
     assert max(hosts.values()) - min(hosts.values()) <= 2
     # x + y = z or z +- 1 with z <= min(x, y) + 2: (3, 3, 5) is the largest, the twelfth would have to wait
     assert len(placed) <= 11
+
+
+def test_a_home_is_where_the_first_may_go():
+    """Zone a has more room, but is ahead by one: tasks that also want to be near each other start in zone b."""
+    both = PeerDemand(affinity=(PeerTerm(tasks_like(needs("new")), "zone"),), spread=(Spread(A, "zone"),))
+    cluster = make_cluster(
+        *(make_node("a", pods=9, labels={"zone": "a"}), make_node("b", pods=4, labels={"zone": "b"})),
+        *(make_class(1, peers=both), make_class(8), make_profile(1, app="a", new=""), make_profile(2, app="a")),
+        *(make_tasks([9], 8, on="a", profile=2), make_tasks(range(1, 6), 1, profile=1)),
+    )
+    # a 1, b 0: b takes 2, and zone a is not near them
+    assert list(cluster.round().values()) == ["b", "b"]
 
 
 def test_two_groups_that_must_be_near_each_other():
