@@ -53,6 +53,8 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
         state, reply = ClusterState(), flow_pb2.UpdateReply()
         for update in request_iterator:
             _apply(state, update, reply)
+        if not context.is_active():  # a stream that breaks off can look like one that ends
+            context.abort(grpc.StatusCode.CANCELLED, "the stream broke off")
         with self._engine.lock:
             self._engine.replace(state)
             reply.epoch = self._engine.epoch
