@@ -238,3 +238,19 @@ async def test_kubernetes_own_pod_groups_in_a_version_that_is_newer_than_we_are(
     await world.until(lambda: condition().get("status") == "True")
     assert len(world.bound()) == 4
     assert world.never_half({"pg": 4}, gang_of=lambda name: "pg")
+
+
+async def test_explaining_a_gang_that_waits(world):
+    bridge = await world.bridge()
+    labels = {"pod-group.scheduling.x-k8s.io/name": "few", "pod-group.scheduling.x-k8s.io/min-available": "3"}
+    world.create(job("large", 25, gang="all"))
+    world.cluster.add_pods(2, template(labels=labels), prefix="few-")
+    await world.until(lambda: len(world.events("FailedScheduling")) == 27)
+    large = next(name for name in world.pods if name.startswith("large"))
+    body = await bridge.explain("default", large)
+    assert body["gang"] == {
+        "name": "default/large", "minimum": 25, "present": 25, "placed": 0, "missing": 0, "fits": 20,
+    }  # fmt: skip
+    few = next(name for name in world.pods if name.startswith("few"))
+    gang = (await bridge.explain("default", few))["gang"]
+    assert (gang["present"], gang["missing"], gang["fits"]) == (2, 1, None)

@@ -1,0 +1,356 @@
+"""Binding as a unit, with an API server that does what it likes."""
+
+import asyncio
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from poseidon_py.binder import Binder
+from poseidon_py.gangs.units import Units
+from poseidon_py.kube import BusyError, ConflictError, LostAnswerError, NotFoundError
+from poseidon_py.store import Store
+from poseidon_py.telling import describe_pod
+from tests.bridge.builders import node
+from tests.bridge.fakes import FakeKube, settle
+from tests.bridge.gangs.builders import JOB, pod
+
+MARK = {"pod-group.scheduling.x-k8s.io/name": "g"}
+MIN = "pod-group.scheduling.x-k8s.io/min-available"
+
+
+class Timer:
+    def __init__(self, seconds, call):
+        self.seconds, self.call, self.cancelled = seconds, call, False
+
+    def cancel(self):
+        self.cancelled = True
+
+
+class Rig:
+    """A gang of some pods, placed by `place`; `confirm`: whether the watch tells of binds."""
+
+    def __init__(self, *, unwind="evict", concurrency=100):
+        self.store = Store(["poseidon"])
+        self.kube = FakeKube()
+        self.rejected, self.timers, self.deadlines, self.said, self.evicted = [], [], [], [], []
+        self.binder = Binder(
+            self.kube,
+            self.store,
+            lambda known, node_id, not_before_us: self.rejected.append(known.name),
+            call_later=lambda seconds, call: self.timers.append(call),
+            rng=lambda: 1.0,
+            concurrency=concurrency,
+        )
+        self.since_us = 2**60
+        self.units = Units(
+            self.store.gangs,
+            self.binder,
+            lambda known, node_id, not_before_us: self.rejected.append(known.name),
+            evict=self._evict,
+            bound_since=self._since,
+            say=lambda known, reason, message: self.said.append((known.name, reason, message)),
+            unwind=unwind,
+            now_us=lambda: 0,
+            call_later=self._deadline,
+        )
+        self.binder.may_send = self.units.may_send
+        self.binder.on_ended = self.units.ended
+        self.store.gangs.on_half = self.units.found_half
+        self.store.on_settled = self.binder.settled
+        self.store.observe_node(node("n"))
+        self.kube.on_bind = self._bound
+        self.first_sent: list[tuple[int, int]] = []
+
+    def _deadline(self, seconds, call):
+        self.deadlines.append(Timer(seconds, call))
+        return self.deadlines[-1]
+
+    async def _evict(self, known):
+        self.evicted.append(known.name)
+
+    async def _since(self, known):
+        return self.since_us
+
+    def _bound(self, namespace, name):
+        there = self.kube.pods[f"{namespace}/{name}"]
+        self.pod(name, node=there["node"], put=False)
+
+    def pod(self, name, minimum=3, *, put=True, owner=None, **more):
+        if put:
+            self.kube.pods[f"ns/{name}"] = {"name": name, "uid": f"uid-{name}"}
+        elif owner is None and f"uid-{name}" in self.store.pods and self.store.pods[f"uid-{name}"].owner:
+            owner = JOB
+        self.store.observe_pod(pod(name, labels=MARK | {MIN: str(minimum)}, owner=owner, **more))
+        describe_pod(self.store, self.store.pods[f"uid-{name}"])
+        self.store.gangs.message(self.store.pods[f"uid-{name}"].gang)
+
+    def pods(self, *names, **more):
+        for name in names:
+            self.pod(name, **more)
+
+    def place(self, *names):
+        known = [self.store.pods[f"uid-{name}"] for name in names]
+        self.units.place([(each, "n", "id-n") for each in known])
+
+    def gone(self, name):
+        self.kube.pods.pop(f"ns/{name}", None)
+        self.store.remove_pod(f"uid-{name}")
+
+    async def run(self, confirm=True):
+        if not confirm:
+            self.kube.on_bind = lambda namespace, name: None
+        if not self.binder._workers:
+            self.binder.start()
+        await settle()
+
+    def tick(self):
+        timers, self.timers = self.timers, []
+        for call in timers:
+            call()
+
+    @property
+    def bound(self):
+        return sorted(uid.removeprefix("uid-") for uid, _ in self.kube.binds)
+
+
+async def test_a_gang_that_was_placed_whole_is_bound_whole():
+    rig = Rig()
+    rig.pods("a", "b", "c", "d")
+    rig.place("a", "b", "c")
+    await rig.run()
+    assert rig.bound == ["a", "b", "c"]
+    assert not len(rig.units)
+    assert rig.deadlines[0].cancelled
+    rig.place("d")  # beyond the minimum
+    await rig.run()
+    assert rig.bound == ["a", "b", "c", "d"]
+
+
+async def test_placements_of_less_than_the_minimum_are_refused():
+    rig = Rig()
+    rig.pods("a", "b", "c")
+    rig.place("a", "b")
+    await rig.run()
+    assert (rig.kube.asked, rig.rejected) == ([], ["a", "b"])
+
+
+async def test_a_member_that_went_before_the_first_bind_takes_the_others_with_it():
+    rig = Rig()
+    rig.pods("a", "b", "c")
+    rig.place("a", "b", "c")
+    rig.gone("b")
+    await rig.run()
+    assert rig.kube.asked == []
+    assert sorted(rig.rejected) == ["a", "c"]
+    assert not any(known.assumed for known in rig.store.pods.values())
+    assert await rig.binder.drain(0.1)
+
+
+async def test_a_member_beyond_the_minimum_that_went_takes_nobody_with_it():
+    rig = Rig()
+    rig.pods("a", "b", "c", "d")
+    rig.place("a", "b", "c", "d")
+    rig.gone("b")
+    await rig.run()
+    assert rig.bound == ["a", "c", "d"]
+    assert rig.rejected == []
+
+
+async def test_binds_that_may_be_repeated_are():
+    rig = Rig()
+    rig.pods("a", "b", "c")
+    rig.kube.faults = [BusyError(500, "", ""), ("lost", LostAnswerError("reset")), BusyError(429, "", "", 1.0)]
+    rig.place("a", "b", "c")
+    await rig.run()
+    rig.tick()
+    await rig.run()
+    assert rig.bound == ["a", "b", "c"]
+    assert rig.rejected == []
+    assert not len(rig.units)
+
+
+async def test_a_member_that_cannot_be_bound_is_placed_again_and_completes_the_gang():
+    rig = Rig()
+    rig.pods("a", "b", "c")
+    rig.kube.faults = [None, ConflictError(409, "Conflict", "no"), None]
+    rig.place("a", "b", "c")
+    await rig.run()
+    assert (rig.bound, rig.rejected, len(rig.units)) == (["a", "c"], ["b"], 1)
+    rig.place("b")
+    await rig.run()
+    assert (rig.bound, len(rig.units)) == (["a", "b", "c"], 0)
+    assert all(timer.cancelled for timer in rig.deadlines)
+
+
+async def half(rig, **more):
+    rig.pods("a", "b", "c", **more)
+    rig.kube.faults = [None, ConflictError(409, "Conflict", "no"), None]
+    rig.place("a", "b", "c")
+    await rig.run()
+    rig.deadlines[0].call()
+    await settle()
+
+
+async def test_what_stays_half_is_evicted_after_its_time():
+    rig = Rig()
+    await half(rig, owner=JOB)
+    assert rig.deadlines[0].seconds == 60.0
+    assert rig.evicted == ["a", "c"]
+    text = (
+        "pod group ns/g: only 2 of 3 members could be bound in time; it is evicted, to be scheduled with its gang again"
+    )
+    assert rig.said == [(name, "GangUnwound", text) for name in ("a", "c")]
+
+
+async def test_what_nobody_would_make_anew_stays():
+    rig = Rig()
+    await half(rig)
+    assert rig.evicted == []
+    assert {reason for _, reason, _ in rig.said} == {"GangHalfBound"}
+
+
+async def test_what_is_to_be_kept_stays():
+    rig = Rig(unwind="keep")
+    await half(rig, owner=JOB)
+    assert rig.evicted == []
+    assert {reason for _, reason, _ in rig.said} == {"GangHalfBound"}
+
+
+async def test_binds_that_are_still_repeated_at_the_deadline_are_given_back():
+    rig = Rig()
+    rig.pods("a", "b", "c", owner=JOB)
+    rig.kube.faults = [None, BusyError(503, "", ""), BusyError(503, "", "")]
+    rig.place("a", "b", "c")
+    await rig.run()
+    rig.gone("a")
+    rig.deadlines[0].call()
+    await settle()
+    assert sorted(rig.rejected) == ["b", "c"]
+    rig.tick()
+    await settle()
+    assert rig.bound == ["a"]
+    assert await rig.binder.drain(0.1)
+
+
+async def test_a_gang_that_was_whole_is_never_unwound():
+    rig = Rig()
+    rig.pods("a", "b", "c", owner=JOB)
+    rig.place("a", "b", "c")
+    await rig.run()
+    rig.gone("b")
+    rig.pod("d", owner=JOB)
+    rig.kube.faults = [ConflictError(409, "Conflict", "no")]
+    rig.place("d")
+    await rig.run()
+    for timer in rig.deadlines:
+        if not timer.cancelled:
+            timer.call()
+    await settle()
+    assert rig.evicted == []
+
+
+async def test_after_a_restart_only_a_gang_that_never_was_whole_is_unwound():
+    for since_us, evicted in ((2**60, ["a"]), (0, [])):  # the others wait since before that bind; since after it
+        rig = Rig()
+        rig.since_us = since_us
+        rig.pod("a", owner=JOB, node="n")
+        rig.pods("b", "c", owner=JOB)
+        assert len(rig.units) == 1
+        rig.deadlines[0].call()
+        await settle()
+        assert rig.evicted == evicted
+
+
+async def test_nothing_is_sent_before_the_volumes_of_all_are_ready():
+    rig = Rig()
+    rig.pods("a", "b", "c")
+    ready = asyncio.Event()
+    rig.store.pods["uid-b"].claims = ("a claim",)
+    rig.binder.prepare = lambda known, node: ready.wait()
+    rig.place("a", "b", "c")
+    await rig.run()
+    assert rig.kube.asked == []
+    ready.set()
+    await settle()
+    assert rig.bound == ["a", "b", "c"]
+
+
+async def test_volumes_that_cannot_be_made_ready_give_all_of_it_back():
+    rig = Rig()
+    rig.pods("a", "b", "c")
+    rig.store.pods["uid-b"].claims = ("a claim",)
+
+    async def fail():
+        await asyncio.sleep(0)
+        raise NotFoundError(404, "NotFound", "no such claim")
+
+    rig.binder.prepare = lambda known, node: fail()
+    rig.place("a", "b", "c")
+    await rig.run()
+    assert rig.kube.asked == []
+    assert sorted(rig.rejected) == ["a", "b", "c"]
+    assert await rig.binder.drain(0.1)
+
+
+FAULTS = st.sampled_from(
+    [
+        None,
+        BusyError(500, "", ""),
+        BusyError(429, "", "", 0.1),
+        ConflictError(409, "Conflict", "no"),
+        NotFoundError(404, "NotFound", "no"),
+        LostAnswerError("before"),
+        ("lost", LostAnswerError("after")),
+    ]
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    faults=st.lists(FAULTS, max_size=12),
+    steps=st.lists(st.tuples(st.sampled_from(["place", "gone", "tick", "run", "new"]), st.integers(0, 9)), max_size=25),
+    concurrency=st.sampled_from([1, 3]),
+)
+def test_no_bind_is_ever_sent_while_fewer_than_the_minimum_are_placed(faults, steps, concurrency):
+    asyncio.run(_sent_only_when_whole(faults, steps, concurrency))
+
+
+async def _sent_only_when_whole(faults, steps, concurrency):
+    rig = Rig(concurrency=concurrency)
+    names = [f"p{number}" for number in range(5)]
+    rig.pods(*names)
+    rig.kube.faults = list(faults)
+    gang = rig.store.pods["uid-p0"].gang
+    sent = rig.kube.bind
+
+    async def bind(namespace, name, uid, node, timeout):
+        group = rig.store.gangs.groups[gang]
+        if not rig.kube.binds and not rig.kube.in_flight and not rig.later:
+            assert len(list(group.settled())) >= 3
+        rig.later = True
+        await sent(namespace, name, uid, node, timeout)
+
+    rig.later = False
+    rig.kube.bind = bind
+    for what, number in steps:
+        waiting = [known for known in rig.store.pods.values() if known.wanted and not known.assumed]
+        if what == "place":
+            rig.place(*[known.name for known in waiting[: number % 5 + 1]])
+        elif what == "gone" and rig.store.pods:
+            rig.gone([*rig.store.pods.values()][number % len(rig.store.pods)].name)
+        elif what == "new":
+            names.append(f"p{len(names)}")
+            rig.pod(names[-1])
+        elif what == "tick":
+            rig.tick()
+        else:
+            await rig.run()
+    rig.kube.faults = []
+    for _ in range(5):
+        await rig.run()
+        rig.tick()
+    await rig.run()
+    assert await rig.binder.drain(1.0)
+    uids = [uid for uid, _ in rig.kube.binds]
+    assert len(uids) == len(set(uids))
+    await rig.binder.stop()
