@@ -7,6 +7,9 @@ nodes would, one task at a time, if
 - tasks differ in nothing but node demands, priority and age: equal requests, no tokens, nothing demanded of tasks, and
   prices that do not depend on the class (the sets of tasks that fit are then a matroid, and the optimum is a basis);
 - or one class waits, with at most one demand that its own tasks count for, whatever else it demands.
+
+And whatever waits, a round of few tasks never places fewer than placing them one by one, emptiest nodes first, would
+have: it asks for that second opinion (second_opinion.py).
 """
 
 import copy
@@ -138,6 +141,17 @@ def test_one_class_with_one_demand_that_its_own_tasks_count_for(data):
 @pytest.mark.parametrize("seed", range(100))
 def test_one_class_in_a_crowded_cluster(seed):
     assert_one_class_no_fewer(random.Random(seed).choice)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_whatever_waits_a_small_round_places_no_fewer_than_one_by_one(seed):
+    mixture = Mixture(random.Random(seed).choice)
+    before = copy.deepcopy(mixture.world)
+    batches, _ = mixture.round()
+    placed = Counter(mixture.world.tasks[uid].cls.priority for batch in batches for uid, _ in batch)
+    other = one_by_one(before, ORDERS["emptiest"])
+    priorities = sorted({*placed, *other}, reverse=True)
+    assert [placed[p] for p in priorities] >= [other[p] for p in priorities]
 
 
 def test_the_reference_places_and_leaves_the_world_alone():
