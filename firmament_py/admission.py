@@ -5,9 +5,9 @@ gangs by age, then the remaining single tasks and what gangs have beyond their m
 
 A lower bound on a flow must hold whatever it costs, so admission is a decision made before the flow: the gangs that
 by their sums could fit together are forced (none of the members that they lack has an arc to U) and solved in one
-network, largest members first. Those that come out short are taken back whole, and their room is free again. Each of
-them, each that the sums left out, and each whose members depend on where others are, is then tried on its own, by
-age, with what is left. What gangs cannot use goes to others in the same round.
+network, largest members first. Those that come out short are taken back whole, and so are all younger ones, until
+the short one has been tried on its own. Each gang that the sums left out, that asks for a domain, or whose members
+depend on where others are, is tried on its own, too. What gangs cannot use goes to others in the same round.
 
 A gang may ask for one domain of a topology (a rack): then it is tried in one domain after the other, the tightest
 that could take it first.
@@ -30,6 +30,10 @@ from firmament_py.placing import Placing
 
 RESERVE_AFTER_US = 300_000_000
 """How long a gang waits before it keeps room free, microseconds."""
+
+STRICT_TURNS = 16
+"""So often in a round of a priority gangs are kept strictly in order of age at the cost of a further solve; after that
+only an overdue gang is. Bounds a round with hundreds of gangs that nearly fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ class Admission:
             again = [r for r in self.rejected if not r.missing and self._depends(r.claim) and not r.reserves]
             for rejected in again:
                 if self._alone(rejected.claim):
-                    self.rejected.remove(rejected)
+                    self.rejected = [other for other in self.rejected if other is not rejected]
                     self._single[rejected.claim.members] = True
             self._placing.attempt(np.flatnonzero(self._single & (self._placing.node_of < 0)))
 
@@ -106,12 +110,14 @@ class Admission:
     def _in_order(self, claims: list[Claim]) -> list[Claim]:
         """Tries complete gangs of one priority, oldest first; those that were placed."""
         admitted = []
+        strict = STRICT_TURNS
         while claims:
-            turn = self._turn(claims)
+            turn = self._turn(claims, strict > 0)
+            strict -= 1
             claims = claims[len(turn) :]
-            placed = self._together([claim for claim in turn if self._joins(claim)])
+            placed, short = self._together([claim for claim in turn if self._joins(claim)])
             for i, claim in enumerate(turn):
-                if claim.row not in placed and self._overdue(claim):
+                if (claim.row in short and strict > 0) or (claim.row not in placed and self._overdue(claim)):
                     # no younger one may keep it from being placed: they go back to the queue
                     back = [other for other in turn[i + 1 :] if other.row in placed]
                     if back:
@@ -125,15 +131,15 @@ class Admission:
                     self._turn_away(claim)
         return admitted
 
-    def _turn(self, claims: list[Claim]) -> list[Claim]:
-        """The gangs to try next: up to the first that is overdue and cannot be placed together with others."""
+    def _turn(self, claims: list[Claim], strict: bool) -> list[Claim]:
+        """The gangs to try next: up to the first that cannot be tried together with others if that is overdue or, by
+        its kind, if strict."""
         left = np.maximum(self._placing.free, 0).sum(axis=0)
         for i, claim in enumerate(claims):
-            needs = self._needs(claim)
-            fits = self._joins(claim) and bool((needs <= left).all())
-            if fits:
+            needs, joins = self._needs(claim), self._joins(claim)
+            if joins and (needs <= left).all():
                 left = left - needs
-            elif self._overdue(claim):
+            elif (strict and not joins) or self._overdue(claim):
                 return claims[: i + 1]
         return claims
 
@@ -164,8 +170,9 @@ class Admission:
         needs: I64 = self._snapshot.requests[self._snapshot.task_class[claim.core()]].sum(axis=0)
         return needs
 
-    def _together(self, claims: list[Claim]) -> set[int]:
-        """Tries the gangs that by their sums could all fit, in one go; rows of those that were placed."""
+    def _together(self, claims: list[Claim]) -> tuple[set[int], set[int]]:
+        """Tries the gangs that by their sums could all fit, in one go; rows of those that were placed, and of those
+        that came out short."""
         chosen, left = [], np.maximum(self._placing.free, 0).sum(axis=0)
         for claim in claims:
             needs = self._needs(claim)
@@ -173,13 +180,14 @@ class Admission:
                 chosen.append(claim)
                 left = left - needs
         if len(chosen) < 2:
-            return set()  # no gain over trying it alone
+            return set(), set()  # no gain over trying it alone
         self._placing.attempt(np.sort(np.concatenate([claim.core() for claim in chosen])), largest_first=True)
         short = [claim for claim in chosen if not claim.satisfied(self._placing.node_of)]
         if short:
             self._placing.take_back(np.concatenate([claim.members for claim in short]))
         self._lap("gangs")
-        return {claim.row for claim in chosen} - {claim.row for claim in short}
+        rows = {claim.row for claim in short}
+        return {claim.row for claim in chosen} - rows, rows
 
     def _alone(self, claim: Claim) -> bool:
         """Tries one gang with what is left; takes it back whole if it comes out short."""

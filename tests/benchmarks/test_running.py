@@ -9,6 +9,7 @@ from benchmarks import runner, specs
 from benchmarks.__main__ import cli
 from benchmarks.results import Check, ResultError, Sample, read
 from benchmarks.runner import Options
+from benchmarks.suites import gangs as gangs_suite
 from benchmarks.suites import round as round_suite
 
 SUITE = specs.parse(
@@ -74,6 +75,14 @@ def test_every_round_is_sound_at_a_twentieth_of_its_size(case):
     sample = round_suite.measure(case, Options(scale=0.05))
     assert [check for check in sample.checks if not check.ok] == []
     assert sample.metrics["placed"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", specs.load("gangs").cases, ids=lambda c: c.name)
+def test_every_round_of_gangs_is_sound_at_a_twentieth_of_its_size(case):
+    sample = gangs_suite.measure(case, Options(scale=0.05))
+    assert [check for check in sample.checks if not check.ok] == []
+    assert sample.metrics["admitted"] > 0
 
 
 @pytest.mark.slow

@@ -319,6 +319,117 @@ def test_an_update_may_describe_any_number_of_classes_before_their_tasks(service
     assert list(reply.unknown_classes) == []
 
 
+# -- gangs ----------------------------------------------------------------------------------------------------------
+
+
+def in_gang(message: flow_pb2.Tasks, gang: int, *roles: int) -> flow_pb2.Tasks:
+    message.gang_id.extend([gang] * len(message.uid))
+    message.role.extend(roles)
+    return message
+
+
+def told_reasons(reply: flow_pb2.RoundReply) -> list[tuple[int, str, str]]:
+    return [(r.kind, r.detail, r.value) for u in reply.unscheduled for r in u.reasons if "gang" in r.detail]
+
+
+def test_a_gang_is_placed_whole(service):
+    tell = {"classes": [task_class(1, cpu=1)], "nodes": [node("a", cpu=2)]}
+    gang = flow_pb2.Gang(id=7, minimum=3, created_us=NOW_US, name="the gang")
+    service.apply(**tell, gangs=[gang], tasks=in_gang(tasks([1, 2], 1), 7))
+    reply = service.round()
+    assert placed(reply) == {}
+    assert told_reasons(reply) == [(flow_pb2.Reason.GANG_INCOMPLETE, "the gang", "1")]
+    service.apply(tasks=in_gang(tasks([3], 1), 7))
+    reply = service.round(acknowledged=reply.round)
+    assert placed(reply) == {}
+    assert told_reasons(reply) == [(flow_pb2.Reason.GANG_DOES_NOT_FIT, "the gang", "2/3")]
+    service.apply(nodes=[node("b", cpu=1)])
+    assert set(placed(service.round(acknowledged=reply.round))) == {1, 2, 3}
+
+
+def test_roles_have_minimums_of_their_own(service):
+    gang = flow_pb2.Gang(id=7, minimum=2, roles=[flow_pb2.GangRole(name="lead", minimum=1), flow_pb2.GangRole()])
+    service.apply(
+        classes=[task_class(1)], nodes=[node("a")], gangs=[gang], tasks=in_gang(tasks([1, 2, 3], 1), 7, 1, 1, 1)
+    )
+    reply = service.round()
+    assert (placed(reply), told_reasons(reply)) == ({}, [])
+    assert [r.value for u in reply.unscheduled for r in u.reasons] == ["1"]
+    service.apply(tasks=in_gang(tasks([4], 1), 7, 0))
+    assert set(placed(service.round(acknowledged=1))) == {1, 2, 3, 4}
+
+
+def test_tasks_may_name_a_gang_that_comes_with_them_and_no_other(service):
+    reply = service.apply(
+        classes=[task_class(1)], gangs=[flow_pb2.Gang(id=7, minimum=1)], tasks=in_gang(tasks([1], 1), 7)
+    )
+    assert list(reply.unknown_gangs) == []
+    reply = service.apply(tasks=in_gang(tasks([2, 3], 1), 8))
+    assert list(reply.unknown_gangs) == [8]
+    assert service.engine.state.task_row(2) is None
+
+
+def test_a_removed_gang_is_known_as_long_as_it_has_members(service):
+    service.apply(classes=[task_class(1)], gangs=[flow_pb2.Gang(id=7, minimum=2)], tasks=in_gang(tasks([1], 1), 7))
+    service.apply(removed_gangs=[7, 99])
+    assert list(service.apply(tasks=in_gang(tasks([2], 1), 7)).unknown_gangs) == []
+    service.apply(removed_tasks=[1, 2])
+    assert list(service.apply(tasks=in_gang(tasks([3], 1), 7)).unknown_gangs) == [7]
+
+
+def test_a_gang_that_is_removed_with_its_tasks_and_made_again_in_one_update_is_the_new_one(service):
+    service.apply(classes=[task_class(1)], gangs=[flow_pb2.Gang(id=7, minimum=1)], tasks=in_gang(tasks([1], 1), 7))
+    reply = service.apply(removed_tasks=[1], removed_gangs=[7])
+    assert len(service.engine.state.gangs) == 0
+    reply = service.apply(gangs=[flow_pb2.Gang(id=7, minimum=2)], tasks=in_gang(tasks([1, 2], 1), 7))
+    assert list(reply.unknown_gangs) == []
+
+
+@pytest.mark.parametrize(
+    ("gang", "field"),
+    [
+        pytest.param({"minimum": 1}, "id", id="no-id"),
+        pytest.param({"id": 5, "minimum": -1}, "minimum", id="minimum"),
+        pytest.param({"id": 5, "roles": [flow_pb2.GangRole(minimum=-1)]}, "roles", id="role"),
+        pytest.param({"id": 5, "topology_required": True}, "topology_key", id="topology"),
+    ],
+)
+def test_a_gang_that_makes_no_sense_is_refused_alone(service, gang, field):
+    tell_small(service)
+    reply = service.apply(gangs=[flow_pb2.Gang(**gang), flow_pb2.Gang(id=6)], tasks=in_gang(tasks([9], 1), 6))
+    assert [(r.kind, r.field) for r in reply.refused] == [("gang", field)]
+    assert service.engine.state.task_row(9) is not None
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        pytest.param({"role": [64, 0]}, "tasks.role", id="role-beyond"),
+        pytest.param({"gang_id": [7]}, "tasks.gang_id", id="short-gangs"),
+        pytest.param({"role": [1]}, "tasks.role", id="short-roles"),
+    ],
+)
+def test_columns_of_gangs_that_make_no_sense_are_refused(service, change, field):
+    told = tasks([1, 2], 1)
+    told.MergeFrom(flow_pb2.Tasks(**change))
+    reply = service.apply(classes=[task_class(1)], gangs=[flow_pb2.Gang(id=7, minimum=1)], tasks=told)
+    assert [(r.kind, r.field) for r in reply.refused] == [("task", field)]
+
+
+def test_gangs_survive_a_resync(service):
+    everything = flow_pb2.Update(
+        classes=[task_class(1, cpu=1)], nodes=[node("a", cpu=3)], gangs=[flow_pb2.Gang(id=7, minimum=3)]
+    )
+    service.resync(everything, flow_pb2.Update(tasks=in_gang(tasks([1, 2, 3], 1), 7)))
+    assert len(placed(service.round())) == 3
+    service.resync(
+        everything,
+        flow_pb2.Update(tasks=in_gang(tasks([1, 2], 1, on="a"), 7)),
+        flow_pb2.Update(tasks=in_gang(tasks([4], 1), 7)),
+    )
+    assert placed(service.round()) == {4: "id-a"}
+
+
 # -- questions ------------------------------------------------------------------------------------------------------
 
 

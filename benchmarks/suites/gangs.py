@@ -1,0 +1,81 @@
+"""Measures a round that decides which of many gangs run, beside simple orderings of the same trace."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.gang_load import START_US, GangLoad, GangSpec
+from benchmarks.results import Check, Sample
+from benchmarks.runner import Options
+from benchmarks.specs import Case
+from firmament_py import registry
+from firmament_py.arrays import I64
+from firmament_py.engine import Engine
+from firmament_py.events import Event
+from firmament_py.solver import SOLVERS
+
+
+def measure(case: Case, options: Options) -> Sample:
+    """A fresh engine is told the whole trace, then runs a round."""
+    sizes = dict(case.sizes)
+    policy = sizes.pop("policy", registry.DEFAULT_POLICY)
+    sizes["nodes"], sizes["gangs"] = options.scaled(sizes["nodes"], 10), options.scaled(sizes["gangs"], 5)
+    load = GangLoad(GangSpec(**sizes, seed=options.seed))
+    engine = Engine(registry.load(policy, {}), SOLVERS["or-tools"]())
+    events: list[Event] = [*load.nodes, *load.classes, *load.gangs, load.tasks()]
+    outcome = engine.apply(events)
+    result = engine.run_round(START_US + 1_000_000)
+    if result is None or outcome.refused or outcome.unknown_classes or outcome.unknown_gangs:
+        return Sample({}, checks=[Check("the engine takes the load", False, str(outcome.refused[:1]))])
+    uids = engine.state.tasks.uid[result.tasks]
+    nodes = [engine.state.nodes.id[row] for row in result.nodes.tolist()]
+    admitted, half = load.admitted(uids)
+    wrong = load.complaints(uids, nodes)
+    fifo, smallest = load.fifo(), load.smallest_first()
+    there_are = load.spec.nodes * load.spec.gpus
+    possible = min(there_are, int((load.size * load.each).sum()))
+    stats = result.stats
+    return Sample(
+        metrics={
+            "round_s": stats.seconds,
+            "utilisation": load.gpus_of(admitted) / possible,
+            "fifo_utilisation": load.gpus_of(fifo) / possible,
+            "smallest_utilisation": load.gpus_of(smallest) / possible,
+            "admitted": len(admitted),
+            "fifo_admitted": len(fifo),
+            "smallest_admitted": len(smallest),
+            "wait_order": _wait_order(admitted, load.spec.gangs),
+            "smallest_wait_order": _wait_order(smallest, load.spec.gangs),
+        },
+        facts={
+            "gangs": load.spec.gangs,
+            "tasks": len(load.gang_of),
+            "gpus": there_are,
+            "asked": int((load.size * load.each).sum()),
+            "placed": stats.placed,
+            "solves": stats.solves,
+            "stage_seconds": {name: round(seconds, 6) for name, seconds in stats.stage_seconds.items()},
+        },
+        checks=[
+            Check("every gang is placed whole or not at all", not half, "; ".join(half)),
+            Check("no node is over-committed", not wrong, "; ".join(wrong)),
+            Check("the engine dropped nothing", stats.dropped == 0, f"{stats.dropped} placements dropped"),
+            Check("no gang waits that fits by the GPUs that are left in whole tasks", *_unused(load, uids, nodes)),
+        ],
+    )
+
+
+def _wait_order(admitted: I64, gangs: int) -> float:
+    """Mean place in the queue of those that run, 0 the oldest, 1 the youngest: low is fair."""
+    return float(np.mean(admitted)) / max(gangs - 1, 1) if len(admitted) else 1.0
+
+
+def _unused(load: GangLoad, uids: I64 | np.ndarray, nodes: list[str]) -> tuple[bool, str]:
+    free = np.full(load.spec.nodes, load.spec.gpus)
+    rows = np.array([int(node.rpartition("-")[2]) for node in nodes], np.int64)
+    np.subtract.at(free, rows, load.each[load.gang_of[uids.astype(np.int64) - 1]])
+    admitted, _ = load.admitted(uids.astype(np.uint64))
+    for g in np.setdiff1d(np.arange(load.spec.gangs), admitted).tolist():
+        if int((free // int(load.each[g])).sum()) >= int(load.size[g]):
+            return False, f"gang {g} of {load.size[g]} tasks of {load.each[g]} GPUs would fit"
+    return True, ""
