@@ -59,6 +59,7 @@ class BindApi(Protocol):
 Prepare = Callable[[KnownPod, str], Awaitable[None] | None]
 """Pod, name of the node: what to wait for before the bind. It and the wait may raise VolumeError."""
 
+
 class Leave(Enum):
     """Whether a bind may be sent."""
 

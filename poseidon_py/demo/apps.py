@@ -28,6 +28,7 @@ from poseidon_py.demo.workload import (
 Json = dict[str, Any]
 
 KIND_LABEL = "demo.poseidon.io/kind"
+GANG = "poseidon.io/gang"
 NAMESPACE = "default"
 _SERVICES_FILL, _BATCH_FILL, _LARGE_FILL = 0.6, 0.35, 0.4
 _PODS_PER_APP = 40
@@ -65,9 +66,10 @@ class _Mix:
         impossible = self._impossible(min(max(3, self._pods // 100), self._pods // 4))
         gpu = self._gpu_jobs(self._pods * 15 // 100)
         large = self._large(min(self._pods // 20, max(1, self._nodes // 2)))
-        left = self._pods - sum(app.pods for app in (*impossible, *gpu, *large))
+        gang = self._gangs(self._pods // 10)
+        left = self._pods - sum(app.pods for app in (*impossible, *gpu, *large, *gang))
         bare, batch = left // 20, left * 2 // 5
-        apps = [*impossible, *gpu, *self._services(left - bare - batch), *self._batch(batch), *self._bare(bare)]
+        apps = [*impossible, *gpu, *gang, *self._services(left - bare - batch), *self._batch(batch), *self._bare(bare)]
         self._rng.shuffle(apps)
         return [*apps, *large]  # last, so that it finds the nodes in use
 
@@ -114,6 +116,19 @@ class _Mix:
             seconds = None if len(apps) % 2 == 0 else self._rng.uniform(1.0, 2.5)
             apps.append(self._job("gpu", sort.name, count, self._pod("gpu", sort, seconds=seconds)))
             wanted += size * count
+            most -= count
+        return apps
+
+    def _gangs(self, most: int) -> list[App]:
+        """Jobs whose pods run together or not at all, by one annotation; one in three for ever."""
+        apps: list[App] = []
+        while most >= 2:
+            count = min(most, self._rng.randint(2, 12))
+            sort = PodSort(f"gang-{len(apps):03d}", 1000, 2**30)
+            seconds = None if len(apps) % 3 == 2 else self._rng.uniform(1.0, 3.0)
+            app = self._job("gang", sort.name, count, self._pod("gang", sort, seconds=seconds))
+            app.manifest["metadata"]["annotations"] = {GANG: "all"}
+            apps.append(app)
             most -= count
         return apps
 

@@ -14,6 +14,7 @@ from typing import Any
 from poseidon_py.cluster.affinity import selects, tolerates
 from poseidon_py.cluster.resources import Amounts, amounts, pod_amounts
 from poseidon_py.demo.evidence import Evidence
+from poseidon_py.demo.gang_check import is_gang, never_half
 
 Json = dict[str, Any]
 
@@ -45,6 +46,7 @@ def run_checks(evidence: Evidence, scheduler: str, expected: int, settled: bool)
         ("no pod was bound twice", lambda: _bound_twice(evidence)),
         ("every pod is on a node that its selectors and tolerations allow", lambda: _constraints(evidence, mine)),
         ("no pod waits that fits on what is left of a node", lambda: _work_conserving(evidence, waiting)),
+        ("no gang was ever bound below its minimum, but for the moment of binding", lambda: never_half(evidence)),
         ("every waiting pod has a condition with a reason", lambda: _explained(waiting)),
         ("the scheduler reports no error and dropped no placement", lambda: _no_errors(evidence)),
     ]
@@ -170,8 +172,8 @@ def _work_conserving(evidence: Evidence, waiting: list[Json]) -> tuple[bool, str
     homes: dict[str, str | None] = {}  # for pods that are alike to a scheduler: a node that would do
     wasted = []
     for pod in waiting:
-        if pod["spec"].get("schedulingGates"):
-            continue
+        if pod["spec"].get("schedulingGates") or is_gang(pod):
+            continue  # a gang takes all that it needs, or nothing
         alike = repr([pod["spec"].get(key) for key in _MATTERS])
         if alike not in homes:
             homes[alike] = _room(pod, evidence.nodes, left)

@@ -5,8 +5,9 @@
                        ▼   └────── again, after a while ◄───────────┘
                   absent, or denied
 
-A resource that is absent (its definition is not installed) is looked for again at once when somebody asks, and every
-RECHECK seconds, so that it may appear at any time. One that we are not allowed to see counts as absent, with a warning.
+A resource that is absent (its definition is not installed) is looked for again when somebody asks, and every few
+seconds, so that it may appear at any time; one that is served, more rarely, for its version may change. One that we
+are not allowed to see counts as absent, with a warning.
 
 Watches lag behind each other: a pod can be seen before its owner. An owner that is not there yet is asked for, and
 until there is an answer nothing is said about it.
@@ -31,6 +32,7 @@ from poseidon_py.watch import Kind, Watch
 log = logging.getLogger(__name__)
 
 RECHECK = 30.0
+_RECHECK_ABSENT = 5.0
 _ASKED_ANEW = 2.0
 """Seconds, at least, between two looks for a resource that is absent."""
 _GONE_KEPT = 20_000
@@ -233,8 +235,9 @@ class Shelves:
                 self._wake.clear()
                 for shelf in list(self._shelves.values()):
                     await self._look_for(shelf)
+                absent = any(not shelf.path for shelf in self._shelves.values())
                 try:
-                    async with asyncio.timeout(RECHECK):
+                    async with asyncio.timeout(_RECHECK_ABSENT if absent else RECHECK):
                         await self._wake.wait()
                 except TimeoutError:
                     pass

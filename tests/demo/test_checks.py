@@ -12,7 +12,7 @@ def failed(evidence, expected=None, settled=True):
     """The first words of the checks that failed."""
     mine = sum(pod["spec"]["schedulerName"] == "poseidon" for pod in evidence.pods)
     checks = run_checks(evidence, "poseidon", mine if expected is None else expected, settled)
-    assert len(checks) == 8
+    assert len(checks) == 9
     assert all(check.detail for check in checks)
     return [check.name for check in checks if not check.ok]
 

@@ -41,7 +41,7 @@ def test_the_demo_submits_exactly_as_many_pods_as_asked_for(nodes, pods, seed):
 
 def test_the_demo_has_every_kind_and_asks_for_more_gpus_than_there_are():
     apps = demo_apps(100, 1000, "poseidon", 0)
-    assert {app.kind for app in apps} == {"service", "batch", "gpu", "bare", "large", "impossible"}
+    assert {app.kind for app in apps} == {"service", "batch", "gpu", "bare", "large", "impossible", "gang"}
     gpus = sum(
         app.pods * int(app.manifest["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"][GPU])
         for app in apps
