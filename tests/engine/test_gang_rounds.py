@@ -151,8 +151,10 @@ def test_of_gangs_that_ask_for_the_same_the_older_goes_first(world):
     for gang in waits:
         without = before.copy()
         for uid, member in world.tasks.items():
-            older = member.gang and world.gangs[member.gang].created_us <= world.gangs[gang].created_us
-            if member.node and (older or (not member.gang and member.created_us < world.gangs[gang].created_us)):
+            # of a gang that lacked nothing the tasks are as good as single ones
+            grouped = member.gang and before.lacking(member.gang)[0]
+            since = world.gangs[member.gang].created_us if grouped else member.created_us
+            if member.node and since <= world.gangs[gang].created_us:
                 without.tasks[uid].node = member.node
         assert without.could_be_placed(gang, NOW_US) is None or not _complete_in(without, gang)
 
