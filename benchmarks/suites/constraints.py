@@ -20,7 +20,7 @@ def measure(case: Case, options: Options) -> Sample:
         spec,
         nodes=options.scaled(spec.nodes, spec.zones),
         pods=options.scaled(spec.pods),
-        groups=options.scaled(spec.groups, 2),
+        groups=min(spec.groups, options.scaled(spec.pods)),
         before=options.scaled(spec.before) if spec.before else 0,
     )
     made = load(spec)
