@@ -1,0 +1,64 @@
+"""Measures a round that places tasks with demands on each other, judged independently of the engine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from benchmarks.constraint_load import START_US, ConstraintSpec, load
+from benchmarks.results import Check, Sample
+from benchmarks.runner import Options
+from benchmarks.specs import Case
+from firmament_py import registry
+from firmament_py.engine import Engine
+from firmament_py.solver import SOLVERS
+
+
+def measure(case: Case, options: Options) -> Sample:
+    """A fresh engine is told everything, then runs the round that is timed."""
+    spec = ConstraintSpec(**case.sizes, seed=options.seed)
+    spec = replace(
+        spec,
+        nodes=options.scaled(spec.nodes, spec.zones),
+        pods=options.scaled(spec.pods),
+        groups=min(spec.groups, options.scaled(spec.pods)),
+        before=options.scaled(spec.before) if spec.before else 0,
+    )
+    made = load(spec)
+    engine = Engine(registry.load(registry.DEFAULT_POLICY, {}), SOLVERS["or-tools"]())
+    engine.apply(made.cluster)
+    placed: dict[int, str] = {}
+
+    def settle() -> float:
+        result = engine.run_round(START_US + 1_000_000)
+        assert result is not None
+        uids = engine.state.tasks.uid[result.tasks].tolist()
+        placed.update(zip(uids, (engine.state.nodes.id[row] for row in result.nodes.tolist()), strict=True))
+        dropped.append(result.stats.dropped)
+        return result.stats.seconds
+
+    dropped: list[int] = []
+    if made.first is not None:
+        engine.apply([made.first])
+        settle()
+    assert made.tasks is not None
+    engine.apply([made.tasks])
+    seconds = settle()
+    wrong = made.complaints(placed)
+    stats = engine.last_round
+    assert stats is not None
+    return Sample(
+        metrics={"round_s": seconds, "placed": stats.placed},
+        facts={
+            "pending": stats.pending,
+            "placed": stats.placed,
+            "solves": stats.solves,
+            "vertices": stats.vertices,
+            "arcs": stats.arcs,
+            "stage_seconds": {name: round(value, 6) for name, value in stats.stage_seconds.items()},
+        },
+        checks=[
+            Check("every demand between tasks is kept", not wrong, "; ".join(wrong)),
+            Check("every task is placed", stats.placed == stats.pending, f"{stats.waiting} wait"),
+            Check("the engine dropped nothing", not any(dropped), f"{sum(dropped)} placements dropped"),
+        ],
+    )
