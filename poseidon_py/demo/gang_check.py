@@ -58,7 +58,7 @@ def never_half(evidence: Evidence) -> tuple[bool, str]:
                 whole.discard(gang)
                 began.pop(gang, None)
     for gang in began:
-        wrong[gang] = f"{gang} has {bound[gang]} of {minimum[gang]} bound"
+        wrong.setdefault(gang, f"{gang} has {bound[gang]} of {minimum[gang]} bound")
     if not evidence.audit:  # an API server that keeps none: only how it ended can be judged
         wrong = _half_now(evidence, minimum)
     waiting = len(minimum) - len({gang_of[e["uid"]] for e in evidence.audit if e["uid"] in gang_of})
