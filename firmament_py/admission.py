@@ -61,7 +61,9 @@ class Admission:
     def run(self) -> None:
         """Places everything that can be placed, in order."""
         snapshot, single = self._snapshot, self._single
-        by_priority = sorted(self._claims, key=lambda claim: (-claim.priority, claim.definition.created_us, claim.row))
+        by_priority = sorted(
+            self._claims, key=lambda claim: (-claim.priority, claim.definition.created_us, claim.definition.id)
+        )
         done = 0  # tasks before this position are of priorities that had their turn
         for priority, claims in groupby(by_priority, key=lambda claim: claim.priority):
             first, end = np.searchsorted(-snapshot.priority[snapshot.task_class], (-priority, -priority + 1)).tolist()

@@ -32,6 +32,7 @@ class ReasonKind(IntEnum):
     GANG_INCOMPLETE = 11  # detail: the gang, value: members that it still lacks before it can be tried
     GANG_DOES_NOT_FIT = 12  # detail: the gang, value: "fitting/needed" members
     FURTHER_AFFINITY = 13  # detail: its name
+    KEPT_FREE = 14  # detail: the gang that the room of these nodes is kept for
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +53,12 @@ class Waiting:
     news: I64
 
 
-def reasons(state: ClusterState, cls: int, peers: Peers, c: int) -> tuple[Reason, ...]:
+def reasons(state: ClusterState, cls: int, peers: Peers, c: int, kept_for: str = "") -> tuple[Reason, ...]:
     """Why nodes do not take a further task of class row `cls`, number `c` of `peers`, as things stand.
 
     Judged in kube-scheduler's order, so that a node fails for a taint, else for a selector, else for tokens, else for
     each resource that it has too little of, else for a further demand, else for what other tasks demand. A node that
-    would take one is in none.
+    would take one is in none, unless a gang, kept_for, keeps room free.
     """
     nodes = state.present_nodes()
     demand = state.classes.demand(cls)
@@ -98,6 +99,8 @@ def reasons(state: ClusterState, cls: int, peers: Peers, c: int) -> tuple[Reason
             if failing:
                 result.append(Reason(_PEER_REASONS[name], failing))
                 left &= ~fails
+    if kept_for and left.any():
+        result.append(Reason(ReasonKind.KEPT_FREE, int(left.sum()), kept_for))
     return tuple(result)
 
 
@@ -119,14 +122,16 @@ def waiting_classes(state: ClusterState, rejected: list[Rejected]) -> list[Waiti
         return []
     rows, starts = by_class(state, rows, apart=tasks.gang[rows])
     of_gang = {r.claim.row: _gang_reason(r) for r in rejected}
+    keepers = [(r.claim.priority, r.claim.definition.name) for r in rejected if r.reserves]
     first = rows[starts]
     nodes = state.present_nodes()
     peers = Peers(state, nodes, tasks.cls[first], tasks.profile[first], PlacedTasks(state, nodes))
     answer = []
     for c, of_class in enumerate(np.split(rows, starts[1:])):
         cls = int(tasks.cls[of_class[0]])
-        why = reasons(state, cls, peers, c)
         gang = int(tasks.gang[of_class[0]])
+        lower = [name for priority, name in keepers if priority >= state.classes.priority[cls]]
+        why = reasons(state, cls, peers, c, "" if gang in of_gang else ", ".join(lower))
         if gang in of_gang:
             why = (of_gang[gang], *why)
         signature = np.uint64(hash((why, len(state.nodes.observed))) & (2**63 - 1) | 1)

@@ -381,6 +381,7 @@ class Reason(_message.Message):
         GANG_INCOMPLETE: _ClassVar[Reason.Kind]
         GANG_DOES_NOT_FIT: _ClassVar[Reason.Kind]
         FURTHER_AFFINITY: _ClassVar[Reason.Kind]
+        KEPT_FREE: _ClassVar[Reason.Kind]
     KIND_UNSPECIFIED: Reason.Kind
     INSUFFICIENT_RESOURCE: Reason.Kind
     TOO_MANY_TASKS: Reason.Kind
@@ -395,6 +396,7 @@ class Reason(_message.Message):
     GANG_INCOMPLETE: Reason.Kind
     GANG_DOES_NOT_FIT: Reason.Kind
     FURTHER_AFFINITY: Reason.Kind
+    KEPT_FREE: Reason.Kind
     KIND_FIELD_NUMBER: _ClassVar[int]
     DETAIL_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]

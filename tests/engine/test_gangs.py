@@ -659,3 +659,18 @@ def test_a_gang_may_be_resized(minimum, placed):
         *(make_gang(1, minimum), make_tasks([103, 104], 1, gang=1)),
     )
     assert set(cluster.round()) == placed
+
+
+def test_who_waits_for_room_that_is_kept_is_told_for_whom():
+    # one of three GPUs is held: the overdue gang of three keeps the other two, and the single task is told so
+    cluster = make_cluster(
+        *gpu_nodes(3),
+        GPU1,
+        make_gang(1, 3, created_us=OVERDUE_US),
+        make_tasks([9], 1, on="n0"),
+        make_tasks([1, 2, 3], 1, gang=1, created_us=OVERDUE_US),
+        make_tasks([4], 1),
+    )
+    result = cluster.run()
+    (single,) = [w for w in result.waiting if w.count == 1]
+    assert single.reasons == (Reason(ReasonKind.KEPT_FREE, 1, "gang-1"),)
