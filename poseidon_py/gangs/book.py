@@ -6,29 +6,20 @@ sense. A pod that is bound is never held.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from poseidon_py.gangs.by_owner import DEPLOYMENTS, JOB_SETS
-from poseidon_py.gangs.conventions import CONVENTIONS, OWN
 from poseidon_py.gangs.group import Group, Member
-from poseidon_py.gangs.marks import JOBSET_ROLE, controller, marks_of, mentions_gangs
-from poseidon_py.gangs.model import Declaration, Invalid, Marks, Objects, Owner, Resource, Thing, Unknown
+from poseidon_py.gangs.index import Index, NoObjects
+from poseidon_py.gangs.judging import is_plain, judge, owners
+from poseidon_py.gangs.marks import controller, marks_of, mentions_gangs
+from poseidon_py.gangs.model import Declaration, Marks, Objects, Owner, Resource, Thing, Unknown
 from poseidon_py.keyed_queue import KeyedQueue
 from poseidon_py.known import KnownPod
 from poseidon_py.objects import Nonsense, Pod
 from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)
-
-
-class NoObjects:
-    """No PodGroups, no owners: what is known before anything is watched."""
-
-    def find(self, resource: Resource, namespace: str, name: str) -> Thing | None:
-        return None
-
-    def owner(self, owner: Owner, namespace: str) -> Thing | None:
-        return None
 
 
 class Book:
@@ -53,21 +44,13 @@ class Book:
         self._pods = pods
         self._touch = touch
         self._members: dict[str, Member] = {}
-        self._plain: dict[str, Owner] = {}
-        """Owners that declare nothing, nor does who owns them, by UID."""
-        self._unknown: dict[str, set[str]] = {}
-        """What is not known yet -> UIDs of pods that are to be judged when it is."""
-        self._of_thing: dict[object, set[int]] = {}
-        """PodGroup or UID of an owner -> ids of the gangs that it stands for."""
+        self._index = Index()
 
     # -- questions --------------------------------------------------------------------------------------------
 
     def group_of(self, known: KnownPod) -> Group | None:
         """The gang of a pod; None: none that the engine knows of."""
         return self.groups.get(known.gang) if known.gang else None
-
-    def member(self, uid: str) -> Member | None:
-        return self._members.get(uid)
 
     def message(self, gang_id: int) -> flow_pb2.Gang | None:
         """What the engine is to know of a gang."""
@@ -93,7 +76,7 @@ class Book:
             and not mentions_gangs(metadata.annotations)
         ):
             owner = controller(metadata.owners)
-            if owner is None or owner.uid in self._plain:
+            if owner is None or owner.uid in self._index.plain:
                 if known.gang or known.held or known.uid in self._members:
                     self.leave(known.uid)
                     known.gang, known.held = 0, ""
@@ -147,46 +130,26 @@ class Book:
     def _judge(self, member: Member) -> None:
         known, marks = member.known, member.marks
         self._forget_unknown(member)
-        plain = not (marks.labels.keys() - {JOBSET_ROLE} or marks.annotations or marks.group)
-        said: Declaration | None = None
-        broken = warning = unknown = ""
-        for convention in (OWN,) if plain else CONVENTIONS:
-            try:
-                found = convention.read(marks, self.objects)
-            except Invalid as problem:
-                broken = broken or str(problem)
-            except Unknown as what:
-                if said is None:
-                    unknown = what.what
-                    break
-            else:
-                if found is None:
-                    continue
-                if said is None:
-                    said = found
-                elif said.key and not (found.waits or said.waits) and found.minimum != said.minimum:
-                    warning = warning or (
-                        f"it is declared to be in {said.name} (minimum {said.minimum}, {said.convention}) and in "
-                        f"{found.name} (minimum {found.minimum}, {found.convention}); the first counts"
-                    )
+        said, broken, warning, unknown = judge(marks, self.objects)
+        plain = is_plain(marks)
         if unknown:
             member.unknown = unknown
-            self._unknown.setdefault(unknown, set()).add(known.uid)
+            self._index.wait(known.uid, unknown)
             if not known.node:
                 known.held = known.held or f"waits to hear of {unknown}"
             return
         if said is None and plain:
             if marks.owner is not None:
-                self._plain[marks.owner.uid] = marks.owner
+                self._index.note_plain(marks.owner)
             self.leave(known.uid)
             known.gang, known.held = 0, ""
             return
-        self._owner(member)
+        member.owners = owners(marks, self.objects)
         self._place(member, said)
         if broken and said is None:
             self._hold(known, broken)
             warning = broken
-        elif said is not None and said.waits and not self._told_by_others(said):
+        elif said is not None and said.waits and not self._group(said.key).knows_better(said):
             self._hold(known, said.waits)
         else:
             known.held = ""
@@ -194,19 +157,6 @@ class Book:
         if warning and warning != member.warned:
             self.on_invalid(known, warning)
         member.warned = warning
-
-    def _told_by_others(self, said: Declaration) -> bool:
-        """Whether other pods have told what this one leaves out."""
-        group = self.groups.get(Group(said.key).id)
-        return group is not None and said.thing is None and (bool(group.announced) or group.message is not None)
-
-    def _owner(self, member: Member) -> None:
-        member.owner = None
-        if member.marks.owner is not None:
-            try:
-                member.owner = self.objects.owner(member.marks.owner, member.marks.namespace)
-            except Unknown:
-                member.owner = None
 
     def _place(self, member: Member, said: Declaration | None) -> None:
         """Puts the member into the group that its declaration names."""
@@ -221,15 +171,15 @@ class Book:
         group = self._group(said.key)
         group.name, group.thing = said.name, said.thing or group.thing
         if group.thing is not None:
-            self._of_thing.setdefault(group.thing, set()).add(group.id)
-        for thing in self._owners(member):
+            self._index.link(group.id, group.thing)
+        for thing in member.owners:
             if group.thing is None:
                 group.owner_uid = thing.uid  # the uppermost, which lives longest
-            self._of_thing.setdefault(thing.uid, set()).add(group.id)
+            self._index.link(group.id, thing.uid)
         created = member.marks.created_us
         group.first_us = min(group.first_us or created, created)
         group.members[known.uid] = member
-        known.gang = group.id if said.minimum or self._told_by_others(said) else 0
+        known.gang = group.id if said.minimum or group.knows_better(said) else 0
         known.role = group.role_of(member)
         group.bound.pop(known.uid, None)
         if known.node and not known.deleting:
@@ -238,18 +188,6 @@ class Book:
         group.dirty = True
         self.queue.add(group.id)
         self.on_changed(group)
-
-    def _owners(self, member: Member) -> Iterator[Thing]:
-        """Who controls the pod, and who controls that."""
-        thing = member.owner
-        if thing is not None:
-            yield thing
-            try:
-                above = self.objects.owner(thing.owner, thing.namespace) if thing.owner is not None else None
-            except Unknown:
-                above = None
-            if above is not None:
-                yield above
 
     def _hold(self, known: KnownPod, why: str) -> None:
         if known.node:
@@ -296,11 +234,7 @@ class Book:
         if group.members or group.announced or self._alive(group):
             return
         self.groups.pop(group.id, None)
-        for index in (group.thing, group.owner_uid):
-            if (found := self._of_thing.get(index)) is not None:
-                found.discard(group.id)
-                if not found:
-                    del self._of_thing[index]
+        self._index.forget(group.id)
         self.removed.add(group.id)
         self.queue.add(group.id)
 
@@ -310,10 +244,7 @@ class Book:
                 return True
         except Unknown:
             return True
-        return bool(group.owner_uid) and self.has_owner(group.owner_uid)
-
-    has_owner: Callable[[str], bool] = staticmethod(lambda uid: False)
-    """Whether an owner of this UID is there."""
+        return bool(group.owner_uid) and self.objects.has_owner(group.owner_uid)
 
     def _merge(self, group: Group) -> None:
         if not group.dirty:
@@ -335,23 +266,16 @@ class Book:
 
     def changed(self, resource: Resource, thing: Thing, *, gone: bool = False) -> None:
         """A PodGroup or an owner is new, is another, or is gone."""
-        ids = {*self._of_thing.get((resource, thing.namespace, thing.name), ()), *self._of_thing.get(thing.uid, ())}
-        for gang_id in ids:
+        for gang_id in self._index.gangs_of(resource, thing):
             group = self.groups.get(gang_id)
             if group is not None:
                 self._touch_members(group)
                 self._sweep(group)
         self.known_now(f"{resource.label}/{thing.uid}")
         if gone:
-            self._plain.pop(thing.uid, None)
-        elif thing.annotations and self._plain:
-            # what it owns is not plain any more
-            if resource in (JOB_SETS, DEPLOYMENTS):
-                affected, self._plain = self._plain, {}
-            else:
-                owner = self._plain.pop(thing.uid, None)
-                affected = {owner.uid: owner} if owner is not None else {}
-            self._rescan(affected)
+            self._index.plain.pop(thing.uid, None)
+        elif thing.annotations and self._index.plain:
+            self._rescan(self._index.not_plain(thing, and_below=resource in (JOB_SETS, DEPLOYMENTS)))
 
     def _rescan(self, owners: Mapping[str, Owner]) -> None:
         """Judges again the pods of owners that were taken for plain."""
@@ -366,10 +290,10 @@ class Book:
 
     def known_now(self, what: str) -> None:
         """Something can be said that could not be: pods that depend on it are judged again."""
-        for uid in self._unknown.pop(what, ()):
+        for uid in self._index.known_now(what):
             self._touch(uid)
 
     def _forget_unknown(self, member: Member) -> None:
         if member.unknown:
-            self._unknown.get(member.unknown, set()).discard(member.known.uid)
+            self._index.waits_no_more(member.known.uid, member.unknown)
             member.unknown = ""

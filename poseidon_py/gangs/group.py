@@ -20,7 +20,8 @@ class Member:
     marks: Marks
     priority: int = 0
     said: Declaration | None = None
-    owner: Thing | None = None
+    owners: tuple[Thing, ...] = ()
+    """Who controls it, and who controls that."""
     warned: str = ""
     """The last warning about its declaration."""
     unknown: str = ""
@@ -77,6 +78,10 @@ class Group:
             not m.known.deleting and (m.known.wanted or bool(m.known.node or m.known.assumed))
             for m in self.members.values()
         )
+
+    def knows_better(self, said: Declaration) -> bool:
+        """Whether other pods have told what this declaration leaves out."""
+        return said.thing is None and (bool(self.announced) or self.message is not None)
 
     def role_of(self, member: Member) -> int:
         """The number of the member's role."""
@@ -149,8 +154,8 @@ class Group:
 
     def _lower(self, message: flow_pb2.Gang) -> None:
         """A Job that nears its end has fewer pods than it began with."""
-        owners = {m.owner.uid: m.owner.left for m in self.members.values() if m.owner is not None}
-        if len(owners) != 1 or any(m.owner is None for m in self.members.values()):
+        owners = {m.owners[0].uid: m.owners[0].left for m in self.members.values() if m.owners}
+        if len(owners) != 1 or not all(m.owners for m in self.members.values()):
             return
         left = next(iter(owners.values()))
         if left is not None and left < message.minimum:
@@ -162,7 +167,7 @@ class Group:
         """The API's times have whole seconds: gangs of one second get an order that any process finds again."""
         created = next((word.created_us for word in words if word.created_us), 0)
         if not created:
-            owners = {m.owner.uid: m.owner.created_us for m in self.members.values() if m.owner is not None}
+            owners = {m.owners[0].uid: m.owners[0].created_us for m in self.members.values() if m.owners}
             created = next(iter(owners.values())) if len(owners) == 1 else 0
         created = created or self.first_us
         return created if created % _SECOND_US else created + hash64(self.key, 1) % _SECOND_US

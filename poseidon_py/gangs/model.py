@@ -105,6 +105,9 @@ class Objects(Protocol):
     def owner(self, owner: Owner, namespace: str) -> Thing | None:
         """An owner; None: nobody watches owners of that kind, or it is gone. Raises Unknown."""
 
+    def has_owner(self, uid: str) -> bool:
+        """Whether an owner of this UID is there."""
+
 
 class Unknown(Exception):
     """It is not known yet whether an object exists; whoever asked is told when it is."""

@@ -75,7 +75,6 @@ class Gangs:
         )
         self.status = StatusWriter(kube, book, self.shelves, lambda: loop.leads)
         book.objects = self.shelves
-        book.has_owner = self.shelves.has_owner
         book.on_held = self._held
         book.on_invalid = lambda known, what: self._say(known, "GangInvalid", what)
         book.on_below = self._below

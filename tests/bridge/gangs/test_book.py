@@ -6,6 +6,7 @@ from poseidon_py.gangs.by_object import COSCHEDULING
 from poseidon_py.gangs.by_owner import JOBS
 from poseidon_py.store import Store
 from poseidon_py.telling import describe_pod, target
+from protos.gen import flow_pb2
 from tests.bridge.gangs.builders import CREATED_US, JOB, SECOND_US, Objects, pod, thing
 
 LIGHT, MIN = "pod-group.scheduling.x-k8s.io/name", "pod-group.scheduling.x-k8s.io/min-available"
@@ -22,8 +23,9 @@ class Rig:
         self.store = Store(["poseidon"])
         self.book = self.store.gangs
         self.objects = self.book.objects = Objects(*things)
-        self.book.has_owner = self.objects.has_owner
-        self.held, self.invalid, self.below = [], [], []
+        self.held: list[tuple[str, str]] = []
+        self.invalid: list[tuple[str, str]] = []
+        self.below: list[tuple[str, int]] = []
         self.book.on_held = lambda known, why: self.held.append((known.name, why))
         self.book.on_invalid = lambda known, what: self.invalid.append((known.name, what))
         self.book.on_below = lambda group: self.below.append((group.name, len(group.bound)))
@@ -52,6 +54,12 @@ class Rig:
 
     def known(self, name):
         return self.store.pods[f"uid-{name}"]
+
+    def message(self, name) -> flow_pb2.Gang:
+        """What the engine hears of a pod's gang."""
+        found = self.book.message(self.known(name).gang)
+        assert found is not None
+        return found
 
     def gang(self, name):
         """What the engine hears of a pod's gang: (minimum, name), or why it hears nothing."""
@@ -208,7 +216,7 @@ def test_the_age_of_a_gang():
     rig.pod("c", labels=light(), created="2026-01-01T00:00:03Z")
 
     def age(name):
-        return (rig.book.message(rig.known(name).gang).created_us - CREATED_US) // SECOND_US
+        return (rig.message(name).created_us - CREATED_US) // SECOND_US
 
     assert [age("a"), age("b")] == [-1, 3]
     rig.gone("c")  # what replaces it does not make the gang younger
@@ -221,7 +229,7 @@ def test_gangs_of_one_second_have_an_order_that_does_not_depend_on_who_came_firs
         rig = Rig()
         for name in names:
             rig.pod(name, labels=light(name))
-        return {name: rig.book.message(rig.known(name).gang).created_us for name in names}
+        return {name: rig.message(name).created_us for name in names}
 
     names = [f"g{number}" for number in range(20)]
     assert ages(names) == ages(names[::-1])
@@ -277,9 +285,9 @@ def test_roles_keep_their_numbers():
 
     worker("a", "worker=2")
     worker("b", "ps=1")
-    message = rig.book.message(rig.known("a").gang)
+    message = rig.message("a")
     assert [(role.name, role.minimum) for role in message.roles] == [("worker", 2), ("ps", 1)]
     assert (rig.known("a").role, rig.known("b").role) == (0, 1)
     rig.gone("a")
-    message = rig.book.message(rig.known("b").gang)
+    message = rig.message("b")
     assert [(role.name, role.minimum) for role in message.roles] == [("worker", 0), ("ps", 1)]

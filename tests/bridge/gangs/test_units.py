@@ -1,6 +1,7 @@
 """Binding as a unit, with an API server that does what it likes."""
 
 import asyncio
+from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from tests.bridge.fakes import FakeKube, settle
 from tests.bridge.gangs.builders import JOB, pod
 
 MARK = {"pod-group.scheduling.x-k8s.io/name": "g"}
+CLAIM: Any = "a claim"
 MIN = "pod-group.scheduling.x-k8s.io/min-available"
 
 
@@ -32,7 +34,11 @@ class Rig:
     def __init__(self, *, unwind="evict", concurrency=100):
         self.store = Store(["poseidon"])
         self.kube = FakeKube()
-        self.rejected, self.timers, self.deadlines, self.said, self.evicted = [], [], [], [], []
+        self.rejected: list[str] = []
+        self.timers: list[Any] = []
+        self.deadlines: list[Timer] = []
+        self.said: list[tuple[str, str, str]] = []
+        self.evicted: list[str] = []
         self.binder = Binder(
             self.kube,
             self.store,
@@ -265,8 +271,12 @@ async def test_nothing_is_sent_before_the_volumes_of_all_are_ready():
     rig = Rig()
     rig.pods("a", "b", "c")
     ready = asyncio.Event()
-    rig.store.pods["uid-b"].claims = ("a claim",)
-    rig.binder.prepare = lambda known, node: ready.wait()
+
+    async def wait():
+        await ready.wait()
+
+    rig.store.pods["uid-b"].claims = (CLAIM,)
+    rig.binder.prepare = lambda known, node: wait()
     rig.place("a", "b", "c")
     await rig.run()
     assert rig.kube.asked == []
@@ -278,7 +288,7 @@ async def test_nothing_is_sent_before_the_volumes_of_all_are_ready():
 async def test_volumes_that_cannot_be_made_ready_give_all_of_it_back():
     rig = Rig()
     rig.pods("a", "b", "c")
-    rig.store.pods["uid-b"].claims = ("a claim",)
+    rig.store.pods["uid-b"].claims = (CLAIM,)
 
     async def fail():
         await asyncio.sleep(0)
@@ -325,13 +335,13 @@ async def _sent_only_when_whole(faults, steps, concurrency):
 
     async def bind(namespace, name, uid, node, timeout):
         group = rig.store.gangs.groups[gang]
-        if not rig.kube.binds and not rig.kube.in_flight and not rig.later:
+        if not rig.kube.binds and not rig.kube.in_flight and not later:
             assert len(list(group.settled())) >= 3
-        rig.later = True
+        later.append(name)
         await sent(namespace, name, uid, node, timeout)
 
-    rig.later = False
-    rig.kube.bind = bind
+    later: list[str] = []
+    rig.kube.bind = bind  # type: ignore[method-assign]
     for what, number in steps:
         waiting = [known for known in rig.store.pods.values() if known.wanted and not known.assumed]
         if what == "place":

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import defaultdict
+from typing import Any
 
 from poseidon_py.assembly import Bridge
 from poseidon_py.cluster.deletion import delete
@@ -49,7 +50,12 @@ class World:
     async def bridge(self, **more) -> Bridge:
         kubeconfig = self.folder / "kubeconfig"
         kubeconfig.write_text(self.cluster.kubeconfig())
-        defaults = {"leader_elect": False, "health_port": -1, "log_level": "warning", "shutdown_timeout": 5.0}
+        defaults: dict[str, Any] = {
+            "leader_elect": False,
+            "health_port": -1,
+            "log_level": "warning",
+            "shutdown_timeout": 5.0,
+        }
         bridge = Bridge(Settings(kubeconfig=kubeconfig, **(defaults | more)))
         self.bridges.append(bridge)
         await bridge.start()
