@@ -86,6 +86,11 @@ class _Arcs:
         self.capacity.append(capacity)
         self.cost.append(cost)
 
+    def followed_by(self, other: "_Arcs") -> "_Arcs":
+        return _Arcs(
+            self.tail + other.tail, self.head + other.head, self.capacity + other.capacity, self.cost + other.cost
+        )
+
     def flow_network(self, supply: I64) -> FlowNetwork:
         return FlowNetwork(
             tail=np.concatenate(self.tail).astype(np.int32),
@@ -120,87 +125,103 @@ def build(room: Room, prices: Prices, offsets: I64, task_class: I64) -> Placemen
     are kept by `Peers.trim`, and wishes are left to the next solve.
     Classes without a slot anywhere must have been left out of `task_class`.
     """
-    slots, classes = room.slots, len(room.slots)
-    group_class, group_wait, group_size = _supply_groups(task_class, prices.wait)
-    members, member_start, first = _node_groups(room, prices)
-    sizes = np.diff(member_start)
-    groups, node_groups = len(group_class), len(first)
-    at_class, at_node = groups, groups + classes
-    unscheduled = groups + classes + node_groups
-    sink = unscheduled + 1
-    total = int(group_size.sum())
+    return _Build(room, prices, offsets, task_class).network()
 
-    each_group = np.arange(groups)
-    arcs = _Arcs([], [], [], [])
-    arcs.add(each_group, at_class + group_class, group_size, np.zeros(groups, np.int64))
-    arcs.add(each_group, np.full(groups, unscheduled), group_size, group_wait)
 
-    # each class to the node groups that have slots for it, through domains where those are limited
-    group_slots = slots[:, first]
-    waiting = np.bincount(task_class, minlength=classes)
-    pair_class, pair_node = np.nonzero((group_slots > 0) & (waiting > 0)[:, None])
-    place = np.broadcast_to(prices.place, slots.shape)[pair_class, first[pair_node]]
-    capacity = np.minimum(group_slots[pair_class, pair_node] * sizes[pair_node], waiting[pair_class])
-    tail = at_class + pair_class
-    wanted = capacity.copy()  # of each pair: how much of its capacity costs nothing extra
-    extra = np.zeros(len(capacity), np.int64)  # what the rest costs more
-    vertices, domain_arcs = sink + 1, _Arcs([], [], [], [])
-    for c, limits_of_class in room.limits.items():
-        mine = slice(*np.searchsorted(pair_class, (c, c + 1)).tolist())
-        spanning = [limit for limit in limits_of_class if not limit.is_per_node]
-        per_node = [limit for limit in limits_of_class if limit.is_per_node]
-        if per_node:
-            domain = per_node[0].domain[first[pair_node[mine]]]
-            wanted[mine] = np.minimum(
-                np.where(
-                    domain >= 0, np.append(per_node[0].wanted, 0)[domain] * sizes[pair_node[mine]], capacity[mine]
-                ),
-                capacity[mine],
-            )
-            extra[mine] = per_node[0].beyond
-        if spanning:
-            limit = spanning[0]
-            domain = limit.domain[first[pair_node[mine]]]
-            tail[mine] = np.where(domain >= 0, vertices + domain, tail[mine])
-            d = np.unique(domain[domain >= 0])
-            for amount, cost in ((limit.wanted[d], 0), (limit.most[d] - limit.wanted[d], limit.beyond)):
-                domain_arcs.add(np.full(len(d), at_class + c), vertices + d, amount, np.full(len(d), cost))
-            vertices += len(limit.most)
-    beyond = np.flatnonzero(wanted < capacity)
-    arcs.add(tail, at_node + pair_node, wanted, place)
-    arcs.add(tail[beyond], at_node + pair_node[beyond], (capacity - wanted)[beyond], (place + extra)[beyond])
-    arc_pair = np.concatenate([np.arange(len(pair_class)), beyond])
+class _Build:
+    """One network under construction: numbers the vertices, then adds arcs kind by kind."""
 
-    # slot arcs: run k of node group m covers slots offsets[k] .. offsets[k + 1], cut at the most it can take
-    most = room.depth[first]
-    runs = np.searchsorted(offsets, most)  # offsets[runs - 1] < most
-    slot_node = np.repeat(np.arange(node_groups), runs)
-    k = run_positions(runs)
-    ends = np.append(offsets[1:], np.iinfo(np.int64).max)
-    width = np.minimum(ends[k], most[slot_node]) - offsets[k]
-    slot_cost = np.broadcast_to(prices.slot, (slots.shape[1], len(offsets)))[first[slot_node], k]
-    arcs.add(at_node + slot_node, np.full(len(k), sink), width * sizes[slot_node], slot_cost)
-    for d_tail, d_head, d_capacity, d_cost in zip(
-        domain_arcs.tail, domain_arcs.head, domain_arcs.capacity, domain_arcs.cost, strict=True
-    ):
-        arcs.add(d_tail, d_head, d_capacity, d_cost)
-    arcs.add(np.array([unscheduled]), np.array([sink]), np.array([total]), np.array([0]))
+    def __init__(self, room: Room, prices: Prices, offsets: I64, task_class: I64) -> None:
+        self._room = room
+        self._prices = prices
+        self._offsets = offsets
+        self._waiting = np.bincount(task_class, minlength=len(room.slots))
+        self._group_class, self._group_wait, self._group_size = _supply_groups(task_class, prices.wait)
+        self._members, self._member_start, self._first = _node_groups(room, prices)
+        self._sizes = np.diff(self._member_start)
+        self._at_class = len(self._group_class)
+        self._at_node = self._at_class + len(room.slots)
+        self._unscheduled = self._at_node + len(self._first)
+        self._sink = self._unscheduled + 1
+        self._vertices = self._sink + 1  # grows with domains
+        self._arcs = _Arcs([], [], [], [])
+        self._rest = _Arcs([], [], [], [])  # arcs that come after all that are read back
 
-    supply = np.zeros(vertices, np.int64)
-    supply[:groups] = group_size
-    supply[sink] = -total
-    return PlacementNetwork(
-        flow=arcs.flow_network(supply),
-        group_class=group_class,
-        group_size=group_size,
-        group_wait=group_wait,
-        pair_class=pair_class,
-        pair_node_group=pair_node,
-        arc_pair=arc_pair,
-        members=members,
-        member_start=member_start,
-        member_depth=room.depth[first],
-    )
+    def network(self) -> PlacementNetwork:
+        self._add_supply()
+        pair_class, pair_node, arc_pair = self._add_pairs()
+        self._add_slots()
+        total = int(self._group_size.sum())
+        self._rest.add(np.array([self._unscheduled]), np.array([self._sink]), np.array([total]), np.array([0]))
+        supply = np.zeros(self._vertices, np.int64)
+        supply[: len(self._group_size)] = self._group_size
+        supply[self._sink] = -total
+        return PlacementNetwork(
+            flow=self._arcs.followed_by(self._rest).flow_network(supply),
+            group_class=self._group_class,
+            group_size=self._group_size,
+            group_wait=self._group_wait,
+            pair_class=pair_class,
+            pair_node_group=pair_node,
+            arc_pair=arc_pair,
+            members=self._members,
+            member_start=self._member_start,
+            member_depth=self._room.depth[self._first],
+        )
+
+    def _add_supply(self) -> None:
+        """Each supply group to its class, and to U at the cost of waiting."""
+        groups = np.arange(len(self._group_class))
+        free = np.zeros(len(groups), np.int64)
+        self._arcs.add(groups, self._at_class + self._group_class, self._group_size, free)
+        self._arcs.add(groups, np.full(len(groups), self._unscheduled), self._group_size, self._group_wait)
+
+    def _add_pairs(self) -> tuple[I64, I64, I64]:
+        """Each class to the node groups that have slots for it, through domains where those are limited."""
+        slots = self._room.slots[:, self._first]
+        pair_class, pair_node = np.nonzero((slots > 0) & (self._waiting > 0)[:, None])
+        place = np.broadcast_to(self._prices.place, self._room.slots.shape)[pair_class, self._first[pair_node]]
+        capacity = np.minimum(slots[pair_class, pair_node] * self._sizes[pair_node], self._waiting[pair_class])
+        tail = self._at_class + pair_class
+        cheap = capacity.copy()  # of each pair: how much of its capacity costs nothing extra
+        extra = np.zeros(len(capacity), np.int64)  # what the rest costs more
+        for c, limits in self._room.limits.items():
+            mine = slice(*np.searchsorted(pair_class, (c, c + 1)).tolist())
+            nodes = pair_node[mine]
+            for limit in [limit for limit in limits if limit.is_per_node][:1]:
+                domain = limit.domain[self._first[nodes]]
+                wanted = np.append(limit.wanted, 0)[domain] * self._sizes[nodes]
+                cheap[mine] = np.where(domain >= 0, np.minimum(wanted, capacity[mine]), capacity[mine])
+                extra[mine] = limit.beyond
+            for limit in [limit for limit in limits if not limit.is_per_node][:1]:
+                domain = limit.domain[self._first[nodes]]
+                tail[mine] = np.where(domain >= 0, self._vertices + domain, tail[mine])
+                self._add_domains(c, limit, np.unique(domain[domain >= 0]))
+        beyond = np.flatnonzero(cheap < capacity)
+        self._arcs.add(tail, self._at_node + pair_node, cheap, place)
+        self._arcs.add(
+            tail[beyond], self._at_node + pair_node[beyond], (capacity - cheap)[beyond], (place + extra)[beyond]
+        )
+        return pair_class, pair_node, np.concatenate([np.arange(len(pair_class)), beyond])
+
+    def _add_domains(self, c: int, limit: DomainLimit, domains: I64) -> None:
+        """Class c to the vertices of those domains: what each wants for nothing, the rest at a cost."""
+        tail, head = np.full(len(domains), self._at_class + c), self._vertices + domains
+        wanted, most = limit.wanted[domains], limit.most[domains]
+        self._rest.add(tail, head, wanted, np.zeros(len(domains), np.int64))
+        self._rest.add(tail, head, most - wanted, np.full(len(domains), limit.beyond))
+        self._vertices += len(limit.most)
+
+    def _add_slots(self) -> None:
+        """Run k of node group m covers slots offsets[k] .. offsets[k + 1], cut at the most that it can take."""
+        most, nodes = self._room.depth[self._first], self._room.slots.shape[1]
+        runs = np.searchsorted(self._offsets, most)  # offsets[runs - 1] < most
+        group = np.repeat(np.arange(len(most)), runs)
+        k = run_positions(runs)
+        ends = np.append(self._offsets[1:], np.iinfo(np.int64).max)
+        width = np.minimum(ends[k], most[group]) - self._offsets[k]
+        cost = np.broadcast_to(self._prices.slot, (nodes, len(self._offsets)))[self._first[group], k]
+        self._rest.add(self._at_node + group, np.full(len(k), self._sink), width * self._sizes[group], cost)
 
 
 def _supply_groups(task_class: I64, wait: I64) -> tuple[I64, I64, I64]:
