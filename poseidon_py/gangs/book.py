@@ -12,7 +12,7 @@ from poseidon_py.gangs.by_owner import DEPLOYMENTS, JOB_SETS
 from poseidon_py.gangs.group import Group, Member
 from poseidon_py.gangs.index import Index, NoObjects
 from poseidon_py.gangs.judging import is_plain, judge, owners
-from poseidon_py.gangs.marks import controller, marks_of, mentions_gangs
+from poseidon_py.gangs.marks import marks_of, speaks_of_gangs
 from poseidon_py.gangs.model import Declaration, Marks, Objects, Owner, Resource, Thing, Unknown
 from poseidon_py.keyed_queue import KeyedQueue
 from poseidon_py.known import KnownPod
@@ -69,18 +69,11 @@ class Book:
             if member is not None:
                 self._judge(member)
             return
-        metadata = pod.metadata
-        if (
-            not bytes(pod.spec.scheduling_group)
-            and not mentions_gangs(metadata.labels)
-            and not mentions_gangs(metadata.annotations)
-        ):
-            owner = controller(metadata.owners)
-            if owner is None or owner.uid in self._index.plain:
-                if known.gang or known.held or known.uid in self._members:
-                    self.leave(known.uid)
-                    known.gang, known.held = 0, ""
-                return
+        if (not known.owner or known.owner in self._index.plain) and not speaks_of_gangs(pod):
+            if known.gang or known.held or known.uid in self._members:
+                self.leave(known.uid)
+                known.gang, known.held = 0, ""
+            return
         if not known.ours:
             return
         try:

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from poseidon_py.gangs.model import Marks, Owner
-from poseidon_py.objects import Labels, Nonsense, OwnerReference, Pod, decode, micros
+from poseidon_py.objects import NOTHING, Labels, Nonsense, OwnerReference, Pod, decode, micros
 
 LIGHT_NAME = "pod-group.scheduling.x-k8s.io/name"
 LIGHT_MINIMUM = "pod-group.scheduling.x-k8s.io/min-available"
@@ -38,9 +38,6 @@ OWN_ROLE = "poseidon.io/gang-role"
 OWN_NAME = "poseidon.io/gang-name"
 JOBSET_ROLE = "jobset.sigs.k8s.io/replicatedjob-name"
 
-_WORDS = (b"group", b"gang")
-"""Each mark that starts a declaration has one of these in it."""
-
 _KEYS = frozenset(
     (
         LIGHT_NAME, LIGHT_MINIMUM, COSCHEDULING, FLUENCE_SIZE, GROUP_NAME, GROUP_NUMBER, VOLCANO_ROLE, KUEUE_NAME,
@@ -58,9 +55,18 @@ class SchedulingGroup(msgspec.Struct):
 
 
 def mentions_gangs(raw: Raw) -> bool:
-    """Whether labels or annotations, undecoded, may hold a mark."""
+    """Whether labels or annotations, undecoded, may hold a mark: each of them has one of two words."""
+    if raw is NOTHING:
+        return False
     data = bytes(raw)
-    return any(word in data for word in _WORDS)
+    return b"group" in data or b"gang" in data
+
+
+def speaks_of_gangs(pod: Pod) -> bool:
+    """Whether the pod itself may say anything; asked of every pod."""
+    if pod.spec.scheduling_group is not NOTHING:
+        return True
+    return mentions_gangs(pod.metadata.labels) or mentions_gangs(pod.metadata.annotations)
 
 
 def marks_of(pod: Pod) -> Marks | None:

@@ -65,3 +65,17 @@ def test_events_have_a_longest_message():
     assert phrase.note("x" * 1024) == "x" * 1024
     assert len(phrase.note("ü" * 1024).encode()) <= 1024
     assert phrase.note("x" * 2000).endswith(" ...")
+
+
+def test_gangs_that_wait():
+    missing = R(kind=R.GANG_INCOMPLETE, detail="ns/g", value="2")
+    text = "pod group ns/g: 2 more members are needed before it can be scheduled"
+    assert phrase.unscheduled(0, [missing], 5) == f"{text} (3/5)"
+    assert phrase.unscheduled(3, [missing]) == text
+    one = R(kind=R.GANG_INCOMPLETE, detail="ns/g", value="1")
+    assert phrase.unscheduled(3, [one], 2).startswith("pod group ns/g: 1 more member is needed")
+    unfit = R(kind=R.GANG_DOES_NOT_FIT, detail="ns/g", value="3/5")
+    why = R(kind=R.INSUFFICIENT_RESOURCE, detail="cpu", nodes=9)
+    start = "0/12 nodes are available: gang ns/g needs 5 members placed together, 3 fit"
+    assert phrase.unscheduled(12, [unfit, why]) == f"{start}: 9 Insufficient cpu."
+    assert phrase.unscheduled(12, [unfit]) == f"{start}."
