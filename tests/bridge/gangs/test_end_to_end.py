@@ -254,3 +254,31 @@ async def test_explaining_a_gang_that_waits(world):
     few = next(name for name in world.pods if name.startswith("few"))
     gang = (await bridge.explain("default", few))["gang"]
     assert (gang["present"], gang["missing"], gang["fits"]) == (2, 1, None)
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_gangs_through_faults_restarts_and_losses_at_once(world, seed):
+    rng = random.Random(seed)
+    bind = Rule(
+        ("create",), ("pods/binding",), latency_ms=10, rate_429=0.05, rate_500=0.05, rate_reset=0.05, rate_lost=0.1,
+        retry_after_s=0,
+    )  # fmt: skip
+    world.cluster.faults.set(bind, watch=WatchFaults(drop_every_s=0.5))
+    bridge = await world.bridge(bind_concurrency=5, gang_timeout=3.0, shutdown_timeout=0.2)
+    gangs = {f"g{number}": rng.randint(2, 9) for number in range(8)}
+    for name, size in gangs.items():
+        world.create(job(name, size, gang="all", seconds=rng.uniform(0.2, 0.6), on_template=rng.random() < 0.5))
+        await asyncio.sleep(rng.uniform(0.0, 0.1))
+        match rng.randrange(4):
+            case 0:
+                os.kill(bridge.supervisor.pid, signal.SIGKILL)
+            case 1:
+                await bridge.stop()
+                world.bridges.remove(bridge)
+                bridge = await world.bridge(bind_concurrency=5, gang_timeout=3.0, shutdown_timeout=0.2)
+            case 2 if world.pods:
+                world.delete(rng.choice([*world.pods]))
+    done = lambda: all(world.jobs()[name]["status"].get("succeeded") == size for name, size in gangs.items())  # noqa: E731
+    await world.until(done, 40)
+    assert world.never_half(gangs, seconds=15.0)
+    world.check()
