@@ -39,7 +39,8 @@ class Engine(FakeEngine):
 class Rig(BridgeRig):
     def __init__(self, *things):
         super().__init__()
-        self.engine = self.session._engine = self.feed._engine = self.loop._engine = Engine()
+        self.engine: Engine = Engine()
+        self.session._engine = self.feed._engine = self.loop._engine = self.engine
         self.store.gangs.objects = self.objects = Objects(*things)
 
     async def __aenter__(self):

@@ -50,7 +50,9 @@ class Api:
 
 @pytest.fixture
 async def rig():
-    api, known, changed = Api(), [], []
+    api = Api()
+    known: list[str] = []
+    changed: list[tuple[str, bool]] = []
     found = Shelves(
         api, lambda resource, thing, gone=False: changed.append((thing.name, gone)), known.append, patience=0
     )
