@@ -1,5 +1,6 @@
 """The way to the API server is rough: histories are compacted, watches break, answers are errors or get lost."""
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -60,8 +61,12 @@ def test_an_outage_during_which_pods_go_and_nodes_come(synthetic: Synthetic, sch
     gone = sorted(before)[0]
     synthetic.delete(PODS, gone)
     synthetic.delete("/api/v1/nodes", "b")
-    synthetic.create(node("c", cpu="1"))
-    synthetic.faults({"compact": True, "rules": []})
+    synthetic.create(node("c", cpu="1"), node("d", cpu="0"))
+    synthetic.faults({"compact": True, "rules": broken[1:]})
+    # nodes first: until then nobody can know that b takes no more pods
+    while scheduler.metric("poseidon_nodes") != 3:
+        time.sleep(0.05)
+    synthetic.faults({"rules": []})
     waiting = {f"p{at}" for at in range(6)} - set(before)
     rooms = 1 + (before[gone] == "a")  # on c, and where the pod was that went
 
@@ -71,7 +76,7 @@ def test_an_outage_during_which_pods_go_and_nodes_come(synthetic: Synthetic, sch
 
     # what else is there is no measure: the test's own list of pods was out of reach too, and may be old
     assert synthetic.pods.until(placed, "the pods that waited") == ["a", "c"][2 - rooms :]
-    assert scheduler.metric("poseidon_nodes") == 2
+    assert scheduler.metric("poseidon_nodes") == 3
 
 
 @SYNTHETIC
