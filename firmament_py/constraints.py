@@ -75,7 +75,8 @@ class Taint:
 class Toleration:
     """An empty key with Exists tolerates every taint; an empty effect means every effect.
 
-    An empty operator is Equal; one that is not known tolerates nothing.
+    An empty operator is Equal. Gt and Lt tolerate a taint whose value is a larger or smaller integer than theirs. An
+    operator that is not known tolerates nothing.
     """
 
     key: str = ""
@@ -90,6 +91,11 @@ class Toleration:
             return False
         if self.operator == "Exists":
             return True
+        if self.operator in (Operator.GT, Operator.LT):
+            value, bound = decimal(taint.value), decimal(self.value)
+            if value is None or bound is None:
+                return False
+            return value > bound if self.operator == Operator.GT else value < bound
         return self.operator in ("", "Equal") and bool(self.key) and self.value == taint.value
 
 
@@ -209,6 +215,12 @@ class PreferenceSet:
 
 
 NO_PREFERENCES = PreferenceSet()
+
+
+def decimal(text: str) -> int | None:
+    """The value of a 64-bit integer in its shortest form, or None: what tolerations compare."""
+    value = integer(text)
+    return value if value is not None and str(value) == text else None
 
 
 def integer(text: str) -> int | None:

@@ -90,8 +90,8 @@ def describe_class(pod: Pod, added: firmament_pb2.NodeSelector | None = None) ->
         message.node_selector.add(key=key, operator="In", values=[value])
     _add_affinity(message, pod)
     for toleration in decode(spec.tolerations, Tolerations, "spec.tolerations") or ():
-        if toleration.operator not in (None, "", "Equal", "Exists"):
-            raise Nonsense("spec.tolerations.operator", f"{toleration.operator!r} is neither Equal nor Exists")
+        if toleration.operator not in (None, "", "Equal", "Exists", "Gt", "Lt"):
+            raise Nonsense("spec.tolerations.operator", f"{toleration.operator!r} is none of Equal, Exists, Gt, Lt")
         message.tolerations.add(
             key=toleration.key or "",
             operator=toleration.operator or "Equal",

@@ -94,6 +94,12 @@ def test_selectors_affinity_and_tolerations_in_the_contracts_words():
     assert got.priority == -3
 
 
+def test_tolerations_that_compare_are_told():
+    compare = {"key": "sla", "operator": "Gt", "value": "900", "effect": "NoExecute"}
+    (got,) = describe_class(pod(spec={"tolerations": [compare]})).tolerations
+    assert (got.key, got.operator, got.value, got.effect) == ("sla", "Gt", "900", "NoExecute")
+
+
 def test_without_node_affinity_any_node_will_do_and_with_an_empty_one_none():
     assert not describe_class(pod(spec={"affinity": {"podAffinity": {}}})).HasField("node_affinity")
     assert describe_class(pod(spec=affinity())).HasField("node_affinity")

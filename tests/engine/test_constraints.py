@@ -131,11 +131,30 @@ GPU = Taint("gpu", "yes", "NoSchedule")
         pytest.param(Toleration("", "Exists", "", "NoExecute"), False, id="everything-of-another-effect"),
         pytest.param(Toleration("", "Equal", "yes", ""), False, id="empty-key-equal-is-nothing"),
         pytest.param(Toleration("", "", "", ""), False, id="all-empty-is-nothing"),
-        pytest.param(Toleration("gpu", "Gt", "yes", ""), False, id="an-operator-that-is-not-known"),
+        pytest.param(Toleration("gpu", "Gt", "1", ""), False, id="gt-of-a-word"),
+        pytest.param(Toleration("gpu", "Near", "yes", ""), False, id="an-operator-that-is-not-known"),
     ],
 )
 def test_toleration(toleration, tolerates):
     assert toleration.tolerates(GPU) is tolerates
+
+
+@pytest.mark.parametrize(
+    ("operator", "bound", "tolerates"),
+    [
+        pytest.param("Gt", "949", True, id="gt"),
+        pytest.param("Gt", "950", False, id="gt-equal"),
+        pytest.param("Gt", "-1", True, id="gt-negative"),
+        pytest.param("Lt", "951", True, id="lt"),
+        pytest.param("Lt", "950", False, id="lt-equal"),
+        pytest.param("Gt", "0949", False, id="leading-zero-is-no-number"),
+        pytest.param("Gt", "+1", False, id="plus-is-no-number"),
+        pytest.param("Gt", "", False, id="nothing-is-no-number"),
+        pytest.param("Lt", str(2**63), False, id="too-large-is-no-number"),
+    ],
+)
+def test_tolerations_that_compare(operator, bound, tolerates):
+    assert Toleration("sla", operator, bound).tolerates(Taint("sla", "950", "NoSchedule")) is tolerates
 
 
 def test_an_empty_taint_value_equals_an_empty_value():
