@@ -286,9 +286,9 @@ class Bridge:
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         """None of the tasks ends by itself: one that does is a defect, and the process is of no use without it."""
-        if task.cancelled() or self._broken is None or self._broken.done():
-            return
-        error = task.exception()
+        if self._broken is None or self._broken.done():
+            return  # `stop` cancels them all
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
         if error is not None:
             log.error("%s failed", task.get_name(), exc_info=error)
             self._broken.set_result(f"{task.get_name()} failed: {error!r}")

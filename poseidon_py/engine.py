@@ -4,6 +4,7 @@ One attempt each: whoever calls knows what is worth repeating, and when. Nothing
 the process.
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator
@@ -138,5 +139,12 @@ class GrpcEngine:
         except (grpc.aio.UsageError, grpc.aio.InternalError) as error:  # the channel was closed under the call
             METRICS.rpc_errors.labels(method, "CLOSED").inc()
             raise EngineError(method, "CLOSED", str(error)) from error
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # nobody cancelled us: it is how a channel that is closed ends the calls in flight
+            METRICS.rpc_errors.labels(method, "CLOSED").inc()
+            raise EngineError(method, "CLOSED", "the channel was closed under the call") from error
         finally:
             _DURATIONS[method].observe(time.monotonic() - started)

@@ -151,6 +151,17 @@ class Scheduler(Process):
         found: dict[str, Any] = json.loads(body)
         return found
 
+    def until_knows(self, nodes: int, pods: int, seconds: float = PATIENCE) -> None:
+        """Waits until the flow service knows that many nodes, and that many pods that are on one."""
+        end = time.monotonic() + seconds
+        while (seen := self._seen()) != (nodes, pods):
+            assert time.monotonic() < end, f"knows {seen} and not {(nodes, pods)} nodes and pods on them"
+            time.sleep(0.02)
+
+    def _seen(self) -> tuple[int, int]:
+        status = self.status()
+        return status["nodes"], status["pods"].get("bound", 0)
+
     @property
     def firmament_pid(self) -> int:
         """Of the newest flow service that it started."""

@@ -264,13 +264,13 @@ def make(backend: Backend, storage: list[Json]) -> None:
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in CASES.items()])
 def test_between_pods(backend: Backend, scheduler: Scheduler, case: Case) -> None:
-    assert outcome(backend, case, "poseidon") == (case.where, whole(case))
+    assert outcome(backend, scheduler, case) == (case.where, whole(case))
 
 
 @pytest.mark.parametrize(("storage", "case"), [pytest.param(*both, id=name) for name, both in VOLUMES.items()])
 def test_volumes(backend: Backend, scheduler: Scheduler, storage: list[Json], case: Case) -> None:
     make(backend, storage)
-    assert outcome(backend, case, "poseidon") == (case.where, whole(case))
+    assert outcome(backend, scheduler, case) == (case.where, whole(case))
 
 
 @REAL
@@ -288,11 +288,11 @@ def test_as_kube_scheduler(
     record_property: Callable[..., None],
 ) -> None:
     make(backend, storage)
-    ours = outcome(backend, case, "poseidon")
+    ours = outcome(backend, scheduler, case)
     backend.delete(PODS, "p", *(other["metadata"]["name"] for other in case.others))
     backend.delete(NODES, *(one["metadata"]["name"] for one in case.nodes))
     backend.pods.until(lambda pods: not pods)
-    theirs = outcome(backend, case, "default-scheduler")
+    theirs = outcome(backend, scheduler, case, "default-scheduler")
     record_property("ours", ours[1])
     record_property("theirs", theirs[1])
     assert ours[0] == theirs[0]

@@ -163,12 +163,13 @@ def scheduler(server: Backend, tmp_path_factory: pytest.TempPathFactory) -> Iter
     judge([running])
 
 
-def outcome(backend: Backend, case: Case, scheduler_name: str) -> tuple[str, str]:
+def outcome(backend: Backend, scheduler: Scheduler, case: Case, scheduler_name: str = "poseidon") -> tuple[str, str]:
     """Node and message."""
     others = [{**other, "spec": {**other["spec"], "schedulerName": "nobody"}} for other in case.others]
     backend.create(*case.nodes, *others)
     for other in others:
         backend.bind(other["metadata"]["name"], "a")
+    scheduler.until_knows(len(case.nodes), len(others))  # nodes and pods come on watches of their own
     backend.create({**case.pod, "spec": {**case.pod["spec"], "schedulerName": scheduler_name}})
 
     def look(pods: list[Json]) -> tuple[str, str] | None:
@@ -193,7 +194,7 @@ def whole(case: Case) -> str:
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in CASES.items()])
 def test_where_and_why_not(backend: Backend, scheduler: Scheduler, case: Case) -> None:
-    assert outcome(backend, case, "poseidon") == (case.where, whole(case))
+    assert outcome(backend, scheduler, case) == (case.where, whole(case))
     if case.why:
         assert backend.until_event("FailedScheduling", "p", whole(case))["type"] == "Warning"
     else:
@@ -275,11 +276,11 @@ def normal(message: str) -> str:
 def test_as_kube_scheduler(
     kube_scheduler: Process, backend: Backend, scheduler: Scheduler, case: Case, record_property: Callable[..., None]
 ) -> None:
-    ours = outcome(backend, case, "poseidon")
+    ours = outcome(backend, scheduler, case)
     backend.delete(PODS, "p", *(other["metadata"]["name"] for other in case.others))
     backend.delete(NODES, *(one["metadata"]["name"] for one in case.nodes))
     backend.pods.until(lambda pods: not pods)
-    theirs = outcome(backend, case, "default-scheduler")
+    theirs = outcome(backend, scheduler, case, "default-scheduler")
     record_property("ours", ours[1])
     record_property("theirs", theirs[1])
     assert ours[0] == theirs[0]
