@@ -143,7 +143,7 @@ def test_other_sizes_make_other_cases_each_once():
     chosen = [case for case in suite.cases if case.name.startswith("beforehand")]
     (only,) = runner.resized(chosen, nodes=7, pods=70)
     assert only.name == "beforehand/7-nodes/70-pods"
-    assert (only.sizes["nodes"], only.sizes["pods"], only.target) == (7, 70, None)
+    assert (only.sizes["nodes"], only.sizes["pods"], only.targets) == (7, 70, ())
     assert runner.resized(chosen, None, None) == chosen
 
 
