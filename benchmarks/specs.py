@@ -4,8 +4,8 @@
     metrics                name -> unit, better (lower or higher), title; the first is the suite's figure
     repeat                 samples of each case, unless --repeat says otherwise
     options                which of --nodes, --pods, --kubeconfig, --against it understands
-    defaults, cases        sizes and labels of each case; `target` is a bound on a metric at full scale, or a list of them,
-                           `compared_with` lists figures of other systems for the same case
+    defaults, cases        sizes and labels of each case; `target` is a bound on a metric at full scale, or a
+                           list of bounds, `compared_with` lists figures of other systems for the same case
 
 A field that is not known is an error: a typo must not silently measure something else.
 """

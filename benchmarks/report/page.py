@@ -1,4 +1,4 @@
-"""One HTML page of any number of results: tables, pictures within it, and where it was measured. It needs nothing else."""
+"""One HTML page of any number of results, with all pictures in it: tables, plots, and where it was measured."""
 
 from __future__ import annotations
 

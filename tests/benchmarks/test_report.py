@@ -124,7 +124,7 @@ class Page(HTMLParser):
 
 
 def test_a_page_needs_nothing_but_itself():
-    told = []
+    told: list[Figure] = []
     broken = case("d", 1, 1.0, failed=[Check("sound", False, "<b>not</b>")], checked=1, target="round_s <= 1")
     broken.target_met = False
     page = Page(render([("one", result(*grown(), broken))], told.append))
