@@ -146,7 +146,8 @@ def _walk(fields: dict[str, Type], obj: Json) -> None:
 
 
 def _check(wanted: Type, value: Any) -> None:
-    if not isinstance(value, wanted.accepts) or (value.__class__ is bool and bool not in wanted.accepts):
+    fits = isinstance(value, wanted.accepts)
+    if not fits or (value.__class__ is bool and bool not in wanted.accepts):
         raise _Mismatch("an object" if wanted.accepts is _OBJECT else wanted.name, value)
     if wanted.of is not None:
         for key, one in value.items() if isinstance(value, dict) else enumerate(value):
