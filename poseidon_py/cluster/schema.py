@@ -92,7 +92,7 @@ def model_of(api_version: str, kind: str) -> str | None:
 @cache
 def fields_of(model: str) -> dict[str, Type]:
     """JSON name to type of the fields of a model class; empty if the installed client has no such class."""
-    from kubernetes.client import models  # a quarter of a second: not before it is needed
+    from kubernetes.client import models  # slow: not before it is needed
 
     cls: Any = getattr(models, model, None)
     if cls is None:
