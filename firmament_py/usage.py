@@ -184,7 +184,7 @@ class Usage:
         fresh = ~np.isnan(means)
         for metric, column in _priced(state):
             counts = np.flatnonzero(fresh[:, metric] & (where >= 0))
-            amount, request = np.ceil(means[counts, metric]).astype(np.int64), requests[counts, column]
+            amount, request = np.rint(means[counts, metric]).astype(np.int64), requests[counts, column]
             if self.options.basis is Basis.LARGER:
                 amount = np.maximum(amount, request)
             # whole numbers below 2**53 all the way: exact
