@@ -208,9 +208,8 @@ def _check_usage(given: Settings) -> None:
     try:
         credentials.at(given.prometheus_url)
     except (CredentialsError, ValueError) as error:
-        raise OptionError(
-            f"prometheus-url must be http://HOST:PORT or https://HOST, not {given.prometheus_url!r}"
-        ) from error
+        url = given.prometheus_url
+        raise OptionError(f"prometheus-url must be like http://HOST:PORT or https://HOST, not {url!r}") from error
     for name, query in (given.prometheus_queries or {}).items():
         if name not in QUERIES:
             raise OptionError(f"prometheus-queries has an unknown key {name!r}; there are: {', '.join(QUERIES)}")

@@ -188,9 +188,7 @@ class _Watched:
         if problem:
             self._not_before = self._monotonic() + self._backoff.next()
             if problem != self.problem:
-                log.warning(
-                    "no use of pods and nodes from %s: %s; requests count where it is", self.source.name, problem
-                )
+                log.warning("what pods and nodes use is not to be had from %s: %s", self.source.name, problem)
         elif self.problem:
             log.info("%s tells again what pods and nodes use", self.source.name)
             self._backoff.reset()

@@ -44,7 +44,10 @@ def load(usage, state, now=NOW_US):
     nodes = state.present_nodes()
     reading = usage.read(state, nodes, now)
     names = [state.nodes.observed[row].name for row in nodes.tolist()]
-    return {name: dict(zip(state.resources.names, row, strict=True)) for name, row in zip(names, reading.load.tolist())}
+    return {
+        name: dict(zip(state.resources.names, row, strict=True))
+        for name, row in zip(names, reading.load.tolist(), strict=True)
+    }
 
 
 @pytest.fixture
