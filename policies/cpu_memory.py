@@ -6,8 +6,8 @@
 `load` is View.load: what is requested, or measured. The first term levels nodes like water: the next task goes where
 the fuller of the two is emptiest. The second sends tasks that are heavy in one to nodes that are light in it
 (Poseidon's cpu-memory cost model adds the two the same way; kube-scheduler's BalancedAllocation is the second).
-Example: a node of 4 cpu and 8 Gi with 1 cpu and 4 Gi in use stands at 500; a task of 1 cpu, 0 Gi costs 250 x |0.5 - 0.5| = 0
-more there, one of 0 cpu, 2 Gi 250 x |0.25 - 0.75| = 125.
+Example: a node of 4 cpu and 8 Gi with 1 cpu and 4 Gi in use stands at 500; a task of 1 cpu, 0 Gi costs
+250 x |0.5 - 0.5| = 0 more there, one of 0 cpu, 2 Gi 250 x |0.25 - 0.75| = 125.
 """
 
 import numpy as np
