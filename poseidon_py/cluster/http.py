@@ -99,8 +99,8 @@ class HttpApi:
         if self._authorization and request.headers.get("Authorization") != self._authorization:
             raise unauthorized()
         if path == PROMETHEUS_QUERY and request.method == "GET":
-            status, body = await self._usage.query(query.get("query", ""))
-            return _json(body, status)
+            status, answer = await self._usage.query(query.get("query", ""))
+            return _json(answer, status)
         if path.startswith("/_"):
             return await self._administer(request, path)
         if path.count("/") < 3 or not path.startswith("/api"):
