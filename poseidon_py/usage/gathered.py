@@ -42,7 +42,7 @@ def billionths(quantity: str) -> int:
 
     What kubelets report is hardly ever the same twice: it would only push what pods request out of nanos' cache.
     """
-    if quantity.isascii():
+    if quantity.isascii() and len(quantity) <= 16:  # longer ones may exceed what an amount can be
         if quantity[:-1].isdigit() and quantity[-1] == "n":
             return int(quantity[:-1])
         if quantity[:-2].isdigit() and quantity[-2:] == "Ki":

@@ -21,7 +21,7 @@ from tests.demo.builders import make_evidence, make_node, make_pod
 COMMAND = [sys.executable, "-c", "from poseidon_py.demo.cli import demo; demo()"]
 
 
-def summary(ok=True):
+def summary(ok=True, usage=None):
     pods = [make_pod("a", "n1"), make_pod("w", cpu="100")]
     checks = [Check("sound", True, "fine"), Check("no node is over-committed", ok, "n1 in cpu")]
     network = {"vertices": 3, "arcs": 2}
@@ -34,6 +34,7 @@ def summary(ok=True):
         seconds=1.0,
         scheduler="poseidon",
         policy="p",
+        usage=usage or {},
         seed=0,
     )
 
