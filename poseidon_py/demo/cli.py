@@ -31,7 +31,6 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 @click.option(
     "--usage",
     type=click.Choice(BASES),
-    default="",
     help="What prices take for used of a node; other than requests: what pods use is measured.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the workload.")
@@ -39,14 +38,14 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 @click.option("--serve", is_flag=True, help="Stay up afterwards, for kubectl; Ctrl-C ends it.")
 @click.option("--patience", type=click.FloatRange(1), help="Seconds until what has not settled counts as failed.")
 def demo(
-    nodes: int, pods: int, policy: str, usage: str, seed: int, as_json: bool, serve: bool, patience: float | None
+    nodes: int, pods: int, policy: str, usage: str | None, seed: int, as_json: bool, serve: bool, patience: float | None
 ) -> None:
     """Schedule a mixed workload on a synthetic cluster, and check the outcome.
 
     Everything runs as in production: the cluster speaks the Kubernetes HTTP API on loopback, the scheduler and its
     flow service are processes of their own.
     """
-    plan = Plan(nodes, pods, policy, seed, usage=usage, patience=patience)
+    plan = Plan(nodes, pods, policy, seed, usage=usage or "", patience=patience)
     sys.exit(asyncio.run(_run(plan, as_json, serve)))
 
 
