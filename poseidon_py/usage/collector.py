@@ -16,8 +16,7 @@ from poseidon_py.engine import Engine, EngineError
 from poseidon_py.metrics import METRICS
 from poseidon_py.session import Session
 from poseidon_py.store import Store
-from poseidon_py.usage.gathered import AT, CPU, MEMORY, RX, TX, Gathered, Row
-from poseidon_py.usage.metrics_api import SourceError
+from poseidon_py.usage.gathered import AT, CPU, MEMORY, RX, TX, Gathered, Row, SourceError
 from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)
@@ -117,7 +116,7 @@ class Collector:
                     self._session.lost()
 
     async def _tell(self, gathered: Gathered) -> None:
-        tasks, ids = self._rows_of_pods(gathered), self._rows_of_nodes(gathered)
+        tasks, ids = await self._rows_of_pods(gathered), self._rows_of_nodes(gathered)
         for start in range(0, max(len(tasks), len(ids)), _CHUNK):
             some, nodes = tasks[start : start + _CHUNK], ids[start : start + _CHUNK]
             async with self._session.call() as epoch:
@@ -138,11 +137,13 @@ class Collector:
                 self._last_success = self._monotonic()
             await self._sleep(0)
 
-    def _rows_of_pods(self, gathered: Gathered) -> list[tuple[int, Row]]:
+    async def _rows_of_pods(self, gathered: Gathered) -> list[tuple[int, Row]]:
         """Tasks that the flow service knows. A reading from before a pod was made is of another of its name."""
         named = {(p.namespace, p.name): p for p in self._store.pods.values() if p.told is not None}
         found, now_us = [], self._now_us()
-        for name, row in gathered.pods.items():
+        for position, (name, row) in enumerate(gathered.pods.items()):
+            if position % _CHUNK == 0:
+                await self._sleep(0)
             row[AT] = row[AT] or now_us
             known = named.get(name)
             if known is not None and row[AT] > known.created_us:

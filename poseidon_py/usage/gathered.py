@@ -15,6 +15,10 @@ PodName = tuple[str, str]
 K = TypeVar("K")
 
 
+class SourceError(Exception):
+    """A source did not answer, or not with all that it was asked; the message is for the user."""
+
+
 class Gathered:
     """Rows by pod and by node; NaN: nobody has said. `refused`: readings that could not be understood."""
 

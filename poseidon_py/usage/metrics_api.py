@@ -2,7 +2,7 @@
 
 import asyncio
 import functools
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
 import msgspec
@@ -11,7 +11,7 @@ from msgspec import Raw, Struct, field
 from poseidon_py.kube import ApiError, BusyError, Kube, KubeError, NotFoundError
 from poseidon_py.objects import Nonsense, micros
 from poseidon_py.quantity import QuantityError
-from poseidon_py.usage.gathered import AT, CPU, MEMORY, Gathered, billionths
+from poseidon_py.usage.gathered import AT, CPU, MEMORY, Gathered, SourceError, billionths
 
 _API = "/apis/metrics.k8s.io/v1beta1"
 _AT_ONCE = 1000  # readings decoded before somebody else gets a turn
@@ -54,10 +54,6 @@ _decode_node = msgspec.json.Decoder(_NodeMetrics).decode
 _decode_pod = msgspec.json.Decoder(_PodMetrics).decode
 
 
-class SourceError(Exception):
-    """A source did not answer, or not with all that it was asked; the message is for the user."""
-
-
 class MetricsApi:
     """One of the sources of collector.py."""
 
@@ -79,7 +75,7 @@ class MetricsApi:
             raise SourceError(problems[0])
 
     async def _nodes(self, into: Gathered) -> None:
-        for item in await self._items("nodes", _decode_node, into):
+        async for item in self._items("nodes", _decode_node, into):
             try:
                 at, cpu, memory = _micros(item.timestamp), billionths(item.usage.cpu), billionths(item.usage.memory)
             except (QuantityError, Nonsense):
@@ -89,7 +85,7 @@ class MetricsApi:
             row[AT], row[CPU], row[MEMORY] = at, cpu / 1e6, memory / 1e9
 
     async def _pods(self, into: Gathered) -> None:
-        for item in await self._items("pods", _decode_pod, into):
+        async for item in self._items("pods", _decode_pod, into):
             try:
                 at = _micros(item.timestamp)
                 cpu = sum(billionths(c.usage.cpu) for c in item.containers or ())
@@ -101,18 +97,18 @@ class MetricsApi:
                 row = into.pod(item.metadata.namespace, item.metadata.name)
                 row[AT], row[CPU], row[MEMORY] = at, cpu / 1e6, memory / 1e9
 
-    async def _items(self, plural: str, decode: Callable[[Raw], T], into: Gathered) -> list[T]:
+    async def _items(self, plural: str, decode: Callable[[Raw], T], into: Gathered) -> AsyncIterator[T]:
         """All items of a list that can be decoded; one that cannot is refused alone."""
         body = await self._kube.page(f"{_API}/{plural}", {})
-        items: list[T] = []
         for position, raw in enumerate(_decode_list(body).items or ()):
             if position % _AT_ONCE == 0:
                 await self._sleep(0)
             try:
-                items.append(decode(raw))
+                item = decode(raw)
             except msgspec.DecodeError:
                 into.refused += 1
-        return items
+                continue
+            yield item
 
 
 @functools.lru_cache(maxsize=64)

@@ -13,8 +13,7 @@ from msgspec import Raw, Struct
 
 from poseidon_py.credentials import Access
 from poseidon_py.kube import Kube, KubeError, UnreachableError
-from poseidon_py.usage.gathered import AT, CPU, MEMORY, RX, TX, Gathered, Row
-from poseidon_py.usage.metrics_api import SourceError
+from poseidon_py.usage.gathered import AT, CPU, MEMORY, RX, TX, Gathered, Row, SourceError
 
 _CONTAINERS = 'container!="",pod!=""'
 _NODES = 'id="/"'

@@ -55,8 +55,9 @@ def test_of_usage_the_most_that_ever_was_measured_counts():
     networks = Networks()
     networks.take({})
     assert networks.usage == {}
-    for status in (answer(2, 0, 0), answer(50, 9, 7), answer(80, 4, 0), {}):
-        networks.take(status)
+    for taken, pods, priced in ((2, 0, 0), (50, 9, 7), (80, 4, 0)):
+        networks.take(answer(taken, pods, priced))
+    networks.take({})
     assert networks.usage == {
         "basis": "larger",
         "taken": 80,

@@ -74,9 +74,9 @@ class RingsMachine(RuleBasedStateMachine):
         row = st.tuples(st.integers(0, 5), st.integers(0, 30), st.lists(amounts, min_size=4, max_size=4))
         drawn = data.draw(st.lists(row, max_size=12))
         batch = [(row, self.tenant[row], self.now - age * SECOND, values) for row, age, values in drawn]
-        columns = [np.array(c, np.int64) for c in list(zip(*batch, strict=True))[:3]] or [np.zeros(0, np.int64)] * 3
+        rows, tenants, at = np.array([three for *three, _ in batch], np.int64).reshape(-1, 3).T
         values = np.array([values for *_, values in batch], np.float64).reshape(-1, len(METRICS))
-        assert self.rings.add(*columns, values) == self.oracle.add(batch)
+        assert self.rings.add(rows, tenants, at, values) == self.oracle.add(batch)
 
     @rule(data=st.data())
     def move(self, data):

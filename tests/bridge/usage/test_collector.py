@@ -9,7 +9,7 @@ import pytest
 from poseidon_py.engine import EngineError
 from poseidon_py.metrics import METRICS
 from poseidon_py.usage.collector import Collector
-from poseidon_py.usage.metrics_api import SourceError
+from poseidon_py.usage.gathered import SourceError
 from tests.bridge.rig import Rig
 
 CREATED_US = 1_767_225_600_000_000  # 2026-01-01, as the builders say

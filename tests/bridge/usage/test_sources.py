@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from poseidon_py import credentials
 from poseidon_py.kube import Kube
 from poseidon_py.quantity import QuantityError, nanos
-from poseidon_py.usage.gathered import Gathered, billionths
-from poseidon_py.usage.metrics_api import MetricsApi, SourceError
+from poseidon_py.usage.gathered import Gathered, SourceError, billionths
+from poseidon_py.usage.metrics_api import MetricsApi
 from poseidon_py.usage.prometheus import QUERIES, Prometheus
 from tests.bridge.test_kube import Server
 
