@@ -8,7 +8,10 @@ import grpc
 import numpy as np
 import pytest
 
-from firmament_py.usage import Noted
+from firmament_py.engine import Engine
+from firmament_py.solver import OrToolsSolver
+from firmament_py.usage import Basis, Noted, UsageOptions
+from policies.load_spreading import LoadSpreading
 from protos.gen import firmament_pb2 as pb
 from protos.gen import flow_pb2, stats_pb2, stats_pb2_grpc
 from tests.builders import NOW_US
@@ -292,6 +295,25 @@ def test_status_says_what_there_is(known):
     assert (usage.taken, usage.tasks_measured, usage.tasks_stale, usage.nodes_measured) == (3, 1, 1, 1)
     assert usage.newest_age_seconds == 0.0
     assert usage.memory_bytes > 0
+
+
+class Looking(LoadSpreading):
+    """A policy that looks at View.usage."""
+
+    wants_usage = True
+
+
+@pytest.mark.parametrize(
+    ("policy", "basis", "wanted"),
+    [
+        pytest.param(LoadSpreading(), Basis.REQUESTS, False, id="nobody"),
+        pytest.param(Looking(), Basis.REQUESTS, True, id="the-policy"),
+        pytest.param(LoadSpreading(), Basis.USED, True, id="used"),
+        pytest.param(LoadSpreading(), Basis.LARGER, True, id="larger"),
+    ],
+)
+def test_who_asks_for_usage(policy, basis, wanted):
+    assert Engine(policy, OrToolsSolver(), usage=UsageOptions(basis)).wants_usage is wanted
 
 
 def test_what_was_measured_outlives_a_resync(known):
