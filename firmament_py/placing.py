@@ -182,6 +182,8 @@ class Placing:
             slot_offsets=_read_only(slot_offsets(len(tasks), depth)),
             task_class=_read_only(task_class),
             task_age_us=_read_only(snapshot.task_age_us[tasks]),
+            traits=tuple(snapshot.census.traits[c] for c in classes.tolist()),
+            surroundings=snapshot.census,
         )
         return _Look(view, Room(slots, depth, limits), suitable, classes, tasks)
 
@@ -239,6 +241,7 @@ class Placing:
     def _tell_neighbours(self, c: int, node: I64, count: I64) -> None:
         self.snapshot.peers.add(c, node, count)
         self.snapshot.preferences.add(c, node, count)
+        self.snapshot.census.add(c, node, count)
 
     def _assign(self, look: "_Look", fitting: Allotment, candidates: I64) -> None:
         """Gives the places to the oldest of the candidates (positions in look.tasks, by class, oldest first)."""

@@ -11,6 +11,7 @@ for a better place (a round conserves work), and the difference between two task
 is worth more. The solver's range is kept with a wide margin: unit costs times vertices stay far below 2**63.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,6 +30,14 @@ PRIORITY_STEP = 6 * COST_MAX
 _AGE_STEP = 10_000
 
 
+class Surroundings(Protocol):
+    """What is only computed when a policy asks for it; see View.census and View.domains."""
+
+    def census(self, trait: str) -> tuple[tuple[str, ...], I64]: ...
+
+    def domains(self, key: str) -> tuple[tuple[str, ...], I64]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """What a policy sees: C classes with T waiting tasks, N nodes, R resources. Read-only."""
@@ -43,6 +52,25 @@ class View:
     slot_offsets: I64  # (K,) ascending from 0: see Prices.slot
     task_class: I64  # (T,) ascending
     task_age_us: I64  # (T,) microseconds since the task came to be, >= 0
+    traits: tuple[Mapping[str, str], ...] = ()  # (C,) what is said of the tasks' nature; (): nothing of any
+    surroundings: Surroundings | None = None
+
+    def trait(self, name: str) -> tuple[str, ...]:
+        """(C,) the value of a trait of each class, "" where it has none."""
+        return tuple(of_class.get(name, "") for of_class in self.traits) or ("",) * len(self.requests)
+
+    def census(self, trait: str) -> tuple[tuple[str, ...], I64]:
+        """V values of a trait, ascending, and (N, V) int64: how many tasks that have each are on each node, with what
+        this round has placed so far. Tasks without the trait are in none."""
+        if self.surroundings is None:
+            return (), np.zeros((len(self.allocatable), 0), np.int64)
+        return self.surroundings.census(trait)
+
+    def domains(self, key: str) -> tuple[tuple[str, ...], I64]:
+        """D values of node label `key`, ascending, and (N,) int64: which of them each node has, -1 without it."""
+        if self.surroundings is None:
+            return (), np.full(len(self.allocatable), -1, np.int64)
+        return self.surroundings.domains(key)
 
 
 @dataclass(frozen=True, slots=True)
