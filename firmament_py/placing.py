@@ -17,7 +17,7 @@ from firmament_py.feasibility import task_slots
 from firmament_py.fit import accept
 from firmament_py.network import PlacementNetwork, build, slot_offsets
 from firmament_py.policy import Prices, View
-from firmament_py.room import Room
+from firmament_py.room import UNLIMITED, DomainLimit, Room
 from firmament_py.snapshot import Snapshot
 from firmament_py.solver import Solution, Status
 
@@ -205,7 +205,7 @@ class Placing:
     def _flow_step(self, look: "_Look", prices: Prices, largest_first: bool) -> bool:
         """One network: builds, solves, keeps what fits. False if it got nowhere."""
         view = look.view
-        network = build(look.room, prices, view.slot_offsets, view.task_class)
+        network = build(_with_enough(look.room, prices), prices, view.slot_offsets, view.task_class)
         self._lap("build")
         solution = self._solve(network)
         self._lap("solve")
@@ -287,6 +287,19 @@ class _Look:
     suitable: Bools
     classes: I64
     tasks: I64
+
+
+def _with_enough(room: Room, prices: Prices) -> Room:
+    """What the policy thinks enough of a class for a node, after what tasks themselves demand and wish."""
+    if prices.enough is None or prices.beyond is None:
+        return room
+    classes, nodes = room.slots.shape
+    enough = np.broadcast_to(prices.enough, (classes, nodes))
+    domain, most = np.arange(nodes), np.full(nodes, UNLIMITED)
+    limits = dict(room.limits)
+    for c in np.flatnonzero(prices.beyond).tolist():
+        limits[c] = [*limits.get(c, ()), DomainLimit(domain, most, enough[c], int(prices.beyond[c]))]
+    return replace(room, limits=limits)
 
 
 def _read_only(array: I64) -> I64:

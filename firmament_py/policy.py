@@ -93,9 +93,21 @@ class Prices:
     """Nodes that look the same and cost the same: are they filled one after the other, instead of evenly? For policies
     whose slot prices are flat; with rising ones it would cost more than the flow says."""
 
+    enough: I64 | None = None
+    """(C, N), or with 1 for either size to be repeated; 0 or more: how many tasks of class c node n should be sent by
+    one solve before it is too many of a kind; each further costs `beyond` more. Slots know only how many tasks of all
+    classes together a node takes. The round's next solve is priced anew. None: as many as may be."""
+
+    beyond: I64 | None = None
+    """(C,): what each task of class c beyond `enough` costs more, 0 .. COST_MAX."""
+
 
 class Policy(Protocol):
-    """Prices placements. Pure: the same view gives the same prices; no I/O, no clock, no memory."""
+    """Prices placements. Pure: the same view gives the same prices; no I/O, no clock, no memory.
+
+    A policy with a class attribute `counts_links = True` asks senders to tell of the bandwidth that tasks request and
+    nodes have, which then limits like any resource.
+    """
 
     @property
     def name(self) -> str:
@@ -103,6 +115,11 @@ class Policy(Protocol):
         ...
 
     def price(self, view: View) -> Prices: ...
+
+
+def counts_links(policy: Policy) -> bool:
+    """Whether bandwidth is to be told of and counted."""
+    return bool(getattr(policy, "counts_links", False))
 
 
 class PolicyError(Exception):
@@ -136,6 +153,11 @@ def checked_prices(policy: Policy, view: View) -> Prices:
     _check(policy, "place", prices.place, (classes, nodes), 0, COST_MAX)
     _check(policy, "slot", prices.slot, (nodes, len(view.slot_offsets)), 0, COST_MAX)
     _check(policy, "wait", prices.wait, (len(view.task_class),), WAIT_MIN, WAIT_MAX)
+    if (prices.enough is None) != (prices.beyond is None):
+        raise PolicyError(f"policy {policy.name}: enough and beyond go together; give both or neither")
+    if prices.enough is not None and prices.beyond is not None:
+        _check(policy, "enough", prices.enough, (classes, nodes), 0, 2**40)
+        _check(policy, "beyond", prices.beyond, (classes,), 0, COST_MAX)
     if len(prices.wait):
         ranks = np.unique(view.priority[view.task_class], return_inverse=True)[1]
         lowest = np.full(int(ranks.max()) + 1, WAIT_MAX)

@@ -85,6 +85,12 @@ def _flag(name: str, text: str, **more: Any) -> Callable[[Callable[..., Any]], C
 @_flag("scheduler_name", "spec.schedulerName of the pods to place; repeatable.", multiple=True)
 @_flag("policy", "Cost policy of the own flow service; see `poseidon policies`.")
 @_flag("policy_option", "K=V, an option of the policy; repeatable.", multiple=True)
+@_flag(
+    "bandwidth",
+    "Whether pods' bandwidth and nodes' links count; auto: if the policy wants it.",
+    type=click.Choice(("on", "off", "auto")),
+)
+@_flag("link_bandwidth", "Bits a second (10G) of the links of nodes that do not say; without it no limit.")
 @_flag("firmament_address", "HOST:PORT of a flow service; without it one is started and supervised.")
 @_flag("firmament_ca", "PEM authority of its certificate: use TLS.", type=click.Path(dir_okay=False, path_type=Path))
 @_flag("firmament_cert", "PEM certificate to show to it.", type=click.Path(dir_okay=False, path_type=Path))

@@ -30,6 +30,11 @@ class Settings:
     policy_option: tuple[str, ...] = ()
     """K=V each."""
 
+    bandwidth: str = "auto"
+    """Whether pods' bandwidth and nodes' links count: on, off, auto (if the flow service's policy wants it)."""
+    link_bandwidth: str = ""
+    """Bits a second (a quantity) of the links of nodes that do not say; empty: no limit."""
+
     leader_elect: bool | None = None
     """None: only when running inside a cluster."""
     lease_name: str = "poseidon"

@@ -79,10 +79,10 @@ def node_message(store: Store, known: KnownNode) -> flow_pb2.Node | None:
     limits = tuple(sorted(store.storage.limits(known.name).items())) if store.storage.limited else ()
     if node is not None:
         known.object = None
-        key = node_key(node)
+        key = node_key(node, store.classes.bandwidth)
         if known.key is None or key != known.key[0]:
             try:
-                known.base = describe_node(node, known.id)
+                known.base = describe_node(node, known.id, store.classes.bandwidth)
             except Nonsense as problem:
                 store.warn("node", known.uid, known.name, str(problem))
                 return known.message

@@ -20,18 +20,20 @@ class HelloRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class HelloReply(_message.Message):
-    __slots__ = ("epoch", "version", "policy", "solver", "resynced")
+    __slots__ = ("epoch", "version", "policy", "solver", "resynced", "counts_links")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     POLICY_FIELD_NUMBER: _ClassVar[int]
     SOLVER_FIELD_NUMBER: _ClassVar[int]
     RESYNCED_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_LINKS_FIELD_NUMBER: _ClassVar[int]
     epoch: int
     version: str
     policy: str
     solver: str
     resynced: bool
-    def __init__(self, epoch: _Optional[int] = ..., version: _Optional[str] = ..., policy: _Optional[str] = ..., solver: _Optional[str] = ..., resynced: _Optional[bool] = ...) -> None: ...
+    counts_links: bool
+    def __init__(self, epoch: _Optional[int] = ..., version: _Optional[str] = ..., policy: _Optional[str] = ..., solver: _Optional[str] = ..., resynced: _Optional[bool] = ..., counts_links: _Optional[bool] = ...) -> None: ...
 
 class Update(_message.Message):
     __slots__ = ("epoch", "classes", "nodes", "removed_nodes", "tasks", "removed_tasks", "rejections", "profiles", "gangs", "removed_gangs", "namespaces")

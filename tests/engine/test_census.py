@@ -1,5 +1,8 @@
 """What a view says of who is where, against the resources that the same tasks hold."""
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -34,9 +37,12 @@ class Counting(LoadSpreading):
         return super().price(view)
 
 
-def kinds(extra=None):
+def kinds():
     """Classes 1 .. 6, two of each kind, and class 7 without any."""
-    twice = [make_class(i + 1, cpu=1 + i, traits={"kind": k, "x": str(i)}, **{k: 1}) for i, k in enumerate(KINDS * 2)]
+    twice = [
+        replace(make_class(i + 1, cpu=1 + i, traits={"kind": k, "x": str(i)}), requests={"cpu": 1 + i, k: 1})
+        for i, k in enumerate(KINDS * 2)
+    ]
     return [*twice, make_class(7, cpu=1)]
 
 
@@ -96,7 +102,7 @@ def test_what_gangs_give_back_is_not_counted(sizes, alone):
 
 def test_a_class_without_the_trait_is_in_none():
     class Reading(LoadSpreading):
-        seen = None
+        seen: tuple[Any, ...] = ()
 
         def price(self, view):
             self.seen = self.seen or (view.trait("kind"), *view.census("kind"), view.running)
@@ -109,8 +115,8 @@ def test_a_class_without_the_trait_is_in_none():
         policy=policy,
     )
     cluster.round()
-    kinds, values, counts, running = policy.seen
-    assert kinds == ("", "")
+    of_classes, values, counts, running = policy.seen
+    assert of_classes == ("", "")
     assert (values, counts.tolist(), running.tolist()) == (("x",), [[2]], [3])
 
 
