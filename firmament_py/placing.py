@@ -139,17 +139,25 @@ class Placing:
                 self._running[node] += 1
 
     def _turn(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
-        for solves_left in range(FLOWS_PER_TURN, -1, -1):
+        solves_left = FLOWS_PER_TURN
+        while True:
             look = self._look(tasks[self.node_of[tasks] < 0], within)
             self._lap("feasibility")
             if not len(look.tasks):
                 return
-            prices = self._with_preferences(look, self._price(look.view))
+            prices = self._price(look.view)
+            if prices.turn is not None:
+                look = self._look(_first_in_turn(look, prices.turn), within)
+                prices = self._price(look.view)
+            prices = self._with_preferences(look, prices)
             self._lap("price")
             if solves_left == 0 or not self._flow_step(look, prices, largest_first):
                 self._fill(look, prices)
                 self._lap("fit")
-                return
+                if prices.turn is None:
+                    return
+                tasks, solves_left = np.setdiff1d(tasks, look.tasks), FLOWS_PER_TURN + 1
+            solves_left -= 1
 
     def _look(self, tasks: I64, within: Bools | None) -> "_Look":
         """What there is for `tasks` (K,), ascending, as things stand."""
@@ -287,6 +295,15 @@ class _Look:
     suitable: Bools
     classes: I64
     tasks: I64
+
+
+def _first_in_turn(look: _Look, turn: I64) -> I64:
+    """The tasks, ascending, of the classes with the highest priority and, of these, the lowest turn (C',)."""
+    classes = np.unique(look.view.task_class)
+    priority = look.view.priority[classes]
+    classes = classes[priority == priority.max()]
+    first = classes[turn[classes] == turn[classes].min()]
+    return look.tasks[np.isin(look.view.task_class, first)]
 
 
 def _with_enough(room: Room, prices: Prices) -> Room:

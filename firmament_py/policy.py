@@ -101,6 +101,10 @@ class Prices:
     beyond: I64 | None = None
     """(C,): what each task of class c beyond `enough` costs more, 0 .. COST_MAX."""
 
+    turn: I64 | None = None
+    """(C,): of classes of one priority those with the lowest turn are placed first, alone, and the next are priced with
+    them in place: for prices that depend on who else comes. None: all at once, which is the better optimum else."""
+
 
 class Policy(Protocol):
     """Prices placements. Pure: the same view gives the same prices; no I/O, no clock, no memory.
@@ -158,6 +162,8 @@ def checked_prices(policy: Policy, view: View) -> Prices:
     if prices.enough is not None and prices.beyond is not None:
         _check(policy, "enough", prices.enough, (classes, nodes), 0, 2**40)
         _check(policy, "beyond", prices.beyond, (classes,), 0, COST_MAX)
+    if prices.turn is not None:
+        _check(policy, "turn", prices.turn, (classes,), 0, 2**40)
     if len(prices.wait):
         ranks = np.unique(view.priority[view.task_class], return_inverse=True)[1]
         lowest = np.full(int(ranks.max()) + 1, WAIT_MAX)

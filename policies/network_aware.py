@@ -7,14 +7,14 @@ used).
                   + tasks running on n + k                                 m: mean request of those who wait, as a share
     enough[c, n] = c's part of what n's link lacks to the level that all links come to; beyond[c] = 100,000 x 4 r^2
 
-u is what is requested, or what is measured, whichever is larger. Prices add up to 100,000 times the sum of the squares
-of all links' use, each task at what it adds to it: large requests flee used links more than small ones do, and the
-busiest links are relieved first. Between tasks of one solve slots count them by the mean request; `enough` keeps a link
-that is used little from being sent nothing but large ones. Tasks that request no bandwidth are spread by number.
+Prices add up to 100,000 times the sum of the squares of all links' use, each task at what it adds to it: large requests
+flee used links more than small ones do, and the busiest links are relieved first. Between tasks of one solve slots
+count them by the mean request; `enough` keeps a link that is used little from being sent nothing but large ones. Tasks
+that request no bandwidth are spread by number.
 
 A request aggregator is a class here: tasks with the same bandwidth and all else the same. A link is a resource like
-others (`bandwidth.ingress`, `bandwidth.egress`), so none is ever given more requests than it has. One without a limit is
-priced like the largest that has one, or like 10 Gbit/s. Example: on a link of 10 Gbit/s, half used, a task of 1 Gbit/s
+others (`bandwidth.ingress`, `bandwidth.egress`), so none is ever given more requests than it has. One without a limit
+is priced like the largest that has one, or like 10 Gbit/s. Example: on a link of 10 Gbit/s, half used, a task of 1 Gbit/s
 costs 100,000 x 0.1 x (2 x 0.5 + 0.1) = 11,000, and on an idle one 1,000. Poured over these two links, four such tasks
 come up to 40 % of the idle one and leave the other alone: 4 are enough for the one, 0 for the other.
 """

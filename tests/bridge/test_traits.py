@@ -57,7 +57,7 @@ def test_a_trait_that_makes_no_sense(said, complaint):
     with pytest.raises(Nonsense, match=complaint):
         describe_class(saying(said))
     assert dict(describe_class(saying(said, node="n")).traits) == {}
-    with pytest.raises(Nonsense, match="metadata.labels"):
+    with pytest.raises(Nonsense, match=r"metadata\.labels"):
         describe_class(saying(labels=said))
 
 
