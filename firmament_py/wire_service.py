@@ -300,11 +300,10 @@ def _one_task(
 
 
 def _traits(task: pb.TaskDescriptor) -> dict[str, str]:
-    """Whoever says nothing of its type is a sheep, as in the original."""
-    known = pb.TaskDescriptor.TaskType.values()
-    if task.task_type not in known:
-        raise Nonsense("task_type", f"is {task.task_type}; give a TaskType")
-    traits = {"interference-class": pb.TaskDescriptor.TaskType.Name(task.task_type).lower()}
+    """Whoever says nothing of its type, or something unheard of, is a sheep, as in the original."""
+    types = pb.TaskDescriptor.TaskType
+    kind = task.task_type if task.task_type in types.values() else pb.TaskDescriptor.SHEEP
+    traits = {"interference-class": types.Name(kind).lower()}
     return traits | ({"program": task.binary} if task.binary else {})
 
 

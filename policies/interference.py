@@ -11,8 +11,8 @@ dimension of resources that the machine has.
 
 Prices depend on who else comes, which one solve cannot know. So kinds are placed in turns, devils first, then rabbits,
 sheep and turtles: each sees all that came before it, and among its own kind k x J is exact. Within a priority only: a
-higher one goes first whatever its kind. Example: on an idle node with one rabbit (w = 1) a devil costs 1 x (1000 + 1000)
-= 2000, a turtle 60; the second devil of a solve on an empty one costs 400 more than the first.
+higher one goes first whatever its kind. Example: on an idle node with one rabbit (w = 1) a devil costs 1000 + 1000 =
+2000, a turtle 60; the second devil of a solve on an empty one costs 400 more than the first.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ class Interference:
     name = "interference"
 
     def __init__(self, penalties: str = "", default: str = "sheep") -> None:
-        """penalties: changes to the table, "rabbit-devil=500,devil-devil=0"; default: the kind of those who say none."""
+        """penalties: changes to the table, "rabbit-devil=500,devil-devil=0"; default: whose kind nobody says."""
         table = colocation.penalties(penalties)
         self._joint = table + table.T
         self._default = colocation.kind_number(default, "default")

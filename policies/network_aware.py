@@ -2,10 +2,11 @@
 section 3.3: request aggregators, with arcs to the machines that have room on their links, cheaper the less they are
 used).
 
-    place[c, n] = 100,000 x sum over ingress, egress of r x (2 u + r)      r: request of one task, as a share of n's link
-    slot[n, k]  = 100,000 x sum over ingress, egress of 2 k m^2            u: used share of n's link
-                  + tasks running on n + k                                 m: mean request of those who wait, as a share
+    place[c, n] = 100,000 x sum over ingress, egress of r x (2 u + r)
+    slot[n, k]  = 100,000 x sum over ingress, egress of 2 k m^2, + tasks running on n + k
     enough[c, n] = c's part of what n's link lacks to the level that all links come to; beyond[c] = 100,000 x 4 r^2
+
+with, as shares of n's link, r: request of one task, u: what is used, m: mean request of those who wait.
 
 Prices add up to 100,000 times the sum of the squares of all links' use, each task at what it adds to it: large requests
 flee used links more than small ones do, and the busiest links are relieved first. Between tasks of one solve slots
@@ -14,9 +15,9 @@ that request no bandwidth are spread by number.
 
 A request aggregator is a class here: tasks with the same bandwidth and all else the same. A link is a resource like
 others (`bandwidth.ingress`, `bandwidth.egress`), so none is ever given more requests than it has. One without a limit
-is priced like the largest that has one, or like 10 Gbit/s. Example: on a link of 10 Gbit/s, half used, a task of 1 Gbit/s
-costs 100,000 x 0.1 x (2 x 0.5 + 0.1) = 11,000, and on an idle one 1,000. Poured over these two links, four such tasks
-come up to 40 % of the idle one and leave the other alone: 4 are enough for the one, 0 for the other.
+is priced like the largest that has one, or like 10 Gbit/s. Example: on a link of 10 Gbit/s, half used, a task of 1
+Gbit/s costs 100,000 x 0.1 x (2 x 0.5 + 0.1) = 11,000, and on an idle one 1,000. Poured over these two links, four such
+tasks come up to 40 % of the idle one and leave the other alone: 4 are enough for the one, 0 for the other.
 """
 
 import numpy as np
@@ -79,7 +80,8 @@ def _enough(view: View, column: int, capacity: F64, used: F64) -> I64:
     """(C, N): how many tasks of each class bring each link, with their part of the others, up to the common level."""
     total = float(view.waiting @ view.requests[:, column].astype(np.float64))
     room = np.maximum(_level(capacity, used, total) - used, 0.0) * capacity
-    count = np.ceil(view.waiting[:, None] / max(total, 1.0) * room[None, :])
+    part = view.waiting[:, None] / max(total, 1.0) * room[None, :]
+    count = np.where(part < 1.0, np.ceil(part), np.rint(part))
     wants = view.requests[:, column] > 0
     return np.where(wants[:, None], np.minimum(count, _ANY), _ANY).astype(np.int64)
 
