@@ -67,7 +67,8 @@ def relative_size(view: View) -> F64:
     if "cpu" not in view.resources or not len(view.allocatable):
         return np.ones(len(view.allocatable))
     cpu = view.allocatable[:, view.resources.index("cpu")].astype(np.float64)
-    ratio: F64 = np.clip(cpu.mean() / np.maximum(cpu, 1.0), 0.25, 4.0)
+    mean = np.sort(cpu).mean()  # sorted: the same whatever the order of nodes, to the last bit
+    ratio: F64 = np.clip(mean / np.maximum(cpu, 1.0), 0.25, 4.0)
     return ratio
 
 

@@ -53,7 +53,7 @@ class NetworkAware:
             mean = view.waiting @ request / max(int(view.waiting.sum()), 1)
             slot += 2 * view.slot_offsets[None, :] * (mean**2)[:, None]
             enough = np.minimum(enough, _enough(view, column, capacity, used))
-            beyond += _BEYOND * (request**2).mean(axis=1) if nodes else 0.0
+            beyond += _BEYOND * view.requests[:, column].astype(np.float64) ** 2 * _mean(capacity**-2.0)
         number = view.running[:, None] + view.slot_offsets[None, :]
         return Prices(
             place=_costs(place),
@@ -91,11 +91,16 @@ def _level(capacity: F64, used: F64, amount: float) -> float:
     like water."""
     if not len(used):
         return 0.0
-    order = np.argsort(used)
+    order = np.lexsort((capacity, used))
     share, width = used[order], np.cumsum(capacity[order])
     below = np.cumsum(share * capacity[order])
     first = int(np.searchsorted(share * width - below, amount, side="right"))  # so many are under water
     return float((amount + below[first - 1]) / width[first - 1])
+
+
+def _mean(values: F64) -> float:
+    """The same whatever the order, to the last bit; 0 of none."""
+    return float(np.sort(values).mean()) if len(values) else 0.0
 
 
 def _costs(amount: F64) -> I64:
