@@ -159,6 +159,8 @@ def checked_prices(policy: Policy, view: View) -> Prices:
     _check(policy, "wait", prices.wait, (len(view.task_class),), WAIT_MIN, WAIT_MAX)
     if (prices.enough is None) != (prices.beyond is None):
         raise PolicyError(f"policy {policy.name}: enough and beyond go together; give both or neither")
+    if prices.fill and prices.enough is not None:
+        raise PolicyError(f"policy {policy.name}: fill sends a node all it can; it does not go with enough")
     if prices.enough is not None and prices.beyond is not None:
         _check(policy, "enough", prices.enough, (classes, nodes), 0, 2**40)
         _check(policy, "beyond", prices.beyond, (classes,), 0, COST_MAX)

@@ -12,6 +12,7 @@ from poseidon_py.metrics import METRICS
 from poseidon_py.objects import Nonsense, Pod
 from poseidon_py.phrase import ATTACHABLE
 from poseidon_py.store import Store
+from poseidon_py.traits import complaint
 from protos.gen import flow_pb2
 
 UNLIMITED = 2**40
@@ -41,6 +42,10 @@ def _describe_template(store: Store, known: KnownPod, pod: Pod) -> None:
     claims = claims_of(pod)
     if claims != known.claims:
         store.volumes.use(known, claims)
+    ignored = complaint(pod)
+    if ignored != known.ignored:
+        known.ignored = ignored
+        store.on_ignored(known)
     try:
         known.template = store.classes.of(pod)
         known.problem = ""

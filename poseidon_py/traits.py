@@ -6,11 +6,12 @@ An annotation, or else a label:
     poseidon.io/program              a name that pods share which do the same work
     poseidon.io/speed                how fast it runs where: "c5.xlarge=1.6, m5.large=1" (platform=speed)
 
-Nothing else is sent on, so that pods with other annotations stay of one class.
+Nothing else is sent on, so that pods with other annotations stay of one class. What makes no sense is left out: a trait
+only makes placements better.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec import Raw, Struct, field
 
@@ -40,33 +41,47 @@ def traits_key(pod: Pod) -> tuple[object, ...] | None:
     labels, annotations = pod.metadata.labels, pod.metadata.annotations
     if not (_mentions(labels) or _mentions(annotations)):
         return None
-    parts: list[object] = [not pod.spec.node_name]  # what is said wrongly counts for nothing once the pod runs
+    parts: list[object] = []
     for raw in (labels, annotations):
         try:
             said = decode(raw, _Said, "") or _Said()
         except Nonsense:
-            return (bytes(labels), bytes(annotations), *parts)
+            return (bytes(labels), bytes(annotations))
         parts += (bytes(said.interference), bytes(said.program), bytes(said.speed), bytes(said.task_type))
     return tuple(parts)
 
 
 def traits_of(pod: Pod) -> dict[str, str]:
-    """The traits of a pod. Raises Nonsense if one makes no sense; a pod that runs does not have that one."""
+    """The traits of a pod, without those that make no sense."""
+    return _read(pod)[0]
+
+
+def complaint(pod: Pod) -> str:
+    """What is wrong with the first trait that makes no sense; empty: nothing."""
+    return _read(pod)[1]
+
+
+def _read(pod: Pod) -> tuple[dict[str, str], str]:
     found: dict[str, str] = {}
+    wrong = ""
     for where, raw in (("labels", pod.metadata.labels), ("annotations", pod.metadata.annotations)):
         if not _mentions(raw):
             continue
         path = f"metadata.{where}"
         try:
             said = decode(raw, Labels, path) or {}
-        except Nonsense:
-            if pod.spec.node_name:
-                continue
-            raise
+        except Nonsense as problem:
+            wrong = wrong or str(problem)
+            continue
         if where == "labels" and said.get(_TASK_TYPE, "").lower() in CLASSES:
             found[INTERFERENCE] = said[_TASK_TYPE].lower()
-        found |= _own(said, path, strict=not pod.spec.node_name)
-    return found
+        for trait, read in _READERS.items():
+            if (key := _PREFIX + trait) in said:
+                try:
+                    found[trait] = read(said[key], f"{path}[{key}]")
+                except Nonsense as problem:
+                    wrong = wrong or f"{problem}; it is ignored"
+    return found, wrong
 
 
 def _mentions(raw: Raw) -> bool:
@@ -75,19 +90,6 @@ def _mentions(raw: Raw) -> bool:
     if _PREFIX.encode() in data and any(mark in data for mark in _MARKS):
         return True
     return b'"taskType"' in data
-
-
-def _own(said: Mapping[str, str], path: str, *, strict: bool) -> dict[str, str]:
-    found = {}
-    for trait, read in ((INTERFERENCE, _interference_class), (PROGRAM, _program), (SPEED, _speed)):
-        key = _PREFIX + trait
-        if key in said:
-            try:
-                found[trait] = read(said[key], f"{path}[{key}]")
-            except Nonsense:
-                if strict:
-                    raise
-    return found
 
 
 def _interference_class(text: str, path: str) -> str:
@@ -115,3 +117,10 @@ def _speed(text: str, path: str) -> str:
     if len(speeds) > _MOST_PLATFORMS:
         raise Nonsense(path, f"has {len(speeds)} platforms; give at most {_MOST_PLATFORMS}")
     return ",".join(f"{platform}={speed:g}" for platform, speed in sorted(speeds.items()))
+
+
+_READERS: Mapping[str, Callable[[str, str], str]] = {
+    INTERFERENCE: _interference_class,
+    PROGRAM: _program,
+    SPEED: _speed,
+}

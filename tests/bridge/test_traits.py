@@ -8,7 +8,8 @@ import pytest
 
 from poseidon_py.classes import Classes
 from poseidon_py.describe import describe_class, key_of
-from poseidon_py.objects import Nonsense, Pod
+from poseidon_py.objects import Pod
+from poseidon_py.traits import complaint
 from tests.bridge.builders import pod, pod_json
 
 KIND, PROGRAM, SPEED = "poseidon.io/interference-class", "poseidon.io/program", "poseidon.io/speed"
@@ -40,7 +41,7 @@ def test_traits(annotations, labels, traits):
 
 
 @pytest.mark.parametrize(
-    ("said", "complaint"),
+    ("said", "problem"),
     [
         pytest.param({KIND: "wolf"}, "'wolf' is none of sheep, rabbit, devil, turtle", id="no-class"),
         pytest.param({PROGRAM: " "}, "give a name of 1 to 253", id="no-name"),
@@ -52,13 +53,18 @@ def test_traits(annotations, labels, traits):
         pytest.param({SPEED: ",".join(f"p{i}=1" for i in range(65))}, "has 65 platforms", id="too-many"),
     ],
 )
-def test_a_trait_that_makes_no_sense(said, complaint):
-    """It keeps a waiting pod back, and says why; a running pod counts without it."""
-    with pytest.raises(Nonsense, match=complaint):
-        describe_class(saying(said))
-    assert dict(describe_class(saying(said, node="n")).traits) == {}
-    with pytest.raises(Nonsense, match=r"metadata\.labels"):
-        describe_class(saying(labels=said))
+def test_a_trait_that_makes_no_sense_is_ignored_and_named(said, problem):
+    sound = {} if PROGRAM in said else {PROGRAM: "web"}
+    for pod_ in (saying(said | sound), saying(sound, said), saying(said | sound, node="n")):
+        assert dict(describe_class(pod_).traits) == ({"program": "web"} if sound else {})
+        assert problem in complaint(pod_)
+    assert complaint(saying(said)).startswith(f"metadata.annotations[{next(iter(said))}]: ")
+    assert complaint(saying(said)).endswith("; it is ignored")
+
+
+def test_a_trait_that_is_understood_is_not_complained_of():
+    assert complaint(saying({KIND: "devil"}, {"taskType": "batch"})) == ""
+    assert complaint(pod()) == ""
 
 
 def test_only_traits_tell_pods_apart():

@@ -97,3 +97,11 @@ def test_an_annotation_that_makes_no_sense_is_named_and_keeps_nobody_else_back(
     assert backend.until_bound(1) == {"right": "a"}
     event = backend.until_event("FailedScheduling", "wrong")
     assert f"metadata.annotations[{EGRESS}]: '12' is not within 1k .. 1P (bits a second)" in event["message"]
+
+
+def test_a_trait_that_makes_no_sense_is_named_and_ignored(backend: Backend, schedule: Schedule) -> None:
+    schedule("--policy", "interference")
+    backend.create(node("a"), pod("p", metadata={"annotations": {"poseidon.io/interference-class": "wolf"}}))
+    backend.until_bound(1)
+    event = backend.until_event("InvalidAnnotation", "p")
+    assert "'wolf' is none of sheep, rabbit, devil, turtle; it is ignored" in event["message"]

@@ -97,6 +97,7 @@ def ones(shape, value=1, dtype=np.int64):
         pytest.param(replace(GOOD, wait=WAIT[::-1].copy()), "wait lets a lower priority", id="priorities-reversed"),
         pytest.param(replace(GOOD, enough=ones((2, 3))), "enough and beyond go together", id="enough-alone"),
         pytest.param(replace(GOOD, beyond=ones(2)), "enough and beyond go together", id="beyond-alone"),
+        pytest.param(replace(ENOUGH, slot=ones((1, 1)), fill=True), "fill sends a node all it can", id="fill-enough"),
         pytest.param(replace(ENOUGH, enough=ones((2, 3), -1)), "enough leaves the range 0", id="enough-negative"),
         pytest.param(replace(ENOUGH, enough=ones((3, 2))), r"enough has shape \(3, 2\)", id="enough-transposed"),
         pytest.param(replace(ENOUGH, beyond=ones(2, COST_MAX + 1)), "beyond leaves the range", id="beyond-too-dear"),
