@@ -35,7 +35,7 @@ _ANY = 2**40  # tasks
 
 
 class NetworkAware:
-    """Least used links first, by requested or measured bandwidth; no link is over-committed."""
+    """Least used links first; no link is over-committed."""
 
     name = "network-aware"
     counts_links = True
