@@ -145,10 +145,11 @@ class Placing:
             self._lap("feasibility")
             if not len(look.tasks):
                 return
-            prices = self._price(look.view)
+            prices, on_turn = self._price(look.view), look.tasks
             if prices.turn is not None:
-                look = self._look(_first_in_turn(look, prices.turn), within)
-                prices = self._price(look.view)
+                on_turn = _first_in_turn(look, prices.turn)
+                look = self._look(on_turn, within)
+                prices = replace(self._price(look.view), turn=prices.turn)
             prices = self._with_preferences(look, prices)
             self._lap("price")
             if solves_left == 0 or not self._flow_step(look, prices, largest_first):
@@ -156,7 +157,7 @@ class Placing:
                 self._lap("fit")
                 if prices.turn is None:
                     return
-                tasks, solves_left = np.setdiff1d(tasks, look.tasks), FLOWS_PER_TURN + 1
+                tasks, solves_left = np.setdiff1d(tasks, on_turn), FLOWS_PER_TURN + 1
             solves_left -= 1
 
     def _look(self, tasks: I64, within: Bools | None) -> "_Look":

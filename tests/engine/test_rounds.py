@@ -45,7 +45,8 @@ class InTurns(Patchwork):
         c, n = len(view.requests), len(view.allocatable)
         enough = (np.arange(c)[:, None] + np.arange(n)[None, :]) % 3
         beyond = np.arange(c) * (COST_MAX // max(c, 1))
-        return replace(super().price(view), enough=enough, beyond=beyond, turn=np.arange(c)[::-1] // 2)
+        turn = np.arange(c)[::-1] // 2 if c > 1 else None
+        return replace(super().price(view), enough=enough, beyond=beyond, turn=turn)
 
 
 POLICIES = [LoadSpreading(), AnywherePolicy(), Patchwork(), InTurns()]
