@@ -15,7 +15,7 @@ WAIVABLE can be waived.
 import tracemalloc
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from time import perf_counter
 
 import numpy as np
@@ -183,7 +183,8 @@ def _check_order(policy: Policy, view: View, before: Prices, found: _Findings) -
     prices = _ask(policy, turned(view), found)
     if prices is None:
         return
-    expected = replace(before, place=before.place[:, ::-1], slot=before.slot[::-1])
+    most = None if before.most is None else before.most[::-1]
+    expected = replace(before, place=before.place[:, ::-1], slot=before.slot[::-1], most=most)
     if field := _difference(expected, prices):
         found.add("favourites", view, f"{field} depends on the order of nodes")
 
@@ -212,9 +213,9 @@ def _check_ages(policy: Policy, found: _Findings) -> None:
 
 def _difference(one: Prices, other: Prices) -> str:
     """The first field that differs."""
-    for name in ("place", "slot", "wait", "fill"):
-        if not np.array_equal(getattr(one, name), getattr(other, name)):
-            return name
+    for field in fields(Prices):
+        if not np.array_equal(getattr(one, field.name), getattr(other, field.name)):
+            return field.name
     return ""
 
 
@@ -226,6 +227,7 @@ def _full(prices: Prices, view: View) -> Prices:
         place=np.broadcast_to(prices.place, (classes, nodes)).copy(),
         slot=np.broadcast_to(prices.slot, (nodes, slots)).copy(),
         wait=prices.wait.copy(),
+        most=None if prices.most is None else prices.most.copy(),
     )
 
 

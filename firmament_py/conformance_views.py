@@ -9,7 +9,7 @@ from numpy.random import Generator
 from firmament_py.arrays import I64
 from firmament_py.policy import View
 
-PER_NODE = ("allocatable", "free", "running")
+PER_NODE = ("allocatable", "free", "running", "depth")
 """The fields of a view that have a row for each node."""
 
 _RESOURCES = ("pods", "cpu", "memory", "x.io/device", "y.io/device")
@@ -95,6 +95,7 @@ def _view(
             slot_offsets=np.concatenate([[0], np.cumsum(jumps)]),
             task_class=task_class,
             task_age_us=rng.choice(np.array([0, 1, 10**6, 10**8, 10**11, 2**62]), len(task_class)),
+            depth=rng.choice(np.array([0, 1, 20, 110, 10_000]), kinds)[kind],
             expected_us=rng.choice(np.array([0, 10**6, 10**9, _ENORMOUS]), classes),
         )
     )

@@ -23,6 +23,8 @@ COST_MAX = 1_000_000
 WAIT_MIN = 6 * COST_MAX
 WAIT_MAX = 2**40
 
+MOST_MAX = 2**31
+
 PRIORITY_STEP = 6 * COST_MAX
 """What leaving a task of the next higher priority waiting costs more, at least: more than placements differ."""
 
@@ -45,11 +47,14 @@ class View:
     slot_offsets: I64  # (K,) ascending from 0: see Prices.slot
     task_class: I64  # (T,) ascending
     task_age_us: I64  # (T,) microseconds since the task came to be, >= 0
+    depth: I64 = field(default_factory=lambda: _UNTOLD)  # (N,) waiting tasks that a node takes at most; 0: none
     expected_us: I64 = field(default_factory=lambda: _UNTOLD)  # (C,) microseconds a task expects to run; 0: unknown
 
     def __post_init__(self) -> None:
         if self.expected_us is _UNTOLD:
             object.__setattr__(self, "expected_us", np.zeros(len(self.requests), np.int64))
+        if self.depth is _UNTOLD:
+            object.__setattr__(self, "depth", np.full(len(self.allocatable), MOST_MAX))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,11 @@ class Prices:
     fill: bool = False
     """Nodes that look the same and cost the same: are they filled one after the other, instead of evenly? For policies
     whose slot prices are flat; with rising ones it would cost more than the flow says."""
+
+    most: I64 | None = None
+    """(N,), 1 .. MOST_MAX: how many tasks node n is sent at most before prices are asked for again, with what they
+    request counted. For prices that depend on which tasks come, while slots only know how many. It is raised, for all
+    nodes alike, if it would not let a fiftieth of the tasks be placed at a time. None: as many as may be."""
 
 
 class Policy(Protocol):
@@ -115,6 +125,8 @@ def checked_prices(policy: Policy, view: View) -> Prices:
     _check(policy, "place", prices.place, (classes, nodes), 0, COST_MAX)
     _check(policy, "slot", prices.slot, (nodes, len(view.slot_offsets)), 0, COST_MAX)
     _check(policy, "wait", prices.wait, (len(view.task_class),), WAIT_MIN, WAIT_MAX)
+    if prices.most is not None:
+        _check(policy, "most", prices.most, (nodes,), 1, MOST_MAX)
     if len(prices.wait):
         ranks = np.unique(view.priority[view.task_class], return_inverse=True)[1]
         lowest = np.full(int(ranks.max()) + 1, WAIT_MAX)

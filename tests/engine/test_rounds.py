@@ -2,6 +2,7 @@
 nothing left over that fits, the optimum each time, and the same again for the same events."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -35,7 +36,16 @@ class Patchwork:
         return Prices(place.astype(np.int64), slot.astype(np.int64), waiting_cost(view))
 
 
-POLICIES = [LoadSpreading(), AnywherePolicy(), Patchwork()]
+class Portions:
+    """Wants to be asked again after each task of a node."""
+
+    name = "portions"
+
+    def price(self, view):
+        return replace(LoadSpreading().price(view), most=np.ones(len(view.allocatable), np.int64))
+
+
+POLICIES = [LoadSpreading(), AnywherePolicy(), Patchwork(), Portions()]
 
 
 @st.composite
