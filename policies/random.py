@@ -1,14 +1,14 @@
 """Random: every task goes to a node that is drawn by lot (Firmament's random cost model): what any policy should beat.
 
-    slot[n, k] = sum of gaps g(n, running[n]) .. g(n, running[n] + k)        g: exponential, mean 1000
+    slot[n, k] = sum of gaps g(n, 0) .. g(n, k)        g: exponential, mean 1000
     place[c, n] = 0 .. 999
 
-all of them hashes of the seed, the node and (place) what the class requests: the same view, the same draw; another
-seed, another draw. A node's slot prices are the arrival times of a Poisson process. A flow takes the cheapest slots
-of all nodes, which are the first arrivals, and these belong to each node with the same chance, whatever the others
-got: balls thrown into bins. Gaps have no memory, so the draw goes on where the last round ended. The place price
-shuffles which of the classes get which of the slots. Example: 1000 tasks on 1000 empty nodes leave about 368 = 1000/e
-nodes without a task, and one node has 5 or 6.
+all of them hashes of the seed, the node, how many tasks run in all, and (place) what the class requests: the same
+view, the same draw; another seed or more tasks, another draw. A node's slot prices are the arrival times of a Poisson
+process. A flow takes the cheapest slots of all nodes, which are the first arrivals, and these belong to each node with
+the same chance, whatever the others got: balls thrown into bins. The place price shuffles which of the classes get
+which of the slots. Example: 1000 tasks on 1000 empty nodes leave about 368 = 1000/e nodes without a task, and one node
+has 5 or 6.
 """
 
 from collections.abc import Mapping
@@ -36,9 +36,10 @@ class Random:
         self._seed = np.uint64(seed)
 
     def price(self, view: View) -> Prices:
-        nodes = _mixed(np.arange(len(view.allocatable), dtype=np.uint64) + _mixed(self._seed))
-        task = (view.running[:, None] + view.slot_offsets[None, :]).astype(np.uint64)
-        uniform = (_mixed(nodes[:, None] ^ _mixed(task)) >> np.uint64(11)) / 2.0**53
+        draw = _mixed(_mixed(self._seed) + np.uint64(view.running.sum()))
+        nodes = _mixed(np.arange(len(view.allocatable), dtype=np.uint64) + draw)
+        task = _mixed(view.slot_offsets.astype(np.uint64))
+        uniform = (_mixed(nodes[:, None] ^ task[None, :]) >> np.uint64(11)) / 2.0**53
         # where a run of slots has one price, the gaps within it count with their mean
         skipped = np.diff(view.slot_offsets, prepend=-1) - 1
         slot = np.cumsum(_MEAN_GAP * (skipped - np.log1p(-uniform)), axis=1)

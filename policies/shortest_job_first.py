@@ -24,7 +24,7 @@ _EXPECTED_MOST = 2.0**25
 _DOUBLINGS_MOST = 50
 """Of patience x log2(_EXPECTED_MOST + 1), and of the age: more than the age of anything, 2**63 microseconds."""
 
-_PATIENCE_MOST = 1.9
+_PATIENCE_MOST = 1.0
 
 
 class ShortestJobFirst:

@@ -21,6 +21,7 @@ def measure(case: Case, options: Options) -> Sample:
     """A fresh engine is told everything, then runs a round."""
     sizes = dict(case.sizes)
     policy = sizes.pop("policy", registry.DEFAULT_POLICY)
+    policy_options = sizes.pop("policy_options", {})
     spec = LoadSpec(**sizes, seed=options.seed)
     spec = replace(
         spec,
@@ -30,7 +31,7 @@ def measure(case: Case, options: Options) -> Sample:
         classes=min(spec.classes, options.scaled(spec.pods)),
     )
     load = EngineLoad(spec)
-    engine = Engine(registry.load(policy, {}), SOLVERS["or-tools"]())
+    engine = Engine(registry.load(policy, policy_options), SOLVERS["or-tools"]())
     engine.apply(load.nodes)
     engine.apply(load.classes)
     outcome = engine.apply([load.tasks()])

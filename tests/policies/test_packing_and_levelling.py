@@ -5,28 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from firmament_py.policy import WAIT_MIN, View
+from firmament_py.policy import WAIT_MIN
 from policies.bin_packing import BinPacking
 from policies.cpu_memory import CpuMemory
 from policies.load_spreading import LoadSpreading
 from policies.trivial import Trivial
 from tests.builders import make_class, make_cluster, make_node, make_tasks, per_node
-
-
-def make_view(*, resources, requests, allocatable, free, offsets=(0, 1, 2)):
-    classes, nodes = len(requests), len(allocatable)
-    return View(
-        resources=resources,
-        requests=np.array(requests, np.int64),
-        priority=np.zeros(classes, np.int64),
-        waiting=np.ones(classes, np.int64),
-        allocatable=np.array(allocatable, np.int64),
-        free=np.array(free, np.int64),
-        running=np.zeros(nodes, np.int64),
-        slot_offsets=np.array(offsets, np.int64),
-        task_class=np.arange(classes),
-        task_age_us=np.zeros(classes, np.int64),
-    )
+from tests.policies.rig import make_view
 
 
 def test_bin_packing_prices_the_emptiness():
@@ -66,9 +51,8 @@ def test_cpu_memory_levels_and_balances():
 
 
 def test_cpu_memory_lets_large_tasks_go_first_and_asks_again():
-    # sizes 2/8 and 1/8; 35 % of the volume 4 x 2/8 + 4 x 1/8 = 12/8 is 4.2/8: three tasks of the large kind, 2 cpu each.
-    # a has 4 of 8 cpu requested; of three,
-    # both at 5/8, a takes (5 - 4) / 2 and b 5 / 2, rounded up
+    # sizes 2/8 and 1/8; 35 % of the volume 4 x 2/8 + 4 x 1/8 = 12/8 is 4.2/8: three of the large kind, 2 cpu each.
+    # a has 4 of 8 cpu requested; both stand at 5/8 when a has taken (5 - 4) / 2 and b 5 / 2, rounded up
     view = make_view(
         resources=("cpu", "memory"), requests=[[2, 0], [1, 0]], allocatable=[[8, 8]] * 2, free=[[4, 8], [8, 8]]
     )
