@@ -65,10 +65,13 @@ class Scale:
     peak_bytes: int
 
 
-def check(policy: Policy) -> list[Finding]:
-    """What is wrong with `policy`, at most one finding for each rule; empty: nothing is."""
+def check(policy: Policy, registered_as: str = "") -> list[Finding]:
+    """What is wrong with `policy`, at most one finding for each rule; empty: nothing is.
+
+    registered_as: the name of its entry point, if it has one.
+    """
     found = _Findings(policy)
-    _check_identity(policy, found)
+    _check_identity(policy, registered_as, found)
     if found.of:
         return found.listed()
     answers = [(view, _ask(policy, view, found)) for view in views()]
@@ -136,10 +139,12 @@ def _described(view: View) -> str:
     )
 
 
-def _check_identity(policy: Policy, found: _Findings) -> None:
+def _check_identity(policy: Policy, registered_as: str, found: _Findings) -> None:
     name = getattr(policy, "name", None)
     if not isinstance(name, str) or not name:
         found.add("identity", None, f"its name is {name!r}; give it a text `name`")
+    elif registered_as and name != registered_as:
+        found.add("identity", None, f"its name is {name!r}, but it is registered as {registered_as!r}; use one name")
     if not callable(getattr(policy, "price", None)):
         found.add("identity", None, "it has no method price(view)")
     version = getattr(policy, "api_version", API_VERSION)

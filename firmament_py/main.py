@@ -150,7 +150,7 @@ def check_policy(name: str, policy_options: tuple[str, ...], load_only: bool, as
         raise click.UsageError(str(error)) from error
     if load_only:
         return
-    findings = conformance.check(policy)
+    findings = conformance.check(policy, name)
     scale = conformance.measure(policy) if not findings else None
     if as_json:
         facts = asdict(scale) if scale is not None else None

@@ -39,6 +39,7 @@ def status_json(store: Store, reply: flow_pb2.StatusReply, more: Json) -> Json:
             "vertices": last.vertices,
             "arcs": last.arcs,
             "objective": last.objective,
+            "fallback": last.fallback,
         },
         "known": {"pods": len(store.pods), "nodes": len(store.nodes), "queued": len(store.pod_queue)},
     }
@@ -125,6 +126,8 @@ def print_status(body: Json, console: Console) -> None:
         f"{last['waiting']} wait; network of {last['vertices']} vertices and {last['arcs']} arcs, "
         f"{last['solves']} solves"
     )
+    if last.get("fallback"):
+        console.print(f"[red]the last round placed pods anywhere they fit[/red]: {last['fallback']}", highlight=False)
 
 
 def print_explanation(body: Json, console: Console) -> None:

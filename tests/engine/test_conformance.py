@@ -253,3 +253,9 @@ def test_every_field_of_a_view_is_known_to_be_per_node_or_not():
         "expected_us",
     }
     assert {field.name for field in fields(View)} == others | set(PER_NODE)
+
+
+def test_a_policy_has_the_name_that_it_is_registered_under():
+    assert check(AnywherePolicy(), "anywhere") == []
+    (finding,) = check(AnywherePolicy(), "everywhere")
+    assert str(finding) == "identity: its name is 'anywhere', but it is registered as 'everywhere'; use one name"

@@ -81,7 +81,7 @@ def test_a_policy_that_conforms_is_said_to():
 
 def test_a_policy_that_does_not_conform_is_exit_code_1(monkeypatch):
     broken = conformance.Finding("age", "it is upside down")
-    monkeypatch.setattr(conformance, "check", lambda policy: [broken])
+    monkeypatch.setattr(conformance, "check", lambda policy, name: [broken])
     result = run("check-policy")
     assert result.exit_code == 1
     assert "FAILED  age: it is upside down" in result.output
