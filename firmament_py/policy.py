@@ -19,6 +19,9 @@ import numpy as np
 from firmament_py.arrays import I64
 
 API_VERSION = 1
+"""Of View, Prices and Policy. What is added to View or Prices has a default and leaves it as it is; it is raised when
+something that policies rely on changes its meaning."""
+
 COST_MAX = 1_000_000
 WAIT_MIN = 6 * COST_MAX
 WAIT_MAX = 2**40
@@ -35,10 +38,13 @@ _UNTOLD: I64 = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a policy sees: C classes with T waiting tasks, N nodes, R resources. Read-only."""
+    """What a policy sees: C classes with T waiting tasks, N nodes, R resources. Read-only.
+
+    Amounts are in the unit that the sender has for a resource: millicores of cpu, bytes of memory, else pieces.
+    """
 
     resources: tuple[str, ...]  # R names
-    requests: I64  # (C, R) of one task of each class
+    requests: I64  # (C, R) amounts of one task of each class
     priority: I64  # (C,) descending
     waiting: I64  # (C,) tasks
     allocatable: I64  # (N, R)
@@ -84,7 +90,11 @@ class Prices:
 
 
 class Policy(Protocol):
-    """Prices placements. Pure: the same view gives the same prices; no I/O, no clock, no memory."""
+    """Prices placements. Pure: the same view gives the same prices; no I/O, no clock, no memory.
+
+    A class may say `api_version`, the API_VERSION that it was written for (registry.py refuses newer ones), and
+    `waives`, which rules it breaks on purpose (conformance.py).
+    """
 
     @property
     def name(self) -> str:

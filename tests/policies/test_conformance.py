@@ -17,10 +17,9 @@ VARIANTS: list[tuple[str, dict[str, str]]] = [
     ("random", {"seed": "9223372036854775807"}),
     ("shortest-job-first", {"patience": "0.25", "unknown-seconds": "60"}),
 ]
-NAMED = [*((info.name, dict[str, str]()) for info in available()), *VARIANTS]
-POLICIES = {
-    "anywhere": AnywherePolicy(),
-    **{" ".join([name, *(f"{k}={v}" for k, v in options.items())]): load(name, options) for name, options in NAMED},
+POLICIES = {"anywhere": AnywherePolicy(), **{info.name: load(info.name, {}) for info in available()}}
+FURTHER = {
+    " ".join([name, *(f"{k}={v}" for k, v in options.items())]): load(name, options) for name, options in VARIANTS
 }
 
 pytestmark = pytest.mark.slow
@@ -28,7 +27,7 @@ pytestmark = pytest.mark.slow
 each_policy = pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 
 
-@each_policy
+@pytest.mark.parametrize("policy", [*POLICIES.values(), *FURTHER.values()], ids=[*POLICIES, *FURTHER])
 def test_the_conformance_suite_finds_nothing(policy):
     assert check(policy) == []
 
@@ -63,12 +62,13 @@ def views(draw, min_nodes=0):
 
 
 def full(prices, view):
-    """place (C, N), slot (N, K), wait (T,), repeated to their shapes."""
+    """place (C, N), slot (N, K), wait (T,), repeated to their shapes, and most (N,)."""
     c, n, k = len(view.requests), len(view.allocatable), len(view.slot_offsets)
     return (
         np.broadcast_to(prices.place, (c, n)).tolist(),
         np.broadcast_to(prices.slot, (n, k)).tolist(),
         prices.wait.tolist(),
+        [0] * n if prices.most is None else prices.most.tolist(),
     )
 
 
@@ -101,11 +101,12 @@ def test_pricing_is_pure(policy, view):
 def test_the_order_of_nodes_does_not_matter(policy, view, data):
     order = np.array(data.draw(st.permutations(range(len(view.allocatable)))))
     shuffled = replace(view, allocatable=view.allocatable[order], free=view.free[order], running=view.running[order])
-    place, slot, wait = full(policy.price(view), view)
-    place_2, slot_2, wait_2 = full(policy.price(shuffled), shuffled)
+    place, slot, wait, most = full(policy.price(view), view)
+    place_2, slot_2, wait_2, most_2 = full(policy.price(shuffled), shuffled)
     assert [[row[i] for i in order] for row in place] == place_2
     assert [slot[i] for i in order] == slot_2
     assert wait == wait_2
+    assert [most[i] for i in order] == most_2
 
 
 @each_policy
@@ -127,7 +128,7 @@ def test_waiting_costs_more_for_the_more_important_and_no_less_for_the_older(pol
 def test_no_price_of_a_placement_outweighs_a_priority(policy, view):
     """On each node: what the important task costs more there is less than what its waiting costs more. This is what
     keeps a round from giving a node to the less important of two."""
-    place, _, wait = full(policy.price(view), view)
+    place, _, wait, _ = full(policy.price(view), view)
     tasks = list(zip(view.task_class.tolist(), wait, strict=True))
     for cls, cost in tasks:
         for other, other_cost in tasks:
