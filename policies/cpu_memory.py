@@ -9,9 +9,11 @@ The first term levels nodes like water: the next task goes where the fuller of t
 tasks that are heavy in one to nodes that are light in it (Poseidon's cpu-memory cost model adds the two in the same
 way: kube-scheduler's LeastAllocated and BalancedAllocation). Both are true for the next task and ever less so for
 further ones. So tasks go in portions, large ones first, as small ones fill up gaps: the first tasks are those that
-request 35 % of all that is waited for, m is their mean request, and for the rest prices are made anew. Example: of two
-nodes of 4 cpu and 8 Gi, one has 1 cpu and 4 Gi requested, the other nothing: slots start at 500 and at 0. A task of 0
-cpu and 2 Gi adds (1/2)^2 - (1/4)^2 = 3/16 to the first and (1/4)^2 = 1/16 to the second, where it is 1250 cheaper.
+request 35 % of all that is waited for, m is their mean request, and for the rest prices are made anew. (Where there is
+not enough cpu or memory for all, large ones would take the room of several small ones: then all are the first.)
+Example: of two nodes of 4 cpu and 8 Gi, one has 1 cpu and 4 Gi requested, the other nothing: slots start at 500 and at
+0. A task of 0 cpu and 2 Gi adds (1/2)^2 - (1/4)^2 = 3/16 to the first and (1/4)^2 = 1/16 to the second, where it is
+1250 cheaper.
 """
 
 import numpy as np
@@ -39,19 +41,22 @@ class CpuMemory:
         open_to_some = np.where(view.depth[:, None] > 0, allocatable, 0.0)
         requests = view.requests[:, columns].astype(np.float64)
         count = np.bincount(view.task_class, minlength=len(requests))
+        # sorted, because the last bits of a sum depend on its order, and prices must not
+        room = np.sort(np.maximum(open_to_some - requested, 0.0), axis=0).sum(axis=0)
+        in_portions = bool((count @ requests <= room).all())
         size = _share(requests, allocatable.max(axis=0, initial=0.0)[None, :]).max(axis=1, initial=0.0)
-        first = _first(count, size, view.priority)
+        first = _first(count, size, view.priority) if in_portions else count.astype(np.float64)
         mean = first @ requests / max(first.sum(), 1.0)
         slot = np.zeros((len(allocatable), len(view.slot_offsets)))
         for r in range(len(columns)):
             after = requested[:, r, None] + mean[r] * view.slot_offsets
             slot = np.maximum(slot, _share(after, allocatable[:, r, None]))
-        bonus = np.rint(_SIZE * size / max(size.max(initial=0.0), 1e-12)).astype(np.int64)
+        bonus = np.rint(_SIZE * in_portions * size / max(size.max(initial=0.0), 1e-12)).astype(np.int64)
         return Prices(
             place=_imbalance(requested, requests, allocatable) if len(columns) == 2 else np.zeros((1, 1), np.int64),
             slot=np.rint(_LEVEL * slot).astype(np.int64),
             wait=waiting_cost(view) + bonus[view.task_class],
-            most=_most(requested, open_to_some, mean, first.sum()),
+            most=_most(requested, open_to_some, mean, first.sum()) if in_portions else None,
         )
 
 
@@ -89,7 +94,6 @@ def _most(requested: F64, allocatable: F64, mean: F64, tasks: float) -> I64:
     low, high = 0.0, 1.0
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2.0
-        # sorted, because the last bits of a sum depend on its order, and prices must not
         low, high = (middle, high) if np.sort(taken(middle)).sum() < tasks else (low, middle)
     return np.clip(np.ceil(taken(high)), 1, MOST_MAX).astype(np.int64)
 

@@ -64,7 +64,7 @@ def test_cpu_memory_lets_large_tasks_go_first_and_asks_again():
 
 
 def test_cpu_memory_does_not_count_on_nodes_that_are_closed():
-    view = make_view(resources=("cpu", "memory"), requests=[[1, 1]], allocatable=[[8, 8]] * 2, free=[[8, 8]] * 2)
+    view = make_view(resources=("cpu", "memory"), requests=[[1, 1]], allocatable=[[16, 16]] * 2, free=[[16, 16]] * 2)
     view = replace(view, waiting=np.array([12]), task_class=np.zeros(12, np.int64), task_age_us=np.zeros(12, np.int64))
     # 35 % of 12 tasks are five: 2.5 for each of two nodes, or all for one
     for depth, most in (([12, 12], [3, 3]), ([0, 12], [1, 5])):
@@ -108,3 +108,12 @@ def test_a_task_goes_where_its_kind_of_load_is_missing():
 def test_trivial_places_all_it_can():
     cluster = make_cluster(*NODES, make_class(1, cpu=5, memory=1), make_tasks(range(1, 7), 1), policy=Trivial())
     assert sorted(per_node(cluster.round()).values()) == [1, 1, 1, 1]
+
+
+def test_cpu_memory_does_not_let_a_large_task_take_the_room_of_small_ones():
+    cluster = make_cluster(
+        *(make_node("a", cpu=8, memory=8), make_class(1, cpu=8, memory=1), make_class(2, cpu=1, memory=1)),
+        *(make_tasks([1], 1), make_tasks(range(2, 10), 2)),
+        policy=CpuMemory(),
+    )
+    assert set(cluster.round()) == set(range(2, 10))
