@@ -29,7 +29,8 @@ _FULLEST, _EMPTIEST = 0.9, 0.1
 @dataclass(frozen=True, slots=True)
 class LoadSpec:
     """Sizes of a load. `running` tasks are on nodes beforehand; `fill` is what running and pending tasks request
-    together, as a part of what the nodes offer. `uneven` spreads the running ones unevenly."""
+    together, as a part of what the nodes offer. `uneven` spreads the running ones unevenly; with `lengths` tasks expect
+    to run for 10 seconds to 6 hours."""
 
     nodes: int
     pods: int
@@ -37,6 +38,7 @@ class LoadSpec:
     fill: float = 0.7
     running: int = 0
     uneven: bool = False
+    lengths: bool = False
     shapes: str = "uniform"
     seed: int = 0
 
@@ -60,7 +62,9 @@ class EngineLoad:
         ]
         total = spec.pods + spec.running
         self.sorts = pod_sorts(spec.classes, total, spec.fill, open_capacity(shapes, spec.nodes), spec.seed)
-        self.classes = [_class(i + 1, sort) for i, sort in enumerate(self.sorts)]
+        self.classes = [
+            _class(i + 1, sort, 10_000_000 * 2 ** (i % 12) if spec.lengths else 0) for i, sort in enumerate(self.sorts)
+        ]
         self.resources = tuple(sorted({"pods"}.union(*offers)))
         self.allocatable: I64 = np.array([[o.get(r, 0) for r in self.resources] for o in offers], np.int64)
         self.requests: I64 = np.array(
@@ -171,7 +175,7 @@ class EngineLoad:
         return np.array(nodes, np.int64), np.array(classes, np.int64)
 
 
-def _class(number: int, sort: PodSort) -> ClassDefined:
+def _class(number: int, sort: PodSort, expected_us: int) -> ClassDefined:
     demand = NodeDemand(
         selector=tuple(Requirement(key, Operator.IN, (value,)) for key, value in sort.selector.items()),
         tolerations=tuple(
@@ -179,4 +183,4 @@ def _class(number: int, sort: PodSort) -> ClassDefined:
             for t in sort.tolerations
         ),
     )
-    return ClassDefined(number, sort.requests, demand, name=sort.name)
+    return ClassDefined(number, sort.requests, demand, name=sort.name, expected_us=expected_us)
