@@ -38,12 +38,12 @@ class CpuMemory:
         columns = [view.resources.index(name) for name in _RESOURCES if name in view.resources]
         allocatable = view.allocatable[:, columns].astype(np.float64)
         requested = np.maximum(allocatable - view.free[:, columns], 0.0)
-        open_to_some = np.where(view.depth[:, None] > 0, allocatable, 0.0)
+        open_to_some = view.depth[:, None] > 0
         requests = view.requests[:, columns].astype(np.float64)
         count = np.bincount(view.task_class, minlength=len(requests))
         # sorted, because the last bits of a sum depend on its order, and prices must not
-        room = np.sort(np.maximum(open_to_some - requested, 0.0), axis=0).sum(axis=0)
-        in_portions = bool((count @ requests <= room).all())
+        room = np.where(open_to_some, np.maximum(view.free[:, columns], 0), 0).astype(np.float64)
+        in_portions = bool((count @ requests <= np.sort(room, axis=0).sum(axis=0)).all())
         size = _share(requests, allocatable.max(axis=0, initial=0.0)[None, :]).max(axis=1, initial=0.0)
         first = _first(count, size, view.priority) if in_portions else count.astype(np.float64)
         mean = first @ requests / max(first.sum(), 1.0)
@@ -56,7 +56,7 @@ class CpuMemory:
             place=_imbalance(requested, requests, allocatable) if len(columns) == 2 else np.zeros((1, 1), np.int64),
             slot=np.rint(_LEVEL * slot).astype(np.int64),
             wait=waiting_cost(view) + bonus[view.task_class],
-            most=_most(requested, open_to_some, mean, first.sum()) if in_portions else None,
+            most=_most(requested, allocatable * open_to_some, mean, first.sum()) if in_portions else None,
         )
 
 
