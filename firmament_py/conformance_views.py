@@ -6,11 +6,11 @@ from dataclasses import fields, replace
 import numpy as np
 from numpy.random import Generator
 
-from firmament_py.arrays import I64
-from firmament_py.policy import View
+from firmament_py.arrays import F64, I64
+from firmament_py.policy import NodeUsage, View
 
-PER_NODE = ("allocatable", "free", "running", "depth")
-"""The fields of a view that have a row for each node."""
+PER_NODE = ("allocatable", "free", "running", "depth", "measured_load")
+"""The fields of a view that have a row for each node, if they are there; measured_usage has such fields itself."""
 
 _RESOURCES = ("pods", "cpu", "memory", "x.io/device", "y.io/device")
 _ENORMOUS = 2**50 - 1
@@ -49,7 +49,11 @@ def ages(fresh_us: int, old_us: int) -> View:
 
 def turned(view: View) -> View:
     """The same with its nodes in reverse order."""
-    return _frozen(replace(view, **{name: getattr(view, name)[::-1].copy() for name in PER_NODE}))
+    rows = {name: rows[::-1].copy() for name in PER_NODE if (rows := getattr(view, name)) is not None}
+    usage = view.measured_usage
+    if usage is not None:
+        usage = NodeUsage(*(getattr(usage, field.name)[::-1] for field in fields(usage)))
+    return _frozen(replace(view, **rows, measured_usage=usage))
 
 
 def arrays(view: View) -> dict[str, I64]:
@@ -79,9 +83,11 @@ def _view(
         return rng.choice(np.array(amounts, np.int64), (rows, len(resources)))
 
     kind = rng.integers(0, kinds, nodes)
-    allocatable = drawn(kinds)[kind]
+    offered = drawn(kinds)
+    allocatable = offered[kind]
     used = np.where(rng.random((kinds, len(resources))) < 0.3, 0, drawn(kinds))[kind]
     task_class = np.sort(rng.integers(0, classes, tasks)) if classes else np.zeros(0, np.int64)
+    measured = bool(rng.integers(0, 2))
     jumps = rng.integers(1, 1 + rng.integers(1, 200), slots or int(rng.integers(0, 6)))
     return _frozen(
         View(
@@ -95,10 +101,16 @@ def _view(
             slot_offsets=np.concatenate([[0], np.cumsum(jumps)]),
             task_class=task_class,
             task_age_us=rng.choice(np.array([0, 1, 10**6, 10**8, 10**11, 2**62]), len(task_class)),
+            measured_load=rng.integers(0, 2 + 2 * offered)[kind] if measured else None,
+            measured_usage=NodeUsage(*(_readings(rng, kinds)[kind] for _ in range(5))) if measured else None,
             depth=rng.choice(np.array([0, 1, 20, 110, 10_000]), kinds)[kind],
             expected_us=rng.choice(np.array([0, 10**6, 10**9, _ENORMOUS]), classes),
         )
     )
+
+
+def _readings(rng: Generator, count: int) -> F64:
+    return np.where(rng.random(count) < 0.2, np.nan, rng.random(count) * 10**6)
 
 
 def _frozen(view: View) -> View:

@@ -1,12 +1,12 @@
-"""Bin-packing: the next task goes where most is requested already, so that whole nodes stay free.
+"""Bin-packing: the next task goes where most is used already, so that whole nodes stay free.
 
-    place[n] = 1000 x (1 - s) + 1000 x (1 - g) x w        s: requested share of n's scarcest resource
+    place[n] = 1000 x (1 - s) + 1000 x (1 - g) x w        s: used share of n's scarcest resource
                                                           g: the same of its scarce devices only
                                                           w: 4 if n has devices, else 0
 
 A node that is fuller is cheaper however many tasks it takes, so a flow fills it before it opens the next. Devices are
 the resources that not every node has (GPUs): their fragments are filled first, and nodes that have them come last for
-tasks that request none of them (+ 10,000). Example: of two nodes, half and a quarter requested, without devices, the
+tasks that request none of them (+ 10,000). Example: of two nodes, half and a quarter used, without devices, the
 first costs 500 and the second 750: the first takes all that it can.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from firmament_py.arrays import Bools
 from firmament_py.policy import Prices, View, waiting_cost
-from policies.scarcity import devices, requested, wasted
+from policies.scarcity import devices, used, wasted
 
 _SCALE = 1000
 _DEVICE_WEIGHT = 4
@@ -29,8 +29,8 @@ class BinPacking:
     def price(self, view: View) -> Prices:
         scarce = devices(view)
         with_devices: Bools = np.any(view.allocatable[:, scarce] > 0, axis=1)  # (N,)
-        place = (_SCALE * (1.0 - requested(view)))[None, :]
-        place = place + np.where(with_devices, _DEVICE_WEIGHT * _SCALE * (1.0 - requested(view, scarce)), 0.0)
+        place = (_SCALE * (1.0 - used(view)))[None, :]
+        place = place + np.where(with_devices, _DEVICE_WEIGHT * _SCALE * (1.0 - used(view, scarce)), 0.0)
         unneeded = wasted(view)
         if unneeded is not None:
             place = place + np.where(unneeded, _WASTED_DEVICES, 0)

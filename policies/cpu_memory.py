@@ -1,17 +1,18 @@
-"""cpu-memory: keeps cpu and memory of all nodes evenly requested, and in balance with each other.
+"""cpu-memory: keeps cpu and memory of all nodes evenly used, and in balance with each other.
 
-    slot[n, k] = 1000 x max over cpu, memory of (requested + k x m) / allocatable
+    slot[n, k] = 1000 x max over cpu, memory of (load + k x m) / allocatable
     place[c, n] = 10,000 x (v(n, c) - least v of c)     v: what a task of c adds to (cpu share - memory share)^2 of n
     wait[t] = the usual + 0 .. 9999 by size
     most[n] = how many of the first tasks n takes if all nodes are to stand equally high
 
-The first term levels nodes like water: the next task goes where the fuller of the two is emptiest. The second sends
-tasks that are heavy in one to nodes that are light in it (Poseidon's cpu-memory cost model adds the two in the same
-way: kube-scheduler's LeastAllocated and BalancedAllocation). Both are true for the next task and ever less so for
-further ones. So tasks go in portions, large ones first, as small ones fill up gaps: the first tasks are those that
-request 35 % of all that is waited for, m is their mean request, and for the rest prices are made anew. (Where there is
-not enough cpu or memory for all, large ones would take the room of several small ones: then all are the first.)
-Example: of two nodes of 4 cpu and 8 Gi, one has 1 cpu and 4 Gi requested, the other nothing: slots start at 500 and at
+`load` is View.load: what is requested, or measured. The first term levels nodes like water: the next task goes where
+the fuller of the two is emptiest. The second sends tasks that are heavy in one to nodes that are light in it
+(Poseidon's cpu-memory cost model adds the two in the same way: kube-scheduler's LeastAllocated and
+BalancedAllocation). Both are true for the next task and ever less so for further ones. So tasks go in portions, large
+ones first, as small ones fill up gaps: the first tasks are those that request 35 % of all that is waited for, m is
+their mean request, and for the rest prices are made anew. (Where there is not enough cpu or memory for all, large ones
+would take the room of several small ones: then all are the first.)
+Example: of two nodes of 4 cpu and 8 Gi, one has 1 cpu and 4 Gi in use, the other nothing: slots start at 500 and at
 0. A task of 0 cpu and 2 Gi adds (1/2)^2 - (1/4)^2 = 3/16 to the first and (1/4)^2 = 1/16 to the second, where it is
 1250 cheaper.
 """
@@ -30,14 +31,14 @@ _BISECTIONS = 20
 
 
 class CpuMemory:
-    """Evenly requested cpu and memory, in balance with each other."""
+    """Evenly used cpu and memory, in balance with each other."""
 
     name = "cpu-memory"
 
     def price(self, view: View) -> Prices:
         columns = [view.resources.index(name) for name in _RESOURCES if name in view.resources]
         allocatable = view.allocatable[:, columns].astype(np.float64)
-        requested = np.maximum(allocatable - view.free[:, columns], 0.0)
+        load = np.maximum(view.load[:, columns], 0).astype(np.float64)
         open_to_some = view.depth[:, None] > 0
         requests = view.requests[:, columns].astype(np.float64)
         count = np.bincount(view.task_class, minlength=len(requests))
@@ -49,20 +50,20 @@ class CpuMemory:
         mean = first @ requests / max(first.sum(), 1.0)
         slot = np.zeros((len(allocatable), len(view.slot_offsets)))
         for r in range(len(columns)):
-            after = requested[:, r, None] + mean[r] * view.slot_offsets
+            after = load[:, r, None] + mean[r] * view.slot_offsets
             slot = np.maximum(slot, _share(after, allocatable[:, r, None]))
         bonus = np.rint(_SIZE * in_portions * size / max(size.max(initial=0.0), 1e-12)).astype(np.int64)
         return Prices(
-            place=_imbalance(requested, requests, allocatable) if len(columns) == 2 else np.zeros((1, 1), np.int64),
+            place=_imbalance(load, requests, allocatable) if len(columns) == 2 else np.zeros((1, 1), np.int64),
             slot=np.rint(_LEVEL * slot).astype(np.int64),
             wait=waiting_cost(view) + bonus[view.task_class],
-            most=_most(requested, allocatable * open_to_some, mean, first.sum()) if in_portions else None,
+            most=_most(load, allocatable * open_to_some, mean, first.sum()) if in_portions else None,
         )
 
 
-def _imbalance(requested: F64, requests: F64, allocatable: F64) -> I64:
+def _imbalance(load: F64, requests: F64, allocatable: F64) -> I64:
     """(C, N) what a task of each class adds to the square of the difference of shares, from the least of the class."""
-    now = np.diff(_share(requested, allocatable), axis=1)[:, 0]
+    now = np.diff(_share(load, allocatable), axis=1)[:, 0]
     task = _share(requests[:, 1, None], allocatable[:, 1]) - _share(requests[:, 0, None], allocatable[:, 0])
     added = task * (2.0 * now + task)  # (now + task)^2 - now^2
     added -= added.min(axis=1, keepdims=True, initial=4.0)
@@ -81,14 +82,14 @@ def _first(count: I64, size: F64, priority: I64) -> F64:
     return first
 
 
-def _most(requested: F64, allocatable: F64, mean: F64, tasks: float) -> I64:
+def _most(load: F64, allocatable: F64, mean: F64, tasks: float) -> I64:
     """(N,) how many of `tasks` of the mean kind each node takes if all are to stand equally high."""
     matters = mean > 0
     if not matters.any():
         return np.full(len(allocatable), MOST_MAX)
 
     def taken(level: float) -> F64:
-        room: F64 = np.maximum((level * allocatable - requested)[:, matters] / mean[matters], 0.0).min(axis=1)
+        room: F64 = np.maximum((level * allocatable - load)[:, matters] / mean[matters], 0.0).min(axis=1)
         return room
 
     low, high = 0.0, 1.0

@@ -1,17 +1,18 @@
 """Load-spreading: the next task goes where least is running (Firmament's simplest policy, OSDI'16 section 3.3), or,
-with the option by=requested, where least is requested (kube-scheduler's LeastAllocated).
+with the option by=requested, where least is requested or used (kube-scheduler's LeastAllocated).
 
     by=tasks:      slot[n, k] = 100 x (tasks running on n + k) + share
-    by=requested:  slot[n, k] = 10,000 x max over resources of (requested + k x m) / allocatable
+    by=requested:  slot[n, k] = 10,000 x max over resources of (load + k x m) / allocatable
     place[c, n]  = 100 x spare-devices, if n has devices and tasks of class c request none; else 0
 
-with share = 0 .. 99, how much of n's scarcest resource is requested already: it breaks ties, and it prefers the
-larger machine among equally busy ones; m: the mean request of those who wait. Devices are resources that not every
-node has, such as GPUs: a node with them looks as if `spare-devices` more tasks ran there (or so many hundredths of it
-were requested) to tasks that need none. Nodes that are alike have the same devices, so the balance among them is
-untouched. Example: a node with 3 tasks that is half requested prices its next tasks 349, 449, 549, ...; a node with 4
-tasks that is empty otherwise 400, 500, ...: one task goes to the first node, then they take turns. By what is
-requested, with m = 1/10 of either node: 5000, 6000, ... against 0, 1000, ...: five tasks go to the second node first.
+with share = 0 .. 99, how much of n's scarcest resource is in use already (View.load: requested, or measured): it
+breaks ties, and it prefers the larger machine among equally busy ones; m: the mean request of those who wait. Devices
+are resources that not every node has, such as GPUs: a node with them looks as if `spare-devices` more tasks ran there
+(or so many hundredths of it were in use) to tasks that need none. Nodes that are alike have the same devices, so the
+balance among them is untouched. Example: a node with 3 tasks that is half used prices its next tasks 349, 449, 549,
+...; a node with 4 tasks that is empty otherwise 400, 500, ...: one task goes to the first node, then they take turns.
+By what is requested, with m = 1/10 of either node: 5000, 6000, ... against 0, 1000, ...: five tasks go to the second
+node first.
 """
 
 from typing import Literal
@@ -20,7 +21,7 @@ import numpy as np
 
 from firmament_py.arrays import I64
 from firmament_py.policy import COST_MAX, Prices, View, waiting_cost
-from policies.scarcity import requested, wasted
+from policies.scarcity import used, wasted
 
 _PER_TASK = 100
 _WHOLE_NODE = 10_000
@@ -28,7 +29,7 @@ _SPARE_MOST = 1000
 
 
 class LoadSpreading:
-    """Fewest running tasks first; ties by the least requested node."""
+    """Fewest running tasks first; ties by the least used node."""
 
     name = "load-spreading"
 
@@ -49,8 +50,8 @@ class LoadSpreading:
 
 
 def by_tasks(view: View) -> I64:
-    """(N, K) slot prices: 100 for each running task, and the requested share in hundredths."""
-    share = (requested(view) * (_PER_TASK - 1)).astype(np.int64)
+    """(N, K) slot prices: 100 for each running task, and the used share in hundredths."""
+    share = (used(view) * (_PER_TASK - 1)).astype(np.int64)
     tasks = view.running[:, None] + view.slot_offsets[None, :]
     slot: I64 = np.minimum(_PER_TASK * tasks + share[:, None], COST_MAX)
     return slot
@@ -64,7 +65,7 @@ def _by_requested(view: View) -> I64:
     for r in range(len(view.resources)):
         there = np.flatnonzero(view.allocatable[:, r])
         whole = view.allocatable[there, r].astype(np.float64)
-        taken = np.maximum(view.allocatable[there, r] - view.free[there, r], 0)
+        taken = np.maximum(view.load[there, r], 0)
         share = (taken[:, None] + mean[r] * view.slot_offsets[None, :]) / whole[:, None]
         slot[there] = np.maximum(slot[there], share)
     levels: I64 = np.rint(_WHOLE_NODE * np.minimum(slot, 1.0)).astype(np.int64)

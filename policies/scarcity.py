@@ -1,4 +1,4 @@
-"""What policies ask of a view about scarce things: how much of a node is requested, and which resources are devices."""
+"""What policies ask of a view about scarce things: how full nodes are, and which resources are devices."""
 
 import numpy as np
 
@@ -9,9 +9,9 @@ PLAIN = ("cpu", "memory", "ephemeral-storage", "pods")
 """Never devices, even if some node offers none."""
 
 
-def requested(view: View, of: Bools | None = None) -> F64:
-    """(N,) requested share, 0 .. 1, of the scarcest resource of each node, or of those that `of` (R,) marks."""
-    share = 1.0 - view.free / np.maximum(view.allocatable, 1)
+def used(view: View, of: Bools | None = None) -> F64:
+    """(N,) used share (View.load), 0 .. 1, of the scarcest resource of each node, or of those that `of` (R,) marks."""
+    share = view.load / np.maximum(view.allocatable, 1)
     share[view.allocatable == 0] = 0.0
     if of is not None:
         share = share[:, of]

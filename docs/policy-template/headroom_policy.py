@@ -24,7 +24,7 @@ class Headroom:
         mean = view.waiting @ view.requests / max(int(view.waiting.sum()), 1)
         # what is left on each node after so many more of them, as shares of what the node offers: (N, K, R)
         offered = view.allocatable[:, None, :]
-        left = view.free[:, None, :] - view.slot_offsets[None, :, None] * mean
+        left = offered - view.load[:, None, :] - view.slot_offsets[None, :, None] * mean
         share = np.where(offered > 0, left / np.maximum(offered, 1), 1.0)  # what is not there cannot run out
         lacking = np.clip(self._keep - share.min(axis=2, initial=1.0), 0.0, 1.0)
         slot = np.minimum(100 * view.slot_offsets[None, :], 100_000) + np.rint(10_000 * lacking)

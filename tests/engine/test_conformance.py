@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from firmament_py.conformance import RULES, WAIVABLE, Finding, check, measure, report, waived
-from firmament_py.conformance_views import PER_NODE, views
+from firmament_py.conformance_views import PER_NODE, arrays, views
 from firmament_py.policy import API_VERSION, AnywherePolicy, Prices, View, waiting_cost
 
 FLAT = np.zeros((1, 1), np.int64)
@@ -237,21 +237,14 @@ def test_views_cover_the_corners():
     assert any((view.free < 0).any() for view in seen)
     assert any(len(view.allocatable) and (view.allocatable == 0).all(axis=1).any() for view in seen)
     assert any("cpu" not in view.resources for view in seen)
-    assert all(not getattr(view, name).flags.writeable for view in seen for name in PER_NODE)
+    assert {view.measured_load is None for view in seen} == {True, False}
+    assert all(not array.flags.writeable for view in seen for array in arrays(view).values())
 
 
 def test_every_field_of_a_view_is_known_to_be_per_node_or_not():
     """Whoever adds a field to View says here whether it has a row for each node, and makes views that have it."""
-    others = {
-        "resources",
-        "requests",
-        "priority",
-        "waiting",
-        "slot_offsets",
-        "task_class",
-        "task_age_us",
-        "expected_us",
-    }
+    others = {"resources", "requests", "priority", "waiting", "slot_offsets", "task_class"}
+    others |= {"task_age_us", "expected_us", "measured_usage"}
     assert {field.name for field in fields(View)} == others | set(PER_NODE)
 
 

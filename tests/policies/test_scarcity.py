@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from policies.scarcity import devices, requested, wasted
+from policies.scarcity import devices, used, wasted
 from tests.policies.rig import make_view
 
 RESOURCES = ("pods", "cpu", "gpu")
@@ -38,8 +38,8 @@ def test_nothing_is_wasted_where_there_is_nothing_or_all_want_it():
     assert wasted(view((9, 8, 4), (9, 8, 0), requests=[(1, 1, 1)])) is None
 
 
-def test_the_requested_share_is_that_of_the_scarcest():
+def test_the_used_share_is_that_of_the_scarcest():
     full = view((10, 8, 4), (10, 8, 0), (0, 0, 0), (10, 8, 0), free=[(9, 4, 3), (9, 7, -1), (-1, -1, 0), (10, -8, 0)])
-    assert requested(full).tolist() == [0.5, 0.125, 0.0, 1.0]
-    assert requested(full, np.array([False, False, True])).tolist() == [0.25, 0.0, 0.0, 0.0]
-    assert requested(full, np.zeros(3, np.bool_)).tolist() == [0.0] * 4
+    assert used(full).tolist() == [0.5, 0.125, 0.0, 1.0]
+    assert used(full, np.array([False, False, True])).tolist() == [0.25, 0.0, 0.0, 0.0]
+    assert used(full, np.zeros(3, np.bool_)).tolist() == [0.0] * 4
