@@ -188,8 +188,13 @@ def _check_order(policy: Policy, view: View, before: Prices, found: _Findings) -
     prices = _ask(policy, turned(view), found)
     if prices is None:
         return
-    most = None if before.most is None else before.most[::-1]
-    expected = replace(before, place=before.place[:, ::-1], slot=before.slot[::-1], most=most)
+    expected = replace(
+        before,
+        place=before.place[:, ::-1],
+        slot=before.slot[::-1],
+        most=None if before.most is None else before.most[::-1],
+        enough=None if before.enough is None else before.enough[:, ::-1],
+    )
     if field := _difference(expected, prices):
         found.add("favourites", view, f"{field} depends on the order of nodes")
 
@@ -233,6 +238,9 @@ def _full(prices: Prices, view: View) -> Prices:
         slot=np.broadcast_to(prices.slot, (nodes, slots)).copy(),
         wait=prices.wait.copy(),
         most=None if prices.most is None else prices.most.copy(),
+        enough=None if prices.enough is None else np.broadcast_to(prices.enough, (classes, nodes)).copy(),
+        beyond=None if prices.beyond is None else prices.beyond.copy(),
+        turn=None if prices.turn is None else prices.turn.copy(),
     )
 
 

@@ -1,7 +1,7 @@
 """Views to try policies on: the same in every run."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.random import Generator
@@ -12,9 +12,30 @@ from firmament_py.policy import NodeUsage, View
 PER_NODE = ("allocatable", "free", "running", "depth", "measured_load")
 """The fields of a view that have a row for each node, if they are there; measured_usage has such fields itself."""
 
+_TRAITS = {"interference-class": ("devil", "rabbit", "sheep", "turtle"), "speed": ("c5=2,m5=1",)}
+_DOMAINS = ("c5", "m5", "r5")
+
 _RESOURCES = ("pods", "cpu", "memory", "x.io/device", "y.io/device")
 _ENORMOUS = 2**50 - 1
 _COUNT = 40
+
+
+@dataclass(frozen=True, slots=True)
+class _Surroundings:
+    """Every trait and label has some values. counts (N, V): of a trait's values; domain (N,)."""
+
+    counts: I64
+    domain: I64
+
+    def census(self, trait: str) -> tuple[tuple[str, ...], I64]:
+        values = _TRAITS.get(trait, ("a", "b"))
+        return values, self.counts[:, : len(values)]
+
+    def domains(self, key: str) -> tuple[tuple[str, ...], I64]:
+        return _DOMAINS, self.domain
+
+    def turned(self) -> "_Surroundings":
+        return _Surroundings(self.counts[::-1], self.domain[::-1])
 
 
 def views() -> Iterator[View]:
@@ -53,7 +74,10 @@ def turned(view: View) -> View:
     usage = view.measured_usage
     if usage is not None:
         usage = NodeUsage(*(getattr(usage, field.name)[::-1] for field in fields(usage)))
-    return _frozen(replace(view, **rows, measured_usage=usage))
+    around = view.surroundings
+    if isinstance(around, _Surroundings):
+        around = around.turned()
+    return _frozen(replace(view, **rows, measured_usage=usage, surroundings=around))
 
 
 def arrays(view: View) -> dict[str, I64]:
@@ -103,6 +127,8 @@ def _view(
             task_age_us=rng.choice(np.array([0, 1, 10**6, 10**8, 10**11, 2**62]), len(task_class)),
             measured_load=rng.integers(0, 2 + 2 * offered)[kind] if measured else None,
             measured_usage=NodeUsage(*(_readings(rng, kinds)[kind] for _ in range(5))) if measured else None,
+            traits=tuple({t: str(rng.choice(values)) for t, values in _TRAITS.items()} for _ in range(classes)),
+            surroundings=_Surroundings(rng.integers(0, 50, (kinds, 4))[kind], rng.integers(-1, 3, kinds)[kind]),
             depth=rng.choice(np.array([0, 1, 20, 110, 10_000]), kinds)[kind],
             expected_us=rng.choice(np.array([0, 10**6, 10**9, _ENORMOUS]), classes),
         )

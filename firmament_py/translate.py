@@ -106,6 +106,7 @@ def class_defined(message: flow_pb2.TaskClass) -> ClassDefined:
         peers,
         preferences,
         tuple(message.tokens),
+        dict(message.traits),
         message.expected_seconds * 1_000_000,
     )
 

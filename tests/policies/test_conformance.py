@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from firmament_py.conformance import check, waived
 from firmament_py.policy import AnywherePolicy, View, checked_prices
 from firmament_py.registry import available, load
+from tests.policies.views import Around
 
 VARIANTS: list[tuple[str, dict[str, str]]] = [
     ("load-spreading", {"by": "requested"}),
@@ -32,6 +33,14 @@ def test_the_conformance_suite_finds_nothing(policy):
     assert check(policy) == []
 
 
+RESOURCES = ("cpu", "memory", "bandwidth.egress", "r")
+LABEL = "node.kubernetes.io/instance-type"
+TRAITS = {
+    "interference-class": ("", "devil", "rabbit", "sheep", "turtle", "wolf"),
+    "speed": ("", "c5=2,m5=1", "c5=0.5", "m5=0,c5"),
+}
+
+
 @st.composite
 def views(draw, min_nodes=0):
     """Views as rounds make them: priorities descend, nodes may be over-committed, amounts small or enormous."""
@@ -46,8 +55,15 @@ def views(draw, min_nodes=0):
     task_class = np.array(sorted(draw(st.lists(st.integers(0, c - 1), max_size=6))), np.int64)
     offsets = np.array(sorted({0, *draw(st.sets(st.integers(1, 5000), max_size=3))}), np.int64)
     ages = draw(st.lists(st.integers(0, 2**62), min_size=len(task_class), max_size=len(task_class)))
+    count = st.integers(0, 50)
+    around = Around(
+        n,
+        {trait: {value: matrix(1, n, count)[0].tolist() for value in values} for trait, values in TRAITS.items()},
+        {LABEL: draw(st.lists(st.sampled_from(["", "c5", "m5"]), min_size=n, max_size=n))},
+    )
+    traits = [{trait: draw(st.sampled_from(values)) for trait, values in TRAITS.items()} for _ in range(c)]
     return View(
-        resources=tuple(f"r{i}" for i in range(r)),
+        resources=tuple(draw(st.permutations(RESOURCES))[:r]),
         requests=matrix(c, r, amounts),
         priority=np.array(sorted(draw(st.lists(st.integers(-9, 9), min_size=c, max_size=c)), reverse=True)),
         waiting=np.bincount(task_class, minlength=c),
@@ -57,6 +73,8 @@ def views(draw, min_nodes=0):
         slot_offsets=offsets,
         task_class=task_class,
         task_age_us=np.array(ages, np.int64),
+        traits=tuple(draw(st.sampled_from([(), traits]))),
+        surroundings=around,
         expected_us=matrix(1, c, st.one_of(st.integers(0, 10**12), st.just(2**50)))[0],
     )
 
@@ -100,7 +118,13 @@ def test_pricing_is_pure(policy, view):
 @given(view=views(min_nodes=2), data=st.data())
 def test_the_order_of_nodes_does_not_matter(policy, view, data):
     order = np.array(data.draw(st.permutations(range(len(view.allocatable)))))
-    shuffled = replace(view, allocatable=view.allocatable[order], free=view.free[order], running=view.running[order])
+    shuffled = replace(
+        view,
+        allocatable=view.allocatable[order],
+        free=view.free[order],
+        running=view.running[order],
+        surroundings=view.surroundings.in_order(order.tolist()),
+    )
     place, slot, wait, most = full(policy.price(view), view)
     place_2, slot_2, wait_2, most_2 = full(policy.price(shuffled), shuffled)
     assert [[row[i] for i in order] for row in place] == place_2
