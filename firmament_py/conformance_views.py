@@ -22,10 +22,13 @@ _COUNT = 40
 
 @dataclass(frozen=True, slots=True)
 class _Surroundings:
-    """Every trait and label has some values. counts (N, V): of a trait's values; domain (N,)."""
+    """Every trait and label has some values. counts (N, V): of a trait's values; domain (N,); of the tasks with each
+    value in each domain used (V, D) millicores, and how many were measured (V, D)."""
 
     counts: I64
     domain: I64
+    used: F64
+    measured: I64
 
     def census(self, trait: str) -> tuple[tuple[str, ...], I64]:
         values = _TRAITS.get(trait, ("a", "b"))
@@ -34,8 +37,12 @@ class _Surroundings:
     def domains(self, key: str) -> tuple[tuple[str, ...], I64]:
         return _DOMAINS, self.domain
 
+    def cpu(self, trait: str, key: str) -> tuple[F64, I64]:
+        values = len(self.census(trait)[0])
+        return self.used[:values], self.measured[:values]
+
     def turned(self) -> "_Surroundings":
-        return _Surroundings(self.counts[::-1], self.domain[::-1])
+        return replace(self, counts=self.counts[::-1], domain=self.domain[::-1])
 
 
 def views() -> Iterator[View]:
@@ -128,11 +135,18 @@ def _view(
             measured_load=rng.integers(0, 2 + 2 * offered)[kind] if measured else None,
             measured_usage=NodeUsage(*(_readings(rng, kinds)[kind] for _ in range(5))) if measured else None,
             traits=tuple({t: str(rng.choice(values)) for t, values in _TRAITS.items()} for _ in range(classes)),
-            surroundings=_Surroundings(rng.integers(0, 50, (kinds, 4))[kind], rng.integers(-1, 3, kinds)[kind]),
+            surroundings=_around(rng, kind, kinds),
             depth=rng.choice(np.array([0, 1, 20, 110, 10_000]), kinds)[kind],
             expected_us=rng.choice(np.array([0, 10**6, 10**9, _ENORMOUS]), classes),
         )
     )
+
+
+def _around(rng: Generator, kind: I64, kinds: int) -> _Surroundings:
+    """Nodes of a kind have the same neighbours and labels."""
+    measured = rng.integers(0, 6, (4, len(_DOMAINS)))
+    used = np.where(measured > 0, rng.random(measured.shape) * 10**4, np.nan)
+    return _Surroundings(rng.integers(0, 50, (kinds, 4))[kind], rng.integers(-1, 3, kinds)[kind], used, measured)
 
 
 def _readings(rng: Generator, count: int) -> F64:
