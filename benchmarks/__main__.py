@@ -20,6 +20,7 @@ from benchmarks.report.figures import figures
 from benchmarks.report.page import render, write_plots
 from benchmarks.results import CaseResult, ResultError, SuiteResult, read
 from benchmarks.runner import CannotMeasureError, Options
+from benchmarks.traces.cli import trace
 
 _COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 
@@ -27,6 +28,9 @@ _COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def cli() -> None:
     """Benchmarks of the scheduler and of its parts."""
+
+
+cli.add_command(trace)
 
 
 @cli.command("list")
