@@ -1,0 +1,22 @@
+"""Replays a synthetic trace in simulated time and says how good the placements were."""
+
+from __future__ import annotations
+
+from benchmarks.results import Sample
+from benchmarks.runner import Options
+from benchmarks.simulate.running import Run, horizon_us, measured, run
+from benchmarks.specs import Case
+from benchmarks.traces.generate import generate, preset
+
+
+def measure(case: Case, options: Options) -> Sample:
+    """One trace, one scheduler."""
+    sizes = case.sizes
+    hours = float(sizes["hours"])
+    nodes = options.scaled(sizes["nodes"], 4)
+    trace = generate(preset(sizes["preset"]), nodes, hours, options.seed, sizes["load"] or None, labels=sizes["labels"])
+    sample, outcome = run(trace, Run(sizes["policy"]), horizon_us(trace, hours))
+    times = measured(outcome)
+    sample.metrics["round_s"] = times.get("round_s", 0.0)
+    sample.facts |= {**times, **{k: v for k, v in sample.metrics.items() if k not in times}}
+    return sample
