@@ -12,6 +12,9 @@ from benchmarks.comparing import Comparison, Verdict
 from benchmarks.results import CaseResult, SuiteResult
 from benchmarks.specs import Metric, Suite
 
+_FEW = 8
+"""More figures than this are a list where the terminal is too narrow for a table."""
+
 _PAIRS = 3
 """Figures beside each other where there is no room for a table."""
 
@@ -68,7 +71,10 @@ def show(console: Console, suite: Suite, result: SuiteResult) -> None:
         ]
         more = [_target(case)] * targets + ["\n".join(others)] * rivals
         table.add_row(case.name, *cells, _checks(case), *more)
-    if console.measure(table).minimum > console.width:
+    if (
+        len(shown) > _FEW
+        and console.measure(table, options=console.options.update(max_width=10_000)).minimum > console.width
+    ):
         _show_listed(console, suite, shown, result)
     else:
         console.print(table)
