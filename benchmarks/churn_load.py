@@ -56,7 +56,8 @@ class ChurnLoad:
             for s in trace.shapes
         ]
         contended = trace.resources.index(chosen.contended)
-        self._come = trace.task_shape[trace.task_duration_us != FOREVER]  # shapes, job after job
+        come = trace.task_shape[trace.task_duration_us != FOREVER]
+        self._come = come if len(come) else trace.task_shape  # shapes, job after job
         self.used: I64 = np.zeros_like(self.allocatable)
         self.shape: I64 = np.zeros(0, np.int64)  # of each task ever
         self.node: I64 = np.zeros(0, np.int64)  # of each task ever, -1: waits or is gone
@@ -88,9 +89,9 @@ class ChurnLoad:
     def bind(self, uids: U64, node_ids: list[str]) -> tuple[Event, list[str]]:
         """What a round placed is bound; and what is wrong with it."""
         tasks, nodes = uids.astype(np.int64) - 1, np.array([self._row[i] for i in node_ids], np.int64)
-        found = []
         if len(np.unique(tasks)) < len(tasks) or not self.waits[tasks].all():
-            found.append("a task is placed that does not wait, or twice")
+            return self._observed(tasks[:0]), ["a task is placed that does not wait, or twice"]
+        found = []
         shapes = self.shape[tasks]
         if any(not self._suits[s][nodes[shapes == s]].all() for s in np.unique(shapes).tolist()):
             found.append("a task is on a node that its selector excludes")

@@ -140,12 +140,14 @@ def _standing(
 
 def _arrivals(chosen: Preset, rate: float, hours: float, rng: np.random.Generator) -> I64:
     """Times of submission, ascending: Poisson, with a rate that swings over the day and jumps from hour to hour."""
+    begins = np.arange(math.ceil(hours))
+    parts = np.minimum(1.0, hours - begins)
+    swing = 1 + chosen.daily_swing * np.sin(2 * np.pi * (begins + parts / 2) / 24)
+    swing *= parts.sum() / (swing * parts).sum()  # whichever part of the day it is, the mean rate is the preset's
     found = []
-    for hour in range(math.ceil(hours)):
-        part = min(1.0, hours - hour)
-        swing = 1 + chosen.daily_swing * math.sin(2 * math.pi * (hour + 0.5) / 24)
+    for hour, part, factor in zip(begins.tolist(), parts.tolist(), swing.tolist(), strict=True):
         burst = math.exp(rng.normal(-(chosen.burst_sigma**2) / 2, chosen.burst_sigma))
-        count = rng.poisson(rate * part * swing * burst)
+        count = rng.poisson(rate * part * factor * burst)
         found.append(np.sort(((hour + part * rng.random(count)) * HOUR).astype(np.int64)))
     return np.concatenate(found)
 

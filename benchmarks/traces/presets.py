@@ -180,12 +180,12 @@ GOOGLE_2019 = Preset(
     daily_swing=0.15,
     burst_sigma=0.3,
     tiers=(
-        Tier("free", 0.15, 25, Pareto(1.0, 1, 500), Pareto(0.69, 20, 31 * _DAY_S), _google_requests(0.01, 0.006)),
+        Tier("free", 0.15, 25, Pareto(0.97, 1, 500), Pareto(0.69, 20, 31 * _DAY_S), _google_requests(0.01, 0.006)),
         Tier(
             "best-effort-batch",
             0.55,
             112,
-            Pareto(0.482, 1, 5000),
+            Pareto(0.404, 1, 5000),
             Pareto(0.69, 20, 31 * _DAY_S),
             _google_requests(0.01, 0.006),
         ),
@@ -193,7 +193,7 @@ GOOGLE_2019 = Preset(
             "mid",
             0.05,
             117,
-            Pareto(0.712, 1, 2000),
+            Pareto(0.69, 1, 2000),
             Pareto(0.69, 20, 31 * _DAY_S),
             _google_requests(0.015, 0.01),
             0,
