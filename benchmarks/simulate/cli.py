@@ -17,6 +17,7 @@ from benchmarks.results import CaseResult, Sample, SuiteResult
 from benchmarks.simulate.recording import Outcome
 from benchmarks.simulate.replay import Settings
 from benchmarks.simulate.running import Run, horizon_us, measured, run
+from benchmarks.simulate.service import RefusedError
 from benchmarks.traces import files
 from benchmarks.traces.cli import preset_options
 from benchmarks.traces.form import HOUR, Trace, TraceError
@@ -101,6 +102,8 @@ def simulate(
         sample, outcome = _with_progress(console, trace, Run(policy, settings, grpc, audit), hours)
     except (TraceError, UnknownPolicyError) as error:
         raise click.UsageError(str(error)) from error
+    except RefusedError as error:
+        raise click.ClickException(f"the scheduler did not understand what it was told: {error}") from error
     suite = specs.load("quality")
     result = SuiteResult(
         suite=SUITE,

@@ -17,28 +17,18 @@ import numpy as np
 
 from benchmarks.simulate.recording import Outcome, Recorder
 from benchmarks.simulate.service import Service
+from benchmarks.simulate.telling import BEGIN_US, Teller
 from benchmarks.simulate.world import State, World
 from benchmarks.traces.form import FOREVER, SECOND, MachineEvent, Trace
 from benchmarks.traces.generate import offered_load
-from firmament_py.arrays import I64, U64
-from firmament_py.constraints import NodeDemand
+from firmament_py.arrays import I64
 from firmament_py.events import (
-    ClassDefined,
     Event,
-    GangObserved,
     GangRemoved,
-    NodeObserved,
     NodeRemoved,
     PlacementRejected,
-    TasksObserved,
     TasksRemoved,
 )
-
-BEGIN_US = 1_700_000_000 * SECOND
-"""What the scheduler's clock says at the trace's begin."""
-
-_ATTEMPT = 40
-"""A task's uid: its number plus 1, and from this bit on its attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +69,7 @@ class _Replay:
         self._world = World(trace)
         named = [r for r in trace.resources if r != "pods"]
         self._contended = max(named, key=lambda name: offered_load(trace, name))
+        self._teller = Teller(self._world)
         self._recorder = Recorder(self._world, self._contended)
         self._row = {machine.name: i for i, machine in enumerate(trace.machines)}
         self._next_task = self._next_event = 0
@@ -86,7 +77,6 @@ class _Replay:
         self._binds: list[tuple[int, int, I64]] = []  # time, round, tasks
         self._free_at = 0  # when the next round may start
         self._left: I64 = np.bincount(trace.task_job, minlength=len(trace.jobs)).astype(np.int64)  # not ended
-        self._told: set[int] = set()  # gangs that the scheduler knows
         self._news = False
         self._rounds = self._placements = self._bind_failures = self._restarts = self._solves = 0
         self._dropped = 0
@@ -174,7 +164,7 @@ class _Replay:
             bound, failed = self._world.bind(tasks)
             if len(failed):
                 names = [self._trace.machines[m].name for m in machines[np.isin(tasks, failed)].tolist()]
-                uids = self._uids(failed).tolist()
+                uids = self._teller.uids(failed).tolist()
                 self._service.apply([PlacementRejected(u, n) for u, n in zip(uids, names, strict=True)])
                 self._bind_failures += len(failed)
                 self._news = True
@@ -183,7 +173,7 @@ class _Replay:
 
     def _start(self, tasks: I64, now: int) -> None:
         world, trace = self._world, self._trace
-        self._service.apply([self._observed(tasks, bound=True)])
+        self._service.apply([self._teller.bound(tasks)])
         fresh = self._first_start[tasks] < 0
         self._first_start[tasks[fresh]] = now
         self._last_machine[tasks] = world.machine[tasks]
@@ -201,16 +191,16 @@ class _Replay:
         if not ended:
             return
         tasks = np.array(ended)
-        removed = TasksRemoved(self._uids(tasks))
+        removed = TasksRemoved(self._teller.uids(tasks))
         for task in ended:
             self._world.end(task)
         self._end[tasks] = now
         jobs, counts = np.unique(self._trace.task_job[tasks], return_counts=True)
         self._left[jobs] -= counts
-        gangs = [job for job in jobs.tolist() if job in self._told]
+        gangs = [job for job in jobs.tolist() if job in self._teller.gangs]
         self._service.apply(
             [
-                *(self._gang(job) for job in gangs if self._left[job]),
+                *(self._teller.gang(job) for job in gangs if self._left[job]),
                 removed,
                 *(GangRemoved(job + 1) for job in gangs if not self._left[job]),
             ]
@@ -223,13 +213,10 @@ class _Replay:
             i, self._next_event = self._next_event, self._next_event + 1
             machine, kind = int(trace.event_machine[i]), MachineEvent(int(trace.event_kind[i]))
             self._world.machine_event(machine, kind, trace.event_allocatable[i])
-            about = trace.machines[machine]
             if kind == MachineEvent.REMOVE:
                 self._lose(machine)
             else:
-                offer = self._world.allocatable[machine].tolist()
-                amounts = dict(zip(self._world.resources, offer, strict=True))
-                self._service.apply([NodeObserved(about.name, about.name, amounts, about.labels)])
+                self._service.apply([self._teller.machine(machine)])
             self._news = True
 
     def _lose(self, machine: int) -> None:
@@ -242,7 +229,7 @@ class _Replay:
             lost = np.union1d(lost, members[world.state[members] == State.RUNNING])
         events: list[Event] = [NodeRemoved(trace.machines[machine].name)]
         if len(lost):
-            events.append(TasksRemoved(self._uids(lost)))
+            events.append(TasksRemoved(self._teller.uids(lost)))
         self._service.apply(events)
         if len(lost):
             world.lose(lost)
@@ -259,56 +246,11 @@ class _Replay:
         self._world.submit(tasks)
         self._submit(tasks)
 
-    # -- talking to the scheduler -----------------------------------------------------------------------------
+    # -- rounds -----------------------------------------------------------------------------------------------
 
     def _submit(self, tasks: I64) -> None:
-        """Tells of tasks that wait, their classes and their gangs."""
-        trace = self._trace
-        events: list[Event] = [
-            ClassDefined(
-                shape + 1,
-                dict(trace.shapes[shape].requests),
-                NodeDemand(selector=trace.shapes[shape].selector),
-                trace.shapes[shape].priority,
-                f"shape-{shape}",
-            )
-            for shape in np.unique(trace.task_shape[tasks]).tolist()
-        ]
-        for job in np.unique(trace.task_job[tasks]).tolist():
-            if trace.jobs[job].gang_minimum > 1:
-                events.append(self._gang(job))
-                self._told.add(job)
-        self._service.apply([*events, self._observed(tasks, bound=False)])
+        self._service.apply(self._teller.submitted(tasks))
         self._news = True
-
-    def _gang(self, job: int) -> GangObserved:
-        """A gang as it is now: members that have ended have no part in its minimum any more."""
-        about, members = self._trace.jobs[job], self._world.members(job)
-        ended = int((self._world.state[members] == State.DONE).sum())
-        came = BEGIN_US + int(self._trace.task_us[members].min())
-        return GangObserved(job + 1, max(about.gang_minimum - ended, 1), came, name=about.name)
-
-    def _observed(self, tasks: I64, *, bound: bool) -> TasksObserved:
-        trace = self._trace
-        jobs = trace.task_job[tasks]
-        node, nodes = np.zeros(len(tasks), np.int64), ()
-        if bound:
-            machines, inverse = np.unique(self._world.machine[tasks], return_inverse=True)
-            node, nodes = inverse.astype(np.int64) + 1, tuple(trace.machines[m].name for m in machines.tolist())
-        in_gang = np.array([trace.jobs[j].gang_minimum > 1 for j in jobs.tolist()], np.bool_)
-        return TasksObserved(
-            uid=self._uids(tasks),
-            class_id=(trace.task_shape[tasks] + 1).astype(np.uint64),
-            job_id=(jobs + 1).astype(np.uint64),
-            created_us=BEGIN_US + trace.task_us[tasks],
-            node=node,
-            names=[trace.task_name(t) for t in tasks.tolist()],
-            nodes=nodes,
-            gang_id=np.where(in_gang, jobs + 1, 0).astype(np.uint64),
-        )
-
-    def _uids(self, tasks: I64) -> U64:
-        return ((tasks + 1) + (self._world.attempt[tasks] << _ATTEMPT)).astype(np.uint64)
 
     def _round(self, now: int) -> None:
         self._news = False
@@ -324,10 +266,9 @@ class _Replay:
         seconds = result.seconds if settings.round_ms is None else settings.round_ms / 1000
         over = now + max(int(seconds * SECOND), 1)
         self._free_at = max(over, now + int(settings.gap_ms * 1000))
-        uids = result.uids.astype(np.int64)
-        tasks = (uids & ((1 << _ATTEMPT) - 1)) - 1
+        tasks, attempts = self._teller.parse(result.uids)
         machines = np.array([self._row.get(node, -1) for node in result.nodes], np.int64)
-        stale = world.attempt[tasks] != uids >> _ATTEMPT
+        stale = world.attempt[tasks] != attempts
         if stale.any():
             world.violations["a task is placed that is not there any more"] += int(stale.sum())
             world.examples["a task is placed that is not there any more"] = self._trace.task_name(int(tasks[stale][0]))

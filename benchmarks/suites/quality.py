@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from benchmarks.results import Sample
+from benchmarks.results import Check, Sample
 from benchmarks.runner import Options
 from benchmarks.simulate.running import Run, horizon_us, measured, run
+from benchmarks.simulate.service import RefusedError
 from benchmarks.specs import Case
 from benchmarks.traces.generate import generate, preset
 
@@ -15,7 +16,10 @@ def measure(case: Case, options: Options) -> Sample:
     hours = float(sizes["hours"])
     nodes = options.scaled(sizes["nodes"], 4)
     trace = generate(preset(sizes["preset"]), nodes, hours, options.seed, sizes["load"] or None, labels=sizes["labels"])
-    sample, outcome = run(trace, Run(sizes["policy"]), horizon_us(trace, hours))
+    try:
+        sample, outcome = run(trace, Run(sizes["policy"]), horizon_us(trace, hours))
+    except RefusedError as error:
+        return Sample({}, checks=[Check("the scheduler understands what it is told", False, str(error))])
     times = measured(outcome)
     sample.metrics["round_s"] = times.get("round_s", 0.0)
     sample.facts |= {**times, **{k: v for k, v in sample.metrics.items() if k not in times}}

@@ -128,14 +128,17 @@ def _parts(path: Path, table: str) -> list[Path]:
 
 
 def _table(path: Path, table: str, names: Sequence[str], end_us: int | None = None) -> Iterator[Row]:
+    """The rows of a table up to a time. Parts follow each other in time, so one that begins later ends the reading."""
     for part in _parts(path, table):
-        for row in rows(part, names):
+        for position, row in enumerate(rows(part, names)):
             us = row.integer(0)
             if us < 0:
                 raise row.error(0, f"is {us}; times start at 0")
-            if us == _AFTER_THE_TRACE or (end_us is not None and us >= end_us):
-                continue
-            yield row
+            if end_us is not None and us >= end_us:
+                if position == 0:
+                    return
+            elif us != _AFTER_THE_TRACE:
+                yield row
 
 
 def _read_machines(path: Path, reading: _Reading, end_us: int | None) -> None:

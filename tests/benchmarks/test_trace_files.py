@@ -185,6 +185,7 @@ def test_machines_come_change_and_go(tmp_path):
 def test_only_the_first_hours_are_read(tmp_path):
     lines = event(1, SUBMIT) + event(2, SCHEDULE) + event(2, SUBMIT, 1) + event(3, SCHEDULE, 1) + event(50, FINISH)
     google(tmp_path, lines)
+    (tmp_path / "task_events" / "part-1.csv").write_text("60,,1,2,7,0\nnot read any more\n")
     trace, _ = files.read(tmp_path, end_us=3)
     assert trace.task_duration_us.tolist() == [FOREVER]
 
