@@ -68,7 +68,7 @@ def generate(
     if load is not None:
         rate, standing = _for_load(chosen, capacity, rate, hours, load, machines)
     if chosen.standing_tier is not None:
-        _standing(builder, chosen, chosen.standing_tier, standing * capacity, machines, rng)
+        _standing(builder, chosen, chosen.standing_tier, standing * capacity, machines, rng, labels)
     arrivals = _arrivals(chosen, rate, hours, rng)
     tiers = rng.choice(len(chosen.tiers), len(arrivals), p=[t.share for t in chosen.tiers])
     for i, tier in enumerate(chosen.tiers):
@@ -122,7 +122,13 @@ def _machines(builder: TraceBuilder, chosen: Preset, count: int, hours: float, r
 
 
 def _standing(
-    builder: TraceBuilder, chosen: Preset, tier: Tier, amount: float, machines: int, rng: np.random.Generator
+    builder: TraceBuilder,
+    chosen: Preset,
+    tier: Tier,
+    amount: float,
+    machines: int,
+    rng: np.random.Generator,
+    labels: bool,
 ) -> None:
     """Tasks that are there at the begin and stay: as many jobs as request `amount` of the contended resource."""
     held, number = 0.0, 0
@@ -131,7 +137,8 @@ def _standing(
         [shape] = _shapes(tier, rng, 1)
         each = dict(shape.requests)[chosen.contended]
         size = min(size, max(1, round((amount - held) / each)))
-        job = builder.job(f"{tier.name}-{number:05d}")
+        [described] = _labels(rng, 1, machines) if labels else [NO_LABELS]
+        job = builder.job(f"{tier.name}-{number:05d}", 0, described)
         s, count = builder.shape(shape), size
         zeros = np.zeros(count, np.int64)
         builder.tasks(zeros, zeros + job, np.full(count, FOREVER), zeros + s)
