@@ -12,7 +12,7 @@ from benchmarks.comparing import Comparison, Verdict
 from benchmarks.results import CaseResult, SuiteResult
 from benchmarks.specs import Metric, Suite
 
-_FEW = 8
+_FEW = 6
 """More figures than this are a list where the terminal is too narrow for a table."""
 
 _PAIRS = 3

@@ -1,5 +1,6 @@
 """The commands `trace` and `simulate` from the shell, and the suites quality and scale."""
 
+import io
 import json
 import subprocess
 import sys
@@ -7,11 +8,12 @@ import sys
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
-from benchmarks import runner, specs
+from benchmarks import runner, specs, tables
 from benchmarks.__main__ import cli
 from benchmarks.churn_load import ChurnLoad, ChurnSpec
-from benchmarks.results import FORMAT, ResultError, read
+from benchmarks.results import FORMAT, CaseResult, ResultError, SuiteResult, read
 from benchmarks.runner import Options
 from benchmarks.simulate.baselines import BASELINES, OneByOne
 from benchmarks.simulate.running import schedulers
@@ -233,3 +235,19 @@ def test_series_survive_their_file_and_are_those_of_the_last_sample(tmp_path):
     found.write(tmp_path / "r.json")
     assert read(tmp_path / "r.json") == found
     assert len(found.cases[0].series) == 3
+
+
+def test_many_figures_are_a_list_where_a_table_has_no_room():
+    case = CaseResult("usual/google2011/load-spreading", {}, {m.name: [0.5] for m in specs.load("quality").metrics})
+    where = {"cpu": "c", "cores": 1, "python": "3", "load_average": [0.0]}
+    found = SuiteResult("quality", where, {"repeat": 1}, {}, [case])
+    shown = {}
+    for width in (80, 300):
+        console = Console(width=width, record=True, file=io.StringIO())
+        tables.show(console, specs.load("quality"), found)
+        shown[width] = console.export_text()
+    assert "┃" not in shown[80]
+    assert "┃" in shown[300]
+    for text in shown.values():
+        assert all(metric.title in text for metric in specs.load("quality").metrics)
+        assert "usual/google2011/load-spreading" in text
