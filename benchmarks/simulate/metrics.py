@@ -11,28 +11,19 @@ import numpy as np
 
 from benchmarks.series import Series, cdf, timeline
 from benchmarks.simulate.recording import Outcome
+from benchmarks.simulate.telling import link_kbps
 from benchmarks.simulate.world import State
 from benchmarks.traces.form import BANDWIDTH, DATA_BYTES, DATA_MACHINES, FOREVER, INTERFERENCE, SECOND, Trace
 from firmament_py.arrays import F64, I64
-
-LINK_KBPS = 10_000_000
-"""What a machine's network link carries, unless its label `link-kbps` says so."""
+from policies import colocation
 
 SHORTEST_S = 10.0
 """Run times below this count as this in slowdowns, lest a second's wait of a short task outweighs all (the bounded
 slowdown of Feitelson and Rudolph)."""
 
-INTERFERENCE_CLASSES = ("sheep", "rabbit", "devil", "turtle")
-_PENALTY = np.array(
-    [  # beside: sheep, rabbit, devil, turtle
-        [0.0, 0.1, 0.3, 0.0],  # a sheep suffers little
-        [0.1, 0.4, 1.0, 0.0],  # a rabbit is fast and delicate
-        [0.1, 0.2, 0.6, 0.0],  # a devil disturbs everybody, other devils too
-        [0.0, 0.0, 0.0, 0.0],  # a turtle neither disturbs nor suffers
-    ]
-)
-"""What a task (row) suffers from one beside it: ours, in the order of the animal classes of Xie and Loh that
-Whare-Map uses; for comparisons, not a slowdown."""
+INTERFERENCE_CLASSES = colocation.KINDS
+_PENALTY = colocation.penalties("")
+"""What a task (row) suffers from one beside it: the table by which the policies price, too."""
 
 
 # -- of placements --------------------------------------------------------------------------------------------
@@ -79,7 +70,7 @@ def from_labels(trace: Trace, tasks: I64, machine: I64) -> dict[str, float]:
     with_traffic = np.array([BANDWIDTH in of for of in labels], np.bool_)
     if with_traffic.any():
         kbps = np.array([int(of[BANDWIDTH]) for of in labels if BANDWIDTH in of])
-        links = np.array([int(m.labels.get("link-kbps", LINK_KBPS)) for m in trace.machines])
+        links = np.array([link_kbps(m) for m in trace.machines])
         found |= link_use(machine[with_traffic], kbps, links)
     with_data = [k for k, of in enumerate(labels) if DATA_BYTES in of and DATA_MACHINES in of]
     if with_data:

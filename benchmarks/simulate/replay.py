@@ -69,7 +69,7 @@ class _Replay:
         self._world = World(trace)
         named = [r for r in trace.resources if r != "pods"]
         self._contended = max(named, key=lambda name: offered_load(trace, name))
-        self._teller = Teller(self._world)
+        self._teller = Teller(self._world, links=service.counts_links)
         self._recorder = Recorder(self._world, self._contended)
         self._row = {machine.name: i for i, machine in enumerate(trace.machines)}
         self._next_task = self._next_event = 0
@@ -278,5 +278,6 @@ class _Replay:
             placed = tasks[world.state[tasks] == State.ASSUMED]
             heapq.heappush(self._binds, (over + int(settings.bind_ms * 1000), self._rounds, placed))
             self._placements += len(placed)
-        if settings.waste_every and self._rounds % settings.waste_every == 0:
+        # the judge knows nothing of links, for want of which a task may wait
+        if settings.waste_every and not self._service.counts_links and self._rounds % settings.waste_every == 0:
             world.judge_waste()

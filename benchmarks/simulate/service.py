@@ -27,6 +27,7 @@ from firmament_py.events import (
     TasksObserved,
     TasksRemoved,
 )
+from firmament_py.policy import counts_links
 from firmament_py.server import Server
 from firmament_py.solver import SOLVERS, Solver
 from protos.gen import flow_pb2, flow_pb2_grpc
@@ -54,6 +55,8 @@ class Service(Protocol):
     """A scheduler."""
 
     name: str
+    counts_links: bool
+    """Whether it wants to hear of bandwidth."""
 
     def apply(self, events: Sequence[Event]) -> None:
         """Tells it what happened, in the order of flow_service: classes, gangs, nodes, removals, tasks."""
@@ -72,6 +75,7 @@ class InProcess:
     def __init__(self, policy: str, solver: Solver | None = None) -> None:
         self.name = policy
         self.engine = Engine(registry.load(policy, {}), solver or SOLVERS["or-tools"]())
+        self.counts_links = counts_links(self.engine.policy)
 
     def apply(self, events: Sequence[Event]) -> None:
         outcome = self.engine.apply(events)
@@ -102,7 +106,9 @@ class ThroughGrpc:
 
     def __init__(self, policy: str, solver: Solver | None = None) -> None:
         self.name = policy
-        self._server = Server(Engine(registry.load(policy, {}), solver or SOLVERS["or-tools"]()), "127.0.0.1:0")
+        engine = Engine(registry.load(policy, {}), solver or SOLVERS["or-tools"]())
+        self.counts_links = counts_links(engine.policy)
+        self._server = Server(engine, "127.0.0.1:0")
         self._server.start()
         self._channel = grpc.insecure_channel(f"127.0.0.1:{self._server.port}", options=_LIMITS)
         self._stub = flow_pb2_grpc.FlowSchedulerStub(self._channel)  # type: ignore[no-untyped-call]  # generated
@@ -141,7 +147,11 @@ def update(events: Iterable[Event], epoch: int) -> flow_pb2.Update:
         match event:
             case ClassDefined():
                 told = message.classes.add(
-                    id=event.id, requests=event.requests, priority=event.priority, name=event.name
+                    id=event.id,
+                    requests=event.requests,
+                    priority=event.priority,
+                    name=event.name,
+                    traits=event.traits,
                 )
                 for r in event.demand.selector:
                     told.node_selector.add(key=r.key, operator=str(r.operator), values=r.values)

@@ -42,11 +42,11 @@ def test_interference_counts_neighbours_and_not_oneself():
     devil, turtle, rabbit = (metrics.INTERFERENCE_CLASSES.index(k) for k in ("devil", "turtle", "rabbit"))
     alone = metrics.interference(np.array([0, 1]), np.array([devil, devil]), 2)
     assert alone == 0
-    # together: each devil suffers 0.6
-    assert metrics.interference(np.array([0, 0]), np.array([devil, devil]), 2) == pytest.approx(0.6)
-    # the rabbit suffers 1.0 from the devil, which suffers 0.2 from it; the turtle nothing: 1.2 / 3
+    # together: each devil suffers 200
+    assert metrics.interference(np.array([0, 0]), np.array([devil, devil]), 2) == pytest.approx(200)
+    # rabbit and devil suffer 1000 from each other and 10 from the turtle, which suffers 50 from each: 2120 / 3
     both = metrics.interference(np.zeros(3, np.int64), np.array([rabbit, devil, turtle]), 1)
-    assert both == pytest.approx(0.4)
+    assert both == pytest.approx(2120 / 3)
     assert metrics.interference(np.zeros(0, np.int64), np.zeros(0, np.int64), 1) == 0
 
 

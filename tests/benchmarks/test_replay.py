@@ -14,7 +14,7 @@ from benchmarks.simulate.replay import Settings, replay
 from benchmarks.simulate.running import MUST_HOLD, Run, run
 from benchmarks.simulate.service import InProcess, RefusedError, Round, ThroughGrpc
 from benchmarks.simulate.world import State
-from benchmarks.traces.form import FOREVER, SECOND, MachineEvent
+from benchmarks.traces.form import FOREVER, SECOND, MachineEvent, Shape, TraceBuilder
 from benchmarks.traces.generate import generate, preset
 from firmament_py import registry
 from firmament_py.events import PlacementRejected
@@ -188,12 +188,15 @@ def test_the_engine_keeps_every_rule_on_random_traces(trace, policy):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["google2011", "alibaba-gpu"])
-def test_grpc_changes_nothing(name):
-    trace = generate(preset(name), 10, 0.5, seed=2, load=1.2)
+@pytest.mark.parametrize(
+    ("name", "policy"),
+    [("google2011", "load-spreading"), ("alibaba-gpu", "network-aware"), ("google2011", "interference")],
+)
+def test_grpc_changes_nothing(name, policy):
+    trace = generate(preset(name), 10, 0.5, seed=2, load=1.2, labels=True)
     outcomes = []
     for make in (InProcess, ThroughGrpc):
-        service = make("load-spreading")
+        service = make(policy)
         try:
             outcomes.append(played(trace, service, 1800, Settings()))
         finally:
@@ -282,13 +285,41 @@ def test_utilisation_is_weighted_with_time():
     assert found.contested_share == pytest.approx(2.002 / 10, rel=1e-3)
 
 
+# -- what policies are told of labels ---------------------------------------------------------------------------
+
+
+def labelled(*labels, links=("1000", "1000")):
+    """A trace of tasks of one cpu that stay, one a second, each with its labels; machines with such links (kbps)."""
+    builder = TraceBuilder("labelled")
+    for i, kbps in enumerate(links):
+        builder.event(0, builder.machine(f"m{i}", {"link-kbps": kbps}), ADD, {"cpu": 9})
+    for i, of in enumerate(labels):
+        builder.task(i * SECOND, builder.job(f"j{i}", 0, of), FOREVER, builder.shape(Shape.of({"cpu": 1})))
+    return builder.build()
+
+
+def test_links_are_never_over_committed_by_a_policy_that_counts_them():
+    # 600 of 1,000 kbps each: one a machine, and the third waits; load-spreading does not look at links
+    trace = labelled(*[{"bandwidth-kbps": "600"}] * 3)
+    assert sorted(played(trace, InProcess("network-aware")).machine.tolist()) == [-1, 0, 1]
+    assert (played(trace, InProcess("load-spreading")).machine >= 0).all()
+
+
+def test_who_disturbs_whom_is_told():
+    trace = labelled(
+        {"interference-class": "devil"}, {"interference-class": "rabbit"}, {"interference-class": "turtle"}
+    )
+    machine = played(trace, InProcess("interference")).machine
+    assert machine[0] != machine[1]
+
+
 # -- the judge ------------------------------------------------------------------------------------------------
 
 
 class Wrong:
     """Places everything that waits as it is told, right or wrong."""
 
-    name = "wrong"
+    name, counts_links = "wrong", False
 
     def __init__(self, where):
         self.where = where
