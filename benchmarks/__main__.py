@@ -1,4 +1,4 @@
-"""`poseidon-bench`: list, run, compare and report benchmarks.
+"""`poseidon-bench`: list, run, compare and report benchmarks, make traces and simulate.
 
 Exit codes: 0 measured and every check held, 1 a check failed (or, with --enforce, a target was missed, or B is
 worse than A), 2 wrong usage, or something that is needed is missing.
@@ -20,6 +20,8 @@ from benchmarks.report.figures import figures
 from benchmarks.report.page import render, write_plots
 from benchmarks.results import CaseResult, ResultError, SuiteResult, read
 from benchmarks.runner import CannotMeasureError, Options
+from benchmarks.simulate.cli import simulate
+from benchmarks.traces.cli import trace
 
 _COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 
@@ -27,6 +29,10 @@ _COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def cli() -> None:
     """Benchmarks of the scheduler and of its parts."""
+
+
+cli.add_command(trace)
+cli.add_command(simulate)
 
 
 @cli.command("list")

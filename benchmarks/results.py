@@ -8,7 +8,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-FORMAT = 1
+from benchmarks import series
+from benchmarks.series import Series
+
+FORMAT = 2
+"""Raised whenever an older reader would misread a file. 2: cases have series."""
 
 
 class ResultError(ValueError):
@@ -26,16 +30,17 @@ class Check:
 
 @dataclass(slots=True)
 class Sample:
-    """What one execution of a case gave: figures by metric, further facts, checks."""
+    """What one execution of a case gave: figures by metric, further facts, checks, lines for plots."""
 
     metrics: dict[str, float]
     facts: dict[str, Any] = field(default_factory=dict)
     checks: list[Check] = field(default_factory=list)
+    series: list[Series] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class CaseResult:
-    """All samples of a case. `facts` are those of the last sample, `failed` the checks that any sample failed."""
+    """All samples of a case. `facts` and `series` are those of the last, `failed` the checks that any sample failed."""
 
     name: str
     sizes: dict[str, Any]
@@ -43,7 +48,7 @@ class CaseResult:
     facts: dict[str, Any] = field(default_factory=dict)
     failed: list[Check] = field(default_factory=list)
     checked: int = 0
-    series: list[dict[str, Any]] = field(default_factory=list)
+    series: list[Series] = field(default_factory=list)
     target: str = ""
     target_met: bool | None = None
     """None: there is none, or the case did not run at full scale."""
@@ -52,7 +57,7 @@ class CaseResult:
         """Takes one more sample."""
         for name, value in sample.metrics.items():
             self.samples.setdefault(name, []).append(value)
-        self.facts = sample.facts
+        self.facts, self.series = sample.facts, sample.series
         self.checked += len(sample.checks)
         self.failed += [check for check in sample.checks if not check.ok]
 
@@ -89,12 +94,21 @@ def read(path: Path) -> SuiteResult:
         raw = json.loads(path.read_text())
     except (OSError, ValueError) as error:
         raise ResultError(f"cannot read results from {path}: {error}") from error
-    if not isinstance(raw, dict) or raw.pop("format", None) != FORMAT:
+    found = raw.pop("format", None) if isinstance(raw, dict) else None
+    if isinstance(found, int) and found != FORMAT:
+        age = "an older" if found < FORMAT else "a newer"
+        raise ResultError(
+            f"{path} is of format {found}, of {age} version; this reads format {FORMAT}: measure again with "
+            f"`run SUITE --json {path}`"
+        )
+    if found is None:
         raise ResultError(f"{path} holds no results of format {FORMAT}; make it with `run SUITE --json {path}`")
     try:
-        cases = [
-            CaseResult(**{**case, "failed": [Check(**check) for check in case["failed"]]}) for case in raw.pop("cases")
-        ]
-        return SuiteResult(cases=cases, **raw)
-    except (TypeError, KeyError) as error:
+        return SuiteResult(cases=[_case(case) for case in raw.pop("cases")], **raw)
+    except (TypeError, KeyError, ValueError) as error:
         raise ResultError(f"{path} holds no results of format {FORMAT}: {error}") from error
+
+
+def _case(raw: dict[str, Any]) -> CaseResult:
+    checks = [Check(**check) for check in raw["failed"]]
+    return CaseResult(**{**raw, "failed": checks, "series": [series.parse(one) for one in raw["series"]]})

@@ -7,17 +7,25 @@
     defaults, cases        sizes and labels of each case; `target` is a bound on a metric at full scale, or a
                            list of bounds, `compared_with` lists figures of other systems for the same case
 
+A case whose sizes say `policy: each` stands for one case a policy: all that are registered, and the baselines.
+
 A field that is not known is an error: a typo must not silently measure something else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib import resources
 from typing import Any
 
 import yaml
+
+from firmament_py import registry
+
+EACH = "each"
+BASELINES = ("first-fit", "least-allocated")
+"""What policies are compared with (simulate/baselines.py)."""
 
 
 class SpecError(ValueError):
@@ -107,7 +115,15 @@ def load(name: str) -> Suite:
     if name not in available():
         raise SpecError(f"there is no suite {name!r}; there are: {', '.join(available())}")
     text = resources.files("benchmarks.suites").joinpath(f"{name.replace('-', '_')}.yaml").read_text()
-    return parse(name, yaml.safe_load(text))
+    suite = parse(name, yaml.safe_load(text))
+    return replace(suite, cases=tuple(one for case in suite.cases for one in _each_policy(case)))
+
+
+def _each_policy(case: Case) -> list[Case]:
+    if case.sizes.get("policy") != EACH:
+        return [case]
+    names = [info.name for info in registry.available() if not info.error] + list(BASELINES)
+    return [replace(case, name=f"{case.name}/{name}", sizes={**case.sizes, "policy": name}) for name in names]
 
 
 def parse(name: str, raw: Mapping[str, Any]) -> Suite:

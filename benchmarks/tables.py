@@ -10,7 +10,13 @@ from rich.table import Table
 
 from benchmarks.comparing import Comparison, Verdict
 from benchmarks.results import CaseResult, SuiteResult
-from benchmarks.specs import Suite
+from benchmarks.specs import Metric, Suite
+
+_FEW = 6
+"""More figures than this are a list where the terminal is too narrow for a table."""
+
+_PAIRS = 3
+"""Figures beside each other where there is no room for a table."""
 
 _COLOUR = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.UNSURE: "yellow"}
 
@@ -65,10 +71,29 @@ def show(console: Console, suite: Suite, result: SuiteResult) -> None:
         ]
         more = [_target(case)] * targets + ["\n".join(others)] * rivals
         table.add_row(case.name, *cells, _checks(case), *more)
-    console.print(table)
+    if (
+        len(shown) > _FEW
+        and console.measure(table, options=console.options.update(max_width=10_000)).minimum > console.width
+    ):
+        _show_listed(console, suite, shown, result)
+    else:
+        console.print(table)
     for case in result.cases:
         for check in case.failed:
             console.print(f"[red]{case.name}: {check.name}: {check.detail}[/]")
+
+
+def _show_listed(console: Console, suite: Suite, shown: Sequence[Metric], result: SuiteResult) -> None:
+    """The same as a list a case, for a terminal that is too narrow for the table."""
+    console.print(f"[italic]{suite.title}[/]")
+    for case in result.cases:
+        console.print(f"[bold]{case.name}[/]  {_checks(case)}  {_target(case) if case.target else ''}".rstrip())
+        figures = Table.grid(padding=(0, 2))
+        cells = [(m.title, with_spread(case.samples[m.name], m.unit)) for m in shown if m.name in case.samples]
+        for first in range(0, len(cells), _PAIRS):
+            figures.add_row("", *(text for pair in cells[first : first + _PAIRS] for text in pair))
+        console.print(figures)
+    console.print(f"[dim]{_caption(result)}[/]")
 
 
 def show_facts(console: Console, result: SuiteResult) -> None:

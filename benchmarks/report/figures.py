@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from benchmarks.results import CaseResult, SuiteResult
+from benchmarks.series import Series
 
 _GROWS = ("nodes", "pods", "running", "tasks", "gangs", "classes")
 """Sizes that may grow along one curve."""
@@ -137,19 +137,19 @@ def _growth(name: str, title: str, axis_title: str, cases: Iterable[CaseResult])
 
 
 def _recorded(cases: Sequence[CaseResult]) -> list[Figure]:
-    together: dict[tuple[str, ...], list[tuple[str, Mapping[str, Any]]]] = {}
+    together: dict[tuple[str, ...], list[tuple[str, Series]]] = {}
     for case in cases:
         for series in case.series:
             key = (
-                series["name"],
-                series["kind"],
-                axis(series["x_title"], series["x_unit"]),
-                axis(series["y_title"], series["y_unit"]),
+                series.name,
+                series.kind,
+                axis(series.x_title, series.x_unit),
+                axis(series.y_title, series.y_unit),
             )
             together.setdefault(key, []).append((case.name, series))
     found = []
     for (name, kind, x_title, y_title), of_cases in together.items():
-        lines = tuple(Line(label, series["x"], series["y"]) for label, series in of_cases[:_MOST_LINES])
+        lines = tuple(Line(label, series.x, series.y) for label, series in of_cases[:_MOST_LINES])
         x = [value for line in lines for value in line.x]
         y = [value for line in lines for value in line.y]
         found.append(

@@ -13,6 +13,7 @@ from benchmarks.report.drawing import draw
 from benchmarks.report.figures import Figure, Line, figures
 from benchmarks.report.page import render
 from benchmarks.results import CaseResult, Check, SuiteResult
+from benchmarks.series import Series
 
 WHERE = {
     "time": "2026-01-01T00:00:00+00:00",
@@ -41,7 +42,7 @@ def result(*cases, factor=1.0):
 
 
 def series(name, kind, x, y):
-    return {"name": name, "kind": kind, "x": x, "y": y, "x_title": "t", "x_unit": "s", "y_title": name, "y_unit": ""}
+    return Series(name, kind, x, y, "t", "s", name, "")
 
 
 def grown():

@@ -1,0 +1,151 @@
+"""`poseidon-bench simulate`: a trace in simulated time."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from benchmarks import environment, specs, tables
+from benchmarks.results import CaseResult, Sample, SuiteResult
+from benchmarks.simulate.recording import Outcome
+from benchmarks.simulate.replay import Settings
+from benchmarks.simulate.running import Run, horizon_us, measured, run
+from benchmarks.simulate.service import RefusedError
+from benchmarks.traces import files
+from benchmarks.traces.cli import preset_options
+from benchmarks.traces.form import HOUR, Trace, TraceError
+from benchmarks.traces.generate import generate, preset
+from benchmarks.traces.presets import PRESETS
+from firmament_py.registry import DEFAULT_POLICY, UnknownPolicyError
+
+SUITE = "simulate"
+
+
+@click.command()
+@click.option("--trace", "path", type=click.Path(path_type=Path), help="Replay the trace in this file or folder.")
+@click.option("--preset", "name", metavar="NAME", help=f"Replay a trace made for it: {', '.join(PRESETS)}.")
+@click.option("--nodes", type=click.IntRange(1), help="With --preset: machines.  [default: 100]")
+@click.option(
+    "--hours", type=click.FloatRange(0, min_open=True), help="Virtual hours (default: 1, or the whole trace)."
+)
+@click.option("--policy", default=DEFAULT_POLICY, show_default=True, help="A policy, first-fit or least-allocated.")
+@preset_options
+@click.option(
+    "--round-ms",
+    type=click.FloatRange(0, min_open=True),
+    default=100.0,
+    show_default=True,
+    help="Virtual length of a round.",
+)
+@click.option(
+    "--measured", "as_measured", is_flag=True, help="A round lasts as long as it really takes: not repeatable."
+)
+@click.option(
+    "--bind-ms", type=click.FloatRange(0), default=50.0, show_default=True, help="From a round's end to its binds."
+)
+@click.option(
+    "--gap-ms",
+    type=click.FloatRange(0),
+    default=0.0,
+    show_default=True,
+    help="From a round's start to the next at least.",
+)
+@click.option("--grpc", is_flag=True, help="Talk to the engine through gRPC, as a bridge does.")
+@click.option(
+    "--audit",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Solve one of so many networks again with networkx; 0: none.",
+)
+@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the result here.")
+@click.option("--facts", is_flag=True, help="Show what else was counted.")
+def simulate(
+    path: Path | None,
+    name: str | None,
+    nodes: int | None,
+    hours: float | None,
+    policy: str,
+    seed: int,
+    load: float | None,
+    labels: bool,
+    round_ms: float,
+    as_measured: bool,
+    bind_ms: float,
+    gap_ms: float,
+    grpc: bool,
+    audit: int,
+    json_file: Path | None,
+    facts: bool,
+) -> None:
+    """Replay a trace through the scheduler in simulated time.
+
+    Everything but the environment in the result follows from the trace, the seed and the options. Exits with 1 if the
+    judge finds a placement that must not be.
+    """
+    if (path is None) == (name is None):
+        raise click.UsageError("give either --trace FILE or --preset NAME")
+    if path is not None and (nodes is not None or load is not None or labels):
+        raise click.UsageError("--nodes, --load and --labels make a trace; with --trace there is one already")
+    console = Console(highlight=False)
+    settings = Settings(None if as_measured else round_ms, bind_ms, gap_ms)
+    began = time.perf_counter()
+    try:
+        trace, hours = _trace(path, name, nodes or 100, hours, seed, load, labels)
+        sample, outcome = _with_progress(console, trace, Run(policy, settings, grpc, audit), hours)
+    except (TraceError, UnknownPolicyError) as error:
+        raise click.UsageError(str(error)) from error
+    except RefusedError as error:
+        raise click.ClickException(f"the scheduler did not understand what it was told: {error}") from error
+    suite = specs.load("quality")
+    result = SuiteResult(
+        suite=SUITE,
+        environment={**environment.describe(), "wall_s": round(time.perf_counter() - began, 3), **measured(outcome)},
+        options={"seed": seed, "scale": 1.0, "repeat": 1, "load": load, **asdict(settings), "grpc": grpc},
+        metrics={
+            metric.name: {"title": metric.title, "unit": metric.unit, "better": metric.better}
+            for metric in suite.metrics
+            if metric.name in sample.metrics
+        },
+    )
+    sizes: dict[str, Any] = {"trace": trace.name, "nodes": len(trace.machines), "hours": outcome.horizon_us / HOUR}
+    case = CaseResult(f"{trace.name}/{policy}", sizes)
+    case.add(sample)
+    result.cases.append(case)
+    tables.show(console, suite, result)
+    if facts:
+        tables.show_facts(console, result)
+        console.print(", ".join(f"{k} {v:.4g}" for k, v in measured(outcome).items()))
+    if json_file is not None:
+        result.write(json_file)
+    sys.exit(0 if result.sound else 1)
+
+
+def _trace(
+    path: Path | None, name: str | None, nodes: int, hours: float | None, seed: int, load: float | None, labels: bool
+) -> tuple[Trace, float | None]:
+    """What to replay, and for how many hours; None: all of it."""
+    if name is not None:
+        hours = hours or 1.0
+        return generate(preset(name), nodes, hours, seed, load, labels=labels), hours
+    assert path is not None
+    trace, notes = files.read(path, None if hours is None else int(hours * HOUR))
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
+    return trace, hours
+
+
+def _with_progress(console: Console, trace: Trace, what: Run, hours: float | None) -> tuple[Sample, Outcome]:
+    """Runs with a progress bar where there is a terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        until = horizon_us(trace, hours)
+        bar = progress.add_task(f"{trace.name}, {what.scheduler}", total=until)
+        return run(trace, what, until, lambda now, _: progress.update(bar, completed=now))

@@ -1,0 +1,126 @@
+"""What a replay leaves behind: when each task ran and where, and how the cluster was over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from benchmarks.simulate.world import State, World
+from benchmarks.traces.form import Trace
+from firmament_py.arrays import F64, I64
+
+_POPULAR = 16
+"""So many of the commonest shapes stand for all where fragmentation is measured."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """A replay's result. T tasks, S samples in time, R resources. Times in microseconds, -1: it did not happen."""
+
+    trace: Trace
+    scheduler: str
+    horizon_us: int
+    resources: tuple[str, ...]
+    contended: str  # the resource of which the most is asked for
+    first_start_us: I64  # (T,)
+    end_us: I64  # (T,)
+    attempts: I64  # (T,) how often it was lost and started again
+    machine: I64  # (T,) where it is at the end, or where it was last; -1
+    state: I64  # (T,) State at the end
+    utilisation: F64  # (R,) mean over time of used / allocatable, of all machines together
+    utilisation_contested: float  # of the contended resource, while more of it was asked for than there was; NaN: never
+    contested_share: float  # of the time
+    samples_us: I64  # (S,)
+    sampled: dict[str, F64]  # name -> (S,)
+    rounds: int = 0
+    round_s: list[float] = field(default_factory=list)  # measured
+    solve_s: float = 0.0
+    solves: int = 0
+    placements: int = 0
+    bind_failures: int = 0
+    restarts: int = 0
+    violations: dict[str, str] = field(default_factory=dict)  # what -> how often, and an example
+
+
+class Recorder:
+    """Follows a world through time. `advance` before anything changes, `sample` at regular times."""
+
+    def __init__(self, world: World, contended: str) -> None:
+        self._world = world
+        self._r = world.resources.index(contended)
+        width = len(world.resources)
+        self._used, self._allocatable = np.zeros(width), np.zeros(width)
+        self._contested_used = self._contested_allocatable = self._contested_us = 0.0
+        self.now_us = 0
+        self.samples_us: list[int] = []
+        self._samples: dict[str, list[float]] = {}
+        counts = np.bincount(world.trace.task_shape, minlength=len(world.trace.shapes))
+        self._popular = np.argsort(-counts, kind="stable")[:_POPULAR]
+        self._weight = counts[self._popular] / max(int(counts[self._popular].sum()), 1)
+
+    def advance(self, us: int) -> None:
+        """Time goes on to `us`; until then the world was as it is."""
+        passed = us - self.now_us
+        if not passed:
+            return
+        world, r = self._world, self._r
+        self._used += world.used_total * float(passed)
+        self._allocatable += world.allocatable_total * float(passed)
+        there = int(world.allocatable_total[r])
+        if there and int(world.used_total[r]) + int(world.waiting_total[r]) > there:
+            self._contested_used += float(world.used_total[r]) * passed
+            self._contested_allocatable += float(there) * passed
+            self._contested_us += passed
+        self.now_us = us
+
+    def sample(self) -> None:
+        """Takes note of how things are."""
+        world, r = self._world, self._r
+        there = np.flatnonzero(world.present & (world.allocatable[:, r] > 0))
+        share = world.used[there, r] / world.allocatable[there, r] if len(there) else np.zeros(1)
+        low, high = np.percentile(share, (10, 90))
+        figures = {
+            f"utilisation {name}": float(used / max(of, 1))
+            for name, used, of in zip(
+                world.resources, world.used_total.tolist(), world.allocatable_total.tolist(), strict=True
+            )
+        }
+        figures |= {
+            "waiting": float(world.waiting),
+            "running": float(world.count(State.RUNNING)),
+            "spread": float(high - low),
+            "deviation": float(share.std()),
+            "nodes used": float((world.tasks_on[world.present] > 0).sum()),
+            "fragmentation": self._fragmentation(),
+        }
+        self.samples_us.append(self.now_us)
+        for name, value in figures.items():
+            self._samples.setdefault(name, []).append(value)
+
+    def sampled(self) -> dict[str, F64]:
+        return {name: np.array(values) for name, values in self._samples.items()}
+
+    def utilisation(self) -> F64:
+        return self._used / np.maximum(self._allocatable, 1.0)
+
+    def contested(self) -> tuple[float, float]:
+        """Utilisation of the contended resource while it was, and for which part of the time that was so."""
+        if not self._contested_us:
+            return float("nan"), 0.0
+        return self._contested_used / self._contested_allocatable, self._contested_us / max(self.now_us, 1)
+
+    def _fragmentation(self) -> float:
+        """The part of what is free of the contended resource that a task of the trace could not use where it is: the
+        mean over the commonest shapes, by their tasks (Weng et al., Beware of fragmentation, ATC 2023)."""
+        world, r = self._world, self._r
+        free = (world.allocatable - world.used)[world.present]
+        there = np.maximum(free[:, r], 0)
+        total = float(there.sum())
+        if not total:
+            return 0.0
+        lost = 0.0
+        for shape, weight in zip(self._popular.tolist(), self._weight.tolist(), strict=True):
+            fits = (free >= world.requests[shape]).all(axis=1)
+            lost += weight * float(there[~fits].sum()) / total
+        return lost

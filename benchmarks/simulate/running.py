@@ -1,0 +1,111 @@
+"""A replay as a sample of a benchmark: figures, lines for plots, and what the judge says."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from benchmarks.results import Check, Sample
+from benchmarks.simulate import metrics
+from benchmarks.simulate.audit import AuditedSolver
+from benchmarks.simulate.baselines import BASELINES
+from benchmarks.simulate.recording import Outcome
+from benchmarks.simulate.replay import Progress, Settings, replay
+from benchmarks.simulate.service import InProcess, Service, ThroughGrpc
+from benchmarks.traces.form import HOUR, Trace, TraceError
+from firmament_py import registry
+from firmament_py.registry import UnknownPolicyError
+
+MUST_HOLD = (
+    "a machine is over-committed",
+    "a gang is placed in part",
+    "a task is placed that does not wait, or twice",
+    "a task is placed on a machine that is not there",
+    "a task is placed on a machine that its selector excludes",
+    "a task is placed that is not there any more",
+    "a task waits beside room for it",
+    "a task runs on a machine that is not there",
+    "the replay lost count of a machine",
+    "the scheduler's own check dropped placements",
+)
+"""What the judge looks for and must not find."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What to replay with. scheduler: a policy, or one of BASELINES."""
+
+    scheduler: str
+    settings: Settings = field(default_factory=Settings)
+    grpc: bool = False
+    audit_every: int = 20
+    """Of so many networks one is solved again by networkx; 0: none."""
+
+
+def schedulers() -> list[str]:
+    """All that can replay a trace: the policies that are registered, and the baselines."""
+    return [info.name for info in registry.available() if not info.error] + list(BASELINES)
+
+
+def horizon_us(trace: Trace, hours: float | None) -> int:
+    """The end of a replay: so many hours, or when the last task of the trace could have ended."""
+    if hours is None:
+        return max(trace.span_us, 1)
+    if hours <= 0:
+        raise TraceError(f"{hours:g} hours; give more than 0")
+    return int(hours * HOUR)
+
+
+def run(trace: Trace, what: Run, until_us: int, progress: Progress = lambda *_: None) -> tuple[Sample, Outcome]:
+    """Replays a trace. Raises UnknownPolicyError for a scheduler that is none."""
+    audit = AuditedSolver(what.audit_every) if what.audit_every else None
+    service = _service(what, audit)
+    try:
+        outcome = replay(trace, service, until_us, what.settings, progress)
+    finally:
+        service.close()
+    figures = metrics.summary(outcome)
+    if audit is not None and audit.audits:
+        figures["gap"] = audit.gap
+    facts = {
+        "tasks": len(trace.task_us),
+        "rounds": outcome.rounds,
+        "placements": outcome.placements,
+        "bind_failures": outcome.bind_failures,
+        "solves": outcome.solves,
+        "audits": audit.audits if audit else 0,
+        "contended": outcome.contended,
+        **{
+            f"utilisation_{name}": value
+            for name, value in zip(outcome.resources, outcome.utilisation.tolist(), strict=True)
+        },
+    }
+    checks = [Check(name, name not in outcome.violations, outcome.violations.get(name, "")) for name in MUST_HOLD]
+    checks += [Check(name, False, detail) for name, detail in outcome.violations.items() if name not in MUST_HOLD]
+    if "gap" in figures:
+        checks.append(Check("placements cost the optimum", figures["gap"] == 0, f"gap {figures['gap']:g}"))
+    return Sample(figures, facts, checks, metrics.series_of(outcome)), outcome
+
+
+def measured(outcome: Outcome) -> dict[str, float]:
+    """Times that were measured: they differ from run to run."""
+    if not outcome.round_s:
+        return {}
+    ordered = sorted(outcome.round_s)
+    return {
+        "round_s": statistics.median(ordered),
+        "round_p99_s": ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))],
+        "rounds_s": sum(ordered),
+        "solve_s": outcome.solve_s,
+    }
+
+
+def _service(what: Run, audit: AuditedSolver | None) -> Service:
+    if what.scheduler in BASELINES:
+        return BASELINES[what.scheduler]()
+    make: Callable[[str, AuditedSolver | None], Service] = ThroughGrpc if what.grpc else InProcess
+    try:
+        return make(what.scheduler, audit)
+    except UnknownPolicyError as error:
+        raise UnknownPolicyError(f"{error}; or compare with {', '.join(BASELINES)}") from error

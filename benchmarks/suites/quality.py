@@ -1,0 +1,30 @@
+"""Replays a synthetic trace in simulated time and says how good the placements were."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from benchmarks.results import Check, Sample
+from benchmarks.runner import Options
+from benchmarks.simulate.running import Run, horizon_us, measured, run
+from benchmarks.simulate.service import RefusedError
+from benchmarks.specs import Case
+from benchmarks.traces.generate import generate, preset
+
+
+def measure(case: Case, options: Options) -> Sample:
+    """One trace, one scheduler."""
+    sizes = case.sizes
+    hours = float(sizes["hours"])
+    nodes = options.scaled(sizes["nodes"], 4)
+    trace = generate(preset(sizes["preset"]), nodes, hours, options.seed, sizes["load"] or None, labels=sizes["labels"])
+    try:
+        sample, outcome = run(trace, Run(sizes["policy"]), horizon_us(trace, hours))
+    except RefusedError as error:
+        return Sample({}, checks=[Check("the scheduler understands what it is told", False, str(error))])
+    # one picture a trace, with a line for each scheduler
+    sample.series = [replace(line, name=f"{line.name}, {case.name.rpartition('/')[0]}") for line in sample.series]
+    times = measured(outcome)
+    sample.metrics["round_s"] = times.get("round_s", 0.0)
+    sample.facts |= {**times, **{k: v for k, v in sample.metrics.items() if k not in times}}
+    return sample

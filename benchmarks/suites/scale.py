@@ -1,0 +1,121 @@
+"""Measures rounds of clusters that churn, at several sizes, and how the cost grows."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from benchmarks.churn_load import START_US, ChurnLoad, ChurnSpec
+from benchmarks.results import Check, Sample
+from benchmarks.runner import Options
+from benchmarks.series import curve
+from benchmarks.specs import Case
+from firmament_py import registry
+from firmament_py.engine import Engine
+from firmament_py.events import Event
+from firmament_py.solver import SOLVERS
+
+_ROUND_US = 1_000_000
+
+
+@dataclass(slots=True)
+class Measured:
+    """Medians over the rounds of one size and churn."""
+
+    nodes: int
+    churn: float
+    running: int
+    round_s: float = 0.0
+    solve_s: float = 0.0
+    apply_s: float = 0.0
+    arcs: float = 0.0
+    classes: float = 0.0
+    placed: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+
+def measure(case: Case, options: Options) -> Sample:
+    """Every size and churn of the case, each on a fresh engine."""
+    sizes = case.sizes
+    found = []
+    for nodes in sizes["nodes"]:
+        for churn in sizes["churn"]:
+            spec = ChurnSpec(sizes["preset"], options.scaled(nodes, 4), sizes["fill"], options.seed)
+            found.append(_measure(ChurnLoad(spec), sizes["policy"], churn, sizes["rounds"]))
+    by_churn = len(sizes["churn"]) > 1
+    x = [one.churn * one.running if by_churn else one.nodes for one in found]
+    title, unit = ("tasks that change", "count") if by_churn else ("nodes", "count")
+    last = found[-1]
+    wrong = [text for one in found for text in one.wrong]
+    return Sample(
+        metrics={
+            "round_s": last.round_s,
+            "exponent": exponent(x, [one.round_s for one in found]),
+            "solve_s": last.solve_s,
+            "apply_s": last.apply_s,
+            "placed": last.placed,
+        },
+        facts={
+            f"{one.nodes} nodes, {one.churn:g} churn": {
+                "running": one.running,
+                "round_s": one.round_s,
+                "solve_s": one.solve_s,
+                "apply_s": one.apply_s,
+                "arcs": one.arcs,
+                "classes": one.classes,
+            }
+            for one in found
+        },
+        checks=[Check("no placement breaks a rule, nothing is refused or dropped", not wrong, "; ".join(wrong[:3]))],
+        series=[
+            curve(name, x, [getattr(one, column) for one in found], title, unit, "time", "s")
+            for name, column in (("round", "round_s"), ("solver", "solve_s"), ("telling", "apply_s"))
+        ],
+    )
+
+
+def exponent(sizes: list[float] | list[int], seconds: list[float]) -> float:
+    """The slope of the least-squares line of log(seconds) over log(size); 0 for one size."""
+    points = [(math.log(x), math.log(y)) for x, y in zip(sizes, seconds, strict=True) if x > 0 and y > 0]
+    if len({x for x, _ in points}) < 2:
+        return 0.0
+    return statistics.linear_regression([x for x, _ in points], [y for _, y in points]).slope
+
+
+def _measure(load: ChurnLoad, policy: str, churn: float, rounds: int) -> Measured:
+    engine = Engine(registry.load(policy, {}), SOLVERS["or-tools"]())
+    found = Measured(len(load.nodes), churn, load.running)
+    columns: dict[str, list[float]] = {name: [] for name in ("round_s", "solve_s", "apply_s", "arcs", "classes")}
+    _tell(engine, load.beginning(), found)
+    engine.run_round(START_US)
+    for turn in range(1, rounds + 2):
+        began = perf_counter()
+        _tell(engine, load.churn(churn), found)
+        apply_s = perf_counter() - began
+        result = engine.run_round(START_US + turn * _ROUND_US)
+        if result is None:
+            found.wrong.append("no round ran though tasks came")
+            continue
+        stats = result.stats
+        uids = engine.state.tasks.uid[result.tasks].copy()
+        event, complaints = load.bind(uids, [engine.state.nodes.id[row] for row in result.nodes.tolist()])
+        _tell(engine, [event], found)
+        found.wrong += complaints
+        if stats.dropped or stats.fallback:
+            found.wrong.append(f"{stats.dropped} placements dropped {stats.fallback}".strip())
+        found.placed += len(uids)
+        if turn > 1:  # the first warms up
+            values = (stats.seconds, stats.stage_seconds.get("solve", 0.0), apply_s, stats.arcs, stats.classes)
+            for column, value in zip(columns.values(), values, strict=True):
+                column.append(value)
+    for name, values_ in columns.items():
+        setattr(found, name, statistics.median(values_) if values_ else 0.0)
+    return found
+
+
+def _tell(engine: Engine, events: list[Event], found: Measured) -> None:
+    outcome = engine.apply(events)
+    if outcome.refused or outcome.unknown or outcome.unknown_classes:
+        found.wrong.append(f"the engine does not understand: {outcome}")

@@ -1,0 +1,48 @@
+"""Traces in files of any format that we know."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.traces import google_v2, own_csv, own_json
+from benchmarks.traces.form import Trace, TraceError
+
+FORMATS = ("json", "csv", "google-v2")
+
+
+def read(path: Path, end_us: int | None = None) -> tuple[Trace, list[str]]:
+    """The trace at a path, up to a time, whatever its format, and notes on what was left out. Raises TraceError."""
+    notes: list[str] = []
+    if path.is_dir():
+        if google_v2.looks_like(path):
+            trace, notes = google_v2.read(path, end_us)
+        elif own_csv.looks_like(path):
+            trace = own_csv.read(path)
+        else:
+            raise TraceError(f"{path} holds neither tasks.csv nor task_events/; it is no trace that we know")
+    elif path.is_file():
+        if not path.name.endswith((".json", ".json.gz")):
+            raise TraceError(f"{path} is no trace that we know: give a .json file, or the folder of the tables")
+        trace = own_json.read(path)
+    else:
+        raise TraceError(f"there is no {path}")
+    if not trace.machines or not len(trace.task_us):
+        raise TraceError(f"{path} holds {len(trace.machines)} machines and {len(trace.task_us)} tasks; it needs both")
+    return (trace if end_us is None else trace.until(end_us)), notes
+
+
+def write(trace: Trace, path: Path, form: str, *, compress: bool = False) -> list[str]:
+    """Writes a trace; notes on what the format has no place for. Raises TraceError."""
+    if form not in FORMATS:
+        raise TraceError(f"there is no format {form!r}; there are: {', '.join(FORMATS)}")
+    if form == "json":
+        if not path.name.endswith((".json", ".json.gz")):
+            raise TraceError(f"{path}: the name of a JSON trace ends in .json or .json.gz")
+        own_json.write(trace, path)
+        return []
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise TraceError(f"{path} is there already; {form} needs a new or empty folder")
+    if form == "csv":
+        own_csv.write(trace, path)
+        return []
+    return google_v2.write(trace, path, compress=compress)

@@ -1,0 +1,106 @@
+"""Rows of CSV files with errors that name file, line and field. A file may be compressed (.gz)."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+from benchmarks.traces.form import TraceError
+
+
+class Row:
+    """The fields of a line. Fields that are missing at its end count as empty."""
+
+    __slots__ = ("_names", "_values", "line", "path")
+
+    def __init__(self, path: Path, line: int, names: Sequence[str], values: list[str]) -> None:
+        self.path, self.line = path, line
+        self._names, self._values = names, values
+
+    def text(self, column: int) -> str:
+        return self._values[column].strip() if column < len(self._values) else ""
+
+    def integer(self, column: int, default: int | None = None) -> int:
+        """A whole number; the default if the field is empty, which is an error if there is none."""
+        text = self.text(column)
+        if not text:
+            if default is None:
+                raise self.error(column, "is missing; it is needed")
+            return default
+        try:
+            return int(text)
+        except ValueError:
+            raise self.error(column, f"is {text!r}, not a whole number") from None
+
+    def number(self, column: int) -> float | None:
+        """A finite number of 0 or more, None if the field is empty."""
+        text = self.text(column)
+        if not text:
+            return None
+        try:
+            value = float(text)
+        except ValueError:
+            raise self.error(column, f"is {text!r}, not a number") from None
+        if not 0 <= value < float("inf"):
+            raise self.error(column, f"is {text}; give a finite number of 0 or more")
+        return value
+
+    def error(self, column: int, what: str) -> TraceError:
+        return TraceError(f"{self.path}, line {self.line}: {self._names[column]} {what}")
+
+
+def rows(path: Path, names: Sequence[str]) -> Iterator[Row]:
+    """The lines of a file without a header, whose columns have these names."""
+    try:
+        with _open(path) as file:
+            for line, values in enumerate(csv.reader(file), start=1):
+                if values:
+                    yield Row(path, line, names, values)
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+        raise TraceError(f"cannot read {path}: {error}") from error
+
+
+def headed_rows(path: Path) -> tuple[list[str], Iterator[Row]]:
+    """The names in a file's header, and its other lines."""
+    lines = rows(path, [f"column {i + 1}" for i in range(256)])
+    header = next(lines, None)
+    if header is None:
+        raise TraceError(f"{path} is empty; its first line names the columns")
+    names = [name.strip() for name in header._values]
+    return names, (Row(row.path, row.line, names, row._values) for row in lines)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file; compressed if its name ends in .gz, and the same bytes for the same text."""
+    data = text.encode()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+    except OSError as error:
+        raise TraceError(f"cannot write {path}: {error}") from error
+
+
+def read_text(path: Path) -> str:
+    """A file's text, decompressed if its name ends in .gz."""
+    try:
+        with _open(path) as file:
+            return file.read()
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise TraceError(f"cannot read {path}: {error}") from error
+
+
+def csv_text(lines: Iterator[Sequence[object]]) -> str:
+    """Lines as CSV."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(lines)
+    return out.getvalue()
+
+
+def _open(path: Path) -> IO[str]:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", newline="", encoding="utf-8")
+    return path.open(newline="", encoding="utf-8")

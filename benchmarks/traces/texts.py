@@ -1,0 +1,100 @@
+"""How our own formats write amounts, times, labels and selectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import quote, unquote
+
+from benchmarks.traces.form import SECOND
+from firmament_py.constraints import Operator, Requirement
+from poseidon_py import quantity
+from poseidon_py.quantity import QuantityError
+
+EVENTS = ("add", "remove", "update")
+"""By the number of the MachineEvent."""
+
+_LONGEST_S = 1e12
+
+
+def amount(resource: str, text: str) -> int:
+    """A Kubernetes quantity in the engine's unit: cpu in millicores, else whole units. Raises ValueError."""
+    try:
+        nanos = quantity.nanos(text.strip())
+    except QuantityError as error:
+        raise ValueError(f"{error}; give one such as 4, 500m or 2Gi") from None
+    if nanos < 0:
+        raise ValueError(f"{text!r} is below 0")
+    return quantity.asked(resource, nanos)
+
+
+def amount_text(resource: str, value: int) -> str:
+    """The quantity that `amount` reads as `value`."""
+    return f"{value}m" if resource == "cpu" else str(value)
+
+
+def microseconds(seconds: float) -> int:
+    """Raises ValueError for what is no time of a trace."""
+    if not 0 <= seconds <= _LONGEST_S:
+        raise ValueError(f"{seconds!r} is no time in seconds from the begin of the trace")
+    return round(seconds * SECOND)
+
+
+def seconds(us: int) -> int | float:
+    """The number of seconds that `microseconds` reads as `us`."""
+    return us // SECOND if us % SECOND == 0 else us / SECOND
+
+
+def labels_text(labels: Mapping[str, str]) -> str:
+    """key=value;key=value with what else those signs would confuse as %XX."""
+    return ";".join(f"{_quoted(key)}={_quoted(value)}" for key, value in sorted(labels.items()))
+
+
+def labels(text: str) -> dict[str, str]:
+    """Raises ValueError."""
+    found = {}
+    for part in filter(None, (p.strip() for p in text.split(";"))):
+        key, sign, value = part.partition("=")
+        if not sign or not key:
+            raise ValueError(f"{part!r} is not key=value")
+        found[unquote(key)] = unquote(value)
+    return found
+
+
+def selector_text(selector: Sequence[Requirement]) -> str:
+    """key Operator value|value;key Operator ..."""
+    return ";".join(f"{_word(r.key)} {r.operator} {'|'.join(map(_word, r.values))}".rstrip() for r in selector)
+
+
+def selector(text: str) -> tuple[Requirement, ...]:
+    """Raises ValueError."""
+    found = []
+    for part in filter(None, (p.strip() for p in text.split(";"))):
+        words = part.split()
+        if len(words) not in (2, 3):
+            raise ValueError(f"{part!r} is not «key Operator value|value»")
+        values = tuple(unquote(v) for v in words[2].split("|")) if len(words) == 3 else ()
+        found.append(requirement(unquote(words[0]), words[1], values))
+    return tuple(found)
+
+
+def requirement(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
+    """Raises ValueError for what no node could be asked."""
+    try:
+        known = Operator(operator)
+    except ValueError:
+        raise ValueError(f"operator {operator!r} is none of {', '.join(Operator)}") from None
+    if known in (Operator.GT, Operator.LT) and len(values) != 1:
+        raise ValueError(f"{operator} compares with one value, not with {len(values)}")
+    if known in (Operator.IN, Operator.NOT_IN) and not values:
+        raise ValueError(f"{operator} needs values")
+    if known in (Operator.EXISTS, Operator.DOES_NOT_EXIST) and values:
+        raise ValueError(f"{operator} takes no values")
+    return Requirement(key, known, values)
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe=" /.-_:,|")
+
+
+def _word(text: str) -> str:
+    return quote(text, safe="/.-_:,")

@@ -1,0 +1,180 @@
+"""Metrics of placements and replays by hand, and the series that plots are made from."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks import series
+from benchmarks.series import MOST_POINTS, Series, cdf, curve, timeline
+from benchmarks.simulate import metrics
+from benchmarks.simulate.baselines import first_fit
+from benchmarks.simulate.replay import Settings, replay
+from benchmarks.traces.form import SECOND, MachineEvent, Shape, TraceBuilder
+from tests.benchmarks.traces_made import small
+
+
+def test_link_use_adds_up_what_shares_a_link():
+    # machine 0: 30 + 20 of 100, machine 1: 90 of 60, machine 2: nothing
+    found = metrics.link_use(np.array([0, 0, 1]), np.array([30, 20, 90]), np.array([100, 60, 10]))
+    assert found == {
+        "link_use": pytest.approx((0.5 + 1.5) / 3),
+        "link_use_max": 1.5,
+        "links_over": pytest.approx(1 / 3),
+    }
+
+
+def test_bytes_move_unless_their_holder_is_near():
+    # task 0 (100 bytes) runs on a holder, task 1 (200) in the rack of one, task 2 (700) far from all
+    found = metrics.bytes_moved(
+        machine=np.array([0, 1, 3]),
+        size=np.array([100, 200, 700]),
+        task=np.array([0, 0, 1, 2]),
+        holder=np.array([0, 2, 0, 1]),
+        rack=np.array([0, 0, 1, 1]),
+    )
+    assert found == {"bytes_moved": 0.9, "bytes_across_racks": 0.7}
+
+
+def test_interference_counts_neighbours_and_not_oneself():
+    devil, turtle, rabbit = (metrics.INTERFERENCE_CLASSES.index(k) for k in ("devil", "turtle", "rabbit"))
+    alone = metrics.interference(np.array([0, 1]), np.array([devil, devil]), 2)
+    assert alone == 0
+    # together: each devil suffers 200
+    assert metrics.interference(np.array([0, 0]), np.array([devil, devil]), 2) == pytest.approx(200)
+    # rabbit and devil suffer 1000 from each other and 10 from the turtle, which suffers 50 from each: 2120 / 3
+    both = metrics.interference(np.zeros(3, np.int64), np.array([rabbit, devil, turtle]), 1)
+    assert both == pytest.approx(2120 / 3)
+    assert metrics.interference(np.zeros(0, np.int64), np.zeros(0, np.int64), 1) == 0
+
+
+def test_labels_of_a_trace_make_these_figures():
+    builder = TraceBuilder("t")
+    for name in ("m0", "m1"):
+        builder.event(0, builder.machine(name, {"link-kbps": "100"}), MachineEvent.ADD, {"cpu": 1})
+    labels = {"bandwidth-kbps": "50", "data-bytes": "8", "data-machines": "m1 gone", "interference-class": "devil"}
+    shape = builder.shape(Shape.of({"cpu": 1}))
+    builder.task(0, builder.job("j", 0, labels), 5, shape)
+    builder.task(0, builder.job("k"), 5, shape)
+    trace = builder.build()
+    found = metrics.from_labels(trace, np.array([0, 1]), np.array([0, 1]))
+    assert found == {
+        "link_use": 0.25,
+        "link_use_max": 0.5,
+        "links_over": 0.0,
+        "bytes_moved": 1.0,
+        "bytes_across_racks": 1.0,
+        "interference": 0.0,
+    }
+    assert metrics.from_labels(trace, np.array([1]), np.array([0])) == {}
+
+
+def test_waits_completions_and_slowdowns_by_hand():
+    # one machine of 4: a runs 0.01 .. 20.01; b needs it alone and runs 20.02 .. 25.02 though it came at 10;
+    # c comes at 24 and waits still at 25; rounds take 10 ms
+    trace = small([("a", 0, 20, 4, 0), ("b", 10, 5, 4, 0), ("c", 24, 5, 4, 0)], ((4, 4),))
+    outcome = replay(trace, first_fit(), 25 * SECOND, Settings(round_ms=10, bind_ms=0))
+    wait, completion, alone, jobs = metrics.jobs_s(outcome)
+    assert jobs.tolist() == [0, 1, 2]
+    assert wait == pytest.approx([0.01, 10.02, 1.0])
+    assert completion == pytest.approx([20.01, math.nan, math.nan], nan_ok=True)
+    assert alone.tolist() == [20, 5, 5]
+    assert metrics.waits_s(outcome) == pytest.approx([0.01, 10.02, 1.0])
+    summary = metrics.summary(outcome)
+    assert summary["job_wait_s"] == pytest.approx(11.03 / 3)
+    assert summary["completed_jobs"] == 1
+    assert summary["waiting_tasks"] == 1
+    assert "gang_wait_s" not in summary
+
+
+def test_slowdowns_are_bounded():
+    # 40 s for 20 s of work: 2; 15 s for 1 s, which counts as 10: 1.5; faster than alone: 1
+    found = metrics.slowdown(np.array([40.0, 15.0, 3.0]), np.array([20.0, 1.0, 2.0]))
+    assert found.tolist() == [2, 1.5, 1]
+
+
+def test_balance_and_fragmentation_are_sampled():
+    # two machines of 4; a task of 3 on the first: the sample has 3/4 and 0; what is free is 1 and 4, and the only
+    # shape, of 3, fits on the second alone: 1 of 5 is lost
+    outcome = replay(small([("a", 0, None, 3, 0)], ((4, 4), (4, 4))), first_fit(), SECOND, Settings(samples=2))
+    last = {name: values[-1] for name, values in outcome.sampled.items()}
+    assert last["fragmentation"] == pytest.approx(1 / 5)
+    assert last["deviation"] == pytest.approx(0.375)
+    assert last["spread"] == pytest.approx(0.75 * 0.8)  # the 90th and 10th percentile of two values
+    assert last["nodes used"] == 1
+    assert last["utilisation cpu"] == pytest.approx(3 / 8)
+    assert (last["running"], last["waiting"]) == (1, 0)
+
+
+def test_a_replay_has_lines_to_draw():
+    trace = small([("g", 0, 5, 1, 1)] * 2, ((4, 4),), gangs={"g": 2})
+    lines = metrics.series_of(replay(trace, first_fit(), 10 * SECOND, Settings()))
+    names = {line.name: line for line in lines}
+    assert {"utilisation of cpu", "waiting tasks", "spread between nodes", "job wait", "gang wait"} <= set(names)
+    assert names["job wait"].kind == "cdf"
+    assert names["job wait"].y[-1] == 1.0
+    assert names["utilisation of cpu"].kind == "timeline"
+    assert max(names["utilisation of cpu"].y) == pytest.approx(0.5)
+    assert all(len(line.x) <= MOST_POINTS for line in lines)
+
+
+# -- series ---------------------------------------------------------------------------------------------------
+
+
+@given(values=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=2000))
+def test_a_cdf_is_one_of_its_values(values):
+    line = cdf("w", values, "wait", "s")
+    assert len(line.x) <= MOST_POINTS
+    assert line.y == sorted(line.y)
+    assert line.y[-1] == 1.0
+    for x, y in zip(line.x[:: max(len(line.x) // 5, 1)], line.y[:: max(len(line.y) // 5, 1)], strict=True):
+        slack = 1e-5 * max(abs(x), 1)
+        assert sum(v < x - slack for v in values) / len(values) <= y + 1e-5
+        assert sum(v <= x + slack for v in values) / len(values) >= y - 1e-5
+
+
+@given(values=st.lists(st.floats(0, 1e6), min_size=1, max_size=2000))
+def test_a_long_timeline_keeps_its_mean(values):
+    line = timeline("u", np.arange(len(values)), values, "use", "ratio")
+    assert len(line.x) <= MOST_POINTS
+    assert line.x == sorted(line.x)
+    counts = len(values) / len(line.x)
+    # groups differ by at most one in size
+    assert np.mean(line.y) == pytest.approx(np.mean(values), rel=2 / counts, abs=max(values) / len(line.x) + 1e-6)
+
+
+def test_a_short_timeline_is_itself():
+    line = timeline("u", [0, 1.5], [3, 1 / 3], "use", "ratio")
+    assert (line.x, line.y) == ([0, 1.5], [3, 0.333333])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        pytest.param({"kind": "pie"}, "kind is 'pie'", id="kind"),
+        pytest.param({"x": [1.0]}, "1 and 2 values", id="length"),
+        pytest.param({"x": [2.0, 1.0]}, "x falls", id="order"),
+        pytest.param({"y": [1.0, math.nan]}, "no finite numbers", id="nan"),
+        pytest.param({"x": ["a", "b"]}, "no finite numbers", id="text"),
+        pytest.param({"x": [1.0] * 501, "y": [1.0] * 501}, "at most 500", id="many"),
+        pytest.param({"x": 5}, "lists", id="no list"),
+        pytest.param({"color": "red"}, "has the fields", id="field"),
+    ],
+)
+def test_a_series_that_cannot_be_drawn_is_refused(change, said):
+    raw = {
+        "name": "n", "kind": "curve", "x": [1.0, 2.0], "y": [1.0, 2.0],
+        "x_title": "nodes", "x_unit": "count", "y_title": "time", "y_unit": "s",
+    }  # fmt: skip
+    assert series.parse(raw) == curve("n", [1, 2], [1, 2], "nodes", "count", "time", "s")
+    with pytest.raises(ValueError, match=said):
+        series.parse({**raw, **change})
+
+
+def test_a_series_is_plain_json():
+    line = curve("n", np.array([1, 2]), np.array([1.23456789, 2]), "nodes", "count", "time", "s")
+    assert isinstance(line, Series)
+    assert all(type(v) is float for v in (*line.x, *line.y))
+    assert line.y[0] == 1.23457
