@@ -1,0 +1,354 @@
+"""Compiled shortest-path searches that move one unit of flow at a time and keep the potentials valid.
+
+Successive shortest paths (Ahuja, Magnanti, Orlin: Network Flows, 9.7) on reduced costs, stopped early: a search ends
+at the first place that can take the unit, and only vertices nearer than that get a new potential. Tasks are never
+labelled. A task that flows to v is a transit v -> g for each other arc (task -> g), because its potential is what its
+own arc makes it. Everything is compiled by numba at first use and cached beside this file.
+
+Conventions: potential[v] stands for the cost of getting a unit from v to the sink, so the reduced cost of an arc
+u -> v is cost + potential[v] - potential[u], and is never negative where there is residual capacity.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from firmament_py.arrays import I32, I64
+
+FAR = np.int64(2**62)
+"""A label of what was not reached; potentials and path costs stay below it (network.py checks the ranges)."""
+
+ROUTED, NO_PATH = 0, 1
+
+
+class Graph(NamedTuple):
+    """Arrays of the network and its flow, shared with the Network that owns them. D arcs a task; V vertices."""
+
+    arc_head: I32  # (T * D,) vertex of each task arc, V: no arc; arc a belongs to task a // D
+    arc_cost: I64  # (T * D,)
+    chosen: I64  # (T,) arc that carries the task's unit, -1: none
+    at: I32  # (T,) head of the chosen arc, -1: none
+    next_task: I32  # (T,) the list of the tasks at a vertex; -1 ends it
+    previous_task: I32  # (T,)
+    first_task: I32  # (V,)
+    in_arc: I32  # (..,) task arcs into v: in_arc[in_start[v] : in_start[v] + in_size[v]]
+    in_start: I64  # (V + 1,)
+    in_size: I64  # (V,)
+    tail: I32  # (F,) fixed arcs, from vertex to vertex
+    head: I32  # (F,)
+    cost: I64  # (F,)
+    capacity: I64  # (F,)
+    flow: I64  # (F,)
+    out_arc: I32  # (F,) fixed arcs by tail: out_arc[out_start[v] : out_start[v + 1]]
+    out_start: I64  # (V + 1,)
+    into_arc: I32  # (F,) fixed arcs by head
+    into_start: I64  # (V + 1,)
+    potential: I64  # (V + 1,) the last one is of no vertex
+    deficit: I64  # (V,) units that are missing at a vertex
+
+
+class Work(NamedTuple):
+    """Scratch of a search; between searches label is FAR, place is -1."""
+
+    label: I64  # (V,)
+    via: I64  # (V,) how the label came: 2a fixed arc a, 2a + 1 its reverse, -1 - a task arc a
+    heap: I32  # (V,) binary heap of labelled vertices
+    place: I32  # (V,) position in the heap, -1: not there
+    touched: I32  # (V,) labelled vertices, in order
+    level: I32  # (2V,) stack of vertices whose label is the one being worked on
+    count: I64  # (6,) heap size, touched, level size, vertices settled so far, nearest end, its distance
+
+
+SIZE, TOUCHED, LEVEL, SETTLED, END, DISTANCE = range(6)
+
+
+@njit(cache=True)
+def _sift_up(w: Work, i: int) -> None:
+    v = w.heap[i]
+    key = w.label[v]
+    while i > 0:
+        up = (i - 1) >> 1
+        u = w.heap[up]
+        if w.label[u] <= key:
+            break
+        w.heap[i] = u
+        w.place[u] = i
+        i = up
+    w.heap[i] = v
+    w.place[v] = i
+
+
+@njit(cache=True)
+def _pop(w: Work) -> int:
+    top = w.heap[0]
+    w.place[top] = -1
+    w.count[SIZE] -= 1
+    n = w.count[SIZE]
+    if n > 0:
+        v = w.heap[n]
+        key = w.label[v]
+        i = 0
+        while True:
+            child = 2 * i + 1
+            if child >= n:
+                break
+            if child + 1 < n and w.label[w.heap[child + 1]] < w.label[w.heap[child]]:
+                child += 1
+            u = w.heap[child]
+            if w.label[u] >= key:
+                break
+            w.heap[i] = u
+            w.place[u] = i
+            i = child
+        w.heap[i] = v
+        w.place[v] = i
+    return top
+
+
+@njit(cache=True)
+def _label(w: Work, v: int, distance: int, via: int, now: int) -> None:
+    """Gives v a label that is better than the one it has and than the nearest end."""
+    if w.label[v] == FAR:
+        w.touched[w.count[TOUCHED]] = v
+        w.count[TOUCHED] += 1
+    w.label[v] = distance
+    w.via[v] = via
+    if distance <= now and w.place[v] < 0:
+        w.level[w.count[LEVEL]] = v
+        w.count[LEVEL] += 1
+        return
+    if w.place[v] < 0:
+        w.heap[w.count[SIZE]] = v
+        w.place[v] = w.count[SIZE]
+        w.count[SIZE] += 1
+    _sift_up(w, w.place[v])
+
+
+@njit(cache=True)
+def _next(w: Work) -> int:
+    """The nearest vertex that is not settled, -1 if the nearest end is not farther."""
+    if w.count[LEVEL] > 0:
+        w.count[LEVEL] -= 1
+        return w.level[w.count[LEVEL]]
+    if w.count[SIZE] > 0 and w.label[w.heap[0]] < w.count[DISTANCE]:
+        return _pop(w)
+    return -1
+
+
+@njit(cache=True)
+def _begin(w: Work) -> None:
+    w.count[SIZE] = 0
+    w.count[TOUCHED] = 0
+    w.count[LEVEL] = 0
+    w.count[END] = -1
+    w.count[DISTANCE] = FAR
+
+
+@njit(cache=True)
+def _reprice(g: Graph, w: Work, sign: int) -> None:
+    """Moves the potentials of the vertices nearer than the end, and clears the labels."""
+    end = w.count[DISTANCE]
+    found = w.count[END] >= 0
+    for i in range(w.count[TOUCHED]):
+        v = w.touched[i]
+        if found and w.label[v] < end:
+            g.potential[v] += sign * (end - w.label[v])
+        w.label[v] = FAR
+        w.place[v] = -1
+    w.count[SETTLED] += w.count[TOUCHED]
+
+
+@njit(cache=True)
+def _offer(g: Graph, w: Work, sink: int, v: int, distance: int, via: int, now: int) -> None:
+    """A way to v: an end of the forward search if v can take the unit."""
+    if distance >= w.label[v] or distance >= w.count[DISTANCE]:
+        return
+    if v == sink or g.deficit[v] > 0:
+        if w.label[v] == FAR:
+            w.touched[w.count[TOUCHED]] = v
+            w.count[TOUCHED] += 1
+        w.label[v] = distance
+        w.via[v] = via
+        w.count[END] = v
+        w.count[DISTANCE] = distance
+    else:
+        _label(w, v, distance, via, now)
+
+
+@njit(cache=True)
+def move_task(g: Graph, task: int, arc: int) -> None:
+    """Lets the task flow through `arc`, -1: not at all."""
+    here = g.at[task]
+    if here >= 0:
+        before, after = g.previous_task[task], g.next_task[task]
+        if before >= 0:
+            g.next_task[before] = after
+        else:
+            g.first_task[here] = after
+        if after >= 0:
+            g.previous_task[after] = before
+    g.chosen[task] = arc
+    if arc < 0:
+        g.at[task] = -1
+        return
+    there = g.arc_head[arc]
+    first = g.first_task[there]
+    g.at[task] = there
+    g.previous_task[task] = -1
+    g.next_task[task] = first
+    if first >= 0:
+        g.previous_task[first] = task
+    g.first_task[there] = task
+
+
+@njit(cache=True)
+def _forward(g: Graph, w: Work, degree: int, sink: int, task: int, vertex: int) -> bool:
+    """Routes one unit from a task that flows nowhere (or, task < 0, from a vertex) to the nearest that takes it."""
+    _begin(w)
+    if task >= 0:
+        for a in range(task * degree, (task + 1) * degree):
+            v = g.arc_head[a]
+            if v < len(g.deficit):
+                _offer(g, w, sink, v, g.arc_cost[a] + g.potential[v], -1 - a, -FAR)
+    else:
+        _offer(g, w, sink, vertex, 0, 0, -FAR)
+    while True:
+        v = _next(w)
+        if v < 0:
+            break
+        now = w.label[v]
+        base = now - g.potential[v]
+        for i in range(g.out_start[v], g.out_start[v + 1]):
+            a = g.out_arc[i]
+            if g.flow[a] < g.capacity[a]:
+                u = g.head[a]
+                _offer(g, w, sink, u, base + g.cost[a] + g.potential[u], 2 * a, now)
+        for i in range(g.into_start[v], g.into_start[v + 1]):
+            a = g.into_arc[i]
+            if g.flow[a] > 0:
+                u = g.tail[a]
+                _offer(g, w, sink, u, base - g.cost[a] + g.potential[u], 2 * a + 1, now)
+        t = g.first_task[v]
+        while t >= 0:
+            start = base - g.arc_cost[g.chosen[t]]
+            for a in range(t * degree, (t + 1) * degree):
+                u = g.arc_head[a]
+                distance = start + g.arc_cost[a] + g.potential[u]
+                if distance < w.count[DISTANCE] and u < len(g.deficit):
+                    _offer(g, w, sink, u, distance, -1 - a, now)
+            t = g.next_task[t]
+    end = w.count[END]
+    if end >= 0:
+        if end != sink:
+            g.deficit[end] -= 1
+        v = end
+        while v != vertex:
+            via = w.via[v]
+            if via < 0:
+                moved = (-1 - via) // degree
+                v = g.at[moved]
+                move_task(g, moved, -1 - via)
+                if v < 0:
+                    break
+            elif via & 1:
+                g.flow[via >> 1] -= 1
+                v = g.head[via >> 1]
+            else:
+                g.flow[via >> 1] += 1
+                v = g.tail[via >> 1]
+    _reprice(g, w, 1)
+    return end >= 0
+
+
+@njit(cache=True)
+def _backward(g: Graph, w: Work, degree: int, sink: int, vertex: int) -> bool:
+    """Fetches one unit from the sink to a vertex that misses it, on the shortest path to there."""
+    _begin(w)
+    _label(w, vertex, 0, 0, -FAR)
+    while True:
+        v = _next(w)
+        if v < 0:
+            break
+        now = w.label[v]
+        base = now + g.potential[v]
+        for i in range(g.into_start[v], g.into_start[v + 1]):
+            a = g.into_arc[i]
+            if g.flow[a] < g.capacity[a]:
+                u = g.tail[a]
+                _offer_back(w, sink, u, base + g.cost[a] - g.potential[u], 2 * a, now)
+        for i in range(g.out_start[v], g.out_start[v + 1]):
+            a = g.out_arc[i]
+            if g.flow[a] > 0:
+                u = g.head[a]
+                _offer_back(w, sink, u, base - g.cost[a] - g.potential[u], 2 * a + 1, now)
+        for i in range(g.in_start[v], g.in_start[v] + g.in_size[v]):
+            a = g.in_arc[i]
+            t = a // degree
+            u = g.at[t]
+            if u >= 0:
+                distance = base + g.arc_cost[a] - g.arc_cost[g.chosen[t]] - g.potential[u]
+                if distance < w.count[DISTANCE]:
+                    _offer_back(w, sink, u, distance, -1 - a, now)
+    found = w.count[END] >= 0
+    if found:
+        g.deficit[vertex] -= 1
+        v = sink
+        while v != vertex:
+            via = w.via[v]
+            if via < 0:
+                move_task(g, (-1 - via) // degree, -1 - via)
+                v = g.arc_head[-1 - via]
+            elif via & 1:
+                g.flow[via >> 1] -= 1
+                v = g.tail[via >> 1]
+            else:
+                g.flow[via >> 1] += 1
+                v = g.head[via >> 1]
+    _reprice(g, w, -1)
+    return found
+
+
+@njit(cache=True)
+def _offer_back(w: Work, sink: int, v: int, distance: int, via: int, now: int) -> None:
+    """A way from v: the end of the backward search if v is the sink."""
+    if distance >= w.label[v] or distance >= w.count[DISTANCE]:
+        return
+    if v == sink:
+        if w.label[v] == FAR:
+            w.touched[w.count[TOUCHED]] = v
+            w.count[TOUCHED] += 1
+        w.label[v] = distance
+        w.via[v] = via
+        w.count[END] = v
+        w.count[DISTANCE] = distance
+    else:
+        _label(w, v, distance, via, now)
+
+
+@njit(cache=True)
+def route_tasks(g: Graph, w: Work, degree: int, sink: int, tasks: I64) -> int:
+    """Routes the tasks (K,); how many were routed before one had no path."""
+    for i in range(len(tasks)):
+        if not _forward(g, w, degree, sink, tasks[i], -1):
+            return i
+    return len(tasks)
+
+
+@njit(cache=True)
+def route_excess(g: Graph, w: Work, degree: int, sink: int, vertices: I64) -> int:
+    """Routes a unit from each of vertices (K,); how many were routed before one had no path."""
+    for i in range(len(vertices)):
+        if not _forward(g, w, degree, sink, -1, vertices[i]):
+            return i
+    return len(vertices)
+
+
+@njit(cache=True)
+def fill_deficits(g: Graph, w: Work, degree: int, sink: int, vertices: I64) -> int:
+    """Fetches what each of the vertices (K,) misses; how many were filled before one had no path."""
+    for i in range(len(vertices)):
+        while g.deficit[vertices[i]] > 0:
+            if not _backward(g, w, degree, sink, vertices[i]):
+                return i
+    return len(vertices)
