@@ -15,8 +15,18 @@ def route(g: Graph, tasks: I64, arcs: I64) -> None:
 
 
 @njit(cache=True)
-def index_arcs(g: Graph, place_in: I32, slack: int) -> None:
-    """Builds in_arc, in_start and in_size anew; every vertex gets room for `slack` and a quarter more arcs."""
+def enter(g: Graph, v: int, arc: int, degree: int) -> None:
+    """Adds an arc to those into v, which has room for it."""
+    i = g.in_start[v] + g.in_size[v]
+    g.in_arc[i] = arc
+    g.in_task[i] = arc // degree
+    g.in_cost[i] = g.arc_cost[arc]
+    g.in_size[v] += 1
+
+
+@njit(cache=True)
+def index_arcs(g: Graph, place_in: I32, degree: int, slack: int) -> None:
+    """Builds the arcs by head anew; every vertex gets room for `slack` and a quarter more arcs."""
     vertices = len(g.deficit)
     g.in_size[:] = 0
     for a in range(len(g.arc_head)):
@@ -30,8 +40,7 @@ def index_arcs(g: Graph, place_in: I32, slack: int) -> None:
         v = g.arc_head[a]
         if v < vertices:
             place_in[a] = g.in_size[v]
-            g.in_arc[g.in_start[v] + g.in_size[v]] = a
-            g.in_size[v] += 1
+            enter(g, v, a, degree)
 
 
 @njit(cache=True)
@@ -44,8 +53,7 @@ def enter_arcs(g: Graph, place_in: I32, tasks: I64, degree: int) -> bool:
                 if g.in_start[v] + g.in_size[v] == g.in_start[v + 1]:
                     return False
                 place_in[a] = g.in_size[v]
-                g.in_arc[g.in_start[v] + g.in_size[v]] = a
-                g.in_size[v] += 1
+                enter(g, v, a, degree)
     return True
 
 
@@ -57,14 +65,29 @@ def leave_arcs(g: Graph, place_in: I32, tasks: I64, degree: int) -> None:
             v = g.arc_head[a]
             if v < len(g.deficit):
                 g.in_size[v] -= 1
-                last = g.in_arc[g.in_start[v] + g.in_size[v]]
-                g.in_arc[g.in_start[v] + place_in[a]] = last
-                place_in[last] = place_in[a]
+                end = g.in_start[v] + g.in_size[v]
+                i = g.in_start[v] + place_in[a]
+                place_in[g.in_arc[end]] = place_in[a]
+                g.in_arc[i] = g.in_arc[end]
+                g.in_task[i] = g.in_task[end]
+                g.in_cost[i] = g.in_cost[end]
                 g.arc_head[a] = len(g.deficit)
 
 
 @njit(cache=True)
-def price(g: Graph, degree: int, sink: int, far: int) -> bool:
+def change_costs(g: Graph, place_in: I32, tasks: I64, degree: int) -> None:
+    """Tells the arcs by head, and the tasks, what arcs of tasks (K,) cost now."""
+    for t in tasks:
+        for a in range(t * degree, (t + 1) * degree):
+            v = g.arc_head[a]
+            if v < len(g.deficit):
+                g.in_cost[g.in_start[v] + place_in[a]] = g.arc_cost[a]
+        if g.chosen[t] >= 0:
+            g.paid[t] = g.arc_cost[g.chosen[t]]
+
+
+@njit(cache=True)
+def price(g: Graph, sink: int, far: int) -> bool:
     """Finds potentials for an optimal flow: the cost of the cheapest residual path to the sink, `far` without any.
 
     Label correction (Bellman, Ford, Moore) from the sink along residual arcs; False if there is a negative cycle,
@@ -109,11 +132,10 @@ def price(g: Graph, degree: int, sink: int, far: int) -> bool:
                     u = g.head[a]
                     cost = p[v] - g.cost[a]
                 else:
-                    a = g.in_arc[i]
-                    u = g.at[a // degree]
+                    u = g.at[g.in_task[i]]
                     if u < 0:
                         continue
-                    cost = p[v] + g.arc_cost[a] - g.arc_cost[g.chosen[a // degree]]
+                    cost = p[v] + g.in_cost[i] - g.paid[g.in_task[i]]
                 if cost < p[u]:
                     if u == sink:
                         return False

@@ -73,7 +73,10 @@ class TaskNetwork:
             next_task=np.full(rows, -1, np.int32),
             previous_task=np.full(rows, -1, np.int32),
             first_task=np.full(vertices, -1, np.int32),
+            paid=np.zeros(rows, np.int64),
             in_arc=empty,
+            in_task=empty,
+            in_cost=np.zeros(0, np.int64),
             in_start=np.zeros(vertices + 1, np.int64),
             in_size=np.zeros(vertices, np.int64),
             tail=tail,
@@ -87,6 +90,7 @@ class TaskNetwork:
             into_start=into_start,
             potential=np.zeros(vertices + 1, np.int64),
             deficit=np.zeros(vertices, np.int64),
+            way_out=np.full(vertices, -1, np.int32),
         )
         self.work = Work(
             label=np.full(vertices, 2**62, np.int64),
@@ -95,7 +99,8 @@ class TaskNetwork:
             place=np.full(vertices, -1, np.int32),
             touched=np.zeros(vertices, np.int32),
             level=np.zeros(vertices, np.int32),
-            count=np.zeros(6, np.int64),
+            later=np.zeros(vertices, np.int32),
+            count=np.zeros(8, np.int64),
         )
         self._live: Bools = np.zeros(rows, np.bool_)
         self._free: I64 = np.arange(rows, dtype=np.int64)[::-1]  # rows to be given out, from the end
@@ -161,12 +166,13 @@ class TaskNetwork:
         self.costs[rows] = np.where(
             self.heads[rows] < self.vertices, _within("costs", costs, -COST_MAX, COST_MAX), 0
         )
+        lists.change_costs(self.graph, self._place_in, rows, self.degree)
         routed = rows[self.graph.chosen[rows] >= 0]
         p = self.graph.potential
         through = self.costs[routed] + p[self.heads[routed]]
         through[self.heads[routed] == self.vertices] = np.iinfo(np.int64).max
         mine = self.graph.chosen[routed]
-        wrong = routed[self.graph.arc_cost[mine] + p[self.graph.arc_head[mine]] > through.min(axis=1)]
+        wrong = routed[self.graph.paid[routed] + p[self.graph.arc_head[mine]] > through.min(axis=1)]
         lists.route(self.graph, wrong, np.full(len(wrong), -1))
 
     def set_capacity(self, arcs: I64, capacity: I64) -> None:
@@ -234,6 +240,7 @@ class TaskNetwork:
             arc_head=longer(g.arc_head, self.vertices, d),
             arc_cost=longer(g.arc_cost, 0, d),
             chosen=longer(g.chosen, -1),
+            paid=longer(g.paid, 0),
             at=longer(g.at, -1),
             next_task=longer(g.next_task, -1),
             previous_task=longer(g.previous_task, -1),
@@ -244,8 +251,11 @@ class TaskNetwork:
 
     def _index(self) -> None:
         there = int((self.graph.arc_head < self.vertices).sum())
-        self.graph = self.graph._replace(in_arc=np.zeros(there + there // 4 + _SLACK * self.vertices, np.int32))
-        lists.index_arcs(self.graph, self._place_in, _SLACK)
+        room = there + there // 4 + _SLACK * self.vertices
+        self.graph = self.graph._replace(
+            in_arc=np.zeros(room, np.int32), in_task=np.zeros(room, np.int32), in_cost=np.zeros(room, np.int64)
+        )
+        lists.index_arcs(self.graph, self._place_in, self.degree, _SLACK)
 
 
 def _vertices(name: str, values: I32, vertices: int) -> I32:

@@ -13,6 +13,9 @@ from firmament_py.solver import Solver, Status
 
 log = logging.getLogger(__name__)
 
+_WAY_OUT_LENGTH = 8
+"""Ways out of more arcs are not looked for; they only speed a search up."""
+
 _FAR = 2**60
 """Potential of a vertex without a residual path to the sink."""
 
@@ -64,7 +67,7 @@ class Reoptimizer:
             return Reoptimized(solution.status, from_scratch=True)
         self.network.load(solution.flow, arcs)
         g = self.network.graph
-        lists.price(g, self.network.degree, self.network.sink, _FAR)
+        lists.price(g, self.network.sink, _FAR)
         ended = perf_counter()
         found = certificate.faults(self.network)
         if found:
@@ -92,7 +95,8 @@ class Reoptimizer:
         searches = len(unrouted) + len(excess) + int(g.deficit.sum())
         if searches > self._share * max(net.size, 100):
             return None
-        w.count[search.SETTLED] = 0
+        w.count[search.SETTLED] = w.count[search.SCANNED] = 0
+        self._find_ways_out()
         args = (g, w, net.degree, net.sink)
         if (
             search.route_excess(*args, excess) < len(excess)
@@ -100,7 +104,6 @@ class Reoptimizer:
             or search.fill_deficits(*args, short) < len(short)
         ):
             return None
-        self._norm()
         ended = perf_counter()
         found = certificate.faults(net)
         if found:
@@ -116,8 +119,20 @@ class Reoptimizer:
             certificate_seconds=perf_counter() - ended,
         )
 
-    def _norm(self) -> None:
-        pass
+    def _find_ways_out(self) -> None:
+        """Follows arcs that never fill up, because all tasks together cannot fill them, from the sink."""
+        net, g = self.network, self.network.graph
+        wide = np.flatnonzero(g.capacity >= net.size)
+        g.way_out[:] = -1
+        reached = np.zeros(net.vertices, np.bool_)
+        reached[net.sink] = True
+        for _ in range(_WAY_OUT_LENGTH):
+            wide = wide[~reached[g.tail[wide]]]
+            next_to = wide[reached[g.head[wide]]]
+            if not len(next_to):
+                return
+            g.way_out[g.tail[next_to]] = next_to
+            reached[g.tail[next_to]] = True
 
     def _obey_prices(self) -> None:
         """Fills fixed arcs that are too cheap for the potentials and empties those that are too dear."""

@@ -32,7 +32,10 @@ class Graph(NamedTuple):
     next_task: I32  # (T,) the list of the tasks at a vertex; -1 ends it
     previous_task: I32  # (T,)
     first_task: I32  # (V,)
+    paid: I64  # (T,) cost of the chosen arc
     in_arc: I32  # (..,) task arcs into v: in_arc[in_start[v] : in_start[v] + in_size[v]]
+    in_task: I32  # (..,) whose they are
+    in_cost: I64  # (..,) what they cost
     in_start: I64  # (V + 1,)
     in_size: I64  # (V,)
     tail: I32  # (F,) fixed arcs, from vertex to vertex
@@ -46,6 +49,7 @@ class Graph(NamedTuple):
     into_start: I64  # (V + 1,)
     potential: I64  # (V + 1,) the last one is of no vertex
     deficit: I64  # (V,) units that are missing at a vertex
+    way_out: I32  # (V,) fixed arc that never fills up, on a path of such arcs to the sink; -1: none
 
 
 class Work(NamedTuple):
@@ -56,11 +60,14 @@ class Work(NamedTuple):
     heap: I32  # (V,) binary heap of labelled vertices
     place: I32  # (V,) position in the heap, -1: not there
     touched: I32  # (V,) labelled vertices, in order
-    level: I32  # (2V,) stack of vertices whose label is the one being worked on
-    count: I64  # (6,) heap size, touched, level size, vertices settled so far, nearest end, its distance
+    level: I32  # (V,) stack of vertices whose label is the one being worked on
+    later: I32  # (V,) stack of vertices of that label whose fixed arcs were followed, but not their tasks
+    count: I64  # (8,) see the indices below
 
 
-SIZE, TOUCHED, LEVEL, SETTLED, END, DISTANCE = range(6)
+SIZE, TOUCHED, LEVEL, LATER, END, DISTANCE, SETTLED, SCANNED = range(8)
+"""Indices of Work.count: sizes of heap, touched, level and later; the nearest end and its distance; since somebody
+set them to 0, vertices settled and tasks looked at."""
 
 
 @njit(cache=True)
@@ -127,53 +134,83 @@ def _label(w: Work, v: int, distance: int, via: int, now: int) -> None:
 
 @njit(cache=True)
 def _next(w: Work) -> int:
-    """The nearest vertex that is not settled, -1 if the nearest end is not farther."""
+    """What to do next: v, follow the fixed arcs of v; -1 - v, its tasks; FAR, nothing, the nearest end is known.
+
+    Of vertices with the same label the one that was labelled last comes first, and tasks come after all fixed arcs:
+    where many reduced costs are 0 that goes straight for an end instead of around it.
+    """
     if w.count[LEVEL] > 0:
         w.count[LEVEL] -= 1
-        return w.level[w.count[LEVEL]]
-    if w.count[SIZE] > 0 and w.label[w.heap[0]] < w.count[DISTANCE]:
-        return _pop(w)
-    return -1
+        v = w.level[w.count[LEVEL]]
+    elif w.count[LATER] > 0:
+        w.count[LATER] -= 1
+        v = w.later[w.count[LATER]]
+        if w.label[v] >= w.count[DISTANCE]:
+            return FAR
+        return -1 - v
+    elif w.count[SIZE] > 0:
+        v = _pop(w)
+    else:
+        return FAR
+    if w.label[v] >= w.count[DISTANCE]:
+        return FAR
+    w.later[w.count[LATER]] = v
+    w.count[LATER] += 1
+    w.count[SETTLED] += 1
+    return v
 
 
 @njit(cache=True)
-def _begin(w: Work) -> None:
+def _begin(w: Work, bound: int) -> None:
     w.count[SIZE] = 0
     w.count[TOUCHED] = 0
     w.count[LEVEL] = 0
+    w.count[LATER] = 0
     w.count[END] = -1
-    w.count[DISTANCE] = FAR
+    w.count[DISTANCE] = bound
 
 
 @njit(cache=True)
 def _reprice(g: Graph, w: Work, sign: int) -> None:
     """Moves the potentials of the vertices nearer than the end, and clears the labels."""
     end = w.count[DISTANCE]
-    found = w.count[END] >= 0
     for i in range(w.count[TOUCHED]):
         v = w.touched[i]
-        if found and w.label[v] < end:
+        if w.label[v] < end:
             g.potential[v] += sign * (end - w.label[v])
         w.label[v] = FAR
         w.place[v] = -1
-    w.count[SETTLED] += w.count[TOUCHED]
+
+
+@njit(cache=True)
+def _end(w: Work, v: int, distance: int, via: int) -> None:
+    """v is where the search ends, unless something nearer turns up."""
+    if w.label[v] == FAR:
+        w.touched[w.count[TOUCHED]] = v
+        w.count[TOUCHED] += 1
+    w.label[v] = distance
+    w.via[v] = via
+    w.count[END] = v
+    w.count[DISTANCE] = distance
 
 
 @njit(cache=True)
 def _offer(g: Graph, w: Work, sink: int, v: int, distance: int, via: int, now: int) -> None:
-    """A way to v: an end of the forward search if v can take the unit."""
-    if distance >= w.label[v] or distance >= w.count[DISTANCE]:
-        return
-    if v == sink or g.deficit[v] > 0:
-        if w.label[v] == FAR:
-            w.touched[w.count[TOUCHED]] = v
-            w.count[TOUCHED] += 1
-        w.label[v] = distance
-        w.via[v] = via
-        w.count[END] = v
-        w.count[DISTANCE] = distance
-    else:
+    """A way to v: an end of the forward search if v can take the unit.
+
+    The way out of v is followed at once: what is farther than an end that is known need not be labelled.
+    """
+    while distance < w.label[v] and distance < w.count[DISTANCE]:
+        if v == sink or g.deficit[v] > 0:
+            _end(w, v, distance, via)
+            return
         _label(w, v, distance, via, now)
+        a = g.way_out[v]
+        if a < 0 or g.flow[a] >= g.capacity[a]:
+            return
+        distance += g.cost[a] + g.potential[g.head[a]] - g.potential[v]
+        via = 2 * a
+        v = g.head[a]
 
 
 @njit(cache=True)
@@ -193,6 +230,7 @@ def move_task(g: Graph, task: int, arc: int) -> None:
         g.at[task] = -1
         return
     there = g.arc_head[arc]
+    g.paid[task] = g.arc_cost[arc]
     first = g.first_task[there]
     g.at[task] = there
     g.previous_task[task] = -1
@@ -203,22 +241,44 @@ def move_task(g: Graph, task: int, arc: int) -> None:
 
 
 @njit(cache=True)
-def _forward(g: Graph, w: Work, degree: int, sink: int, task: int, vertex: int) -> bool:
-    """Routes one unit from a task that flows nowhere (or, task < 0, from a vertex) to the nearest that takes it."""
-    _begin(w)
+def _forward(g: Graph, w: Work, degree: int, sink: int, task: int, vertex: int, radius: int) -> bool:
+    """Routes one unit from a task that flows nowhere (or, task < 0, from a vertex) to the nearest that takes it.
+
+    False if there is none within the radius; then the potentials have moved as far as that allows.
+    """
+    vertices = len(g.deficit)
     if task >= 0:
+        nearest = FAR
+        for a in range(task * degree, (task + 1) * degree):
+            if g.arc_head[a] < vertices:
+                nearest = min(nearest, g.arc_cost[a] + g.potential[g.arc_head[a]])
+        _begin(w, nearest + radius)
         for a in range(task * degree, (task + 1) * degree):
             v = g.arc_head[a]
-            if v < len(g.deficit):
+            if v < vertices:
                 _offer(g, w, sink, v, g.arc_cost[a] + g.potential[v], -1 - a, -FAR)
     else:
+        _begin(w, radius)
         _offer(g, w, sink, vertex, 0, 0, -FAR)
     while True:
-        v = _next(w)
-        if v < 0:
+        step = _next(w)
+        if step == FAR:
             break
+        v = step if step >= 0 else -1 - step
         now = w.label[v]
         base = now - g.potential[v]
+        if step < 0:
+            t = g.first_task[v]
+            while t >= 0:
+                w.count[SCANNED] += 1
+                start = base - g.paid[t]
+                for a in range(t * degree, (t + 1) * degree):
+                    u = g.arc_head[a]
+                    distance = start + g.arc_cost[a] + g.potential[u]
+                    if distance < w.count[DISTANCE] and u < vertices and distance < w.label[u]:
+                        _offer(g, w, sink, u, distance, -1 - a, now)
+                t = g.next_task[t]
+            continue
         for i in range(g.out_start[v], g.out_start[v + 1]):
             a = g.out_arc[i]
             if g.flow[a] < g.capacity[a]:
@@ -229,15 +289,6 @@ def _forward(g: Graph, w: Work, degree: int, sink: int, task: int, vertex: int) 
             if g.flow[a] > 0:
                 u = g.tail[a]
                 _offer(g, w, sink, u, base - g.cost[a] + g.potential[u], 2 * a + 1, now)
-        t = g.first_task[v]
-        while t >= 0:
-            start = base - g.arc_cost[g.chosen[t]]
-            for a in range(t * degree, (t + 1) * degree):
-                u = g.arc_head[a]
-                distance = start + g.arc_cost[a] + g.potential[u]
-                if distance < w.count[DISTANCE] and u < len(g.deficit):
-                    _offer(g, w, sink, u, distance, -1 - a, now)
-            t = g.next_task[t]
     end = w.count[END]
     if end >= 0:
         if end != sink:
@@ -262,34 +313,56 @@ def _forward(g: Graph, w: Work, degree: int, sink: int, task: int, vertex: int) 
 
 
 @njit(cache=True)
-def _backward(g: Graph, w: Work, degree: int, sink: int, vertex: int) -> bool:
-    """Fetches one unit from the sink to a vertex that misses it, on the shortest path to there."""
-    _begin(w)
+def _offer_back(g: Graph, w: Work, sink: int, v: int, distance: int, via: int, now: int) -> None:
+    """A way from v: the end of the backward search if v is the sink."""
+    while distance < w.label[v] and distance < w.count[DISTANCE]:
+        if v == sink:
+            _end(w, v, distance, via)
+            return
+        _label(w, v, distance, via, now)
+        a = g.way_out[v]
+        if a < 0 or g.flow[a] <= 0:
+            return
+        distance += g.potential[v] - g.cost[a] - g.potential[g.head[a]]
+        via = 2 * a + 1
+        v = g.head[a]
+
+
+@njit(cache=True)
+def _backward(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: int) -> bool:
+    """Fetches one unit from the sink to a vertex that misses it, on the shortest path to there.
+
+    False if it is longer than the radius; then the potentials have moved as far as that allows.
+    """
+    _begin(w, radius)
     _label(w, vertex, 0, 0, -FAR)
     while True:
-        v = _next(w)
-        if v < 0:
+        step = _next(w)
+        if step == FAR:
             break
+        v = step if step >= 0 else -1 - step
         now = w.label[v]
         base = now + g.potential[v]
+        if step < 0:
+            w.count[SCANNED] += g.in_size[v]
+            for i in range(g.in_start[v], g.in_start[v] + g.in_size[v]):
+                t = g.in_task[i]
+                u = g.at[t]
+                if u >= 0:
+                    distance = base + g.in_cost[i] - g.paid[t] - g.potential[u]
+                    if distance < w.count[DISTANCE] and distance < w.label[u]:
+                        _offer_back(g, w, sink, u, distance, -1 - np.int64(g.in_arc[i]), now)
+            continue
         for i in range(g.into_start[v], g.into_start[v + 1]):
             a = g.into_arc[i]
             if g.flow[a] < g.capacity[a]:
                 u = g.tail[a]
-                _offer_back(w, sink, u, base + g.cost[a] - g.potential[u], 2 * a, now)
+                _offer_back(g, w, sink, u, base + g.cost[a] - g.potential[u], 2 * a, now)
         for i in range(g.out_start[v], g.out_start[v + 1]):
             a = g.out_arc[i]
             if g.flow[a] > 0:
                 u = g.head[a]
-                _offer_back(w, sink, u, base - g.cost[a] - g.potential[u], 2 * a + 1, now)
-        for i in range(g.in_start[v], g.in_start[v] + g.in_size[v]):
-            a = g.in_arc[i]
-            t = a // degree
-            u = g.at[t]
-            if u >= 0:
-                distance = base + g.arc_cost[a] - g.arc_cost[g.chosen[t]] - g.potential[u]
-                if distance < w.count[DISTANCE]:
-                    _offer_back(w, sink, u, distance, -1 - a, now)
+                _offer_back(g, w, sink, u, base - g.cost[a] - g.potential[u], 2 * a + 1, now)
     found = w.count[END] >= 0
     if found:
         g.deficit[vertex] -= 1
@@ -310,27 +383,34 @@ def _backward(g: Graph, w: Work, degree: int, sink: int, vertex: int) -> bool:
 
 
 @njit(cache=True)
-def _offer_back(w: Work, sink: int, v: int, distance: int, via: int, now: int) -> None:
-    """A way from v: the end of the backward search if v is the sink."""
-    if distance >= w.label[v] or distance >= w.count[DISTANCE]:
-        return
-    if v == sink:
-        if w.label[v] == FAR:
-            w.touched[w.count[TOUCHED]] = v
-            w.count[TOUCHED] += 1
-        w.label[v] = distance
-        w.via[v] = via
-        w.count[END] = v
-        w.count[DISTANCE] = distance
-    else:
-        _label(w, v, distance, via, now)
+def _search(g: Graph, w: Work, degree: int, sink: int, task: int, vertex: int, radius: I64) -> bool:
+    """Searches in a small radius first, then farther: most of what a wide search labels it does not need.
+
+    radius[0] is where to begin, and is left a little above what the last searches needed. Backward if task == BACK.
+    """
+    reach = radius[0]
+    while True:
+        if task == BACK:
+            found = _backward(g, w, degree, sink, vertex, reach)
+        else:
+            found = _forward(g, w, degree, sink, task, vertex, reach)
+        if found:
+            radius[0] = max(1, (3 * radius[0] + reach) // 4)
+            return True
+        if reach >= FAR // 4:
+            return False
+        reach *= 4
+
+
+BACK = -2
 
 
 @njit(cache=True)
 def route_tasks(g: Graph, w: Work, degree: int, sink: int, tasks: I64) -> int:
     """Routes the tasks (K,); how many were routed before one had no path."""
+    radius = np.array([1])
     for i in range(len(tasks)):
-        if not _forward(g, w, degree, sink, tasks[i], -1):
+        if not _search(g, w, degree, sink, tasks[i], -1, radius):
             return i
     return len(tasks)
 
@@ -338,8 +418,9 @@ def route_tasks(g: Graph, w: Work, degree: int, sink: int, tasks: I64) -> int:
 @njit(cache=True)
 def route_excess(g: Graph, w: Work, degree: int, sink: int, vertices: I64) -> int:
     """Routes a unit from each of vertices (K,); how many were routed before one had no path."""
+    radius = np.array([1])
     for i in range(len(vertices)):
-        if not _forward(g, w, degree, sink, -1, vertices[i]):
+        if not _search(g, w, degree, sink, -1, vertices[i], radius):
             return i
     return len(vertices)
 
@@ -347,8 +428,9 @@ def route_excess(g: Graph, w: Work, degree: int, sink: int, vertices: I64) -> in
 @njit(cache=True)
 def fill_deficits(g: Graph, w: Work, degree: int, sink: int, vertices: I64) -> int:
     """Fetches what each of the vertices (K,) misses; how many were filled before one had no path."""
+    radius = np.array([1])
     for i in range(len(vertices)):
         while g.deficit[vertices[i]] > 0:
-            if not _backward(g, w, degree, sink, vertices[i]):
+            if not _search(g, w, degree, sink, BACK, vertices[i], radius):
                 return i
     return len(vertices)
