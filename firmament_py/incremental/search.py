@@ -70,7 +70,7 @@ SIZE, TOUCHED, LEVEL, LATER, END, DISTANCE, SETTLED, SCANNED = range(8)
 set them to 0, vertices settled and tasks looked at."""
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _sift_up(w: Work, i: int) -> None:
     v = w.heap[i]
     key = w.label[v]
@@ -86,7 +86,7 @@ def _sift_up(w: Work, i: int) -> None:
     w.place[v] = i
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _pop(w: Work) -> int:
     top = w.heap[0]
     w.place[top] = -1
@@ -113,7 +113,7 @@ def _pop(w: Work) -> int:
     return top
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _label(w: Work, v: int, distance: int, via: int, now: int) -> None:
     """Gives v a label that is better than the one it has and than the nearest end."""
     if w.label[v] == FAR:
@@ -132,7 +132,7 @@ def _label(w: Work, v: int, distance: int, via: int, now: int) -> None:
     _sift_up(w, w.place[v])
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _next(w: Work) -> int:
     """What to do next: v, follow the fixed arcs of v; -1 - v, its tasks; FAR, nothing, the nearest end is known.
 
@@ -160,7 +160,7 @@ def _next(w: Work) -> int:
     return v
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _begin(w: Work, bound: int) -> None:
     w.count[SIZE] = 0
     w.count[TOUCHED] = 0
@@ -182,7 +182,7 @@ def _reprice(g: Graph, w: Work, sign: int) -> None:
         w.place[v] = -1
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _end(w: Work, v: int, distance: int, via: int) -> None:
     """v is where the search ends, unless something nearer turns up."""
     if w.label[v] == FAR:
@@ -194,7 +194,7 @@ def _end(w: Work, v: int, distance: int, via: int) -> None:
     w.count[DISTANCE] = distance
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _offer(g: Graph, w: Work, sink: int, v: int, distance: int, via: int, now: int) -> None:
     """A way to v: an end of the forward search if v can take the unit.
 
@@ -213,7 +213,7 @@ def _offer(g: Graph, w: Work, sink: int, v: int, distance: int, via: int, now: i
         v = g.head[a]
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def move_task(g: Graph, task: int, arc: int) -> None:
     """Lets the task flow through `arc`, -1: not at all."""
     here = g.at[task]
@@ -312,7 +312,7 @@ def _forward(g: Graph, w: Work, degree: int, sink: int, task: int, vertex: int, 
     return end >= 0
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _offer_back(g: Graph, w: Work, sink: int, v: int, distance: int, via: int, now: int) -> None:
     """A way from v: the end of the backward search if v is the sink."""
     while distance < w.label[v] and distance < w.count[DISTANCE]:
