@@ -246,17 +246,22 @@ def _forward(g: Graph, w: Work, degree: int, sink: int, task: int, vertex: int, 
 
     False if there is none within the radius; then the potentials have moved as far as that allows.
     """
+    # locals: an array that is taken from a tuple inside of a loop is counted each time
+    label, count, potential = w.label, w.count, g.potential
+    tail, head, cost, capacity, flow = g.tail, g.head, g.cost, g.capacity, g.flow
+    out_start, out_arc, into_start, into_arc = g.out_start, g.out_arc, g.into_start, g.into_arc
+    arc_head, arc_cost, paid, next_task = g.arc_head, g.arc_cost, g.paid, g.next_task
     vertices = len(g.deficit)
     if task >= 0:
         nearest = FAR
         for a in range(task * degree, (task + 1) * degree):
-            if g.arc_head[a] < vertices:
-                nearest = min(nearest, g.arc_cost[a] + g.potential[g.arc_head[a]])
+            if arc_head[a] < vertices:
+                nearest = min(nearest, arc_cost[a] + potential[arc_head[a]])
         _begin(w, nearest + radius)
         for a in range(task * degree, (task + 1) * degree):
-            v = g.arc_head[a]
+            v = arc_head[a]
             if v < vertices:
-                _offer(g, w, sink, v, g.arc_cost[a] + g.potential[v], -1 - a, -FAR)
+                _offer(g, w, sink, v, arc_cost[a] + potential[v], -1 - a, -FAR)
     else:
         _begin(w, radius)
         _offer(g, w, sink, vertex, 0, 0, -FAR)
@@ -265,31 +270,35 @@ def _forward(g: Graph, w: Work, degree: int, sink: int, task: int, vertex: int, 
         if step == FAR:
             break
         v = step if step >= 0 else -1 - step
-        now = w.label[v]
-        base = now - g.potential[v]
+        now = label[v]
+        base = now - potential[v]
         if step < 0:
             t = g.first_task[v]
             while t >= 0:
-                w.count[SCANNED] += 1
-                start = base - g.paid[t]
+                count[SCANNED] += degree
+                start = base - paid[t]
                 for a in range(t * degree, (t + 1) * degree):
-                    u = g.arc_head[a]
-                    distance = start + g.arc_cost[a] + g.potential[u]
-                    if distance < w.count[DISTANCE] and u < vertices and distance < w.label[u]:
+                    u = arc_head[a]
+                    distance = start + arc_cost[a] + potential[u]
+                    if distance < count[DISTANCE] and u < vertices and distance < label[u]:
                         _offer(g, w, sink, u, distance, -1 - a, now)
-                t = g.next_task[t]
+                t = next_task[t]
             continue
-        for i in range(g.out_start[v], g.out_start[v + 1]):
-            a = g.out_arc[i]
-            if g.flow[a] < g.capacity[a]:
-                u = g.head[a]
-                _offer(g, w, sink, u, base + g.cost[a] + g.potential[u], 2 * a, now)
-        for i in range(g.into_start[v], g.into_start[v + 1]):
-            a = g.into_arc[i]
-            if g.flow[a] > 0:
-                u = g.tail[a]
-                _offer(g, w, sink, u, base - g.cost[a] + g.potential[u], 2 * a + 1, now)
-    end = w.count[END]
+        for i in range(out_start[v], out_start[v + 1]):
+            a = out_arc[i]
+            if flow[a] < capacity[a]:
+                u = head[a]
+                distance = base + cost[a] + potential[u]
+                if distance < label[u] and distance < count[DISTANCE]:
+                    _offer(g, w, sink, u, distance, 2 * a, now)
+        for i in range(into_start[v], into_start[v + 1]):
+            a = into_arc[i]
+            if flow[a] > 0:
+                u = tail[a]
+                distance = base - cost[a] + potential[u]
+                if distance < label[u] and distance < count[DISTANCE]:
+                    _offer(g, w, sink, u, distance, 2 * a + 1, now)
+    end = count[END]
     if end >= 0:
         if end != sink:
             g.deficit[end] -= 1
@@ -303,11 +312,11 @@ def _forward(g: Graph, w: Work, degree: int, sink: int, task: int, vertex: int, 
                 if v < 0:
                     break
             elif via & 1:
-                g.flow[via >> 1] -= 1
-                v = g.head[via >> 1]
+                flow[via >> 1] -= 1
+                v = head[via >> 1]
             else:
-                g.flow[via >> 1] += 1
-                v = g.tail[via >> 1]
+                flow[via >> 1] += 1
+                v = tail[via >> 1]
     _reprice(g, w, 1)
     return end >= 0
 
@@ -334,6 +343,11 @@ def _backward(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: in
 
     False if it is longer than the radius; then the potentials have moved as far as that allows.
     """
+    # locals: an array that is taken from a tuple inside of a loop is counted each time
+    label, count, potential = w.label, w.count, g.potential
+    tail, head, cost, capacity, flow = g.tail, g.head, g.cost, g.capacity, g.flow
+    out_start, out_arc, into_start, into_arc = g.out_start, g.out_arc, g.into_start, g.into_arc
+    in_start, in_size, in_task, in_cost, at, paid = g.in_start, g.in_size, g.in_task, g.in_cost, g.at, g.paid
     _begin(w, radius)
     _label(w, vertex, 0, 0, -FAR)
     while True:
@@ -341,29 +355,33 @@ def _backward(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: in
         if step == FAR:
             break
         v = step if step >= 0 else -1 - step
-        now = w.label[v]
-        base = now + g.potential[v]
+        now = label[v]
+        base = now + potential[v]
         if step < 0:
-            w.count[SCANNED] += g.in_size[v]
-            for i in range(g.in_start[v], g.in_start[v] + g.in_size[v]):
-                t = g.in_task[i]
-                u = g.at[t]
+            count[SCANNED] += in_size[v]
+            for i in range(in_start[v], in_start[v] + in_size[v]):
+                t = in_task[i]
+                u = at[t]
                 if u >= 0:
-                    distance = base + g.in_cost[i] - g.paid[t] - g.potential[u]
-                    if distance < w.count[DISTANCE] and distance < w.label[u]:
+                    distance = base + in_cost[i] - paid[t] - potential[u]
+                    if distance < count[DISTANCE] and distance < label[u]:
                         _offer_back(g, w, sink, u, distance, -1 - np.int64(g.in_arc[i]), now)
             continue
-        for i in range(g.into_start[v], g.into_start[v + 1]):
-            a = g.into_arc[i]
-            if g.flow[a] < g.capacity[a]:
-                u = g.tail[a]
-                _offer_back(g, w, sink, u, base + g.cost[a] - g.potential[u], 2 * a, now)
-        for i in range(g.out_start[v], g.out_start[v + 1]):
-            a = g.out_arc[i]
-            if g.flow[a] > 0:
-                u = g.head[a]
-                _offer_back(g, w, sink, u, base - g.cost[a] - g.potential[u], 2 * a + 1, now)
-    found = w.count[END] >= 0
+        for i in range(into_start[v], into_start[v + 1]):
+            a = into_arc[i]
+            if flow[a] < capacity[a]:
+                u = tail[a]
+                distance = base + cost[a] - potential[u]
+                if distance < label[u] and distance < count[DISTANCE]:
+                    _offer_back(g, w, sink, u, distance, 2 * a, now)
+        for i in range(out_start[v], out_start[v + 1]):
+            a = out_arc[i]
+            if flow[a] > 0:
+                u = head[a]
+                distance = base - cost[a] - potential[u]
+                if distance < label[u] and distance < count[DISTANCE]:
+                    _offer_back(g, w, sink, u, distance, 2 * a + 1, now)
+    found = count[END] >= 0
     if found:
         g.deficit[vertex] -= 1
         v = sink
@@ -373,11 +391,11 @@ def _backward(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: in
                 move_task(g, (-1 - via) // degree, -1 - via)
                 v = g.arc_head[-1 - via]
             elif via & 1:
-                g.flow[via >> 1] -= 1
-                v = g.tail[via >> 1]
+                flow[via >> 1] -= 1
+                v = tail[via >> 1]
             else:
-                g.flow[via >> 1] += 1
-                v = g.head[via >> 1]
+                flow[via >> 1] += 1
+                v = head[via >> 1]
     _reprice(g, w, -1)
     return found
 
