@@ -13,7 +13,7 @@ are made optimal again by Reoptimizer (repair.py).
 import numpy as np
 
 from firmament_py.arrays import I32, I64, Bools
-from firmament_py.incremental import lists
+from firmament_py.incremental import lists, search
 from firmament_py.incremental.search import Graph, Work
 from firmament_py.network import FlowNetwork
 
@@ -26,6 +26,7 @@ CAPACITY_MAX = 2**40
 """Largest capacity: 2**22 of them still add up below 2**63."""
 
 _SLACK = 8
+_NEAR = 2**20
 
 
 class RangeError(ValueError):
@@ -62,6 +63,8 @@ class TaskNetwork:
         if (tail == sink).any():
             raise ValueError("tail holds the sink; nothing leaves the sink")
         out_arc, out_start = _by_vertex(tail, vertices)
+        out_place = np.zeros(len(tail), np.int32)
+        out_place[out_arc] = np.arange(len(tail)) - out_start[tail[out_arc]]
         into_arc, into_start = _by_vertex(head, vertices)
         rows = max(tasks, 1)
         empty = np.zeros(0, np.int32)
@@ -86,6 +89,7 @@ class TaskNetwork:
             flow=np.zeros(len(tail), np.int64),
             out_arc=out_arc,
             out_start=out_start,
+            out_place=out_place,
             into_arc=into_arc,
             into_start=into_start,
             potential=np.zeros(vertices + 1, np.int64),
@@ -93,14 +97,17 @@ class TaskNetwork:
             way_out=np.full(vertices, -1, np.int32),
         )
         self.work = Work(
-            label=np.full(vertices, 2**62, np.int64),
+            label=np.full(vertices, search.FAR, np.int64),
             via=np.zeros(vertices, np.int64),
-            heap=np.zeros(vertices, np.int32),
-            place=np.full(vertices, -1, np.int32),
-            touched=np.zeros(vertices, np.int32),
-            level=np.zeros(vertices, np.int32),
-            later=np.zeros(vertices, np.int32),
-            count=np.zeros(8, np.int64),
+            lists=np.full((5, vertices), -1, np.int32),
+            count=np.zeros(9, np.int64),
+            cursor=np.zeros((2, vertices), np.int32),
+            radius=np.ones(2, np.int64),
+            near=np.zeros(_NEAR, np.int32),
+            near_start=np.zeros(vertices, np.int64),
+            near_size=np.full(vertices, -1, np.int64),
+            near_range=np.zeros(vertices, np.int64),
+            near_price=np.zeros(vertices, np.int64),
         )
         self._live: Bools = np.zeros(rows, np.bool_)
         self._free: I64 = np.arange(rows, dtype=np.int64)[::-1]  # rows to be given out, from the end

@@ -90,18 +90,16 @@ class Reoptimizer:
         balance = self._balance()
         balance[net.sink] = 0
         excess = np.repeat(np.flatnonzero(balance > 0), balance[balance > 0])
-        short = np.flatnonzero(balance < 0)
         g.deficit[:] = np.maximum(-balance, 0)
         searches = len(unrouted) + len(excess) + int(g.deficit.sum())
         if searches > self._share * max(net.size, 100):
             return None
         w.count[search.SETTLED] = w.count[search.SCANNED] = 0
         self._find_ways_out()
-        args = (g, w, net.degree, net.sink)
-        if (
-            search.route_excess(*args, excess) < len(excess)
-            or search.route_tasks(*args, unrouted) < len(unrouted)
-            or search.fill_deficits(*args, short) < len(short)
+        g.deficit[net.sink] = searches + 1  # takes all there is
+        if not (
+            search.route(g, w, net.degree, unrouted, excess)
+            and search.fill(g, w, net.degree, net.sink, np.flatnonzero(balance < 0))
         ):
             return None
         ended = perf_counter()

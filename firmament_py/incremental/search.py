@@ -7,6 +7,16 @@ own arc makes it. Everything is compiled by numba at first use and cached beside
 
 Conventions: potential[v] stands for the cost of getting a unit from v to the sink, so the reduced cost of an arc
 u -> v is cost + potential[v] - potential[u], and is never negative where there is residual capacity.
+
+What makes a search short:
+
+- It looks in a small radius first, and farther only if there is nothing. What a radius without an end raises the
+  potentials by is progress, not waste.
+- Of vertices with the same label the last one labelled comes first, fixed arcs come before tasks, and the arc that led
+  to an end last time comes first of all: on plateaus of zero reduced cost it goes straight for an end.
+- A vertex with many tasks is looked through once. Searches of one phase only raise potentials (forward) or only lower
+  them (backward), so reduced costs out of (into) a vertex fall only by what its own potential moved; the arcs that
+  were far away then still are, and only those that were near are looked at again.
 """
 
 from typing import NamedTuple
@@ -19,20 +29,18 @@ from firmament_py.arrays import I32, I64
 FAR = np.int64(2**62)
 """A label of what was not reached; potentials and path costs stay below it (network.py checks the ranges)."""
 
-ROUTED, NO_PATH = 0, 1
-
 
 class Graph(NamedTuple):
-    """Arrays of the network and its flow, shared with the Network that owns them. D arcs a task; V vertices."""
+    """Arrays of the network and its flow, shared with the TaskNetwork that owns them. D arcs a task; V vertices."""
 
     arc_head: I32  # (T * D,) vertex of each task arc, V: no arc; arc a belongs to task a // D
     arc_cost: I64  # (T * D,)
     chosen: I64  # (T,) arc that carries the task's unit, -1: none
     at: I32  # (T,) head of the chosen arc, -1: none
+    paid: I64  # (T,) cost of the chosen arc
     next_task: I32  # (T,) the list of the tasks at a vertex; -1 ends it
     previous_task: I32  # (T,)
     first_task: I32  # (V,)
-    paid: I64  # (T,) cost of the chosen arc
     in_arc: I32  # (..,) task arcs into v: in_arc[in_start[v] : in_start[v] + in_size[v]]
     in_task: I32  # (..,) whose they are
     in_cost: I64  # (..,) what they cost
@@ -45,6 +53,7 @@ class Graph(NamedTuple):
     flow: I64  # (F,)
     out_arc: I32  # (F,) fixed arcs by tail: out_arc[out_start[v] : out_start[v + 1]]
     out_start: I64  # (V + 1,)
+    out_place: I32  # (F,) position of an arc among those of its tail
     into_arc: I32  # (F,) fixed arcs by head
     into_start: I64  # (V + 1,)
     potential: I64  # (V + 1,) the last one is of no vertex
@@ -53,167 +62,159 @@ class Graph(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Scratch of a search; between searches label is FAR, place is -1."""
+    """Scratch of searches. Between them label is FAR and lists[PLACE] is -1."""
 
     label: I64  # (V,)
     via: I64  # (V,) how the label came: 2a fixed arc a, 2a + 1 its reverse, -1 - a task arc a
-    heap: I32  # (V,) binary heap of labelled vertices
-    place: I32  # (V,) position in the heap, -1: not there
-    touched: I32  # (V,) labelled vertices, in order
-    level: I32  # (V,) stack of vertices whose label is the one being worked on
-    later: I32  # (V,) stack of vertices of that label whose fixed arcs were followed, but not their tasks
-    count: I64  # (8,) see the indices below
+    lists: I32  # (5, V) see the indices below
+    count: I64  # (9,) see the indices below
+    cursor: I32  # (2, V) forward, backward: position of the fixed arc out of v that led to an end last time
+    radius: I64  # (2,) forward, backward: where to look first
+    near: I32  # (..,) arcs that were near a vertex: near[start : start + size]; by arc, or by position in in_arc
+    near_start: I64  # (V,)
+    near_size: I64  # (V,) -1: not looked through in this phase
+    near_range: I64  # (V,) up to which reduced cost
+    near_price: I64  # (V,) potential of the vertex at that time
 
 
-SIZE, TOUCHED, LEVEL, LATER, END, DISTANCE, SETTLED, SCANNED = range(8)
-"""Indices of Work.count: sizes of heap, touched, level and later; the nearest end and its distance; since somebody
-set them to 0, vertices settled and tasks looked at."""
+HEAP, PLACE, TOUCHED, LEVEL, LATER = range(5)
+"""Rows of Work.lists: a binary heap of labelled vertices; each one's position in it, -1: none; all that have a label;
+stack of those whose label is the one being worked on; stack of those whose tasks come after their fixed arcs."""
+
+SIZE, LABELLED, LEVELS, LATERS, END, DISTANCE, SETTLED, SCANNED, NEAR = range(9)
+"""Indices of Work.count: lengths of heap, touched, level and later; the nearest end and its distance; since somebody
+set them to 0, vertices settled and arcs looked at; length of near."""
+
+FORWARD, BACKWARD = 0, 1
+
+_GROWTH = 4
+"""Each radius is so many times the one before."""
+_KEEP = 4
+"""Near are arcs up to so many times what the search at hand needs."""
 
 
 @njit(cache=True, forceinline=True)
-def _sift_up(w: Work, i: int) -> None:
-    v = w.heap[i]
-    key = w.label[v]
+def _sift_up(label: I64, lists: I32, i: int) -> None:
+    v = lists[HEAP, i]
+    key = label[v]
     while i > 0:
         up = (i - 1) >> 1
-        u = w.heap[up]
-        if w.label[u] <= key:
+        u = lists[HEAP, up]
+        if label[u] <= key:
             break
-        w.heap[i] = u
-        w.place[u] = i
+        lists[HEAP, i] = u
+        lists[PLACE, u] = i
         i = up
-    w.heap[i] = v
-    w.place[v] = i
+    lists[HEAP, i] = v
+    lists[PLACE, v] = i
 
 
 @njit(cache=True, forceinline=True)
-def _pop(w: Work) -> int:
-    top = w.heap[0]
-    w.place[top] = -1
-    w.count[SIZE] -= 1
-    n = w.count[SIZE]
+def _pop(label: I64, lists: I32, count: I64) -> int:
+    top = lists[HEAP, 0]
+    lists[PLACE, top] = -1
+    count[SIZE] -= 1
+    n = count[SIZE]
     if n > 0:
-        v = w.heap[n]
-        key = w.label[v]
+        v = lists[HEAP, n]
+        key = label[v]
         i = 0
         while True:
             child = 2 * i + 1
             if child >= n:
                 break
-            if child + 1 < n and w.label[w.heap[child + 1]] < w.label[w.heap[child]]:
+            if child + 1 < n and label[lists[HEAP, child + 1]] < label[lists[HEAP, child]]:
                 child += 1
-            u = w.heap[child]
-            if w.label[u] >= key:
+            u = lists[HEAP, child]
+            if label[u] >= key:
                 break
-            w.heap[i] = u
-            w.place[u] = i
+            lists[HEAP, i] = u
+            lists[PLACE, u] = i
             i = child
-        w.heap[i] = v
-        w.place[v] = i
+        lists[HEAP, i] = v
+        lists[PLACE, v] = i
     return top
 
 
 @njit(cache=True, forceinline=True)
-def _label(w: Work, v: int, distance: int, via: int, now: int) -> None:
+def _label(
+    label: I64, via: I64, lists: I32, count: I64, v: int, distance: int, how: int, now: int, is_end: bool
+) -> None:
     """Gives v a label that is better than the one it has and than the nearest end."""
-    if w.label[v] == FAR:
-        w.touched[w.count[TOUCHED]] = v
-        w.count[TOUCHED] += 1
-    w.label[v] = distance
-    w.via[v] = via
-    if distance <= now and w.place[v] < 0:
-        w.level[w.count[LEVEL]] = v
-        w.count[LEVEL] += 1
+    if label[v] == FAR:
+        lists[TOUCHED, count[LABELLED]] = v
+        count[LABELLED] += 1
+    label[v] = distance
+    via[v] = how
+    if is_end:
+        count[END] = v
+        count[DISTANCE] = distance
         return
-    if w.place[v] < 0:
-        w.heap[w.count[SIZE]] = v
-        w.place[v] = w.count[SIZE]
-        w.count[SIZE] += 1
-    _sift_up(w, w.place[v])
+    if lists[PLACE, v] < 0:
+        if distance <= now:
+            lists[LEVEL, count[LEVELS]] = v
+            count[LEVELS] += 1
+            return
+        lists[PLACE, v] = count[SIZE]
+        lists[HEAP, count[SIZE]] = v
+        count[SIZE] += 1
+    _sift_up(label, lists, lists[PLACE, v])
 
 
 @njit(cache=True, forceinline=True)
-def _next(w: Work) -> int:
-    """What to do next: v, follow the fixed arcs of v; -1 - v, its tasks; FAR, nothing, the nearest end is known.
-
-    Of vertices with the same label the one that was labelled last comes first, and tasks come after all fixed arcs:
-    where many reduced costs are 0 that goes straight for an end instead of around it.
-    """
-    if w.count[LEVEL] > 0:
-        w.count[LEVEL] -= 1
-        v = w.level[w.count[LEVEL]]
-    elif w.count[LATER] > 0:
-        w.count[LATER] -= 1
-        v = w.later[w.count[LATER]]
-        if w.label[v] >= w.count[DISTANCE]:
-            return FAR
-        return -1 - v
-    elif w.count[SIZE] > 0:
-        v = _pop(w)
+def _next(label: I64, lists: I32, count: I64) -> int:
+    """What to do next: v, follow the fixed arcs of v; -1 - v, its tasks; FAR, nothing, the nearest end is known."""
+    if count[LEVELS] > 0:
+        count[LEVELS] -= 1
+        v = lists[LEVEL, count[LEVELS]]
+    elif count[LATERS] > 0:
+        count[LATERS] -= 1
+        v = lists[LATER, count[LATERS]]
+        return FAR if label[v] >= count[DISTANCE] else np.int64(-1 - v)
+    elif count[SIZE] > 0:
+        v = _pop(label, lists, count)
     else:
         return FAR
-    if w.label[v] >= w.count[DISTANCE]:
+    if label[v] >= count[DISTANCE]:
         return FAR
-    w.later[w.count[LATER]] = v
-    w.count[LATER] += 1
-    w.count[SETTLED] += 1
-    return v
-
-
-@njit(cache=True, forceinline=True)
-def _begin(w: Work, bound: int) -> None:
-    w.count[SIZE] = 0
-    w.count[TOUCHED] = 0
-    w.count[LEVEL] = 0
-    w.count[LATER] = 0
-    w.count[END] = -1
-    w.count[DISTANCE] = bound
+    lists[LATER, count[LATERS]] = v
+    count[LATERS] += 1
+    count[SETTLED] += 1
+    return np.int64(v)
 
 
 @njit(cache=True)
-def _reprice(g: Graph, w: Work, sign: int) -> None:
+def _begin(count: I64, bound: int) -> None:
+    count[SIZE] = count[LABELLED] = count[LEVELS] = count[LATERS] = 0
+    count[END] = -1
+    count[DISTANCE] = bound
+
+
+@njit(cache=True)
+def _reprice(potential: I64, label: I64, lists: I32, count: I64, sign: int) -> None:
     """Moves the potentials of the vertices nearer than the end, and clears the labels."""
-    end = w.count[DISTANCE]
-    for i in range(w.count[TOUCHED]):
-        v = w.touched[i]
-        if w.label[v] < end:
-            g.potential[v] += sign * (end - w.label[v])
-        w.label[v] = FAR
-        w.place[v] = -1
+    end = count[DISTANCE]
+    for i in range(count[LABELLED]):
+        v = lists[TOUCHED, i]
+        if label[v] < end:
+            potential[v] += sign * (end - label[v])
+        label[v] = FAR
+        lists[PLACE, v] = -1
 
 
 @njit(cache=True, forceinline=True)
-def _end(w: Work, v: int, distance: int, via: int) -> None:
-    """v is where the search ends, unless something nearer turns up."""
-    if w.label[v] == FAR:
-        w.touched[w.count[TOUCHED]] = v
-        w.count[TOUCHED] += 1
-    w.label[v] = distance
-    w.via[v] = via
-    w.count[END] = v
-    w.count[DISTANCE] = distance
+def _keep_near(w: Work, count: I64, v: int, entry: int) -> bool:
+    """Adds to the near arcs of v; if there is no room, everybody's are forgotten."""
+    if count[NEAR] == len(w.near):
+        w.near_size[:] = -1
+        count[NEAR] = 0
+        return False
+    w.near[count[NEAR]] = entry
+    count[NEAR] += 1
+    return True
 
 
-@njit(cache=True, forceinline=True)
-def _offer(g: Graph, w: Work, sink: int, v: int, distance: int, via: int, now: int) -> None:
-    """A way to v: an end of the forward search if v can take the unit.
-
-    The way out of v is followed at once: what is farther than an end that is known need not be labelled.
-    """
-    while distance < w.label[v] and distance < w.count[DISTANCE]:
-        if v == sink or g.deficit[v] > 0:
-            _end(w, v, distance, via)
-            return
-        _label(w, v, distance, via, now)
-        a = g.way_out[v]
-        if a < 0 or g.flow[a] >= g.capacity[a]:
-            return
-        distance += g.cost[a] + g.potential[g.head[a]] - g.potential[v]
-        via = 2 * a
-        v = g.head[a]
-
-
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def move_task(g: Graph, task: int, arc: int) -> None:
     """Lets the task flow through `arc`, -1: not at all."""
     here = g.at[task]
@@ -230,9 +231,9 @@ def move_task(g: Graph, task: int, arc: int) -> None:
         g.at[task] = -1
         return
     there = g.arc_head[arc]
-    g.paid[task] = g.arc_cost[arc]
     first = g.first_task[there]
     g.at[task] = there
+    g.paid[task] = g.arc_cost[arc]
     g.previous_task[task] = -1
     g.next_task[task] = first
     if first >= 0:
@@ -241,100 +242,143 @@ def move_task(g: Graph, task: int, arc: int) -> None:
 
 
 @njit(cache=True)
-def _forward(g: Graph, w: Work, degree: int, sink: int, task: int, vertex: int, radius: int) -> bool:
-    """Routes one unit from a task that flows nowhere (or, task < 0, from a vertex) to the nearest that takes it.
+def _forward(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int) -> bool:
+    """Routes one unit from a task that flows nowhere (or, task < 0, from a vertex) to the nearest that misses one.
 
     False if there is none within the radius; then the potentials have moved as far as that allows.
     """
     # locals: an array that is taken from a tuple inside of a loop is counted each time
-    label, count, potential = w.label, w.count, g.potential
-    tail, head, cost, capacity, flow = g.tail, g.head, g.cost, g.capacity, g.flow
+    label, via, lists, count, potential, deficit = w.label, w.via, w.lists, w.count, g.potential, g.deficit
+    tail, head, cost, capacity, flow, way_out = g.tail, g.head, g.cost, g.capacity, g.flow, g.way_out
     out_start, out_arc, into_start, into_arc = g.out_start, g.out_arc, g.into_start, g.into_arc
-    arc_head, arc_cost, paid, next_task = g.arc_head, g.arc_cost, g.paid, g.next_task
-    vertices = len(g.deficit)
+    arc_head, arc_cost, paid, next_task, at = g.arc_head, g.arc_cost, g.paid, g.next_task, g.at
+    cursor, near, near_start, near_size = w.cursor, w.near, w.near_start, w.near_size
+    vertices = len(deficit)
     if task >= 0:
         nearest = FAR
         for a in range(task * degree, (task + 1) * degree):
             if arc_head[a] < vertices:
                 nearest = min(nearest, arc_cost[a] + potential[arc_head[a]])
-        _begin(w, nearest + radius)
+        _begin(count, nearest + radius)
         for a in range(task * degree, (task + 1) * degree):
             v = arc_head[a]
             if v < vertices:
-                _offer(g, w, sink, v, arc_cost[a] + potential[v], -1 - a, -FAR)
+                distance = arc_cost[a] + potential[v]
+                if distance < label[v] and distance < count[DISTANCE]:
+                    _label(label, via, lists, count, v, distance, -1 - a, -FAR, deficit[v] > 0)
     else:
-        _begin(w, radius)
-        _offer(g, w, sink, vertex, 0, 0, -FAR)
+        _begin(count, radius)
+        _label(label, via, lists, count, vertex, 0, 0, -FAR, deficit[vertex] > 0)
     while True:
-        step = _next(w)
+        step = _next(label, lists, count)
         if step == FAR:
             break
-        v = step if step >= 0 else -1 - step
+        if step >= 0:
+            v = step
+            now = label[v]
+            base = now - potential[v]
+            size = out_start[v + 1] - out_start[v]
+            for j in range(size - 1, -1, -1):  # pushed last is followed first
+                i = cursor[FORWARD, v] + j
+                a = out_arc[out_start[v] + (i if i < size else i - size)]
+                if flow[a] < capacity[a]:
+                    u = head[a]
+                    distance = base + cost[a] + potential[u]
+                    if distance < label[u] and distance < count[DISTANCE]:
+                        _label(label, via, lists, count, u, distance, 2 * a, now, deficit[u] > 0)
+            for i in range(into_start[v], into_start[v + 1]):
+                a = into_arc[i]
+                if flow[a] > 0:
+                    u = tail[a]
+                    distance = base - cost[a] + potential[u]
+                    if distance < label[u] and distance < count[DISTANCE]:
+                        _label(label, via, lists, count, u, distance, 2 * a + 1, now, deficit[u] > 0)
+            continue
+        v = -1 - step
         now = label[v]
         base = now - potential[v]
-        if step < 0:
-            t = g.first_task[v]
-            while t >= 0:
-                count[SCANNED] += degree
-                start = base - paid[t]
-                for a in range(t * degree, (t + 1) * degree):
+        need = count[DISTANCE] - now
+        if near_size[v] >= 0 and need + potential[v] - w.near_price[v] <= w.near_range[v]:
+            count[SCANNED] += near_size[v]
+            for i in range(near_start[v], near_start[v] + near_size[v]):
+                a = np.int64(near[i])
+                t = a // degree
+                if at[t] == v:
                     u = arc_head[a]
-                    distance = start + arc_cost[a] + potential[u]
-                    if distance < count[DISTANCE] and u < vertices and distance < label[u]:
-                        _offer(g, w, sink, u, distance, -1 - a, now)
-                t = next_task[t]
+                    distance = base + arc_cost[a] - paid[t] + potential[u]
+                    if distance < label[u] and distance < count[DISTANCE]:
+                        _label(label, via, lists, count, u, distance, -1 - a, now, deficit[u] > 0)
+                        _way_out(g, w, u, now)
             continue
-        for i in range(out_start[v], out_start[v + 1]):
-            a = out_arc[i]
-            if flow[a] < capacity[a]:
-                u = head[a]
-                distance = base + cost[a] + potential[u]
-                if distance < label[u] and distance < count[DISTANCE]:
-                    _offer(g, w, sink, u, distance, 2 * a, now)
-        for i in range(into_start[v], into_start[v + 1]):
-            a = into_arc[i]
-            if flow[a] > 0:
-                u = tail[a]
-                distance = base - cost[a] + potential[u]
-                if distance < label[u] and distance < count[DISTANCE]:
-                    _offer(g, w, sink, u, distance, 2 * a + 1, now)
+        keep = now + min(need, FAR // 8) * _KEEP
+        near_start[v] = count[NEAR]
+        kept = True
+        t = g.first_task[v]
+        while t >= 0:
+            count[SCANNED] += degree
+            start = base - paid[t]
+            for a in range(t * degree, (t + 1) * degree):
+                u = arc_head[a]
+                if u < vertices:
+                    distance = start + arc_cost[a] + potential[u]
+                    if distance <= keep:
+                        kept = kept and _keep_near(w, count, v, a)
+                        if distance < count[DISTANCE] and distance < label[u]:
+                            _label(label, via, lists, count, u, distance, -1 - a, now, deficit[u] > 0)
+                            _way_out(g, w, u, now)
+            t = next_task[t]
+        if kept:
+            near_size[v] = count[NEAR] - near_start[v]
+            w.near_price[v] = potential[v]
+            w.near_range[v] = keep - now
     end = count[END]
     if end >= 0:
-        if end != sink:
-            g.deficit[end] -= 1
+        deficit[end] -= 1
         v = end
         while v != vertex:
-            via = w.via[v]
-            if via < 0:
-                moved = (-1 - via) // degree
-                v = g.at[moved]
-                move_task(g, moved, -1 - via)
+            how = via[v]
+            if how < 0:
+                near_size[v] = -1  # has a task more
+                t = (-1 - how) // degree
+                v = at[t]
+                move_task(g, t, -1 - how)
                 if v < 0:
                     break
-            elif via & 1:
-                flow[via >> 1] -= 1
-                v = head[via >> 1]
+            elif how & 1:
+                flow[how >> 1] -= 1
+                v = head[how >> 1]
             else:
-                flow[via >> 1] += 1
-                v = tail[via >> 1]
-    _reprice(g, w, 1)
+                flow[how >> 1] += 1
+                v = tail[how >> 1]
+                cursor[FORWARD, v] = g.out_place[how >> 1]
+    _reprice(potential, label, lists, count, 1)
     return end >= 0
 
 
-@njit(cache=True, forceinline=True)
-def _offer_back(g: Graph, w: Work, sink: int, v: int, distance: int, via: int, now: int) -> None:
-    """A way from v: the end of the backward search if v is the sink."""
-    while distance < w.label[v] and distance < w.count[DISTANCE]:
-        if v == sink:
-            _end(w, v, distance, via)
-            return
-        _label(w, v, distance, via, now)
+@njit(cache=True)
+def _way_out(g: Graph, w: Work, v: int, now: int) -> None:
+    """Follows the way out of v at once: what is farther than an end that is known need not be labelled."""
+    while g.way_out[v] >= 0 and w.count[END] != v:
         a = g.way_out[v]
-        if a < 0 or g.flow[a] <= 0:
+        u = g.head[a]
+        distance = w.label[v] + g.cost[a] + g.potential[u] - g.potential[v]
+        if g.flow[a] >= g.capacity[a] or distance >= w.label[u] or distance >= w.count[DISTANCE]:
             return
-        distance += g.potential[v] - g.cost[a] - g.potential[g.head[a]]
-        via = 2 * a + 1
-        v = g.head[a]
+        _label(w.label, w.via, w.lists, w.count, u, distance, 2 * a, now, g.deficit[u] > 0)
+        v = u
+
+
+@njit(cache=True)
+def _way_in(g: Graph, w: Work, v: int, sink: int, now: int) -> None:
+    """_way_out against the arcs."""
+    while g.way_out[v] >= 0:
+        a = g.way_out[v]
+        u = g.head[a]
+        distance = w.label[v] + g.potential[v] - g.cost[a] - g.potential[u]
+        if g.flow[a] <= 0 or distance >= w.label[u] or distance >= w.count[DISTANCE]:
+            return
+        _label(w.label, w.via, w.lists, w.count, u, distance, 2 * a + 1, now, u == sink)
+        v = u
 
 
 @njit(cache=True)
@@ -343,112 +387,124 @@ def _backward(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: in
 
     False if it is longer than the radius; then the potentials have moved as far as that allows.
     """
-    # locals: an array that is taken from a tuple inside of a loop is counted each time
-    label, count, potential = w.label, w.count, g.potential
-    tail, head, cost, capacity, flow = g.tail, g.head, g.cost, g.capacity, g.flow
+    label, via, lists, count, potential = w.label, w.via, w.lists, w.count, g.potential
+    tail, head, cost, capacity, flow, way_out = g.tail, g.head, g.cost, g.capacity, g.flow, g.way_out
     out_start, out_arc, into_start, into_arc = g.out_start, g.out_arc, g.into_start, g.into_arc
-    in_start, in_size, in_task, in_cost, at, paid = g.in_start, g.in_size, g.in_task, g.in_cost, g.at, g.paid
-    _begin(w, radius)
-    _label(w, vertex, 0, 0, -FAR)
+    in_start, in_size, in_arc, in_task, in_cost = g.in_start, g.in_size, g.in_arc, g.in_task, g.in_cost
+    at, paid, cursor, near, near_start, near_size = g.at, g.paid, w.cursor, w.near, w.near_start, w.near_size
+    _begin(count, radius)
+    _label(label, via, lists, count, vertex, 0, 0, -FAR, False)
     while True:
-        step = _next(w)
+        step = _next(label, lists, count)
         if step == FAR:
             break
-        v = step if step >= 0 else -1 - step
+        if step >= 0:
+            v = step
+            now = label[v]
+            base = now + potential[v]
+            for i in range(into_start[v], into_start[v + 1]):
+                a = into_arc[i]
+                if flow[a] < capacity[a]:
+                    u = tail[a]
+                    distance = base + cost[a] - potential[u]
+                    if distance < label[u] and distance < count[DISTANCE]:
+                        _label(label, via, lists, count, u, distance, 2 * a, now, u == sink)
+            size = out_start[v + 1] - out_start[v]
+            for j in range(size - 1, -1, -1):
+                i = cursor[BACKWARD, v] + j
+                a = out_arc[out_start[v] + (i if i < size else i - size)]
+                if flow[a] > 0:
+                    u = head[a]
+                    distance = base - cost[a] - potential[u]
+                    if distance < label[u] and distance < count[DISTANCE]:
+                        _label(label, via, lists, count, u, distance, 2 * a + 1, now, u == sink)
+            continue
+        v = -1 - step
         now = label[v]
         base = now + potential[v]
-        if step < 0:
-            count[SCANNED] += in_size[v]
-            for i in range(in_start[v], in_start[v] + in_size[v]):
+        need = count[DISTANCE] - now
+        if near_size[v] >= 0 and need + w.near_price[v] - potential[v] <= w.near_range[v]:
+            count[SCANNED] += near_size[v]
+            for k in range(near_start[v], near_start[v] + near_size[v]):
+                i = near[k]
                 t = in_task[i]
                 u = at[t]
-                if u >= 0:
-                    distance = base + in_cost[i] - paid[t] - potential[u]
-                    if distance < count[DISTANCE] and distance < label[u]:
-                        _offer_back(g, w, sink, u, distance, -1 - np.int64(g.in_arc[i]), now)
+                distance = base + in_cost[i] - paid[t] - potential[u]
+                if distance < label[u] and distance < count[DISTANCE]:
+                    _label(label, via, lists, count, u, distance, -1 - np.int64(in_arc[i]), now, False)
+                    _way_in(g, w, u, sink, now)
             continue
-        for i in range(into_start[v], into_start[v + 1]):
-            a = into_arc[i]
-            if flow[a] < capacity[a]:
-                u = tail[a]
-                distance = base + cost[a] - potential[u]
-                if distance < label[u] and distance < count[DISTANCE]:
-                    _offer_back(g, w, sink, u, distance, 2 * a, now)
-        for i in range(out_start[v], out_start[v + 1]):
-            a = out_arc[i]
-            if flow[a] > 0:
-                u = head[a]
-                distance = base - cost[a] - potential[u]
-                if distance < label[u] and distance < count[DISTANCE]:
-                    _offer_back(g, w, sink, u, distance, 2 * a + 1, now)
+        keep = now + min(need, FAR // 8) * _KEEP
+        near_start[v] = count[NEAR]
+        kept = True
+        count[SCANNED] += in_size[v]
+        for i in range(in_start[v], in_start[v] + in_size[v]):
+            t = in_task[i]
+            u = at[t]
+            if u >= 0:
+                distance = base + in_cost[i] - paid[t] - potential[u]
+                if distance <= keep:
+                    kept = kept and _keep_near(w, count, v, i)
+                    if distance < count[DISTANCE] and distance < label[u]:
+                        _label(label, via, lists, count, u, distance, -1 - np.int64(in_arc[i]), now, False)
+                        _way_in(g, w, u, sink, now)
+        if kept:
+            near_size[v] = count[NEAR] - near_start[v]
+            w.near_price[v] = potential[v]
+            w.near_range[v] = keep - now
     found = count[END] >= 0
     if found:
         g.deficit[vertex] -= 1
         v = sink
         while v != vertex:
-            via = w.via[v]
-            if via < 0:
-                move_task(g, (-1 - via) // degree, -1 - via)
-                v = g.arc_head[-1 - via]
-            elif via & 1:
-                flow[via >> 1] -= 1
-                v = tail[via >> 1]
+            how = via[v]
+            if how < 0:
+                move_task(g, (-1 - how) // degree, -1 - how)
+                v = g.arc_head[-1 - how]
+            elif how & 1:
+                flow[how >> 1] -= 1
+                v = tail[how >> 1]
+                cursor[BACKWARD, v] = g.out_place[how >> 1]
             else:
-                flow[via >> 1] += 1
-                v = head[via >> 1]
-    _reprice(g, w, -1)
+                flow[how >> 1] += 1
+                v = head[how >> 1]
+    _reprice(potential, label, lists, count, -1)
     return found
 
 
 @njit(cache=True)
-def _search(g: Graph, w: Work, degree: int, sink: int, task: int, vertex: int, radius: I64) -> bool:
-    """Searches in a small radius first, then farther: most of what a wide search labels it does not need.
-
-    radius[0] is where to begin, and is left a little above what the last searches needed. Backward if task == BACK.
-    """
-    reach = radius[0]
-    while True:
-        if task == BACK:
-            found = _backward(g, w, degree, sink, vertex, reach)
-        else:
-            found = _forward(g, w, degree, sink, task, vertex, reach)
-        if found:
-            radius[0] = max(1, (3 * radius[0] + reach) // 4)
-            return True
-        if reach >= FAR // 4:
-            return False
-        reach *= 4
-
-
-BACK = -2
+def _widen(w: Work, direction: int, reach: int) -> None:
+    """Remembers how far a search had to look: most of the next ones will not have to look much farther."""
+    w.radius[direction] = max(1, (3 * w.radius[direction] + reach) // 4)
 
 
 @njit(cache=True)
-def route_tasks(g: Graph, w: Work, degree: int, sink: int, tasks: I64) -> int:
-    """Routes the tasks (K,); how many were routed before one had no path."""
-    radius = np.array([1])
-    for i in range(len(tasks)):
-        if not _search(g, w, degree, sink, tasks[i], -1, radius):
-            return i
-    return len(tasks)
+def route(g: Graph, w: Work, degree: int, tasks: I64, vertices: I64) -> bool:
+    """Routes a unit from each of tasks (K,), then from each of vertices (L,). False: one of them has no path."""
+    w.near_size[:] = -1
+    w.count[NEAR] = 0
+    for i in range(len(tasks) + len(vertices)):
+        task, vertex = (tasks[i], -1) if i < len(tasks) else (-1, vertices[i - len(tasks)])
+        reach = w.radius[FORWARD]
+        while not _forward(g, w, degree, task, vertex, reach):
+            if reach >= FAR // 4:
+                return False
+            reach *= _GROWTH
+        _widen(w, FORWARD, reach)
+    return True
 
 
 @njit(cache=True)
-def route_excess(g: Graph, w: Work, degree: int, sink: int, vertices: I64) -> int:
-    """Routes a unit from each of vertices (K,); how many were routed before one had no path."""
-    radius = np.array([1])
-    for i in range(len(vertices)):
-        if not _search(g, w, degree, sink, -1, vertices[i], radius):
-            return i
-    return len(vertices)
-
-
-@njit(cache=True)
-def fill_deficits(g: Graph, w: Work, degree: int, sink: int, vertices: I64) -> int:
-    """Fetches what each of the vertices (K,) misses; how many were filled before one had no path."""
-    radius = np.array([1])
-    for i in range(len(vertices)):
-        while g.deficit[vertices[i]] > 0:
-            if not _search(g, w, degree, sink, BACK, vertices[i], radius):
-                return i
-    return len(vertices)
+def fill(g: Graph, w: Work, degree: int, sink: int, vertices: I64) -> bool:
+    """Fetches what each of the vertices (K,) misses. False: one of them has no path."""
+    w.near_size[:] = -1
+    w.count[NEAR] = 0
+    for vertex in vertices:
+        while g.deficit[vertex] > 0:
+            reach = w.radius[BACKWARD]
+            while not _backward(g, w, degree, sink, vertex, reach):
+                if reach >= FAR // 4:
+                    return False
+                reach *= _GROWTH
+            _widen(w, BACKWARD, reach)
+    return True
