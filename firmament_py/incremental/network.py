@@ -100,7 +100,7 @@ class TaskNetwork:
             label=np.full(vertices, search.FAR, np.int64),
             via=np.zeros(vertices, np.int64),
             lists=np.full((5, vertices), -1, np.int32),
-            count=np.zeros(9, np.int64),
+            count=np.zeros(11, np.int64),
             cursor=np.zeros((2, vertices), np.int32),
             radius=np.ones(2, np.int64),
             near=np.zeros(_NEAR, np.int32),

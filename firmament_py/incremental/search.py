@@ -67,7 +67,7 @@ class Work(NamedTuple):
     label: I64  # (V,)
     via: I64  # (V,) how the label came: 2a fixed arc a, 2a + 1 its reverse, -1 - a task arc a
     lists: I32  # (5, V) see the indices below
-    count: I64  # (9,) see the indices below
+    count: I64  # (11,) see the indices below
     cursor: I32  # (2, V) forward, backward: position of the fixed arc out of v that led to an end last time
     radius: I64  # (2,) forward, backward: where to look first
     near: I32  # (..,) arcs that were near a vertex: near[start : start + size]; by arc, or by position in in_arc
@@ -81,9 +81,10 @@ HEAP, PLACE, TOUCHED, LEVEL, LATER = range(5)
 """Rows of Work.lists: a binary heap of labelled vertices; each one's position in it, -1: none; all that have a label;
 stack of those whose label is the one being worked on; stack of those whose tasks come after their fixed arcs."""
 
-SIZE, LABELLED, LEVELS, LATERS, END, DISTANCE, SETTLED, SCANNED, NEAR = range(9)
+SIZE, LABELLED, LEVELS, LATERS, END, DISTANCE, SETTLED, SCANNED, NEAR, NEEDED, LABELS = range(11)
 """Indices of Work.count: lengths of heap, touched, level and later; the nearest end and its distance; since somebody
-set them to 0, vertices settled and arcs looked at; length of near."""
+set them to 0, vertices settled and arcs looked at; length of near; how far the last search
+had to look."""
 
 FORWARD, BACKWARD = 0, 1
 
@@ -194,6 +195,7 @@ def _begin(count: I64, bound: int) -> None:
 def _reprice(potential: I64, label: I64, lists: I32, count: I64, sign: int) -> None:
     """Moves the potentials of the vertices nearer than the end, and clears the labels."""
     end = count[DISTANCE]
+    count[LABELS] += count[LABELLED]
     for i in range(count[LABELLED]):
         v = lists[TOUCHED, i]
         if label[v] < end:
@@ -253,7 +255,7 @@ def _forward(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int
     out_start, out_arc, into_start, into_arc = g.out_start, g.out_arc, g.into_start, g.into_arc
     arc_head, arc_cost, paid, next_task, at = g.arc_head, g.arc_cost, g.paid, g.next_task, g.at
     cursor, near, near_start, near_size = w.cursor, w.near, w.near_start, w.near_size
-    vertices = len(deficit)
+    vertices, nearest = len(deficit), np.int64(0)
     if task >= 0:
         nearest = FAR
         for a in range(task * degree, (task + 1) * degree):
@@ -332,6 +334,7 @@ def _forward(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int
             w.near_price[v] = potential[v]
             w.near_range[v] = keep - now
     end = count[END]
+    count[NEEDED] = count[DISTANCE] - nearest
     if end >= 0:
         deficit[end] -= 1
         v = end
@@ -453,6 +456,7 @@ def _backward(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: in
             w.near_price[v] = potential[v]
             w.near_range[v] = keep - now
     found = count[END] >= 0
+    count[NEEDED] = count[DISTANCE]
     if found:
         g.deficit[vertex] -= 1
         v = sink
@@ -473,9 +477,9 @@ def _backward(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: in
 
 
 @njit(cache=True)
-def _widen(w: Work, direction: int, reach: int) -> None:
-    """Remembers how far a search had to look: most of the next ones will not have to look much farther."""
-    w.radius[direction] = max(1, (3 * w.radius[direction] + reach) // 4)
+def _learn(w: Work, direction: int, needed: int) -> None:
+    """Remembers how far searches had to look lately: most of the next ones will not have to look much farther."""
+    w.radius[direction] = max(1, (7 * w.radius[direction] + 2 * needed) // 8)
 
 
 @njit(cache=True)
@@ -490,7 +494,7 @@ def route(g: Graph, w: Work, degree: int, tasks: I64, vertices: I64) -> bool:
             if reach >= FAR // 4:
                 return False
             reach *= _GROWTH
-        _widen(w, FORWARD, reach)
+        _learn(w, FORWARD, w.count[NEEDED])
     return True
 
 
@@ -506,5 +510,5 @@ def fill(g: Graph, w: Work, degree: int, sink: int, vertices: I64) -> bool:
                 if reach >= FAR // 4:
                     return False
                 reach *= _GROWTH
-            _widen(w, BACKWARD, reach)
+            _learn(w, BACKWARD, w.count[NEEDED])
     return True
