@@ -25,7 +25,7 @@ def enter(g: Graph, v: int, arc: int, degree: int) -> None:
 
 
 @njit(cache=True)
-def index_arcs(g: Graph, place_in: I32, degree: int, slack: int) -> None:
+def index_arcs(g: Graph, degree: int, slack: int) -> None:
     """Builds the arcs by head anew; every vertex gets room for `slack` and a quarter more arcs."""
     vertices = len(g.deficit)
     g.in_size[:] = 0
@@ -39,12 +39,12 @@ def index_arcs(g: Graph, place_in: I32, degree: int, slack: int) -> None:
     for a in range(len(g.arc_head)):
         v = g.arc_head[a]
         if v < vertices:
-            place_in[a] = g.in_size[v]
+            g.in_place[a] = g.in_size[v]
             enter(g, v, a, degree)
 
 
 @njit(cache=True)
-def enter_arcs(g: Graph, place_in: I32, tasks: I64, degree: int) -> bool:
+def enter_arcs(g: Graph, tasks: I64, degree: int) -> bool:
     """Adds the arcs of tasks (K,) to the index; False if a vertex has no room for them: index_arcs is due."""
     for t in tasks:
         for a in range(t * degree, (t + 1) * degree):
@@ -52,13 +52,13 @@ def enter_arcs(g: Graph, place_in: I32, tasks: I64, degree: int) -> bool:
             if v < len(g.deficit):
                 if g.in_start[v] + g.in_size[v] == g.in_start[v + 1]:
                     return False
-                place_in[a] = g.in_size[v]
+                g.in_place[a] = g.in_size[v]
                 enter(g, v, a, degree)
     return True
 
 
 @njit(cache=True)
-def leave_arcs(g: Graph, place_in: I32, tasks: I64, degree: int) -> None:
+def leave_arcs(g: Graph, tasks: I64, degree: int) -> None:
     """Takes the arcs of tasks (K,) out of the index and off the network."""
     for t in tasks:
         for a in range(t * degree, (t + 1) * degree):
@@ -66,8 +66,8 @@ def leave_arcs(g: Graph, place_in: I32, tasks: I64, degree: int) -> None:
             if v < len(g.deficit):
                 g.in_size[v] -= 1
                 end = g.in_start[v] + g.in_size[v]
-                i = g.in_start[v] + place_in[a]
-                place_in[g.in_arc[end]] = place_in[a]
+                i = g.in_start[v] + g.in_place[a]
+                g.in_place[g.in_arc[end]] = g.in_place[a]
                 g.in_arc[i] = g.in_arc[end]
                 g.in_task[i] = g.in_task[end]
                 g.in_cost[i] = g.in_cost[end]
@@ -75,13 +75,13 @@ def leave_arcs(g: Graph, place_in: I32, tasks: I64, degree: int) -> None:
 
 
 @njit(cache=True)
-def change_costs(g: Graph, place_in: I32, tasks: I64, degree: int) -> None:
+def change_costs(g: Graph, tasks: I64, degree: int) -> None:
     """Tells the arcs by head, and the tasks, what arcs of tasks (K,) cost now."""
     for t in tasks:
         for a in range(t * degree, (t + 1) * degree):
             v = g.arc_head[a]
             if v < len(g.deficit):
-                g.in_cost[g.in_start[v] + place_in[a]] = g.arc_cost[a]
+                g.in_cost[g.in_start[v] + g.in_place[a]] = g.arc_cost[a]
         if g.chosen[t] >= 0:
             g.paid[t] = g.arc_cost[g.chosen[t]]
 

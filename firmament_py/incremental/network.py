@@ -80,6 +80,7 @@ class TaskNetwork:
             in_arc=empty,
             in_task=empty,
             in_cost=np.zeros(0, np.int64),
+            in_place=np.zeros(rows * degree, np.int32),
             in_start=np.zeros(vertices + 1, np.int64),
             in_size=np.zeros(vertices, np.int64),
             tail=tail,
@@ -100,7 +101,7 @@ class TaskNetwork:
             label=np.full(vertices, search.FAR, np.int64),
             via=np.zeros(vertices, np.int64),
             lists=np.full((5, vertices), -1, np.int32),
-            count=np.zeros(11, np.int64),
+            count=np.zeros(10, np.int64),
             cursor=np.zeros((2, vertices), np.int32),
             radius=np.ones(2, np.int64),
             near=np.zeros(_NEAR, np.int32),
@@ -108,10 +109,10 @@ class TaskNetwork:
             near_size=np.full(vertices, -1, np.int64),
             near_range=np.zeros(vertices, np.int64),
             near_price=np.zeros(vertices, np.int64),
+            near_last=np.full(vertices, -1, np.int32),
         )
         self._live: Bools = np.zeros(rows, np.bool_)
         self._free: I64 = np.arange(rows, dtype=np.int64)[::-1]  # rows to be given out, from the end
-        self._place_in: I32 = np.zeros(rows * degree, np.int32)
         self._index()
 
     @property
@@ -155,7 +156,7 @@ class TaskNetwork:
         self.heads[rows, : heads.shape[1]] = heads
         self.costs[rows, : heads.shape[1]] = np.where(heads < self.vertices, costs, 0)
         self._live[rows] = True
-        if not lists.enter_arcs(self.graph, self._place_in, rows, self.degree):
+        if not lists.enter_arcs(self.graph, rows, self.degree):
             self._index()
         return rows
 
@@ -163,7 +164,7 @@ class TaskNetwork:
         """Removes the tasks at rows (K,); the rows are given to tasks that are added later."""
         rows = self._rows(rows)
         lists.route(self.graph, rows[self.graph.chosen[rows] >= 0], np.full(len(rows), -1))
-        lists.leave_arcs(self.graph, self._place_in, rows, self.degree)
+        lists.leave_arcs(self.graph, rows, self.degree)
         self._live[rows] = False
         self._free = np.concatenate([self._free, rows])
 
@@ -173,7 +174,7 @@ class TaskNetwork:
         self.costs[rows] = np.where(
             self.heads[rows] < self.vertices, _within("costs", costs, -COST_MAX, COST_MAX), 0
         )
-        lists.change_costs(self.graph, self._place_in, rows, self.degree)
+        lists.change_costs(self.graph, rows, self.degree)
         routed = rows[self.graph.chosen[rows] >= 0]
         p = self.graph.potential
         through = self.costs[routed] + p[self.heads[routed]]
@@ -248,12 +249,12 @@ class TaskNetwork:
             arc_cost=longer(g.arc_cost, 0, d),
             chosen=longer(g.chosen, -1),
             paid=longer(g.paid, 0),
+            in_place=longer(g.in_place, 0, d),
             at=longer(g.at, -1),
             next_task=longer(g.next_task, -1),
             previous_task=longer(g.previous_task, -1),
         )
         self._live = longer(self._live, 0)
-        self._place_in = longer(self._place_in, 0, d)
         self._free = np.concatenate([np.arange(new - 1, old - 1, -1), self._free])
 
     def _index(self) -> None:
@@ -262,7 +263,7 @@ class TaskNetwork:
         self.graph = self.graph._replace(
             in_arc=np.zeros(room, np.int32), in_task=np.zeros(room, np.int32), in_cost=np.zeros(room, np.int64)
         )
-        lists.index_arcs(self.graph, self._place_in, self.degree, _SLACK)
+        lists.index_arcs(self.graph, self.degree, _SLACK)
 
 
 def _vertices(name: str, values: I32, vertices: int) -> I32:

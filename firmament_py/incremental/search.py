@@ -44,6 +44,7 @@ class Graph(NamedTuple):
     in_arc: I32  # (..,) task arcs into v: in_arc[in_start[v] : in_start[v] + in_size[v]]
     in_task: I32  # (..,) whose they are
     in_cost: I64  # (..,) what they cost
+    in_place: I32  # (T * D,) where a task arc is among those into its head
     in_start: I64  # (V + 1,)
     in_size: I64  # (V,)
     tail: I32  # (F,) fixed arcs, from vertex to vertex
@@ -67,7 +68,7 @@ class Work(NamedTuple):
     label: I64  # (V,)
     via: I64  # (V,) how the label came: 2a fixed arc a, 2a + 1 its reverse, -1 - a task arc a
     lists: I32  # (5, V) see the indices below
-    count: I64  # (11,) see the indices below
+    count: I64  # (10,) see the indices below
     cursor: I32  # (2, V) forward, backward: position of the fixed arc out of v that led to an end last time
     radius: I64  # (2,) forward, backward: where to look first
     near: I32  # (..,) arcs that were near a vertex: near[start : start + size]; by arc, or by position in in_arc
@@ -75,23 +76,26 @@ class Work(NamedTuple):
     near_size: I64  # (V,) -1: not looked through in this phase
     near_range: I64  # (V,) up to which reduced cost
     near_price: I64  # (V,) potential of the vertex at that time
+    near_last: I32  # (V,) forward: first task in the list at that time; those before it came later
 
 
 HEAP, PLACE, TOUCHED, LEVEL, LATER = range(5)
 """Rows of Work.lists: a binary heap of labelled vertices; each one's position in it, -1: none; all that have a label;
 stack of those whose label is the one being worked on; stack of those whose tasks come after their fixed arcs."""
 
-SIZE, LABELLED, LEVELS, LATERS, END, DISTANCE, SETTLED, SCANNED, NEAR, NEEDED, LABELS = range(11)
+SIZE, LABELLED, LEVELS, LATERS, END, DISTANCE, SETTLED, SCANNED, NEAR, NEEDED = range(10)
 """Indices of Work.count: lengths of heap, touched, level and later; the nearest end and its distance; since somebody
-set them to 0, vertices settled and arcs looked at; length of near; how far the last search
-had to look."""
+set it to 0, vertices settled; arcs looked through since near arcs were gathered; length of near; how far the last
+search had to look."""
 
 FORWARD, BACKWARD = 0, 1
 
 _GROWTH = 4
 """Each radius is so many times the one before."""
-_KEEP = 4
+_KEEP = 16
 """Near are arcs up to so many times what the search at hand needs."""
+_PATIENCE = 10
+"""When this part of all arcs has been looked through vertex by vertex, one pass over all of them pays."""
 
 
 @njit(cache=True, forceinline=True)
@@ -195,7 +199,6 @@ def _begin(count: I64, bound: int) -> None:
 def _reprice(potential: I64, label: I64, lists: I32, count: I64, sign: int) -> None:
     """Moves the potentials of the vertices nearer than the end, and clears the labels."""
     end = count[DISTANCE]
-    count[LABELS] += count[LABELLED]
     for i in range(count[LABELLED]):
         v = lists[TOUCHED, i]
         if label[v] < end:
@@ -205,13 +208,13 @@ def _reprice(potential: I64, label: I64, lists: I32, count: I64, sign: int) -> N
 
 
 @njit(cache=True, forceinline=True)
-def _keep_near(w: Work, count: I64, v: int, entry: int) -> bool:
-    """Adds to the near arcs of v; if there is no room, everybody's are forgotten."""
-    if count[NEAR] == len(w.near):
-        w.near_size[:] = -1
+def _keep_near(near: I32, near_size: I64, count: I64, entry: int) -> bool:
+    """Adds to the near arcs of a vertex; if there is no room, everybody's are forgotten."""
+    if count[NEAR] == len(near):
+        near_size[:] = -1
         count[NEAR] = 0
         return False
-    w.near[count[NEAR]] = entry
+    near[count[NEAR]] = entry
     count[NEAR] += 1
     return True
 
@@ -254,7 +257,8 @@ def _forward(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int
     tail, head, cost, capacity, flow, way_out = g.tail, g.head, g.cost, g.capacity, g.flow, g.way_out
     out_start, out_arc, into_start, into_arc = g.out_start, g.out_arc, g.into_start, g.into_arc
     arc_head, arc_cost, paid, next_task, at = g.arc_head, g.arc_cost, g.paid, g.next_task, g.at
-    cursor, near, near_start, near_size = w.cursor, w.near, w.near_start, w.near_size
+    near_price, near_range, first_task, out_place = w.near_price, w.near_range, g.first_task, g.out_place
+    cursor, near, near_start, near_size, near_last = w.cursor, w.near, w.near_start, w.near_size, w.near_last
     vertices, nearest = len(deficit), np.int64(0)
     if task >= 0:
         nearest = FAR
@@ -300,8 +304,7 @@ def _forward(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int
         now = label[v]
         base = now - potential[v]
         need = count[DISTANCE] - now
-        if near_size[v] >= 0 and need + potential[v] - w.near_price[v] <= w.near_range[v]:
-            count[SCANNED] += near_size[v]
+        if near_size[v] >= 0 and need + potential[v] - near_price[v] <= near_range[v]:
             for i in range(near_start[v], near_start[v] + near_size[v]):
                 a = np.int64(near[i])
                 t = a // degree
@@ -310,12 +313,25 @@ def _forward(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int
                     distance = base + arc_cost[a] - paid[t] + potential[u]
                     if distance < label[u] and distance < count[DISTANCE]:
                         _label(label, via, lists, count, u, distance, -1 - a, now, deficit[u] > 0)
-                        _way_out(g, w, u, now)
+                        if way_out[u] >= 0:
+                            _way_out(g, w, u, now)
+            t = first_task[v]
+            while t >= 0 and t != near_last[v]:
+                start = base - paid[t]
+                for a in range(t * degree, (t + 1) * degree):
+                    u = arc_head[a]
+                    if u < vertices:
+                        distance = start + arc_cost[a] + potential[u]
+                        if distance < count[DISTANCE] and distance < label[u]:
+                            _label(label, via, lists, count, u, distance, -1 - a, now, deficit[u] > 0)
+                            if way_out[u] >= 0:
+                                _way_out(g, w, u, now)
+                t = next_task[t]
             continue
         keep = now + min(need, FAR // 8) * _KEEP
         near_start[v] = count[NEAR]
         kept = True
-        t = g.first_task[v]
+        t = first_task[v]
         while t >= 0:
             count[SCANNED] += degree
             start = base - paid[t]
@@ -324,15 +340,17 @@ def _forward(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int
                 if u < vertices:
                     distance = start + arc_cost[a] + potential[u]
                     if distance <= keep:
-                        kept = kept and _keep_near(w, count, v, a)
+                        kept = kept and _keep_near(near, near_size, count, a)
                         if distance < count[DISTANCE] and distance < label[u]:
                             _label(label, via, lists, count, u, distance, -1 - a, now, deficit[u] > 0)
-                            _way_out(g, w, u, now)
+                            if way_out[u] >= 0:
+                                _way_out(g, w, u, now)
             t = next_task[t]
         if kept:
             near_size[v] = count[NEAR] - near_start[v]
-            w.near_price[v] = potential[v]
-            w.near_range[v] = keep - now
+            near_price[v] = potential[v]
+            near_range[v] = keep - now
+            near_last[v] = first_task[v]
     end = count[END]
     count[NEEDED] = count[DISTANCE] - nearest
     if end >= 0:
@@ -341,19 +359,20 @@ def _forward(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int
         while v != vertex:
             how = via[v]
             if how < 0:
-                near_size[v] = -1  # has a task more
                 t = (-1 - how) // degree
                 v = at[t]
                 move_task(g, t, -1 - how)
                 if v < 0:
                     break
+                if near_last[v] == t:
+                    near_size[v] = -1  # who came later is not known any more
             elif how & 1:
                 flow[how >> 1] -= 1
                 v = head[how >> 1]
             else:
                 flow[how >> 1] += 1
                 v = tail[how >> 1]
-                cursor[FORWARD, v] = g.out_place[how >> 1]
+                cursor[FORWARD, v] = out_place[how >> 1]
     _reprice(potential, label, lists, count, 1)
     return end >= 0
 
@@ -395,6 +414,7 @@ def _backward(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: in
     out_start, out_arc, into_start, into_arc = g.out_start, g.out_arc, g.into_start, g.into_arc
     in_start, in_size, in_arc, in_task, in_cost = g.in_start, g.in_size, g.in_arc, g.in_task, g.in_cost
     at, paid, cursor, near, near_start, near_size = g.at, g.paid, w.cursor, w.near, w.near_start, w.near_size
+    near_price, near_range, out_place = w.near_price, w.near_range, g.out_place
     _begin(count, radius)
     _label(label, via, lists, count, vertex, 0, 0, -FAR, False)
     while True:
@@ -426,8 +446,7 @@ def _backward(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: in
         now = label[v]
         base = now + potential[v]
         need = count[DISTANCE] - now
-        if near_size[v] >= 0 and need + w.near_price[v] - potential[v] <= w.near_range[v]:
-            count[SCANNED] += near_size[v]
+        if near_size[v] >= 0 and need + near_price[v] - potential[v] <= near_range[v]:
             for k in range(near_start[v], near_start[v] + near_size[v]):
                 i = near[k]
                 t = in_task[i]
@@ -435,7 +454,8 @@ def _backward(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: in
                 distance = base + in_cost[i] - paid[t] - potential[u]
                 if distance < label[u] and distance < count[DISTANCE]:
                     _label(label, via, lists, count, u, distance, -1 - np.int64(in_arc[i]), now, False)
-                    _way_in(g, w, u, sink, now)
+                    if way_out[u] >= 0:
+                        _way_in(g, w, u, sink, now)
             continue
         keep = now + min(need, FAR // 8) * _KEEP
         near_start[v] = count[NEAR]
@@ -447,14 +467,15 @@ def _backward(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: in
             if u >= 0:
                 distance = base + in_cost[i] - paid[t] - potential[u]
                 if distance <= keep:
-                    kept = kept and _keep_near(w, count, v, i)
+                    kept = kept and _keep_near(near, near_size, count, i)
                     if distance < count[DISTANCE] and distance < label[u]:
                         _label(label, via, lists, count, u, distance, -1 - np.int64(in_arc[i]), now, False)
-                        _way_in(g, w, u, sink, now)
+                        if way_out[u] >= 0:
+                            _way_in(g, w, u, sink, now)
         if kept:
             near_size[v] = count[NEAR] - near_start[v]
-            w.near_price[v] = potential[v]
-            w.near_range[v] = keep - now
+            near_price[v] = potential[v]
+            near_range[v] = keep - now
     found = count[END] >= 0
     count[NEEDED] = count[DISTANCE]
     if found:
@@ -468,7 +489,7 @@ def _backward(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: in
             elif how & 1:
                 flow[how >> 1] -= 1
                 v = tail[how >> 1]
-                cursor[BACKWARD, v] = g.out_place[how >> 1]
+                cursor[BACKWARD, v] = out_place[how >> 1]
             else:
                 flow[how >> 1] += 1
                 v = head[how >> 1]
@@ -483,12 +504,60 @@ def _learn(w: Work, direction: int, needed: int) -> None:
 
 
 @njit(cache=True)
-def route(g: Graph, w: Work, degree: int, tasks: I64, vertices: I64) -> bool:
-    """Routes a unit from each of tasks (K,), then from each of vertices (L,). False: one of them has no path."""
+def _gather_near(g: Graph, w: Work, degree: int, direction: int) -> None:
+    """Finds the near arcs of all vertices in one pass over the tasks, if there is room for them."""
+    arc_head, arc_cost, potential, at, paid = g.arc_head, g.arc_cost, g.potential, g.at, g.paid
+    in_start, in_place, near, near_start, near_size = g.in_start, g.in_place, w.near, w.near_start, w.near_size
+    within = w.radius[direction] * _KEEP
+    vertices = len(near_size)
+    w.count[SCANNED] = 0
+    near_size[:] = 0
+    for t in range(len(at)):
+        here = at[t]
+        if here >= 0:
+            limit = within + paid[t] + potential[here]
+            for a in range(t * degree, (t + 1) * degree):
+                u = arc_head[a]
+                if u < vertices and arc_cost[a] + potential[u] <= limit:
+                    near_size[here if direction == FORWARD else u] += 1
+    total = 0
+    for v in range(vertices):
+        near_start[v] = total
+        total += near_size[v]
+    w.count[NEAR] = total if total <= len(near) else 0
+    near_size[:] = 0 if total <= len(near) else -1
+    if total > len(near):
+        return
+    for t in range(len(at)):
+        here = at[t]
+        if here >= 0:
+            limit = within + paid[t] + potential[here]
+            for a in range(t * degree, (t + 1) * degree):
+                u = arc_head[a]
+                if u < vertices and arc_cost[a] + potential[u] <= limit:
+                    v = here if direction == FORWARD else u
+                    near[near_start[v] + near_size[v]] = a if direction == FORWARD else in_start[u] + in_place[a]
+                    near_size[v] += 1
+    w.near_price[:] = potential[:-1]
+    w.near_range[:] = within
+    w.near_last[:] = g.first_task
+
+
+@njit(cache=True)
+def _start_phase(w: Work) -> None:
     w.near_size[:] = -1
     w.count[NEAR] = 0
+    w.count[SCANNED] = 0
+
+
+@njit(cache=True)
+def route(g: Graph, w: Work, degree: int, tasks: I64, vertices: I64) -> bool:
+    """Routes a unit from each of tasks (K,), then from each of vertices (L,). False: one of them has no path."""
+    _start_phase(w)
     for i in range(len(tasks) + len(vertices)):
         task, vertex = (tasks[i], -1) if i < len(tasks) else (-1, vertices[i - len(tasks)])
+        if w.count[SCANNED] > len(g.arc_head) // _PATIENCE:
+            _gather_near(g, w, degree, FORWARD)
         reach = w.radius[FORWARD]
         while not _forward(g, w, degree, task, vertex, reach):
             if reach >= FAR // 4:
@@ -501,10 +570,11 @@ def route(g: Graph, w: Work, degree: int, tasks: I64, vertices: I64) -> bool:
 @njit(cache=True)
 def fill(g: Graph, w: Work, degree: int, sink: int, vertices: I64) -> bool:
     """Fetches what each of the vertices (K,) misses. False: one of them has no path."""
-    w.near_size[:] = -1
-    w.count[NEAR] = 0
+    _start_phase(w)
     for vertex in vertices:
         while g.deficit[vertex] > 0:
+            if w.count[SCANNED] > len(g.arc_head) // _PATIENCE:
+                _gather_near(g, w, degree, BACKWARD)
             reach = w.radius[BACKWARD]
             while not _backward(g, w, degree, sink, vertex, reach):
                 if reach >= FAR // 4:
