@@ -105,6 +105,8 @@ class TaskNetwork:
             cursor=np.zeros((2, vertices), np.int32),
             radius=np.ones(2, np.int64),
             near=np.zeros(_NEAR, np.int32),
+            near_task=np.zeros(_NEAR, np.int32),
+            near_cost=np.zeros(_NEAR, np.int64),
             near_start=np.zeros(vertices, np.int64),
             near_size=np.full(vertices, -1, np.int64),
             near_range=np.zeros(vertices, np.int64),

@@ -72,6 +72,8 @@ class Work(NamedTuple):
     cursor: I32  # (2, V) forward, backward: position of the fixed arc out of v that led to an end last time
     radius: I64  # (2,) forward, backward: where to look first
     near: I32  # (..,) arcs that were near a vertex: near[start : start + size]; by arc, or by position in in_arc
+    near_task: I32  # (..,) whose they are
+    near_cost: I64  # (..,) their reduced costs at that time
     near_start: I64  # (V,)
     near_size: I64  # (V,) -1: not looked through in this phase
     near_range: I64  # (V,) up to which reduced cost
@@ -208,13 +210,17 @@ def _reprice(potential: I64, label: I64, lists: I32, count: I64, sign: int) -> N
 
 
 @njit(cache=True, forceinline=True)
-def _keep_near(near: I32, near_size: I64, count: I64, entry: int) -> bool:
+def _keep_near(
+    near: I32, near_task: I32, near_cost: I64, near_size: I64, count: I64, entry: int, task: int, reduced: int
+) -> bool:
     """Adds to the near arcs of a vertex; if there is no room, everybody's are forgotten."""
     if count[NEAR] == len(near):
         near_size[:] = -1
         count[NEAR] = 0
         return False
     near[count[NEAR]] = entry
+    near_task[count[NEAR]] = task
+    near_cost[count[NEAR]] = reduced
     count[NEAR] += 1
     return True
 
@@ -258,7 +264,8 @@ def _forward(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int
     out_start, out_arc, into_start, into_arc = g.out_start, g.out_arc, g.into_start, g.into_arc
     arc_head, arc_cost, paid, next_task, at = g.arc_head, g.arc_cost, g.paid, g.next_task, g.at
     near_price, near_range, first_task, out_place = w.near_price, w.near_range, g.first_task, g.out_place
-    cursor, near, near_start, near_size, near_last = w.cursor, w.near, w.near_start, w.near_size, w.near_last
+    cursor, near, near_task, near_last = w.cursor, w.near, w.near_task, w.near_last
+    near_cost, near_start, near_size = w.near_cost, w.near_start, w.near_size
     vertices, nearest = len(deficit), np.int64(0)
     if task >= 0:
         nearest = FAR
@@ -305,9 +312,12 @@ def _forward(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int
         base = now - potential[v]
         need = count[DISTANCE] - now
         if near_size[v] >= 0 and need + potential[v] - near_price[v] <= near_range[v]:
+            moved = potential[v] - near_price[v]
             for i in range(near_start[v], near_start[v] + near_size[v]):
+                if near_cost[i] - moved >= count[DISTANCE] - now:
+                    continue
                 a = np.int64(near[i])
-                t = a // degree
+                t = near_task[i]
                 if at[t] == v:
                     u = arc_head[a]
                     distance = base + arc_cost[a] - paid[t] + potential[u]
@@ -340,7 +350,7 @@ def _forward(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int
                 if u < vertices:
                     distance = start + arc_cost[a] + potential[u]
                     if distance <= keep:
-                        kept = kept and _keep_near(near, near_size, count, a)
+                        kept = kept and _keep_near(near, near_task, near_cost, near_size, count, a, t, distance - now)
                         if distance < count[DISTANCE] and distance < label[u]:
                             _label(label, via, lists, count, u, distance, -1 - a, now, deficit[u] > 0)
                             if way_out[u] >= 0:
@@ -413,7 +423,8 @@ def _backward(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: in
     tail, head, cost, capacity, flow, way_out = g.tail, g.head, g.cost, g.capacity, g.flow, g.way_out
     out_start, out_arc, into_start, into_arc = g.out_start, g.out_arc, g.into_start, g.into_arc
     in_start, in_size, in_arc, in_task, in_cost = g.in_start, g.in_size, g.in_arc, g.in_task, g.in_cost
-    at, paid, cursor, near, near_start, near_size = g.at, g.paid, w.cursor, w.near, w.near_start, w.near_size
+    at, paid, cursor, near, near_task = g.at, g.paid, w.cursor, w.near, w.near_task
+    near_cost, near_start, near_size = w.near_cost, w.near_start, w.near_size
     near_price, near_range, out_place = w.near_price, w.near_range, g.out_place
     _begin(count, radius)
     _label(label, via, lists, count, vertex, 0, 0, -FAR, False)
@@ -447,9 +458,12 @@ def _backward(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: in
         base = now + potential[v]
         need = count[DISTANCE] - now
         if near_size[v] >= 0 and need + near_price[v] - potential[v] <= near_range[v]:
+            moved = near_price[v] - potential[v]
             for k in range(near_start[v], near_start[v] + near_size[v]):
+                if near_cost[k] - moved >= count[DISTANCE] - now:
+                    continue
                 i = near[k]
-                t = in_task[i]
+                t = near_task[k]
                 u = at[t]
                 distance = base + in_cost[i] - paid[t] - potential[u]
                 if distance < label[u] and distance < count[DISTANCE]:
@@ -467,7 +481,7 @@ def _backward(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: in
             if u >= 0:
                 distance = base + in_cost[i] - paid[t] - potential[u]
                 if distance <= keep:
-                    kept = kept and _keep_near(near, near_size, count, i)
+                    kept = kept and _keep_near(near, near_task, near_cost, near_size, count, i, t, distance - now)
                     if distance < count[DISTANCE] and distance < label[u]:
                         _label(label, via, lists, count, u, distance, -1 - np.int64(in_arc[i]), now, False)
                         if way_out[u] >= 0:
@@ -507,7 +521,8 @@ def _learn(w: Work, direction: int, needed: int) -> None:
 def _gather_near(g: Graph, w: Work, degree: int, direction: int) -> None:
     """Finds the near arcs of all vertices in one pass over the tasks, if there is room for them."""
     arc_head, arc_cost, potential, at, paid = g.arc_head, g.arc_cost, g.potential, g.at, g.paid
-    in_start, in_place, near, near_start, near_size = g.in_start, g.in_place, w.near, w.near_start, w.near_size
+    in_start, in_place, near, near_task = g.in_start, g.in_place, w.near, w.near_task
+    near_cost, near_start, near_size = w.near_cost, w.near_start, w.near_size
     within = w.radius[direction] * _KEEP
     vertices = len(near_size)
     w.count[SCANNED] = 0
@@ -536,7 +551,10 @@ def _gather_near(g: Graph, w: Work, degree: int, direction: int) -> None:
                 u = arc_head[a]
                 if u < vertices and arc_cost[a] + potential[u] <= limit:
                     v = here if direction == FORWARD else u
-                    near[near_start[v] + near_size[v]] = a if direction == FORWARD else in_start[u] + in_place[a]
+                    i = near_start[v] + near_size[v]
+                    near[i] = a if direction == FORWARD else in_start[u] + in_place[a]
+                    near_task[i] = t
+                    near_cost[i] = arc_cost[a] + potential[u] - (limit - within)
                     near_size[v] += 1
     w.near_price[:] = potential[:-1]
     w.near_range[:] = within
