@@ -22,10 +22,13 @@ log = logging.getLogger(__name__)
 class Engine:
     """Owns the state. Take `lock` around everything."""
 
-    def __init__(self, policy: Policy, solver: Solver, now_us: Callable[[], int] | None = None) -> None:
+    def __init__(
+        self, policy: Policy, solver: Solver, now_us: Callable[[], int] | None = None, *, certified: bool = False
+    ) -> None:
         self.lock = threading.Lock()
         self.policy = policy
         self.solver = solver
+        self._certified = certified
         self.now_us = now_us or (lambda: time.time_ns() // 1000)
         self.rounds = 0
         self.last_round: RoundStats | None = None
@@ -35,7 +38,7 @@ class Engine:
     def _start(self, state: ClusterState) -> None:
         self.epoch = secrets.randbits(63) | 1
         self.state = state
-        self.scheduler = Scheduler(state, self.policy, self.solver)
+        self.scheduler = Scheduler(state, self.policy, self.solver, certified=self._certified)
         self.round_of_epoch = 0
 
     def apply(self, events: Iterable[Event]) -> Outcome:

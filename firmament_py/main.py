@@ -47,6 +47,7 @@ def cli() -> None:
     help="An option of the policy; repeatable.",
 )
 @click.option("--solver", "solver_name", type=click.Choice(sorted(SOLVERS)), default="or-tools", show_default=True)
+@click.option("--certify", is_flag=True, help="Prove each solution optimal; log and count those without a proof.")
 @click.option("--port-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the port here once serving.")
 @click.option(
     "--exit-with-parent", is_flag=True, help="Stop when standard input ends, as it does when the parent dies."
@@ -74,6 +75,7 @@ def serve(
     policy_name: str,
     policy_options: tuple[str, ...],
     solver_name: str,
+    certify: bool,
     port_file: Path | None,
     exit_with_parent: bool,
     tls_cert: Path | None,
@@ -100,7 +102,7 @@ def serve(
         raise click.UsageError(f"--address {address!r} is not HOST:PORT with a port from 0 to 65535")
     tls = Tls(tls_cert, tls_key, tls_client_ca) if tls_cert and tls_key else None
     try:
-        server = Server(Engine(policy, SOLVERS[solver_name]()), address, tls)
+        server = Server(Engine(policy, SOLVERS[solver_name](), certified=certify), address, tls)
     except CannotListenError as error:
         raise click.UsageError(f"{error}; choose another --address") from error
 

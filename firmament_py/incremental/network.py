@@ -18,10 +18,12 @@ from firmament_py.incremental.search import Graph, Work
 from firmament_py.network import FlowNetwork
 
 COST_MAX = 2**40
-"""Largest amount of a unit cost. A residual path visits each vertex once and pays at most two costs on the way to
-the next, so with VERTICES_MAX vertices labels and potentials stay below 2**61, and their sums below 2**63."""
+"""Largest amount of a unit cost."""
 
-VERTICES_MAX = 2**20
+VERTICES_MAX = 2**18
+"""A residual path visits each vertex once and pays at most two costs on the way to the next: 2**59 in all. So
+potentials stay within 2**59, distances in reduced costs below 2**61, and nothing that is added up reaches 2**63."""
+
 CAPACITY_MAX = 2**40
 """Largest capacity: 2**22 of them still add up below 2**63."""
 
@@ -196,7 +198,9 @@ class TaskNetwork:
     def cost(self) -> int:
         """What the flow costs."""
         chosen = self.graph.chosen[self._live]
-        return int(self.graph.arc_cost[chosen[chosen >= 0]].sum()) + int(self.graph.flow @ self.graph.cost)
+        return _dot(np.ones(len(chosen), np.int64)[chosen >= 0], self.graph.arc_cost[chosen[chosen >= 0]]) + _dot(
+            self.graph.flow, self.graph.cost
+        )
 
     def flow_network(self) -> tuple[FlowNetwork, I64]:
         """All of it as a FlowNetwork: task arcs, then fixed arcs; and (A,) which arcs of the rows the first are.
@@ -280,6 +284,11 @@ def _within(name: str, values: I64, least: int, most: int) -> I64:
     if values.size and (values.min() < least or values.max() > most):
         raise RangeError(f"{name} holds {values.min()} to {values.max()}; {least} to {most} can be had")
     return values
+
+
+def _dot(flow: I64, cost: I64) -> int:
+    """flow @ cost in full, though the product may need more than 64 bits."""
+    return (int(flow @ (cost >> 20)) << 20) + int(flow @ (cost & (2**20 - 1)))
 
 
 def _by_vertex(end: I32, vertices: int) -> tuple[I32, I64]:

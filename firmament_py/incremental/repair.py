@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 _WAY_OUT_LENGTH = 8
 """Ways out of more arcs are not looked for; they only speed a search up."""
 
-_FAR = 2**60
+_FAR = 2**59
 """Potential of a vertex without a residual path to the sink."""
 
 
@@ -28,7 +28,7 @@ class Reoptimized:
     cost: int = 0
     from_scratch: bool = False
     searches: int = 0
-    labelled: int = 0
+    settled: int = 0
     repair_seconds: float = 0.0
     certificate_seconds: float = 0.0
 
@@ -89,11 +89,11 @@ class Reoptimizer:
         self._obey_prices()
         balance = self._balance()
         balance[net.sink] = 0
-        excess = np.repeat(np.flatnonzero(balance > 0), balance[balance > 0])
-        g.deficit[:] = np.maximum(-balance, 0)
-        searches = len(unrouted) + len(excess) + int(g.deficit.sum())
+        searches = len(unrouted) + int(np.abs(balance).sum())
         if searches > self._share * max(net.size, 100):
             return None
+        excess = np.repeat(np.flatnonzero(balance > 0), balance[balance > 0])
+        g.deficit[:] = np.maximum(-balance, 0)
         w.count[search.SETTLED] = w.count[search.SCANNED] = 0
         self._find_ways_out()
         g.deficit[net.sink] = searches + 1  # takes all there is
@@ -112,7 +112,7 @@ class Reoptimizer:
             Status.OPTIMAL,
             net.cost(),
             searches=searches,
-            labelled=int(w.count[search.SETTLED]),
+            settled=int(w.count[search.SETTLED]),
             repair_seconds=ended - began,
             certificate_seconds=perf_counter() - ended,
         )

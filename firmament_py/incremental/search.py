@@ -27,7 +27,10 @@ from numba import njit
 from firmament_py.arrays import I32, I64
 
 FAR = np.int64(2**62)
-"""A label of what was not reached; potentials and path costs stay below it (network.py checks the ranges)."""
+"""A label of what was not reached."""
+
+FARTHEST = FAR // 2
+"""No path is longer than this in reduced costs (network.py keeps the ranges of costs and of vertices)."""
 
 
 class Graph(NamedTuple):
@@ -338,7 +341,7 @@ def _forward(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int
                                 _way_out(g, w, u, now)
                 t = next_task[t]
             continue
-        keep = now + min(need, FAR // 8) * _KEEP
+        keep = now + (need * _KEEP if need < FAR // (2 * _KEEP) else need)
         near_start[v] = count[NEAR]
         kept = True
         t = first_task[v]
@@ -471,7 +474,7 @@ def _backward(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: in
                     if way_out[u] >= 0:
                         _way_in(g, w, u, sink, now)
             continue
-        keep = now + min(need, FAR // 8) * _KEEP
+        keep = now + (need * _KEEP if need < FAR // (2 * _KEEP) else need)
         near_start[v] = count[NEAR]
         kept = True
         count[SCANNED] += in_size[v]
@@ -514,7 +517,7 @@ def _backward(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: in
 @njit(cache=True)
 def _learn(w: Work, direction: int, needed: int) -> None:
     """Remembers how far searches had to look lately: most of the next ones will not have to look much farther."""
-    w.radius[direction] = max(1, (7 * w.radius[direction] + 2 * needed) // 8)
+    w.radius[direction] = min(max(w.radius[direction] * 7 // 8 + needed // 4, 1), FARTHEST // 2**10)
 
 
 @njit(cache=True)
@@ -578,9 +581,9 @@ def route(g: Graph, w: Work, degree: int, tasks: I64, vertices: I64) -> bool:
             _gather_near(g, w, degree, FORWARD)
         reach = w.radius[FORWARD]
         while not _forward(g, w, degree, task, vertex, reach):
-            if reach >= FAR // 4:
+            if reach == FARTHEST:
                 return False
-            reach *= _GROWTH
+            reach = min(reach * _GROWTH, FARTHEST)
         _learn(w, FORWARD, w.count[NEEDED])
     return True
 
@@ -595,8 +598,8 @@ def fill(g: Graph, w: Work, degree: int, sink: int, vertices: I64) -> bool:
                 _gather_near(g, w, degree, BACKWARD)
             reach = w.radius[BACKWARD]
             while not _backward(g, w, degree, sink, vertex, reach):
-                if reach >= FAR // 4:
+                if reach == FARTHEST:
                     return False
-                reach *= _GROWTH
+                reach = min(reach * _GROWTH, FARTHEST)
             _learn(w, BACKWARD, w.count[NEEDED])
     return True
