@@ -73,10 +73,11 @@ class QuincyLoad:
     def _empty(self, tasks: int, racks: int) -> TaskNetwork:
         unscheduled = self._first_job + self._jobs
         sink = unscheduled + 1
-        slots = np.diff(np.linspace(0, tasks / self._shape.demand, self.nodes + 1).astype(np.int64))
+        bounds = np.linspace(0, tasks / self._shape.demand, self.nodes + 1).astype(np.int64)
+        slots = bounds[1:] - bounds[:-1]
         nodes, jobs, plenty = np.arange(self.nodes), np.arange(self._jobs), 2 * tasks
         scale = self._shape.scale
-        arcs = [
+        arcs: list[tuple[I64, I64, int, I64 | int]] = [
             (self._rack, nodes, plenty, 0),
             (np.full(racks, self._cluster), self.nodes + np.arange(racks), plenty, 0),
             (np.repeat(nodes, slots), np.full(slots.sum(), sink), 1, run_positions(slots) * scale // 100),

@@ -3,8 +3,8 @@
 import numpy as np
 from numba import njit
 
-from firmament_py.arrays import I32, I64
-from firmament_py.incremental.search import Graph, move_task
+from firmament_py.arrays import I64
+from firmament_py.incremental.graph import Graph, move_task
 
 
 @njit(cache=True)

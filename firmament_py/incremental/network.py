@@ -13,8 +13,8 @@ are made optimal again by Reoptimizer (repair.py).
 import numpy as np
 
 from firmament_py.arrays import I32, I64, Bools
-from firmament_py.incremental import lists, search
-from firmament_py.incremental.search import Graph, Work
+from firmament_py.incremental import lists
+from firmament_py.incremental.graph import FAR, Graph, Work
 from firmament_py.network import FlowNetwork
 
 COST_MAX = 2**40
@@ -100,10 +100,10 @@ class TaskNetwork:
             way_out=np.full(vertices, -1, np.int32),
         )
         self.work = Work(
-            label=np.full(vertices, search.FAR, np.int64),
+            label=np.full(vertices, FAR, np.int64),
             via=np.zeros(vertices, np.int64),
             lists=np.full((5, vertices), -1, np.int32),
-            count=np.zeros(10, np.int64),
+            tally=np.zeros(10, np.int64),
             cursor=np.zeros((2, vertices), np.int32),
             radius=np.ones(2, np.int64),
             near=np.zeros(_NEAR, np.int32),
@@ -175,9 +175,7 @@ class TaskNetwork:
     def set_task_costs(self, rows: I64, costs: I64) -> None:
         """New costs (K, D) of all arcs of tasks rows (K,). Tasks that now flow the wrong way lose their route."""
         rows = self._rows(rows)
-        self.costs[rows] = np.where(
-            self.heads[rows] < self.vertices, _within("costs", costs, -COST_MAX, COST_MAX), 0
-        )
+        self.costs[rows] = np.where(self.heads[rows] < self.vertices, _within("costs", costs, -COST_MAX, COST_MAX), 0)
         lists.change_costs(self.graph, rows, self.degree)
         routed = rows[self.graph.chosen[rows] >= 0]
         p = self.graph.potential

@@ -7,7 +7,7 @@ from time import perf_counter
 import numpy as np
 
 from firmament_py.arrays import I64
-from firmament_py.incremental import certificate, lists, search
+from firmament_py.incremental import certificate, graph, lists, phases
 from firmament_py.incremental.network import TaskNetwork
 from firmament_py.solver import Solver, Status
 
@@ -94,12 +94,12 @@ class Reoptimizer:
             return None
         excess = np.repeat(np.flatnonzero(balance > 0), balance[balance > 0])
         g.deficit[:] = np.maximum(-balance, 0)
-        w.count[search.SETTLED] = w.count[search.SCANNED] = 0
+        w.tally[graph.SETTLED] = 0
         self._find_ways_out()
         g.deficit[net.sink] = searches + 1  # takes all there is
         if not (
-            search.route(g, w, net.degree, unrouted, excess)
-            and search.fill(g, w, net.degree, net.sink, np.flatnonzero(balance < 0))
+            phases.route(g, w, net.degree, unrouted, excess)
+            and phases.fill(g, w, net.degree, net.sink, np.flatnonzero(balance < 0))
         ):
             return None
         ended = perf_counter()
@@ -112,7 +112,7 @@ class Reoptimizer:
             Status.OPTIMAL,
             net.cost(),
             searches=searches,
-            settled=int(w.count[search.SETTLED]),
+            settled=int(w.tally[graph.SETTLED]),
             repair_seconds=ended - began,
             certificate_seconds=perf_counter() - ended,
         )
