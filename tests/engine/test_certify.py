@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament_py.certify import certify, faults, potentials
+from firmament_py.engine import Engine
 from firmament_py.network import FlowNetwork
 from firmament_py.round import Scheduler
 from firmament_py.solver import NetworkxSolver, OrToolsSolver, Solution, Status
+from firmament_py.translate import round_stats
 from policies.load_spreading import LoadSpreading
-from tests.builders import make_class, make_cluster, make_node, make_tasks
+from tests.builders import NOW_US, make_class, make_cluster, make_node, make_tasks
 from tests.engine.test_rounds import clusters
 
 
@@ -128,3 +130,13 @@ def test_a_round_counts_and_tells_solutions_without_a_proof(caplog):
     with caplog.at_level(logging.ERROR):
         assert cluster.run().stats.uncertified > 0
     assert "a solution of careless has no certificate" in caplog.text
+
+
+@pytest.mark.parametrize("certified", [True, False])
+def test_an_engine_tells_how_many_solutions_have_no_proof_if_it_was_asked_to(certified):
+    engine = Engine(LoadSpreading(), Careless(), certified=certified)
+    engine.apply([make_node("a", cpu=1000), make_class(1, cpu=1000), make_class(2, cpu=500)])
+    engine.apply([make_tasks([1, 2], 1), make_tasks([3, 4, 5], 2)])
+    message = round_stats(engine.run_round(NOW_US).stats)
+    assert (message.uncertified > 0) == certified
+    assert ("certify" in message.stage_seconds) == certified
