@@ -12,6 +12,7 @@ from poseidon_py.metrics import METRICS
 from poseidon_py.objects import Nonsense, Pod
 from poseidon_py.phrase import ATTACHABLE
 from poseidon_py.store import Store
+from poseidon_py.traits import complaint
 from protos.gen import flow_pb2
 
 UNLIMITED = 2**40
@@ -41,6 +42,10 @@ def _describe_template(store: Store, known: KnownPod, pod: Pod) -> None:
     claims = claims_of(pod)
     if claims != known.claims:
         store.volumes.use(known, claims)
+    ignored = complaint(pod)
+    if ignored != known.ignored:
+        known.ignored = ignored
+        store.on_ignored(known)
     try:
         known.template = store.classes.of(pod)
         known.problem = ""
@@ -79,10 +84,10 @@ def node_message(store: Store, known: KnownNode) -> flow_pb2.Node | None:
     limits = tuple(sorted(store.storage.limits(known.name).items())) if store.storage.limited else ()
     if node is not None:
         known.object = None
-        key = node_key(node)
+        key = node_key(node, store.classes.bandwidth)
         if known.key is None or key != known.key[0]:
             try:
-                known.base = describe_node(node, known.id)
+                known.base = describe_node(node, known.id, store.classes.bandwidth)
             except Nonsense as problem:
                 store.warn("node", known.uid, known.name, str(problem))
                 return known.message

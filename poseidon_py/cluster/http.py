@@ -51,6 +51,8 @@ _JSON = {"Content-Type": "application/json", "Cache-Control": "no-cache, private
 _SUCCESS = orjson.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 _STREAM_ABOVE_BYTES = 4 * 2**20
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+PROMETHEUS_QUERY = "/_prometheus/api/v1/query"
+"""Where a stand-in for Prometheus answers: its address is ours and /_prometheus."""
 _TRUE = ("1", "true", "True", "TRUE", "t")
 
 
@@ -65,6 +67,7 @@ class HttpApi:
         *,
         bookmark_every_s: float = 60.0,
         token: str = "",
+        seed: int = 0,
         admin: Admin | None = None,
     ) -> None:
         self.api = api
@@ -73,7 +76,7 @@ class HttpApi:
         self.lists = Lists(api.store)
         self.watches = Watches(api.store)
         self.requests: dict[str, int] = {}
-        self._usage = Usage(api.store)
+        self._usage = Usage(api.store, seed)
         self._tables = Tables()
         self._bookmark_every_s = bookmark_every_s
         self._authorization = f"Bearer {token}" if token else ""
@@ -95,6 +98,9 @@ class HttpApi:
         path, query = split_query(request.raw_path)
         if self._authorization and request.headers.get("Authorization") != self._authorization:
             raise unauthorized()
+        if path == PROMETHEUS_QUERY and request.method == "GET":
+            status, answer = await self._usage.query(query.get("query", ""))
+            return _json(answer, status)
         if path.startswith("/_"):
             return await self._administer(request, path)
         if path.count("/") < 3 or not path.startswith("/api"):
@@ -126,7 +132,7 @@ class HttpApi:
         if verb == "watch":
             return await self._watch(request, target, query)
         if body is None and request.method != "GET":
-            body = await self._body(request)
+            body = await self._body(request, target.subresource)
         response = await self._serve(request, verb, target, query, body)
         if fate.lost and request.transport is not None:
             request.transport.abort()  # it was done, but nobody will hear
@@ -158,7 +164,7 @@ class HttpApi:
             message = "the server is currently unable to handle the request"
             raise ApiError(fate.code, "ServiceUnavailable", message, retry_after=fate.retry_after_s)
 
-    async def _body(self, request: web.BaseRequest) -> Any:
+    async def _body(self, request: web.BaseRequest, subresource: str = "") -> Any:
         try:
             raw = await request.read()
         except web.HTTPRequestEntityTooLarge as error:
@@ -167,7 +173,7 @@ class HttpApi:
             return {}
         kind = request.headers.get("Content-Type", "application/json")
         if kind.startswith(protobuf.MEDIA_TYPE):
-            return protobuf.decode(raw)
+            return protobuf.decode(raw, subresource)
         if "cbor" in kind:
             raise unsupported_media_type(kind, "application/json, application/yaml")
         try:
@@ -192,7 +198,7 @@ class HttpApi:
         if verb not in kind.verbs:
             raise method_not_allowed(kind.plural, kind.group, verb)
         if kind.group == "metrics.k8s.io":
-            return _json(self._usage.answer(target, _selection(target, query)))
+            return _json(await self._usage.answer(target, _selection(target, query)))
         if kind in REVIEWS:
             return _json(subresources.review(kind, body), 201)
         if verb == "list":

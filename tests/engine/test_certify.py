@@ -137,6 +137,8 @@ def test_an_engine_tells_how_many_solutions_have_no_proof_if_it_was_asked_to(cer
     engine = Engine(LoadSpreading(), Careless(), certified=certified)
     engine.apply([make_node("a", cpu=1000), make_class(1, cpu=1000), make_class(2, cpu=500)])
     engine.apply([make_tasks([1, 2], 1), make_tasks([3, 4, 5], 2)])
-    message = round_stats(engine.run_round(NOW_US).stats)
+    result = engine.run_round(NOW_US)
+    assert result is not None
+    message = round_stats(result.stats)
     assert (message.uncertified > 0) == certified
     assert ("certify" in message.stage_seconds) == certified
