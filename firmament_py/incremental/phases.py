@@ -16,7 +16,7 @@ _PATIENCE = 10
 @njit(cache=True)
 def _learn(w: Work, direction: int, needed: int) -> None:
     """Remembers how far searches had to look lately: most of the next ones will not have to look much farther."""
-    w.radius[direction] = min(max(w.radius[direction] * 7 // 8 + needed // 4, 1), FARTHEST // 2**10)
+    w.radius[direction] = min(max((7 * w.radius[direction] + 2 * needed) // 8, 1), FARTHEST // 2**10)
 
 
 @njit(cache=True)
