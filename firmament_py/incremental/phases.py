@@ -9,8 +9,8 @@ from firmament_py.incremental.search import KEEP, fetch, send
 _GROWTH = 4
 """Each radius is so many times the one before."""
 
-_PATIENCE = 10
-"""When this part of all arcs has been looked through vertex by vertex, one pass over all of them pays."""
+_PATIENCE = 3
+"""When one in so many arcs has been looked through vertex by vertex, one pass over all of them pays."""
 
 
 @njit(cache=True)
