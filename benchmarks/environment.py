@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-_LIBRARIES = ("numpy", "ortools", "networkx", "grpcio", "protobuf", "aiohttp", "msgspec", "uvloop")
+_LIBRARIES = ("numpy", "ortools", "networkx", "numba", "grpcio", "protobuf", "aiohttp", "msgspec", "uvloop")
 
 
 def describe() -> dict[str, Any]:

@@ -29,11 +29,14 @@ class Engine:
         solver: Solver,
         now_us: Callable[[], int] | None = None,
         usage: UsageOptions | None = None,
+        *,
+        certified: bool = False,
     ) -> None:
         self.lock = threading.Lock()
         self.usage = Usage(usage)
         self.policy = policy
         self.solver = solver
+        self._certified = certified
         self.now_us = now_us or (lambda: time.time_ns() // 1000)
         self.rounds = 0
         self.last_round: RoundStats | None = None
@@ -43,7 +46,7 @@ class Engine:
     def _start(self, state: ClusterState) -> None:
         self.epoch = secrets.randbits(63) | 1
         self.state = state
-        self.scheduler = Scheduler(state, self.policy, self.solver, usage=self.usage)
+        self.scheduler = Scheduler(state, self.policy, self.solver, usage=self.usage, certified=self._certified)
         self.round_of_epoch = 0
 
     def apply(self, events: Iterable[Event]) -> Outcome:

@@ -49,6 +49,7 @@ def cli() -> None:
     help="An option of the policy; repeatable.",
 )
 @click.option("--solver", "solver_name", type=click.Choice(sorted(SOLVERS)), default="or-tools", show_default=True)
+@click.option("--certify", is_flag=True, help="Prove each solution optimal; log and count those without a proof.")
 @click.option(
     "--usage",
     "usage_basis",
@@ -105,6 +106,7 @@ def serve(
     policy_name: str,
     policy_options: tuple[str, ...],
     solver_name: str,
+    certify: bool,
     usage_basis: str,
     usage_samples: int,
     usage_half_life: float,
@@ -139,7 +141,7 @@ def serve(
         raise click.UsageError(f"--address {address!r} is not HOST:PORT with a port from 0 to 65535")
     tls = Tls(tls_cert, tls_key, tls_client_ca) if tls_cert and tls_key else None
     try:
-        server = Server(Engine(policy, SOLVERS[solver_name](), usage=usage), address, tls)
+        server = Server(Engine(policy, SOLVERS[solver_name](), usage=usage, certified=certify), address, tls)
     except CannotListenError as error:
         raise click.UsageError(f"{error}; choose another --address") from error
 

@@ -7,6 +7,7 @@ from time import perf_counter
 
 from firmament_py.admission import Admission
 from firmament_py.arrays import I64
+from firmament_py.certify import certify
 from firmament_py.check import Checker
 from firmament_py.cluster import ClusterState
 from firmament_py.explain import Waiting, waiting_classes
@@ -45,6 +46,8 @@ class RoundStats:
     usage_measured: int = 0
     usage_missing: int = 0
     usage_stale: int = 0
+    uncertified: int = 0
+    """Solutions without a proof that they are optimal, if the scheduler asks for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,11 @@ Observer = Callable[[PlacementNetwork, Solution], None]
 
 
 class Scheduler:
-    """Runs rounds on a cluster state. Not safe for concurrent use with anything that touches the state."""
+    """Runs rounds on a cluster state. Not safe for concurrent use with anything that touches the state.
+
+    With certified, each solution is proved to be optimal (certify.py); one that is not is counted and logged, and used
+    all the same: the independent check does not depend on it.
+    """
 
     def __init__(
         self,
@@ -71,12 +78,15 @@ class Scheduler:
         solver: Solver,
         observer: Observer | None = None,
         usage: Usage | None = None,
+        *,
+        certified: bool = False,
     ) -> None:
         self.state = state
         self._usage = usage or Usage()
         self.policy = policy
         self._solver = solver
         self._observer = observer
+        self._certified = certified
         self._checker = Checker(state)
         self._fallback = AnywherePolicy()
         self._seen_opportunities = -1
@@ -148,7 +158,7 @@ class Scheduler:
         return Placing(
             snapshot,
             lambda view: self._prices(view, stats),
-            lambda network: self._solve(network, stats),
+            lambda network: self._solve(network, stats, lap),
             lap,
             reading,
         )
@@ -163,7 +173,7 @@ class Scheduler:
             stats.fallback = str(error)
             return checked_prices(self._fallback, view)
 
-    def _solve(self, network: PlacementNetwork, stats: RoundStats) -> Solution:
+    def _solve(self, network: PlacementNetwork, stats: RoundStats, lap: Callable[[str], None]) -> Solution:
         solution = self._solver.solve(network.flow)
         if stats.solves == 0:
             stats.vertices, stats.arcs = len(network.flow.supply), len(network.flow.tail)
@@ -173,6 +183,13 @@ class Scheduler:
             self._observer(network, solution)
         if solution.status is not Status.OPTIMAL:
             log.error("the solver %s found the network %s", self._solver.name, solution.status)
+        if self._certified:
+            lap("solve")
+            wrong = certify(network.flow, solution)
+            lap("certify")
+            if wrong:
+                stats.uncertified += 1
+                log.error("a solution of %s has no certificate: %s", self._solver.name, "; ".join(wrong))
         return solution
 
 

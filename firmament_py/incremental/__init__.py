@@ -1,0 +1,1 @@
+"""Networks that are kept between rounds, repaired to the new optimum, and certified."""

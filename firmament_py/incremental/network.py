@@ -1,0 +1,296 @@
+"""The network of a scheduler that reconsiders everything, kept between rounds: tasks > vertices > sink.
+
+    task --sparse arcs--> nodes, racks, cluster aggregator, unscheduled aggregators --fixed arcs--> .. --> sink
+
+A task sends one unit through one of at most D arcs; its row is an array of heads and costs. The fixed arcs among the
+other vertices have capacities; convex costs are parallel arcs. This is the form of Quincy's and Firmament's networks:
+nearly all arcs are tasks', so what has to be searched and certified are a few columns.
+
+Changes are bulk calls that cost time in proportion to what changes; the flow and the potentials stay as they are and
+are made optimal again by Reoptimizer (repair.py).
+"""
+
+import numpy as np
+
+from firmament_py.arrays import I32, I64, Bools
+from firmament_py.incremental import lists
+from firmament_py.incremental.graph import FAR, Graph, Work
+from firmament_py.network import FlowNetwork
+
+COST_MAX = 2**40
+"""Largest amount of a unit cost."""
+
+VERTICES_MAX = 2**18
+"""A residual path visits each vertex once and pays at most two costs on the way to the next: 2**59 in all. So
+potentials stay within 2**59, distances in reduced costs below 2**61, and nothing that is added up reaches 2**63."""
+
+CAPACITY_MAX = 2**40
+"""Largest capacity: 2**22 of them still add up below 2**63."""
+
+_SLACK = 8
+_NEAR = 2**20
+
+
+class RangeError(ValueError):
+    """A number is outside of what the search can calculate with; the message names the argument and the bound."""
+
+
+class TaskNetwork:
+    """Tasks, fixed arcs, and the flow and potentials that were found last. V vertices, F fixed arcs.
+
+    `capacity` and `unit_cost` of the fixed arcs are as in FlowNetwork; the sink takes what all tasks send.
+    Raises RangeError or ValueError where an argument makes no network.
+    """
+
+    def __init__(
+        self,
+        vertices: int,
+        sink: int,
+        tail: I32,
+        head: I32,
+        capacity: I64,
+        unit_cost: I64,
+        *,
+        degree: int,
+        tasks: int = 1024,
+    ) -> None:
+        if not 0 < vertices <= VERTICES_MAX:
+            raise RangeError(f"vertices is {vertices}; 1 to {VERTICES_MAX} can be had")
+        if not 0 <= sink < vertices:
+            raise ValueError(f"sink is {sink}; the vertices are 0 to {vertices - 1}")
+        if degree < 1:
+            raise ValueError(f"degree is {degree}; a task needs at least one arc")
+        self.vertices, self.sink, self.degree = vertices, sink, degree
+        tail, head = _vertices("tail", tail, vertices), _vertices("head", head, vertices)
+        if (tail == sink).any():
+            raise ValueError("tail holds the sink; nothing leaves the sink")
+        out_arc, out_start = _by_vertex(tail, vertices)
+        out_place = np.zeros(len(tail), np.int32)
+        out_place[out_arc] = np.arange(len(tail)) - out_start[tail[out_arc]]
+        into_arc, into_start = _by_vertex(head, vertices)
+        rows = max(tasks, 1)
+        empty = np.zeros(0, np.int32)
+        self.graph = Graph(
+            arc_head=np.full(rows * degree, vertices, np.int32),
+            arc_cost=np.zeros(rows * degree, np.int64),
+            chosen=np.full(rows, -1, np.int64),
+            at=np.full(rows, -1, np.int32),
+            next_task=np.full(rows, -1, np.int32),
+            previous_task=np.full(rows, -1, np.int32),
+            first_task=np.full(vertices, -1, np.int32),
+            paid=np.zeros(rows, np.int64),
+            in_arc=empty,
+            in_task=empty,
+            in_cost=np.zeros(0, np.int64),
+            in_place=np.zeros(rows * degree, np.int32),
+            in_start=np.zeros(vertices + 1, np.int64),
+            in_size=np.zeros(vertices, np.int64),
+            tail=tail,
+            head=head,
+            cost=_within("unit_cost", unit_cost, -COST_MAX, COST_MAX),
+            capacity=_within("capacity", capacity, 0, CAPACITY_MAX),
+            flow=np.zeros(len(tail), np.int64),
+            out_arc=out_arc,
+            out_start=out_start,
+            out_place=out_place,
+            into_arc=into_arc,
+            into_start=into_start,
+            potential=np.zeros(vertices + 1, np.int64),
+            deficit=np.zeros(vertices, np.int64),
+            way_out=np.full(vertices, -1, np.int32),
+        )
+        self.work = Work(
+            label=np.full(vertices, FAR, np.int64),
+            via=np.zeros(vertices, np.int64),
+            lists=np.full((5, vertices), -1, np.int32),
+            tally=np.zeros(10, np.int64),
+            cursor=np.zeros((2, vertices), np.int32),
+            radius=np.ones(2, np.int64),
+            near=np.zeros(_NEAR, np.int32),
+            near_task=np.zeros(_NEAR, np.int32),
+            near_cost=np.zeros(_NEAR, np.int64),
+            near_start=np.zeros(vertices, np.int64),
+            near_size=np.full(vertices, -1, np.int64),
+            near_range=np.zeros(vertices, np.int64),
+            near_price=np.zeros(vertices, np.int64),
+            near_last=np.full(vertices, -1, np.int32),
+        )
+        self._live: Bools = np.zeros(rows, np.bool_)
+        self._free: I64 = np.arange(rows, dtype=np.int64)[::-1]  # rows to be given out, from the end
+        self._index()
+
+    @property
+    def size(self) -> int:
+        """How many tasks there are."""
+        return len(self._live) - len(self._free)
+
+    @property
+    def live(self) -> Bools:
+        """(T,) which rows are tasks. Not to be written to."""
+        return self._live
+
+    @property
+    def heads(self) -> I32:
+        """(T, D) vertex of each arc, V: no arc. Not to be written to."""
+        return self.graph.arc_head.reshape(-1, self.degree)
+
+    @property
+    def costs(self) -> I64:
+        """(T, D). Not to be written to."""
+        return self.graph.arc_cost.reshape(-1, self.degree)
+
+    def task_heads(self, rows: I64) -> I32:
+        """(K,) the vertices that tasks flow to, -1: nowhere so far."""
+        return self.graph.at[rows]
+
+    def add_tasks(self, heads: I32, costs: I64) -> I64:
+        """Adds K tasks with arcs to heads (K, D') at costs (K, D'), D' <= degree, V: no arc; their rows (K,)."""
+        heads = np.asarray(heads)
+        if heads.ndim != 2 or heads.shape != np.shape(costs) or heads.shape[1] > self.degree:
+            raise ValueError(f"heads {heads.shape} and costs {np.shape(costs)} must both be (K, at most {self.degree})")
+        if heads.size and (heads.min() < 0 or heads.max() > self.vertices):
+            raise ValueError(f"heads must be vertices, 0 to {self.vertices - 1}, or {self.vertices} for no arc")
+        if (heads == self.vertices).all(axis=1).any():
+            raise ValueError("heads has a task without an arc; give it one to an unscheduled vertex")
+        costs = _within("costs", costs, -COST_MAX, COST_MAX)
+        if len(self._free) < len(heads):
+            self._grow(len(heads))
+        rows = self._free[len(self._free) - len(heads) :][::-1].copy()
+        self._free = self._free[: len(self._free) - len(heads)]
+        self.heads[rows, : heads.shape[1]] = heads
+        self.costs[rows, : heads.shape[1]] = np.where(heads < self.vertices, costs, 0)
+        self._live[rows] = True
+        if not lists.enter_arcs(self.graph, rows, self.degree):
+            self._index()
+        return rows
+
+    def remove_tasks(self, rows: I64) -> None:
+        """Removes the tasks at rows (K,); the rows are given to tasks that are added later."""
+        rows = self._rows(rows)
+        lists.route(self.graph, rows[self.graph.chosen[rows] >= 0], np.full(len(rows), -1))
+        lists.leave_arcs(self.graph, rows, self.degree)
+        self._live[rows] = False
+        self._free = np.concatenate([self._free, rows])
+
+    def set_task_costs(self, rows: I64, costs: I64) -> None:
+        """New costs (K, D) of all arcs of tasks rows (K,). Tasks that now flow the wrong way lose their route."""
+        rows = self._rows(rows)
+        self.costs[rows] = np.where(self.heads[rows] < self.vertices, _within("costs", costs, -COST_MAX, COST_MAX), 0)
+        lists.change_costs(self.graph, rows, self.degree)
+        routed = rows[self.graph.chosen[rows] >= 0]
+        p = self.graph.potential
+        through = self.costs[routed] + p[self.heads[routed]]
+        through[self.heads[routed] == self.vertices] = np.iinfo(np.int64).max
+        mine = self.graph.chosen[routed]
+        wrong = routed[self.graph.paid[routed] + p[self.graph.arc_head[mine]] > through.min(axis=1)]
+        lists.route(self.graph, wrong, np.full(len(wrong), -1))
+
+    def set_capacity(self, arcs: I64, capacity: I64) -> None:
+        """New capacities (K,) of fixed arcs (K,)."""
+        self.graph.capacity[arcs] = _within("capacity", capacity, 0, CAPACITY_MAX)
+
+    def set_unit_cost(self, arcs: I64, unit_cost: I64) -> None:
+        """New unit costs (K,) of fixed arcs (K,)."""
+        self.graph.cost[arcs] = _within("unit_cost", unit_cost, -COST_MAX, COST_MAX)
+
+    def cost(self) -> int:
+        """What the flow costs."""
+        chosen = self.graph.chosen[self._live]
+        return _dot(np.ones(len(chosen), np.int64)[chosen >= 0], self.graph.arc_cost[chosen[chosen >= 0]]) + _dot(
+            self.graph.flow, self.graph.cost
+        )
+
+    def flow_network(self) -> tuple[FlowNetwork, I64]:
+        """All of it as a FlowNetwork: task arcs, then fixed arcs; and (A,) which arcs of the rows the first are.
+
+        Vertices are numbered as here; the tasks follow in the order of their rows.
+        """
+        rows = np.flatnonzero(self._live)
+        there = self.heads[rows] < self.vertices
+        number = np.repeat(np.arange(len(rows), dtype=np.int32), there.sum(axis=1))
+        arcs = (rows[:, None] * self.degree + np.arange(self.degree))[there]
+        supply = np.ones(self.vertices + len(rows), np.int64)
+        supply[: self.vertices] = 0
+        supply[self.sink] = -len(rows)
+        return FlowNetwork(
+            tail=np.concatenate([self.vertices + number, self.graph.tail], dtype=np.int32),
+            head=np.concatenate([self.graph.arc_head[arcs], self.graph.head]),
+            capacity=np.concatenate([np.ones(len(arcs), np.int64), self.graph.capacity]),
+            unit_cost=np.concatenate([self.graph.arc_cost[arcs], self.graph.cost]),
+            supply=supply,
+        ), arcs
+
+    def load(self, flow: I64, arcs: I64) -> None:
+        """Takes over a flow of flow_network()."""
+        rows = np.flatnonzero(self._live)
+        self.graph.first_task[:] = -1
+        self.graph.at[:] = -1
+        self.graph.chosen[:] = -1
+        lists.route(self.graph, rows, arcs[flow[: len(arcs)] > 0])
+        self.graph.flow[:] = flow[len(arcs) :]
+
+    def _rows(self, rows: I64) -> I64:
+        rows = np.asarray(rows, np.int64)
+        if len(rows) and (rows.min() < 0 or rows.max() >= len(self._live) or not self._live[rows].all()):
+            raise ValueError("rows holds a row that is no task")
+        if len(np.unique(rows)) < len(rows):
+            raise ValueError("rows holds a row twice")
+        return rows
+
+    def _grow(self, more: int) -> None:
+        """Room for at least `more` further tasks, and half as many again as there are."""
+        old = len(self._live)
+        new = old + max(more, old // 2)
+
+        def longer(column: np.ndarray, fill: int, times: int = 1) -> np.ndarray:
+            wider = np.full(new * times, fill, column.dtype)
+            wider[: len(column)] = column
+            return wider
+
+        g, d = self.graph, self.degree
+        self.graph = g._replace(
+            arc_head=longer(g.arc_head, self.vertices, d),
+            arc_cost=longer(g.arc_cost, 0, d),
+            chosen=longer(g.chosen, -1),
+            paid=longer(g.paid, 0),
+            in_place=longer(g.in_place, 0, d),
+            at=longer(g.at, -1),
+            next_task=longer(g.next_task, -1),
+            previous_task=longer(g.previous_task, -1),
+        )
+        self._live = longer(self._live, 0)
+        self._free = np.concatenate([np.arange(new - 1, old - 1, -1), self._free])
+
+    def _index(self) -> None:
+        there = int((self.graph.arc_head < self.vertices).sum())
+        room = there + there // 4 + _SLACK * self.vertices
+        self.graph = self.graph._replace(
+            in_arc=np.zeros(room, np.int32), in_task=np.zeros(room, np.int32), in_cost=np.zeros(room, np.int64)
+        )
+        lists.index_arcs(self.graph, self.degree, _SLACK)
+
+
+def _vertices(name: str, values: I32, vertices: int) -> I32:
+    values = np.asarray(values)
+    if values.size and (values.min() < 0 or values.max() >= vertices):
+        raise ValueError(f"{name} holds {values.min()} to {values.max()}; the vertices are 0 to {vertices - 1}")
+    return np.ascontiguousarray(values, np.int32)
+
+
+def _within(name: str, values: I64, least: int, most: int) -> I64:
+    values = np.array(values, np.int64)
+    if values.size and (values.min() < least or values.max() > most):
+        raise RangeError(f"{name} holds {values.min()} to {values.max()}; {least} to {most} can be had")
+    return values
+
+
+def _dot(flow: I64, cost: I64) -> int:
+    """flow @ cost in full, though the product may need more than 64 bits."""
+    return (int(flow @ (cost >> 20)) << 20) + int(flow @ (cost & (2**20 - 1)))
+
+
+def _by_vertex(end: I32, vertices: int) -> tuple[I32, I64]:
+    """Arcs (F,) ordered by one of their ends, and where each vertex's begin (V + 1,)."""
+    start = np.zeros(vertices + 1, np.int64)
+    np.cumsum(np.bincount(end, minlength=vertices), out=start[1:])
+    return np.argsort(end, kind="stable").astype(np.int32), start

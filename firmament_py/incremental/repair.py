@@ -1,0 +1,147 @@
+"""Makes the flow of a TaskNetwork optimal again after changes, and proves it."""
+
+import logging
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from firmament_py.arrays import I64
+from firmament_py.incremental import certificate, graph, lists, phases
+from firmament_py.incremental.network import TaskNetwork
+from firmament_py.solver import Solver, Status
+
+log = logging.getLogger(__name__)
+
+_WAY_OUT_LENGTH = 8
+"""Ways out of more arcs are not looked for; they only speed a search up."""
+
+_FAR = 2**59
+"""Potential of a vertex without a residual path to the sink."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reoptimized:
+    """cost is that of an optimum if the status is OPTIMAL; times in seconds."""
+
+    status: Status
+    cost: int = 0
+    from_scratch: bool = False
+    searches: int = 0
+    settled: int = 0
+    repair_seconds: float = 0.0
+    certificate_seconds: float = 0.0
+
+
+class Reoptimizer:
+    """Owns how a network is made optimal: repair, certificate, and a full solve where there is no certificate.
+
+    repair_share: of how large a share of the tasks a change may displace before a full solve is thought cheaper.
+    """
+
+    def __init__(self, network: TaskNetwork, solver: Solver, repair_share: float = 0.25) -> None:
+        self.network = network
+        self.full_solves = 0
+        self.rejected = 0
+        """Repairs whose certificate did not hold: a defect, if it is ever above 0."""
+        self._solver = solver
+        self._share = repair_share
+        self._solved = False
+
+    def run(self) -> Reoptimized:
+        """An optimum of the network as it is now."""
+        if self._solved:
+            result = self._repair()
+            if result is not None:
+                return result
+        return self.solve_from_scratch()
+
+    def solve_from_scratch(self) -> Reoptimized:
+        """Solves everything anew and finds potentials for the next repair."""
+        began = perf_counter()
+        self.full_solves += 1
+        flow_network, arcs = self.network.flow_network()
+        solution = self._solver.solve(flow_network)
+        self._solved = solution.status is Status.OPTIMAL
+        if not self._solved:
+            return Reoptimized(solution.status, from_scratch=True)
+        self.network.load(solution.flow, arcs)
+        g = self.network.graph
+        lists.price(g, self.network.sink, _FAR)
+        ended = perf_counter()
+        found = certificate.faults(self.network)
+        if found:
+            self._solved = False
+            log.error("a full solve with %s has no certificate: %s", self._solver.name, "; ".join(found))
+            return Reoptimized(Status.FAILED, from_scratch=True)
+        return Reoptimized(
+            Status.OPTIMAL,
+            self.network.cost(),
+            from_scratch=True,
+            repair_seconds=ended - began,
+            certificate_seconds=perf_counter() - ended,
+        )
+
+    def _repair(self) -> Reoptimized | None:
+        began = perf_counter()
+        net, g, w = self.network, self.network.graph, self.network.work
+        unrouted = np.flatnonzero(net.live & (g.chosen < 0))
+        self._obey_prices()
+        balance = self._balance()
+        balance[net.sink] = 0
+        searches = len(unrouted) + int(np.abs(balance).sum())
+        if searches > self._share * max(net.size, 100):
+            return None
+        excess = np.repeat(np.flatnonzero(balance > 0), balance[balance > 0])
+        g.deficit[:] = np.maximum(-balance, 0)
+        w.tally[graph.SETTLED] = 0
+        self._find_ways_out()
+        g.deficit[net.sink] = searches + 1  # takes all there is
+        if not (
+            phases.route(g, w, net.degree, unrouted, excess)
+            and phases.fill(g, w, net.degree, net.sink, np.flatnonzero(balance < 0))
+        ):
+            return None
+        ended = perf_counter()
+        found = certificate.faults(net)
+        if found:
+            self.rejected += 1
+            log.error("a repaired flow has no certificate, solving everything: %s", "; ".join(found))
+            return None
+        return Reoptimized(
+            Status.OPTIMAL,
+            net.cost(),
+            searches=searches,
+            settled=int(w.tally[graph.SETTLED]),
+            repair_seconds=ended - began,
+            certificate_seconds=perf_counter() - ended,
+        )
+
+    def _find_ways_out(self) -> None:
+        """Follows arcs that never fill up, because all tasks together cannot fill them, from the sink."""
+        net, g = self.network, self.network.graph
+        wide = np.flatnonzero(g.capacity >= net.size)
+        g.way_out[:] = -1
+        reached = np.zeros(net.vertices, np.bool_)
+        reached[net.sink] = True
+        for _ in range(_WAY_OUT_LENGTH):
+            wide = wide[~reached[g.tail[wide]]]
+            next_to = wide[reached[g.head[wide]]]
+            if not len(next_to):
+                return
+            g.way_out[g.tail[next_to]] = next_to
+            reached[g.tail[next_to]] = True
+
+    def _obey_prices(self) -> None:
+        """Fills fixed arcs that are too cheap for the potentials and empties those that are too dear."""
+        g = self.network.graph
+        reduced = g.cost + g.potential[g.head] - g.potential[g.tail]
+        g.flow[:] = np.where(reduced < 0, g.capacity, np.where(reduced > 0, 0, np.minimum(g.flow, g.capacity)))
+
+    def _balance(self) -> I64:
+        """(V,) what comes into each vertex less what leaves it."""
+        net, g = self.network, self.network.graph
+        balance = np.bincount(g.at[g.at >= 0], minlength=net.vertices)
+        np.add.at(balance, g.head, g.flow)
+        np.subtract.at(balance, g.tail, g.flow)
+        return balance

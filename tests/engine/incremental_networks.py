@@ -1,0 +1,70 @@
+"""Small networks of Quincy's form, and how they are judged."""
+
+import numpy as np
+
+from firmament_py import certify
+from firmament_py.incremental import certificate
+from firmament_py.incremental.network import TaskNetwork
+from firmament_py.solver import NetworkxSolver, OrToolsSolver, Status
+
+NODES, RACKS, JOBS, DEGREE = 4, 2, 2, 4
+CLUSTER = NODES + RACKS
+FIRST_JOB = CLUSTER + 1
+UNSCHEDULED = FIRST_JOB + JOBS
+SINK = UNSCHEDULED + 1
+VERTICES = SINK + 1
+PLENTY = 1000
+
+#: (tail, head, capacity, cost): two slots a node of rising cost, bounded arcs through racks, unscheduled for all
+FIXED = np.array(
+    [
+        *[(n, SINK, 1, 3 * k) for n in range(NODES) for k in range(2)],
+        *[(NODES + n % RACKS, n, 2, 0) for n in range(NODES)],
+        *[(CLUSTER, NODES + r, 3, 1) for r in range(RACKS)],
+        *[(FIRST_JOB + j, UNSCHEDULED, PLENTY, j) for j in range(JOBS)],
+        (UNSCHEDULED, SINK, PLENTY, 0),
+    ]
+)
+BOUNDED = np.flatnonzero(FIXED[:, 2] < PLENTY)
+
+
+def small_network(tasks=4, fixed=FIXED):
+    """A network without tasks, with room for so many before its arrays have to grow."""
+    return TaskNetwork(VERTICES, SINK, *fixed.T[:2], *fixed.T[2:], degree=DEGREE, tasks=tasks)
+
+
+def routed_network(tasks=6, seed=0):
+    """A network with tasks that are routed by a full solve, and who reoptimizes it."""
+    from firmament_py.incremental.repair import Reoptimizer
+
+    rng = np.random.default_rng(seed)
+    network = small_network(tasks)
+    heads = np.column_stack(
+        [rng.integers(0, NODES, (tasks, 2)), np.full(tasks, CLUSTER), rng.integers(FIRST_JOB, UNSCHEDULED, tasks)]
+    )
+    costs = np.column_stack([rng.integers(0, 10, (tasks, 3)), rng.integers(20, 40, tasks)])
+    rows = network.add_tasks(heads, costs)
+    reoptimizer = Reoptimizer(network, OrToolsSolver(), repair_share=100.0)
+    assert reoptimizer.run().status is Status.OPTIMAL
+    return network, rows, reoptimizer
+
+
+def assert_optimal(network, result):
+    """Both other solvers find the same cost, and both certificates hold."""
+    assert result.status is Status.OPTIMAL
+    flow_network, arcs = network.flow_network()
+    assert result.cost == network.cost() == OrToolsSolver().solve(flow_network).cost
+    assert result.cost == NetworkxSolver().solve(flow_network).cost
+    assert certificate.faults(network) == []
+    flow, potential = expanded(network, arcs)
+    assert certify.faults(flow_network, flow, potential) == []
+
+
+def expanded(network, arcs):
+    """The flow and the potentials of a network in the numbering of its flow_network()."""
+    graph = network.graph
+    rows = np.flatnonzero(network.live)
+    flow = np.concatenate([np.isin(arcs, graph.chosen[rows]).astype(np.int64), graph.flow])
+    chosen = graph.chosen[rows]
+    tasks = graph.arc_cost[chosen] + graph.potential[graph.arc_head[chosen]]
+    return flow, np.concatenate([graph.potential[: network.vertices], tasks])

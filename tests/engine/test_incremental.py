@@ -1,0 +1,304 @@
+"""Networks that are kept: long histories against two other solvers, and what is refused."""
+
+import logging
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+
+from firmament_py.incremental import certificate, phases
+from firmament_py.incremental.network import CAPACITY_MAX, COST_MAX, VERTICES_MAX, RangeError, TaskNetwork
+from firmament_py.incremental.repair import Reoptimizer
+from firmament_py.solver import OrToolsSolver, Solution, Status
+from tests.engine.incremental_networks import (
+    BOUNDED,
+    CLUSTER,
+    DEGREE,
+    FIRST_JOB,
+    FIXED,
+    NODES,
+    SINK,
+    UNSCHEDULED,
+    VERTICES,
+    assert_optimal,
+    routed_network,
+    small_network,
+)
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # the first test compiles
+
+
+class History(RuleBasedStateMachine):
+    """Any history of changes; now and then the network is reoptimized and judged."""
+
+    rows: np.ndarray
+
+    @initialize(few=st.booleans(), seed=st.integers(0, 10**6))
+    def begin(self, few, seed):
+        self.rng = np.random.default_rng(seed)
+        self.most = 3 if few else 1000  # few different costs: ties everywhere
+        self.network = small_network(tasks=2)
+        self.reoptimizer = Reoptimizer(self.network, OrToolsSolver(), repair_share=100.0)
+        self.rows = np.zeros(0, np.int64)
+        self.runs = 0
+
+    def costs(self, count):
+        return self.rng.integers(-self.most, self.most + 1, (count, DEGREE))
+
+    @rule(count=st.integers(1, 6))
+    def add(self, count):
+        if len(self.rows) > 30:
+            return
+        heads = self.rng.integers(0, CLUSTER + 1, (count, DEGREE))
+        heads[self.rng.random(heads.shape) < 0.2] = VERTICES  # no arc
+        heads[:, -1] = self.rng.integers(FIRST_JOB, UNSCHEDULED, count)
+        rows = self.network.add_tasks(heads, self.costs(count))
+        assert len(np.intersect1d(rows, self.rows)) == 0
+        self.rows = np.append(self.rows, rows)
+
+    @precondition(lambda self: len(self.rows) > 0)
+    @rule(count=st.integers(1, 5))
+    def remove(self, count):
+        gone = self.rng.choice(self.rows, min(count, len(self.rows)), replace=False)
+        self.network.remove_tasks(gone)
+        self.rows = np.setdiff1d(self.rows, gone)
+
+    @precondition(lambda self: len(self.rows) > 0)
+    @rule(count=st.integers(1, 5))
+    def change_task_costs(self, count):
+        rows = self.rng.choice(self.rows, min(count, len(self.rows)), replace=False)
+        self.network.set_task_costs(rows, self.costs(len(rows)))
+
+    @rule(count=st.integers(1, 3), most=st.integers(0, 4))
+    def change_capacities(self, count, most):
+        arcs = self.rng.choice(BOUNDED, count, replace=False)
+        self.network.set_capacity(arcs, self.rng.integers(0, most + 1, count))
+
+    @rule(count=st.integers(1, 3))
+    def change_fixed_costs(self, count):
+        arcs = self.rng.choice(BOUNDED, count, replace=False)
+        self.network.set_unit_cost(arcs, self.rng.integers(0, self.most + 1, count))
+
+    @rule()
+    def reoptimize(self):
+        result = self.reoptimizer.run()
+        assert_optimal(self.network, result)
+        assert result.from_scratch == (self.runs == 0), "a repair gave up"
+        assert self.reoptimizer.rejected == 0
+        assert self.network.size == len(self.rows)
+        self.runs += 1
+
+    def teardown(self):
+        self.reoptimize()
+
+
+def test_any_history_of_changes_is_repaired_to_the_optimum():
+    run_state_machine_as_test(History, settings=settings(max_examples=60, stateful_step_count=30))
+
+
+def test_an_unchanged_network_needs_no_search():
+    network, _, reoptimizer = routed_network()
+    again = reoptimizer.run()
+    assert (again.from_scratch, again.searches) == (False, 0)
+    assert_optimal(network, again)
+
+
+def test_rows_of_removed_tasks_are_given_out_again():
+    network, rows, _ = routed_network(tasks=6)
+    network.remove_tasks(rows[2:4])
+    more = network.add_tasks(np.full((2, 1), FIRST_JOB), np.zeros((2, 1), np.int64))
+    assert sorted(more.tolist()) == sorted(rows[2:4].tolist())
+    assert network.size == 6
+
+
+def test_a_freed_slot_goes_to_whom_it_is_worth_most():
+    # one slot at node 0, three tasks that pay 1, 5 and 3 less there than at their job's unscheduled
+    fixed = FIXED.copy()
+    fixed[: 2 * NODES, 2] = 0
+    fixed[0, 2] = 1
+    network = small_network(fixed=fixed)
+    heads, costs = np.tile([0, FIRST_JOB], (3, 1)), np.array([[9, 10], [5, 10], [7, 10]])
+    rows = network.add_tasks(heads, costs)
+    reoptimizer = Reoptimizer(network, OrToolsSolver(), repair_share=100.0)
+    assert reoptimizer.run().cost == 10 + 5 + 10
+    assert network.task_heads(rows).tolist() == [FIRST_JOB, 0, FIRST_JOB]
+    network.remove_tasks(rows[1:2])
+    result = reoptimizer.run()
+    assert (result.from_scratch, result.cost) == (False, 10 + 7)
+    assert network.task_heads(rows[[0, 2]]).tolist() == [FIRST_JOB, 0]
+
+
+def test_a_drained_node_sends_its_tasks_elsewhere():
+    network, rows, reoptimizer = routed_network()
+    node = int(np.bincount(network.task_heads(rows), minlength=VERTICES)[:NODES].argmax())
+    slots = np.flatnonzero((FIXED[:, 0] == node) & (FIXED[:, 1] == SINK))
+    network.set_capacity(slots, np.zeros(len(slots), np.int64))
+    result = reoptimizer.run()
+    assert not result.from_scratch
+    assert_optimal(network, result)
+    assert (network.task_heads(rows) != node).all()
+
+
+def test_what_cannot_be_routed_is_infeasible_until_it_can():
+    network, _, reoptimizer = routed_network()
+    row = network.add_tasks(np.array([[0]]), np.array([[1]]))
+    slots = np.arange(2)  # of node 0
+    network.set_capacity(slots, np.zeros(2, np.int64))
+    assert reoptimizer.run().status is Status.INFEASIBLE
+    network.set_capacity(slots, np.ones(2, np.int64))
+    assert_optimal(network, reoptimizer.run())
+    assert network.task_heads(row).tolist() == [0]
+
+
+def test_a_large_change_is_solved_from_scratch():
+    network, rows, reoptimizer = routed_network(tasks=60)
+    few = Reoptimizer(network, OrToolsSolver(), repair_share=0.1)
+    few.run()
+    network.remove_tasks(rows[:40])
+    result = few.run()
+    assert result.from_scratch
+    assert_optimal(network, result)
+    del reoptimizer
+
+
+def test_an_arc_without_bound_that_becomes_cheap_is_solved_from_scratch():
+    network, _, _ = routed_network()
+    reoptimizer = Reoptimizer(network, OrToolsSolver())
+    reoptimizer.run()
+    network.set_capacity(np.array([0]), np.array([CAPACITY_MAX]))
+    network.set_unit_cost(np.array([0]), np.array([-COST_MAX]))
+    result = reoptimizer.run()
+    assert result.from_scratch
+    assert_optimal(network, result)
+
+
+class Wrong:
+    """Answers with a flow that is no optimum."""
+
+    name = "wrong"
+
+    def solve(self, network):
+        dearer = network.unit_cost.copy()
+        dearer[network.tail >= VERTICES] *= -1
+        found = OrToolsSolver().solve(
+            type(network)(network.tail, network.head, network.capacity, dearer, network.supply)
+        )
+        return Solution(Status.OPTIMAL, found.flow, int(found.flow @ network.unit_cost))
+
+
+def test_a_full_solve_without_a_certificate_is_a_failure(caplog):
+    network, _, _ = routed_network()
+    with caplog.at_level(logging.ERROR):
+        assert Reoptimizer(network, Wrong()).run().status is Status.FAILED
+    assert "wrong has no certificate" in caplog.text
+
+
+def test_a_repair_without_a_certificate_is_solved_from_scratch(caplog, monkeypatch):
+    network, rows, reoptimizer = routed_network()
+    network.remove_tasks(rows[:1])
+    monkeypatch.setattr(phases, "fill", lambda *_: True)  # claims to have filled the gap
+    with caplog.at_level(logging.ERROR):
+        result = reoptimizer.run()
+    assert result.from_scratch
+    assert_optimal(network, result)
+    assert (reoptimizer.rejected, reoptimizer.full_solves) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("tamper", "complaint"),
+    [
+        pytest.param(lambda g, row: g.flow.__setitem__(0, 1 - g.flow[0]), "not conserved", id="flow"),
+        pytest.param(lambda g, row: g.flow.__setitem__(0, -1), "outside", id="negative"),
+        pytest.param(lambda g, row: g.flow.__setitem__(0, g.capacity[0] + 1), "outside", id="capacity"),
+        pytest.param(lambda g, row: g.chosen.__setitem__(row, -1), "no arc of its own", id="unrouted"),
+        pytest.param(
+            lambda g, row: g.chosen.__setitem__(row, (row + 1) * DEGREE), "no arc of its own", id="arc of another"
+        ),
+        pytest.param(
+            lambda g, row: g.chosen.__setitem__(row, row * DEGREE + (g.chosen[row] + 1) % DEGREE),
+            "not conserved",
+            id="another arc",
+        ),
+        pytest.param(lambda g, row: g.arc_cost.__setitem__(g.chosen[row], 10**6), "cheaper arc", id="task cost"),
+        pytest.param(lambda g, row: g.potential.__setitem__(SINK, 10**6), "with flow", id="dear"),
+        pytest.param(lambda g, row: g.potential.__setitem__(SINK, -(10**6)), "with room", id="cheap"),
+        pytest.param(lambda g, row: g.potential.__setitem__(0, 2**62), "out of range", id="range"),
+    ],
+)
+def test_the_certificate_rejects(tamper, complaint):
+    network, rows, _ = routed_network()
+    assert certificate.faults(network) == []
+    tamper(network.graph, int(rows[0]))
+    assert any(complaint in fault for fault in certificate.faults(network))
+
+
+def test_the_certificate_rejects_a_removed_task_that_sends():
+    network, rows, _ = routed_network()
+    before = network.graph.chosen.copy()
+    network.remove_tasks(rows[:1])
+    network.graph.chosen[rows[0]] = before[rows[0]]
+    assert "a removed task sends a unit" in certificate.faults(network)
+
+
+def test_the_largest_numbers_are_calculated_with_exactly():
+    network, rows, reoptimizer = routed_network()
+    costs = np.tile([COST_MAX, -COST_MAX, COST_MAX - 1, COST_MAX], (len(rows), 1))
+    network.set_task_costs(rows, costs)
+    network.set_unit_cost(BOUNDED, np.where(BOUNDED % 2, COST_MAX, -COST_MAX))
+    assert_optimal(network, reoptimizer.run())
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "says"),
+    [
+        (lambda n: n.add_tasks(np.array([[0]]), np.array([[COST_MAX + 1]])), RangeError, "costs holds"),
+        (lambda n: n.set_task_costs(np.array([0]), np.full((1, DEGREE), -COST_MAX - 1)), RangeError, "costs holds"),
+        (lambda n: n.set_unit_cost(np.array([0]), np.array([COST_MAX + 1])), RangeError, "unit_cost holds"),
+        (lambda n: n.set_capacity(np.array([0]), np.array([-1])), RangeError, "capacity holds"),
+        (lambda n: n.set_capacity(np.array([0]), np.array([CAPACITY_MAX + 1])), RangeError, "capacity holds"),
+        (lambda n: n.add_tasks(np.array([[VERTICES + 1]]), np.array([[0]])), ValueError, "heads must be vertices"),
+        (lambda n: n.add_tasks(np.array([[VERTICES]]), np.array([[0]])), ValueError, "without an arc"),
+        (
+            lambda n: n.add_tasks(np.zeros((1, DEGREE + 1), int), np.zeros((1, DEGREE + 1), int)),
+            ValueError,
+            "at most 4",
+        ),
+        (lambda n: n.remove_tasks(np.array([10**6])), ValueError, "no task"),
+        (lambda n: n.remove_tasks(np.array([0, 0])), ValueError, "twice"),
+    ],
+)
+def test_what_makes_no_network_is_refused_and_changes_nothing(change, error, says):
+    network, rows, reoptimizer = routed_network()
+    cost, size = network.cost(), network.size
+    with pytest.raises(error, match=says):
+        change(network)
+    assert (network.cost(), network.size) == (cost, size)
+    assert not reoptimizer.run().from_scratch
+    assert len(rows) == size
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"vertices": VERTICES_MAX + 1}, "vertices is"),
+        ({"sink": VERTICES}, "sink is"),
+        ({"degree": 0}, "degree is 0"),
+        ({"tail": np.array([VERTICES])}, "tail holds"),
+        ({"tail": np.array([SINK])}, "nothing leaves the sink"),
+        ({"unit_cost": np.array([2 * COST_MAX])}, "unit_cost holds"),
+    ],
+)
+def test_a_network_that_cannot_be_is_refused(arguments, says):
+    good = {
+        "vertices": VERTICES,
+        "sink": SINK,
+        "tail": np.array([0]),
+        "head": np.array([SINK]),
+        "capacity": np.array([1]),
+        "unit_cost": np.array([1]),
+        "degree": 2,
+    }
+    with pytest.raises(ValueError, match=says):
+        TaskNetwork(**{**good, **arguments})
