@@ -26,6 +26,10 @@ class _Column:
         self.value[row] = _ABSENT if text is None else self._number.setdefault(text, len(self._number))
 
     @property
+    def numbers(self) -> Mapping[str, int]:
+        return self._number
+
+    @property
     def values(self) -> int:
         """Values that have a number, in use or not."""
         return len(self._number)
@@ -77,6 +81,10 @@ class LabelColumns:
     def domains(self, key: str) -> I32:
         """(capacity,): a number for each row's value of label `key`, -1 where it has none."""
         return self._column(key).value
+
+    def numbers(self, key: str) -> Mapping[str, int]:
+        """The numbers that `domains` has given to values of label `key`, some of which no row may have any more."""
+        return self._column(key).numbers
 
     def _holds(self, requirement: Requirement) -> Bools:
         column = self._column(requirement.key)

@@ -3,6 +3,8 @@
 Nodes with equal taints share a taint-set number, and tolerations are judged once for each set.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from firmament_py.arrays import I32, I64, Bools
@@ -102,6 +104,17 @@ class NodeLooks:
         values = self._labels.domains(key)[rows]
         known, dense = np.unique(values, return_inverse=True)
         return dense.astype(np.int64) - (1 if len(known) and known[0] < 0 else 0)
+
+    def racks(self, keys: Iterable[str], rows: I64) -> tuple[I64, dict[str, int]]:
+        """The domains of `rows` (N,) by the first of the labels `keys` that any of them has, as `domains` numbers them,
+        and each one's name."""
+        for key in keys:
+            values = self._labels.domains(key)[rows]
+            if (values >= 0).any():
+                dense = dict(zip(np.unique(values[values >= 0]).tolist(), range(len(rows)), strict=False))
+                numbers = self._labels.numbers(key).items()
+                return self.domains(key, rows), {name: dense[n] for name, n in numbers if n in dense}
+        return np.full(len(rows), -1, np.int64), {}
 
     def _number_taints(self) -> None:
         """Numbers the taint sets that are in use anew. The generation has to rise."""

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from firmament_py.arrays import I64, Bools, run_positions
-from firmament_py.extract import Allotment, deal
+from firmament_py.extract import Allotment, deal, route
 from firmament_py.feasibility import task_slots
 from firmament_py.fit import accept
-from firmament_py.network import PlacementNetwork, build, slot_offsets
+from firmament_py.network import PlacementNetwork, build, slot_offsets, supply_order
 from firmament_py.policy import Prices, View
 from firmament_py.room import Room
 from firmament_py.snapshot import Snapshot
@@ -26,6 +26,10 @@ CLASSES_AT_ONCE = 256
 
 FLOWS_PER_TURN = 12
 """After so many solves of one turn the rest is placed class by class: bounds a round whose nodes fill badly."""
+
+
+CROWDS = 4
+"""So often a network is built again because a class was sent to a node beyond its slots; then fitting trims it."""
 
 
 class Placing:
@@ -182,6 +186,7 @@ class Placing:
             slot_offsets=_read_only(slot_offsets(len(tasks), depth)),
             task_class=_read_only(task_class),
             task_age_us=_read_only(snapshot.task_age_us[tasks]),
+            inputs=None if snapshot.inputs is None else snapshot.inputs.of_tasks(snapshot.inputs.of_task[tasks]),
         )
         return _Look(view, Room(slots, depth, limits), suitable, classes, tasks)
 
@@ -203,10 +208,7 @@ class Placing:
     def _flow_step(self, look: "_Look", prices: Prices, largest_first: bool) -> bool:
         """One network: builds, solves, keeps what fits. False if it got nowhere."""
         view = look.view
-        network = build(look.room, prices, view.slot_offsets, view.task_class)
-        self._lap("build")
-        solution = self._solve(network)
-        self._lap("solve")
+        network, solution = self._solved(look, prices)
         if solution.status is not Status.OPTIMAL:
             return False
         wanted = deal(network, solution.flow, fill=prices.fill)
@@ -223,9 +225,31 @@ class Placing:
             None if largest_first else value,
             lambda i, *where: self._settle(int(look.classes[i]), *where),
         )
-        self._assign(look, fitting, _chosen(network, solution.flow, view.task_class, prices.wait))
+        order = supply_order(view.task_class, prices)
+        if prices.data is None:
+            self._assign(look, fitting, _chosen(network, solution.flow, order))
+        else:
+            routing = route(network, solution.flow, order, wanted)
+            kept = routing.kept(fitting, len(self._free), prices.wait)
+            self._put(look.tasks[routing.task[kept]], look.classes[routing.cls[kept]], routing.node[kept])
         self._lap("fit")
         return len(fitting.cls) > 0
+
+    def _solved(self, look: "_Look", prices: Prices) -> tuple[PlacementNetwork, Solution]:
+        """A network and a flow of least cost in it that keeps every class within its slots."""
+        crowded: Bools | None = None
+        for _ in range(CROWDS):
+            network = build(look.room, prices, look.view.slot_offsets, look.view.task_class, crowded)
+            self._lap("build")
+            solution = self._solve(network)
+            self._lap("solve")
+            if solution.status is not Status.OPTIMAL or prices.data is None:
+                break
+            more = network.crowded(solution.flow)
+            if not more.any():
+                break
+            crowded = more if crowded is None else crowded | more
+        return network, solution
 
     def _settle(self, c: int, node: I64, count: I64) -> I64:
         """How many of the count[i] tasks of class c on node[i] other tasks allow; these are then counted as there."""
@@ -245,9 +269,13 @@ class Placing:
         places = np.bincount(fitting.cls, fitting.count).astype(np.int64)
         start = np.searchsorted(look.view.task_class[candidates], np.arange(len(places)))
         taken = look.tasks[candidates[np.repeat(start, places) + run_positions(places)]]
-        self.node_of[taken] = np.repeat(fitting.node, fitting.count)
-        self._batch_of[taken] = np.repeat(self._batch_of_class[look.classes[: len(places)]], places)
-        np.add.at(self._running, fitting.node, fitting.count)
+        self._put(taken, np.repeat(look.classes[: len(places)], places), np.repeat(fitting.node, fitting.count))
+
+    def _put(self, tasks: I64, classes: I64, nodes: I64) -> None:
+        """Notes that tasks (K,) of classes (K,) are on nodes (K,); their resources have been taken already."""
+        self.node_of[tasks] = nodes
+        self._batch_of[tasks] = self._batch_of_class[classes]
+        np.add.at(self._running, nodes, 1)
 
     def _fill(self, look: "_Look", prices: Prices) -> None:
         """Places the rest class by class, each on its cheapest nodes first: no optimum, but nothing is left over."""
@@ -293,8 +321,8 @@ def _read_only(array: I64) -> I64:
     return view
 
 
-def _chosen(network: PlacementNetwork, flow: I64, task_class: I64, wait: I64) -> I64:
-    """Positions of the tasks that the flow places, ascending: of each supply group the oldest."""
-    order = np.lexsort((-wait, task_class))  # group after group, as the network numbers them
+def _chosen(network: PlacementNetwork, flow: I64, order: I64) -> I64:
+    """Positions of the tasks that the flow places, ascending: of each supply group, one after the other in `order` (T,),
+    the oldest."""
     sizes = network.group_size
     return np.sort(order[run_positions(sizes) < np.repeat(network.placed_from_groups(flow), sizes)])

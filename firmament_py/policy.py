@@ -3,7 +3,7 @@
 A policy never sees which placements are feasible, how the network is laid out, or what gangs and quotas demand:
 it looks at a View and answers with Prices. Costs are integers on one scale for all policies:
 
-    0 .. COST_MAX      a placement: `place` and `slot` each
+    0 .. COST_MAX      a placement: `place`, `slot` and `data` each
     WAIT_MIN .. WAIT_MAX   leaving a task waiting for a round
 
 WAIT_MIN is more than the dearest placement costs, with all that preferences and limits add to it, so no task waits
@@ -16,7 +16,9 @@ from typing import Protocol
 
 import numpy as np
 
+from firmament_py import locality
 from firmament_py.arrays import I64
+from firmament_py.locality import DataPrices, Inputs
 
 API_VERSION = 1
 COST_MAX = 1_000_000
@@ -43,6 +45,7 @@ class View:
     slot_offsets: I64  # (K,) ascending from 0: see Prices.slot
     task_class: I64  # (T,) ascending
     task_age_us: I64  # (T,) microseconds since the task came to be, >= 0
+    inputs: Inputs | None = None  # where tasks' data is; only if the policy has rack_labels and a task has any
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +68,16 @@ class Prices:
     """Nodes that look the same and cost the same: are they filled one after the other, instead of evenly? For policies
     whose slot prices are flat; with rising ones it would cost more than the flow says."""
 
+    data: DataPrices | None = None
+    """What the data of tasks costs on top, None: nothing."""
+
 
 class Policy(Protocol):
-    """Prices placements. Pure: the same view gives the same prices; no I/O, no clock, no memory."""
+    """Prices placements. Pure: the same view gives the same prices; no I/O, no clock, no memory.
+
+    A policy that cares where tasks' data is says so with an attribute `rack_labels`, a tuple of node labels: the first
+    that any node has makes the racks of View.inputs.
+    """
 
     @property
     def name(self) -> str:
@@ -79,6 +89,12 @@ class Policy(Protocol):
 
 class PolicyError(Exception):
     """A policy raised, or answered with something outside its contract; the message names policy and field."""
+
+
+def rack_labels(policy: Policy) -> tuple[str, ...] | None:
+    """The node labels that may make racks; None: the policy does not look at inputs."""
+    labels: tuple[str, ...] | None = getattr(policy, "rack_labels", None)
+    return labels
 
 
 def waiting_cost(view: View) -> I64:
@@ -123,6 +139,10 @@ def checked_prices(policy: Policy, view: View) -> Prices:
         raise PolicyError(f"policy {policy.name}: fill goes with slot prices that do not rise along K")
     if (np.diff(prices.slot, axis=1) < 0).any():
         raise PolicyError(f"policy {policy.name}: slot falls along K; the cost of a further task must not fall")
+    if prices.data is not None:
+        locality.check(
+            prices.data, len(view.task_class), nodes, COST_MAX, lambda field, *rest: _check(policy, field, *rest)
+        )
     return prices
 
 
