@@ -54,7 +54,7 @@ class InputTable(Table):
     def define(self, new: InputsDefined) -> Refusal | None:
         """Adds a set; the same again is fine (an id is a hash of the content). One that makes no sense is known from
         then on as one without blocks."""
-        if new.id in self._row:
+        if new.id and new.id in self._row:
             return None
         problem = _problem(new)
         if new.id:

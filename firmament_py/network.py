@@ -80,13 +80,13 @@ class PlacementNetwork:
         np.add.at(placed, self.data.near_pair, self.flow_to_nodes(flow))
         return placed
 
-    def crowded(self, flow: I64) -> Bools:
-        """(P,) pairs that were sent more tasks than they have slots for.
+    def excess(self, flow: I64) -> I64:
+        """(P,) tasks that each pair was sent beyond its slots.
 
         Several ways lead into a pair that holds data, so its slots bound it only through a vertex of its own. Few
         pairs ever come to that: those are found by solving without, and the network is built again with them.
         """
-        return self.placed_on_nodes(flow) > self.pair_room
+        return np.maximum(self.placed_on_nodes(flow) - self.pair_room, 0)
 
     def flow_from_pools(self, flow: I64) -> I64:
         """(Q,)"""
@@ -159,7 +159,7 @@ def build(
     Of the limits of each class the first that spans nodes and the first by node are built in; of the others demands
     are kept by `Peers.trim`, and wishes are left to the next solve.
     Classes without a slot anywhere must have been left out of `task_class`. crowded: which pairs (P,) are to be bounded
-    by their slots even where arcs lead into them that go round their class; see `PlacementNetwork.crowded`.
+    by their slots even where arcs lead into them that go round their class; see `PlacementNetwork.excess`.
     """
     return _Build(room, prices, offsets, task_class, crowded).network()
 

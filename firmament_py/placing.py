@@ -15,6 +15,7 @@ from firmament_py.arrays import I64, Bools, run_positions
 from firmament_py.extract import Allotment, deal, route
 from firmament_py.feasibility import task_slots
 from firmament_py.fit import accept
+from firmament_py.locality import DataPrices, of_groups
 from firmament_py.network import PlacementNetwork, build, slot_offsets, supply_order
 from firmament_py.policy import Prices, View
 from firmament_py.room import Room
@@ -29,7 +30,14 @@ FLOWS_PER_TURN = 12
 
 
 CROWDS = 4
-"""So often a network is built again because a class was sent to a node beyond its slots; then fitting trims it."""
+"""So often a network is built again because a class was sent to nodes beyond its slots; then fitting trims it."""
+
+SMALL_NETWORK, FEW = 50_000, 100
+"""A network of more arcs than this is not built again for less than one in so many of its tasks."""
+
+
+BIDS = 8
+"""So often the tasks of a class that no flow has placed bid for the nodes that hold their data."""
 
 
 class Placing:
@@ -113,15 +121,22 @@ class Placing:
                 slots[i] = np.where(snapshot.peers.allowed(c), slots[i], 0)
         return classes, slots
 
-    def prices_of_all(self) -> I64:
-        """(C, N) what the first task of each class to go to a node costs there; flat if there are too many classes."""
-        shape = self.snapshot.suitable.shape
-        if shape[0] > CLASSES_AT_ONCE:
-            return np.zeros(shape, np.int64)
-        look = self._look(np.arange(len(self.snapshot.tasks)), None)
+    def cheapest_first(self) -> Callable[[int], I64]:
+        """A function from a task to the nodes (N,) by what it costs as the first to go there; in any order if there
+        are too many classes."""
+        (classes, nodes), tasks = self.snapshot.suitable.shape, len(self.snapshot.tasks)
+        if classes > CLASSES_AT_ONCE:
+            return lambda task: np.arange(nodes)
+        look = self._look(np.arange(tasks), None)
         prices = self._with_preferences(look, self._price(look.view))
-        slot = np.broadcast_to(prices.slot, (shape[1], len(look.view.slot_offsets)))[:, 0]
-        return np.broadcast_to(prices.place, shape) + slot
+        slot = np.broadcast_to(prices.slot, (nodes, len(look.view.slot_offsets)))[:, 0]
+        price = np.broadcast_to(prices.place, (classes, nodes)) + slot
+        by_class, task_class, data = np.argsort(price, axis=1, kind="stable"), self.snapshot.task_class, prices.data
+        if data is None:
+            return lambda task: by_class[task_class[task]]
+        of_task = np.full(tasks, -1, np.int64)
+        of_task[look.tasks] = data.of_task
+        return lambda task: np.argsort(price[task_class[task]] + data.row(int(of_task[task])), kind="stable")
 
     def emptiest_first(self) -> I64:
         """(N,) the nodes by how many tasks they have."""
@@ -162,9 +177,12 @@ class Placing:
         requests = snapshot.requests[classes]
         waiting = np.bincount(task_class, minlength=len(classes))
         suitable = snapshot.suitable[classes] if within is None else snapshot.suitable[classes] & within
-        slots = task_slots(self._free, requests, suitable, waiting)
-        # together a node is sent no more than it could take of the smallest class alone
+        # together a node is sent no more than it could take of the smallest class alone; where data draws tasks of
+        # many small classes to one node, that is more than there are tasks of any of them
+        most = waiting if snapshot.inputs is None else np.full_like(waiting, len(tasks))
+        slots = task_slots(self._free, requests, suitable, most)
         depth, limits = slots.max(axis=0, initial=0), {}
+        slots = np.minimum(slots, waiting[:, None])
         for i, c in enumerate(classes.tolist()):
             if snapshot.peers.concerns(c):
                 slots[i], limits[i] = snapshot.peers.limit(c, slots[i], int(waiting[i]))
@@ -245,10 +263,11 @@ class Placing:
             self._lap("solve")
             if solution.status is not Status.OPTIMAL or prices.data is None:
                 break
-            more = network.crowded(solution.flow)
-            if not more.any():
-                break
-            crowded = more if crowded is None else crowded | more
+            excess = network.excess(solution.flow)
+            few = len(network.flow.tail) > SMALL_NETWORK and excess.sum() * FEW < len(look.tasks)
+            if few or not excess.any():
+                break  # fitting turns those few away, and the next solve finds them a place
+            crowded = excess > 0 if crowded is None else crowded | (excess > 0)
         return network, solution
 
     def _settle(self, c: int, node: I64, count: I64) -> I64:
@@ -282,7 +301,10 @@ class Placing:
         peers, nodes = self.snapshot.peers, len(self._free)
         for i in np.unique(look.view.task_class).tolist():
             c = int(look.classes[i])
-            mine, request = look.tasks[look.view.task_class == i], look.view.requests[i]
+            positions, request = np.flatnonzero(look.view.task_class == i), look.view.requests[i]
+            if prices.data is not None:
+                positions = self._bid(look, prices.data, i, positions)
+            mine = look.tasks[positions]
             price = np.broadcast_to(prices.place, look.suitable.shape)[i] + np.broadcast_to(prices.slot[:, 0], (nodes,))
             order = np.lexsort((np.arange(nodes), price))
             while len(mine):
@@ -300,6 +322,37 @@ class Placing:
                 self._free[order] -= count[:, None] * request
                 self._running[order] += count
                 mine = mine[placed:]
+
+
+    def _bid(self, look: "_Look", data: DataPrices, i: int, positions: I64) -> I64:
+        """Places tasks of class i (positions in look.tasks) where their data is: each bids for the best of its nodes
+        that has room, and those who save most get it, a few times over. Returns those that are left."""
+        peers, nodes, c = self.snapshot.peers, len(self._free), int(look.classes[i])
+        entry, bidder = of_groups(data.of_task[positions], data.near_set, len(data.anywhere))
+        node, saving = data.near_node[entry], (data.anywhere[data.near_set] - data.near_cost)[entry]
+        open_bid = np.ones(len(entry), np.bool_)
+        for _ in range(BIDS):
+            room = task_slots(
+                self._free, look.view.requests[i : i + 1], look.suitable[i : i + 1], np.array([len(positions)])
+            )[0]
+            if peers.concerns(c):
+                room, _ = peers.limit(c, room, len(positions))
+            bids = np.flatnonzero(open_bid & (room[node] > 0))
+            if not len(bids):
+                break
+            bids = bids[np.lexsort((-saving[bids], bidder[bids]))]
+            bids = bids[np.diff(bidder[bids], prepend=-1) != 0]  # the best of each
+            where, count = np.unique(node[bids], return_counts=True)
+            count = self._settle(c, where, np.minimum(count, room[where]))
+            won = bids[np.lexsort((bidder[bids], -saving[bids], node[bids]))]
+            won = won[run_positions(np.unique(node[won], return_counts=True)[1]) < count[np.searchsorted(where, node[won])]]
+            if not len(won):
+                break
+            self._put(look.tasks[positions[bidder[won]]], np.full(len(won), c), node[won])
+            self._free[where] -= count[:, None] * look.view.requests[i]
+            open_bid &= ~np.isin(bidder, bidder[won])
+        placed = self.node_of[look.tasks[positions]] >= 0
+        return positions[~placed]
 
 
 @dataclass(frozen=True, slots=True)
