@@ -192,6 +192,7 @@ class Bridge:
         binder.on_bound = reporter.scheduled
         binder.on_failed = reporter.failed
         store.on_nonsense = reporter.nonsense
+        store.on_ignored = reporter.ignored
         session.on_ready = loop.wake
 
         def settled(known: KnownPod) -> None:

@@ -136,6 +136,13 @@ class Reporter:
 
     def about_gang(self, known: KnownPod, reason: str, message: str) -> None:
         """Something about the pod's gang that its owner should know, beside what else there is to tell."""
+        self._beside(known, reason, message)
+
+    def ignored(self, known: KnownPod, problem: str) -> None:
+        """The pod says something that makes no sense, and is scheduled as if it did not."""
+        self._beside(known, "InvalidAnnotation", f"ignoring {problem}")
+
+    def _beside(self, known: KnownPod, reason: str, message: str) -> None:
         report = _Report(known.namespace, known.name, known.uid, reason, message, warning=True)
         report.key, report.lasting = f"{known.uid}/{reason}", True
         self._add(report)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from poseidon_py.classes import Classes
 from poseidon_py.gangs.book import Book
 from poseidon_py.ids import TaskIds, node_id
+from poseidon_py.inputs import Inputs
 from poseidon_py.keyed_queue import KeyedQueue
 from poseidon_py.known import KnownNode, KnownPod
 from poseidon_py.metrics import METRICS
@@ -31,7 +32,7 @@ from protos.gen import firmament_pb2, flow_pb2
 log = logging.getLogger(__name__)
 
 _DESCRIPTIONS = 10_000
-"""Classes and profiles from which on it is looked whether they are still in use."""
+"""Classes, profiles and input sets from which on it is looked whether they are still in use."""
 
 
 class Store:
@@ -52,6 +53,7 @@ class Store:
         """By name."""
         self.classes = Classes(added_affinity)
         self.profiles = Profiles()
+        self.inputs = Inputs()
         self.namespaces: dict[str, flow_pb2.Namespace] = {}
         """By name; one that went and of which the engine has yet to be told has no labels any more."""
         self.namespace_queue: KeyedQueue[str] = KeyedQueue("namespaces")
@@ -66,6 +68,7 @@ class Store:
         """UID -> task of pods that are gone and of which the engine has yet to be told."""
         self.gone_nodes: set[str] = set()
         """Ids of nodes that are gone and of which the engine has yet to be told."""
+        self.on_ignored: Callable[[KnownPod, str], None] = lambda known, problem: None
         self.on_nonsense: Callable[[str, str, str, str], None] = lambda namespace, name, uid, problem: None
         """Called once for each pod that makes no sense."""
         self.on_settled: Callable[[KnownPod], None] = lambda pod: None
@@ -258,12 +261,13 @@ class Store:
             self.namespace_queue.add(name)
 
     def prune(self) -> None:
-        """Forgets classes and profiles that no pod is of, when there may be many."""
-        if len(self.classes) + len(self.profiles) >= self._prune_at:
+        """Forgets classes, profiles and input sets that no pod is of, when there may be many."""
+        if len(self.classes) + len(self.profiles) + len(self.inputs) >= self._prune_at:
             pods = self.pods.values()
             self.classes.keep({pod.class_id for pod in pods} | {pod.template for pod in pods})
             self.profiles.keep({pod.profile for pod in pods})
-            self._prune_at = max(_DESCRIPTIONS, 2 * (len(self.classes) + len(self.profiles)))
+            self.inputs.keep({pod.inputs for pod in pods})
+            self._prune_at = max(_DESCRIPTIONS, 2 * (len(self.classes) + len(self.profiles) + len(self.inputs)))
 
     # -- trouble ----------------------------------------------------------------------------------------------
 
@@ -275,6 +279,14 @@ class Store:
         log.warning("skipping %s %s: %s", kind, name, problem)
         METRICS.nonsense.labels(kind).inc()
         return True
+
+    def warn_ignored(self, known: KnownPod, problem: str) -> None:
+        """The pod goes on without something that makes no sense: logs and counts that once, with an event."""
+        if problem != known.ignored:
+            known.ignored = problem
+            log.warning("pod %s: ignoring %s", known.full_name, problem)
+            METRICS.nonsense.labels("annotation").inc()
+            self.on_ignored(known, problem)
 
     def warn_pod(self, namespace: str, name: str, uid: str, problem: str) -> None:
         """The same of a pod, with an event for its owner to see."""
