@@ -117,7 +117,8 @@ class TasksObserved:
     nodes: the ids that `node` counts from 1, which may be of nodes that are not known yet. A uid that comes
     twice: the last row counts. profile_id: (K,) uint64, 0 for no labels; leaving: (K,) bool, on their way out: they
     hold their resources but do not count for spreading. gang_id: (K,) uint64, 0 for none; role: (K,) int64, a number
-    below MAX_ROLES. inputs_id: (K,) uint64, 0 for none. None: no labels, nobody is leaving, no gangs, role 0, no inputs.
+    below MAX_ROLES. inputs_id: (K,) uint64, 0 for none. None: no labels, nobody is leaving, no gangs, role 0, no
+    inputs.
     """
 
     uid: U64

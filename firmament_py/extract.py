@@ -71,7 +71,8 @@ class Routing:
         by_key = np.argsort(places)
         starts = np.searchsorted(key[order], places[by_key])
         count = accepted.count[by_key]
-        return order[np.repeat(starts, count) + run_positions(count)]
+        kept: I64 = order[np.repeat(starts, count) + run_positions(count)]
+        return kept
 
 
 def route(network: PlacementNetwork, flow: I64, order: I64, dealt: Allotment) -> Routing:

@@ -27,13 +27,10 @@ class Inputs:
     rack_bytes: I64  # (M,)
 
     def of_tasks(self, of_task: I64) -> "Inputs":
-        """The same for other tasks (T',), whose sets `of_task` numbers as these do; sets that none reads are dropped."""
+        """The same for other tasks (T',), whose sets `of_task` numbers as these do; sets that none reads go."""
         used = np.zeros(len(self.total), np.bool_)
         used[of_task[of_task >= 0]] = True
-        if used.all():
-            near = rack = slice(None)
-        else:
-            near, rack = used[self.near_set], used[self.rack_set]
+        near, rack = used[self.near_set], used[self.rack_set]
         number = np.append(np.cumsum(used) - 1, -1)
         return Inputs(
             number[of_task],
@@ -50,8 +47,9 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class DataPrices:
-    """What the data of S sets costs, beside Prices.place and Prices.slot: a task of set s costs, on node n, the least of
-    anywhere[s], what a rack arc to n's rack costs, and what a near arc to n costs. All int64, costs 0 .. COST_MAX."""
+    """What the data of S sets costs, beside Prices.place and Prices.slot: a task of set s costs, on node n, the least
+    of anywhere[s], what a rack arc to n's rack costs, and what a near arc to n costs. All int64; costs 0 .. COST_MAX.
+    """
 
     of_task: I64  # (T,) the set of each task, -1: nothing costs it anything
     anywhere: I64  # (S,)
@@ -67,12 +65,11 @@ class DataPrices:
         """(N,) what a task of set s, -1 for none, pays on each node."""
         if s < 0:
             return np.zeros(len(self.rack), np.int64)
-        costs = np.full(len(self.rack), self.anywhere[s])
         mine = self.rack_set == s
         of_rack = np.full(int(self.rack.max(initial=-1)) + 2, self.anywhere[s])
         np.minimum.at(of_rack, self.rack_id[mine], self.rack_cost[mine])
         of_rack[-1] = self.anywhere[s]
-        costs = np.minimum(costs, of_rack[self.rack])
+        costs: I64 = of_rack[self.rack]
         mine = self.near_set == s
         np.minimum.at(costs, self.near_node[mine], self.near_cost[mine])
         return costs
@@ -101,8 +98,9 @@ def check(data: DataPrices, tasks: int, nodes: int, most: int, sound: Check) -> 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where blocks are: block (B,) belongs to set block_set and has block_bytes; replica (P,) is of block replica_block,
-    on node replica_node (-1: only its rack is known, or not even that) and in rack replica_rack (-1: in none)."""
+    """Where blocks are: block (B,) belongs to set block_set and has block_bytes; replica (P,) is of block
+    replica_block, on node replica_node (-1: only its rack is known, or not even that), in rack replica_rack (-1: in
+    none)."""
 
     block_set: I64
     block_bytes: I64

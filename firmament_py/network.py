@@ -48,9 +48,9 @@ class FlowNetwork:
 class PlacementNetwork:
     """A FlowNetwork and what its arcs stand for. G supply groups, C classes, M node groups.
 
-    Arcs come in this order: G from groups to classes, G from groups to U, Q from pools to pairs, E from groups to racks,
-    L from groups to pairs, the rest. A pair is a class and a node group that it has an arc to, directly or through
-    vertices between; P pairs. A pool is a class (0 .. C-1), or a class in a rack (from C on).
+    Arcs come in this order: G from groups to classes, G from groups to U, Q from pools to pairs, E from groups to
+    racks, L from groups to pairs, the rest. A pair is a class and a node group that it has an arc to, directly or
+    through vertices between; P pairs. A pool is a class (0 .. C-1), or a class in a rack (from C on).
     """
 
     flow: FlowNetwork
@@ -71,7 +71,8 @@ class PlacementNetwork:
     def placed_from_groups(self, flow: I64) -> I64:
         """(G,) tasks of each supply group that `flow` (A,) places."""
         groups = len(self.group_class)
-        return self.group_size - flow[groups : 2 * groups]
+        placed: I64 = np.subtract(self.group_size, flow[groups : 2 * groups])
+        return placed
 
     def placed_on_nodes(self, flow: I64) -> I64:
         """(P,) tasks of each pair."""
@@ -151,9 +152,7 @@ def slot_offsets(waiting: int, depth: I64) -> I64:
     return np.array(offsets, np.int64)
 
 
-def build(
-    room: Room, prices: Prices, offsets: I64, task_class: I64, crowded: Bools | None = None
-) -> PlacementNetwork:
+def build(room: Room, prices: Prices, offsets: I64, task_class: I64, crowded: Bools | None = None) -> PlacementNetwork:
     """The network for the room there is, prices, slot offsets (K,) and the waiting tasks' classes (T,), ascending.
 
     Of the limits of each class the first that spans nodes and the first by node are built in; of the others demands
@@ -167,9 +166,7 @@ def build(
 class _Build:
     """One network under construction: numbers the vertices, then adds arcs kind by kind."""
 
-    def __init__(
-        self, room: Room, prices: Prices, offsets: I64, task_class: I64, crowded: Bools | None
-    ) -> None:
+    def __init__(self, room: Room, prices: Prices, offsets: I64, task_class: I64, crowded: Bools | None) -> None:
         self._room = room
         self._crowded = crowded
         self._prices = prices

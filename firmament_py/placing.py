@@ -323,11 +323,10 @@ class Placing:
                 self._running[order] += count
                 mine = mine[placed:]
 
-
     def _bid(self, look: "_Look", data: DataPrices, i: int, positions: I64) -> I64:
         """Places tasks of class i (positions in look.tasks) where their data is: each bids for the best of its nodes
         that has room, and those who save most get it, a few times over. Returns those that are left."""
-        peers, nodes, c = self.snapshot.peers, len(self._free), int(look.classes[i])
+        peers, c = self.snapshot.peers, int(look.classes[i])
         entry, bidder = of_groups(data.of_task[positions], data.near_set, len(data.anywhere))
         node, saving = data.near_node[entry], (data.anywhere[data.near_set] - data.near_cost)[entry]
         open_bid = np.ones(len(entry), np.bool_)
@@ -345,7 +344,9 @@ class Placing:
             where, count = np.unique(node[bids], return_counts=True)
             count = self._settle(c, where, np.minimum(count, room[where]))
             won = bids[np.lexsort((bidder[bids], -saving[bids], node[bids]))]
-            won = won[run_positions(np.unique(node[won], return_counts=True)[1]) < count[np.searchsorted(where, node[won])]]
+            won = won[
+                run_positions(np.unique(node[won], return_counts=True)[1]) < count[np.searchsorted(where, node[won])]
+            ]
             if not len(won):
                 break
             self._put(look.tasks[positions[bidder[won]]], np.full(len(won), c), node[won])
@@ -375,7 +376,7 @@ def _read_only(array: I64) -> I64:
 
 
 def _chosen(network: PlacementNetwork, flow: I64, order: I64) -> I64:
-    """Positions of the tasks that the flow places, ascending: of each supply group, one after the other in `order` (T,),
-    the oldest."""
+    """Positions of the tasks that the flow places, ascending: of each supply group, one after the other in `order`
+    (T,), the oldest."""
     sizes = network.group_size
     return np.sort(order[run_positions(sizes) < np.repeat(network.placed_from_groups(flow), sizes)])

@@ -65,8 +65,9 @@ class Quincy:
     def _data(self, inputs: Inputs) -> DataPrices:
         total = inputs.total.astype(np.float64)
         scale = np.minimum(1 / self._unit, COST_MAX / np.maximum(total, 1.0))  # (S,) cost of a byte
-        near, rack = self._named(inputs.near_set, inputs.near_bytes, total), self._named(
-            inputs.rack_set, inputs.rack_bytes, total
+        near, rack = (
+            self._named(inputs.near_set, inputs.near_bytes, total),
+            self._named(inputs.rack_set, inputs.rack_bytes, total),
         )
         in_rack = _looked_up(inputs, inputs.near_set, inputs.rack[inputs.near_node])
         return DataPrices(

@@ -194,12 +194,7 @@ class Feed:
         for gang_id in gangs:
             self._session.gangs.pop(gang_id, None)
         for known, told in pods:
-            if (
-                told.class_id in unknown
-                or told.profile in profiles
-                or told.gang in gangs
-                or told.inputs in inputs
-            ):
+            if told.class_id in unknown or told.profile in profiles or told.gang in gangs or told.inputs in inputs:
                 known.told = None
                 self._again([known.uid])
 

@@ -125,7 +125,8 @@ def make_gang(
 def make_inputs(number: int, *blocks: tuple[int, str] | tuple[int, str, str]) -> InputsDefined:
     """Blocks of so many MiB, on nodes and in racks whose names are given in one text each."""
     return InputsDefined(
-        number, tuple(Block(size * 2**20, tuple(on.split()), tuple(" ".join(racks).split())) for size, on, *racks in blocks)
+        number,
+        tuple(Block(size * 2**20, tuple(on.split()), tuple(" ".join(racks).split())) for size, on, *racks in blocks),
     )
 
 

@@ -116,7 +116,14 @@ class FakeEngine:
         leaving = columns.leaving or [False] * len(columns.uid)
         inputs_id = columns.inputs_id or [0] * len(columns.uid)
         rows = zip(
-            columns.uid, columns.class_id, columns.node, columns.name, columns.profile_id, leaving, inputs_id, strict=True
+            columns.uid,
+            columns.class_id,
+            columns.node,
+            columns.name,
+            columns.profile_id,
+            leaving,
+            inputs_id,
+            strict=True,
         )
         for uid, cls, at, name, profile, leaves, reads in rows:
             if reads and reads not in self.inputs:

@@ -101,7 +101,7 @@ def test_slashes_may_be_escaped():
     assert Inputs().of(pod) != 0
 
 
-# -- what the engine learns ---------------------------------------------------------------------------------------------
+# -- what the engine learns -------------------------------------------------------------------------------------------
 
 
 def show(rig: Rig, name: str, data: str | None, **more) -> None:

@@ -132,7 +132,7 @@ def test_every_task_can_be_followed_at_the_cost_of_the_flow(problem):
     assert len(set(routing.task.tolist())) == len(routing.task)
     assert (routing.cls == task_class[routing.task]).all()
     rows = list(zip(routing.task.tolist(), routing.cls.tolist(), routing.node.tolist(), strict=True))
-    counted = {}
+    counted: dict[tuple[int, int], int] = {}
     for _, c, n in rows:
         counted[c, n] = counted.get((c, n), 0) + 1
     told = zip(dealt.cls.tolist(), dealt.node.tolist(), dealt.count.tolist(), strict=True)
@@ -145,7 +145,9 @@ def test_every_task_can_be_followed_at_the_cost_of_the_flow(problem):
     waits = np.ones(len(task_class), np.bool_)
     waits[routing.task] = False
     assert cost + int(prices.wait[waits].sum()) == solution.cost
-    for t, _, n, saving in zip(*(a.tolist() for a in (routing.task, routing.cls, routing.node, routing.saving)), strict=True):
+    for t, _, n, saving in zip(
+        *(a.tolist() for a in (routing.task, routing.cls, routing.node, routing.saving)), strict=True
+    ):
         s = prices.data.of_task[t]
         assert saving == (prices.data.anywhere[s] if s >= 0 else 0) - data_cost(prices.data, t, n)
 
@@ -173,7 +175,9 @@ def test_prices_without_arcs_make_the_network_that_there_was(problem):
     room, prices, offsets, task_class = problem
     plain = build(room, Prices(prices.place, prices.slot, prices.wait), offsets, task_class)
     none = np.zeros(0, np.int64)
-    same = DataPrices(np.full(len(task_class), -1), none, none, none, none, np.full(len(room.depth), -1), none, none, none)
+    same = DataPrices(
+        np.full(len(task_class), -1), none, none, none, none, np.full(len(room.depth), -1), none, none, none
+    )
     priced = build(room, Prices(prices.place, prices.slot, prices.wait, data=same), offsets, task_class)
     assert len(priced.member_depth) == len(plain.member_depth)
     assert priced.group_size.tolist() == plain.group_size.tolist()

@@ -27,12 +27,16 @@ class DataMixture(Mixture):
 
     def inputs(self) -> int:
         one = self.one
-        number = one([0, *range(1, self._sets + 1), -1, -1])
+        number: int = one([0, *range(1, self._sets + 1), -1, -1])
         if number < 0:
             self._sets += 1
             number = self._sets
             blocks = [
-                (one([0, 1, 50, 400]), " ".join(self.few(lambda: one(["n0", "n1", "n2", "n3"]), (1, 1, 2))), one(["", "a"]))
+                (
+                    one([0, 1, 50, 400]),
+                    " ".join(self.few(lambda: one(["n0", "n1", "n2", "n3"]), (1, 1, 2))),
+                    one(["", "a"]),
+                )
                 for _ in range(one([1, 2, 3]))
             ]
             self.cluster.tell(make_inputs(number, *blocks))
@@ -67,9 +71,7 @@ def test_gangs_are_placed_whole_and_nothing_is_left_that_fits(world, data):
     """Every task reads something; the oracle of gangs knows nothing of it."""
     uids = sorted(world.tasks)
     sets = {uid: data.draw(st.integers(0, 3)) for uid in uids}
-    told = [
-        replace(task(uid, world.tasks[uid]), inputs_id=np.array([sets[uid]], np.uint64)) for uid in uids
-    ]
+    told = [replace(task(uid, world.tasks[uid]), inputs_id=np.array([sets[uid]], np.uint64)) for uid in uids]
     cluster = make_cluster(
         *(*CLASSES.values(), *PROFILES.values(), *world.nodes.values(), *world.gangs.values()),
         *(make_inputs(1, (100, "n0")), make_inputs(2, (50, "n1 n2"), (9, "", "b")), make_inputs(3)),
@@ -80,8 +82,8 @@ def test_gangs_are_placed_whole_and_nothing_is_left_that_fits(world, data):
     assert world.left_over(NOW_US) == []
 
 
-def racked(name: str, rack: str, **amounts: int):
-    return make_node(name, labels={"topology.kubernetes.io/rack": rack}, **amounts)
+def racked(name: str, rack: str, pods: int = 110, cpu: int = 0):
+    return make_node(name, labels={"topology.kubernetes.io/rack": rack}, pods=pods, cpu=cpu)
 
 
 def test_without_flows_those_who_save_most_bid_first(monkeypatch):

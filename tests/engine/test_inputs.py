@@ -36,7 +36,7 @@ def racked(name: str, rack: str, **labels: str):
     return make_node(name, labels={**({"rack": rack} if rack else {}), **labels})
 
 
-# -- where data is ------------------------------------------------------------------------------------------------------
+# -- where data is ----------------------------------------------------------------------------------------------------
 
 
 def test_a_block_counts_once_on_a_node_and_once_in_a_rack():
@@ -99,10 +99,16 @@ def test_nobody_asked_or_nobody_reads_anything():
 
 
 names = st.lists(st.sampled_from("abcd"), max_size=3).map(tuple)
-blocks = st.lists(st.builds(Block, st.sampled_from([0, 1, 3, 1000]), names, st.lists(st.sampled_from("rst"), max_size=2).map(tuple)), max_size=5)
+blocks = st.lists(
+    st.builds(Block, st.sampled_from([0, 1, 3, 1000]), names, st.lists(st.sampled_from("rst"), max_size=2).map(tuple)),
+    max_size=5,
+)
 
 
-@given(sets=st.lists(blocks, min_size=1, max_size=4), rack=st.lists(st.sampled_from(["r", "s", None]), min_size=3, max_size=3))
+@given(
+    sets=st.lists(blocks, min_size=1, max_size=4),
+    rack=st.lists(st.sampled_from(["r", "s", None]), min_size=3, max_size=3),
+)
 def test_bytes_are_counted_as_by_hand(sets, rack):
     table = InputTable()
     for number, described in enumerate(sets):
@@ -111,7 +117,8 @@ def test_bytes_are_counted_as_by_hand(sets, rack):
     of_node = np.array([rack_of.get(r, -1) for r in rack])
     rows = table.find(np.arange(1, len(sets) + 1, dtype=np.uint64))
     found = gather(np.arange(len(sets)), len(sets), table.placed(rows, of_node, node_of, rack_of), of_node)
-    on_node, in_rack = {}, {}
+    on_node: dict[tuple[int, int], int] = {}
+    in_rack: dict[tuple[int, int], int] = {}
     for s, described in enumerate(sets):
         assert found.total[s] == sum(block.bytes for block in described)
         for block in described:
@@ -139,7 +146,7 @@ def test_the_largest_set_adds_up_exactly():
     assert (found.total.tolist(), found.near_bytes.tolist()) == ([2**62], [2**62])
 
 
-# -- what is told -------------------------------------------------------------------------------------------------------
+# -- what is told -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firmament_py.events import Event
 from firmament_py.locality import Inputs
 from firmament_py.policy import COST_MAX, View, checked_prices
 from firmament_py.registry import UnknownPolicyError, load
@@ -19,8 +20,8 @@ RACK = "topology.kubernetes.io/rack"
 ZONE = "topology.kubernetes.io/zone"
 
 
-def racked(name: str, rack: str, label: str = RACK, **amounts: int):
-    return make_node(name, labels={label: rack} if rack else {}, **amounts)
+def racked(name: str, rack: str, label: str = RACK, pods: int = 110):
+    return make_node(name, labels={label: rack} if rack else {}, pods=pods)
 
 
 def prices_of(inputs: Inputs, policy: Quincy):
@@ -58,7 +59,7 @@ def example(*extra):
     )
 
 
-# -- prices -------------------------------------------------------------------------------------------------------------
+# -- prices -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -89,6 +90,7 @@ def test_racks_may_be_made_by_a_label_of_choice_or_by_zones():
     assert Quincy(rack_label="my/row").rack_labels == ("my/row",)
     cluster = make_cluster(*events, make_class(1), make_tasks([1], 1, inputs=5))
     found = take_snapshot(cluster.state, NOW_US, ("my/row",)).inputs
+    assert found is not None
     assert prices_of(found, Quincy()).data.row(0).tolist() == [0, 50]
     zoned = inputs_of(racked("a", "z", ZONE), racked("b", "z", ZONE), make_inputs(5, (100, "a")))
     assert prices_of(zoned, Quincy()).data.row(0).tolist() == [0, 50]
@@ -135,15 +137,13 @@ def test_options_that_make_no_sense_are_refused_by_name(option, value, hint):
     assert hint in str(caught.value)
 
 
-# -- placements ---------------------------------------------------------------------------------------------------------
+# -- placements -------------------------------------------------------------------------------------------------------
 
 
 def test_tasks_go_to_their_data_where_load_spreading_evens_out():
     """a runs 3 tasks and holds all that the new ones read; b and c are empty."""
-    events = [
-        *(racked("a", "r"), racked("b", "r"), racked("c", "s"), make_class(1), make_inputs(5, (1024, "a"))),
-        *(make_tasks(range(1, 4), 1, on="a"), make_tasks(range(4, 8), 1, inputs=5)),
-    ]
+    events: list[Event] = [racked("a", "r"), racked("b", "r"), racked("c", "s"), make_class(1)]
+    events += [make_tasks(range(1, 4), 1, on="a"), make_inputs(5, (1024, "a")), make_tasks(range(4, 8), 1, inputs=5)]
     assert per_node(make_cluster(*events, policy=Quincy()).round()) == {"a": 4}
     spread = per_node(make_cluster(*events, policy=LoadSpreading()).round())
     assert max(spread.get("b", 0), spread.get("c", 0)) == 2
@@ -171,8 +171,9 @@ def test_a_task_rather_moves_its_data_than_waits():
 
 
 def test_tasks_without_data_fill_nodes_evenly():
-    events = (*(make_node(name, pods=20) for name in "abc"), make_class(1), make_tasks(range(1, 31), 1))
-    assert per_node(make_cluster(*events, policy=Quincy()).round()) == {"a": 10, "b": 10, "c": 10}
+    nodes = [make_node(name, pods=20) for name in "abc"]
+    cluster = make_cluster(*nodes, make_class(1), make_tasks(range(1, 31), 1), policy=Quincy())
+    assert per_node(cluster.round()) == {"a": 10, "b": 10, "c": 10}
 
 
 def test_tasks_of_one_job_share_a_vertex():
@@ -197,7 +198,7 @@ def test_the_largest_reader_is_not_starved_by_the_oldest():
     assert make_cluster(*events, policy=Quincy()).round() == {1: "a"}
 
 
-# -- the optimum --------------------------------------------------------------------------------------------------------
+# -- the optimum ------------------------------------------------------------------------------------------------------
 
 STEP = 2  # MiB: bytes inside a rack at half price are whole units
 
