@@ -114,6 +114,8 @@ def gather(of_task: I64, sets: int, blocks: Placed, rack: I64) -> Inputs:
     total = _sum(blocks.block_set, blocks.block_bytes, sets)
     near = _once(blocks.replica_block, blocks.replica_node, blocks)
     racks = _once(blocks.replica_block, blocks.replica_rack, blocks)
+    rack = rack.copy()
+    rack.flags.writeable = False  # policies see it as it is, of the rest copies
     return Inputs(of_task, total, *near, rack, *racks)
 
 

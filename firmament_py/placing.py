@@ -32,7 +32,7 @@ FLOWS_PER_TURN = 12
 CROWDS = 4
 """So often a network is built again because a class was sent to nodes beyond its slots; then fitting trims it."""
 
-SMALL_NETWORK, FEW = 50_000, 100
+SMALL_NETWORK, FEW = 50_000, 20
 """A network of more arcs than this is not built again for less than one in so many of its tasks."""
 
 

@@ -140,6 +140,8 @@ def checked_prices(policy: Policy, view: View) -> Prices:
     if (np.diff(prices.slot, axis=1) < 0).any():
         raise PolicyError(f"policy {policy.name}: slot falls along K; the cost of a further task must not fall")
     if prices.data is not None:
+        if not isinstance(prices.data, DataPrices):
+            raise PolicyError(f"policy {policy.name}: data is {type(prices.data).__name__}, not DataPrices")
         locality.check(
             prices.data, len(view.task_class), nodes, COST_MAX, lambda field, *rest: _check(policy, field, *rest)
         )
