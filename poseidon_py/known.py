@@ -102,7 +102,7 @@ class KnownPod:
         self.held = ""
         """Why its gang cannot be told to the engine."""
         self.ignored = ""
-        """What of it makes no sense but does not keep it from being placed."""
+        """What is wrong with something that it says and that can be done without."""
         self.problem = ""
         """Why it cannot be described."""
         self.version = ""

@@ -134,15 +134,8 @@ class Reporter:
         report.condition = "WaitingForGang"
         self._add(report)
 
-    def about_gang(self, known: KnownPod, reason: str, message: str) -> None:
-        """Something about the pod's gang that its owner should know, beside what else there is to tell."""
-        self._beside(known, reason, message)
-
-    def ignored(self, known: KnownPod, problem: str) -> None:
-        """The pod says something that makes no sense, and is scheduled as if it did not."""
-        self._beside(known, "InvalidAnnotation", f"ignoring {problem}")
-
-    def _beside(self, known: KnownPod, reason: str, message: str) -> None:
+    def remark(self, known: KnownPod, reason: str, message: str) -> None:
+        """Something about the pod that its owner should know, beside what else there is to tell."""
         report = _Report(known.namespace, known.name, known.uid, reason, message, warning=True)
         report.key, report.lasting = f"{known.uid}/{reason}", True
         self._add(report)

@@ -68,9 +68,10 @@ class Store:
         """UID -> task of pods that are gone and of which the engine has yet to be told."""
         self.gone_nodes: set[str] = set()
         """Ids of nodes that are gone and of which the engine has yet to be told."""
-        self.on_ignored: Callable[[KnownPod, str], None] = lambda known, problem: None
         self.on_nonsense: Callable[[str, str, str, str], None] = lambda namespace, name, uid, problem: None
         """Called once for each pod that makes no sense."""
+        self.on_ignored: Callable[[KnownPod], None] = lambda pod: None
+        """Called when KnownPod.ignored has changed."""
         self.on_settled: Callable[[KnownPod], None] = lambda pod: None
         """Called when the watch says that a pod is bound, or gone."""
         self.on_blocked: Callable[[KnownPod], None] = lambda pod: None
@@ -279,14 +280,6 @@ class Store:
         log.warning("skipping %s %s: %s", kind, name, problem)
         METRICS.nonsense.labels(kind).inc()
         return True
-
-    def warn_ignored(self, known: KnownPod, problem: str) -> None:
-        """The pod goes on without something that makes no sense: logs and counts that once, with an event."""
-        if problem != known.ignored:
-            known.ignored = problem
-            log.warning("pod %s: ignoring %s", known.full_name, problem)
-            METRICS.nonsense.labels("annotation").inc()
-            self.on_ignored(known, problem)
 
     def warn_pod(self, namespace: str, name: str, uid: str, problem: str) -> None:
         """The same of a pod, with an event for its owner to see."""

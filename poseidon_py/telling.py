@@ -38,10 +38,13 @@ def describe_pod(store: Store, known: KnownPod) -> None:
 def _describe_template(store: Store, known: KnownPod, pod: Pod) -> None:
     """One that makes no sense gets none, and a warning."""
     known.profile = store.profiles.of(pod)
-    known.inputs = _inputs_of(store, known, pod)
     claims = claims_of(pod)
     if claims != known.claims:
         store.volumes.use(known, claims)
+    known.inputs, ignored = _inputs_of(store, known, pod)
+    if ignored != known.ignored:
+        known.ignored = ignored
+        store.on_ignored(known)
     try:
         known.template = store.classes.of(pod)
         known.problem = ""
@@ -51,15 +54,15 @@ def _describe_template(store: Store, known: KnownPod, pod: Pod) -> None:
         store.warn_pod(known.namespace, known.name, known.uid, known.problem)
 
 
-def _inputs_of(store: Store, known: KnownPod, pod: Pod) -> int:
-    """The data that the pod reads, while that still matters; an annotation that makes no sense says nothing."""
+def _inputs_of(store: Store, known: KnownPod, pod: Pod) -> tuple[int, str]:
+    """The data that the pod reads, while that still matters, and what is wrong with what it says about it: then it
+    counts as reading none."""
     if known.node:
-        return 0
+        return 0, known.ignored
     try:
-        return store.inputs.of(pod)
+        return store.inputs.of(pod), ""
     except Nonsense as problem:
-        store.warn_ignored(known, str(problem))
-        return 0
+        return 0, str(problem)
 
 
 def _extend(store: Store, known: KnownPod) -> None:

@@ -163,6 +163,7 @@ async def test_an_annotation_that_makes_no_sense_is_ignored_with_an_event_and_th
         show(rig, "a", "10Gi@n")
         await rig.settle()
         assert known_to_engine(rig, "a") == [(10 * GI, ["n"])]
+        assert rig.ignored[1:] == [("a", "")]
         rig.node("n")
         await rig.settle()
         assert rig.bound == ["a"]
