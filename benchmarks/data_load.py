@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.engine_load import EngineLoad, LoadSpec
 from firmament_py.arrays import I64, U64
-from firmament_py.events import Block, InputsDefined, TasksObserved
+from firmament_py.events import Block, InputsDefined, NodeObserved, TasksObserved
 
 RACK = "topology.kubernetes.io/rack"
 MIB = 2**20
@@ -50,7 +50,7 @@ class DataLoad:
         self._at: I64 = np.where(hot, at % max(nodes // 100, 1), at)
         self._start = np.cumsum(blocks) - blocks
 
-    def nodes(self) -> list[object]:
+    def nodes(self) -> list[NodeObserved]:
         """The nodes, with racks."""
         racks = self.rack.tolist()
         return [

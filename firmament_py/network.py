@@ -87,7 +87,8 @@ class PlacementNetwork:
         Several ways lead into a pair that holds data, so its slots bound it only through a vertex of its own. Few
         pairs ever come to that: those are found by solving without, and the network is built again with them.
         """
-        return np.maximum(self.placed_on_nodes(flow) - self.pair_room, 0)
+        beyond: I64 = np.maximum(self.placed_on_nodes(flow) - self.pair_room, 0)
+        return beyond
 
     def flow_from_pools(self, flow: I64) -> I64:
         """(Q,)"""

@@ -2,6 +2,7 @@
 
 import networkx
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,8 @@ from firmament_py.network import build, supply_order
 from firmament_py.policy import COST_MAX, WAIT_MIN, Prices
 from firmament_py.room import Room
 from firmament_py.solver import NetworkxSolver, OrToolsSolver, Status
+
+pytestmark = pytest.mark.slow
 
 
 def ints(values) -> np.ndarray:

@@ -9,11 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament_py.locality import DataPrices, Inputs
+from firmament_py.network import PlacementNetwork
 from firmament_py.policy import COST_MAX, PolicyError, Prices, View, checked_prices, waiting_cost
 from policies.load_spreading import LoadSpreading
 from policies.quincy import Quincy
 from tests.builders import make_class, make_cluster, make_inputs, make_node, make_tasks
 from tests.engine.test_policy import GOOD, VIEW, Answering
+
+pytestmark = pytest.mark.slow
 
 
 def ints(*values: int) -> np.ndarray:
@@ -119,11 +122,10 @@ def test_data_that_is_broken_stops_nobody():
 
 
 def test_input_sets_change_nothing_for_policies_that_do_not_look():
-    with_data, without = [], []
-    for found, events in ((with_data, EVENTS), (without, (*EVENTS[:2], make_tasks([1, 2], 1)))):
-        cluster = make_cluster(*events, policy=LoadSpreading(), observer=lambda n, s, found=found: found.append((n, s)))
-        cluster.round()
-    (one, _), (other, _) = with_data[0], without[0]
+    found: list[PlacementNetwork] = []
+    for events in (EVENTS, (*EVENTS[:2], make_tasks([1, 2], 1))):
+        make_cluster(*events, policy=LoadSpreading(), observer=lambda network, _: found.append(network)).round()
+    one, other = found
     for name in ("tail", "head", "capacity", "unit_cost", "supply"):
         assert getattr(one.flow, name).tolist() == getattr(other.flow, name).tolist()
 

@@ -15,6 +15,8 @@ from tests.builders import NOW_US, make_class, make_cluster, make_inputs, make_n
 MIB = 2**20
 RACKS = ("rack", "zone")
 
+pytestmark = pytest.mark.slow
+
 
 def seen(cluster) -> Inputs:
     found = take_snapshot(cluster.state, NOW_US, RACKS).inputs

@@ -19,6 +19,8 @@ MIB = 2**20
 RACK = "topology.kubernetes.io/rack"
 ZONE = "topology.kubernetes.io/zone"
 
+pytestmark = pytest.mark.slow
+
 
 def racked(name: str, rack: str, label: str = RACK, pods: int = 110):
     return make_node(name, labels={label: rack} if rack else {}, pods=pods)
