@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from firmament_py.arrays import I64, Bools, run_positions
+from firmament_py.bidding import Bids, winners
 from firmament_py.extract import Allotment, deal, route
 from firmament_py.feasibility import task_slots
 from firmament_py.fit import accept
-from firmament_py.locality import DataPrices, of_groups
+from firmament_py.locality import DataPrices
 from firmament_py.network import PlacementNetwork, build, slot_offsets, supply_order
 from firmament_py.policy import Prices, View
 from firmament_py.room import Room
@@ -326,32 +327,21 @@ class Placing:
     def _bid(self, look: "_Look", data: DataPrices, i: int, positions: I64) -> I64:
         """Places tasks of class i (positions in look.tasks) where their data is: each bids for the best of its nodes
         that has room, and those who save most get it, a few times over. Returns those that are left."""
-        peers, c = self.snapshot.peers, int(look.classes[i])
-        entry, bidder = of_groups(data.of_task[positions], data.near_set, len(data.anywhere))
-        node, saving = data.near_node[entry], (data.anywhere[data.near_set] - data.near_cost)[entry]
-        open_bid = np.ones(len(entry), np.bool_)
+        peers, c, request = self.snapshot.peers, int(look.classes[i]), look.view.requests[i]
+        bids = Bids(data, data.of_task[positions])
         for _ in range(BIDS):
-            room = task_slots(
-                self._free, look.view.requests[i : i + 1], look.suitable[i : i + 1], np.array([len(positions)])
-            )[0]
+            room = task_slots(self._free, request[None], look.suitable[i : i + 1], np.array([len(positions)]))[0]
             if peers.concerns(c):
                 room, _ = peers.limit(c, room, len(positions))
-            bids = np.flatnonzero(open_bid & (room[node] > 0))
-            if not len(bids):
-                break
-            bids = bids[np.lexsort((-saving[bids], bidder[bids]))]
-            bids = bids[np.diff(bidder[bids], prepend=-1) != 0]  # the best of each
-            where, count = np.unique(node[bids], return_counts=True)
-            count = self._settle(c, where, np.minimum(count, room[where]))
-            won = bids[np.lexsort((bidder[bids], -saving[bids], node[bids]))]
-            won = won[
-                run_positions(np.unique(node[won], return_counts=True)[1]) < count[np.searchsorted(where, node[won])]
-            ]
+            bidders, nodes = bids.best(room)
+            where, wanted = np.unique(nodes, return_counts=True)
+            count = self._settle(c, where, np.minimum(wanted, room[where])) if len(where) else wanted
+            won = winners(wanted, count)
             if not len(won):
                 break
-            self._put(look.tasks[positions[bidder[won]]], np.full(len(won), c), node[won])
-            self._free[where] -= count[:, None] * look.view.requests[i]
-            open_bid &= ~np.isin(bidder, bidder[won])
+            self._put(look.tasks[positions[bidders[won]]], np.full(len(won), c), nodes[won])
+            self._free[where] -= count[:, None] * request
+            bids.close(bidders[won])
         placed = self.node_of[look.tasks[positions]] >= 0
         return positions[~placed]
 
