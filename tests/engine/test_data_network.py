@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.extract import deal, route
+from firmament_py.extract import Allotment, Routing, deal, route
 from firmament_py.locality import DataPrices
 from firmament_py.network import build, supply_order
 from firmament_py.policy import COST_MAX, WAIT_MIN, Prices
@@ -170,6 +170,18 @@ def test_who_may_stay_is_dearest_to_leave_waiting_then_saves_most_then_is_oldest
         here.sort(key=lambda i: (-prices.wait[routing.task[i]], -routing.saving[i], routing.task[i]))
         assert {i for i in kept.tolist() if i in here} == set(here[:k])
     assert len(kept) == accepted.count.sum()
+
+
+def test_of_those_sent_to_a_node_the_dearest_to_leave_waiting_stay_then_who_saves_most_then_the_oldest():
+    # all of class 0 on node 0, but for the last one, who is alone on node 1
+    routing = Routing(ints([3, 0, 1, 2, 4]), ints([0] * 5), ints([0, 0, 0, 0, 1]), ints([9, 1, 5, 5, 0]))
+    wait = ints([WAIT_MIN + 1, WAIT_MIN, WAIT_MIN, WAIT_MIN, WAIT_MIN])
+    order = [0, 3, 1, 2]  # by the words above: 0 has waited, 3 saves 9, then 1 and 2 save 5
+    for stay in range(1, 5):
+        kept = routing.kept(Allotment(ints([0]), ints([0]), ints([stay])), 2, wait)
+        assert routing.task[kept].tolist() == order[:stay]
+    both = routing.kept(Allotment(ints([0, 0]), ints([1, 0]), ints([1, 2])), 2, wait)
+    assert sorted(routing.task[both].tolist()) == [0, 3, 4]
 
 
 @given(problems())

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament_py import placing
+from firmament_py.network import PlacementNetwork
 from policies.quincy import Quincy
 from tests.builders import NOW_US, make_class, make_cluster, make_inputs, make_node, make_tasks, per_node
 from tests.engine.gang_oracle import CLASSES, PROFILES, RACK
@@ -100,21 +101,28 @@ def test_without_flows_those_who_save_most_bid_first(monkeypatch):
     assert 4 in placed
 
 
-def test_a_class_that_would_exceed_its_slots_at_its_data_is_sent_there_as_far_as_it_fits():
-    """Node a takes 1 large or 100 small; 3 large tasks read from it. One network is not enough to see that; the large
-    task that saves most gets the place."""
-    networks = []
+def test_a_class_that_would_exceed_its_slots_at_its_data_is_bounded_there_at_least_cost():
+    """a and b take 1 large task each, or 100 small ones, so more small than large ones may come. Both large tasks are
+    drawn to a: 1 would save 300 there and 295 on b, 2 saves 290 there and nothing on b. Together they save most if 1
+    goes to b; turning 2 away from a, and no more than that, would leave it nothing.
+    """
+    networks: list[PlacementNetwork] = []
     cluster = make_cluster(
-        *(racked("a", "r", cpu=100), racked("b", "s", cpu=300), make_class(1, cpu=90), make_class(2, cpu=1)),
-        *(make_inputs(n, (100 * n, "a")) for n in (1, 2, 3)),
-        *(make_tasks([1, 2, 3], 1, inputs=[1, 3, 2]), make_tasks(range(10, 15), 2)),
+        *(racked("a", "r", cpu=100), racked("b", "s", cpu=100), racked("c", "t", cpu=300)),
+        *(
+            make_class(1, cpu=90),
+            make_class(2, cpu=1),
+            make_inputs(1, (300, "a"), (295, "b")),
+            make_inputs(2, (290, "a")),
+        ),
+        *(make_tasks([1, 2], 1, inputs=[1, 2]), make_tasks(range(10, 15), 2)),
         policy=Quincy(),
-        observer=lambda network, solution: networks.append(network),
+        observer=lambda network, _: networks.append(network),
     )
     placed = cluster.round()
-    assert [placed[uid] for uid in (1, 2, 3)] == ["b", "a", "b"]
-    assert len(placed) == 8
-    assert len(networks) == 2
+    assert (placed[1], placed[2]) == ("b", "a")
+    assert len(placed) == 7
+    assert len(networks) == 2, "solved without bounds for either, then with one"
 
 
 def test_many_classes_of_few_tasks_may_all_go_where_their_data_is():
