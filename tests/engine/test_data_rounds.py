@@ -1,5 +1,6 @@
 """Tasks with data in rounds beside everything else: demands between tasks, gangs, many classes, trouble."""
 
+import random
 from dataclasses import replace
 
 import numpy as np
@@ -155,3 +156,9 @@ def test_placing_one_by_one_looks_at_data_too():
     scheduler._placing = watched  # type: ignore[method-assign]
     cluster.round()
     assert orders == [[0, 1]]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rounds_of_crowded_clusters(seed):
+    """With choices that are uniform: larger and more entangled than what hypothesis tries first."""
+    rounds_of(random.Random(seed).choice, preferences=seed % 2 == 1, most_waiting=30)
