@@ -29,6 +29,7 @@ class ClassDefined:
     peers: PeerDemand = NO_PEERS
     preferences: PreferenceSet = NO_PREFERENCES
     tokens: tuple[str, ...] = ()  # see resources.py
+    traits: Mapping[str, str] = field(default_factory=dict)  # what policies may know of the tasks' nature
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import grpc
 import numpy as np
 
 from firmament_py import explain, translate
+from firmament_py.arrays import I64
 from firmament_py.cluster import ClusterState
 from firmament_py.engine import Engine, apply_all
 from firmament_py.events import (
@@ -21,7 +22,8 @@ from firmament_py.events import (
     TasksRemoved,
 )
 from firmament_py.lifecycle import TaskState
-from firmament_py.resources import TASK_SLOTS
+from firmament_py.policy import counts_links
+from firmament_py.resources import LINKS, TASK_SLOTS, UNLIMITED_LINK
 from firmament_py.translate import Nonsense
 from firmament_py.version import VERSION
 from protos.gen import flow_pb2, flow_pb2_grpc
@@ -42,8 +44,10 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
                 epoch=engine.epoch,
                 version=VERSION,
                 policy=engine.policy.name,
+                counts_links=counts_links(engine.policy),
                 solver=engine.solver.name,
                 resynced=engine.resynced,
+                wants_usage=engine.wants_usage,
             )
 
     def Resync(
@@ -99,6 +103,22 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
             )
             return self._last_reply
 
+    def ReportUsage(self, request: flow_pb2.UsageReport, context: grpc.ServicerContext) -> flow_pb2.UsageReply:
+        engine = self._engine
+        try:
+            tasks = translate.usage_samples(len(request.task_uid), request.tasks, "tasks")
+            nodes = translate.usage_samples(len(request.node_id), request.nodes, "nodes")
+        except Nonsense as problem:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(problem))
+        with engine.lock:
+            if request.epoch != engine.epoch:
+                return flow_pb2.UsageReply(status=flow_pb2.STALE_EPOCH)
+            state, now_us = engine.state, engine.now_us()
+            noted = engine.usage.note_nodes(state, state.node_rows(request.node_id), *nodes, now_us)
+            rows = state.task_rows(np.fromiter(request.task_uid, np.uint64, len(request.task_uid)))
+            noted += engine.usage.note_tasks(state, rows, *tasks, now_us)
+        return flow_pb2.UsageReply(taken=noted.taken, old=noted.old, refused=noted.refused, unknown=noted.unknown)
+
     def Explain(self, request: flow_pb2.ExplainRequest, context: grpc.ServicerContext) -> flow_pb2.ExplainReply:
         with self._engine.lock:
             return _explain(self._engine.state, request.task_uid, self._engine.scheduler.gang_fits)
@@ -115,11 +135,21 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
                 nodes=len(nodes),
                 tasks={task.name.lower(): counts[task] for task in TaskState if task is not TaskState.GONE},
                 classes=len(state.classes),
-                allocatable=translate.amounts(state.resources.names, state.nodes.allocatable[nodes].sum(axis=0)),
+                allocatable=translate.amounts(state.resources.names, _limited(state, nodes).sum(axis=0)),
                 used=translate.amounts(state.resources.names, state.nodes.used[nodes].sum(axis=0)),
                 last_round=translate.round_stats(engine.last_round) if engine.last_round else None,
                 rounds=engine.rounds,
+                usage=translate.usage_status(
+                    engine.usage, engine.wants_usage, *engine.usage.ages(state, engine.now_us())
+                ),
             )
+
+
+def _limited(state: ClusterState, nodes: I64) -> I64:
+    """(len(nodes), R) what nodes offer; nothing of a link without a limit."""
+    links = np.array([name in LINKS for name in state.resources.names])
+    offered = state.nodes.allocatable[nodes]
+    return np.where(links & (offered == UNLIMITED_LINK), 0, offered)
 
 
 def _apply(state: ClusterState, update: flow_pb2.Update, reply: flow_pb2.UpdateReply) -> None:

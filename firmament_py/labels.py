@@ -26,13 +26,13 @@ class _Column:
         self.value[row] = _ABSENT if text is None else self._number.setdefault(text, len(self._number))
 
     @property
-    def numbers(self) -> Mapping[str, int]:
-        return self._number
-
-    @property
     def values(self) -> int:
         """Values that have a number, in use or not."""
         return len(self._number)
+
+    @property
+    def texts(self) -> list[str]:
+        return list(self._number)
 
     def one_of(self, texts: Iterable[str]) -> Bools:
         numbers = [self._number[t] for t in texts if t in self._number]
@@ -82,9 +82,9 @@ class LabelColumns:
         """(capacity,): a number for each row's value of label `key`, -1 where it has none."""
         return self._column(key).value
 
-    def numbers(self, key: str) -> Mapping[str, int]:
-        """The numbers that `domains` has given to values of label `key`, some of which no row may have any more."""
-        return self._column(key).numbers
+    def texts(self, key: str) -> list[str]:
+        """The values that the numbers of `domains` stand for; some may be in use no more."""
+        return self._column(key).texts
 
     def _holds(self, requirement: Requirement) -> Bools:
         column = self._column(requirement.key)

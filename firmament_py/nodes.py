@@ -106,15 +106,24 @@ class NodeLooks:
         return dense.astype(np.int64) - (1 if len(known) and known[0] < 0 else 0)
 
     def racks(self, keys: Iterable[str], rows: I64) -> tuple[I64, dict[str, int]]:
-        """The domains of `rows` (N,) by the first of the labels `keys` that any of them has, as `domains` numbers them,
-        and each one's name."""
+        """The domains of `rows` (N,) by the first of the labels `keys` that any of them has, -1 without it, and each
+        one's number by name."""
         for key in keys:
-            values = self._labels.domains(key)[rows]
-            if (values >= 0).any():
-                dense = dict(zip(np.unique(values[values >= 0]).tolist(), range(len(rows)), strict=False))
-                numbers = self._labels.numbers(key).items()
-                return self.domains(key, rows), {name: dense[n] for name, n in numbers if n in dense}
+            names, domain = self.named_domains(key, rows)
+            if names:
+                return domain, {name: number for number, name in enumerate(names)}
         return np.full(len(rows), -1, np.int64), {}
+
+    def named_domains(self, key: str, rows: I64) -> tuple[tuple[str, ...], I64]:
+        """Values of label `key` that `rows` have, ascending, and which of them each of `rows` has, (N,), -1: none."""
+        numbers = self._labels.domains(key)[rows]
+        texts = self._labels.texts(key)
+        known = np.unique(numbers[numbers >= 0]).tolist()
+        values = tuple(sorted(texts[number] for number in known))
+        rank = {text: i for i, text in enumerate(values)}
+        dense = np.full(len(texts) + 1, -1, np.int64)  # the last is for rows without the label
+        dense[known] = [rank[texts[number]] for number in known]
+        return values, dense[numbers]
 
     def _number_taints(self) -> None:
         """Numbers the taint sets that are in use anew. The generation has to rise."""

@@ -34,6 +34,14 @@ class PlacedTasks:
         counts = [np.bincount(self._where[hit], minlength=self._nodes) for hit in hits]
         return np.array(counts, np.int64).reshape(len(hits), self._nodes)
 
+    def by_node_and(self, classes: list[int], kind: I64, kinds: int) -> I64:
+        """(N, kinds): how many tasks of each kind are on each node; kind[i] is that of class row classes[i], ascending,
+        below 0: not counted."""
+        of_task = kind[np.searchsorted(classes, self.cls)] if len(classes) else self.cls
+        counted = of_task >= 0
+        pairs = self._where[counted] * kinds + of_task[counted]
+        return np.bincount(pairs, minlength=self._nodes * kinds).astype(np.int64).reshape(self._nodes, kinds)
+
 
 class Numbering(Generic[T]):
     """Values numbered in the order they are first seen."""

@@ -19,9 +19,10 @@ from firmament_py.fit import accept
 from firmament_py.locality import DataPrices
 from firmament_py.network import PlacementNetwork, build, slot_offsets, supply_order
 from firmament_py.policy import Prices, View
-from firmament_py.room import Room
+from firmament_py.room import UNLIMITED, DomainLimit, Room
 from firmament_py.snapshot import Snapshot
 from firmament_py.solver import Solution, Status
+from firmament_py.usage import NOTHING_MEASURED, Reading
 
 CLASSES_AT_ONCE = 256
 """More classes than this are placed in turns, highest priority first: it bounds a round's memory."""
@@ -44,7 +45,8 @@ BIDS = 8
 class Placing:
     """What is left of nodes and tasks while flows are turned into placements.
 
-    price and solve are called for each network; lap(stage) is called after each stage of work.
+    price and solve are called for each network; lap(stage) is called after each stage of work. reading: what the nodes
+    use, for the policy.
     """
 
     def __init__(
@@ -53,8 +55,10 @@ class Placing:
         price: Callable[[View], Prices],
         solve: Callable[[PlacementNetwork], Solution],
         lap: Callable[[str], None],
+        reading: Reading = NOTHING_MEASURED,
     ) -> None:
         self.snapshot = snapshot
+        self._reading = reading
         self.node_of: I64 = np.full(len(snapshot.tasks), -1, np.int64)
         """(T,) node that each task is placed on, -1: none so far."""
         self._price = price
@@ -159,17 +163,26 @@ class Placing:
                 self._running[node] += 1
 
     def _turn(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
-        for solves_left in range(FLOWS_PER_TURN, -1, -1):
+        solves_left = FLOWS_PER_TURN
+        while True:
             look = self._look(tasks[self.node_of[tasks] < 0], within)
             self._lap("feasibility")
             if not len(look.tasks):
                 return
-            prices = self._with_preferences(look, self._price(look.view))
+            prices, on_turn = self._price(look.view), look.tasks
+            if prices.turn is not None:
+                on_turn = _first_in_turn(look, prices.turn)
+                look = self._look(on_turn, within)
+                prices = replace(self._price(look.view), turn=prices.turn)
+            prices = self._with_preferences(look, prices)
             self._lap("price")
             if solves_left == 0 or not self._flow_step(look, prices, largest_first):
                 self._fill(look, prices)
                 self._lap("fit")
-                return
+                if prices.turn is None:
+                    return
+                tasks, solves_left = np.setdiff1d(tasks, on_turn), FLOWS_PER_TURN + 1
+            solves_left -= 1
 
     def _look(self, tasks: I64, within: Bools | None) -> "_Look":
         """What there is for `tasks` (K,), ascending, as things stand."""
@@ -206,8 +219,17 @@ class Placing:
             task_class=_read_only(task_class),
             task_age_us=_read_only(snapshot.task_age_us[tasks]),
             inputs=None if snapshot.inputs is None else snapshot.inputs.of_tasks(snapshot.inputs.of_task[tasks]),
+            measured_load=self._measured_load(),
+            measured_usage=self._reading.usage,
+            traits=tuple(snapshot.census.traits[c] for c in classes.tolist()),
+            surroundings=snapshot.census,
         )
         return _Look(view, Room(slots, depth, limits), suitable, classes, tasks)
+
+    def _measured_load(self) -> I64 | None:
+        """(N, R) the load at the start and the requests of what was placed since; None: requests say it all."""
+        load = self._reading.load
+        return None if load is None else _read_only(load + (self.snapshot.free - self._free))
 
     def _with_preferences(self, look: "_Look", prices: Prices) -> Prices:
         """The policy's prices and, on top, what each class's wishes make of each node."""
@@ -257,8 +279,9 @@ class Placing:
     def _solved(self, look: "_Look", prices: Prices) -> tuple[PlacementNetwork, Solution]:
         """A network and a flow of least cost in it that keeps every class within its slots."""
         crowded: Bools | None = None
+        room = _with_enough(look.room, prices)
         for _ in range(CROWDS):
-            network = build(look.room, prices, look.view.slot_offsets, look.view.task_class, crowded)
+            network = build(room, prices, look.view.slot_offsets, look.view.task_class, crowded)
             self._lap("build")
             solution = self._solve(network)
             self._lap("solve")
@@ -283,6 +306,7 @@ class Placing:
     def _tell_neighbours(self, c: int, node: I64, count: I64) -> None:
         self.snapshot.peers.add(c, node, count)
         self.snapshot.preferences.add(c, node, count)
+        self.snapshot.census.add(c, node, count)
 
     def _assign(self, look: "_Look", fitting: Allotment, candidates: I64) -> None:
         """Gives the places to the oldest of the candidates (positions in look.tasks, by class, oldest first)."""
@@ -356,6 +380,28 @@ class _Look:
     suitable: Bools
     classes: I64
     tasks: I64
+
+
+def _first_in_turn(look: _Look, turn: I64) -> I64:
+    """The tasks, ascending, of the classes with the highest priority and, of these, the lowest turn (C',)."""
+    classes = np.unique(look.view.task_class)
+    priority = look.view.priority[classes]
+    classes = classes[priority == priority.max()]
+    first = classes[turn[classes] == turn[classes].min()]
+    return look.tasks[np.isin(look.view.task_class, first)]
+
+
+def _with_enough(room: Room, prices: Prices) -> Room:
+    """What the policy thinks enough of a class for a node, after what tasks themselves demand and wish."""
+    if prices.enough is None or prices.beyond is None:
+        return room
+    classes, nodes = room.slots.shape
+    enough = np.broadcast_to(prices.enough, (classes, nodes))
+    domain, most = np.arange(nodes), np.full(nodes, UNLIMITED)
+    limits = dict(room.limits)
+    for c in np.flatnonzero(prices.beyond).tolist():
+        limits[c] = [*limits.get(c, ()), DomainLimit(domain, most, enough[c], int(prices.beyond[c]))]
+    return replace(room, limits=limits)
 
 
 def _read_only(array: I64) -> I64:

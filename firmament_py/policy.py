@@ -11,13 +11,14 @@ for a better place (a round conserves work), and the difference between two task
 is worth more. The solver's range is kept with a wide margin: unit costs times vertices stay far below 2**63.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from firmament_py import locality
-from firmament_py.arrays import I64
+from firmament_py.arrays import F64, I64
 from firmament_py.locality import DataPrices, Inputs
 
 API_VERSION = 1
@@ -29,6 +30,31 @@ PRIORITY_STEP = 6 * COST_MAX
 """What leaving a task of the next higher priority waiting costs more, at least: more than placements differ."""
 
 _AGE_STEP = 10_000
+
+
+class Surroundings(Protocol):
+    """What is only computed when a policy asks for it; see View.census and View.domains."""
+
+    def census(self, trait: str) -> tuple[tuple[str, ...], I64]: ...
+
+    def domains(self, key: str) -> tuple[tuple[str, ...], I64]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUsage:
+    """What nodes really use, as last measured: decayed means of all that runs there, the system's part too. Each (N,),
+    NaN: not measured, or not for so long that it does not count any more."""
+
+    cpu: F64  # millicores
+    memory: F64  # bytes
+    rx: F64  # bytes received a second
+    tx: F64  # bytes sent a second
+    age_seconds: F64  # of the newest sample, however old; NaN: there never was one
+
+    @classmethod
+    def unknown(cls, nodes: int) -> "NodeUsage":
+        """Of so many nodes of which nothing is known."""
+        return cls(*(np.full(nodes, np.nan) for _ in range(5)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +72,42 @@ class View:
     task_class: I64  # (T,) ascending
     task_age_us: I64  # (T,) microseconds since the task came to be, >= 0
     inputs: Inputs | None = None  # where tasks' data is; only if the policy has rack_labels and a task has any
+    measured_load: I64 | None = None  # see load
+    measured_usage: NodeUsage | None = None  # see usage
+
+    @property
+    def load(self) -> I64:
+        """(N, R) how much of each node counts as used, in the unit of `allocatable`; may exceed it.
+
+        What is requested (allocatable - free), or what is measured, by the option --usage: docs/usage.md. What this
+        round has placed so far counts by its requests. Price by this; what fits is judged by requests alone.
+        """
+        return self.allocatable - self.free if self.measured_load is None else self.measured_load
+
+    @property
+    def usage(self) -> NodeUsage:
+        """What the nodes really use. A policy that looks at it sets `wants_usage`: see Policy."""
+        return NodeUsage.unknown(len(self.allocatable)) if self.measured_usage is None else self.measured_usage
+
+    traits: tuple[Mapping[str, str], ...] = ()  # (C,) what is said of the tasks' nature; (): nothing of any
+    surroundings: Surroundings | None = None
+
+    def trait(self, name: str) -> tuple[str, ...]:
+        """(C,) the value of a trait of each class, "" where it has none."""
+        return tuple(of_class.get(name, "") for of_class in self.traits) or ("",) * len(self.requests)
+
+    def census(self, trait: str) -> tuple[tuple[str, ...], I64]:
+        """V values of a trait, ascending, and (N, V) int64: how many tasks that have each are on each node, with what
+        this round has placed so far. Tasks without the trait are in none."""
+        if self.surroundings is None:
+            return (), np.zeros((len(self.allocatable), 0), np.int64)
+        return self.surroundings.census(trait)
+
+    def domains(self, key: str) -> tuple[tuple[str, ...], I64]:
+        """D values of node label `key`, ascending, and (N,) int64: which of them each node has, -1 without it."""
+        if self.surroundings is None:
+            return (), np.full(len(self.allocatable), -1, np.int64)
+        return self.surroundings.domains(key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +130,18 @@ class Prices:
     """Nodes that look the same and cost the same: are they filled one after the other, instead of evenly? For policies
     whose slot prices are flat; with rising ones it would cost more than the flow says."""
 
+    enough: I64 | None = None
+    """(C, N), or with 1 for either size to be repeated; 0 or more: how many tasks of class c node n should be sent by
+    one solve before it is too many of a kind; each further costs `beyond` more. Slots know only how many tasks of all
+    classes together a node takes. The round's next solve is priced anew. None: as many as may be."""
+
+    beyond: I64 | None = None
+    """(C,): what each task of class c beyond `enough` costs more, 0 .. COST_MAX."""
+
+    turn: I64 | None = None
+    """(C,): of classes of one priority those with the lowest turn are placed first, alone, and the next are priced with
+    them in place: for prices that depend on who else comes. None: all at once, which is the better optimum else."""
+
     data: DataPrices | None = None
     """What the data of tasks costs on top, None: nothing."""
 
@@ -75,6 +149,9 @@ class Prices:
 class Policy(Protocol):
     """Prices placements. Pure: the same view gives the same prices; no I/O, no clock, no memory.
 
+    A policy with a class attribute `wants_usage = True` has usage collected for View.usage, whatever --usage says.
+    A policy with a class attribute `counts_links = True` asks senders to tell of the bandwidth that tasks request and
+    nodes have, which then limits like any resource.
     A policy that cares where tasks' data is says so with an attribute `rack_labels`, a tuple of node labels: the first
     that any node has makes the racks of View.inputs.
     """
@@ -85,6 +162,11 @@ class Policy(Protocol):
         ...
 
     def price(self, view: View) -> Prices: ...
+
+
+def counts_links(policy: Policy) -> bool:
+    """Whether bandwidth is to be told of and counted."""
+    return bool(getattr(policy, "counts_links", False))
 
 
 class PolicyError(Exception):
@@ -124,6 +206,15 @@ def checked_prices(policy: Policy, view: View) -> Prices:
     _check(policy, "place", prices.place, (classes, nodes), 0, COST_MAX)
     _check(policy, "slot", prices.slot, (nodes, len(view.slot_offsets)), 0, COST_MAX)
     _check(policy, "wait", prices.wait, (len(view.task_class),), WAIT_MIN, WAIT_MAX)
+    if (prices.enough is None) != (prices.beyond is None):
+        raise PolicyError(f"policy {policy.name}: enough and beyond go together; give both or neither")
+    if prices.fill and prices.enough is not None:
+        raise PolicyError(f"policy {policy.name}: fill sends a node all it can; it does not go with enough")
+    if prices.enough is not None and prices.beyond is not None:
+        _check(policy, "enough", prices.enough, (classes, nodes), 0, 2**40)
+        _check(policy, "beyond", prices.beyond, (classes,), 0, COST_MAX)
+    if prices.turn is not None:
+        _check(policy, "turn", prices.turn, (classes,), 0, 2**40)
     if len(prices.wait):
         ranks = np.unique(view.priority[view.task_class], return_inverse=True)[1]
         lowest = np.full(int(ranks.max()) + 1, WAIT_MAX)

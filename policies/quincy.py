@@ -8,7 +8,7 @@ A node gets an arc of its own if b is at least `threshold` of B, a rack if r is:
 rack costs that holds nothing. All others are reached through the class, at B: the worst case. So a cost may be too
 high by less than `threshold` of B, never too low, and what it says of two nodes that a task prefers is exact.
 
-    slot[n, k] = spread-mib x requested share of n's scarcest resource, if k mean tasks were added
+    slot[n, k] = spread-mib x used share of n's scarcest resource, if k mean tasks were added
 
 is what makes nodes that are equally far from the data, or all nodes for tasks without data, fill evenly.
 
@@ -97,7 +97,7 @@ class Quincy:
         offered = np.maximum(view.allocatable, 1)
         share = np.zeros((len(offered), len(view.slot_offsets)))
         for r in np.flatnonzero(mean).tolist():
-            held = (view.allocatable[:, r] - view.free[:, r])[:, None] + view.slot_offsets[None, :] * mean[r]
+            held = view.load[:, r, None] + view.slot_offsets[None, :] * mean[r]
             np.maximum(share, held / offered[:, r, None], out=share)
         return _rounded(self._spread * np.clip(share, 0.0, 1.0))
 

@@ -12,6 +12,7 @@ from poseidon_py.metrics import METRICS
 from poseidon_py.objects import Nonsense, Pod
 from poseidon_py.phrase import ATTACHABLE
 from poseidon_py.store import Store
+from poseidon_py.traits import complaint
 from protos.gen import flow_pb2
 
 UNLIMITED = 2**40
@@ -41,7 +42,8 @@ def _describe_template(store: Store, known: KnownPod, pod: Pod) -> None:
     claims = claims_of(pod)
     if claims != known.claims:
         store.volumes.use(known, claims)
-    known.inputs, ignored = _inputs_of(store, known, pod)
+    known.inputs, of_data = _inputs_of(store, known, pod)
+    ignored = "; ".join(filter(None, (complaint(pod), of_data)))
     if ignored != known.ignored:
         known.ignored = ignored
         store.on_ignored(known)
@@ -58,7 +60,7 @@ def _inputs_of(store: Store, known: KnownPod, pod: Pod) -> tuple[int, str]:
     """The data that the pod reads, while that still matters, and what is wrong with what it says about it: then it
     counts as reading none."""
     if known.node:
-        return 0, known.ignored
+        return 0, ""
     try:
         return store.inputs.of(pod), ""
     except Nonsense as problem:
@@ -94,10 +96,10 @@ def node_message(store: Store, known: KnownNode) -> flow_pb2.Node | None:
     limits = tuple(sorted(store.storage.limits(known.name).items())) if store.storage.limited else ()
     if node is not None:
         known.object = None
-        key = node_key(node)
+        key = node_key(node, store.classes.bandwidth)
         if known.key is None or key != known.key[0]:
             try:
-                known.base = describe_node(node, known.id)
+                known.base = describe_node(node, known.id, store.classes.bandwidth)
             except Nonsense as problem:
                 store.warn("node", known.uid, known.name, str(problem))
                 return known.message

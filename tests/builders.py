@@ -66,10 +66,12 @@ def make_class(
     peers: PeerDemand = NO_PEERS,
     preferences: PreferenceSet = NO_PREFERENCES,
     tokens: Sequence[str] = (),
+    traits: Mapping[str, str] | None = None,
     **requests: int,
 ) -> ClassDefined:
+    name = f"class-{number}"
     return ClassDefined(
-        number, requests, demand or NodeDemand(), priority, f"class-{number}", peers, preferences, tuple(tokens)
+        number, requests, demand or NodeDemand(), priority, name, peers, preferences, tuple(tokens), traits or {}
     )
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from firmament_py.policy import AnywherePolicy, View, checked_prices
 from firmament_py.registry import available, load
+from tests.policies.views import Around
 
 POLICIES = [AnywherePolicy(), *(load(info.name, {}) for info in available())]
 
@@ -16,6 +17,14 @@ POLICIES = [AnywherePolicy(), *(load(info.name, {}) for info in available())]
 pytestmark = pytest.mark.slow
 
 each_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.name)
+
+
+RESOURCES = ("cpu", "memory", "bandwidth.egress", "r")
+LABEL = "node.kubernetes.io/instance-type"
+TRAITS = {
+    "interference-class": ("", "devil", "rabbit", "sheep", "turtle", "wolf"),
+    "speed": ("", "c5=2,m5=1", "c5=0.5", "m5=0,c5"),
+}
 
 
 @st.composite
@@ -32,8 +41,15 @@ def views(draw, min_nodes=0):
     task_class = np.array(sorted(draw(st.lists(st.integers(0, c - 1), max_size=6))), np.int64)
     offsets = np.array(sorted({0, *draw(st.sets(st.integers(1, 5000), max_size=3))}), np.int64)
     ages = draw(st.lists(st.integers(0, 2**62), min_size=len(task_class), max_size=len(task_class)))
+    count = st.integers(0, 50)
+    around = Around(
+        n,
+        {trait: {value: matrix(1, n, count)[0].tolist() for value in values} for trait, values in TRAITS.items()},
+        {LABEL: draw(st.lists(st.sampled_from(["", "c5", "m5"]), min_size=n, max_size=n))},
+    )
+    traits = [{trait: draw(st.sampled_from(values)) for trait, values in TRAITS.items()} for _ in range(c)]
     return View(
-        resources=tuple(f"r{i}" for i in range(r)),
+        resources=tuple(draw(st.permutations(RESOURCES))[:r]),
         requests=matrix(c, r, amounts),
         priority=np.array(sorted(draw(st.lists(st.integers(-9, 9), min_size=c, max_size=c)), reverse=True)),
         waiting=np.bincount(task_class, minlength=c),
@@ -43,6 +59,8 @@ def views(draw, min_nodes=0):
         slot_offsets=offsets,
         task_class=task_class,
         task_age_us=np.array(ages, np.int64),
+        traits=tuple(draw(st.sampled_from([(), traits]))),
+        surroundings=around,
     )
 
 
@@ -82,7 +100,13 @@ def test_pricing_is_pure(policy, view):
 @given(view=views(min_nodes=2), data=st.data())
 def test_the_order_of_nodes_does_not_matter(policy, view, data):
     order = np.array(data.draw(st.permutations(range(len(view.allocatable)))))
-    shuffled = replace(view, allocatable=view.allocatable[order], free=view.free[order], running=view.running[order])
+    shuffled = replace(
+        view,
+        allocatable=view.allocatable[order],
+        free=view.free[order],
+        running=view.running[order],
+        surroundings=view.surroundings.in_order(order.tolist()),
+    )
     place, slot, wait = full(policy.price(view), view)
     place_2, slot_2, wait_2 = full(policy.price(shuffled), shuffled)
     assert [[row[i] for i in order] for row in place] == place_2

@@ -1,0 +1,85 @@
+"""Whare-map: each program on the machines that suit it (Whare-Map, ISCA'13, as Firmament's cost model has it): unlike
+machines and neighbours together.
+
+    place[c, n] = 1000 x (slowdown - 1)
+    slot[n, k]  = 1000 x w[n] x k x (mean P among those who wait) / 10,000 + tasks running on n + k
+    slowdown    = best speed of c / its speed on n's platform
+                  x (1 + w[n] x sum over kinds x of (tasks of kind x on n) x P[c, x] / 10,000)
+
+slowdown is how much longer a task takes than on the best machine there is, alone: what Whare-Map calls the score, time
+per instruction relative to the best. One solve gives the machines of a platform to those who gain most by it.
+
+A platform is the value of a node label (option platform-label). A class's speeds come from the trait `speed`,
+"c5=1.6,m5=1": any unit, for only ratios count; a platform that it does not name is taken to be as slow as the slowest
+that it does; a class without it is equally fast everywhere. P is the table of colocation.py, here hundredths of a per
+cent of slowdown by each neighbour; w[n] = mean cpu of a node / cpu of n. Example: with "c5=1.6,m5=1" an idle m5 costs
+1000 x (1.6 - 1) = 600; a rabbit beside one devil is slowed by 10 % more, 1000 x (1.6 x 1.1 - 1) = 760.
+"""
+
+import numpy as np
+
+from firmament_py.arrays import F64
+from firmament_py.policy import COST_MAX, Prices, View, waiting_cost
+from policies import colocation
+from policies.colocation import KINDS
+
+_SCALE = 1000
+_PER_PENALTY = 1 / 10_000
+
+
+class WhareMap:
+    """Each program on the machines and beside the neighbours that slow it least."""
+
+    name = "whare-map"
+
+    def __init__(
+        self, platform_label: str = "node.kubernetes.io/instance-type", penalties: str = "", default: str = "sheep"
+    ) -> None:
+        """platform_label: the node label that says what a machine is; penalties, default: as of interference."""
+        if not platform_label:
+            raise ValueError("platform-label is empty; name a node label")
+        self._label = platform_label
+        self._slowing = colocation.penalties(penalties) * _PER_PENALTY
+        self._default = colocation.kind_number(default, "default")
+
+    def price(self, view: View) -> Prices:
+        kinds = colocation.kinds_of_classes(view, self._default)
+        size = colocation.relative_size(view)
+        beside = 1.0 + size * (self._slowing[kinds] @ colocation.neighbours(view, self._default).T)
+        place = _SCALE * (self._slowdown(view) * beside - 1.0)
+        k = view.slot_offsets.astype(np.float64)
+        amount = np.bincount(kinds, view.waiting, minlength=len(KINDS)) / max(int(view.waiting.sum()), 1)
+        among = float(amount @ self._slowing @ amount)
+        slot = _SCALE * among * size[:, None] * k + view.running[:, None] + k
+        return Prices(
+            place=np.rint(np.clip(place, 0, COST_MAX)).astype(np.int64),
+            slot=np.rint(np.minimum(slot, COST_MAX)).astype(np.int64),
+            wait=waiting_cost(view),
+        )
+
+    def _slowdown(self, view: View) -> F64:
+        """(C, N), 1 or more: of each class on each node's platform, against the best that there is."""
+        platforms, platform = view.domains(self._label)
+        slowdown = np.ones((len(view.requests), len(platform)))
+        speeds = {text: _speeds(text) for text in set(view.trait("speed"))}
+        for c, text in enumerate(view.trait("speed")):
+            known = speeds[text]
+            if known and len(platform):
+                slowest = min(known.values())
+                speed = np.array([*(known.get(name, slowest) for name in platforms), slowest])[platform]
+                slowdown[c] = speed.max() / speed
+        return slowdown
+
+
+def _speeds(text: str) -> dict[str, float]:
+    """Platform -> speed above 0; what cannot be read is passed over."""
+    found = {}
+    for part in text.split(","):
+        platform, equals, number = (piece.strip() for piece in part.partition("="))
+        try:
+            speed = float(number)
+        except ValueError:
+            continue
+        if equals and platform and 0 < speed < float("inf"):
+            found[platform] = speed
+    return found
