@@ -33,11 +33,13 @@ _AGE_STEP = 10_000
 
 
 class Surroundings(Protocol):
-    """What is only computed when a policy asks for it; see View.census and View.domains."""
+    """What is only computed when a policy asks for it; see View.census, View.domains and View.cpu_of."""
 
     def census(self, trait: str) -> tuple[tuple[str, ...], I64]: ...
 
     def domains(self, key: str) -> tuple[tuple[str, ...], I64]: ...
+
+    def cpu(self, trait: str, key: str) -> tuple[F64, I64]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,26 +73,11 @@ class View:
     slot_offsets: I64  # (K,) ascending from 0: see Prices.slot
     task_class: I64  # (T,) ascending
     task_age_us: I64  # (T,) microseconds since the task came to be, >= 0
+    traits: tuple[Mapping[str, str], ...] = ()  # (C,) what is said of the tasks' nature; (): nothing of any
+    surroundings: Surroundings | None = None  # answers census, domains and cpu_of
     inputs: Inputs | None = None  # where tasks' data is; only if the policy has rack_labels and a task has any
     measured_load: I64 | None = None  # see load
     measured_usage: NodeUsage | None = None  # see usage
-
-    @property
-    def load(self) -> I64:
-        """(N, R) how much of each node counts as used, in the unit of `allocatable`; may exceed it.
-
-        What is requested (allocatable - free), or what is measured, by the option --usage: docs/usage.md. What this
-        round has placed so far counts by its requests. Price by this; what fits is judged by requests alone.
-        """
-        return self.allocatable - self.free if self.measured_load is None else self.measured_load
-
-    @property
-    def usage(self) -> NodeUsage:
-        """What the nodes really use. A policy that looks at it sets `wants_usage`: see Policy."""
-        return NodeUsage.unknown(len(self.allocatable)) if self.measured_usage is None else self.measured_usage
-
-    traits: tuple[Mapping[str, str], ...] = ()  # (C,) what is said of the tasks' nature; (): nothing of any
-    surroundings: Surroundings | None = None
 
     def trait(self, name: str) -> tuple[str, ...]:
         """(C,) the value of a trait of each class, "" where it has none."""
@@ -108,6 +95,27 @@ class View:
         if self.surroundings is None:
             return (), np.full(len(self.allocatable), -1, np.int64)
         return self.surroundings.domains(key)
+
+    def cpu_of(self, trait: str, key: str) -> tuple[F64, I64]:
+        """What tasks use, by trait and place: (V, D) mean millicores of a task, NaN where nobody was measured, and
+        (V, D) how many were. V and D as of census(trait) and domains(key). See Policy.wants_usage."""
+        if self.surroundings is None:
+            return np.zeros((0, 0)), np.zeros((0, 0), np.int64)
+        return self.surroundings.cpu(trait, key)
+
+    @property
+    def load(self) -> I64:
+        """(N, R) how much of each node counts as used, in the unit of `allocatable`; may exceed it.
+
+        What is requested (allocatable - free), or what is measured, by the option --usage: docs/usage.md. What this
+        round has placed so far counts by its requests. Price by this; what fits is judged by requests alone.
+        """
+        return self.allocatable - self.free if self.measured_load is None else self.measured_load
+
+    @property
+    def usage(self) -> NodeUsage:
+        """What the nodes really use. A policy that looks at it sets `wants_usage`: see Policy."""
+        return NodeUsage.unknown(len(self.allocatable)) if self.measured_usage is None else self.measured_usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.policy import AnywherePolicy, View, checked_prices
+from firmament_py.policy import AnywherePolicy, NodeUsage, View, checked_prices
 from firmament_py.registry import available, load
 from tests.policies.views import Around
 
@@ -23,8 +23,18 @@ RESOURCES = ("cpu", "memory", "bandwidth.egress", "r")
 LABEL = "node.kubernetes.io/instance-type"
 TRAITS = {
     "interference-class": ("", "devil", "rabbit", "sheep", "turtle", "wolf"),
+    "program": ("", "web"),
     "speed": ("", "c5=2,m5=1", "c5=0.5", "m5=0,c5"),
 }
+
+
+METRICS = ("cpu", "memory", "rx", "tx", "age_seconds")
+
+
+def measured_by(nodes):
+    """A column of measurements; NaN where there is none."""
+    amounts = st.one_of(st.just(float("nan")), st.floats(0, 9), st.just(2.0**50))
+    return st.lists(amounts, min_size=nodes, max_size=nodes).map(lambda column: np.array(column, np.float64))
 
 
 @st.composite
@@ -46,6 +56,7 @@ def views(draw, min_nodes=0):
         n,
         {trait: {value: matrix(1, n, count)[0].tolist() for value in values} for trait, values in TRAITS.items()},
         {LABEL: draw(st.lists(st.sampled_from(["", "c5", "m5"]), min_size=n, max_size=n))},
+        {("web", "c5"): (draw(st.floats(0, 1e15)), draw(st.integers(0, 9))), ("web", "m5"): (draw(st.floats(0, 9)), 3)},
     )
     traits = [{trait: draw(st.sampled_from(values)) for trait, values in TRAITS.items()} for _ in range(c)]
     return View(
@@ -61,6 +72,7 @@ def views(draw, min_nodes=0):
         task_age_us=np.array(ages, np.int64),
         traits=tuple(draw(st.sampled_from([(), traits]))),
         surroundings=around,
+        measured_usage=draw(st.none() | st.builds(NodeUsage, *[measured_by(n)] * 5)),
     )
 
 
@@ -106,6 +118,7 @@ def test_the_order_of_nodes_does_not_matter(policy, view, data):
         free=view.free[order],
         running=view.running[order],
         surroundings=view.surroundings.in_order(order.tolist()),
+        measured_usage=view.measured_usage and NodeUsage(*(getattr(view.measured_usage, f)[order] for f in METRICS)),
     )
     place, slot, wait = full(policy.price(view), view)
     place_2, slot_2, wait_2 = full(policy.price(shuffled), shuffled)
