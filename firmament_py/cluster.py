@@ -23,6 +23,7 @@ from firmament_py.events import (
     Event,
     GangObserved,
     GangRemoved,
+    InputsDefined,
     NamespaceObserved,
     NodeObserved,
     NodeRemoved,
@@ -36,6 +37,7 @@ from firmament_py.events import (
 )
 from firmament_py.gangs import NO_GANG, GangTable
 from firmament_py.history import History
+from firmament_py.inputs import NO_INPUTS, InputTable
 from firmament_py.lifecycle import (
     ILLEGAL,
     NODE_TRANSITIONS,
@@ -67,6 +69,7 @@ class TaskTable(Table):
         "leaving": (np.bool_, False),
         "gang": (np.int64, NO_GANG),
         "role": (np.int64, 0),
+        "inputs": (np.int64, NO_INPUTS),
     }
     uid: U64
     cls: I64  # row of the class table
@@ -80,6 +83,7 @@ class TaskTable(Table):
     profile: I64  # row of the profile table
     gang: I64  # row of the gang table, NO_GANG: none
     role: I64  # number of its role in the gang
+    inputs: I64  # row of the input table
     leaving: Bools  # on its way out: holds its resources, does not count for spreading
 
 
@@ -125,6 +129,7 @@ class ClusterState:
         self.tasks = TaskTable()
         self.profiles = ProfileTable()
         self.gangs = GangTable()
+        self.inputs = InputTable()
         self.looks = NodeLooks()
         self.history = History()
         self.opportunities = 0
@@ -143,6 +148,9 @@ class ClusterState:
                 self._observe_node(event, outcome)
             case ProfileDefined():
                 self.profiles.define(event.id, event.namespace, event.labels)
+            case InputsDefined():
+                if (refused := self.inputs.define(event)) is not None:
+                    outcome.refused.append(refused)
             case NamespaceObserved():
                 self.opportunities += self.profiles.describe_namespace(event.name, event.labels)
             case GangObserved():
@@ -184,6 +192,12 @@ class ClusterState:
             outcome.unknown_gangs.update(event.gang_id[keep[gang < NO_GANG]].tolist())
             known = gang >= NO_GANG
             keep, cls, profile, gang = keep[known], cls[known], profile[known], gang[known]
+        inputs = np.full(len(keep), NO_INPUTS, np.int64)
+        if event.inputs_id is not None:
+            inputs = self.inputs.find(event.inputs_id[keep])
+            outcome.unknown_inputs.update(event.inputs_id[keep[inputs < 0]].tolist())
+            known = inputs >= 0
+            keep, cls, profile, gang, inputs = keep[known], cls[known], profile[known], gang[known], inputs[known]
         leaving = np.zeros(len(keep), np.bool_) if event.leaving is None else event.leaving[keep]
         rows = self._find_rows(event.uid[keep])
         bound = event.node[keep] > 0
@@ -193,7 +207,7 @@ class ClusterState:
         for i in np.flatnonzero(~legal).tolist():
             outcome.refused.append(_illegal(event.names[keep[i]], TaskState(int(state[i])), bool(bound[i])))
         keep, cls, rows, bound, after = keep[legal], cls[legal], rows[legal], bound[legal], after[legal]
-        profile, leaving, gang = profile[legal], leaving[legal], gang[legal]
+        profile, leaving, gang, inputs = profile[legal], leaving[legal], gang[legal], inputs[legal]
         new = rows < 0
         if new.any():
             rows[new] = self.tasks.allocate(int(new.sum()))
@@ -223,7 +237,9 @@ class ClusterState:
             self.opportunities += 1
         np.add.at(self.profiles.tasks, tasks.profile[rows[~new]], -1)
         np.add.at(self.profiles.tasks, profile, 1)
-        tasks.profile[rows], tasks.leaving[rows] = profile, leaving
+        np.add.at(self.inputs.tasks, tasks.inputs[rows[~new]], -1)
+        np.add.at(self.inputs.tasks, inputs, 1)
+        tasks.profile[rows], tasks.leaving[rows], tasks.inputs[rows] = profile, leaving, inputs
         tasks.uid[rows], tasks.cls[rows], tasks.job[rows] = event.uid[keep], cls, event.job_id[keep]
         tasks.node[rows], tasks.state[rows] = node, after
         tasks.created_us[rows] = event.created_us[keep]
@@ -281,6 +297,7 @@ class ClusterState:
         if len(gone):
             np.add.at(self.classes.tasks, tasks.cls[gone], -1)
             np.add.at(self.profiles.tasks, tasks.profile[gone], -1)
+            np.add.at(self.inputs.tasks, tasks.inputs[gone], -1)
             np.add.at(self.gangs.tasks, tasks.gang[gone[tasks.gang[gone] >= 0]], -1)
             self.gangs.sweep()
             for uid in tasks.uid[gone].tolist():
@@ -321,6 +338,7 @@ class ClusterState:
         """Forgets descriptions that nobody uses; for the end of a round."""
         self.classes.sweep()
         self.profiles.sweep()
+        self.inputs.sweep()
 
     # -- questions --------------------------------------------------------------------------------------------
 
@@ -371,6 +389,9 @@ class ClusterState:
         _check(bool(classes.live[tasks.cls[rows]].all()), "tasks refer to live classes")
         labelled = np.bincount(tasks.profile[rows], minlength=self.profiles.capacity)
         _check(bool((labelled == self.profiles.tasks).all()), "profiles.tasks")
+        reading = np.bincount(tasks.inputs[rows], minlength=self.inputs.capacity)
+        _check(bool((reading == self.inputs.tasks).all()), "inputs.tasks")
+        _check(bool(self.inputs.live[tasks.inputs[rows]].all()), "tasks refer to live input sets")
         ganged = rows[tasks.gang[rows] >= 0]
         members = np.bincount(tasks.gang[ganged], minlength=self.gangs.capacity)
         _check(bool((members == self.gangs.tasks).all()), "gangs.tasks")

@@ -94,5 +94,6 @@ def apply_all(state: ClusterState, events: Iterable[Event]) -> Outcome:
         total.unknown_classes |= outcome.unknown_classes
         total.unknown_profiles |= outcome.unknown_profiles
         total.unknown_gangs |= outcome.unknown_gangs
+        total.unknown_inputs |= outcome.unknown_inputs
         total.unknown += outcome.unknown
     return total

@@ -43,6 +43,23 @@ class ProfileDefined:
 
 
 @dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of data, and the names of nodes, or of racks where no more is known, that each hold all of it."""
+
+    bytes: int
+    nodes: tuple[str, ...] = ()
+    racks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class InputsDefined:
+    """Tasks of input set `id` (!= 0) read these blocks."""
+
+    id: int
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class NamespaceObserved:
     """The labels of a namespace as they are now; one that was never observed has none."""
 
@@ -102,7 +119,8 @@ class TasksObserved:
     nodes: the ids that `node` counts from 1, which may be of nodes that are not known yet. A uid that comes
     twice: the last row counts. profile_id: (K,) uint64, 0 for no labels; leaving: (K,) bool, on their way out: they
     hold their resources but do not count for spreading. gang_id: (K,) uint64, 0 for none; role: (K,) int64, a number
-    below MAX_ROLES. None: no labels, nobody is leaving, no gangs, role 0.
+    below MAX_ROLES. inputs_id: (K,) uint64, 0 for none. None: no labels, nobody is leaving, no gangs, role 0, no
+    inputs.
     """
 
     uid: U64
@@ -116,6 +134,7 @@ class TasksObserved:
     leaving: Bools | None = None
     gang_id: U64 | None = None
     role: I64 | None = None
+    inputs_id: U64 | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +161,7 @@ class PlacementRejected:
 
 Event: TypeAlias = (
     ProfileDefined
+    | InputsDefined
     | GangObserved
     | GangRemoved
     | NamespaceObserved
@@ -159,7 +179,7 @@ Event: TypeAlias = (
 class Refusal:
     """A part of an event that made no sense and was left out; everything else of the event was done."""
 
-    kind: str  # class, node, task
+    kind: str  # class, node, task, gang, inputs
     id: str
     field: str
     reason: str
@@ -177,4 +197,5 @@ class Outcome:
     unknown_classes: set[int] = field(default_factory=set)
     unknown_profiles: set[int] = field(default_factory=set)
     unknown_gangs: set[int] = field(default_factory=set)
+    unknown_inputs: set[int] = field(default_factory=set)
     unknown: list[int | str] = field(default_factory=list)

@@ -172,6 +172,8 @@ def _events(update: flow_pb2.Update, refused: list[Refusal]) -> Iterator[Event]:
         yield ProfileDefined(profile.id, profile.namespace, dict(profile.labels))
     for gang in update.gangs:
         yield translate.gang_observed(gang)
+    for inputs in update.inputs:
+        yield translate.inputs_defined(inputs)
     for namespace in update.namespaces:
         yield NamespaceObserved(namespace.name, dict(namespace.labels))
     for node_id in update.removed_nodes:
@@ -197,6 +199,7 @@ def _note(outcome: Outcome, refused: list[Refusal], reply: flow_pb2.UpdateReply)
         reply.refused.append(translate.refusal(item))
     reply.unknown_classes.extend(sorted(outcome.unknown_classes))
     reply.unknown_gangs.extend(sorted(outcome.unknown_gangs))
+    reply.unknown_inputs.extend(sorted(outcome.unknown_inputs))
     reply.unknown_profiles.extend(sorted(outcome.unknown_profiles))
 
 

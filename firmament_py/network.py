@@ -15,13 +15,17 @@ Units of flow are tasks. Two exact reductions keep it small:
 The double arrow stands for the slot arcs: parallel arcs of rising cost, each a slot or a run of slots. A class that
 may place only so many tasks in a domain (spread, anti-affinity over a zone) reaches its nodes through a vertex for
 each domain, or through a second arc to each node where the domain is the node.
+
+Where a policy prices data, tasks that read the same data and are alike otherwise are a supply group, with arcs of their
+own beside the one to their class (data_arcs.py), and nodes and racks that such an arc leads to are kept apart.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.arrays import I32, I64, mix, run_positions
+from firmament_py.arrays import I32, I64, Bools, mix, run_positions
+from firmament_py.data_arcs import NO_DATA_ARCS, DataArcs, data_arcs, node_columns
 from firmament_py.policy import Prices
 from firmament_py.room import DomainLimit, Room
 
@@ -44,31 +48,62 @@ class FlowNetwork:
 class PlacementNetwork:
     """A FlowNetwork and what its arcs stand for. G supply groups, C classes, M node groups.
 
-    Arcs come in this order: G from groups to classes, G from groups to U, Q from classes or domains to node groups,
-    the rest. A pair is a class and a node group that it has an arc to, directly or through a domain; P pairs.
+    Arcs come in this order: G from groups to classes, G from groups to U, Q from pools to pairs, E from groups to
+    racks, L from groups to pairs, the rest. A pair is a class and a node group that it has an arc to, directly or
+    through vertices between; P pairs. A pool is a class (0 .. C-1), or a class in a rack (from C on).
     """
 
     flow: FlowNetwork
     group_class: I64  # (G,) ascending
     group_size: I64  # (G,) tasks
     group_wait: I64  # (G,) cost of leaving one waiting
+    group_anywhere: I64  # (G,) cost of its data on the way through its class
     pair_class: I64  # (P,)
     pair_node_group: I64  # (P,) ascending within a class
     arc_pair: I64  # (Q,)
+    pair_room: I64  # (P,) how many tasks it has slots for
+    arc_pool: I64  # (Q,)
+    data: DataArcs  # the E and the L arcs; rack_pool counts from 0
     members: I64  # (N',) nodes, group after group
     member_start: I64  # (M + 1,): group m is members[member_start[m]:member_start[m + 1]]
     member_depth: I64  # (M,) how many tasks each member of a group may be sent
 
     def placed_from_groups(self, flow: I64) -> I64:
         """(G,) tasks of each supply group that `flow` (A,) places."""
-        return flow[: len(self.group_class)]
+        groups = len(self.group_class)
+        placed: I64 = np.subtract(self.group_size, flow[groups : 2 * groups])
+        return placed
 
     def placed_on_nodes(self, flow: I64) -> I64:
         """(P,) tasks of each pair."""
-        groups = 2 * len(self.group_class)
         placed = np.zeros(len(self.pair_class), np.int64)
-        np.add.at(placed, self.arc_pair, flow[groups : groups + len(self.arc_pair)])
+        np.add.at(placed, self.arc_pair, self.flow_from_pools(flow))
+        np.add.at(placed, self.data.near_pair, self.flow_to_nodes(flow))
         return placed
+
+    def excess(self, flow: I64) -> I64:
+        """(P,) tasks that each pair was sent beyond its slots.
+
+        Several ways lead into a pair that holds data, so its slots bound it only through a vertex of its own. Few
+        pairs ever come to that: those are found by solving without, and the network is built again with them.
+        """
+        beyond: I64 = np.maximum(self.placed_on_nodes(flow) - self.pair_room, 0)
+        return beyond
+
+    def flow_from_pools(self, flow: I64) -> I64:
+        """(Q,)"""
+        start = 2 * len(self.group_class)
+        return flow[start : start + len(self.arc_pair)]
+
+    def flow_to_racks(self, flow: I64) -> I64:
+        """(E,)"""
+        start = 2 * len(self.group_class) + len(self.arc_pair)
+        return flow[start : start + len(self.data.rack_group)]
+
+    def flow_to_nodes(self, flow: I64) -> I64:
+        """(L,)"""
+        start = 2 * len(self.group_class) + len(self.arc_pair) + len(self.data.rack_group)
+        return flow[start : start + len(self.data.near_group)]
 
 
 @dataclass(slots=True)
@@ -118,25 +153,29 @@ def slot_offsets(waiting: int, depth: I64) -> I64:
     return np.array(offsets, np.int64)
 
 
-def build(room: Room, prices: Prices, offsets: I64, task_class: I64) -> PlacementNetwork:
+def build(room: Room, prices: Prices, offsets: I64, task_class: I64, crowded: Bools | None = None) -> PlacementNetwork:
     """The network for the room there is, prices, slot offsets (K,) and the waiting tasks' classes (T,), ascending.
 
     Of the limits of each class the first that spans nodes and the first by node are built in; of the others demands
     are kept by `Peers.trim`, and wishes are left to the next solve.
-    Classes without a slot anywhere must have been left out of `task_class`.
+    Classes without a slot anywhere must have been left out of `task_class`. crowded: which pairs (P,) are to be bounded
+    by their slots even where arcs lead into them that go round their class; see `PlacementNetwork.excess`.
     """
-    return _Build(room, prices, offsets, task_class).network()
+    return _Build(room, prices, offsets, task_class, crowded).network()
 
 
 class _Build:
     """One network under construction: numbers the vertices, then adds arcs kind by kind."""
 
-    def __init__(self, room: Room, prices: Prices, offsets: I64, task_class: I64) -> None:
+    def __init__(self, room: Room, prices: Prices, offsets: I64, task_class: I64, crowded: Bools | None) -> None:
         self._room = room
+        self._crowded = crowded
         self._prices = prices
         self._offsets = offsets
         self._waiting = np.bincount(task_class, minlength=len(room.slots))
-        self._group_class, self._group_wait, self._group_size = _supply_groups(task_class, prices.wait)
+        self._group_class, self._group_wait, self._group_set, self._group_size = _supply_groups(task_class, prices)
+        far = np.zeros(0, np.int64) if prices.data is None else prices.data.anywhere
+        self._anywhere = np.append(far, 0)[self._group_set]
         self._members, self._member_start, self._first = _node_groups(room, prices)
         self._sizes = np.diff(self._member_start)
         self._at_class = len(self._group_class)
@@ -149,7 +188,7 @@ class _Build:
 
     def network(self) -> PlacementNetwork:
         self._add_supply()
-        pair_class, pair_node, arc_pair = self._add_pairs()
+        pair_class, pair_node, pair_room, arc_pair, arc_pool, data = self._add_pairs()
         self._add_slots()
         total = int(self._group_size.sum())
         self._rest.add(np.array([self._unscheduled]), np.array([self._sink]), np.array([total]), np.array([0]))
@@ -161,22 +200,25 @@ class _Build:
             group_class=self._group_class,
             group_size=self._group_size,
             group_wait=self._group_wait,
+            group_anywhere=self._anywhere,
             pair_class=pair_class,
             pair_node_group=pair_node,
             arc_pair=arc_pair,
+            pair_room=pair_room,
+            arc_pool=arc_pool,
+            data=data,
             members=self._members,
             member_start=self._member_start,
             member_depth=self._room.depth[self._first],
         )
 
     def _add_supply(self) -> None:
-        """Each supply group to its class, and to U at the cost of waiting."""
+        """Each supply group to its class, at the cost of data that is far away, and to U at the cost of waiting."""
         groups = np.arange(len(self._group_class))
-        free = np.zeros(len(groups), np.int64)
-        self._arcs.add(groups, self._at_class + self._group_class, self._group_size, free)
+        self._arcs.add(groups, self._at_class + self._group_class, self._group_size, self._anywhere)
         self._arcs.add(groups, np.full(len(groups), self._unscheduled), self._group_size, self._group_wait)
 
-    def _add_pairs(self) -> tuple[I64, I64, I64]:
+    def _add_pairs(self) -> tuple[I64, I64, I64, I64, I64, DataArcs]:
         """Each class to the node groups that have slots for it, through domains where those are limited."""
         slots = self._room.slots[:, self._first]
         pair_class, pair_node = np.nonzero((slots > 0) & (self._waiting > 0)[:, None])
@@ -197,12 +239,47 @@ class _Build:
                 domain = limit.domain[self._first[nodes]]
                 tail[mine] = np.where(domain >= 0, self._vertices + domain, tail[mine])
                 self._add_domains(c, limit, np.unique(domain[domain >= 0]))
+        head = self._at_node + pair_node
+        data = self._data_arcs(pair_class, pair_node)
+        if data.pools or len(data.near_pair):
+            # several ways lead into these pairs: what only one may use, or at one price, is moved behind a vertex
+            tight = cheap < capacity
+            if self._crowded is not None:
+                tight |= self._crowded
+            gated = np.flatnonzero((data.enters(len(pair_class)) > 0) & tight)
+            gate = self._vertices + np.arange(len(gated))
+            self._vertices += len(gated)
+            self._rest.add(gate, head[gated], cheap[gated], place[gated])
+            further = (capacity - cheap)[gated]
+            some = np.flatnonzero(further)
+            self._rest.add(gate[some], head[gated[some]], further[some], (place + extra)[gated[some]])
+            head[gated], cheap[gated], place[gated] = gate, capacity[gated], 0
         beyond = np.flatnonzero(cheap < capacity)
-        self._arcs.add(tail, self._at_node + pair_node, cheap, place)
-        self._arcs.add(
-            tail[beyond], self._at_node + pair_node[beyond], (capacity - cheap)[beyond], (place + extra)[beyond]
+        self._arcs.add(tail, head, cheap, place)
+        self._arcs.add(tail[beyond], head[beyond], (capacity - cheap)[beyond], (place + extra)[beyond])
+        self._add_data(data, head, capacity, place)
+        arc_pair = np.concatenate([np.arange(len(pair_class)), beyond, data.pool_pair])
+        arc_pool = np.concatenate([pair_class, pair_class[beyond], len(self._waiting) + data.pool])
+        return pair_class, pair_node, slots[pair_class, pair_node] * self._sizes[pair_node], arc_pair, arc_pool, data
+
+    def _data_arcs(self, pair_class: I64, pair_node: I64) -> DataArcs:
+        if self._prices.data is None:
+            return NO_DATA_ARCS
+        node_group = np.full(self._room.slots.shape[1], -1, np.int64)
+        node_group[self._members] = np.repeat(np.arange(len(self._sizes)), self._sizes)
+        return data_arcs(
+            self._prices.data, self._group_class, self._group_set, pair_class, pair_node, node_group, self._first
         )
-        return pair_class, pair_node, np.concatenate([np.arange(len(pair_class)), beyond])
+
+    def _add_data(self, data: DataArcs, head: I64, capacity: I64, place: I64) -> None:
+        """Racks of classes to pairs, groups to racks, groups to pairs; head (P,), where each pair is entered."""
+        rack = self._vertices + np.arange(data.pools)
+        self._vertices += data.pools
+        pair = data.pool_pair
+        self._arcs.add(rack[data.pool], head[pair], capacity[pair], place[pair])
+        self._arcs.add(data.rack_group, rack[data.rack_pool], self._group_size[data.rack_group], data.rack_cost)
+        group, pair = data.near_group, data.near_pair
+        self._arcs.add(group, head[pair], self._group_size[group], data.near_cost + place[pair])
 
     def _add_domains(self, c: int, limit: DomainLimit, domains: I64) -> None:
         """Class c to the vertices of those domains: what each wants for nothing, the rest at a cost."""
@@ -221,15 +298,28 @@ class _Build:
         ends = np.append(self._offsets[1:], np.iinfo(np.int64).max)
         width = np.minimum(ends[k], most[group]) - self._offsets[k]
         cost = np.broadcast_to(self._prices.slot, (nodes, len(self._offsets)))[self._first[group], k]
+        if self._prices.data is not None and len(k):
+            # preference arcs make many node groups: runs of one price are one arc
+            starts = np.flatnonzero(np.r_[True, (np.diff(group) != 0) | (np.diff(cost) != 0)])
+            group, k, cost, width = group[starts], k[starts], cost[starts], np.add.reduceat(width, starts)
         self._rest.add(self._at_node + group, np.full(len(k), self._sink), width * self._sizes[group], cost)
 
 
-def _supply_groups(task_class: I64, wait: I64) -> tuple[I64, I64, I64]:
-    """Class, waiting cost and size of each group, (G,) each, by class, then dearest first."""
-    order = np.lexsort((-wait, task_class))
-    cls, cost = task_class[order], wait[order]
-    starts = np.flatnonzero(np.r_[True, (np.diff(cls) != 0) | (np.diff(cost) != 0)]) if len(cls) else order
-    return cls[starts], cost[starts], np.diff(np.r_[starts, len(cls)])
+def supply_order(task_class: I64, prices: Prices) -> I64:
+    """(T,) the waiting tasks, group after group: by class, then dearest to leave waiting, then by what they read."""
+    if prices.data is None:
+        return np.lexsort((-prices.wait, task_class))
+    return np.lexsort((prices.data.of_task, -prices.wait, task_class))
+
+
+def _supply_groups(task_class: I64, prices: Prices) -> tuple[I64, I64, I64, I64]:
+    """Class, waiting cost, set of data (-1: none) and size of each group, (G,) each, in `supply_order`."""
+    order = supply_order(task_class, prices)
+    of_task = np.full(len(order), -1, np.int64) if prices.data is None else prices.data.of_task[order]
+    cls, cost = task_class[order], prices.wait[order]
+    changes = (np.diff(cls) != 0) | (np.diff(cost) != 0) | (np.diff(of_task) != 0)
+    starts = np.flatnonzero(np.r_[True, changes]) if len(cls) else order
+    return cls[starts], cost[starts], of_task[starts], np.diff(np.r_[starts, len(cls)])
 
 
 def _node_groups(room: Room, prices: Prices) -> tuple[I64, I64, I64]:
@@ -243,6 +333,8 @@ def _node_groups(room: Room, prices: Prices) -> tuple[I64, I64, I64]:
     rows = [_look_of_limit(limit)[usable] for of_class in room.limits.values() for limit in of_class]
     if rows:
         looks = looks + mix(np.stack(rows), seed=5)
+    if prices.data is not None:
+        looks = looks + mix(node_columns(prices.data)[:, usable], seed=6)
     _, first, group, sizes = np.unique(looks, return_index=True, return_inverse=True, return_counts=True)
     members = usable[np.argsort(group, kind="stable")]
     return members, np.r_[0, np.cumsum(sizes)].astype(np.int64), usable[first]

@@ -3,6 +3,8 @@
 Nodes with equal taints share a taint-set number, and tolerations are judged once for each set.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from firmament_py.arrays import I32, I64, Bools
@@ -102,6 +104,15 @@ class NodeLooks:
         values = self._labels.domains(key)[rows]
         known, dense = np.unique(values, return_inverse=True)
         return dense.astype(np.int64) - (1 if len(known) and known[0] < 0 else 0)
+
+    def racks(self, keys: Iterable[str], rows: I64) -> tuple[I64, dict[str, int]]:
+        """The domains of `rows` (N,) by the first of the labels `keys` that any of them has, -1 without it, and each
+        one's number by name."""
+        for key in keys:
+            names, domain = self.named_domains(key, rows)
+            if names:
+                return domain, {name: number for number, name in enumerate(names)}
+        return np.full(len(rows), -1, np.int64), {}
 
     def named_domains(self, key: str, rows: I64) -> tuple[tuple[str, ...], I64]:
         """Values of label `key` that `rows` have, ascending, and which of them each of `rows` has, (N,), -1: none."""

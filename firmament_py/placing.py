@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from firmament_py.arrays import I64, Bools, run_positions
-from firmament_py.extract import Allotment, deal
+from firmament_py.bidding import Bids, winners
+from firmament_py.extract import Allotment, deal, route
 from firmament_py.feasibility import task_slots
 from firmament_py.fit import accept
-from firmament_py.network import PlacementNetwork, build, slot_offsets
+from firmament_py.locality import DataPrices
+from firmament_py.network import PlacementNetwork, build, slot_offsets, supply_order
 from firmament_py.policy import Prices, View
 from firmament_py.room import UNLIMITED, DomainLimit, Room, shallower
 from firmament_py.snapshot import Snapshot
@@ -27,6 +29,17 @@ CLASSES_AT_ONCE = 256
 
 FLOWS_PER_TURN = 12
 """After so many solves of one turn the rest is placed class by class: bounds a round whose nodes fill badly."""
+
+
+CROWDS = 4
+"""So often a network is built again because a class was sent to nodes beyond its slots; then fitting trims it."""
+
+SMALL_NETWORK, FEW = 50_000, 20
+"""A network of more arcs than this is not built again for less than one in so many of its tasks."""
+
+
+BIDS = 8
+"""So often the tasks of a class that no flow has placed bid for the nodes that hold their data."""
 
 
 class Placing:
@@ -113,15 +126,22 @@ class Placing:
                 slots[i] = np.where(snapshot.peers.allowed(c), slots[i], 0)
         return classes, slots
 
-    def prices_of_all(self) -> I64:
-        """(C, N) what the first task of each class to go to a node costs there; flat if there are too many classes."""
-        shape = self.snapshot.suitable.shape
-        if shape[0] > CLASSES_AT_ONCE:
-            return np.zeros(shape, np.int64)
-        look = self._look(np.arange(len(self.snapshot.tasks)), None)
+    def cheapest_first(self) -> Callable[[int], I64]:
+        """A function from a task to the nodes (N,) by what it costs as the first to go there; in any order if there
+        are too many classes."""
+        (classes, nodes), tasks = self.snapshot.suitable.shape, len(self.snapshot.tasks)
+        if classes > CLASSES_AT_ONCE:
+            return lambda task: np.arange(nodes)
+        look = self._look(np.arange(tasks), None)
         prices = self._with_preferences(look, self._price(look.view))
-        slot = np.broadcast_to(prices.slot, (shape[1], len(look.view.slot_offsets)))[:, 0]
-        return np.broadcast_to(prices.place, shape) + slot
+        slot = np.broadcast_to(prices.slot, (nodes, len(look.view.slot_offsets)))[:, 0]
+        price = np.broadcast_to(prices.place, (classes, nodes)) + slot
+        by_class, task_class, data = np.argsort(price, axis=1, kind="stable"), self.snapshot.task_class, prices.data
+        if data is None:
+            return lambda task: by_class[task_class[task]]
+        of_task = np.full(tasks, -1, np.int64)
+        of_task[look.tasks] = data.of_task
+        return lambda task: np.argsort(price[task_class[task]] + data.row(int(of_task[task])), kind="stable")
 
     def emptiest_first(self) -> I64:
         """(N,) the nodes by how many tasks they have."""
@@ -171,9 +191,12 @@ class Placing:
         requests = snapshot.requests[classes]
         waiting = np.bincount(task_class, minlength=len(classes))
         suitable = snapshot.suitable[classes] if within is None else snapshot.suitable[classes] & within
-        slots = task_slots(self._free, requests, suitable, waiting)
-        # together a node is sent no more than it could take of the smallest class alone
+        # together a node is sent no more than it could take of the smallest class alone; where data draws tasks of
+        # many small classes to one node, that is more than there are tasks of any of them
+        most = waiting if snapshot.inputs is None else np.full_like(waiting, len(tasks))
+        slots = task_slots(self._free, requests, suitable, most)
         depth, limits = slots.max(axis=0, initial=0), {}
+        slots = np.minimum(slots, waiting[:, None])
         for i, c in enumerate(classes.tolist()):
             if snapshot.peers.concerns(c):
                 slots[i], limits[i] = snapshot.peers.limit(c, slots[i], int(waiting[i]))
@@ -197,6 +220,7 @@ class Placing:
             task_age_us=_read_only(snapshot.task_age_us[tasks]),
             depth=_read_only(depth),
             expected_us=_read_only(snapshot.expected_us[classes]),
+            inputs=None if snapshot.inputs is None else snapshot.inputs.of_tasks(snapshot.inputs.of_task[tasks]),
             measured_load=self._measured_load(),
             measured_usage=self._reading.usage,
             traits=tuple(snapshot.census.traits[c] for c in classes.tolist()),
@@ -227,11 +251,7 @@ class Placing:
     def _flow_step(self, look: "_Look", prices: Prices, largest_first: bool) -> bool:
         """One network: builds, solves, keeps what fits. False if it got nowhere."""
         view = look.view
-        room = look.room if prices.most is None else shallower(look.room, prices.most, len(look.tasks))
-        network = build(_with_enough(room, prices), prices, view.slot_offsets, view.task_class)
-        self._lap("build")
-        solution = self._solve(network)
-        self._lap("solve")
+        network, solution = self._solved(look, prices)
         if solution.status is not Status.OPTIMAL:
             return False
         wanted = deal(network, solution.flow, fill=prices.fill)
@@ -248,9 +268,34 @@ class Placing:
             None if largest_first else value,
             lambda i, *where: self._settle(int(look.classes[i]), *where),
         )
-        self._assign(look, fitting, _chosen(network, solution.flow, view.task_class, prices.wait))
+        order = supply_order(view.task_class, prices)
+        if prices.data is None:
+            self._assign(look, fitting, _chosen(network, solution.flow, order))
+        else:
+            routing = route(network, solution.flow, order, wanted)
+            kept = routing.kept(fitting, len(self._free), prices.wait)
+            self._put(look.tasks[routing.task[kept]], look.classes[routing.cls[kept]], routing.node[kept])
         self._lap("fit")
         return len(fitting.cls) > 0
+
+    def _solved(self, look: "_Look", prices: Prices) -> tuple[PlacementNetwork, Solution]:
+        """A network and a flow of least cost in it that keeps every class within its slots."""
+        crowded: Bools | None = None
+        room = look.room if prices.most is None else shallower(look.room, prices.most, len(look.tasks))
+        room = _with_enough(room, prices)
+        for _ in range(CROWDS):
+            network = build(room, prices, look.view.slot_offsets, look.view.task_class, crowded)
+            self._lap("build")
+            solution = self._solve(network)
+            self._lap("solve")
+            if solution.status is not Status.OPTIMAL or prices.data is None:
+                break
+            excess = network.excess(solution.flow)
+            few = len(network.flow.tail) > SMALL_NETWORK and excess.sum() * FEW < len(look.tasks)
+            if few or not excess.any():
+                break  # fitting turns those few away, and the next solve finds them a place
+            crowded = excess > 0 if crowded is None else crowded | (excess > 0)
+        return network, solution
 
     def _settle(self, c: int, node: I64, count: I64) -> I64:
         """How many of the count[i] tasks of class c on node[i] other tasks allow; these are then counted as there."""
@@ -271,16 +316,23 @@ class Placing:
         places = np.bincount(fitting.cls, fitting.count).astype(np.int64)
         start = np.searchsorted(look.view.task_class[candidates], np.arange(len(places)))
         taken = look.tasks[candidates[np.repeat(start, places) + run_positions(places)]]
-        self.node_of[taken] = np.repeat(fitting.node, fitting.count)
-        self._batch_of[taken] = np.repeat(self._batch_of_class[look.classes[: len(places)]], places)
-        np.add.at(self._running, fitting.node, fitting.count)
+        self._put(taken, np.repeat(look.classes[: len(places)], places), np.repeat(fitting.node, fitting.count))
+
+    def _put(self, tasks: I64, classes: I64, nodes: I64) -> None:
+        """Notes that tasks (K,) of classes (K,) are on nodes (K,); their resources have been taken already."""
+        self.node_of[tasks] = nodes
+        self._batch_of[tasks] = self._batch_of_class[classes]
+        np.add.at(self._running, nodes, 1)
 
     def _fill(self, look: "_Look", prices: Prices) -> None:
         """Places the rest class by class, each on its cheapest nodes first: no optimum, but nothing is left over."""
         peers, nodes = self.snapshot.peers, len(self._free)
         for i in np.unique(look.view.task_class).tolist():
             c = int(look.classes[i])
-            mine, request = look.tasks[look.view.task_class == i], look.view.requests[i]
+            positions, request = np.flatnonzero(look.view.task_class == i), look.view.requests[i]
+            if prices.data is not None:
+                positions = self._bid(look, prices.data, i, positions)
+            mine = look.tasks[positions]
             price = np.broadcast_to(prices.place, look.suitable.shape)[i] + np.broadcast_to(prices.slot[:, 0], (nodes,))
             order = np.lexsort((np.arange(nodes), price))
             while len(mine):
@@ -298,6 +350,27 @@ class Placing:
                 self._free[order] -= count[:, None] * request
                 self._running[order] += count
                 mine = mine[placed:]
+
+    def _bid(self, look: "_Look", data: DataPrices, i: int, positions: I64) -> I64:
+        """Places tasks of class i (positions in look.tasks) where their data is: each bids for the best of its nodes
+        that has room, and those who save most get it, a few times over. Returns those that are left."""
+        peers, c, request = self.snapshot.peers, int(look.classes[i]), look.view.requests[i]
+        bids = Bids(data, data.of_task[positions])
+        for _ in range(BIDS):
+            room = task_slots(self._free, request[None], look.suitable[i : i + 1], np.array([len(positions)]))[0]
+            if peers.concerns(c):
+                room, _ = peers.limit(c, room, len(positions))
+            bidders, nodes = bids.best(room)
+            where, wanted = np.unique(nodes, return_counts=True)
+            count = self._settle(c, where, np.minimum(wanted, room[where])) if len(where) else wanted
+            won = winners(wanted, count)
+            if not len(won):
+                break
+            self._put(look.tasks[positions[bidders[won]]], np.full(len(won), c), nodes[won])
+            self._free[where] -= count[:, None] * request
+            bids.close(bidders[won])
+        placed = self.node_of[look.tasks[positions]] >= 0
+        return positions[~placed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,8 +414,8 @@ def _read_only(array: I64) -> I64:
     return view
 
 
-def _chosen(network: PlacementNetwork, flow: I64, task_class: I64, wait: I64) -> I64:
-    """Positions of the tasks that the flow places, ascending: of each supply group the oldest."""
-    order = np.lexsort((-wait, task_class))  # group after group, as the network numbers them
+def _chosen(network: PlacementNetwork, flow: I64, order: I64) -> I64:
+    """Positions of the tasks that the flow places, ascending: of each supply group, one after the other in `order`
+    (T,), the oldest."""
     sizes = network.group_size
     return np.sort(order[run_positions(sizes) < np.repeat(network.placed_from_groups(flow), sizes)])

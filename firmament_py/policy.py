@@ -3,7 +3,7 @@
 A policy never sees which placements are feasible, how the network is laid out, or what gangs and quotas demand:
 it looks at a View and answers with Prices. Costs are integers on one scale for all policies:
 
-    0 .. COST_MAX      a placement: `place` and `slot` each
+    0 .. COST_MAX      a placement: `place`, `slot` and `data` each
     WAIT_MIN .. WAIT_MAX   leaving a task waiting for a round
 
 WAIT_MIN is more than the dearest placement costs, with all that preferences and limits add to it, so no task waits
@@ -17,7 +17,9 @@ from typing import Protocol
 
 import numpy as np
 
+from firmament_py import locality
 from firmament_py.arrays import F64, I64
+from firmament_py.locality import DataPrices, Inputs
 
 API_VERSION = 1
 """Of View, Prices and Policy. What is added to View or Prices has a default and leaves it as it is; it is raised when
@@ -85,6 +87,7 @@ class View:
     expected_us: I64 = field(default_factory=lambda: _UNTOLD)  # (C,) microseconds a task expects to run; 0: unknown
     traits: tuple[Mapping[str, str], ...] = ()  # (C,) what is said of the tasks' nature; (): nothing of any
     surroundings: Surroundings | None = None  # answers census, domains and cpu_of
+    inputs: Inputs | None = None  # where tasks' data is; only if the policy has rack_labels and a task has any
     measured_load: I64 | None = None  # see load
     measured_usage: NodeUsage | None = None  # see usage
 
@@ -169,6 +172,9 @@ class Prices:
     request counted. For prices that depend on which tasks come, while slots only know how many. It is raised, for all
     nodes alike, if it would not let a fiftieth of the tasks be placed at a time. None: as many as may be."""
 
+    data: DataPrices | None = None
+    """What the data of tasks costs on top, None: nothing."""
+
 
 class Policy(Protocol):
     """Prices placements. Pure: the same view gives the same prices; no I/O, no clock, no memory.
@@ -177,6 +183,9 @@ class Policy(Protocol):
     `waives`, which rules it breaks on purpose (conformance.py). With `wants_usage = True` usage is collected for
     View.usage, whatever --usage says. With `counts_links = True` senders are asked to tell of the bandwidth that tasks
     request and nodes have, which then limits like any resource.
+
+    A policy that cares where tasks' data is says so with an attribute `rack_labels`, a tuple of node labels: the first
+    that any node has makes the racks of View.inputs.
     """
 
     @property
@@ -194,6 +203,12 @@ def counts_links(policy: Policy) -> bool:
 
 class PolicyError(Exception):
     """A policy raised, or answered with something outside its contract; the message names policy and field."""
+
+
+def rack_labels(policy: Policy) -> tuple[str, ...] | None:
+    """The node labels that may make racks; None: the policy does not look at inputs."""
+    labels: tuple[str, ...] | None = getattr(policy, "rack_labels", None)
+    return labels
 
 
 def waiting_cost(view: View) -> I64:
@@ -249,6 +264,12 @@ def checked_prices(policy: Policy, view: View) -> Prices:
         raise PolicyError(f"policy {policy.name}: fill goes with slot prices that do not rise along K")
     if (np.diff(prices.slot, axis=1) < 0).any():
         raise PolicyError(f"policy {policy.name}: slot falls along K; the cost of a further task must not fall")
+    if prices.data is not None:
+        if not isinstance(prices.data, DataPrices):
+            raise PolicyError(f"policy {policy.name}: data is {type(prices.data).__name__}, not DataPrices")
+        locality.check(
+            prices.data, len(view.task_class), nodes, COST_MAX, lambda field, *rest: _check(policy, field, *rest)
+        )
     return prices
 
 

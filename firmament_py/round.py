@@ -14,7 +14,7 @@ from firmament_py.explain import Waiting, waiting_classes
 from firmament_py.lifecycle import TaskState
 from firmament_py.network import PlacementNetwork
 from firmament_py.placing import Placing
-from firmament_py.policy import AnywherePolicy, Policy, PolicyError, Prices, View, checked_prices
+from firmament_py.policy import AnywherePolicy, Policy, PolicyError, Prices, View, checked_prices, rack_labels
 from firmament_py.second_opinion import better, place_one_by_one, worth_asking
 from firmament_py.snapshot import Snapshot, take_snapshot
 from firmament_py.solver import Solution, Solver, Status
@@ -112,7 +112,8 @@ class Scheduler:
         seen = self.state.opportunities
         stats = RoundStats(started_us=now_us, policy=self.policy.name)
         lap = _stopwatch(stats.stage_seconds)
-        snapshot = take_snapshot(self.state, now_us)
+        racks = rack_labels(self.policy)
+        snapshot = take_snapshot(self.state, now_us, racks)
         lap("snapshot")
         stats.pending, stats.classes, stats.nodes = (
             len(snapshot.tasks),
@@ -127,7 +128,7 @@ class Scheduler:
         admission.run()
         if worth_asking(placing):
             for emptiest_first in (False, True):
-                other = self._placing(take_snapshot(self.state, now_us), reading, stats, lap)
+                other = self._placing(take_snapshot(self.state, now_us, racks), reading, stats, lap)
                 place_one_by_one(other, emptiest_first=emptiest_first)
                 placing = better(placing, other)
             lap("second opinion")

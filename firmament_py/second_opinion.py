@@ -33,11 +33,11 @@ def worth_asking(placing: Placing) -> bool:
 def place_one_by_one(placing: Placing, *, emptiest_first: bool) -> None:
     """Places the tasks of a fresh `placing` like a scheduler that knows one task at a time."""
     snapshot = placing.snapshot
-    by_price = None if emptiest_first else np.argsort(placing.prices_of_all(), axis=1, kind="stable")
+    by_price = None if emptiest_first else placing.cheapest_first()
     waiting = np.lexsort((snapshot.task_uid, snapshot.task_created_us, -snapshot.priority[snapshot.task_class]))
     while True:
         for task in waiting.tolist():
-            order = placing.emptiest_first() if by_price is None else by_price[snapshot.task_class[task]]
+            order = placing.emptiest_first() if by_price is None else by_price(task)
             placing.place_first_fit(task, order)
         left = waiting[placing.node_of[waiting] < 0]
         if len(left) in (0, len(waiting)):

@@ -13,7 +13,9 @@ from firmament_py.arrays import I64, U64, Bools
 from firmament_py.census import Census
 from firmament_py.cluster import ClusterState
 from firmament_py.gangs import Claim
+from firmament_py.inputs import NO_INPUTS
 from firmament_py.lifecycle import TaskState
+from firmament_py.locality import Inputs, gather
 from firmament_py.nodes import NodeLooks
 from firmament_py.peers import Peers, by_class
 from firmament_py.placed import PlacedTasks
@@ -44,6 +46,7 @@ class Snapshot:
     task_age_us: I64  # (T,) >= 0
     task_created_us: I64  # (T,)
     task_uid: U64  # (T,)
+    inputs: Inputs | None  # where the tasks' data is; None: nobody asked, or they have none
     claims: list[Claim]  # gangs that lack members, with waiting ones
     looks: NodeLooks
 
@@ -52,8 +55,11 @@ class Snapshot:
         return self.looks.domains(key, self.nodes)
 
 
-def take_snapshot(state: ClusterState, now_us: int) -> Snapshot:
-    """The waiting tasks that a round at `now_us` (microseconds since the epoch) may place, and where."""
+def take_snapshot(state: ClusterState, now_us: int, rack_labels: tuple[str, ...] | None = None) -> Snapshot:
+    """The waiting tasks that a round at `now_us` (microseconds since the epoch) may place, and where.
+
+    rack_labels: node labels of which the first that is there makes the racks of `inputs`; None: no inputs are wanted.
+    """
     tasks = state.tasks
     waiting = np.flatnonzero((tasks.state == TaskState.WAITING) & (tasks.not_before_us <= now_us))
     waiting, starts = by_class(state, waiting)
@@ -94,9 +100,22 @@ def take_snapshot(state: ClusterState, now_us: int) -> Snapshot:
         task_age_us=np.maximum(now_us - tasks.created_us[waiting], 0),
         task_created_us=tasks.created_us[waiting],
         task_uid=tasks.uid[waiting],
+        inputs=None if rack_labels is None else _inputs(state, waiting, nodes, rack_labels),
         claims=_claims(state, waiting, nodes),
         looks=state.looks,
     )
+
+
+def _inputs(state: ClusterState, waiting: I64, nodes: I64, rack_labels: tuple[str, ...]) -> Inputs | None:
+    """Where on `nodes` the data of the task rows `waiting` is."""
+    rows, of_task = np.unique(state.tasks.inputs[waiting], return_inverse=True)
+    if not rows.any():
+        return None
+    without = int(rows[0] == NO_INPUTS)
+    rack, rack_of = state.looks.racks(rack_labels, nodes)
+    node_of = {state.nodes.observed[row].name: i for i, row in enumerate(nodes.tolist())}
+    placed = state.inputs.placed(rows[without:], rack, node_of, rack_of)
+    return gather(of_task.reshape(-1).astype(np.int64) - without, len(rows) - without, placed, rack)
 
 
 def _claims(state: ClusterState, waiting: I64, nodes: I64) -> list[Claim]:

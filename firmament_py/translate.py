@@ -24,8 +24,10 @@ from firmament_py.constraints import (
     Toleration,
 )
 from firmament_py.events import (
+    Block,
     ClassDefined,
     GangObserved,
+    InputsDefined,
     NodeObserved,
     Refusal,
     TasksObserved,
@@ -167,11 +169,19 @@ def node_observed(message: flow_pb2.Node) -> NodeObserved:
     )
 
 
+_OPTIONAL = ("profile_id", "leaving", "gang_id", "role", "inputs_id")
+"""Columns of tasks that may be left out."""
+
+
+def inputs_defined(message: flow_pb2.Inputs) -> InputsDefined:
+    return InputsDefined(message.id, tuple(Block(b.bytes, tuple(b.nodes), tuple(b.racks)) for b in message.blocks))
+
+
 def tasks_observed(message: flow_pb2.Tasks) -> TasksObserved:
     """Raises Nonsense if the columns differ in length or a node index points nowhere."""
     count = len(message.uid)
-    for column in ("class_id", "job_id", "created_us", "node", "name", "profile_id", "leaving", "gang_id", "role"):
-        optional = column in ("profile_id", "leaving", "gang_id", "role")
+    for column in ("class_id", "job_id", "created_us", "node", "name", *_OPTIONAL):
+        optional = column in _OPTIONAL
         if len(getattr(message, column)) not in (count, 0 if optional else count):
             have = len(getattr(message, column))
             raise Nonsense(f"tasks.{column}", f"has {have} rows and uid {count}; columns must be equally long")
@@ -190,6 +200,7 @@ def tasks_observed(message: flow_pb2.Tasks) -> TasksObserved:
         leaving=np.fromiter(message.leaving, np.bool_, count) if message.leaving else None,
         gang_id=np.fromiter(message.gang_id, np.uint64, count) if message.gang_id else None,
         role=_roles(message, count),
+        inputs_id=np.fromiter(message.inputs_id, np.uint64, count) if message.inputs_id else None,
     )
 
 

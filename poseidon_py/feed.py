@@ -130,7 +130,8 @@ class Feed:
             return
         rows.update.epoch = epoch
         rows.update.rejections.extend(rejected.values())
-        update = rows.finish(store, self._session.classes, self._session.profiles, self._session.gangs)
+        session = self._session
+        update = rows.finish(store, session.classes, session.profiles, session.gangs, session.inputs)
         try:
             reply = await self._engine.apply(update)
         except BaseException:
@@ -142,6 +143,7 @@ class Feed:
             return
         self._session.classes.update(rows.classes)
         self._session.profiles.update(rows.profiles)
+        self._session.inputs.update(rows.inputs)
         self._session.gangs.update(rows.gangs)
         for gang_id in rows.gangs:
             store.gangs.queue.add(gang_id)  # it may have changed while the call was on its way
@@ -183,15 +185,16 @@ class Feed:
                         known.dirty = True
                         self._store.pod_queue.retry(known.uid)
         unknown, profiles = set(reply.unknown_classes), set(reply.unknown_profiles)
-        gangs = set(reply.unknown_gangs)
-        if not (unknown or profiles or gangs):
+        gangs, inputs = set(reply.unknown_gangs), set(reply.unknown_inputs)
+        if not (unknown or profiles or gangs or inputs):
             return
         self._session.classes -= unknown
         self._session.profiles -= profiles
+        self._session.inputs -= inputs
         for gang_id in gangs:
             self._session.gangs.pop(gang_id, None)
         for known, told in pods:
-            if told.class_id in unknown or told.profile in profiles or told.gang in gangs:
+            if told.class_id in unknown or told.profile in profiles or told.gang in gangs or told.inputs in inputs:
                 known.told = None
                 self._again([known.uid])
 

@@ -18,6 +18,7 @@ class Told(NamedTuple):
     leaving: bool = False
     gang: int = 0
     role: int = 0
+    inputs: int = 0
 
 
 class KnownPod:
@@ -36,6 +37,7 @@ class KnownPod:
         "gated",
         "held",
         "ignored",
+        "inputs",
         "job_id",
         "name",
         "namespace",
@@ -84,6 +86,8 @@ class KnownPod:
         """Id of the class before what is not said by the pod itself extends it."""
         self.profile = 0
         """Id of its labels."""
+        self.inputs = 0
+        """Id of the data that it reads; 0: none, or nobody knows where it is."""
         self.claims: tuple[ClaimUse, ...] = ()
         self.blocked = ""
         """Why no node will do as its volumes are."""

@@ -56,6 +56,8 @@ class Session:
         """Ids of the classes that the service has been told in this epoch."""
         self.profiles: set[int] = set()
         """Ids of the profiles likewise."""
+        self.inputs: set[int] = set()
+        """Ids of the input sets likewise."""
         self.gangs: dict[int, flow_pb2.Gang] = {}
         """By id, as the service has been told of them in this epoch."""
         self.refused: dict[int, str] = {}
@@ -123,6 +125,7 @@ class Session:
     async def _tell_everything(self, policy: str) -> None:
         self.classes.clear()
         self.profiles.clear()
+        self.inputs.clear()
         self.gangs.clear()
         self._store.gangs.removed.clear()
         self.refused.clear()
@@ -155,9 +158,10 @@ class Session:
                 if known.told is not None:
                     rows.add(known, known.told)
             if len(rows):
-                yield rows.finish(store, self.classes, self.profiles, self.gangs)
+                yield rows.finish(store, self.classes, self.profiles, self.gangs, self.inputs)
                 self.classes.update(rows.classes)
                 self.profiles.update(rows.profiles)
+                self.inputs.update(rows.inputs)
                 self.gangs.update(rows.gangs)
             await self._sleep(0)
 

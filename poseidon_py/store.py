@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from poseidon_py.classes import Classes
 from poseidon_py.gangs.book import Book
 from poseidon_py.ids import TaskIds, node_id
+from poseidon_py.inputs import Inputs
 from poseidon_py.keyed_queue import KeyedQueue
 from poseidon_py.known import KnownNode, KnownPod
 from poseidon_py.metrics import METRICS
@@ -31,7 +32,7 @@ from protos.gen import firmament_pb2, flow_pb2
 log = logging.getLogger(__name__)
 
 _DESCRIPTIONS = 10_000
-"""Classes and profiles from which on it is looked whether they are still in use."""
+"""Classes, profiles and input sets from which on it is looked whether they are still in use."""
 
 
 class Store:
@@ -52,6 +53,7 @@ class Store:
         """By name."""
         self.classes = Classes(added_affinity)
         self.profiles = Profiles()
+        self.inputs = Inputs()
         self.namespaces: dict[str, flow_pb2.Namespace] = {}
         """By name; one that went and of which the engine has yet to be told has no labels any more."""
         self.namespace_queue: KeyedQueue[str] = KeyedQueue("namespaces")
@@ -260,12 +262,13 @@ class Store:
             self.namespace_queue.add(name)
 
     def prune(self) -> None:
-        """Forgets classes and profiles that no pod is of, when there may be many."""
-        if len(self.classes) + len(self.profiles) >= self._prune_at:
+        """Forgets classes, profiles and input sets that no pod is of, when there may be many."""
+        if len(self.classes) + len(self.profiles) + len(self.inputs) >= self._prune_at:
             pods = self.pods.values()
             self.classes.keep({pod.class_id for pod in pods} | {pod.template for pod in pods})
             self.profiles.keep({pod.profile for pod in pods})
-            self._prune_at = max(_DESCRIPTIONS, 2 * (len(self.classes) + len(self.profiles)))
+            self.inputs.keep({pod.inputs for pod in pods})
+            self._prune_at = max(_DESCRIPTIONS, 2 * (len(self.classes) + len(self.profiles) + len(self.inputs)))
 
     # -- trouble ----------------------------------------------------------------------------------------------
 

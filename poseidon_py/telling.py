@@ -1,6 +1,6 @@
 """From what the store knows to what the engine is told: rows of an Update. Shared by feed.py and session.py."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -42,7 +42,8 @@ def _describe_template(store: Store, known: KnownPod, pod: Pod) -> None:
     claims = claims_of(pod)
     if claims != known.claims:
         store.volumes.use(known, claims)
-    ignored = "; ".join(filter(None, (expected.complaint(pod), traits.complaint(pod))))
+    known.inputs, of_data = _inputs_of(store, known, pod)
+    ignored = "; ".join(filter(None, (expected.complaint(pod), traits.complaint(pod), of_data)))
     if ignored != known.ignored:
         known.ignored = ignored
         store.on_ignored(known)
@@ -53,6 +54,17 @@ def _describe_template(store: Store, known: KnownPod, pod: Pod) -> None:
         known.problem = str(problem)
         known.template = store.classes.unreadable(pod) if known.node else 0
         store.warn_pod(known.namespace, known.name, known.uid, known.problem)
+
+
+def _inputs_of(store: Store, known: KnownPod, pod: Pod) -> tuple[int, str]:
+    """The data that the pod reads, while that still matters, and what is wrong with what it says about it: then it
+    counts as reading none."""
+    if known.node:
+        return 0, ""
+    try:
+        return store.inputs.of(pod), ""
+    except Nonsense as problem:
+        return 0, str(problem)
 
 
 def _extend(store: Store, known: KnownPod) -> None:
@@ -122,10 +134,10 @@ def target(store: Store, known: KnownPod, *, fresh: bool = False) -> Told | None
         return Told(known.class_id, node, known.profile, known.deleting, known.gang, known.role)
     if known.assumed and (fresh or known.told is not None):
         node = store.id_of_node(known.assumed) if fresh or known.told is None else known.told.node
-        return Told(known.class_id, node, known.profile, False, known.gang, known.role)
+        return Told(known.class_id, node, known.profile, False, known.gang, known.role, known.inputs)
     if not known.wanted or known.blocked or known.held:
         return None
-    return Told(known.class_id, "", known.profile, False, known.gang, known.role)
+    return Told(known.class_id, "", known.profile, False, known.gang, known.role, known.inputs)
 
 
 @dataclass(slots=True)
@@ -137,6 +149,7 @@ class Rows:
     classes: list[int] = field(default_factory=list)
     profiles: list[int] = field(default_factory=list)
     gangs: dict[int, flow_pb2.Gang] = field(default_factory=dict)
+    inputs: list[int] = field(default_factory=list)
     _node: dict[str, int] = field(default_factory=dict)
     _uid: list[int] = field(default_factory=list)
     _class: list[int] = field(default_factory=list)
@@ -148,6 +161,7 @@ class Rows:
     _leaving: list[bool] = field(default_factory=list)
     _gang: list[int] = field(default_factory=list)
     _role: list[int] = field(default_factory=list)
+    _inputs: list[int] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self._uid)
@@ -165,6 +179,7 @@ class Rows:
         self._leaving.append(told.leaving)
         self._gang.append(told.gang)
         self._role.append(told.role)
+        self._inputs.append(told.inputs)
 
     def finish(
         self,
@@ -172,8 +187,9 @@ class Rows:
         known_classes: set[int],
         known_profiles: set[int],
         known_gangs: Mapping[int, flow_pb2.Gang] = MappingProxyType({}),
+        known_inputs: Set[int] = frozenset(),
     ) -> flow_pb2.Update:
-        """The Update, with the classes, profiles and gangs that it names and that are not known yet."""
+        """The Update, with the classes, profiles, gangs and input sets that it names and that are not known yet."""
         tasks = self.update.tasks
         tasks.uid.extend(self._uid)
         tasks.class_id.extend(self._class)
@@ -193,6 +209,13 @@ class Rows:
                 if gang is not None and known_gangs.get(gang_id) is not gang:
                     self.update.gangs.append(gang)
                     self.gangs[gang_id] = gang
+        if any(self._inputs):
+            for inputs_id in set(self._inputs) - {0} - known_inputs:
+                inputs = store.inputs.get(inputs_id)
+                if inputs is not None:
+                    self.update.inputs.append(inputs)
+                    self.inputs.append(inputs_id)
+            tasks.inputs_id.extend(self._inputs)
         for class_id in set(self._class) - known_classes:
             message = store.classes.get(class_id)
             if message is not None:

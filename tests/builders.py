@@ -22,9 +22,11 @@ from firmament_py.constraints import (
     Term,
 )
 from firmament_py.events import (
+    Block,
     ClassDefined,
     Event,
     GangObserved,
+    InputsDefined,
     NodeObserved,
     Outcome,
     ProfileDefined,
@@ -98,6 +100,7 @@ def make_tasks(
     leaving: bool = False,
     gang: int = 0,
     role: int | Sequence[int] = 0,
+    inputs: int | Sequence[int] = 0,
 ) -> TasksObserved:
     """Tasks of one class (or of a class each), waiting, or all bound to the node named `on`."""
     uids = list(uids)
@@ -114,6 +117,7 @@ def make_tasks(
         leaving=np.ones(count, np.bool_) if leaving else None,
         gang_id=np.full(count, gang, np.uint64) if gang else None,
         role=np.array([role] * count if isinstance(role, int) else role, np.int64) if gang else None,
+        inputs_id=np.array([inputs] * count if isinstance(inputs, int) else inputs, np.uint64) if inputs else None,
     )
 
 
@@ -128,6 +132,14 @@ def make_gang(
 ) -> GangObserved:
     """A gang named `gang-NUMBER`; roles: minimums by name, in the order of their numbers."""
     return GangObserved(number, minimum, created_us, tuple((roles or {}).items()), topology, required, f"gang-{number}")
+
+
+def make_inputs(number: int, *blocks: tuple[int, str] | tuple[int, str, str]) -> InputsDefined:
+    """Blocks of so many MiB, on nodes and in racks whose names are given in one text each."""
+    return InputsDefined(
+        number,
+        tuple(Block(size * 2**20, tuple(on.split()), tuple(" ".join(racks).split())) for size, on, *racks in blocks),
+    )
 
 
 def removed(*uids: int) -> TasksRemoved:

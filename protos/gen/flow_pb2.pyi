@@ -38,7 +38,7 @@ class HelloReply(_message.Message):
     def __init__(self, epoch: _Optional[int] = ..., version: _Optional[str] = ..., policy: _Optional[str] = ..., solver: _Optional[str] = ..., resynced: _Optional[bool] = ..., wants_usage: _Optional[bool] = ..., counts_links: _Optional[bool] = ...) -> None: ...
 
 class Update(_message.Message):
-    __slots__ = ("epoch", "classes", "nodes", "removed_nodes", "tasks", "removed_tasks", "rejections", "profiles", "gangs", "removed_gangs", "namespaces")
+    __slots__ = ("epoch", "classes", "nodes", "removed_nodes", "tasks", "removed_tasks", "rejections", "profiles", "gangs", "removed_gangs", "namespaces", "inputs")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     CLASSES_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
@@ -50,6 +50,7 @@ class Update(_message.Message):
     GANGS_FIELD_NUMBER: _ClassVar[int]
     REMOVED_GANGS_FIELD_NUMBER: _ClassVar[int]
     NAMESPACES_FIELD_NUMBER: _ClassVar[int]
+    INPUTS_FIELD_NUMBER: _ClassVar[int]
     epoch: int
     classes: _containers.RepeatedCompositeFieldContainer[TaskClass]
     nodes: _containers.RepeatedCompositeFieldContainer[Node]
@@ -61,23 +62,26 @@ class Update(_message.Message):
     gangs: _containers.RepeatedCompositeFieldContainer[Gang]
     removed_gangs: _containers.RepeatedScalarFieldContainer[int]
     namespaces: _containers.RepeatedCompositeFieldContainer[Namespace]
-    def __init__(self, epoch: _Optional[int] = ..., classes: _Optional[_Iterable[_Union[TaskClass, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., removed_nodes: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Union[Tasks, _Mapping]] = ..., removed_tasks: _Optional[_Iterable[int]] = ..., rejections: _Optional[_Iterable[_Union[Rejection, _Mapping]]] = ..., profiles: _Optional[_Iterable[_Union[Profile, _Mapping]]] = ..., gangs: _Optional[_Iterable[_Union[Gang, _Mapping]]] = ..., removed_gangs: _Optional[_Iterable[int]] = ..., namespaces: _Optional[_Iterable[_Union[Namespace, _Mapping]]] = ...) -> None: ...
+    inputs: _containers.RepeatedCompositeFieldContainer[Inputs]
+    def __init__(self, epoch: _Optional[int] = ..., classes: _Optional[_Iterable[_Union[TaskClass, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., removed_nodes: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Union[Tasks, _Mapping]] = ..., removed_tasks: _Optional[_Iterable[int]] = ..., rejections: _Optional[_Iterable[_Union[Rejection, _Mapping]]] = ..., profiles: _Optional[_Iterable[_Union[Profile, _Mapping]]] = ..., gangs: _Optional[_Iterable[_Union[Gang, _Mapping]]] = ..., removed_gangs: _Optional[_Iterable[int]] = ..., namespaces: _Optional[_Iterable[_Union[Namespace, _Mapping]]] = ..., inputs: _Optional[_Iterable[_Union[Inputs, _Mapping]]] = ...) -> None: ...
 
 class UpdateReply(_message.Message):
-    __slots__ = ("status", "epoch", "unknown_classes", "unknown_profiles", "unknown_gangs", "refused")
+    __slots__ = ("status", "epoch", "unknown_classes", "unknown_profiles", "unknown_gangs", "unknown_inputs", "refused")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     UNKNOWN_CLASSES_FIELD_NUMBER: _ClassVar[int]
     UNKNOWN_PROFILES_FIELD_NUMBER: _ClassVar[int]
     UNKNOWN_GANGS_FIELD_NUMBER: _ClassVar[int]
+    UNKNOWN_INPUTS_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
     status: CallStatus
     epoch: int
     unknown_classes: _containers.RepeatedScalarFieldContainer[int]
     unknown_profiles: _containers.RepeatedScalarFieldContainer[int]
     unknown_gangs: _containers.RepeatedScalarFieldContainer[int]
+    unknown_inputs: _containers.RepeatedScalarFieldContainer[int]
     refused: _containers.RepeatedCompositeFieldContainer[Refusal]
-    def __init__(self, status: _Optional[_Union[CallStatus, str]] = ..., epoch: _Optional[int] = ..., unknown_classes: _Optional[_Iterable[int]] = ..., unknown_profiles: _Optional[_Iterable[int]] = ..., unknown_gangs: _Optional[_Iterable[int]] = ..., refused: _Optional[_Iterable[_Union[Refusal, _Mapping]]] = ...) -> None: ...
+    def __init__(self, status: _Optional[_Union[CallStatus, str]] = ..., epoch: _Optional[int] = ..., unknown_classes: _Optional[_Iterable[int]] = ..., unknown_profiles: _Optional[_Iterable[int]] = ..., unknown_gangs: _Optional[_Iterable[int]] = ..., unknown_inputs: _Optional[_Iterable[int]] = ..., refused: _Optional[_Iterable[_Union[Refusal, _Mapping]]] = ...) -> None: ...
 
 class TaskClass(_message.Message):
     __slots__ = ("id", "requests", "node_selector", "node_affinity", "tolerations", "priority", "name", "further_affinity", "further_names", "affinity", "anti_affinity", "spread", "tokens", "preferred_nodes", "preferred_peers", "images", "avoided_as", "traits", "expected_seconds")
@@ -200,6 +204,24 @@ class Profile(_message.Message):
     labels: _containers.ScalarMap[str, str]
     def __init__(self, id: _Optional[int] = ..., namespace: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
+class Inputs(_message.Message):
+    __slots__ = ("id", "blocks")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    blocks: _containers.RepeatedCompositeFieldContainer[Block]
+    def __init__(self, id: _Optional[int] = ..., blocks: _Optional[_Iterable[_Union[Block, _Mapping]]] = ...) -> None: ...
+
+class Block(_message.Message):
+    __slots__ = ("bytes", "nodes", "racks")
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    RACKS_FIELD_NUMBER: _ClassVar[int]
+    bytes: int
+    nodes: _containers.RepeatedScalarFieldContainer[str]
+    racks: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, bytes: _Optional[int] = ..., nodes: _Optional[_Iterable[str]] = ..., racks: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class Gang(_message.Message):
     __slots__ = ("id", "minimum", "created_us", "roles", "topology_key", "topology_required", "name")
     ID_FIELD_NUMBER: _ClassVar[int]
@@ -281,7 +303,7 @@ class Node(_message.Message):
     def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., allocatable: _Optional[_Mapping[str, int]] = ..., labels: _Optional[_Mapping[str, str]] = ..., taints: _Optional[_Iterable[_Union[_firmament_pb2.Taint, _Mapping]]] = ..., images: _Optional[_Mapping[str, int]] = ..., avoids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Tasks(_message.Message):
-    __slots__ = ("uid", "class_id", "job_id", "created_us", "node", "name", "nodes", "profile_id", "gang_id", "role", "leaving")
+    __slots__ = ("uid", "class_id", "job_id", "created_us", "node", "name", "nodes", "profile_id", "gang_id", "role", "inputs_id", "leaving")
     UID_FIELD_NUMBER: _ClassVar[int]
     CLASS_ID_FIELD_NUMBER: _ClassVar[int]
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
@@ -292,6 +314,7 @@ class Tasks(_message.Message):
     PROFILE_ID_FIELD_NUMBER: _ClassVar[int]
     GANG_ID_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
+    INPUTS_ID_FIELD_NUMBER: _ClassVar[int]
     LEAVING_FIELD_NUMBER: _ClassVar[int]
     uid: _containers.RepeatedScalarFieldContainer[int]
     class_id: _containers.RepeatedScalarFieldContainer[int]
@@ -303,8 +326,9 @@ class Tasks(_message.Message):
     profile_id: _containers.RepeatedScalarFieldContainer[int]
     gang_id: _containers.RepeatedScalarFieldContainer[int]
     role: _containers.RepeatedScalarFieldContainer[int]
+    inputs_id: _containers.RepeatedScalarFieldContainer[int]
     leaving: _containers.RepeatedScalarFieldContainer[bool]
-    def __init__(self, uid: _Optional[_Iterable[int]] = ..., class_id: _Optional[_Iterable[int]] = ..., job_id: _Optional[_Iterable[int]] = ..., created_us: _Optional[_Iterable[int]] = ..., node: _Optional[_Iterable[int]] = ..., name: _Optional[_Iterable[str]] = ..., nodes: _Optional[_Iterable[str]] = ..., profile_id: _Optional[_Iterable[int]] = ..., gang_id: _Optional[_Iterable[int]] = ..., role: _Optional[_Iterable[int]] = ..., leaving: _Optional[_Iterable[bool]] = ...) -> None: ...
+    def __init__(self, uid: _Optional[_Iterable[int]] = ..., class_id: _Optional[_Iterable[int]] = ..., job_id: _Optional[_Iterable[int]] = ..., created_us: _Optional[_Iterable[int]] = ..., node: _Optional[_Iterable[int]] = ..., name: _Optional[_Iterable[str]] = ..., nodes: _Optional[_Iterable[str]] = ..., profile_id: _Optional[_Iterable[int]] = ..., gang_id: _Optional[_Iterable[int]] = ..., role: _Optional[_Iterable[int]] = ..., inputs_id: _Optional[_Iterable[int]] = ..., leaving: _Optional[_Iterable[bool]] = ...) -> None: ...
 
 class Rejection(_message.Message):
     __slots__ = ("task_uid", "node_id", "not_before_us")

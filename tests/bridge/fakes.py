@@ -28,6 +28,7 @@ class FakeEngine:
         self.refuse_classes: dict[int, str] = {}
         self.forget_classes: set[int] = set()
         self.forget_profiles: set[int] = set()
+        self.forget_inputs: set[int] = set()
         self.wants_usage = False
         self.reports: list[flow_pb2.UsageReport] = []
         self.restart()
@@ -42,6 +43,7 @@ class FakeEngine:
         self.nodes: dict[str, flow_pb2.Node] = {}
         self.classes: dict[int, flow_pb2.TaskClass] = {}
         self.profiles: dict[int, flow_pb2.Profile] = {}
+        self.inputs: dict[int, flow_pb2.Inputs] = {}
         self.namespaces: dict[str, dict[str, str]] = {}
         self.tasks: dict[int, dict] = {}
         self.rounds = 0
@@ -97,6 +99,11 @@ class FakeEngine:
                 reply.refused.add(kind="class", id=str(cls.id), field="x", reason=self.refuse_classes[cls.id])
             else:
                 self.classes[cls.id] = cls
+        for inputs in update.inputs:
+            self.inputs[inputs.id] = inputs
+        for ident in self.forget_inputs & set(self.inputs):
+            del self.inputs[ident]
+        self.forget_inputs.clear()
         for profile in update.profiles:
             self.profiles[profile.id] = profile
         for namespace in update.namespaces:
@@ -119,8 +126,21 @@ class FakeEngine:
                 task.update(state="waiting", node="", not_before=rejection.not_before_us)
         columns = update.tasks
         leaving = columns.leaving or [False] * len(columns.uid)
-        rows = zip(columns.uid, columns.class_id, columns.node, columns.name, columns.profile_id, leaving, strict=True)
-        for uid, cls, at, name, profile, leaves in rows:
+        inputs_id = columns.inputs_id or [0] * len(columns.uid)
+        rows = zip(
+            columns.uid,
+            columns.class_id,
+            columns.node,
+            columns.name,
+            columns.profile_id,
+            leaving,
+            inputs_id,
+            strict=True,
+        )
+        for uid, cls, at, name, profile, leaves, reads in rows:
+            if reads and reads not in self.inputs:
+                reply.unknown_inputs.append(reads)
+                continue
             if profile not in self.profiles:
                 reply.unknown_profiles.append(profile)
                 continue
@@ -143,7 +163,11 @@ class FakeEngine:
             else:
                 task["cls"] = cls
             if uid in self.tasks:
-                self.tasks[uid] |= {"profile": self.profiles[profile], "leaving": leaves}
+                self.tasks[uid] |= {
+                    "profile": self.profiles[profile],
+                    "leaving": leaves,
+                    "inputs": self.inputs.get(reads),
+                }
 
     def used(self, node):
         total: Counter[str] = Counter()

@@ -48,6 +48,8 @@ class Rig:
         )
         self.session.on_ready = self.loop.wake
         self.store.on_settled = self.binder.settled
+        self.ignored: list[tuple[str, str]] = []
+        self.store.on_ignored = lambda known: self.ignored.append((known.name, known.ignored))
         self.store.on_nonsense = lambda namespace, name, uid, problem: self.nonsense.append((name, problem))
         self.kube.on_bind = self._bound
         self.confirm = True

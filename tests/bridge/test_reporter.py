@@ -254,3 +254,17 @@ async def test_a_pod_that_makes_no_sense_gets_an_event_even_if_it_could_never_be
         await settle()
         assert bench.messages == ["cannot use spec.priority: not a number"]
         assert bench.api.patched == []
+
+
+async def test_a_remark_is_made_beside_the_rest_even_when_the_pod_is_bound():
+    async with Bench() as bench:
+        known = bench.pod()
+        bench.reporter.remark(known, "InvalidAnnotation", "metadata.annotations[x]: is odd; write y")
+        bench.reporter.scheduled(known, "n")
+        bench.pod(node="n")
+        await bench.reporter.flush(1.0)
+        said = {(event["reason"], event["type"], event["message"]) for _, event in bench.api.created}
+        assert said == {
+            ("InvalidAnnotation", "Warning", "metadata.annotations[x]: is odd; write y"),
+            ("Scheduled", "Normal", "Successfully assigned default/a to n"),
+        }

@@ -30,6 +30,7 @@ from firmament_py.events import (
     NodeRemoved,
     PlacementRejected,
 )
+from firmament_py.policy import Policy
 from tests.builders import (
     NOW_US,
     SECOND_US,
@@ -57,9 +58,11 @@ TOKENS = (*[()] * 12, ("TCP:80",), ("TCP:80/a",), ("TCP:80/b", "UDP:53"), ("TCP:
 class Mixture:
     """A cluster, the plain world beside it, and ways to change both."""
 
-    def __init__(self, one: One, *, preferences: bool = False, most_waiting: int = 12) -> None:
+    def __init__(
+        self, one: One, *, preferences: bool = False, most_waiting: int = 12, policy: Policy | None = None
+    ) -> None:
         self.one = one
-        self.cluster: Cluster = make_cluster()
+        self.cluster: Cluster = make_cluster(policy=policy)
         self.world = World()
         self.classes: list[ClassDefined] = []
         self.profiles: list[tuple[int, str, dict[str, str]]] = []
@@ -203,6 +206,10 @@ class Mixture:
         self.cluster.tell(make_profile(number, namespace, **labels))
         return number
 
+    def inputs(self) -> int:
+        """The number of an input set for a task, 0 for none."""
+        return 0
+
     def add_tasks(self, count: int = 1, bound: bool = False) -> None:
         """Tasks of one class and profile."""
         one = self.one
@@ -214,7 +221,17 @@ class Mixture:
 
     def _tell_task(self, uid: int, cls: ClassDefined, profile: int, on: str | None, leaving: bool, age: int) -> None:
         created_us = NOW_US - age * SECOND_US
-        self.cluster.tell(make_tasks([uid], cls.id, on=on, created_us=created_us, profile=profile, leaving=leaving))
+        self.cluster.tell(
+            make_tasks(
+                [uid],
+                cls.id,
+                on=on,
+                created_us=created_us,
+                profile=profile,
+                leaving=leaving,
+                inputs=self.inputs(),
+            )
+        )
         namespace, labels = next((p[1:] for p in self.profiles if p[0] == profile), ("", None))
         self.world.tasks[uid] = Task(cls, namespace, labels, on and f"id-{on}", leaving, created_us)
 

@@ -1,0 +1,63 @@
+"""Measures one round of the engine for pods that all read data of their own."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+from benchmarks.data_load import DataLoad, DataSpec
+from benchmarks.engine_load import START_US, LoadSpec
+from benchmarks.results import Check, Sample
+from benchmarks.runner import Options
+from benchmarks.specs import Case
+from benchmarks.suites.round import judge
+from firmament_py import registry
+from firmament_py.engine import Engine
+from firmament_py.solver import SOLVERS
+
+
+def measure(case: Case, options: Options) -> Sample:
+    """A fresh engine is told everything, then runs a round."""
+    sizes = dict(case.sizes)
+    policy = sizes.pop("policy", "quincy")
+    data = DataSpec(**{field.name: sizes.pop(field.name) for field in fields(DataSpec) if field.name in sizes})
+    chosen = {key: str(value) for key, value in sizes.pop("options", {}).items()}
+    spec = LoadSpec(**sizes, seed=options.seed)
+    spec = replace(
+        spec,
+        nodes=options.scaled(spec.nodes),
+        pods=options.scaled(spec.pods),
+        running=options.scaled(spec.running),
+        classes=min(spec.classes, options.scaled(spec.pods)),
+    )
+    load = DataLoad(spec, data)
+    engine = Engine(registry.load(policy, chosen), SOLVERS["or-tools"]())
+    engine.apply(load.nodes())
+    engine.apply(load.load.classes)
+    engine.apply(load.inputs())
+    outcome = engine.apply([load.tasks()])
+    result = engine.run_round(START_US + 1_000_000)
+    if result is None or outcome.refused or outcome.unknown_classes or outcome.unknown_inputs:
+        return Sample({}, checks=[Check("the engine takes the load", False, str(outcome.refused[:1]))])
+    stats = result.stats
+    uids = engine.state.tasks.uid[result.tasks]
+    nodes = [engine.state.nodes.id[row] for row in result.nodes.tolist()]
+    read, core, rack = load.moved(uids, nodes)
+    return Sample(
+        metrics={
+            "round_s": stats.seconds,
+            "solve_s": stats.stage_seconds.get("solve", 0.0),
+            "core": 100 * core / max(read, 1),
+            "rack": 100 * rack / max(read, 1),
+            "placed": stats.placed,
+        },
+        facts={
+            "pending": stats.pending,
+            "placed": stats.placed,
+            "running": load.load.running,
+            "solves": stats.solves,
+            "vertices": stats.vertices,
+            "arcs": stats.arcs,
+            "stage_seconds": {name: round(seconds, 6) for name, seconds in stats.stage_seconds.items()},
+        },
+        checks=judge(load.load, engine, result),
+    )

@@ -1,0 +1,117 @@
+"""Quincy: tasks go where their data is (Isard et al., SOSP'09, section 4; Firmament, OSDI'16, section 3.3).
+
+For a task that reads B bytes, of which r are in a node's rack and b <= r on the node itself, in units of `unit-mib`:
+
+    cost of the node = (B - r) + rack-weight x (r - b)      bytes over the core, and bytes inside the rack
+
+A node gets an arc of its own if b is at least `threshold` of B, a rack if r is: then the arc costs what a node of the
+rack costs that holds nothing. All others are reached through the class, at B: the worst case. So a cost may be too
+high by less than `threshold` of B, never too low, and what it says of two nodes that a task prefers is exact.
+
+    slot[n, k] = spread-mib x used share of n's scarcest resource, if k mean tasks were added
+
+is what makes nodes that are equally far from the data, or all nodes for tasks without data, fill evenly.
+
+Example, unit 1 MiB, rack-weight 0.5: a task reads 1000 MiB, of which node a has 600 and node b, in a's rack, 200
+others. On a: 200 + 0.5 x 200 = 300; on b: 200 + 0.5 x 600 = 500; elsewhere in the rack 200 + 0.5 x 800 = 600; in any
+other rack 1000. A task whose dearest place would cost more than COST_MAX has all its costs scaled down to that.
+"""
+
+import numpy as np
+
+from firmament_py.arrays import F64, I64
+from firmament_py.locality import DataPrices, Inputs
+from firmament_py.policy import COST_MAX, Prices, View, waiting_cost
+
+_MIB = 2**20
+RACK_LABELS = ("topology.kubernetes.io/rack", "topology.kubernetes.io/zone")
+
+
+class Quincy:
+    """Where a task's input data is: least bytes moved, racks before the core."""
+
+    name = "quincy"
+
+    def __init__(
+        self,
+        threshold: float = 0.02,
+        rack_weight: float = 0.5,
+        rack_label: str = "",
+        unit_mib: int = 1,
+        spread_mib: int = 16,
+    ) -> None:
+        if not 0 <= threshold <= 1:
+            raise ValueError(f"option threshold is {threshold}; give a part of a task's input, 0 .. 1")
+        if not 0 <= rack_weight <= 1:
+            raise ValueError(f"option rack-weight is {rack_weight}; give what a byte costs inside a rack, 0 .. 1")
+        if unit_mib < 1:
+            raise ValueError(f"option unit-mib is {unit_mib}; give a size of 1 or more")
+        if not 0 <= spread_mib <= COST_MAX * unit_mib:
+            raise ValueError(f"option spread-mib is {spread_mib}; give a size of 0 .. {COST_MAX * unit_mib}")
+        self._threshold = threshold
+        self._rack_weight = rack_weight
+        self._unit = unit_mib * _MIB
+        self._spread = spread_mib / unit_mib
+        self.rack_labels = (rack_label,) if rack_label else RACK_LABELS
+
+    def price(self, view: View) -> Prices:
+        return Prices(
+            place=np.zeros((1, 1), np.int64),
+            slot=self._slot(view),
+            wait=waiting_cost(view),
+            data=None if view.inputs is None else self._data(view.inputs),
+        )
+
+    def _data(self, inputs: Inputs) -> DataPrices:
+        total = inputs.total.astype(np.float64)
+        scale = np.minimum(1 / self._unit, COST_MAX / np.maximum(total, 1.0))  # (S,) cost of a byte
+        near, rack = (
+            self._named(inputs.near_set, inputs.near_bytes, total),
+            self._named(inputs.rack_set, inputs.rack_bytes, total),
+        )
+        in_rack = _looked_up(inputs, inputs.near_set, inputs.rack[inputs.near_node])
+        return DataPrices(
+            of_task=inputs.of_task,
+            anywhere=_rounded(total * scale),
+            near_set=inputs.near_set[near],
+            near_node=inputs.near_node[near],
+            near_cost=self._cost(inputs.near_set, total, in_rack, inputs.near_bytes, scale)[near],
+            rack=inputs.rack,
+            rack_set=inputs.rack_set[rack],
+            rack_id=inputs.rack_id[rack],
+            rack_cost=self._cost(inputs.rack_set, total, inputs.rack_bytes, 0, scale)[rack],
+        )
+
+    def _named(self, of_set: I64, held: I64, total: F64) -> I64:
+        """Which pairs of set and place hold enough of it for an arc."""
+        return np.flatnonzero(held >= self._threshold * total[of_set])
+
+    def _cost(self, of_set: I64, total: F64, in_rack: I64, on_node: I64 | int, scale: F64) -> I64:
+        moved = (total[of_set] - in_rack) + self._rack_weight * (in_rack - on_node)
+        return _rounded(moved * scale[of_set])
+
+    def _slot(self, view: View) -> I64:
+        if not self._spread:
+            return np.zeros((1, 1), np.int64)
+        mean = view.waiting @ view.requests / max(int(view.waiting.sum()), 1)  # (R,)
+        offered = np.maximum(view.allocatable, 1)
+        share = np.zeros((len(offered), len(view.slot_offsets)))
+        for r in np.flatnonzero(mean).tolist():
+            held = view.load[:, r, None] + view.slot_offsets[None, :] * mean[r]
+            np.maximum(share, held / offered[:, r, None], out=share)
+        return _rounded(self._spread * np.clip(share, 0.0, 1.0))
+
+
+def _looked_up(inputs: Inputs, of_set: I64, rack: I64) -> I64:
+    """(K,) bytes of set of_set[i] in rack[i]; on nodes without a rack, what is on a node itself."""
+    racks = int(inputs.rack.max(initial=-1)) + 1
+    known = inputs.rack_set * racks + inputs.rack_id
+    found = np.searchsorted(known, of_set * racks + rack)
+    inside = rack >= 0
+    result = inputs.near_bytes.copy()
+    result[inside] = inputs.rack_bytes[found[inside]]
+    return result
+
+
+def _rounded(cost: F64) -> I64:
+    return np.rint(cost).astype(np.int64)
