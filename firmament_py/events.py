@@ -29,6 +29,7 @@ class ClassDefined:
     peers: PeerDemand = NO_PEERS
     preferences: PreferenceSet = NO_PREFERENCES
     tokens: tuple[str, ...] = ()  # see resources.py
+    expected_us: int = 0  # how long a task expects to run, microseconds; 0: unknown
 
 
 @dataclass(frozen=True, slots=True)

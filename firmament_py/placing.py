@@ -182,6 +182,7 @@ class Placing:
             slot_offsets=_read_only(slot_offsets(len(tasks), depth)),
             task_class=_read_only(task_class),
             task_age_us=_read_only(snapshot.task_age_us[tasks]),
+            expected_us=_read_only(snapshot.expected_us[classes]),
         )
         return _Look(view, Room(slots, depth, limits), suitable, classes, tasks)
 

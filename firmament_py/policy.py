@@ -11,7 +11,7 @@ for a better place (a round conserves work), and the difference between two task
 is worth more. The solver's range is kept with a wide margin: unit costs times vertices stay far below 2**63.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -28,6 +28,8 @@ PRIORITY_STEP = 6 * COST_MAX
 
 _AGE_STEP = 10_000
 
+_UNTOLD: I64 = np.zeros(0, np.int64)
+
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -43,6 +45,11 @@ class View:
     slot_offsets: I64  # (K,) ascending from 0: see Prices.slot
     task_class: I64  # (T,) ascending
     task_age_us: I64  # (T,) microseconds since the task came to be, >= 0
+    expected_us: I64 = field(default_factory=lambda: _UNTOLD)  # (C,) microseconds a task expects to run; 0: unknown
+
+    def __post_init__(self) -> None:
+        if self.expected_us is _UNTOLD:
+            object.__setattr__(self, "expected_us", np.zeros(len(self.requests), np.int64))
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,6 +200,7 @@ class Bridge:
 
         store.on_settled = settled
         store.on_blocked = self._blocked
+        store.on_ignored = self._ignored
         store.volumes.on_first_claim = self._watch_storage
         return Parts(kube, watches, session, feed, binder, reporter, loop)
 
@@ -225,6 +226,11 @@ class Bridge:
         METRICS.attempts.labels("unschedulable").inc()
         nodes = len(self.store.nodes)
         self.parts.reporter.unschedulable(known, phrase.blocked(nodes, known.blocked, known.blocked_anywhere))
+
+    def _ignored(self, known: KnownPod) -> None:
+        """A pod says something that makes no sense and can be done without; who leads says so."""
+        if self.parts is not None and self.parts.loop.leads and known.wanted and known.ignored:
+            self.parts.reporter.remark(known, "InvalidAnnotation", known.ignored)
 
     def _run(self, parts: Parts, access: Access) -> None:
         settings = self.settings
@@ -257,6 +263,7 @@ class Bridge:
             if self.gangs is not None:
                 self.gangs.lead()
             for known in list(self.store.waiting()):
+                self._ignored(known)
                 if known.blocked:
                     self.store.touch_pod(known.uid)
                     self._blocked(known)

@@ -7,6 +7,7 @@ constraint refers to the pod's own labels or namespace.
 from msgspec import Raw
 
 from poseidon_py.exclusive import tokens
+from poseidon_py.expected import annotated, expected_seconds
 from poseidon_py.ids import hash64
 from poseidon_py.neighbours import add_pod_affinity, add_spread
 from poseidon_py.objects import (
@@ -38,6 +39,7 @@ def key_of(pod: Pod) -> Key:
     """Equal keys mean equal classes. Bytes of the pod, undecoded: it is asked of every event of every pod."""
     spec = pod.spec
     parts: list[object] = [spec.priority, spec.host_network, bool(spec.resource_claims and not spec.node_name)]
+    parts.append(spec.deadline if (expected := annotated(pod)) is None else expected)
     for raw in (spec.node_selector, spec.affinity, spec.tolerations, spec.spread, spec.overhead, spec.resources):
         parts.append(None if raw is NOTHING else bytes(raw))
     for container in spec.containers or ():
@@ -100,6 +102,7 @@ def describe_class(pod: Pod, added: firmament_pb2.NodeSelector | None = None) ->
         )
     message.tokens.extend(tokens(pod))
     message.images.extend(_images(pod))
+    message.expected_seconds = expected_seconds(pod)
     if added is not None:
         message.further_affinity.append(added)
         message.further_names.append(ENFORCED)

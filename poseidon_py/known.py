@@ -35,6 +35,7 @@ class KnownPod:
         "gang",
         "gated",
         "held",
+        "ignored",
         "job_id",
         "name",
         "namespace",
@@ -96,6 +97,8 @@ class KnownPod:
         """Whether its containers run; only kept for members of gangs."""
         self.held = ""
         """Why its gang cannot be told to the engine."""
+        self.ignored = ""
+        """What is wrong with something that it says and that can be done without."""
         self.problem = ""
         """Why it cannot be described."""
         self.version = ""

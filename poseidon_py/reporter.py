@@ -134,8 +134,8 @@ class Reporter:
         report.condition = "WaitingForGang"
         self._add(report)
 
-    def about_gang(self, known: KnownPod, reason: str, message: str) -> None:
-        """Something about the pod's gang that its owner should know, beside what else there is to tell."""
+    def remark(self, known: KnownPod, reason: str, message: str) -> None:
+        """Something about the pod that its owner should know, beside what else there is to tell."""
         report = _Report(known.namespace, known.name, known.uid, reason, message, warning=True)
         report.key, report.lasting = f"{known.uid}/{reason}", True
         self._add(report)

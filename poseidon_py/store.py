@@ -68,6 +68,8 @@ class Store:
         """Ids of nodes that are gone and of which the engine has yet to be told."""
         self.on_nonsense: Callable[[str, str, str, str], None] = lambda namespace, name, uid, problem: None
         """Called once for each pod that makes no sense."""
+        self.on_ignored: Callable[[KnownPod], None] = lambda pod: None
+        """Called when KnownPod.ignored has changed."""
         self.on_settled: Callable[[KnownPod], None] = lambda pod: None
         """Called when the watch says that a pod is bound, or gone."""
         self.on_blocked: Callable[[KnownPod], None] = lambda pod: None

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from poseidon_py.claims import claims_of
 from poseidon_py.classes import Extras
 from poseidon_py.describe import describe_node, node_key
+from poseidon_py.expected import complaint
 from poseidon_py.known import KnownNode, KnownPod, Told
 from poseidon_py.metrics import METRICS
 from poseidon_py.objects import Nonsense, Pod
@@ -41,6 +42,10 @@ def _describe_template(store: Store, known: KnownPod, pod: Pod) -> None:
     claims = claims_of(pod)
     if claims != known.claims:
         store.volumes.use(known, claims)
+    ignored = complaint(pod)
+    if ignored != known.ignored:
+        known.ignored = ignored
+        store.on_ignored(known)
     try:
         known.template = store.classes.of(pod)
         known.problem = ""

@@ -64,10 +64,19 @@ def make_class(
     peers: PeerDemand = NO_PEERS,
     preferences: PreferenceSet = NO_PREFERENCES,
     tokens: Sequence[str] = (),
+    expected_us: int = 0,
     **requests: int,
 ) -> ClassDefined:
     return ClassDefined(
-        number, requests, demand or NodeDemand(), priority, f"class-{number}", peers, preferences, tuple(tokens)
+        number,
+        requests,
+        demand or NodeDemand(),
+        priority,
+        f"class-{number}",
+        peers,
+        preferences,
+        tuple(tokens),
+        expected_us,
     )
 
 

@@ -119,7 +119,7 @@ class Gangs:
 
     def _say(self, known: KnownPod, reason: str, message: str) -> None:
         if self._loop.leads:
-            self._reporter.about_gang(known, reason, message)
+            self._reporter.remark(known, reason, message)
 
     def _below(self, group: Group) -> None:
         there = len(group.bound)
