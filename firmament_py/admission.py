@@ -24,7 +24,7 @@ from itertools import groupby
 
 import numpy as np
 
-from firmament_py.arrays import I64, Bools
+from firmament_py.arrays import I64, Bools, run_positions
 from firmament_py.gangs import Claim
 from firmament_py.placing import Placing
 
@@ -39,12 +39,16 @@ only an overdue gang is. Bounds a round with hundreds of gangs that nearly fit."
 @dataclass(frozen=True, slots=True)
 class Rejected:
     """A gang that was not placed, and how many of the members that it lacks would have fitted. missing: members that
-    do not exist yet (it was not tried)."""
+    do not exist yet (it was not tried, as if it is full: see Claim)."""
 
     claim: Claim
     fitted: int
     missing: int
     reserves: bool = False
+
+    @property
+    def untried(self) -> bool:
+        return self.missing > 0 or self.claim.full
 
 
 class Admission:
@@ -68,31 +72,53 @@ class Admission:
         for priority, claims in groupby(by_priority, key=lambda claim: claim.priority):
             first, end = np.searchsorted(-snapshot.priority[snapshot.task_class], (-priority, -priority + 1)).tolist()
             if first > done:
-                self._placing.attempt(done + np.flatnonzero(single[done:first]))
+                self._attempt(done + np.flatnonzero(single[done:first]))
             self._gangs(list(claims), first + np.flatnonzero(single[first:end]))
             done = end
         # lower priorities without gangs share their solves
-        self._placing.attempt(done + np.flatnonzero(single[done:]))
+        self._attempt(done + np.flatnonzero(single[done:]))
         if self._claims and snapshot.peers.any:
             self._follow_up()
+
+    def _attempt(self, tasks: I64) -> None:
+        """Places what can be placed of `tasks` (K,), ascending, one by one; of gangs no more than their maximum."""
+        snapshot, placing = self._snapshot, self._placing
+        if not len(snapshot.quota):
+            placing.attempt(tasks)
+            return
+        while len(tasks):
+            placed = snapshot.task_quota[(placing.node_of >= 0) & (snapshot.task_quota >= 0)]
+            left = snapshot.quota - np.bincount(placed, minlength=len(snapshot.quota))
+            order = np.argsort(snapshot.task_quota[tasks], kind="stable")
+            sizes = np.unique(snapshot.task_quota[tasks], return_counts=True)[1]
+            number = np.empty(len(tasks), np.int64)  # of each task among those of its gang
+            number[order] = run_positions(sizes)
+            quota = snapshot.task_quota[tasks]
+            now = tasks[(quota < 0) | (number < left[quota])]
+            if not len(now):
+                return
+            placing.attempt(now)
+            # in the place of those that did not fit others may, of other classes
+            failed = np.unique(snapshot.task_class[now[placing.node_of[now] < 0]])
+            tasks = tasks[(quota >= 0) & (number >= left[quota]) & ~np.isin(snapshot.task_class[tasks], failed)]
 
     def _follow_up(self) -> None:
         """Tries again, until nothing more comes of it, what depends on where other tasks are: the others may have
         been placed later."""
         placed = -1
         while placed != (placed := int((self._placing.node_of >= 0).sum())):
-            again = [r for r in self.rejected if not r.missing and self._depends(r.claim) and not r.reserves]
+            again = [r for r in self.rejected if not r.untried and self._depends(r.claim) and not r.reserves]
             for rejected in again:
                 if self._alone(rejected.claim):
                     self.rejected = [other for other in self.rejected if other is not rejected]
                     self._single[rejected.claim.members] = True
-            self._placing.attempt(np.flatnonzero(self._single & (self._placing.node_of < 0)))
+            self._attempt(np.flatnonzero(self._single & (self._placing.node_of < 0)))
 
     def _gangs(self, claims: list[Claim], singles: I64) -> None:
         """One priority: gangs by age among its single tasks (positions, ascending)."""
         complete = []
         for claim in claims:
-            if claim.missing:
+            if claim.missing or claim.full:
                 self.rejected.append(Rejected(claim, 0, claim.missing))
             else:
                 complete.append(claim)
@@ -100,14 +126,14 @@ class Admission:
             oldest_us = min(claim.definition.created_us for claim in complete)
             older = singles[self._snapshot.task_created_us[singles] < oldest_us]
             if len(older):
-                self._placing.attempt(older)
+                self._attempt(older)
         rest = [singles[self._placing.node_of[singles] < 0]]
         for claim in self._in_order(complete):
             extra = claim.members[self._placing.node_of[claim.members] < 0]
             lower = self._snapshot.priority[self._snapshot.task_class[extra]] < claim.priority
             self._single[extra[lower]] = True  # these get their turn later
             rest.append(extra[~lower])
-        self._placing.attempt(np.sort(np.concatenate(rest)))
+        self._attempt(np.sort(np.concatenate(rest)))
 
     def _in_order(self, claims: list[Claim]) -> list[Claim]:
         """Tries complete gangs of one priority, oldest first; those that were placed."""
@@ -218,7 +244,8 @@ class Admission:
         core = claim.core()
         yield core
         if len(core) < len(claim.members):
-            yield claim.members
+            # of those that others may count on none is taken back as surplus
+            yield claim.core(count=claim.quota) if self._depends(claim) else claim.members
             classes = self._snapshot.task_class[claim.members]
             if classes[0] != classes[-1]:
                 scale = np.maximum(self._snapshot.allocatable.max(axis=0, initial=1), 1)
@@ -239,9 +266,9 @@ class Admission:
     def _every_domain(self, claim: Claim) -> list[Bools]:
         """The domains that the gang may choose from, (N,) each."""
         domain = self._snapshot.domains(claim.definition.topology_key)
-        if len(claim.settled):  # members are somewhere already: the others have to follow
-            at = np.unique(domain[claim.settled])
-            return [np.isin(domain, at[at >= 0])] if (at >= 0).any() else []
+        at = np.unique(domain[claim.settled])
+        if (at >= 0).any():  # members are in some already: the others have to follow
+            return [np.isin(domain, at[at >= 0])]
         return [np.equal(domain, d) for d in range(int(domain.max(initial=-1)) + 1)]
 
     def _domains(self, claim: Claim) -> list[Bools]:

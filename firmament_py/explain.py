@@ -33,6 +33,7 @@ class ReasonKind(IntEnum):
     GANG_DOES_NOT_FIT = 12  # detail: the gang, value: "fitting/needed" members
     FURTHER_AFFINITY = 13  # detail: its name
     KEPT_FREE = 14  # detail: the gang that the room of these nodes is kept for
+    GANG_FULL = 15  # detail: the gang, value: "placed/maximum" members
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +132,38 @@ def waiting_classes(state: ClusterState, rejected: list[Rejected]) -> list[Waiti
         cls = int(tasks.cls[of_class[0]])
         gang = int(tasks.gang[of_class[0]])
         lower = [name for priority, name in keepers if priority >= state.classes.priority[cls]]
-        why = reasons(state, cls, peers, c, "" if gang in of_gang else ", ".join(lower))
-        if gang in of_gang:
-            why = (of_gang[gang], *why)
+        full = gang_full(state, gang)
+        if full is not None:  # nodes do not matter
+            why: tuple[Reason, ...] = (full,)
+        else:
+            why = reasons(state, cls, peers, c, "" if gang in of_gang else ", ".join(lower))
+            if gang in of_gang:
+                why = (of_gang[gang], *why)
         signature = np.uint64(hash((why, len(state.nodes.observed))) & (2**63 - 1) | 1)
         news = of_class[tasks.reported[of_class] != signature]
         tasks.reported[news] = signature
         answer.append(Waiting(cls, len(of_class), why, news))
     return answer
+
+
+def gang_full(state: ClusterState, gang: int) -> Reason | None:
+    """Why no further member of gang row `gang` (-1: none) may be placed, if its maximum forbids it."""
+    definition = state.gangs.definition(gang) if gang >= 0 else None
+    if definition is None or not definition.maximum:
+        return None
+    placed = _placed_members(state, gang)
+    of_role = np.bincount(state.tasks.role[placed], minlength=len(definition.roles))
+    needed = sum(max(minimum - int(of_role[r]), 0) for r, (_, minimum) in enumerate(definition.roles))
+    if len(placed) + max(needed, 1) <= definition.maximum:
+        return None
+    return Reason(ReasonKind.GANG_FULL, 0, definition.name, f"{len(placed)}/{definition.maximum}")
+
+
+def _placed_members(state: ClusterState, gang: int) -> I64:
+    """Rows of the tasks of a gang that count as placed."""
+    tasks = state.tasks
+    holds = (tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND)
+    return np.flatnonzero((tasks.gang == gang) & holds & ~tasks.leaving)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +199,10 @@ def _gang_reason(rejected: Rejected) -> Reason:
 
 
 def reasons_of_task(state: ClusterState, row: int) -> tuple[Reason, ...]:
-    """`reasons` for one task row."""
+    """`reasons` for one task row, or that its gang is full."""
+    full = gang_full(state, int(state.tasks.gang[row]))
+    if full is not None:
+        return (full,)
     cls, nodes = state.tasks.cls[row : row + 1], state.present_nodes()
     peers = Peers(state, nodes, cls, state.tasks.profile[row : row + 1], PlacedTasks(state, nodes))
     return reasons(state, int(cls[0]), peers, 0)

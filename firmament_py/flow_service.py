@@ -199,6 +199,7 @@ def _explain(state: ClusterState, uid: int, gang_fits: Mapping[int, int]) -> flo
                 placed=standing.placed,
                 missing=standing.missing,
                 fits=fits,
+                maximum=standing.definition.maximum,
             )
         )
     if tasks.state[row] == TaskState.WAITING:

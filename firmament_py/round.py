@@ -119,7 +119,7 @@ class Scheduler:
         self.state.place(tasks, nodes)
         lap("commit")
         waiting = waiting_classes(self.state, admission.rejected)
-        self.gang_fits = {r.claim.row: r.fitted for r in admission.rejected if not r.missing}
+        self.gang_fits = {r.claim.row: r.fitted for r in admission.rejected if not r.untried}
         lap("explain")
         stats.placed, stats.waiting = len(tasks), sum(w.count for w in waiting)
         stats.seconds = sum(stats.stage_seconds.values())

@@ -11,7 +11,7 @@ import numpy as np
 
 from firmament_py.arrays import I64, U64, Bools
 from firmament_py.cluster import ClusterState
-from firmament_py.gangs import Claim
+from firmament_py.gangs import UNLIMITED, Claim
 from firmament_py.lifecycle import TaskState
 from firmament_py.nodes import NodeLooks
 from firmament_py.peers import Peers, by_class
@@ -43,6 +43,8 @@ class Snapshot:
     task_created_us: I64  # (T,)
     task_uid: U64  # (T,)
     claims: list[Claim]  # gangs that lack members, with waiting ones
+    quota: I64  # (Q,) of gangs that have a maximum: how many more of their tasks may be placed
+    task_quota: I64  # (T,) which of these counts for the task, -1: none
     looks: NodeLooks
 
     def domains(self, key: str) -> I64:
@@ -71,6 +73,7 @@ def take_snapshot(state: ClusterState, now_us: int) -> Snapshot:
         suitable[c] = selected & (taint < 0)
     allocatable = state.nodes.allocatable[nodes]
     placed = PlacedTasks(state, nodes)
+    gangs = _gangs(state, waiting, nodes)
     return Snapshot(
         now_us=now_us,
         resources=state.resources.names,
@@ -91,17 +94,29 @@ def take_snapshot(state: ClusterState, now_us: int) -> Snapshot:
         task_age_us=np.maximum(now_us - tasks.created_us[waiting], 0),
         task_created_us=tasks.created_us[waiting],
         task_uid=tasks.uid[waiting],
-        claims=_claims(state, waiting, nodes),
+        claims=gangs.claims,
+        quota=np.array(gangs.quota, np.int64),
+        task_quota=gangs.task_quota,
         looks=state.looks,
     )
 
 
-def _claims(state: ClusterState, waiting: I64, nodes: I64) -> list[Claim]:
-    """What gangs lack that have members among the task rows `waiting`."""
+@dataclass(slots=True)
+class _Gangs:
+    """See Snapshot."""
+
+    claims: list[Claim]
+    quota: list[int]
+    task_quota: I64
+
+
+def _gangs(state: ClusterState, waiting: I64, nodes: I64) -> _Gangs:
+    """What gangs lack, and may have, that have members among the task rows `waiting`."""
     tasks, gangs = state.tasks, state.gangs
+    answer = _Gangs([], [], np.full(len(waiting), -1, np.int64))
     ganged = np.flatnonzero(tasks.gang[waiting] >= 0)
     if not len(ganged):
-        return []
+        return answer
     rows, index = np.unique(tasks.gang[waiting[ganged]], return_inverse=True)
     by_gang = np.split(ganged[np.argsort(index, kind="stable")], np.cumsum(np.bincount(index))[:-1])
     holding = (tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND)
@@ -110,16 +125,20 @@ def _claims(state: ClusterState, waiting: I64, nodes: I64) -> list[Claim]:
     bounds = np.searchsorted(tasks.gang[placed], np.stack([rows, rows + 1]))
     position = np.full(state.nodes.capacity, -1, np.int64)
     position[nodes] = np.arange(len(nodes))
-    claims = []
     for row, members, low, high in zip(rows.tolist(), by_gang, *bounds.tolist(), strict=True):
         definition, there = gangs.definition(row), placed[low:high]
         of_role = np.bincount(tasks.role[there], minlength=len(definition.roles))
         lacking_of_role = tuple(max(minimum - int(of_role[r]), 0) for r, (_, minimum) in enumerate(definition.roles))
         lacking = max(definition.minimum - len(there), sum(lacking_of_role))
+        quota = UNLIMITED
+        if definition.maximum:
+            quota = max(definition.maximum - len(there), 0)
+            answer.task_quota[members] = len(answer.quota)
+            answer.quota.append(quota)
         if lacking > 0:
             settled = position[tasks.node[there]]
             priority = int(state.classes.priority[tasks.cls[waiting[members]]].max())
-            claims.append(
+            answer.claims.append(
                 Claim(
                     row,
                     definition,
@@ -129,6 +148,7 @@ def _claims(state: ClusterState, waiting: I64, nodes: I64) -> list[Claim]:
                     lacking_of_role,
                     settled[settled >= 0],
                     priority,
+                    quota,
                 )
             )
-    return claims
+    return answer

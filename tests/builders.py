@@ -122,9 +122,11 @@ def make_gang(
     roles: Mapping[str, int] | None = None,
     topology: str = "",
     required: bool = False,
+    maximum: int = 0,
 ) -> GangObserved:
     """A gang named `gang-NUMBER`; roles: minimums by name, in the order of their numbers."""
-    return GangObserved(number, minimum, created_us, tuple((roles or {}).items()), topology, required, f"gang-{number}")
+    of_role = tuple((roles or {}).items())
+    return GangObserved(number, minimum, created_us, of_role, topology, required, f"gang-{number}", maximum)
 
 
 def removed(*uids: int) -> TasksRemoved:

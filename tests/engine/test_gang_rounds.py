@@ -35,13 +35,16 @@ def nodes(draw, name: str):
 def gangs(draw, number: int, most: int = 4, topology: bool = True, created_us=AGES):
     where = draw(st.sampled_from(["", "", "preferred", "required"])) if topology else ""
     roles = draw(st.sampled_from([None, None, {"lead": 1, "rest": 0}, {"lead": 1, "rest": 2}, {"lead": 0, "rest": 1}]))
+    minimum = draw(st.integers(0, most))
+    beyond = draw(st.sampled_from([None, None, 0, 1, 2]))
     return make_gang(
         number,
-        draw(st.integers(0, most)),
+        minimum,
         created_us=draw(created_us),
         roles=roles,
         topology=RACK if where else "",
         required=where == "required",
+        maximum=0 if beyond is None else max(minimum, sum((roles or {}).values())) + beyond,
     )
 
 
