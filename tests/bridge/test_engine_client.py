@@ -15,11 +15,11 @@ class Silent(flow_pb2_grpc.FlowSchedulerServicer):
     def __init__(self):
         self.called = asyncio.Event()
 
-    async def Hello(self, request, context):  # noqa: N802
+    async def Hello(self, request, context):
         self.called.set()
         await asyncio.Event().wait()
 
-    async def Resync(self, requests, context):  # noqa: N802
+    async def Resync(self, requests, context):
         self.called.set()
         async for _ in requests:
             pass
