@@ -244,9 +244,13 @@ class Admission:
         core = claim.core()
         yield core
         if len(core) < len(claim.members):
-            # of those that others may count on none is taken back as surplus
-            yield claim.core(count=claim.quota) if self._depends(claim) else claim.members
             classes = self._snapshot.task_class[claim.members]
+            if self._depends(claim) and claim.quota < len(claim.members):
+                # of those that others may count on none can be taken back as surplus: some of each class
+                in_class = run_positions(np.unique(classes, return_counts=True)[1])
+                yield claim.core(np.lexsort((classes, in_class)), claim.quota)
+            else:
+                yield claim.members
             if classes[0] != classes[-1]:
                 scale = np.maximum(self._snapshot.allocatable.max(axis=0, initial=1), 1)
                 share = (self._snapshot.requests[classes] / scale).max(axis=1)

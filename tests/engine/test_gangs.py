@@ -831,12 +831,10 @@ def test_a_full_gang_that_lacks_a_role_waits_for_one_of_the_others_to_go():
 def test_members_that_others_count_on_stay_within_the_maximum():
     """A follower needs a lead beside it: two of the three members may be placed, and one of them is enough."""
     cluster = make_cluster(
-        *(*host_nodes(9), GPU1, make_class(2, gpu=1, peers=WITH_LEAD), make_profile(1, app="lead")),
+        *(*host_nodes(9), make_class(2, gpu=1, peers=WITH_LEAD), GPU1, make_profile(1, app="lead")),
         *(make_gang(1, 1, maximum=2), make_tasks([101, 102], 2, gang=1), make_tasks([103], 1, gang=1, profile=1)),
     )
-    placed = cluster.round()
-    assert 103 in placed
-    assert len(placed) == 2
+    assert set(cluster.round()) == {101, 103}
 
 
 def test_a_maximum_holds_when_nothing_is_lacked_and_tasks_could_be_placed_one_by_one():
