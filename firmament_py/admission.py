@@ -26,6 +26,7 @@ import numpy as np
 
 from firmament_py.arrays import I64, Bools, run_positions
 from firmament_py.gangs import Claim
+from firmament_py.packing import Kind, pack
 from firmament_py.placing import Placing
 
 RESERVE_AFTER_US = 300_000_000
@@ -34,6 +35,11 @@ RESERVE_AFTER_US = 300_000_000
 STRICT_TURNS = 16
 """So often in a round of a priority gangs are kept strictly in order of age at the cost of a further solve; after that
 only an overdue gang is. Bounds a round with hundreds of gangs that nearly fit."""
+
+
+STEPS_OF_A_GANG = 2_000
+STEPS_OF_A_ROUND = 10_000
+"""How far a round searches for a way to place a gang of several classes that flows did not place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,7 @@ class Admission:
         self._single = np.ones(len(self._snapshot.tasks), np.bool_)  # (T,) tasks that are tried one by one
         for claim in claims:
             self._single[claim.members] = False
+        self._steps_left = STEPS_OF_A_ROUND
         self.rejected: list[Rejected] = []
 
     def run(self) -> None:
@@ -237,7 +244,38 @@ class Admission:
                 return True
             self._placing.take_back(members)
             self._lap("gangs")
-        return False
+        return self._search(claim, within)
+
+    def _search(self, claim: Claim, within: Bools | None) -> bool:
+        """Looks for any way to place what the gang lacks, where its members are of several classes, which a flow can
+        miss. Each round takes so many steps at most."""
+        snapshot = self._snapshot
+        classes = snapshot.task_class[claim.members]
+        some, at = np.unique(classes, return_inverse=True)
+        steps = min(STEPS_OF_A_GANG, self._steps_left)
+        if len(some) == 1 or not steps or self._depends(claim):
+            return False
+        if not self._could_fit(claim.members, claim.lacking, within):
+            return False
+        kinds, kind_of = np.unique(np.stack([at, claim.role]), axis=1, return_inverse=True)
+        counts = np.bincount(kind_of.ravel())
+        found = pack(
+            self._placing.free,
+            snapshot.requests[some],
+            snapshot.suitable[some] if within is None else snapshot.suitable[some] & within,
+            [Kind(*kind, count) for kind, count in zip(kinds.T.tolist(), counts.tolist(), strict=True)],
+            claim.lacking,
+            claim.lacking_of_role,
+            steps,
+        )
+        self._steps_left -= found.steps
+        if found.places is not None:
+            chosen = [
+                claim.members[np.flatnonzero(kind_of.ravel() == k)[: len(nodes)]] for k, nodes in enumerate(found.places)
+            ]
+            self._placing.put(np.concatenate(chosen), np.concatenate(found.places))
+        self._lap("gangs")
+        return found.places is not None
 
     def _selections(self, claim: Claim) -> Iterator[I64]:
         """Members to try together: the oldest, then all, then the smallest."""

@@ -75,6 +75,18 @@ class Placing:
             mine = tasks[np.isin(self.snapshot.task_class[tasks], some)] if len(some) < len(classes) else tasks
             self._turn(mine, within, largest_first)
 
+    def put(self, tasks: I64, nodes: I64) -> None:
+        """Places `tasks` (K,), which have no place and whose classes other tasks are nothing to, on `nodes` (K,),
+        which have room for them."""
+        cls = self.snapshot.task_class[tasks]
+        for c in np.unique(cls).tolist():
+            where, count = np.unique(nodes[cls == c], return_counts=True)
+            self._settle(c, where, count)
+            self._free[where] -= count[:, None] * self.snapshot.requests[c]
+            self._running[where] += count
+            self._batch_of[tasks[cls == c]] = self._batches
+        self.node_of[tasks] = nodes
+
     def take_back(self, tasks: I64) -> None:
         """Undoes the placements of `tasks` (K,); those that have none are passed over."""
         tasks = tasks[self.node_of[tasks] >= 0]

@@ -105,6 +105,14 @@ def test_no_gang_of_one_class_is_turned_away_that_could_be_placed(world):
             assert world.could_be_placed(gang, NOW_US) is None
 
 
+@given(world=worlds(classes=tuple(PLAIN)))
+def test_nor_one_of_several_classes(world):
+    world.carry_out(cluster_of(world).round(), NOW_US)
+    for gang in world.gangs:
+        if world.lacking(gang)[0]:
+            assert world.could_be_placed(gang, NOW_US) is None
+
+
 @given(world=worlds(mixed=False))
 def test_nor_if_its_members_keep_away_from_each_other_or_want_to_be_near_others(world):
     world.carry_out(cluster_of(world).round(), NOW_US)
