@@ -9,48 +9,39 @@ network, largest members first. Those that come out short are taken back whole, 
 the short one has been tried on its own. Each gang that the sums left out, that asks for a domain, or whose members
 depend on where others are, is tried on its own, too. What gangs cannot use goes to others in the same round.
 
-A gang may ask for one domain of a topology (a rack): then it is tried in one domain after the other, the tightest
-that could take it first.
-
 Backfilling can starve a large gang: smaller ones always fit first. So the oldest gang of a priority that has waited
-for RESERVE_AFTER_US gets its turn before any younger one, and if it does not fit it claims what it could take: that
-room stays empty this round, and what others release adds to it, until the gang fits whole. One gang a priority at
-most, so that two can never block each other with halves; and none that the nodes could not take if they were empty.
+for long gets its turn before any younger one, and if it does not fit room is kept for it (reservation.py).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
 
-from firmament_py.arrays import I64, Bools, run_positions
+from firmament_py.arrays import I64, run_positions
+from firmament_py.gang_room import GangRoom
+from firmament_py.gang_try import GangTry
 from firmament_py.gangs import Claim
-from firmament_py.packing import Kind, pack
 from firmament_py.placing import Placing
-
-RESERVE_AFTER_US = 300_000_000
-"""How long a gang waits before it keeps room free, microseconds."""
+from firmament_py.reservation import Reservations
 
 STRICT_TURNS = 16
 """So often in a round of a priority gangs are kept strictly in order of age at the cost of a further solve; after that
 only an overdue gang is. Bounds a round with hundreds of gangs that nearly fit."""
 
 
-STEPS_OF_A_GANG = 2_000
-STEPS_OF_A_ROUND = 10_000
-"""How far a round searches for a way to place a gang of several classes that flows did not place."""
-
-
 @dataclass(frozen=True, slots=True)
 class Rejected:
     """A gang that was not placed, and how many of the members that it lacks would have fitted. missing: members that
-    do not exist yet (it was not tried, as if it is full: see Claim)."""
+    do not exist yet (it was not tried, as if it is full: see Claim). reserves, starts_us: room is kept for it, and when
+    it is expected to fit, 0: unknown."""
 
     claim: Claim
     fitted: int
     missing: int
     reserves: bool = False
+    starts_us: int = 0
 
     @property
     def untried(self) -> bool:
@@ -66,7 +57,9 @@ class Admission:
         self._single = np.ones(len(self._snapshot.tasks), np.bool_)  # (T,) tasks that are tried one by one
         for claim in claims:
             self._single[claim.members] = False
-        self._steps_left = STEPS_OF_A_ROUND
+        self._room = GangRoom(placing)
+        self._try = GangTry(placing, self._room, lap)
+        self._reservations = Reservations(placing, self._room, self._try)
         self.rejected: list[Rejected] = []
 
     def run(self) -> None:
@@ -114,9 +107,9 @@ class Admission:
         been placed later."""
         placed = -1
         while placed != (placed := int((self._placing.node_of >= 0).sum())):
-            again = [r for r in self.rejected if not r.untried and self._depends(r.claim) and not r.reserves]
+            again = [r for r in self.rejected if not r.untried and self._room.depends(r.claim) and not r.reserves]
             for rejected in again:
-                if self._alone(rejected.claim):
+                if self._try.anywhere(rejected.claim):
                     self.rejected = [other for other in self.rejected if other is not rejected]
                     self._single[rejected.claim.members] = True
             self._attempt(np.flatnonzero(self._single & (self._placing.node_of < 0)))
@@ -152,7 +145,9 @@ class Admission:
             claims = claims[len(turn) :]
             placed, short = self._together([claim for claim in turn if self._joins(claim)])
             for i, claim in enumerate(turn):
-                if (claim.row in short and strict > 0) or (claim.row not in placed and self._overdue(claim)):
+                if (claim.row in short and strict > 0) or (
+                    claim.row not in placed and self._reservations.overdue(claim)
+                ):
                     # no younger one may keep it from being placed: they go back to the queue
                     back = [other for other in turn[i + 1 :] if other.row in placed]
                     if back:
@@ -160,7 +155,7 @@ class Admission:
                     claims, turn = turn[i + 1 :] + claims, turn[: i + 1]
                     break
             for claim in turn:
-                if claim.row in placed or self._alone(claim):
+                if claim.row in placed or self._try.anywhere(claim):
                     admitted.append(claim)
                 else:
                     self._turn_away(claim)
@@ -174,31 +169,13 @@ class Admission:
             needs, joins = self._needs(claim), self._joins(claim)
             if joins and (needs <= left).all():
                 left = left - needs
-            elif (strict and not joins) or self._overdue(claim):
+            elif (strict and not joins) or self._reservations.overdue(claim):
                 return claims[: i + 1]
         return claims
 
     def _joins(self, claim: Claim) -> bool:
         """Whether it can be tried together with others: what is taken back must not be what a gang counts on."""
-        return not claim.definition.topology_key and not self._depends(claim)
-
-    def _depends(self, claim: Claim) -> bool:
-        """Whether where its members may be depends on where other tasks are."""
-        classes = np.unique(self._snapshot.task_class[claim.members]).tolist()
-        return any(self._snapshot.peers.concerns(c) for c in classes)
-
-    def _overdue(self, claim: Claim) -> bool:
-        """Whether it is to keep room free if it does not fit: it has waited, could fit, and is the first."""
-        waited = self._snapshot.now_us - claim.definition.created_us
-        return (
-            waited >= RESERVE_AFTER_US
-            and not any(other.reserves and other.claim.priority == claim.priority for other in self.rejected)
-            and any(self._fitting(claim.members, d, empty=True) >= claim.lacking for d in self._choices(claim))
-        )
-
-    def _choices(self, claim: Claim) -> list[Bools] | list[None]:
-        """Where all that it lacks may go: one of these."""
-        return self._every_domain(claim) if claim.definition.topology_required else [None]
+        return not claim.definition.topology_key and not self._room.depends(claim)
 
     def _needs(self, claim: Claim) -> I64:
         """(R,) what the members that it lacks request together."""
@@ -224,116 +201,15 @@ class Admission:
         rows = {claim.row for claim in short}
         return {claim.row for claim in chosen} - rows, rows
 
-    def _alone(self, claim: Claim) -> bool:
-        """Tries one gang with what is left; takes it back whole if it comes out short."""
-        if not claim.definition.topology_key:
-            return self._try(claim, None)
-        if any(self._try(claim, domain) for domain in self._domains(claim)):
-            return True
-        return not claim.definition.topology_required and self._try(claim, None)
-
-    def _try(self, claim: Claim, within: Bools | None) -> bool:
-        for members in self._selections(claim):
-            if not self._could_fit(members, claim.lacking, within):
-                continue
-            self._placing.attempt(members, within, largest_first=True)
-            if claim.satisfied(self._placing.node_of):
-                if not self._depends(claim):  # else the others may count on those
-                    self._placing.take_back(claim.surplus(self._placing.node_of))
-                self._lap("gangs")
-                return True
-            self._placing.take_back(members)
-            self._lap("gangs")
-        return self._search(claim, within)
-
-    def _search(self, claim: Claim, within: Bools | None) -> bool:
-        """Looks for any way to place what the gang lacks, where its members are of several classes, which a flow can
-        miss. Each round takes so many steps at most."""
-        snapshot = self._snapshot
-        classes = snapshot.task_class[claim.members]
-        some, at = np.unique(classes, return_inverse=True)
-        steps = min(STEPS_OF_A_GANG, self._steps_left)
-        if len(some) == 1 or not steps or self._depends(claim):
-            return False
-        if not self._could_fit(claim.members, claim.lacking, within):
-            return False
-        kinds, kind_of = np.unique(np.stack([at, claim.role]), axis=1, return_inverse=True)
-        counts = np.bincount(kind_of.ravel())
-        found = pack(
-            self._placing.free,
-            snapshot.requests[some],
-            snapshot.suitable[some] if within is None else snapshot.suitable[some] & within,
-            [Kind(*kind, count) for kind, count in zip(kinds.T.tolist(), counts.tolist(), strict=True)],
-            claim.lacking,
-            claim.lacking_of_role,
-            steps,
-        )
-        self._steps_left -= found.steps
-        if found.places is not None:
-            chosen = [
-                claim.members[np.flatnonzero(kind_of.ravel() == k)[: len(nodes)]] for k, nodes in enumerate(found.places)
-            ]
-            self._placing.put(np.concatenate(chosen), np.concatenate(found.places))
-        self._lap("gangs")
-        return found.places is not None
-
-    def _selections(self, claim: Claim) -> Iterator[I64]:
-        """Members to try together: the oldest, then all, then the smallest."""
-        core = claim.core()
-        yield core
-        if len(core) < len(claim.members):
-            classes = self._snapshot.task_class[claim.members]
-            if self._depends(claim) and claim.quota < len(claim.members):
-                # of those that others may count on none can be taken back as surplus: some of each class
-                in_class = run_positions(np.unique(classes, return_counts=True)[1])
-                yield claim.core(np.lexsort((classes, in_class)), claim.quota)
-            else:
-                yield claim.members
-            if classes[0] != classes[-1]:
-                scale = np.maximum(self._snapshot.allocatable.max(axis=0, initial=1), 1)
-                share = (self._snapshot.requests[classes] / scale).max(axis=1)
-                yield claim.core(np.argsort(share, kind="stable"))
-
-    def _could_fit(self, members: I64, lacking: int, within: Bools | None) -> bool:
-        """Whether counting each class alone does not rule it out already."""
-        return self._fitting(members, within) >= lacking
-
-    def _fitting(self, members: I64, within: Bools | None, *, empty: bool = False) -> int:
-        """How many of `members` would fit if their classes did not compete: an upper bound. empty: if nothing else
-        were on the nodes."""
-        classes, slots = self._placing.room_for(members, within, empty=empty)
-        waiting = np.bincount(np.searchsorted(classes, self._snapshot.task_class[members]), minlength=len(classes))
-        return int(np.minimum(slots.sum(axis=1), waiting).sum())
-
-    def _every_domain(self, claim: Claim) -> list[Bools]:
-        """The domains that the gang may choose from, (N,) each."""
-        domain = self._snapshot.domains(claim.definition.topology_key)
-        at = np.unique(domain[claim.settled])
-        if (at >= 0).any():  # members are in some already: the others have to follow
-            return [np.isin(domain, at[at >= 0])]
-        return [np.equal(domain, d) for d in range(int(domain.max(initial=-1)) + 1)]
-
-    def _domains(self, claim: Claim) -> list[Bools]:
-        """Domains that could take what the gang lacks, (N,) each, the tightest first."""
-        members = claim.members
-        _, slots = self._placing.room_for(members)
-        room = slots.sum(axis=0)
-        able = [d for d in self._every_domain(claim) if int(room[d].sum()) >= claim.lacking]
-        return sorted(able, key=lambda d: int(room[d].sum()))
-
     def _turn_away(self, claim: Claim) -> None:
-        """Notes a gang that does not fit, and how far it would have come; one that is overdue keeps what it could
-        take, in the domain that it has most of."""
-        core = claim.core()
-        reserves = self._overdue(claim)
-        choices = self._choices(claim)
-        if reserves:
-            able = [d for d in choices if self._fitting(claim.members, d, empty=True) >= claim.lacking]
-            self._placing.attempt(core, max(able, key=lambda d: self._fitting(core, d)), largest_first=True)
-            fitted = int((self._placing.node_of[core] >= 0).sum())
-            self._placing.withhold(core)
+        """Notes a gang that does not fit, and how far it would have come; one that is overdue keeps room."""
+        if self._reservations.overdue(claim):
+            kept = self._reservations.reserve(claim)
+            fitted, starts_us, reserves = kept.fitted, kept.starts_us, True
         else:
-            fitted = max((self._fitting(core, d) for d in choices), default=0)
+            core = claim.core()
+            fitted = max((self._room.fitting(core, nodes) for nodes in self._room.choices(claim)), default=0)
+            starts_us, reserves = 0, False
         # the bound counts classes and domains apart: that all would fit was just found to be wrong
-        self.rejected.append(Rejected(claim, min(fitted, claim.lacking - 1), 0, reserves))
+        self.rejected.append(Rejected(claim, min(fitted, claim.lacking - 1), 0, reserves, starts_us))
         self._lap("gangs")

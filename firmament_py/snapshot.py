@@ -17,6 +17,7 @@ from firmament_py.nodes import NodeLooks
 from firmament_py.peers import Peers, by_class
 from firmament_py.placed import PlacedTasks
 from firmament_py.preferences import Preferences
+from firmament_py.releases import Releases
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class Snapshot:
     quota: I64  # (Q,) of gangs that have a maximum: how many more of their tasks may be placed
     task_quota: I64  # (T,) which of these counts for the task, -1: none
     looks: NodeLooks
+    releases: Releases
 
     def domains(self, key: str) -> I64:
         """(N,) each node's domain by label `key`, -1 without it."""
@@ -98,6 +100,7 @@ def take_snapshot(state: ClusterState, now_us: int) -> Snapshot:
         quota=np.array(gangs.quota, np.int64),
         task_quota=gangs.task_quota,
         looks=state.looks,
+        releases=Releases(state, nodes, now_us),
     )
 
 

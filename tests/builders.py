@@ -95,6 +95,8 @@ def make_tasks(
     leaving: bool = False,
     gang: int = 0,
     role: int | Sequence[int] = 0,
+    started_us: int = 0,
+    lasting: bool = False,
 ) -> TasksObserved:
     """Tasks of one class (or of a class each), waiting, or all bound to the node named `on`."""
     uids = list(uids)
@@ -111,6 +113,8 @@ def make_tasks(
         leaving=np.ones(count, np.bool_) if leaving else None,
         gang_id=np.full(count, gang, np.uint64) if gang else None,
         role=np.array([role] * count if isinstance(role, int) else role, np.int64) if gang else None,
+        started_us=np.full(count, started_us, np.int64) if started_us else None,
+        lasting=np.ones(count, np.bool_) if lasting else None,
     )
 
 

@@ -502,7 +502,7 @@ class ExplainReply(_message.Message):
     def __init__(self, found: _Optional[bool] = ..., state: _Optional[str] = ..., node: _Optional[str] = ..., job: _Optional[str] = ..., class_name: _Optional[str] = ..., priority: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., nodes: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ..., nearest: _Optional[_Iterable[_Union[NearMiss, _Mapping]]] = ..., story: _Optional[_Iterable[str]] = ..., fits_now: _Optional[int] = ..., gang: _Optional[_Union[GangStanding, _Mapping]] = ...) -> None: ...
 
 class GangStanding(_message.Message):
-    __slots__ = ("name", "minimum", "present", "placed", "missing", "fits", "maximum", "starts_us")
+    __slots__ = ("name", "minimum", "present", "placed", "missing", "fits", "maximum", "reserves", "starts_us")
     NAME_FIELD_NUMBER: _ClassVar[int]
     MINIMUM_FIELD_NUMBER: _ClassVar[int]
     PRESENT_FIELD_NUMBER: _ClassVar[int]
@@ -510,6 +510,7 @@ class GangStanding(_message.Message):
     MISSING_FIELD_NUMBER: _ClassVar[int]
     FITS_FIELD_NUMBER: _ClassVar[int]
     MAXIMUM_FIELD_NUMBER: _ClassVar[int]
+    RESERVES_FIELD_NUMBER: _ClassVar[int]
     STARTS_US_FIELD_NUMBER: _ClassVar[int]
     name: str
     minimum: int
@@ -518,8 +519,9 @@ class GangStanding(_message.Message):
     missing: int
     fits: int
     maximum: int
+    reserves: bool
     starts_us: int
-    def __init__(self, name: _Optional[str] = ..., minimum: _Optional[int] = ..., present: _Optional[int] = ..., placed: _Optional[int] = ..., missing: _Optional[int] = ..., fits: _Optional[int] = ..., maximum: _Optional[int] = ..., starts_us: _Optional[int] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., minimum: _Optional[int] = ..., present: _Optional[int] = ..., placed: _Optional[int] = ..., missing: _Optional[int] = ..., fits: _Optional[int] = ..., maximum: _Optional[int] = ..., reserves: _Optional[bool] = ..., starts_us: _Optional[int] = ...) -> None: ...
 
 class NearMiss(_message.Message):
     __slots__ = ("node", "lacks")

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from firmament_py.admission import RESERVE_AFTER_US
 from firmament_py.constraints import PeerDemand, PeerTerm, Spread
 from firmament_py.events import GangObserved, NodeObserved
+from firmament_py.reservation import RESERVE_AFTER_US
 from tests.builders import make_class, make_profile, needs, tasks_like
 from tests.engine.oracle import offers, requests
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from benchmarks.gang_load import START_US, GangLoad, GangSpec
-from firmament_py.admission import RESERVE_AFTER_US
 from firmament_py.cluster import ClusterState
 from firmament_py.events import Event, GangRemoved, NodeRemoved, Outcome, PlacementRejected
+from firmament_py.reservation import RESERVE_AFTER_US
 from firmament_py.round import Scheduler
 from firmament_py.solver import OrToolsSolver
 from policies.load_spreading import LoadSpreading

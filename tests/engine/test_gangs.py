@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from firmament_py.admission import RESERVE_AFTER_US
 from firmament_py.check import Checker
 from firmament_py.constraints import PeerDemand, PeerTerm
 from firmament_py.events import Event, GangObserved, GangRemoved, NodeRemoved, Outcome, PlacementRejected
 from firmament_py.explain import Reason, ReasonKind
 from firmament_py.gangs import MAX_ROLES, Claim
+from firmament_py.reservation import RESERVE_AFTER_US
 from tests.builders import (
     NOW_US,
     SECOND_US,
@@ -610,7 +610,7 @@ def judged_at(cluster: Cluster, placed: dict[int, str]) -> list[bool]:
     """What the check says of placing these at once."""
     rows = np.array([cluster.state.task_row(uid) for uid in placed], np.int64)
     nodes = np.array([cluster.state.node_row(f"id-{name}") for name in placed.values()], np.int64)
-    return Checker(cluster.state).judge(rows, nodes, np.zeros(len(placed), np.int64)).sound.tolist()
+    return [bool(sound) for sound in Checker(cluster.state).judge(rows, nodes, np.zeros(len(placed), np.int64)).sound]
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def problems(draw):
 
 @given(problem=problems())
 def test_it_finds_a_way_exactly_if_there_is_one(problem):
-    found = pack(*problem, most_steps=MANY)
+    found = pack(*(*problem, MANY))
     there_is = brute_force(*problem)
     event(f"there is a way: {there_is}")
     assert found.proven
@@ -75,7 +75,7 @@ def test_it_finds_a_way_exactly_if_there_is_one(problem):
 
 @given(problem=problems(), steps=st.integers(1, 5))
 def test_it_says_if_it_gave_up(problem, steps):
-    found = pack(*problem, most_steps=steps)
+    found = pack(*(*problem, steps))
     assert found.steps <= steps
     if found.places is not None:
         assert_right(found, *problem)
