@@ -6,7 +6,8 @@ leave, at that time, the room that the gang is planned in. So nobody who is let 
 are true (EASY backfilling: Lifka, The ANL/IBM SP scheduling system, 1995).
 
 *By age.* Where that is not known, because those who would have to go do not say how long they run, the gang keeps what
-it could take now, and what others release adds to it, until it fits whole.
+it could take now; for members that do not fit it keeps others out of the nodes that have least to give back for them.
+What is released there, or anywhere else, adds to it until it fits whole.
 
 One gang of a priority at most, so that two can never block each other with halves; and none that the nodes could not
 take beside what never ends.
@@ -62,9 +63,34 @@ class Reservations:
         best = max(able, key=lambda nodes: self._room.fitting(core, nodes))
         placing.attempt(core, best, largest_first=True)
         fitted = int((placing.node_of[core] >= 0).sum())
-        claimed = self._take_back(core)
+        later = self._where_least_has_to_go(core[placing.node_of[core] < 0], best)
+        claimed = self._take_back(core) + later
         placing.keep(self._snapshot.now_us, placing.free_now, claimed)
         return Reservation(fitted, 0)
+
+    def _where_least_has_to_go(self, members: I64, within: Bools | None) -> I64:
+        """(N, R) what `members`, which do not fit now, would take if all had gone who may, on the nodes of which least
+        has to. Nobody else may enter there, so that what is released adds up."""
+        placing, snapshot = self._placing, self._snapshot
+        held = snapshot.allocatable - snapshot.free - snapshot.releases.lasting
+        scale = np.maximum(snapshot.allocatable.max(axis=0, initial=1), 1)
+        order = np.argsort((held / scale).max(axis=1, initial=0.0), kind="stable")
+        inside = np.ones(len(order), np.bool_) if within is None else within
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        with placing.supposing(placing.unclaimed + held):
+            few, enough = 1, len(order)
+            while few < enough:
+                middle = (few + enough) // 2
+                if self._room.fitting(members, inside & (rank < middle)) >= len(members):
+                    enough = middle
+                else:
+                    few = middle + 1
+            placing.attempt(members, inside & (rank < enough), largest_first=True)
+            while enough < len(order) and (left := members[placing.node_of[members] < 0]).size:
+                enough *= 2  # classes compete
+                placing.attempt(left, inside & (rank < enough), largest_first=True)
+            return self._take_back(members)
 
     def _earliest(self, claim: Claim, able: list[Bools | None]) -> tuple[int, I64 | None]:
         """The earliest time at which the gang fits, as far as expectations go, and what it takes then; None: never.

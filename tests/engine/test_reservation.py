@@ -22,6 +22,8 @@ from tests.builders import (
     make_gang,
     make_node,
     make_tasks,
+    needs,
+    selecting,
 )
 
 OVERDUE_US = NOW_US - RESERVE_AFTER_US
@@ -97,9 +99,7 @@ def test_when_room_is_given_back():
 )
 def test_who_ends_in_time_may_use_the_room(single, placed):
     # 2 GPUs, one held for 120 s more; the gang needs both
-    cluster = make_cluster(
-        *(*gpus(2), *CLASSES, running(1, THREE, "n0", 60), *gang_of(2)), make_tasks([901], single)
-    )
+    cluster = make_cluster(*(*gpus(2), *CLASSES, running(1, THREE, "n0", 60), *gang_of(2)), make_tasks([901], single))
     result = cluster.run()
     assert (901 in cluster.names(result)) is placed
     assert kept_until(cluster) == [120]
@@ -156,10 +156,91 @@ def test_those_who_do_not_say_when_they_end_never_do():
     assert kept_until(cluster) == [-1]
 
 
-def test_those_who_are_over_their_time_may_end_at_any_moment():
+@pytest.mark.parametrize("topology", [{}, {"topology": "rack", "required": True}], ids=["anywhere", "one-rack"])
+def test_nodes_that_have_least_to_give_back_are_drained_for_large_members(topology):
+    """Two members of 4 GPUs; nobody says when they end. n1 and n2 hold least; n0 stays open to others."""
+    racks = {"n0": "b", "n1": "b", "n2": "b"} if topology else {}
+    held = [make_tasks(range(1, 4), LONG, on="n0"), make_tasks([4, 5], LONG, on="n1"), make_tasks([6], LONG, on="n2")]
     cluster = make_cluster(
-        *(*gpus(2), *CLASSES, running(1, MINUTE, "n0", 300), *gang_of(2)), make_tasks([901], MINUTE)
+        *(*gpus(4, 4, 4, **racks), *CLASSES, make_class(9, gpu=4), *held, *gang_of(2, cls=9, **topology)),
+        make_tasks(range(901, 909), LONG),
     )
+    assert set(cluster.round().values()) == {"n0"}
+    for uid in (4, 6):
+        cluster.tell(ended(uid))
+        assert cluster.round() == {}
+    assert kept_until(cluster) == [-1]
+    cluster.tell(ended(5))
+    assert set(cluster.round()) == {101, 102}
+
+
+def test_room_is_kept_beside_what_fits_now():
+    """One of two members fits now on n0, for the other n1 is drained; n2 is for others."""
+    held = [make_tasks([1], LONG, on="n1"), make_tasks([2, 3], LONG, on="n2")]
+    cluster = make_cluster(
+        *(*gpus(3, 3, 3), *CLASSES, make_class(9, gpu=3), *held, *gang_of(2, cls=9)),
+        make_tasks(range(901, 909), LONG),
+    )
+    assert set(cluster.round().values()) == {"n2"}
+
+
+def test_of_one_priority_one_gang_keeps_room():
+    held = [make_tasks([1], LONG, on="n0"), make_tasks([2], LONG, on="n1")]
+    cluster = make_cluster(
+        *(*gpus(2, 2), *CLASSES, make_class(9, gpu=2), *held, *gang_of(1, 1, 9), *gang_of(2, 2, 9)),
+        make_tasks([901], LONG),
+    )
+    assert len(cluster.round()) == 1
+    assert kept_until(cluster) == [-1]
+
+
+def test_the_earliest_of_many_ends():
+    times = [make_class(20 + k, gpu=1, expected_us=10 * k * SECOND_US) for k in range(1, 10)]
+    for members in range(1, 10):
+        held = [running(k, 20 + k, "n0") for k in range(1, 10)]
+        cluster = make_cluster(*gpus(9), *CLASSES, *times, *held, *gang_of(members))
+        cluster.round()
+        assert kept_until(cluster) == [10 * members]
+
+
+def test_who_ends_in_time_takes_nothing_from_those_who_do_not():
+    """One more GPU will be there than the gang needs: the older task, which ends in time, need not use that one."""
+    cluster = make_cluster(
+        *(*gpus(5), *CLASSES, running(1, MINUTE, "n0"), running(2, MINUTE, "n0"), *gang_of(4)),
+        *(make_tasks([901], MINUTE, created_us=NOW_US - 9 * SECOND_US), make_tasks([911], LONG)),
+    )
+    assert set(cluster.round()) == {901, 911}
+
+
+def test_what_a_higher_priority_will_hold_is_not_there_for_a_lower_one():
+    """5 GPUs: after a minute the higher gang takes two of three, after two minutes the lower one the other three."""
+    held = [*(running(k, MINUTE, "n0") for k in (1, 2)), *(running(k, TWO, "n0") for k in (3, 4))]
+    cluster = make_cluster(
+        *(*gpus(5), *CLASSES, make_class(8, gpu=1, priority=5), *held),
+        *(*gang_of(2, 1, 8), *gang_of(3, 2), make_tasks([901], LONG)),
+    )
+    assert cluster.round() == {}
+    assert kept_until(cluster) == [60, 120]
+
+
+def test_nor_the_other_way_round():
+    """The higher gang waits two minutes for n0, and will have half of n1 then; the lower one takes the other half of n1
+    after one."""
+    in_rack = {name: selecting(needs("rack", "In", name)) for name in ("a", "b")}
+    cluster = make_cluster(
+        *(*gpus(2, 4, n0="a", n1="b"), *CLASSES, running(1, TWO, "n0")),
+        *(running(k, MINUTE, "n1") for k in (2, 3, 4)),
+        *(make_class(8, gpu=2, priority=5, demand=in_rack["a"]), make_class(9, gpu=2, priority=5, demand=in_rack["b"])),
+        *(make_class(10, gpu=2, demand=in_rack["b"]), make_gang(1, 2, created_us=OVERDUE_US)),
+        *(make_tasks([101], 8, gang=1), make_tasks([102], 9, gang=1), *gang_of(1, 2, 10)),
+    )
+    cluster.tell(make_class(11, gpu=1, demand=in_rack["b"]), make_tasks([901], 11))
+    assert cluster.round() == {}
+    assert kept_until(cluster) == [120, 60]
+
+
+def test_those_who_are_over_their_time_may_end_at_any_moment():
+    cluster = make_cluster(*(*gpus(2), *CLASSES, running(1, MINUTE, "n0", 300), *gang_of(2)), make_tasks([901], MINUTE))
     assert cluster.round() == {}
     assert kept_until(cluster) == [0]
 
@@ -308,6 +389,32 @@ def test_nobody_who_is_let_in_delays_the_gang(trial):
     alone = trial.start(with_others=False)
     assume(alone)
     beside = trial.start(with_others=True)
-    event("others run before it")
+    event(f"in the way: {len(trial.held)}")
     assert beside is not None
     assert beside <= alone
+
+
+@st.composite
+def streams(draw) -> Trial:
+    """Nobody says when they end, everybody runs for 40 s, and small tasks keep coming."""
+    trial = draw(trials())
+    unsaid = {d.requests["gpu"]: c for c, d in trial.classes.items() if not d.expected_us}
+    held = [
+        (uid, unsaid[trial.classes[cls].requests["gpu"]], node, draw(st.sampled_from([0, 10, 20, 30])))
+        for uid, cls, node, _ in trial.held
+    ]
+    size = draw(st.integers(1, 4))
+    trial.classes[99] = make_class(99, gpu=size)
+    gang = gang_of(draw(st.integers(1, 5)), cls=99)
+    arrivals = [(3 * k, 900 + k, unsaid[1]) for k in range(80)]
+    return Trial(trial.nodes, trial.classes, held, gang, arrivals, 40)
+
+
+@pytest.mark.slow
+@given(trial=streams())
+def test_a_stream_of_small_tasks_does_not_starve_the_gang(trial):
+    alone = trial.start(with_others=False)
+    assume(alone)
+    beside = trial.start(with_others=True)
+    assert beside is not None
+    assert beside <= 40, "when all have ended who ran when it began to keep room"
