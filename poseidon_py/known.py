@@ -18,6 +18,8 @@ class Told(NamedTuple):
     leaving: bool = False
     gang: int = 0
     role: int = 0
+    started_us: int = 0
+    lasting: bool = False
 
 
 class KnownPod:
@@ -37,6 +39,7 @@ class KnownPod:
         "held",
         "ignored",
         "job_id",
+        "lasting",
         "name",
         "namespace",
         "node",
@@ -49,6 +52,7 @@ class KnownPod:
         "role",
         "running",
         "seen",
+        "started_us",
         "task",
         "template",
         "told",
@@ -95,6 +99,10 @@ class KnownPod:
         """Ids of its gang, 0: none, and of its role in that."""
         self.running = False
         """Whether its containers run; only kept for members of gangs."""
+        self.started_us = 0
+        """When it began to run; only kept for those that say how long they expect to."""
+        self.lasting = False
+        """Whether nothing that we know of will make it give back its room, once it is bound."""
         self.held = ""
         """Why its gang cannot be told to the engine."""
         self.ignored = ""

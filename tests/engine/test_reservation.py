@@ -364,7 +364,7 @@ def trials(draw) -> Trial:
         for k, length in enumerate(lengths)
     }
     known = [cls for cls, defined in classes.items() if defined.expected_us]
-    held = []
+    held: list[tuple[int, int, str, int]] = []
     for node in nodes:
         left = node.allocatable["gpu"]
         while left and draw(st.sampled_from([True, True, False])):
