@@ -317,6 +317,7 @@ def native(mode):
         ("PodGroup", ("ended",), False),
         ("Pod", ("evicted",), False),
         ("PodGroup", ("evicted", "replaced"), False),
+        ("PodGroup", ("evicted", "replaced", "ended later"), False),
         ("PodGroup", ("evicted", "all gone"), False),
     ],
 )
@@ -336,6 +337,8 @@ def test_a_gang_that_is_disrupted_as_a_whole_is_broken_by_an_eviction(mode, leav
     rig.gone("b")
     if "replaced" in leave:
         rig.pod("c", node="n", **group)
+    if "ended later" in leave:  # which is no disruption
+        rig.gone("c")
     if "all gone" in leave:
         rig.gone("a")
     assert found.broken is broken
