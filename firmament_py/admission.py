@@ -1,7 +1,8 @@
 """Which gangs a round places, and in which order everything gets its turn.
 
-Priorities go from the highest down. At one priority: first single tasks that have waited longer than any gang, then
-gangs by age, then the remaining single tasks and what gangs have beyond their minimum.
+Priorities go from the highest down. At one priority: first gangs that have members on nodes already (their binding was
+interrupted, or they lost some), then single tasks that have waited longer than any other gang, then gangs by age, then
+the remaining single tasks and what gangs have beyond their minimum.
 
 A lower bound on a flow must hold whatever it costs, so admission is a decision made before the flow: the gangs that
 by their sums could fit together are forced (none of the members that they lack has an arc to U) and solved in one
@@ -115,20 +116,22 @@ class Admission:
             self._attempt(np.flatnonzero(self._single & (self._placing.node_of < 0)))
 
     def _gangs(self, claims: list[Claim], singles: I64) -> None:
-        """One priority: gangs by age among its single tasks (positions, ascending)."""
+        """One priority: gangs that are begun, then the others by age among its single tasks (positions, ascending)."""
         complete = []
         for claim in claims:
             if claim.missing or claim.full:
                 self.rejected.append(Rejected(claim, 0, claim.missing))
             else:
                 complete.append(claim)
+        admitted = self._in_order([claim for claim in complete if claim.begun])
+        complete = [claim for claim in complete if not claim.begun]
         if complete:
             oldest_us = min(claim.definition.created_us for claim in complete)
             older = singles[self._snapshot.task_created_us[singles] < oldest_us]
             if len(older):
                 self._attempt(older)
         rest = [singles[self._placing.node_of[singles] < 0]]
-        for claim in self._in_order(complete):
+        for claim in [*admitted, *self._in_order(complete)]:
             extra = claim.members[self._placing.node_of[claim.members] < 0]
             lower = self._snapshot.priority[self._snapshot.task_class[extra]] < claim.priority
             self._single[extra[lower]] = True  # these get their turn later

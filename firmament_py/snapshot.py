@@ -152,6 +152,7 @@ def _gangs(state: ClusterState, waiting: I64, nodes: I64) -> _Gangs:
                     settled[settled >= 0],
                     priority,
                     quota,
+                    begun=len(there) > 0,
                 )
             )
     return answer

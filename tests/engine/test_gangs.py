@@ -726,6 +726,20 @@ def test_a_gang_that_lost_a_node_gets_its_replacement_before_younger_ones():
     assert cluster.round() == {104: "n3"}
 
 
+@pytest.mark.parametrize("other", ["older-gang", "older-single"])
+def test_a_gang_of_which_half_is_there_goes_first(other):
+    """Whoever bound the first two was killed: the third GPU is for the third member, though others wait for longer."""
+    cluster = make_cluster(
+        *(*gpu_nodes(3), GPU1, make_gang(1, 3), make_tasks([101, 102], 1, gang=1, on="n0")),
+        make_tasks([103], 1, gang=1),
+    )
+    if other == "older-gang":
+        cluster.tell(make_gang(2, 1, created_us=NOW_US - 9), make_tasks([201], 1, gang=2, created_us=NOW_US - 9))
+    else:
+        cluster.tell(make_tasks([901], 1, created_us=NOW_US - 9))
+    assert set(cluster.round()) == {103}
+
+
 def test_a_gang_that_lost_two_gets_both_back_or_none():
     cluster = make_cluster(
         *(*gpu_nodes(1, 1, 1), GPU1, make_gang(1, 3), make_tasks([101], 1, gang=1, on="n0")),

@@ -406,7 +406,7 @@ def streams(draw) -> Trial:
     size = draw(st.integers(1, 4))
     trial.classes[99] = make_class(99, gpu=size)
     gang = gang_of(draw(st.integers(1, 5)), cls=99)
-    arrivals = [(3 * k, 900 + k, unsaid[1]) for k in range(80)]
+    arrivals = [(3 * k, 900 + k, unsaid[1]) for k in range(20)]
     return Trial(trial.nodes, trial.classes, held, gang, arrivals, 40)
 
 
