@@ -81,7 +81,7 @@ class Claim:
 
     members: its waiting tasks, ascending. role: the role of each. lacking: how many more of the gang must be placed in
     all; lacking_of_role: the same for each role. settled: nodes (N,) numbers where members are already. quota: how many
-    more may be placed before it has its maximum. begun: it has members on nodes, which are of no use without the others.
+    more may be placed before it has its maximum. begun: members are on nodes, and of no use without the others.
     """
 
     row: int

@@ -329,6 +329,7 @@ def test_a_gang_that_is_disrupted_as_a_whole_is_broken_by_an_eviction(mode, leav
     found = rig.book.group_of(rig.known("a"))
     halves: list[str] = []
     rig.book.on_half = lambda group: halves.append(group.name)
+    assert found is not None
     assert not found.broken
     if "evicted" in leave:
         rig.pod("b", node="n", deleting=True, **group)
