@@ -1,4 +1,4 @@
-"""`poseidon-bench`: list, run and compare benchmarks.
+"""`poseidon-bench`: list, run, compare and report benchmarks.
 
 Exit codes: 0 measured and every check held, 1 a check failed (or, with --enforce, a target was missed, or B is
 worse than A), 2 wrong usage, or something that is needed is missing.
@@ -15,8 +15,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from benchmarks import comparing, runner, specs, tables
+from benchmarks.report.drawing import FORMATS, DrawingError
+from benchmarks.report.figures import figures
+from benchmarks.report.page import render, write_plots
 from benchmarks.results import CaseResult, ResultError, SuiteResult, read
 from benchmarks.runner import CannotMeasureError, Options
+
+_COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -42,7 +47,7 @@ def list_(verbose: bool) -> None:
     for suite in suites:
         console.print(f"\n[bold]{suite.name}[/]: {suite.about}")
         for case in suite.cases:
-            target = f"  target: {case.target.metric} {case.target}" if case.target else ""
+            target = f"  target: {', '.join(map(str, case.targets))}" if case.targets else ""
             labels = f"  [{', '.join(case.labels)}]" if case.labels else ""
             console.print(f"  {case.name}{labels}{target}", markup=False)
 
@@ -127,12 +132,43 @@ def compare(a: Path, b: Path, metrics: tuple[str, ...], enforce: bool) -> None:
     sys.exit(1 if enforce and any(one.verdict is comparing.Verdict.WORSE for one in found) else 0)
 
 
+@cli.command()
+@click.argument("files", metavar="RESULT...", nargs=-1, required=True, type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("report.html"),
+    show_default=True,
+    help="The page: one file that needs nothing else.",
+)
+@click.option("--plots", type=click.Path(file_okay=False, path_type=Path), help="Write each picture here, too.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="svg", show_default=True, help="Of --plots.")
+def report(files: tuple[Path, ...], out: Path, plots: Path | None, form: str) -> None:
+    """Tables and plots of results that `run --json` wrote; results of one suite are compared, too."""
+    try:
+        results = [(path.stem, read(path)) for path in files]
+    except ResultError as error:
+        raise click.UsageError(str(error)) from error
+    console = Console(highlight=False)
+    try:
+        with Progress(*_COLUMNS, console=console, transient=True, disable=not console.is_terminal) as progress:
+            bar = progress.add_task("drawing", total=sum(len(figures(result)) for _, result in results))
+            page = render(results, lambda figure: progress.update(bar, advance=1, description=figure.title))
+        out.write_text(page)
+        written = write_plots(results, plots, form) if plots is not None else []
+    except (DrawingError, OSError) as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    click.echo(f"{out}: {len(results)} results")
+    if plots is not None:
+        click.echo(f"{plots}: {len(written)} pictures")
+
+
 def _measure(
     console: Console, suite: specs.Suite, cases: list[specs.Case], options: Options, repeat: int
 ) -> SuiteResult:
     """Runs with a progress bar where there is a terminal, and a line for each case where there is none."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with Progress(*_COLUMNS, console=console, transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task(suite.name, total=len(cases) * repeat)
 
         def tell(case: specs.Case, done: int, _: CaseResult) -> None:

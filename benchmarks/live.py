@@ -24,6 +24,8 @@ NAMESPACE = "default"
 LABEL = "poseidon-bench"
 _AT_ONCE = 64
 _SORTS = 10
+_PODS_A_NODE = 4
+"""At least so many of mean size would fill the share of the cluster that they are meant to."""
 _PATH = f"/api/v1/namespaces/{NAMESPACE}/pods"
 _POLL_SECONDS = 0.05
 
@@ -35,7 +37,8 @@ class Pods:
         self._kube = kube
         self._scheduler = scheduler
         self._has_audit = has_audit
-        sorts = pod_sorts(_SORTS, pods, 0.4, open_capacity(UNIFORM, nodes), seed)
+        # a few pods on many nodes are no larger for that: every one of them has to fit
+        sorts = pod_sorts(_SORTS, max(pods, _PODS_A_NODE * nodes), 0.4, open_capacity(UNIFORM, nodes), seed)
         self._specs = [
             {
                 "schedulerName": scheduler,

@@ -43,6 +43,7 @@ class CaseResult:
     facts: dict[str, Any] = field(default_factory=dict)
     failed: list[Check] = field(default_factory=list)
     checked: int = 0
+    series: list[dict[str, Any]] = field(default_factory=list)
     target: str = ""
     target_met: bool | None = None
     """None: there is none, or the case did not run at full scale."""

@@ -67,7 +67,7 @@ def resized(cases: Sequence[Case], nodes: int | None, pods: int | None) -> list[
     for case in cases:
         sizes = {**case.sizes, **given}
         name = "/".join([case.name.partition("/")[0], f"{sizes['nodes']}-nodes", f"{sizes['pods']}-pods"])
-        found.setdefault(name, replace(case, name=name, sizes=sizes, target=None, compared_with=()))
+        found.setdefault(name, replace(case, name=name, sizes=sizes, targets=(), compared_with=()))
     return list(found.values())
 
 
@@ -93,10 +93,11 @@ def run(
             listener(case, done, gathered)
             gc.collect()
             gathered.add(measure(case, options))
-        if case.target is not None:
-            value = gathered.median(case.target.metric)
-            gathered.target = f"{case.target.metric} {case.target}"
-            # at another scale the bound means nothing
-            gathered.target_met = case.target.met(value) if value is not None and options.scale == 1.0 else None
+        if case.targets:
+            gathered.target = ", ".join(map(str, case.targets))
+            reached = [(target, gathered.median(target.metric)) for target in case.targets]
+            # at another scale the bounds mean nothing
+            if options.scale == 1.0 and all(value is not None for _, value in reached):
+                gathered.target_met = all(target.met(value) for target, value in reached if value is not None)
         result.cases.append(gathered)
     return result

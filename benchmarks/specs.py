@@ -4,8 +4,8 @@
     metrics                name -> unit, better (lower or higher), title; the first is the suite's figure
     repeat                 samples of each case, unless --repeat says otherwise
     options                which of --nodes, --pods, --kubeconfig, --against it understands
-    defaults, cases        sizes and labels of each case; `target` is a bound on a metric at full scale,
-                           `compared_with` lists figures of other systems for the same case
+    defaults, cases        sizes and labels of each case; `target` is a bound on a metric at full scale, or a
+                           list of bounds, `compared_with` lists figures of other systems for the same case
 
 A field that is not known is an error: a typo must not silently measure something else.
 """
@@ -49,7 +49,8 @@ class Target:
         return self.at_least is not None and value >= self.at_least
 
     def __str__(self) -> str:
-        return f"<= {self.at_most:g}" if self.at_most is not None else f">= {self.at_least:g}"
+        bound = f"<= {self.at_most:g}" if self.at_most is not None else f">= {self.at_least:g}"
+        return f"{self.metric} {bound}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Case:
     name: str
     sizes: Mapping[str, Any]
     labels: tuple[str, ...] = ()
-    target: Target | None = None
+    targets: tuple[Target, ...] = ()
     compared_with: tuple[Rival, ...] = ()
 
 
@@ -129,23 +130,24 @@ def parse(name: str, raw: Mapping[str, Any]) -> Suite:
         if case.name in seen:
             raise SpecError(f"{name}: case {case.name} is there twice")
         seen.add(case.name)
-        if case.target is not None:
-            if case.target.metric not in {metric.name for metric in metrics}:
-                raise SpecError(f"{name}: the target of {case.name} is for {case.target.metric}, which is no metric")
-            if (case.target.at_most is None) is (case.target.at_least is None):
+        for target in case.targets:
+            if target.metric not in {metric.name for metric in metrics}:
+                raise SpecError(f"{name}: the target of {case.name} is for {target.metric}, which is no metric")
+            if (target.at_most is None) is (target.at_least is None):
                 raise SpecError(f"{name}: the target of {case.name} needs exactly one of at_most and at_least")
     return suite
 
 
 def _case(raw: Mapping[str, Any], defaults: Mapping[str, Any], where: str) -> Case:
     where = f"{where}: case {raw.get('name', '?')}"
-    _known(raw, {field.name for field in fields(Case)}, where)
-    target = raw.get("target")
+    _known(raw, {field.name for field in fields(Case)} - {"targets"} | {"target"}, where)
+    target = raw.get("target", [])
+    targets = target if isinstance(target, list) else [target]
     return Case(
         name=raw["name"],
         sizes={**defaults, **raw["sizes"]},
         labels=tuple(raw.get("labels", ())),
-        target=Target(**_checked(Target, target, f"{where}: target")) if target else None,
+        targets=tuple(Target(**_checked(Target, one, f"{where}: target")) for one in targets),
         compared_with=tuple(Rival(**_checked(Rival, one, where)) for one in raw.get("compared_with", ())),
     )
 

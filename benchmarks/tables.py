@@ -26,14 +26,18 @@ def amount(value: float, unit: str) -> str:
     return f"{value:,.3g} {unit}" if abs(value) < 1000 else f"{value:,.0f} {unit}"
 
 
-def with_spread(values: Sequence[float], unit: str) -> str:
-    """The median, and how far the samples are apart."""
+def spread(values: Sequence[float], unit: str) -> tuple[str, str]:
+    """The median, and how far the samples are apart, if they are."""
     middle = statistics.median(values)
     if min(values) == max(values) or not middle:
-        return amount(middle, unit)
-    return (
-        f"{amount(middle, unit)} [dim]{(min(values) - middle) / middle:+.0%} {(max(values) - middle) / middle:+.0%}[/]"
-    )
+        return amount(middle, unit), ""
+    return amount(middle, unit), f"{(min(values) - middle) / middle:+.0%} {(max(values) - middle) / middle:+.0%}"
+
+
+def with_spread(values: Sequence[float], unit: str) -> str:
+    """Both, for a terminal."""
+    middle, apart = spread(values, unit)
+    return f"{middle} [dim]{apart}[/]" if apart else middle
 
 
 def show(console: Console, suite: Suite, result: SuiteResult) -> None:

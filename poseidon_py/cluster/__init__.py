@@ -10,7 +10,7 @@ Import direction, each line may import only from lines below it:
     views, custom_columns, kind_columns, protobuf, nodes, affinity
     store, schema, columns, pod_columns, patches, validation, defaults, resources, discovery, paths
     selectors, settings
-    errors, kinds, faults, audit, clock, amounts
+    errors, kinds, messages, faults, audit, clock, amounts
 """
 
 from poseidon_py.cluster.cluster import Cluster

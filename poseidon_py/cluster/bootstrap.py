@@ -5,6 +5,7 @@ from __future__ import annotations
 from poseidon_py.cluster.api import Api
 from poseidon_py.cluster.clock import now_text
 from poseidon_py.cluster.kinds import NAMESPACES, PRIORITY_CLASSES
+from poseidon_py.cluster.schema import model_of
 
 _CRITICAL = {
     "system-cluster-critical": (
@@ -20,6 +21,8 @@ _CRITICAL = {
 
 def bootstrap(api: Api) -> None:
     """Namespaces and the system priority classes."""
+    for kind in ("Pod", "Binding", "Event"):
+        model_of("v1", kind)  # a tenth of a second, which the first of them need not wait for
     for name in ("default", "kube-node-lease", "kube-public", "kube-system"):
         api.create(NAMESPACES, "", {"metadata": {"name": name}})
     for name, (value, description) in _CRITICAL.items():

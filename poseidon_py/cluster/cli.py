@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import sys
 from collections.abc import Callable
@@ -120,6 +121,7 @@ def cluster(
         except OSError as error:
             hint = "choose another --kubeconfig-out"
             sys.exit(_refuse(f"cannot write the kubeconfig {kubeconfig_out}: {error.strerror}; {hint}"))
+    gc.set_threshold(100_000, 20, 50)  # objects by the hundred thousand live as long as the process does
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         sys.exit(runner.run(_serve(settings, kubeconfig_out, rules)))
 

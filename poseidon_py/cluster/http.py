@@ -126,7 +126,7 @@ class HttpApi:
         if verb == "watch":
             return await self._watch(request, target, query)
         if body is None and request.method != "GET":
-            body = await self._body(request)
+            body = await self._body(request, target.subresource)
         response = await self._serve(request, verb, target, query, body)
         if fate.lost and request.transport is not None:
             request.transport.abort()  # it was done, but nobody will hear
@@ -158,7 +158,7 @@ class HttpApi:
             message = "the server is currently unable to handle the request"
             raise ApiError(fate.code, "ServiceUnavailable", message, retry_after=fate.retry_after_s)
 
-    async def _body(self, request: web.BaseRequest) -> Any:
+    async def _body(self, request: web.BaseRequest, subresource: str = "") -> Any:
         try:
             raw = await request.read()
         except web.HTTPRequestEntityTooLarge as error:
@@ -167,7 +167,7 @@ class HttpApi:
             return {}
         kind = request.headers.get("Content-Type", "application/json")
         if kind.startswith(protobuf.MEDIA_TYPE):
-            return protobuf.decode(raw)
+            return protobuf.decode(raw, subresource)
         if "cbor" in kind:
             raise unsupported_media_type(kind, "application/json, application/yaml")
         try:

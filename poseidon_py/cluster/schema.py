@@ -1,145 +1,171 @@
-"""The shape of the built-in kinds: which fields they have, of what type, under what number in protobuf.
+"""The shape of the built-in kinds: which fields they have, and of what type.
 
-The table is protobuf_fields.yaml, read when it is first needed. `conform` does what decoding into typed
-structs does in the real server: a value of the wrong type is a 400, null means unset, unknown fields stay.
+The Kubernetes Python client knows: each of its model classes maps attribute to JSON name and to type. They are
+read when a kind is first met, and kept as one table per class; no model is ever made. What the installed
+client does not know, like custom resources, is not checked.
+
+`conform` does what decoding into typed structs does in the real server: a value of the wrong type is a 400,
+null means unset, unknown fields stay.
 """
 
 from __future__ import annotations
 
+import re
 from functools import cache
-from importlib.resources import files
 from typing import Any, NamedTuple
 
-import yaml
-
 from poseidon_py.cluster.errors import ApiError, bad_request
+from poseidon_py.cluster.kinds import BUILT_IN
 
 Json = dict[str, Any]
 
-# Structs that are embedded in Go: a message of their own on the wire, their fields directly in JSON.
-INLINE = frozenset(
-    ("ephemeralContainerCommon", "handler", "localObjectReference", "persistentVolumeSource", "volumeSource")
-)
-_SCALARS: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "bytes": (str,),
-    "time": (str,),
-    "microtime": (str,),
-    "int": (int,),
-    "bool": (bool,),
-    "double": (int, float),
-    "quantity": (str, int, float),
-    "intorstring": (str, int),
+_OTHER_NAMES = {("v1", "Event"): "CoreV1Event", ("events.k8s.io/v1", "Event"): "EventsV1Event"}
+_MODELS = {
+    (api_version, kind): _OTHER_NAMES.get((api_version, kind), "V1" + kind)
+    for api_version, kind in [
+        *((kind.api_version, kind.kind) for kind in BUILT_IN if kind.version == "v1"),
+        ("v1", "Binding"),
+        ("policy/v1", "Eviction"),
+        ("autoscaling/v1", "Scale"),
+    ]
 }
+
+# The client calls these str, but a number is as good.
+_QUANTITIES = frozenset(
+    (
+        *("limits", "requests", "overhead", "capacity", "allocatable", "allocatedResources", "sizeLimit", "divisor"),
+        *("hard", "used", "min", "max", "default", "defaultRequest", "maxLimitRequestRatio", "maximumVolumeSize"),
+    )
+)
+# The client calls these object, like fields that may hold anything.
+_NUMBER_OR_STRING = frozenset(("port", "targetPort", "minAvailable", "maxUnavailable", "maxSurge"))
+
+_LIST = re.compile(r"list\[(.+)\]", re.IGNORECASE)
+_MAP = re.compile(r"dict[\[(]str, (.+)[\])]", re.IGNORECASE)
 _LIMIT = 2**63
 
 
-class Field(NamedTuple):
-    """One field of a message."""
+class Type(NamedTuple):
+    """What a field may hold."""
 
     name: str
-    type: str  # a scalar, or a message if there is a dot in it
-    mark: str  # "" one, "*" repeated, "%" map
+    """string, integer, boolean, number, time, quantity, number or string, anything, list, map, or a model class."""
+    accepts: tuple[type, ...]
+    """As what it may come out of JSON."""
+    of: Type | None = None
+    """What is in the list or map."""
+
+
+_STRING = Type("string", (str,))
+_QUANTITY = Type("quantity", (str, int, float))
+_EITHER = Type("number or string", (str, int))
+_SCALARS = {
+    "str": _STRING,
+    "bytes": _STRING,
+    "bytearray": _STRING,
+    "datetime": Type("time", (str,)),
+    "int": Type("integer", (int,)),
+    "bool": Type("boolean", (bool,)),
+    "float": Type("number", (int, float)),
+    "object": Type("anything", (object, bool)),
+}
+_OBJECT = (dict,)
+_ONLY_METADATA = {"metadata": Type("V1ObjectMeta", _OBJECT)}
+
+
+class _Mismatch(Exception):
+    """A value of the wrong type; on its way up it learns where it was found."""
+
+    def __init__(self, wanted: str, value: Any) -> None:
+        super().__init__(wanted)
+        self.wanted = wanted
+        self.value = value
+        self.path = ""
+
+
+def model_of(api_version: str, kind: str) -> str | None:
+    """The client's class for a built-in kind, if it has one."""
+    model = "V1DeleteOptions" if kind == "DeleteOptions" else _MODELS.get((api_version, kind))
+    return model if model is not None and fields_of(model) else None
 
 
 @cache
-def table() -> dict[str, dict[int, Field]]:
-    """Message to number to field."""
-    text = (files("poseidon_py.cluster") / "protobuf_fields.yaml").read_text()
-    loaded: dict[str, str] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    found: dict[str, dict[int, Field]] = {}
-    for message, described in loaded.items():
-        fields = found[message] = {}
-        for one in described.split():
-            name, _, rest = one.partition("=")
-            number, _, type_ = rest.partition(":")
-            mark = type_[0] if type_[0] in "*%" else ""
-            fields[int(number)] = Field(name, type_.removeprefix(mark) if mark else type_, mark)
-    return found
+def fields_of(model: str) -> dict[str, Type]:
+    """JSON name to type of the fields of a model class; empty if the installed client has no such class."""
+    from kubernetes.client import models  # slow: not before it is needed
+
+    cls: Any = getattr(models, model, None)
+    if cls is None:
+        return {}
+    names: dict[str, str] = cls.attribute_map
+    return {names[attribute]: _type(names[attribute], stated) for attribute, stated in cls.openapi_types.items()}
 
 
-def message_of(api_version: str, kind: str) -> str | None:
-    """The message of a kind, if it is in the table."""
-    group, _, version = api_version.rpartition("/")
-    message = f"{group.partition('.')[0] or 'core'}.{version}.{kind}"
-    if kind == "DeleteOptions":
-        message = f"meta.v1.{kind}"
-    return message if message in table() else None
-
-
-@cache
-def _shape(message: str) -> dict[str, Field]:
-    shape: dict[str, Field] = {}
-    for field in table()[message].values():
-        if field.name in INLINE:
-            shape.update(_shape(field.type))
-        else:
-            shape[field.name] = field
-    return shape
+def _type(name: str, stated: str) -> Type:
+    if many := _LIST.fullmatch(stated):
+        return Type("list", (list,), _type(name, many[1]))
+    if entries := _MAP.fullmatch(stated):
+        return Type("map", (dict,), _type(name, entries[1]))
+    if stated == "str" and name in _QUANTITIES:
+        return _QUANTITY
+    if stated == "object" and name in _NUMBER_OR_STRING:
+        return _EITHER
+    return _SCALARS.get(stated) or Type(stated, _OBJECT)
 
 
 def conform(api_version: str, kind: str, obj: Any) -> None:
     """Refuse an object whose fields have the wrong type; takes nulls out of it, and sees that it has a spec."""
-    if not isinstance(obj, dict):
-        raise _refused(kind, "", "an object", obj)
-    message = message_of(api_version, kind)
-    if message is None:
-        metadata = obj.get("metadata")
-        if metadata is not None:
-            _check("meta.v1.ObjectMeta", "", metadata, kind, "metadata")
-        return
-    _walk(message, obj, kind, "")
-    if "spec" in _shape(message):
+    model = model_of(api_version, kind)
+    try:
+        if not isinstance(obj, dict):
+            raise _Mismatch("an object", obj)
+        fields = _ONLY_METADATA if model is None else fields_of(model)
+        _walk(fields, obj)
+    except _Mismatch as found:
+        raise _refused(kind, found) from None
+    if "spec" in fields:
         obj.setdefault("spec", {})
 
 
-def _walk(message: str, obj: Json, kind: str, path: str) -> None:
-    shape = _shape(message)
+def _walk(fields: dict[str, Type], obj: Json) -> None:
     nulls: list[str] = []
     for name, value in obj.items():
+        wanted = fields.get(name)
+        if wanted is None or (wanted is _STRING and value.__class__ is str):  # what most fields are
+            continue
         if value is None:
             nulls.append(name)
             continue
-        field = shape.get(name)
-        if field is not None:
-            _check(field.type, field.mark, value, kind, f"{path}.{name}" if path else name)
+        try:
+            _check(wanted, value)
+        except _Mismatch as found:
+            found.path = f".{name}{found.path}"
+            raise
     for name in nulls:
-        if name in shape:
-            del obj[name]
+        del obj[name]
 
 
-def _check(type_: str, mark: str, value: Any, kind: str, path: str) -> None:
-    if mark == "*":
-        if not isinstance(value, list):
-            raise _refused(kind, path, "a list", value)
-        for at, one in enumerate(value):
-            _check(type_, "", one, kind, f"{path}[{at}]")
-    elif mark == "%":
-        if not isinstance(value, dict):
-            raise _refused(kind, path, "a map", value)
-        for key, one in value.items():
-            if one is not None or "." in type_:
-                _check(type_, "", one, kind, f"{path}[{key}]")
-            else:
-                raise _refused(kind, f"{path}[{key}]", type_, one)
-    elif type_ == "raw":
-        return
-    elif "." in type_:
-        if type_.endswith(".ExtraValue"):
-            _check("string", "*", value, kind, path)
-        elif not isinstance(value, dict):
-            raise _refused(kind, path, "an object", value)
-        else:
-            _walk(type_, value, kind, path)
-    else:
-        wanted = _SCALARS[type_]
-        if not isinstance(value, wanted) or (isinstance(value, bool) and type_ != "bool"):
-            raise _refused(kind, path, type_, value)
-        if isinstance(value, int) and not -_LIMIT <= value < _LIMIT:
-            raise _refused(kind, path, "a 64-bit integer", value)
+def _check(wanted: Type, value: Any) -> None:
+    fits = isinstance(value, wanted.accepts)
+    if not fits or (value.__class__ is bool and bool not in wanted.accepts):
+        raise _Mismatch("an object" if wanted.accepts is _OBJECT else wanted.name, value)
+    if wanted.of is not None:
+        for key, one in value.items() if isinstance(value, dict) else enumerate(value):
+            try:
+                _check(wanted.of, one)
+            except _Mismatch as found:
+                found.path = f"[{key}]{found.path}"
+                raise
+    elif wanted.accepts is _OBJECT:
+        _walk(fields_of(wanted.name), value)
+    elif value.__class__ is int and not -_LIMIT <= value < _LIMIT:
+        raise _Mismatch("a 64-bit integer", value)
 
 
-def _refused(kind: str, path: str, wanted: str, value: Any) -> ApiError:
-    got = {dict: "object", list: "array", str: "string", bool: "bool", type(None): "null"}.get(type(value), "number")
-    place = f"field {path}" if path else "the body"
-    return bad_request(f"{kind} cannot be handled as a {kind}: cannot decode {got} into {place}, which is {wanted}")
+def _refused(kind: str, found: _Mismatch) -> ApiError:
+    names = {dict: "object", list: "array", str: "string", bool: "bool", type(None): "null"}
+    got = names.get(type(found.value), "number")
+    place = f"field {found.path[1:]}" if found.path else "the body"
+    return bad_request(
+        f"{kind} cannot be handled as a {kind}: cannot decode {got} into {place}, which is {found.wanted}"
+    )

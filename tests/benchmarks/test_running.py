@@ -36,6 +36,21 @@ def run(values, ok=True, scale=1.0):
     return runner.run(SUITE, SUITE.cases[:1], Options(scale=scale), len(values), measure=measure)
 
 
+def test_of_several_targets_all_must_be_met():
+    raw = {"title": "t", "about": "a", "metrics": {"x_s": {"title": "x"}, "y": {"title": "y", "better": "higher"}}}
+    aims = [{"metric": "x_s", "at_most": 2.0}, {"metric": "y", "at_least": 1.0}]
+    suite = specs.parse("demo", raw | {"cases": [{"name": "one", "sizes": {}, "target": aims}]})
+
+    def met(x, y):
+        found = runner.run(suite, suite.cases, Options(), 1, measure=lambda case, options: Sample({"x_s": x, "y": y}))
+        assert found.cases[0].target == "x_s <= 2, y >= 1"
+        return found.cases[0].target_met
+
+    assert met(2.0, 1.0) is True
+    assert met(2.1, 1.0) is False
+    assert met(2.0, 0.9) is False
+
+
 def test_the_median_decides_whether_a_target_is_met():
     assert run([1.0, 1.5, 9.0]).cases[0].target_met is True
     assert run([1.0, 2.5, 9.0]).cases[0].target_met is False
@@ -143,7 +158,7 @@ def test_other_sizes_make_other_cases_each_once():
     chosen = [case for case in suite.cases if case.name.startswith("beforehand")]
     (only,) = runner.resized(chosen, nodes=7, pods=70)
     assert only.name == "beforehand/7-nodes/70-pods"
-    assert (only.sizes["nodes"], only.sizes["pods"], only.target) == (7, 70, None)
+    assert (only.sizes["nodes"], only.sizes["pods"], only.targets) == (7, 70, ())
     assert runner.resized(chosen, None, None) == chosen
 
 

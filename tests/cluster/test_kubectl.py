@@ -10,7 +10,20 @@ from typing import Any
 import pytest
 import yaml
 
-from poseidon_py.cluster.kinds import BUDGETS, CONFIGMAPS, DEPLOYMENTS, EVENTS, NODES, PODS, REPLICA_SETS
+from poseidon_py.cluster.kinds import (
+    BUDGETS,
+    CONFIGMAPS,
+    DEPLOYMENTS,
+    EVENTS,
+    JOBS,
+    NODES,
+    PODS,
+    PRIORITY_CLASSES,
+    REPLICA_SETS,
+    RESOURCE_QUOTAS,
+    SECRETS,
+    SERVICES,
+)
 from tests.cluster.builders import budget, job, pod, replicated, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -170,3 +183,76 @@ async def test_what_else_users_try(ctl, cluster):
     )
     assert "patched" in patched
     assert "Invalid value" in await ctl("create", "-f", "-", stdin=yaml.safe_dump(pod("p", cpu="-1")), fails=True)
+
+
+async def test_what_kubectl_makes_of_its_options(ctl, cluster):
+    """These bodies come in protobuf, like those of all `create` commands with options instead of files."""
+    await ctl("create", "secret", "generic", "s", "--from-literal=a=b")
+    secret = cluster.get(SECRETS, "s")
+    assert (secret["data"], secret["type"]) == ({"a": "Yg=="}, "Opaque")
+    await ctl("create", "quota", "q", "--hard=cpu=1500m,pods=2", "--scopes=BestEffort")
+    assert cluster.get(RESOURCE_QUOTAS, "q")["spec"] == {
+        "hard": {"cpu": "1500m", "pods": "2"},
+        "scopes": ["BestEffort"],
+    }
+    await ctl("create", "service", "nodeport", "n", "--tcp=80:http", "--node-port=30080")
+    spec = cluster.get(SERVICES, "n")["spec"]
+    assert spec["type"] == "NodePort"
+    assert spec["ports"] == [
+        {"name": "80-http", "protocol": "TCP", "port": 80, "targetPort": "http", "nodePort": 30080}
+    ]
+    await ctl("create", "priorityclass", "low", "--value=-5", "--preemption-policy=Never", "--description=x")
+    kept = cluster.get(PRIORITY_CLASSES, "low")
+    assert (kept["value"], kept["preemptionPolicy"], kept["description"]) == (-5, "Never", "x")
+    await ctl("create", "pdb", "b", "--selector=app=x", "--max-unavailable=1")
+    assert cluster.get(BUDGETS, "b")["spec"] == {"selector": {"matchLabels": {"app": "x"}}, "maxUnavailable": 1}
+    await ctl("create", "job", "j", "--image=app:1", "--", "echo", "hi")
+    template = cluster.get(JOBS, "j")["spec"]["template"]["spec"]
+    assert template["containers"][0]["command"] == ["echo", "hi"]
+    assert template["restartPolicy"] == "Never"
+    assert "created" in await ctl("create", "serviceaccount", "robot")
+    assert "*.*" in await ctl("auth", "can-i", "--list")
+    assert "system:admin" in await ctl("auth", "whoami")
+
+
+async def test_pods_for_debugging(ctl, cluster):
+    node_selector = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+        {"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}
+    ]}}  # fmt: skip
+    peers = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}
+    container = {
+        "name": "main",
+        "image": "app:1",
+        "env": [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}],
+        "livenessProbe": {"httpGet": {"path": "/", "port": "http"}},
+        "lifecycle": {"preStop": {"exec": {"command": ["true"]}}},
+        "resources": {"requests": {"cpu": "100m"}, "limits": {"nvidia.com/gpu": "1"}},
+        "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+    }
+    original = pod("p", containers=[container])
+    original["spec"] |= {
+        "affinity": {
+            "nodeAffinity": node_selector,
+            "podAntiAffinity": {
+                "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 5, "podAffinityTerm": peers}]
+            },
+        },
+        "tolerations": [{"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 3}],
+        "volumes": [{"name": "v", "emptyDir": {"sizeLimit": "1Gi"}}],
+    }
+    created = cluster.create(original)
+    await ctl("debug", "p", "--copy-to=q", "--set-image=main=app:2", "--keep-liveness", "--profile=general")
+    copied = cluster.get(PODS, "q")["spec"]
+    for name in ("affinity", "tolerations", "volumes"):
+        assert copied[name] == created["spec"][name]
+    main = copied["containers"][0]
+    assert main["image"] == "app:2"
+    for name in ("env", "lifecycle", "resources"):
+        assert main[name] == created["spec"]["containers"][0][name]
+    assert main["livenessProbe"]["httpGet"]["port"] == "http"
+    await ctl("debug", "node/node-00001", "--image=app:1", "--profile=sysadmin")
+    made = next(one for one in cluster.objects(PODS) if one["metadata"]["name"].startswith("node-debugger"))
+    assert made["spec"]["nodeName"] == "node-00001"
+    assert made["spec"]["volumes"] == [{"name": "host-root", "hostPath": {"path": "/"}}]
+    assert made["spec"]["containers"][0]["securityContext"] == {"privileged": True}
+    assert "drained" in await ctl("drain", "node-00001", "--force", "--disable-eviction", "--timeout=15s")
