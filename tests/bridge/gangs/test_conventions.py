@@ -382,6 +382,7 @@ def test_objects_that_make_no_sense_are_named(resource, convention, mark, spec, 
 def test_how_a_pod_group_may_be_disrupted(mode, whole):
     spec = {"schedulingPolicy": {"gang": {"minCount": 1}}, "disruptionMode": mode}
     said = Native().read(marks(group="g"), Objects((NATIVE, thing(NATIVE, spec=spec))))
+    assert said is not None
     assert said.disrupted_whole is whole
 
 
