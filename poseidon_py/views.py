@@ -82,7 +82,8 @@ def gang_json(gang: flow_pb2.GangStanding, group: Group | None) -> Json:
     }
 
 
-def _gang_line(gang: Json) -> str:
+def gang_line(gang: Json) -> str:
+    """The same in words."""
     most = f", takes {gang['maximum']} at most" if gang["maximum"] else ""
     line = f"gang {gang['name']}: needs {gang['minimum']}{most}, {gang['present']} there, {gang['placed']} placed"
     if gang["disruption"] == "whole":
@@ -150,7 +151,7 @@ def print_explanation(body: Json, console: Console) -> None:
         if body[key]:
             console.print(f"  {body[key]}", highlight=False)
     if body.get("gang"):
-        console.print(f"  {_gang_line(body['gang'])}", highlight=False)
+        console.print(f"  {gang_line(body['gang'])}", highlight=False)
     if body["requests"]:
         console.print("  requests: " + ", ".join(f"{k} {show(k, v)}" for k, v in body["requests"].items()))
     if body["state"] == "waits for a node":
