@@ -56,7 +56,9 @@ class Releases:
 
     def _held(self, rows: I64) -> I64:
         state = self._state
-        pairs, counts = np.unique(np.stack([state.tasks.node[rows], state.tasks.cls[rows]]), axis=1, return_counts=True)
+        classes = state.classes.capacity
+        pairs, counts = np.unique(state.tasks.node[rows] * classes + state.tasks.cls[rows], return_counts=True)
+        node, cls = np.divmod(pairs, classes)
         held = np.zeros((len(self._nodes), len(state.resources)), np.int64)
-        np.add.at(held, np.searchsorted(self._nodes, pairs[0]), counts[:, None] * state.classes.requests[pairs[1]])
+        np.add.at(held, np.searchsorted(self._nodes, node), counts[:, None] * state.classes.requests[cls])
         return held
