@@ -16,6 +16,7 @@ import numpy as np
 
 from firmament_py.arrays import I64, U64
 from firmament_py.constraints import NodeDemand, Operator, Requirement, Taint, Toleration
+from firmament_py.engine import Engine
 from firmament_py.events import ClassDefined, NodeObserved, TasksObserved
 from poseidon_py.demo.workload import SHAPES, PodSort, allocatable, open_capacity, pod_sorts, shape_of_each
 
@@ -91,6 +92,18 @@ class EngineLoad:
             names=[f"default/pod-{row:06d}" for row in rows.tolist()],
             nodes=tuple(n.id for n in self.nodes) if is_running.any() else (),
         )
+
+    def measure(self, engine: Engine, samples: int = 10) -> None:
+        """Tells the engine what the running tasks use: 0.1 to 0.9 of their requests, and never twice the same."""
+        rng = np.random.default_rng(self.spec.seed)
+        rows = engine.state.task_rows(np.arange(1, self.running + 1, dtype=np.uint64))
+        columns = [self.resources.index(name) for name in ("cpu", "memory")]
+        requested = self.requests[self._class_of[: self.running]][:, columns]
+        for number in range(samples):
+            values = np.full((self.running, 4), np.nan)
+            values[:, :2] = requested * rng.uniform(0.1, 0.9, requested.shape)
+            at = np.full(self.running, START_US - (samples - number) * 30_000_000)
+            engine.usage.note_tasks(engine.state, rows, at, values, START_US)
 
     def complaints(self, uids: U64, node_ids: Iterable[str]) -> list[str]:
         """What is wrong with placing tasks `uids` (K,) on `node_ids` (K); empty: nothing is."""

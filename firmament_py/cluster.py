@@ -10,7 +10,7 @@ correlated columns right, and `validate` checks all of them:
 No I/O, no clock, no threads: the caller serialises calls and brings the time.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -337,9 +337,22 @@ class ClusterState:
     def task_row(self, uid: int) -> int | None:
         return self._task_row.get(uid)
 
+    def task_rows(self, uids: U64) -> I64:
+        """The rows of tasks (K,), -1 for those that are not known."""
+        return self._find_rows(uids)
+
     def node_row(self, node_id: str) -> int | None:
         row = self.nodes.row.get(node_id)
         return row if row is not None and self.nodes.state[row] == NodeState.PRESENT else None
+
+    def node_rows(self, node_ids: Sequence[str]) -> I64:
+        """The rows of nodes that can take tasks (K,), -1 for others."""
+        rows = (self.node_row(node_id) for node_id in node_ids)
+        return np.fromiter((-1 if row is None else row for row in rows), np.int64, len(node_ids))
+
+    def offered(self, row: int) -> dict[str, int]:
+        """What a node offers of each resource."""
+        return dict(zip(self.resources.names, self.nodes.allocatable[row].tolist(), strict=True))
 
     def present_nodes(self) -> I64:
         """Rows of the nodes that can take tasks, ascending."""

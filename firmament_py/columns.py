@@ -2,7 +2,8 @@
 
 Promises: a row number means the same thing from `allocate` to `release`; `allocate` fills every column of the
 new rows with the column's fill value; a column is one contiguous array, so that whole-table work is vectorised;
-growing is amortised (capacity doubles). Hold row numbers, not the arrays: growing replaces them.
+growing is amortised (capacity doubles). Hold row numbers, not the arrays: growing replaces them. Who keeps something
+about a row elsewhere keeps its `tenant` with it: a row that is used again has another.
 """
 
 from typing import Any, ClassVar
@@ -41,12 +42,20 @@ class Table:
         self._free: list[int] = []
         self._used_rows = 0  # rows below this have been handed out at least once
         self.live: Bools = np.zeros(capacity, np.bool_)
+        self.tenant: I64 = np.zeros(capacity, np.int64)
+        """Which use of the row this is: a number that no other allocation of this table has had, from 1."""
+        self._tenants = 0
         for name, (dtype, fill) in self.FIELDS.items():
             setattr(self, name, np.full(capacity, fill, dtype))
 
     def __len__(self) -> int:
         """Rows in use."""
         return self._used_rows - len(self._free)
+
+    @property
+    def allocations(self) -> int:
+        """How many rows have been handed out ever."""
+        return self._tenants
 
     @property
     def capacity(self) -> int:
@@ -69,6 +78,8 @@ class Table:
         rows[reused:] = np.arange(self._used_rows, self._used_rows + fresh)
         self._used_rows += fresh
         self.live[rows] = True
+        self.tenant[rows] = np.arange(self._tenants + 1, self._tenants + count + 1)
+        self._tenants += count
         for name, (_, fill) in self.FIELDS.items():
             getattr(self, name)[rows] = fill
         return rows
@@ -82,7 +93,7 @@ class Table:
 
     def _grow(self, needed: int) -> None:
         capacity = max(needed, 2 * self.capacity)
-        for name, (dtype, fill) in {**self.FIELDS, "live": (np.bool_, False)}.items():
+        for name, (dtype, fill) in {**self.FIELDS, "live": (np.bool_, False), "tenant": (np.int64, 0)}.items():
             old = getattr(self, name)
             new = np.full(capacity, fill, dtype)
             new[: len(old)] = old

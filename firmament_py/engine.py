@@ -15,6 +15,7 @@ from firmament_py.events import Event, Outcome
 from firmament_py.policy import Policy
 from firmament_py.round import RoundResult, RoundStats, Scheduler
 from firmament_py.solver import Solver
+from firmament_py.usage import Basis, Usage, UsageOptions
 
 log = logging.getLogger(__name__)
 
@@ -22,8 +23,15 @@ log = logging.getLogger(__name__)
 class Engine:
     """Owns the state. Take `lock` around everything."""
 
-    def __init__(self, policy: Policy, solver: Solver, now_us: Callable[[], int] | None = None) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        solver: Solver,
+        now_us: Callable[[], int] | None = None,
+        usage: UsageOptions | None = None,
+    ) -> None:
         self.lock = threading.Lock()
+        self.usage = Usage(usage)
         self.policy = policy
         self.solver = solver
         self.now_us = now_us or (lambda: time.time_ns() // 1000)
@@ -35,7 +43,7 @@ class Engine:
     def _start(self, state: ClusterState) -> None:
         self.epoch = secrets.randbits(63) | 1
         self.state = state
-        self.scheduler = Scheduler(state, self.policy, self.solver)
+        self.scheduler = Scheduler(state, self.policy, self.solver, usage=self.usage)
         self.round_of_epoch = 0
 
     def apply(self, events: Iterable[Event]) -> Outcome:
@@ -43,9 +51,15 @@ class Engine:
         return apply_all(self.state, events)
 
     def replace(self, state: ClusterState) -> None:
-        """Takes `state` for all there is, in a new epoch."""
+        """Takes `state` for all there is, in a new epoch. What was measured of what is in it stays known."""
+        self.usage.carry(self.state, state)
         self._start(state)
         self.resynced = True
+
+    @property
+    def wants_usage(self) -> bool:
+        """Whether anything here makes use of samples of usage."""
+        return self.usage.options.basis is not Basis.REQUESTS or bool(getattr(self.policy, "wants_usage", False))
 
     def run_round(self, now_us: int) -> RoundResult | None:
         """A round, or None if nothing has changed that could matter."""

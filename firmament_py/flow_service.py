@@ -45,6 +45,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
                 policy=engine.policy.name,
                 solver=engine.solver.name,
                 resynced=engine.resynced,
+                wants_usage=engine.wants_usage,
             )
 
     def Resync(
@@ -100,6 +101,22 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
             )
             return self._last_reply
 
+    def ReportUsage(self, request: flow_pb2.UsageReport, context: grpc.ServicerContext) -> flow_pb2.UsageReply:
+        engine = self._engine
+        try:
+            tasks = translate.usage_samples(len(request.task_uid), request.tasks, "tasks")
+            nodes = translate.usage_samples(len(request.node_id), request.nodes, "nodes")
+        except Nonsense as problem:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(problem))
+        with engine.lock:
+            if request.epoch != engine.epoch:
+                return flow_pb2.UsageReply(status=flow_pb2.STALE_EPOCH)
+            state, now_us = engine.state, engine.now_us()
+            noted = engine.usage.note_nodes(state, state.node_rows(request.node_id), *nodes, now_us)
+            rows = state.task_rows(np.fromiter(request.task_uid, np.uint64, len(request.task_uid)))
+            noted += engine.usage.note_tasks(state, rows, *tasks, now_us)
+        return flow_pb2.UsageReply(taken=noted.taken, old=noted.old, refused=noted.refused, unknown=noted.unknown)
+
     def Explain(self, request: flow_pb2.ExplainRequest, context: grpc.ServicerContext) -> flow_pb2.ExplainReply:
         with self._engine.lock:
             return _explain(self._engine.state, request.task_uid, self._engine.scheduler)
@@ -120,6 +137,9 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
                 used=translate.amounts(state.resources.names, state.nodes.used[nodes].sum(axis=0)),
                 last_round=translate.round_stats(engine.last_round) if engine.last_round else None,
                 rounds=engine.rounds,
+                usage=translate.usage_status(
+                    engine.usage, engine.wants_usage, *engine.usage.ages(state, engine.now_us())
+                ),
             )
 
 

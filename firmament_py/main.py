@@ -18,11 +18,13 @@ from firmament_py.engine import Engine
 from firmament_py.registry import DEFAULT_POLICY, UnknownPolicyError
 from firmament_py.server import CannotListenError, Server, Tls
 from firmament_py.solver import SOLVERS
+from firmament_py.usage import Basis, UsageOptions
 from firmament_py.version import VERSION
 
 log = logging.getLogger(__name__)
 
 _GRACE_SECONDS = 5.0
+_USAGE = UsageOptions()
 
 
 @click.group()
@@ -47,6 +49,35 @@ def cli() -> None:
     help="An option of the policy; repeatable.",
 )
 @click.option("--solver", "solver_name", type=click.Choice(sorted(SOLVERS)), default="or-tools", show_default=True)
+@click.option(
+    "--usage",
+    "usage_basis",
+    type=click.Choice([basis.value for basis in Basis]),
+    default=_USAGE.basis.value,
+    show_default=True,
+    help="What prices take for used of a node: its tasks' requests, what they were measured to use, or the larger.",
+)
+@click.option(
+    "--usage-samples",
+    type=int,
+    default=_USAGE.samples,
+    show_default=True,
+    help="Samples of usage kept per task and per node.",
+)
+@click.option(
+    "--usage-half-life",
+    type=float,
+    default=_USAGE.half_life,
+    show_default=True,
+    help="Seconds after which a sample counts half.",
+)
+@click.option(
+    "--usage-stale",
+    type=float,
+    default=_USAGE.stale,
+    show_default=True,
+    help="Seconds after which a sample does not count any more.",
+)
 @click.option("--port-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the port here once serving.")
 @click.option(
     "--exit-with-parent", is_flag=True, help="Stop when standard input ends, as it does when the parent dies."
@@ -74,6 +105,10 @@ def serve(
     policy_name: str,
     policy_options: tuple[str, ...],
     solver_name: str,
+    usage_basis: str,
+    usage_samples: int,
+    usage_half_life: float,
+    usage_stale: float,
     port_file: Path | None,
     exit_with_parent: bool,
     tls_cert: Path | None,
@@ -83,8 +118,8 @@ def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT.
 
-    Serves firmament.FlowScheduler (what `poseidon run` uses), firmament.FirmamentScheduler (the original
-    contract) and grpc.health.v1.Health.
+    Serves firmament.FlowScheduler (what `poseidon run` uses), firmament.FirmamentScheduler and stats.PoseidonStats
+    (the original contract), and grpc.health.v1.Health.
     """
     logging.basicConfig(
         level=log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -95,12 +130,16 @@ def serve(
         policy = registry.load(policy_name, _pairs(policy_options))
     except UnknownPolicyError as error:
         raise click.UsageError(str(error)) from error
+    try:
+        usage = UsageOptions(Basis(usage_basis), usage_samples, usage_half_life, usage_stale)
+    except ValueError as error:
+        raise click.UsageError(f"--{error}") from error
     _, colon, port = address.rpartition(":")
     if not colon or not (port.isascii() and port.isdigit() and int(port) < 2**16):
         raise click.UsageError(f"--address {address!r} is not HOST:PORT with a port from 0 to 65535")
     tls = Tls(tls_cert, tls_key, tls_client_ca) if tls_cert and tls_key else None
     try:
-        server = Server(Engine(policy, SOLVERS[solver_name]()), address, tls)
+        server = Server(Engine(policy, SOLVERS[solver_name](), usage=usage), address, tls)
     except CannotListenError as error:
         raise click.UsageError(f"{error}; choose another --address") from error
 

@@ -22,6 +22,7 @@ from firmament_py.releases import FOREVER
 from firmament_py.room import Room
 from firmament_py.snapshot import Snapshot
 from firmament_py.solver import Solution, Status
+from firmament_py.usage import NOTHING_MEASURED, Reading
 
 CLASSES_AT_ONCE = 256
 """More classes than this are placed in turns, highest priority first: it bounds a round's memory."""
@@ -33,7 +34,8 @@ FLOWS_PER_TURN = 12
 class Placing:
     """What is left of nodes and tasks while flows are turned into placements.
 
-    price and solve are called for each network; lap(stage) is called after each stage of work.
+    price and solve are called for each network; lap(stage) is called after each stage of work. reading: what the nodes
+    use, for the policy.
     """
 
     def __init__(
@@ -42,8 +44,10 @@ class Placing:
         price: Callable[[View], Prices],
         solve: Callable[[PlacementNetwork], Solution],
         lap: Callable[[str], None],
+        reading: Reading = NOTHING_MEASURED,
     ) -> None:
         self.snapshot = snapshot
+        self._reading = reading
         self.node_of: I64 = np.full(len(snapshot.tasks), -1, np.int64)
         """(T,) node that each task is placed on, -1: none so far."""
         self._price = price
@@ -265,8 +269,18 @@ class Placing:
             task_class=_read_only(task_class),
             task_age_us=_read_only(snapshot.task_age_us[tasks]),
             expected_us=_read_only(snapshot.expected_us[classes]),
+            measured_load=self._measured_load(),
+            measured_usage=self._reading.usage,
         )
         return _Look(view, Room(slots, depth, limits), suitable, classes, tasks)
+
+    def _measured_load(self) -> I64 | None:
+        """(N, R) the load at the start and the requests of what was placed since; None: requests say it all."""
+        load = self._reading.load
+        if load is None:
+            return None
+        # where it is supposed that tasks have gone, more can be free than at the start
+        return _read_only(np.maximum(load + (self.snapshot.free - self._free), 0))
 
     def _with_preferences(self, look: "_Look", prices: Prices) -> Prices:
         """The policy's prices and, on top, what each class's wishes make of each node."""

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
-from firmament_py.arrays import I64
+from firmament_py.arrays import F64, I64
 
 API_VERSION = 1
 COST_MAX = 1_000_000
@@ -29,6 +29,23 @@ PRIORITY_STEP = 6 * COST_MAX
 _AGE_STEP = 10_000
 
 _UNTOLD: I64 = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUsage:
+    """What nodes really use, as last measured: decayed means of all that runs there, the system's part too. Each (N,),
+    NaN: not measured, or not for so long that it does not count any more."""
+
+    cpu: F64  # millicores
+    memory: F64  # bytes
+    rx: F64  # bytes received a second
+    tx: F64  # bytes sent a second
+    age_seconds: F64  # of the newest sample, however old; NaN: there never was one
+
+    @classmethod
+    def unknown(cls, nodes: int) -> "NodeUsage":
+        """Of so many nodes of which nothing is known."""
+        return cls(*(np.full(nodes, np.nan) for _ in range(5)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +63,26 @@ class View:
     task_class: I64  # (T,) ascending
     task_age_us: I64  # (T,) microseconds since the task came to be, >= 0
     expected_us: I64 = field(default_factory=lambda: _UNTOLD)  # (C,) microseconds a task expects to run; 0: unknown
+    measured_load: I64 | None = None  # see load
+    measured_usage: NodeUsage | None = None  # see usage
 
     def __post_init__(self) -> None:
         if self.expected_us is _UNTOLD:
             object.__setattr__(self, "expected_us", np.zeros(len(self.requests), np.int64))
+
+    @property
+    def load(self) -> I64:
+        """(N, R) how much of each node counts as used, in the unit of `allocatable`; may exceed it.
+
+        What is requested (allocatable - free), or what is measured, by the option --usage: docs/usage.md. What this
+        round has placed so far counts by its requests. Price by this; what fits is judged by requests alone.
+        """
+        return self.allocatable - self.free if self.measured_load is None else self.measured_load
+
+    @property
+    def usage(self) -> NodeUsage:
+        """What the nodes really use. A policy that looks at it sets `wants_usage`: see Policy."""
+        return NodeUsage.unknown(len(self.allocatable)) if self.measured_usage is None else self.measured_usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +107,10 @@ class Prices:
 
 
 class Policy(Protocol):
-    """Prices placements. Pure: the same view gives the same prices; no I/O, no clock, no memory."""
+    """Prices placements. Pure: the same view gives the same prices; no I/O, no clock, no memory.
+
+    A policy with a class attribute `wants_usage = True` has usage collected for View.usage, whatever --usage says.
+    """
 
     @property
     def name(self) -> str:

@@ -17,13 +17,15 @@ from firmament_py.policy import AnywherePolicy, Policy, PolicyError, Prices, Vie
 from firmament_py.second_opinion import better, place_one_by_one, worth_asking
 from firmament_py.snapshot import Snapshot, take_snapshot
 from firmament_py.solver import Solution, Solver, Status
+from firmament_py.usage import Reading, Usage
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class RoundStats:
-    """Figures of a round; times in seconds. vertices, arcs and objective are those of the first network."""
+    """Figures of a round; times in seconds. vertices, arcs and objective are those of the first network; usage_* count
+    placed tasks, see Reading."""
 
     started_us: int
     policy: str
@@ -40,6 +42,9 @@ class RoundStats:
     nodes: int = 0
     dropped: int = 0
     fallback: str = ""
+    usage_measured: int = 0
+    usage_missing: int = 0
+    usage_stale: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +64,16 @@ Observer = Callable[[PlacementNetwork, Solution], None]
 class Scheduler:
     """Runs rounds on a cluster state. Not safe for concurrent use with anything that touches the state."""
 
-    def __init__(self, state: ClusterState, policy: Policy, solver: Solver, observer: Observer | None = None) -> None:
+    def __init__(
+        self,
+        state: ClusterState,
+        policy: Policy,
+        solver: Solver,
+        observer: Observer | None = None,
+        usage: Usage | None = None,
+    ) -> None:
         self.state = state
+        self._usage = usage or Usage()
         self.policy = policy
         self._solver = solver
         self._observer = observer
@@ -98,12 +111,15 @@ class Scheduler:
             len(snapshot.classes),
             len(snapshot.nodes),
         )
-        placing = self._placing(snapshot, stats, lap)
+        reading = self._usage.read(self.state, snapshot.nodes, now_us)
+        stats.usage_measured, stats.usage_missing, stats.usage_stale = reading.measured, reading.missing, reading.stale
+        lap("usage")
+        placing = self._placing(snapshot, reading, stats, lap)
         admission = Admission(placing, snapshot.claims, lap)
         admission.run()
         if worth_asking(placing):
             for emptiest_first in (False, True):
-                other = self._placing(take_snapshot(self.state, now_us), stats, lap)
+                other = self._placing(take_snapshot(self.state, now_us), reading, stats, lap)
                 place_one_by_one(other, emptiest_first=emptiest_first)
                 placing = better(placing, other)
             lap("second opinion")
@@ -130,9 +146,13 @@ class Scheduler:
         self._seen_opportunities, self._last_now_us = seen, now_us
         return RoundResult(tasks, nodes, waiting, stats)
 
-    def _placing(self, snapshot: Snapshot, stats: RoundStats, lap: Callable[[str], None]) -> Placing:
+    def _placing(self, snapshot: Snapshot, reading: Reading, stats: RoundStats, lap: Callable[[str], None]) -> Placing:
         return Placing(
-            snapshot, lambda view: self._prices(view, stats), lambda network: self._solve(network, stats), lap
+            snapshot,
+            lambda view: self._prices(view, stats),
+            lambda network: self._solve(network, stats),
+            lap,
+            reading,
         )
 
     def _prices(self, view: View, stats: RoundStats) -> Prices:

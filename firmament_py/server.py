@@ -1,4 +1,4 @@
-"""The gRPC server: both schedulers' services and the standard health service on one port."""
+"""The gRPC server: both schedulers' services, the statistics service and standard health service on one port."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -9,10 +9,11 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from firmament_py.engine import Engine
 from firmament_py.flow_service import FlowService
+from firmament_py.stats_service import StatsService
 from firmament_py.wire_service import WireService
-from protos.gen import firmament_pb2_grpc, flow_pb2_grpc
+from protos.gen import firmament_pb2_grpc, flow_pb2_grpc, stats_pb2_grpc
 
-_SERVICES = ("", "firmament.FirmamentScheduler", "firmament.FlowScheduler")
+_SERVICES = ("", "firmament.FirmamentScheduler", "firmament.FlowScheduler", "stats.PoseidonStats")
 _MAX_MESSAGE_BYTES = 1 << 30
 _THREADS = 512  # made as needed: calls wait for the engine's lock in their threads, health checks need a free one
 
@@ -44,6 +45,7 @@ class Server:
         )
         flow_pb2_grpc.add_FlowSchedulerServicer_to_server(FlowService(engine), self._grpc)  # type: ignore[no-untyped-call]
         firmament_pb2_grpc.add_FirmamentSchedulerServicer_to_server(WireService(engine), self._grpc)  # type: ignore[no-untyped-call]
+        stats_pb2_grpc.add_PoseidonStatsServicer_to_server(StatsService(engine), self._grpc)  # type: ignore[no-untyped-call]
         self._health = health.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._grpc)
         try:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 from google.protobuf.message import Message
 
-from firmament_py.arrays import I64
+from firmament_py.arrays import F64, I64
 from firmament_py.cluster import ClusterState
 from firmament_py.constraints import (
     NodeDemand,
@@ -32,7 +32,9 @@ from firmament_py.events import (
 )
 from firmament_py.explain import Reason, Waiting
 from firmament_py.gangs import MAX_ROLES
+from firmament_py.rings import METRICS
 from firmament_py.round import RoundResult, RoundStats
+from firmament_py.usage import Usage
 from protos.gen import firmament_pb2, flow_pb2
 
 
@@ -217,6 +219,21 @@ def gang_observed(message: flow_pb2.Gang) -> GangObserved:
     )
 
 
+def usage_samples(count: int, message: flow_pb2.UsageColumns, what: str) -> tuple[I64, F64]:
+    """Times (count,) in microseconds, and METRICS (count, 4) with NaN where nothing was measured.
+
+    Raises Nonsense if the columns differ in length.
+    """
+    values = np.full((count, len(METRICS)), np.nan)
+    for column in ("at_us", *METRICS):
+        given = getattr(message, column)
+        if len(given) != count and (given or column == "at_us"):
+            raise Nonsense(f"{what}.{column}", f"has {len(given)} rows, and {count} are named; columns go together")
+        if given and column != "at_us":
+            values[:, METRICS.index(column)] = given
+    return np.fromiter(message.at_us, np.int64, count), values
+
+
 def refusal(item: Refusal) -> flow_pb2.Refusal:
     return flow_pb2.Refusal(kind=item.kind, id=item.id, field=item.field, reason=item.reason)
 
@@ -246,6 +263,29 @@ def round_stats(stats: RoundStats) -> flow_pb2.RoundStats:
 
 def vars_of(stats: RoundStats) -> list[tuple[str, object]]:
     return [(name, getattr(stats, name)) for name in stats.__dataclass_fields__]
+
+
+def usage_status(usage: Usage, wanted: bool, task_ages: F64, node_ages: F64) -> flow_pb2.UsageStatus:
+    """task_ages (T,) and node_ages (N,): seconds, NaN: none."""
+    options, total = usage.options, usage.total
+    ages = np.r_[task_ages, node_ages]
+    return flow_pb2.UsageStatus(
+        basis=options.basis.value,
+        wanted=wanted,
+        samples=options.samples,
+        half_life_seconds=options.half_life,
+        stale_seconds=options.stale,
+        taken=total.taken,
+        old=total.old,
+        refused=total.refused,
+        unknown=total.unknown,
+        tasks_measured=int((task_ages <= options.stale).sum()),
+        tasks_stale=int((task_ages > options.stale).sum()),
+        nodes_measured=int((node_ages <= options.stale).sum()),
+        nodes_stale=int((node_ages > options.stale).sum()),
+        newest_age_seconds=float(np.min(ages, initial=np.inf, where=~np.isnan(ages))),
+        memory_bytes=usage.nbytes,
+    )
 
 
 def placements(state: ClusterState, result: RoundResult) -> flow_pb2.Placements:

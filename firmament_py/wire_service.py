@@ -17,7 +17,7 @@ from hashlib import blake2b
 import grpc
 import numpy as np
 
-from firmament_py import translate
+from firmament_py import samples, translate
 from firmament_py.arrays import U64
 from firmament_py.constraints import NodeDemand, Operator, Requirement
 from firmament_py.engine import Engine
@@ -211,14 +211,25 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
     # -- statistics and tasks of others -----------------------------------------------------------------------
 
     def AddTaskStats(self, request: pb.TaskStats, context: grpc.ServicerContext) -> pb.TaskStatsResponse:
-        with self._engine.lock:
-            known = self._engine.state.task_row(request.task_id) is not None
-        return pb.TaskStatsResponse(type=pb.TASK_COMPLETED_OK if known else pb.TASK_NOT_FOUND)
+        engine = self._engine
+        with engine.lock:
+            row, now_us = engine.state.task_row(request.task_id), engine.now_us()
+            if row is None:
+                return pb.TaskStatsResponse(type=pb.TASK_NOT_FOUND)
+            sample = (samples.micros(request.timestamp, now_us), samples.of_pod(request))
+            engine.usage.note_tasks(engine.state, *samples.columns([row], [sample]), now_us)
+        return pb.TaskStatsResponse(type=pb.TASK_COMPLETED_OK)
 
     def AddNodeStats(self, request: pb.ResourceStats, context: grpc.ServicerContext) -> pb.ResourceStatsResponse:
-        with self._engine.lock:
-            known = self._engine.state.node_row(request.resource_id) is not None
-        return pb.ResourceStatsResponse(type=pb.NODE_ADDED_OK if known else pb.NODE_NOT_FOUND)
+        engine = self._engine
+        with engine.lock:
+            row, now_us = engine.state.node_row(request.resource_id), engine.now_us()
+            if row is None:
+                return pb.ResourceStatsResponse(type=pb.NODE_NOT_FOUND)
+            shares = samples.of_machine(request, engine.state.offered(row))
+            sample = (samples.micros(request.timestamp, now_us), shares)
+            engine.usage.note_nodes(engine.state, *samples.columns([row], [sample]), now_us)
+        return pb.ResourceStatsResponse(type=pb.NODE_ADDED_OK)
 
     def AddTaskInfo(self, request: pb.TaskInfo, context: grpc.ServicerContext) -> pb.TaskInfoResponse:
         with self._engine.lock:
@@ -276,7 +287,8 @@ def _foreign_events(info: pb.TaskInfo, uid: int, now_us: int) -> Iterator[Event]
     }
     cls = _class({k: v for k, v in requests.items() if v}, NodeDemand(), 0)
     yield cls
-    yield _one_task(uid, cls.id, uid, now_us, info.task_name, info.resource_id)
+    name, _, namespace = info.task_name.partition("/")  # in this message the other way round
+    yield _one_task(uid, cls.id, uid, now_us, f"{namespace}/{name}" if namespace else name, info.resource_id)
 
 
 def _one_task(

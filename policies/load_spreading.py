@@ -2,10 +2,10 @@
 
     slot[n, k] = 100 x (tasks running on n + k) + share
 
-with share = 0 .. 99, how much of n's scarcest resource is requested already: it breaks ties, and it prefers the
-larger machine among equally busy ones. Example: a node with 3 tasks that is half requested prices its next
-tasks 349, 449, 549, ...; a node with 4 tasks that is empty otherwise 400, 500, ...: one task goes to the first
-node, then they take turns.
+with share = 0 .. 99, how much of n's scarcest resource is in use already (View.load: requested, or measured): it
+breaks ties, and it prefers the larger machine among equally busy ones. Example: a node with 3 tasks that is half used
+prices its next tasks 349, 449, 549, ...; a node with 4 tasks that is empty otherwise 400, 500, ...: one task goes to
+the first node, then they take turns.
 """
 
 import numpy as np
@@ -16,14 +16,14 @@ _PER_TASK = 100
 
 
 class LoadSpreading:
-    """Fewest running tasks first; ties by the least requested node."""
+    """Fewest running tasks first; ties by the least used node."""
 
     name = "load-spreading"
 
     def price(self, view: View) -> Prices:
-        requested = 1.0 - view.free / np.maximum(view.allocatable, 1)
-        requested[view.allocatable == 0] = 0.0
-        share = np.clip(requested.max(axis=1, initial=0.0), 0.0, 1.0) * (_PER_TASK - 1)
+        used = view.load / np.maximum(view.allocatable, 1)
+        used[view.allocatable == 0] = 0.0
+        share = np.clip(used.max(axis=1, initial=0.0), 0.0, 1.0) * (_PER_TASK - 1)
         tasks = view.running[:, None] + view.slot_offsets[None, :]
         slot = np.minimum(_PER_TASK * tasks + share.astype(np.int64)[:, None], COST_MAX)
         return Prices(place=np.zeros((1, 1), np.int64), slot=slot, wait=waiting_cost(view))

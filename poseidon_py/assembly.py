@@ -6,8 +6,10 @@ watches -> store -> queues -> feed -> (session) engine -> loop -> binder -> API 
 
 import asyncio
 import logging
+import math
 import os
 import socket
+import ssl
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
@@ -31,6 +33,9 @@ from poseidon_py.session import Session
 from poseidon_py.settings import Settings
 from poseidon_py.store import Store
 from poseidon_py.supervise import Supervisor
+from poseidon_py.usage.collector import Collector, Source
+from poseidon_py.usage.metrics_api import MetricsApi
+from poseidon_py.usage.prometheus import Prometheus
 from poseidon_py.volume_binder import VolumeBinder
 from poseidon_py.watch import Watch
 from poseidon_py.watches import first_watches, storage_watches
@@ -70,7 +75,9 @@ class Bridge:
         self.parts: Parts | None = None
         self.gangs: Gangs | None = None
         self.health: Health | None = None
+        self.usage: Collector | None = None
         self._kube: Kube | None = None
+        self._prometheus: Kube | None = None
         self.supervisor: Supervisor | None = None
         self.election: Election | None = None
         self.identity = f"{socket.gethostname()}_{uuid.uuid4()}"
@@ -98,6 +105,7 @@ class Bridge:
         await self._kube.start()
         await self._wait_for_server(self._kube)
         self.parts = self._build(self._kube)
+        self.usage = await self._build_collector(self._kube, self.parts.session)
         self._run(self.parts, access)
 
     async def _start_engine(self) -> None:
@@ -107,7 +115,7 @@ class Bridge:
                 policy=settings.policy,
                 policy_options=settings.policy_option,
                 moved=self._engine_moved,
-                more=settings.firmament_args,
+                more=options.service_arguments(settings),
                 log_level="warning" if settings.log_level == "info" else settings.log_level,
                 startup_timeout=settings.startup_timeout,
             )
@@ -204,6 +212,22 @@ class Bridge:
         store.volumes.on_first_claim = self._watch_storage
         return Parts(kube, watches, session, feed, binder, reporter, loop)
 
+    async def _build_collector(self, kube: Kube, session: Session) -> Collector | None:
+        """None: usage is not polled, whoever wants it."""
+        settings = self.settings
+        interval = options.usage_interval(settings)
+        if interval == 0:
+            return None
+        sources: list[Source] = [MetricsApi(kube)]
+        if settings.prometheus_url:
+            tls = ssl.create_default_context(cafile=settings.prometheus_ca) if settings.prometheus_ca else None
+            access = credentials.at(settings.prometheus_url, tls=tls)
+            self._prometheus = Kube(access)
+            await self._prometheus.start()
+            queries = settings.prometheus_queries or {}
+            sources.append(Prometheus(self._prometheus, access, queries, settings.prometheus_token_file))
+        return Collector(self.store, self.engine, session, sources, interval)
+
     def _watch_storage(self) -> None:
         """From the first pod with a claim on."""
         assert self._kube is not None
@@ -250,6 +274,8 @@ class Bridge:
         if self.gangs is not None:
             self._spawn("gangs", self.gangs.run())
         self._spawn("loop", parts.loop.run())
+        if self.usage is not None:
+            self._spawn("usage", self.usage.run())
         elect = settings.leader_elect if settings.leader_elect is not None else access.in_cluster
         if not elect:
             METRICS.leader.set(1)
@@ -330,8 +356,9 @@ class Bridge:
         await self.engine.close()
         if self.supervisor is not None:
             await self.supervisor.stop()
-        if self._kube is not None:
-            await self._kube.close()
+        for kube in (self._kube, self._prometheus):
+            if kube is not None:
+                await kube.close()
         if self.health is not None:
             await self.health.stop()
 
@@ -360,6 +387,7 @@ class Bridge:
             METRICS.pending.labels(queue).set(count)
         METRICS.pods.set(len(self.store.pods))
         METRICS.nodes.set(len(self.store.nodes))
+        METRICS.usage_age.set(self.usage.age if self.usage is not None else math.nan)
 
     async def status(self) -> dict[str, Any]:
         """What the scheduler sees. Raises EngineError."""
@@ -374,7 +402,8 @@ class Bridge:
             },
             "bound": self.parts.binder.bound if self.parts is not None else 0,
         }
-        return views.status_json(self.store, await self.engine.status(), more)
+        collector = self.usage.status() if self.usage is not None else {"polling": False}
+        return views.status_json(self.store, await self.engine.status(), more, collector)
 
     async def explain(self, namespace: str, name: str) -> dict[str, Any] | None:
         """Why a pod is where it is; None: it is not known. Raises EngineError."""

@@ -31,7 +31,7 @@ _OPTIONS = (
 )
 
 
-_METHODS = ("Hello", "Resync", "Apply", "Round", "Explain", "GetStatus")
+_METHODS = ("Hello", "Resync", "Apply", "Round", "ReportUsage", "Explain", "GetStatus")
 _DURATIONS = {method: METRICS.rpc.labels(method) for method in _METHODS}
 
 
@@ -51,6 +51,7 @@ class Engine(Protocol):
     async def resync(self, updates: AsyncIterator[flow_pb2.Update]) -> flow_pb2.UpdateReply: ...
     async def apply(self, update: flow_pb2.Update) -> flow_pb2.UpdateReply: ...
     async def round(self, request: flow_pb2.RoundRequest) -> flow_pb2.RoundReply: ...
+    async def report_usage(self, report: flow_pb2.UsageReport) -> flow_pb2.UsageReply: ...
     async def explain(self, task: int) -> flow_pb2.ExplainReply: ...
     async def status(self) -> flow_pb2.StatusReply: ...
 
@@ -116,6 +117,10 @@ class GrpcEngine:
 
     async def round(self, request: flow_pb2.RoundRequest) -> flow_pb2.RoundReply:
         reply: flow_pb2.RoundReply = await self._call("Round", request)
+        return reply
+
+    async def report_usage(self, report: flow_pb2.UsageReport) -> flow_pb2.UsageReply:
+        reply: flow_pb2.UsageReply = await self._call("ReportUsage", report)
         return reply
 
     async def explain(self, task: int) -> flow_pb2.ExplainReply:

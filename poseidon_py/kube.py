@@ -85,7 +85,9 @@ def api_error(code: int, body: bytes, retry_after: str | bytes | None = None) ->
     try:
         status = msgspec.json.decode(body, type=Status)
     except msgspec.DecodeError:
-        status = Status(message=body[:200].decode(errors="replace").strip())
+        status = Status()
+    if not (status.reason or status.message):
+        status = Status(status.code, None, body[:200].decode(errors="replace").strip(), status.details)
     seconds = status.details.retry_after if status.details else None
     if retry_after is not None:
         with contextlib.suppress(ValueError):  # an HTTP date: nobody in this API sends one

@@ -214,6 +214,8 @@ class Loop:
         METRICS.round.observe(stats.seconds)
         for stage, seconds in stats.stage_seconds.items():
             METRICS.round_stage.labels(stage).observe(seconds)
+        for by in ("measured", "missing", "stale"):
+            METRICS.usage_tasks.labels(by).set(getattr(stats, f"usage_{by}"))
         if stats.dropped:
             METRICS.dropped.inc(stats.dropped)
             log.error("the engine's check refused %d placements: a defect, please report it", stats.dropped)

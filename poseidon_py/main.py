@@ -85,6 +85,21 @@ def _flag(name: str, text: str, **more: Any) -> Callable[[Callable[..., Any]], C
 @_flag("scheduler_name", "spec.schedulerName of the pods to place; repeatable.", multiple=True)
 @_flag("policy", "Cost policy of the own flow service; see `poseidon policies`.")
 @_flag("policy_option", "K=V, an option of the policy; repeatable.", multiple=True)
+@_flag(
+    "usage",
+    "What the own flow service's prices take for used of a node: requests, what was measured, or the larger.",
+    type=click.Choice(options.BASES),
+)
+@_flag("usage_samples", "Samples of usage kept per pod and per node.  [default: 10]", type=int)
+@_flag("usage_half_life", "Seconds after which a sample counts half.  [default: 60]", type=float)
+@_flag("usage_stale", "Seconds after which a sample does not count any more.  [default: 300]", type=float)
+@_flag(
+    "usage_interval",
+    "Seconds between polls of metrics.k8s.io and Prometheus, or off.  [default: 30 if usage or policy ask for it]",
+)
+@_flag("prometheus_url", "Prometheus to ask for the traffic of pods and nodes.")
+@_flag("prometheus_token_file", "File with the bearer token for it.", type=click.Path(dir_okay=False, path_type=Path))
+@_flag("prometheus_ca", "PEM authority of its certificate.", type=click.Path(dir_okay=False, path_type=Path))
 @_flag("firmament_address", "HOST:PORT of a flow service; without it one is started and supervised.")
 @_flag("firmament_ca", "PEM authority of its certificate: use TLS.", type=click.Path(dir_okay=False, path_type=Path))
 @_flag("firmament_cert", "PEM certificate to show to it.", type=click.Path(dir_okay=False, path_type=Path))

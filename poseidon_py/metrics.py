@@ -79,6 +79,24 @@ class Metrics:
             "reports_total", "Events and condition patches, by what became of them.", "kind", "result"
         )
         self.reports_waiting = self._gauge("reports_pending", "Events and condition patches still to be sent.")
+        self.usage_polls = self._counter(
+            "usage_polls_total", "Polls of who knows what pods and nodes use: answered, failed.", "source", "result"
+        )
+        self.usage_samples = self._counter(
+            "usage_samples_total",
+            "Samples of usage: taken, old (not newer than what was known), refused (make no sense), unknown (of no "
+            "pod or node that is known).",
+            "result",
+        )
+        self.usage_age = self._gauge(
+            "usage_last_poll_age_seconds", "Since a poll last gave samples; NaN: none has, or nobody polls."
+        )
+        self.usage_tasks = self._gauge(
+            "usage_priced_pods",
+            "Placed pods in the last round, by what they were priced by where usage is the basis: measured; by their "
+            "requests because usage is missing, or stale.",
+            "by",
+        )
         self.leader = self._gauge("leader_election_master_status", "1: leads, 0: stands by.")
 
     def exposition(self) -> bytes:

@@ -11,10 +11,13 @@ from typing import Any
 import msgspec
 import yaml
 
+from poseidon_py import credentials
+from poseidon_py.credentials import CredentialsError
 from poseidon_py.logs import FORMATS, LEVELS
 from poseidon_py.objects import Nonsense, RequiredTerms
 from poseidon_py.selectors import node_selector
 from poseidon_py.settings import Settings
+from poseidon_py.usage.prometheus import QUERIES
 from protos.gen import firmament_pb2
 
 
@@ -23,7 +26,9 @@ class OptionError(Exception):
 
 
 _TYPES = typing.get_type_hints(Settings)
-_STRUCTURES = ("added_node_affinity",)
+_STRUCTURES = ("added_node_affinity", "prometheus_queries")
+BASES = ("requests", "used", "larger")
+"""What `usage` may be."""
 KEYS = tuple(field.name for field in fields(Settings))
 
 
@@ -65,7 +70,36 @@ def _given(key: str, value: Any) -> Any:
     return _mapping(key, value) if key in _STRUCTURES else value
 
 
+def usage_interval(given: Settings) -> float | None:
+    """Seconds between polls of usage; 0: none; None: by what the flow service wants. Raises OptionError."""
+    if not given.usage_interval:
+        return None
+    if given.usage_interval == "off":
+        return 0.0
+    try:
+        seconds = float(given.usage_interval)
+    except ValueError:
+        seconds = 0.0
+    if not 1.0 <= seconds <= 86400.0:
+        raise OptionError(f"usage-interval must be off, or seconds from 1 to 86400, not {given.usage_interval!r}")
+    return seconds
+
+
+def service_arguments(given: Settings) -> list[str]:
+    """What the own flow service is started with because of these settings."""
+    options = {
+        "--usage": given.usage,
+        "--usage-samples": given.usage_samples,
+        "--usage-half-life": given.usage_half_life,
+        "--usage-stale": given.usage_stale,
+    }
+    found = [text for flag, value in options.items() if value not in ("", None) for text in (flag, str(value))]
+    return [*found, *given.firmament_args]
+
+
 def _convert(key: str, value: Any) -> Any:
+    if key == "usage_interval":  # YAML takes off for false
+        value = "off" if value is False else str(value) if isinstance(value, (int, float)) else value
     wanted = _TYPES[key]
     options = typing.get_args(wanted) if isinstance(wanted, types.UnionType) else (wanted,)
     if value is None and type(None) in options:
@@ -142,6 +176,7 @@ def _check(given: Settings) -> None:
         raise OptionError(
             "policy belongs to the flow service: give it to `firmament serve`, not beside firmament-address"
         )
+    _check_usage(given)
     tls = (given.firmament_ca, given.firmament_cert, given.firmament_key)
     if any(tls) and not (given.firmament_address and given.firmament_ca):
         raise OptionError("firmament-cert and firmament-key need firmament-ca, and that needs firmament-address")
@@ -153,3 +188,32 @@ def _check(given: Settings) -> None:
     for option in given.policy_option:
         if "=" not in option:
             raise OptionError(f"policy-option {option!r} is not of the form K=V")
+
+
+def _check_usage(given: Settings) -> None:
+    own = {name: getattr(given, name) for name in ("usage", "usage_samples", "usage_half_life", "usage_stale")}
+    if given.firmament_address and any(value not in ("", None) for value in own.values()):
+        raise OptionError(
+            "usage, usage-samples, usage-half-life and usage-stale belong to the flow service: give them to "
+            "`firmament serve`, not beside firmament-address"
+        )
+    if given.usage not in ("", *BASES):
+        raise OptionError(f"usage must be one of {', '.join(BASES)}, not {given.usage!r}")
+    usage_interval(given)
+    if not given.prometheus_url:
+        for key in ("prometheus_token_file", "prometheus_ca", "prometheus_queries"):
+            if getattr(given, key) is not None:
+                raise OptionError(f"{key.replace('_', '-')} needs prometheus-url")
+        return
+    try:
+        credentials.at(given.prometheus_url)
+    except (CredentialsError, ValueError) as error:
+        url = given.prometheus_url
+        raise OptionError(f"prometheus-url must be like http://HOST:PORT or https://HOST, not {url!r}") from error
+    for name, query in (given.prometheus_queries or {}).items():
+        if name not in QUERIES:
+            raise OptionError(f"prometheus-queries has an unknown key {name!r}; there are: {', '.join(QUERIES)}")
+        if not isinstance(query, str):
+            raise OptionError(f"prometheus-queries: {name} must be a query as text, or empty, not {query!r}")
+    if given.prometheus_ca is not None and not given.prometheus_ca.is_file():
+        raise OptionError(f"there is no file {given.prometheus_ca}")

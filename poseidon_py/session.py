@@ -50,6 +50,8 @@ class Session:
         self.epoch = 0
         """Of the service; 0 before the first resync."""
         self.policy = ""
+        self.wants_usage = False
+        """Whether the service makes use of what pods and nodes use."""
         self.classes: set[int] = set()
         """Ids of the classes that the service has been told in this epoch."""
         self.profiles: set[int] = set()
@@ -110,6 +112,7 @@ class Session:
 
     async def _resync(self) -> None:
         hello = await self._engine.hello()
+        self.wants_usage = hello.wants_usage
         if self._knows_nothing or not hello.resynced or hello.epoch != self.epoch:
             await self._tell_everything(hello.policy)
         if self._wanted.is_set():

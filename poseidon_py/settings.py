@@ -30,6 +30,25 @@ class Settings:
     policy_option: tuple[str, ...] = ()
     """K=V each."""
 
+    usage: str = ""
+    """What prices take for used of a node: requests, used, larger. Of the own flow service; empty: its default."""
+    usage_samples: int | None = None
+    """Kept per pod and per node, by the own flow service; None: its default."""
+    usage_half_life: float | None = None
+    """Seconds after which a sample counts half, likewise."""
+    usage_stale: float | None = None
+    """Seconds after which a sample does not count any more, likewise."""
+    usage_interval: str = ""
+    """Seconds between polls of what pods and nodes use, or off; empty: 30, if the flow service makes use of it."""
+    prometheus_url: str = ""
+    """Asked for traffic, and for cpu and memory where metrics.k8s.io has them not; empty: not asked."""
+    prometheus_token_file: Path | None = None
+    """Holds its bearer token; read again for every poll."""
+    prometheus_ca: Path | None = None
+    """PEM authority of its certificate; None: the system's."""
+    prometheus_queries: Mapping[str, str] | None = None
+    """By name (usage/prometheus.py) another query than the default one; empty: not asked."""
+
     leader_elect: bool | None = None
     """None: only when running inside a cluster."""
     lease_name: str = "poseidon"

@@ -1,5 +1,6 @@
 """What `poseidon status`, `poseidon explain` and the health port's JSON say about the scheduler and its pods."""
 
+import math
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,8 +16,8 @@ from protos.gen import flow_pb2
 Json = dict[str, Any]
 
 
-def status_json(store: Store, reply: flow_pb2.StatusReply, more: Json) -> Json:
-    """`more` comes from who runs the bridge."""
+def status_json(store: Store, reply: flow_pb2.StatusReply, more: Json, collector: Json) -> Json:
+    """`more` comes from who runs the bridge, `collector` from who polls for usage."""
     last = reply.last_round
     return {
         **more,
@@ -42,7 +43,26 @@ def status_json(store: Store, reply: flow_pb2.StatusReply, more: Json) -> Json:
             "arcs": last.arcs,
             "objective": last.objective,
         },
+        "usage": usage_json(reply, collector),
         "known": {"pods": len(store.pods), "nodes": len(store.nodes), "queued": len(store.pod_queue)},
+    }
+
+
+def usage_json(reply: flow_pb2.StatusReply, collector: Json) -> Json:
+    """What is measured, and what of the last round was priced by it."""
+    usage, last = reply.usage, reply.last_round
+    return {
+        "basis": usage.basis or "requests",
+        "samples": {name: getattr(usage, name) for name in ("taken", "old", "refused", "unknown")},
+        "kept": usage.samples,
+        "half_life_seconds": usage.half_life_seconds,
+        "stale_seconds": usage.stale_seconds,
+        "pods": {"measured": usage.tasks_measured, "stale": usage.tasks_stale},
+        "nodes": {"measured": usage.nodes_measured, "stale": usage.nodes_stale},
+        "newest_age_seconds": usage.newest_age_seconds if math.isfinite(usage.newest_age_seconds) else None,
+        "memory_bytes": usage.memory_bytes,
+        "last_round": {name: getattr(last, f"usage_{name}") for name in ("measured", "missing", "stale")},
+        **collector,
     }
 
 
@@ -142,6 +162,26 @@ def print_status(body: Json, console: Console) -> None:
         f"{last['waiting']} wait; network of {last['vertices']} vertices and {last['arcs']} arcs, "
         f"{last['solves']} solves"
     )
+    if line := _usage_line(body["usage"]):
+        console.print(line, highlight=False)
+    for source, problem in body["usage"].get("problems", {}).items():
+        console.print(f"  no answer from {source}: {problem}", highlight=False)
+
+
+def _usage_line(usage: Json) -> str:
+    """What is known of usage; nothing, if nobody asks for it."""
+    if usage["basis"] == "requests" and not usage["polling"] and not usage["samples"]["taken"]:
+        return ""
+    last, age = usage["last_round"], usage["newest_age_seconds"]
+    line = (
+        f"prices by {usage['basis']}; {usage['pods']['measured']} pods and {usage['nodes']['measured']} nodes measured"
+    )
+    if age is not None:
+        line += f", the last {age:.0f} s ago"
+    if usage["basis"] != "requests":
+        line += f"; in the last round {last['missing'] + last['stale']} pods counted by their requests"
+    refused = usage["samples"]["refused"]
+    return f"{line}; {refused} samples refused" if refused else line
 
 
 def print_explanation(body: Json, console: Console) -> None:

@@ -12,6 +12,7 @@ from firmament_py import registry
 from firmament_py.engine import Engine
 from firmament_py.round import RoundResult
 from firmament_py.solver import SOLVERS
+from firmament_py.usage import Basis, UsageOptions
 
 _OUTSIDE = ("snapshot", "commit", "explain")
 """Stages that are not network, solve, decode or check."""
@@ -21,6 +22,7 @@ def measure(case: Case, options: Options) -> Sample:
     """A fresh engine is told everything, then runs a round."""
     sizes = dict(case.sizes)
     policy = sizes.pop("policy", registry.DEFAULT_POLICY)
+    basis = Basis(sizes.pop("usage", Basis.REQUESTS))
     spec = LoadSpec(**sizes, seed=options.seed)
     spec = replace(
         spec,
@@ -30,10 +32,12 @@ def measure(case: Case, options: Options) -> Sample:
         classes=min(spec.classes, options.scaled(spec.pods)),
     )
     load = EngineLoad(spec)
-    engine = Engine(registry.load(policy, {}), SOLVERS["or-tools"]())
+    engine = Engine(registry.load(policy, {}), SOLVERS["or-tools"](), usage=UsageOptions(basis))
     engine.apply(load.nodes)
     engine.apply(load.classes)
     outcome = engine.apply([load.tasks()])
+    if basis is not Basis.REQUESTS:
+        load.measure(engine)
     result = engine.run_round(START_US + 1_000_000)
     if result is None or outcome.refused or outcome.unknown_classes:
         return Sample({}, checks=[Check("the engine takes the load", False, str(outcome.refused[:1]))])

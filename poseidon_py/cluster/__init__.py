@@ -7,7 +7,7 @@ Import direction, each line may import only from lines below it:
     subresources, tables, watches, lists, usage, kubelets, node_life and the other controllers one by one
     controller, pod_status
     binding > deletion > api
-    views, custom_columns, kind_columns, protobuf, nodes, affinity
+    views, custom_columns, kind_columns, protobuf, nodes, affinity, load
     store, schema, columns, pod_columns, patches, validation, defaults, resources, discovery, paths
     selectors, settings
     errors, kinds, messages, faults, audit, clock, amounts

@@ -55,6 +55,7 @@ class Cluster:
             self.faults,
             bookmark_every_s=self.settings.bookmark_seconds,
             token=self.settings.token,
+            seed=self.settings.seed,
             admin=Admin(self),
         )
         self.faults.on_command = self._command

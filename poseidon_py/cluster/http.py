@@ -51,6 +51,8 @@ _JSON = {"Content-Type": "application/json", "Cache-Control": "no-cache, private
 _SUCCESS = orjson.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 _STREAM_ABOVE_BYTES = 4 * 2**20
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+PROMETHEUS_QUERY = "/_prometheus/api/v1/query"
+"""Where a stand-in for Prometheus answers: its address is ours and /_prometheus."""
 _TRUE = ("1", "true", "True", "TRUE", "t")
 
 
@@ -65,6 +67,7 @@ class HttpApi:
         *,
         bookmark_every_s: float = 60.0,
         token: str = "",
+        seed: int = 0,
         admin: Admin | None = None,
     ) -> None:
         self.api = api
@@ -73,7 +76,7 @@ class HttpApi:
         self.lists = Lists(api.store)
         self.watches = Watches(api.store)
         self.requests: dict[str, int] = {}
-        self._usage = Usage(api.store)
+        self._usage = Usage(api.store, seed)
         self._tables = Tables()
         self._bookmark_every_s = bookmark_every_s
         self._authorization = f"Bearer {token}" if token else ""
@@ -95,6 +98,9 @@ class HttpApi:
         path, query = split_query(request.raw_path)
         if self._authorization and request.headers.get("Authorization") != self._authorization:
             raise unauthorized()
+        if path == PROMETHEUS_QUERY and request.method == "GET":
+            status, answer = await self._usage.query(query.get("query", ""))
+            return _json(answer, status)
         if path.startswith("/_"):
             return await self._administer(request, path)
         if path.count("/") < 3 or not path.startswith("/api"):
@@ -192,7 +198,7 @@ class HttpApi:
         if verb not in kind.verbs:
             raise method_not_allowed(kind.plural, kind.group, verb)
         if kind.group == "metrics.k8s.io":
-            return _json(self._usage.answer(target, _selection(target, query)))
+            return _json(await self._usage.answer(target, _selection(target, query)))
         if kind in REVIEWS:
             return _json(subresources.review(kind, body), 201)
         if verb == "list":

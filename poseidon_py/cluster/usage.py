@@ -1,102 +1,141 @@
-"""metrics.k8s.io: a plausible load of pods and nodes.
+"""metrics.k8s.io as metrics-server answers it, and the few queries of a Prometheus that ask for the same and traffic.
 
-Each pod uses a share of its request that is its own (from its UID) and moves smoothly with time; a node uses
-what its running pods use, plus a little of its own.
+Computed when asked, from the running pods and the time (load.py); a node uses what its pods use, and a little of its
+own. Answers are of whole seconds, so that who asks twice within one gets the same.
 """
 
 from __future__ import annotations
 
-import math
+import asyncio
+import re
 import time
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any
 
-import xxhash
-
-from poseidon_py.cluster.amounts import units
 from poseidon_py.cluster.clock import rfc3339
 from poseidon_py.cluster.errors import not_found
 from poseidon_py.cluster.kinds import NODES, POD_NODE, POD_PHASE, PODS
+from poseidon_py.cluster.load import Amounts, Profile, profile
 from poseidon_py.cluster.paths import Target
 from poseidon_py.cluster.store import Record, Selection, Store
 
 Json = dict[str, Any]
 
 WINDOW = "15s"
-_IDLE_CPU_MILLI = 100
-_IDLE_MEMORY_BYTES = 512 * 2**20
-_BEST_EFFORT_CPU_MILLI = 20
-_BEST_EFFORT_MEMORY_BYTES = 32 * 2**20
-
-
-def share(uid: str, resource: str, now: float) -> float:
-    """The used share of a request, within (0, 1): a base per pod and a slow wave around it."""
-    digest = xxhash.xxh64_intdigest(f"{uid}/{resource}".encode())
-    base = 0.3 + 0.5 * ((digest & 0xFFFF) / 0xFFFF)
-    swing = 0.05 if resource == "memory" else 0.15
-    phase = (digest >> 16 & 0xFFFF) / 0xFFFF
-    period = 300 + (digest >> 32 & 0xFF)
-    return base + swing * math.sin(2 * math.pi * (now / period + phase))
+_SYSTEM = Amounts(100.0, 512.0 * 2**20, 2000.0, 2000.0)
+"""What a node uses without pods."""
+_AT_ONCE = 1000  # objects before somebody else gets a turn
+_FIGURES = {
+    "container_cpu_usage_seconds_total": lambda use: use.cpu / 1000,
+    "container_memory_working_set_bytes": lambda use: use.memory,
+    "container_network_receive_bytes_total": lambda use: use.rx,
+    "container_network_transmit_bytes_total": lambda use: use.tx,
+}
+_QUERY = re.compile(r"sum by \((?P<by>node|namespace, ?pod)\).*?(?P<metric>container_[a-z_]+)")
 
 
 class Usage:
-    """Answers metrics.k8s.io from the store."""
+    """Answers from the store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, seed: int = 0, now: Callable[[], float] = time.time) -> None:
         self._store = store
+        self._seed = seed
+        self._now = now
+        self._profiles: dict[str, Profile] = {}  # by UID
+        self._per_node: tuple[float, int, dict[str, Amounts]] = (0.0, 0, {})
 
-    def answer(self, target: Target, selection: Selection) -> Json:
-        """One object, or a list."""
-        kind = target.kind
-        now = time.time()
-        measure = self._node if kind.plural == "nodes" else self._pod
-        source = NODES if kind.plural == "nodes" else PODS
+    async def answer(self, target: Target, selection: Selection) -> Json:
+        """One object of metrics.k8s.io, or a list."""
+        kind, now = target.kind, float(int(self._now()))
+        of_nodes = kind.plural == "nodes"
+        source = NODES if of_nodes else PODS
         if target.name:
             record = self._store.get(source, target.namespace, target.name)
-            if record is None or (source is PODS and record.fields[POD_PHASE] != "Running"):
+            if record is None or not (of_nodes or _runs(record)):
                 raise not_found(f"{kind.plural}", kind.group, target.name)
-            return measure(record, now)
-        records = self._store.select(source, selection)
-        if source is PODS:
-            items = [self._pod(record, now) for record in records if record.fields[POD_PHASE] == "Running"]
+            return self._node(record, now, await self._nodes(now)) if of_nodes else self._pod(record, now)
+        records = list(self._store.select(source, selection))
+        if of_nodes:
+            used = await self._nodes(now)
+            items = [self._node(record, now, used) async for record in _by_and_by(records)]
         else:
-            per_node = self._per_node(now)
-            items = [self._node(record, now, per_node) for record in records]
+            items = [self._pod(record, now) async for record in _by_and_by(records) if _runs(record)]
         return {"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": {}, "items": items}
 
-    def _container_usage(self, uid: str, container: Json, now: float) -> tuple[int, int]:
-        requests = (container.get("resources") or {}).get("requests") or {}
-        cpu = units("cpu", requests["cpu"]) if "cpu" in requests else _BEST_EFFORT_CPU_MILLI
-        memory = units("memory", requests["memory"]) if "memory" in requests else _BEST_EFFORT_MEMORY_BYTES
-        return int(cpu * share(uid, "cpu", now)), int(memory * share(uid, "memory", now))
+    async def query(self, query: str) -> tuple[int, Json]:
+        """Status and answer of a Prometheus to an instant query; it knows cAdvisor's figures summed by node or pod."""
+        now = float(int(self._now()))
+        found = _QUERY.search(query)
+        figure = _FIGURES.get(found["metric"]) if found is not None else None
+        if found is None or figure is None:
+            known = ", ".join(_FIGURES)
+            error = f"this stand-in knows `sum by (node | namespace, pod) (...)` of {known}"
+            return 400, {"status": "error", "errorType": "bad_data", "error": error}
+        if found["by"] == "node":
+            used = await self._nodes(now)
+            names = [record.name for record in self._store.shelf(NODES).records()]
+            rows = [({"node": name}, used.get(name, _SYSTEM)) for name in names]
+        else:
+            pods = _by_and_by(self._store.shelf(PODS).records())
+            rows = [
+                ({"namespace": record.namespace, "pod": record.name}, self._profile(record).uses(now))
+                async for record in pods
+                if _runs(record)
+            ]
+        result = [{"metric": labels, "value": [now, repr(figure(use))]} for labels, use in rows]
+        return 200, {"status": "success", "data": {"resultType": "vector", "result": result}}
+
+    def _profile(self, record: Record) -> Profile:
+        known = self._profiles.get(record.uid)
+        if known is None or known.version != record.version:
+            known = self._profiles[record.uid] = profile(record.parse(), record.version, self._seed)
+        return known
 
     def _pod(self, record: Record, now: float) -> Json:
-        pod = record.parse()
-        containers = []
-        for container in pod["spec"]["containers"]:
-            cpu, memory = self._container_usage(record.uid, container, now)
-            containers.append({"name": container["name"], "usage": _usage(cpu, memory)})
+        found = self._profile(record)
+        shares = found.shares(now)
+        containers = [
+            {"name": name, "usage": _usage(cpu * shares.cpu, memory * shares.memory)}
+            for name, cpu, memory in found.containers
+        ]
         return {**_head("PodMetrics", record, now), "containers": containers}
 
-    def _per_node(self, now: float) -> dict[str, tuple[int, int]]:
-        total: dict[str, tuple[int, int]] = {}
-        for record in self._store.shelf(PODS).records():
-            if record.fields[POD_PHASE] != "Running":
-                continue
-            cpu, memory = total.get(record.fields[POD_NODE], (0, 0))
-            for container in record.parse()["spec"]["containers"]:
-                more_cpu, more_memory = self._container_usage(record.uid, container, now)
-                cpu, memory = cpu + more_cpu, memory + more_memory
-            total[record.fields[POD_NODE]] = (cpu, memory)
+    async def _nodes(self, now: float) -> dict[str, Amounts]:
+        """What nodes with running pods use, by name."""
+        at, version, total = self._per_node
+        if (at, version) == (now, self._store.version):
+            return total
+        total, running = {}, set()
+        version = self._store.version
+        async for record in _by_and_by(self._store.shelf(PODS).records()):
+            if _runs(record):
+                node = record.fields[POD_NODE]
+                total[node] = total.get(node, _SYSTEM).plus(self._profile(record).uses(now))
+                running.add(record.uid)
+        if len(self._profiles) > 2 * len(running) + _AT_ONCE:
+            self._profiles = {uid: known for uid, known in self._profiles.items() if uid in running}
+        self._per_node = (now, version, total)
         return total
 
-    def _node(self, record: Record, now: float, per_node: dict[str, tuple[int, int]] | None = None) -> Json:
-        cpu, memory = (self._per_node(now) if per_node is None else per_node).get(record.name, (0, 0))
-        usage = _usage(cpu + _IDLE_CPU_MILLI, memory + _IDLE_MEMORY_BYTES)
-        return {**_head("NodeMetrics", record, now), "usage": usage}
+    def _node(self, record: Record, now: float, used: dict[str, Amounts]) -> Json:
+        use = used.get(record.name, _SYSTEM)
+        return {**_head("NodeMetrics", record, now), "usage": _usage(use.cpu, use.memory)}
 
 
-def _usage(cpu_milli: int, memory_bytes: int) -> Json:
-    return {"cpu": f"{cpu_milli}m", "memory": f"{memory_bytes // 1024}Ki"}
+def _runs(record: Record) -> bool:
+    return record.fields[POD_PHASE] == "Running"
+
+
+async def _by_and_by(records: Iterable[Record]) -> AsyncIterator[Record]:
+    """The records, with turns for others in between."""
+    for position, record in enumerate(list(records)):
+        if position % _AT_ONCE == _AT_ONCE - 1:
+            await asyncio.sleep(0)
+        yield record
+
+
+def _usage(cpu_milli: float, memory_bytes: float) -> Json:
+    return {"cpu": f"{round(cpu_milli * 1e6)}n", "memory": f"{int(memory_bytes) // 1024}Ki"}
 
 
 def _head(kind: str, record: Record, now: float) -> Json:

@@ -18,6 +18,7 @@ from poseidon_py.demo.children import ChildError
 from poseidon_py.demo.scenario import Plan
 from poseidon_py.demo.stack import Stack
 from poseidon_py.kube import KubeError
+from poseidon_py.options import BASES
 
 _INTERRUPTED = 130
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -27,17 +28,24 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 @click.option("--nodes", type=click.IntRange(1), default=100, show_default=True, help="Nodes of the cluster.")
 @click.option("--pods", type=click.IntRange(1), default=1000, show_default=True, help="Pods to submit.")
 @click.option("--policy", default="", help="What placements cost; see `poseidon policies`.")
+@click.option(
+    "--usage",
+    type=click.Choice(BASES),
+    help="What prices take for used of a node; other than requests: what pods use is measured.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the workload.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end and nothing else.")
 @click.option("--serve", is_flag=True, help="Stay up afterwards, for kubectl; Ctrl-C ends it.")
 @click.option("--patience", type=click.FloatRange(1), help="Seconds until what has not settled counts as failed.")
-def demo(nodes: int, pods: int, policy: str, seed: int, as_json: bool, serve: bool, patience: float | None) -> None:
+def demo(
+    nodes: int, pods: int, policy: str, usage: str | None, seed: int, as_json: bool, serve: bool, patience: float | None
+) -> None:
     """Schedule a mixed workload on a synthetic cluster, and check the outcome.
 
     Everything runs as in production: the cluster speaks the Kubernetes HTTP API on loopback, the scheduler and its
     flow service are processes of their own.
     """
-    plan = Plan(nodes, pods, policy, seed, patience=patience)
+    plan = Plan(nodes, pods, policy, seed, usage=usage or "", patience=patience)
     sys.exit(asyncio.run(_run(plan, as_json, serve)))
 
 

@@ -26,17 +26,20 @@ _QUIET_SECONDS = 1.5
 """Nothing has changed for so long: nothing will."""
 _ENDLESS_SECONDS = 3600.0
 _POLL_SECONDS = 0.2
+_OFTEN = ("--usage-interval", "1")
+"""A demo is over before production would have measured anything twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run. policy "": the scheduler's default. patience: seconds to wait for everything to settle."""
+    """What to run. policy, usage "": the scheduler's default. patience: seconds to wait for everything to settle."""
 
     nodes: int
     pods: int
     policy: str
     seed: int
     scheduler: str = "poseidon"
+    usage: str = ""
     patience: float | None = None
 
     @property
@@ -55,7 +58,8 @@ async def run(stack: Stack, plan: Plan, display: Display) -> Summary:
     polling: asyncio.Task[None] | None = None
     try:
         display.step("starting the scheduler: poseidon run, and its firmament service")
-        await stack.start_scheduler(stack.kubeconfig, plan.scheduler, plan.policy)
+        more = ["--usage", plan.usage, *_OFTEN] if plan.usage else []
+        await stack.start_scheduler(stack.kubeconfig, plan.scheduler, plan.policy, more)
         networks = Networks()
         polling = asyncio.create_task(networks.follow(stack), name="status")
         apps = demo_apps(plan.nodes, plan.pods, plan.scheduler, plan.seed)
@@ -75,6 +79,7 @@ async def run(stack: Stack, plan: Plan, display: Display) -> Summary:
             seconds=seconds,
             scheduler=plan.scheduler,
             policy=networks.policy or plan.policy,
+            usage=networks.usage,
             seed=plan.seed,
         )
     finally:
@@ -91,6 +96,8 @@ class Networks:
     def __init__(self) -> None:
         self.largest: dict[str, int] = {}
         self.policy = ""
+        self.usage: dict[str, object] = {}
+        """What the last answer said of usage: basis, samples, most pods and nodes measured."""
         self.note = ""
         """What the last answer said, for a line of progress."""
 
@@ -103,6 +110,7 @@ class Networks:
     def take(self, status: dict[str, object]) -> None:
         """Looks at one answer."""
         self.policy = str(status.get("policy", "")) or self.policy
+        self._take_usage(status.get("usage"))
         last = status.get("last_round")
         if not isinstance(last, dict):
             return
@@ -112,6 +120,19 @@ class Networks:
             self.note = f"; round {status.get('rounds')}: {milliseconds:.1f} ms, {figures['arcs']} arcs"
         if figures["arcs"] > self.largest.get("arcs", 0):
             self.largest = figures
+
+    def _take_usage(self, usage: object) -> None:
+        """Pods are measured while they are there: the most that ever were says more than those at the end."""
+        if not isinstance(usage, dict) or not (usage.get("polling") or usage.get("samples", {}).get("taken")):
+            return
+        before = self.usage
+        self.usage = {"basis": usage.get("basis"), **usage.get("samples", {})}
+        for what in ("pods", "nodes"):
+            now = int(usage.get(what, {}).get("measured", 0))
+            self.usage[f"{what}_measured"] = max(now, int(str(before.get(f"{what}_measured", 0))))
+        last = usage.get("last_round", {})
+        most = int(str(before.get("pods_priced", 0)))
+        self.usage["pods_priced"] = max(most, int(last.get("measured", 0)))
 
 
 async def _submit(kube: Kube, apps: Sequence[App]) -> int:

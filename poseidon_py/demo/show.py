@@ -79,6 +79,8 @@ def summary(console: Console, found: Summary) -> None:
         console.print(
             f"  time from a pod's creation to its bind: {_times(found.bind_seconds)}", highlight=False, soft_wrap=True
         )
+    if found.usage:
+        console.print(f"\n[bold]Measured use[/]\n  {_usage(found)}", highlight=False, soft_wrap=True)
     console.print(_utilisation(found))
     even = found.balance
     if even:
@@ -143,6 +145,13 @@ def _rounds(found: Summary) -> str:
     if network:
         text += f"; largest network {network['vertices']:,} vertices and {network['arcs']:,} arcs"
     return text
+
+
+def _usage(found: Summary) -> str:
+    usage = found.usage
+    text = f"prices by {usage['basis']}; {usage['taken']:,} samples taken, {usage['refused']} refused; at most "
+    text += f"{usage['pods_measured']:,} pods and {usage['nodes_measured']:,} nodes measured at a time"
+    return text + f", {usage['pods_priced']:,} pods in a round priced by what they used"
 
 
 def _utilisation(found: Summary) -> Table:

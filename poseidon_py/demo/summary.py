@@ -29,6 +29,7 @@ class Summary:
     waiting: int
     scheduler: str
     policy: str
+    usage: Json
     seed: int
     kinds: dict[str, dict[str, int]]
     reasons: list[Json]
@@ -54,6 +55,7 @@ def summarise(
     seconds: float,
     scheduler: str,
     policy: str,
+    usage: Json,
     seed: int,
 ) -> Summary:
     """The summary of a run that took `seconds`."""
@@ -69,6 +71,7 @@ def summarise(
         waiting=sum(map(is_waiting, mine)),
         scheduler=scheduler,
         policy=policy,
+        usage=usage,
         seed=seed,
         kinds=kinds,
         reasons=reasons(filter(is_waiting, mine)),

@@ -20,18 +20,20 @@ class HelloRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class HelloReply(_message.Message):
-    __slots__ = ("epoch", "version", "policy", "solver", "resynced")
+    __slots__ = ("epoch", "version", "policy", "solver", "resynced", "wants_usage")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     POLICY_FIELD_NUMBER: _ClassVar[int]
     SOLVER_FIELD_NUMBER: _ClassVar[int]
     RESYNCED_FIELD_NUMBER: _ClassVar[int]
+    WANTS_USAGE_FIELD_NUMBER: _ClassVar[int]
     epoch: int
     version: str
     policy: str
     solver: str
     resynced: bool
-    def __init__(self, epoch: _Optional[int] = ..., version: _Optional[str] = ..., policy: _Optional[str] = ..., solver: _Optional[str] = ..., resynced: _Optional[bool] = ...) -> None: ...
+    wants_usage: bool
+    def __init__(self, epoch: _Optional[int] = ..., version: _Optional[str] = ..., policy: _Optional[str] = ..., solver: _Optional[str] = ..., resynced: _Optional[bool] = ..., wants_usage: _Optional[bool] = ...) -> None: ...
 
 class Update(_message.Message):
     __slots__ = ("epoch", "classes", "nodes", "removed_nodes", "tasks", "removed_tasks", "rejections", "profiles", "gangs", "removed_gangs", "namespaces")
@@ -418,7 +420,7 @@ class Reason(_message.Message):
     def __init__(self, kind: _Optional[_Union[Reason.Kind, str]] = ..., detail: _Optional[str] = ..., value: _Optional[str] = ..., nodes: _Optional[int] = ...) -> None: ...
 
 class RoundStats(_message.Message):
-    __slots__ = ("started_us", "stage_seconds", "seconds", "solves", "vertices", "arcs", "objective", "pending", "placed", "waiting", "classes", "nodes", "dropped", "policy", "fallback")
+    __slots__ = ("started_us", "stage_seconds", "seconds", "solves", "vertices", "arcs", "objective", "pending", "placed", "waiting", "classes", "nodes", "dropped", "policy", "fallback", "usage_measured", "usage_missing", "usage_stale")
     class StageSecondsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -441,6 +443,9 @@ class RoundStats(_message.Message):
     DROPPED_FIELD_NUMBER: _ClassVar[int]
     POLICY_FIELD_NUMBER: _ClassVar[int]
     FALLBACK_FIELD_NUMBER: _ClassVar[int]
+    USAGE_MEASURED_FIELD_NUMBER: _ClassVar[int]
+    USAGE_MISSING_FIELD_NUMBER: _ClassVar[int]
+    USAGE_STALE_FIELD_NUMBER: _ClassVar[int]
     started_us: int
     stage_seconds: _containers.ScalarMap[str, float]
     seconds: float
@@ -456,7 +461,52 @@ class RoundStats(_message.Message):
     dropped: int
     policy: str
     fallback: str
-    def __init__(self, started_us: _Optional[int] = ..., stage_seconds: _Optional[_Mapping[str, float]] = ..., seconds: _Optional[float] = ..., solves: _Optional[int] = ..., vertices: _Optional[int] = ..., arcs: _Optional[int] = ..., objective: _Optional[int] = ..., pending: _Optional[int] = ..., placed: _Optional[int] = ..., waiting: _Optional[int] = ..., classes: _Optional[int] = ..., nodes: _Optional[int] = ..., dropped: _Optional[int] = ..., policy: _Optional[str] = ..., fallback: _Optional[str] = ...) -> None: ...
+    usage_measured: int
+    usage_missing: int
+    usage_stale: int
+    def __init__(self, started_us: _Optional[int] = ..., stage_seconds: _Optional[_Mapping[str, float]] = ..., seconds: _Optional[float] = ..., solves: _Optional[int] = ..., vertices: _Optional[int] = ..., arcs: _Optional[int] = ..., objective: _Optional[int] = ..., pending: _Optional[int] = ..., placed: _Optional[int] = ..., waiting: _Optional[int] = ..., classes: _Optional[int] = ..., nodes: _Optional[int] = ..., dropped: _Optional[int] = ..., policy: _Optional[str] = ..., fallback: _Optional[str] = ..., usage_measured: _Optional[int] = ..., usage_missing: _Optional[int] = ..., usage_stale: _Optional[int] = ...) -> None: ...
+
+class UsageReport(_message.Message):
+    __slots__ = ("epoch", "task_uid", "tasks", "node_id", "nodes")
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    TASK_UID_FIELD_NUMBER: _ClassVar[int]
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    epoch: int
+    task_uid: _containers.RepeatedScalarFieldContainer[int]
+    tasks: UsageColumns
+    node_id: _containers.RepeatedScalarFieldContainer[str]
+    nodes: UsageColumns
+    def __init__(self, epoch: _Optional[int] = ..., task_uid: _Optional[_Iterable[int]] = ..., tasks: _Optional[_Union[UsageColumns, _Mapping]] = ..., node_id: _Optional[_Iterable[str]] = ..., nodes: _Optional[_Union[UsageColumns, _Mapping]] = ...) -> None: ...
+
+class UsageColumns(_message.Message):
+    __slots__ = ("at_us", "cpu", "memory", "rx", "tx")
+    AT_US_FIELD_NUMBER: _ClassVar[int]
+    CPU_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    RX_FIELD_NUMBER: _ClassVar[int]
+    TX_FIELD_NUMBER: _ClassVar[int]
+    at_us: _containers.RepeatedScalarFieldContainer[int]
+    cpu: _containers.RepeatedScalarFieldContainer[float]
+    memory: _containers.RepeatedScalarFieldContainer[float]
+    rx: _containers.RepeatedScalarFieldContainer[float]
+    tx: _containers.RepeatedScalarFieldContainer[float]
+    def __init__(self, at_us: _Optional[_Iterable[int]] = ..., cpu: _Optional[_Iterable[float]] = ..., memory: _Optional[_Iterable[float]] = ..., rx: _Optional[_Iterable[float]] = ..., tx: _Optional[_Iterable[float]] = ...) -> None: ...
+
+class UsageReply(_message.Message):
+    __slots__ = ("status", "taken", "old", "refused", "unknown")
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    TAKEN_FIELD_NUMBER: _ClassVar[int]
+    OLD_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    UNKNOWN_FIELD_NUMBER: _ClassVar[int]
+    status: CallStatus
+    taken: int
+    old: int
+    refused: int
+    unknown: int
+    def __init__(self, status: _Optional[_Union[CallStatus, str]] = ..., taken: _Optional[int] = ..., old: _Optional[int] = ..., refused: _Optional[int] = ..., unknown: _Optional[int] = ...) -> None: ...
 
 class ExplainRequest(_message.Message):
     __slots__ = ("task_uid",)
@@ -543,7 +593,7 @@ class StatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class StatusReply(_message.Message):
-    __slots__ = ("epoch", "policy", "nodes", "tasks", "classes", "allocatable", "used", "last_round", "rounds")
+    __slots__ = ("epoch", "policy", "nodes", "tasks", "classes", "allocatable", "used", "last_round", "rounds", "usage")
     class TasksEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -574,6 +624,7 @@ class StatusReply(_message.Message):
     USED_FIELD_NUMBER: _ClassVar[int]
     LAST_ROUND_FIELD_NUMBER: _ClassVar[int]
     ROUNDS_FIELD_NUMBER: _ClassVar[int]
+    USAGE_FIELD_NUMBER: _ClassVar[int]
     epoch: int
     policy: str
     nodes: int
@@ -583,4 +634,39 @@ class StatusReply(_message.Message):
     used: _containers.ScalarMap[str, int]
     last_round: RoundStats
     rounds: int
-    def __init__(self, epoch: _Optional[int] = ..., policy: _Optional[str] = ..., nodes: _Optional[int] = ..., tasks: _Optional[_Mapping[str, int]] = ..., classes: _Optional[int] = ..., allocatable: _Optional[_Mapping[str, int]] = ..., used: _Optional[_Mapping[str, int]] = ..., last_round: _Optional[_Union[RoundStats, _Mapping]] = ..., rounds: _Optional[int] = ...) -> None: ...
+    usage: UsageStatus
+    def __init__(self, epoch: _Optional[int] = ..., policy: _Optional[str] = ..., nodes: _Optional[int] = ..., tasks: _Optional[_Mapping[str, int]] = ..., classes: _Optional[int] = ..., allocatable: _Optional[_Mapping[str, int]] = ..., used: _Optional[_Mapping[str, int]] = ..., last_round: _Optional[_Union[RoundStats, _Mapping]] = ..., rounds: _Optional[int] = ..., usage: _Optional[_Union[UsageStatus, _Mapping]] = ...) -> None: ...
+
+class UsageStatus(_message.Message):
+    __slots__ = ("basis", "wanted", "samples", "half_life_seconds", "stale_seconds", "taken", "old", "refused", "unknown", "tasks_measured", "tasks_stale", "nodes_measured", "nodes_stale", "newest_age_seconds", "memory_bytes")
+    BASIS_FIELD_NUMBER: _ClassVar[int]
+    WANTED_FIELD_NUMBER: _ClassVar[int]
+    SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    HALF_LIFE_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    STALE_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    TAKEN_FIELD_NUMBER: _ClassVar[int]
+    OLD_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    UNKNOWN_FIELD_NUMBER: _ClassVar[int]
+    TASKS_MEASURED_FIELD_NUMBER: _ClassVar[int]
+    TASKS_STALE_FIELD_NUMBER: _ClassVar[int]
+    NODES_MEASURED_FIELD_NUMBER: _ClassVar[int]
+    NODES_STALE_FIELD_NUMBER: _ClassVar[int]
+    NEWEST_AGE_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    basis: str
+    wanted: bool
+    samples: int
+    half_life_seconds: float
+    stale_seconds: float
+    taken: int
+    old: int
+    refused: int
+    unknown: int
+    tasks_measured: int
+    tasks_stale: int
+    nodes_measured: int
+    nodes_stale: int
+    newest_age_seconds: float
+    memory_bytes: int
+    def __init__(self, basis: _Optional[str] = ..., wanted: _Optional[bool] = ..., samples: _Optional[int] = ..., half_life_seconds: _Optional[float] = ..., stale_seconds: _Optional[float] = ..., taken: _Optional[int] = ..., old: _Optional[int] = ..., refused: _Optional[int] = ..., unknown: _Optional[int] = ..., tasks_measured: _Optional[int] = ..., tasks_stale: _Optional[int] = ..., nodes_measured: _Optional[int] = ..., nodes_stale: _Optional[int] = ..., newest_age_seconds: _Optional[float] = ..., memory_bytes: _Optional[int] = ...) -> None: ...

@@ -54,6 +54,11 @@ class FlowSchedulerStub:
                 request_serializer=protos_dot_gen_dot_flow__pb2.RoundRequest.SerializeToString,
                 response_deserializer=protos_dot_gen_dot_flow__pb2.RoundReply.FromString,
                 _registered_method=True)
+        self.ReportUsage = channel.unary_unary(
+                '/firmament.FlowScheduler/ReportUsage',
+                request_serializer=protos_dot_gen_dot_flow__pb2.UsageReport.SerializeToString,
+                response_deserializer=protos_dot_gen_dot_flow__pb2.UsageReply.FromString,
+                _registered_method=True)
         self.Explain = channel.unary_unary(
                 '/firmament.FlowScheduler/Explain',
                 request_serializer=protos_dot_gen_dot_flow__pb2.ExplainRequest.SerializeToString,
@@ -97,6 +102,13 @@ class FlowSchedulerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ReportUsage(self, request, context):
+        """Takes in samples of what tasks and nodes really use.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Explain(self, request, context):
         """Why is a task where it is, and what would it take?
         """
@@ -133,6 +145,11 @@ def add_FlowSchedulerServicer_to_server(servicer, server):
                     servicer.Round,
                     request_deserializer=protos_dot_gen_dot_flow__pb2.RoundRequest.FromString,
                     response_serializer=protos_dot_gen_dot_flow__pb2.RoundReply.SerializeToString,
+            ),
+            'ReportUsage': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReportUsage,
+                    request_deserializer=protos_dot_gen_dot_flow__pb2.UsageReport.FromString,
+                    response_serializer=protos_dot_gen_dot_flow__pb2.UsageReply.SerializeToString,
             ),
             'Explain': grpc.unary_unary_rpc_method_handler(
                     servicer.Explain,
@@ -253,6 +270,33 @@ class FlowScheduler:
             '/firmament.FlowScheduler/Round',
             protos_dot_gen_dot_flow__pb2.RoundRequest.SerializeToString,
             protos_dot_gen_dot_flow__pb2.RoundReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReportUsage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firmament.FlowScheduler/ReportUsage',
+            protos_dot_gen_dot_flow__pb2.UsageReport.SerializeToString,
+            protos_dot_gen_dot_flow__pb2.UsageReply.FromString,
             options,
             channel_credentials,
             insecure,

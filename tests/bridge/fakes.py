@@ -28,6 +28,8 @@ class FakeEngine:
         self.refuse_classes: dict[int, str] = {}
         self.forget_classes: set[int] = set()
         self.forget_profiles: set[int] = set()
+        self.wants_usage = False
+        self.reports: list[flow_pb2.UsageReport] = []
         self.restart()
 
     def restart(self) -> None:
@@ -56,7 +58,17 @@ class FakeEngine:
 
     async def hello(self):
         self._begin("hello")
-        return flow_pb2.HelloReply(epoch=self.epoch, policy="first-fit", resynced=self.resynced)
+        return flow_pb2.HelloReply(
+            epoch=self.epoch, policy="first-fit", resynced=self.resynced, wants_usage=self.wants_usage
+        )
+
+    async def report_usage(self, report):
+        self._begin("report_usage")
+        if report.epoch != self.epoch:
+            return flow_pb2.UsageReply(status=flow_pb2.STALE_EPOCH)
+        self.reports.append(report)
+        reply = flow_pb2.UsageReply(taken=len(report.task_uid) + len(report.node_id))
+        return self._end("report_usage", reply)
 
     async def resync(self, updates):
         self._begin("resync")

@@ -54,6 +54,18 @@ def test_an_empty_file_says_nothing(tmp_path):
         ("firmament-address: h:1\nfirmament-cert: /x\nfirmament-key: /y", "need firmament-ca"),
         ("firmament-address: h:1\nfirmament-ca: /x\nfirmament-cert: /x", "go together"),
         ("firmament-address: h:1\nfirmament-ca: /not/there", "there is no file /not/there"),
+        ("firmament-address: h:1\nusage-samples: 5", "belong to the flow service"),
+        ("usage: everything", "usage must be one of requests, used, larger, not 'everything'"),
+        ("usage-interval: 0.5", "usage-interval must be off, or seconds from 1 to 86400, not '0.5'"),
+        ("usage-interval: often", "not 'often'"),
+        ("usage-interval: true", "usage-interval must be"),
+        ("prometheus-queries: {pod-cpu: up}", "prometheus-queries needs prometheus-url"),
+        ("prometheus-url: prometheus:9090", "prometheus-url must be like http://HOST:PORT"),
+        ("prometheus-url: http://h:port", "prometheus-url must be like http://HOST:PORT"),
+        ("prometheus-url: http://h\nprometheus-queries: {pods-cpu: up}", "unknown key 'pods-cpu'; there are: pod-cpu"),
+        ("prometheus-url: http://h\nprometheus-queries: {pod-cpu: 5}", "pod-cpu must be a query"),
+        ("prometheus-url: http://h\nprometheus-queries: up", "must be a mapping"),
+        ("prometheus-url: http://h\nprometheus-ca: /not/there", "there is no file /not/there"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, text, says):
@@ -67,3 +79,29 @@ def test_what_is_wrong_is_named(tmp_path, text, says):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(OptionError, match="No such file"):
         options.read_file(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        pytest.param("{}", None, id="not-given"),
+        pytest.param("usage-interval: off", 0.0, id="off-which-yaml-takes-for-false"),
+        pytest.param("usage-interval: 'off'", 0.0, id="off"),
+        pytest.param("usage-interval: 15", 15.0, id="whole"),
+        pytest.param("usage-interval: 2.5", 2.5, id="broken"),
+    ],
+)
+def test_how_often_usage_is_polled(tmp_path, text, seconds):
+    (tmp_path / "c").write_text(text)
+    assert options.usage_interval(options.settings(options.read_file(tmp_path / "c"), {})) == seconds
+
+
+def test_what_the_own_flow_service_is_to_know_of_usage():
+    assert options.service_arguments(Settings(firmament_args=("-x",))) == ["-x"]
+    given = Settings(usage="larger", usage_samples=5, usage_half_life=30.0, usage_stale=60.0)
+    assert options.service_arguments(given) == [
+        *("--usage", "larger"),
+        *("--usage-samples", "5"),
+        *("--usage-half-life", "30.0"),
+        *("--usage-stale", "60.0"),
+    ]

@@ -336,11 +336,11 @@ async def test_metrics_follow_the_running_pods(cluster, http):
     metrics = "/apis/metrics.k8s.io/v1beta1"
     await until(lambda: cluster.get(PODS, "pod-0000")["status"]["phase"] == "Running")
     _, page = await http("GET", f"{metrics}/pods")
-    used = int(page["items"][0]["containers"][0]["usage"]["cpu"].removesuffix("m"))
-    assert 0 < used < 2000
+    used = int(page["items"][0]["containers"][0]["usage"]["cpu"].removesuffix("n"))
+    assert 0 < used < 2 * 10**9
     _, node = await http("GET", f"{metrics}/nodes/node-00000")
     _, idle = await http("GET", f"{metrics}/nodes/node-00001")
-    assert int(node["usage"]["cpu"].removesuffix("m")) > int(idle["usage"]["cpu"].removesuffix("m"))
+    assert int(node["usage"]["cpu"].removesuffix("n")) > int(idle["usage"]["cpu"].removesuffix("n"))
 
 
 async def test_scale_changes_replicas(cluster, http):

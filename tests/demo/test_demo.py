@@ -21,7 +21,7 @@ from tests.demo.builders import make_evidence, make_node, make_pod
 COMMAND = [sys.executable, "-c", "from poseidon_py.demo.cli import demo; demo()"]
 
 
-def summary(ok=True):
+def summary(ok=True, usage=None):
     pods = [make_pod("a", "n1"), make_pod("w", cpu="100")]
     checks = [Check("sound", True, "fine"), Check("no node is over-committed", ok, "n1 in cpu")]
     network = {"vertices": 3, "arcs": 2}
@@ -34,6 +34,7 @@ def summary(ok=True):
         seconds=1.0,
         scheduler="poseidon",
         policy="p",
+        usage=usage or {},
         seed=0,
     )
 
@@ -79,6 +80,16 @@ def test_json_is_all_that_is_printed(outcome):
     assert [check["ok"] for check in report["checks"]] == [True, True]
 
 
+def test_what_was_measured_is_shown_if_anything_was(outcome):
+    outcome(summary())
+    assert "Measured use" not in CliRunner().invoke(cli.demo, []).output
+    figures = {"basis": "larger", "taken": 1234, "refused": 0, "pods_measured": 9, "nodes_measured": 2}
+    outcome(summary(usage={**figures, "pods_priced": 8}))
+    output = " ".join(CliRunner().invoke(cli.demo, ["--usage", "larger"]).output.split())
+    assert "prices by larger; 1,234 samples taken, 0 refused; at most 9 pods and 2 nodes measured" in output
+    assert "8 pods in a round priced by what they used" in output
+
+
 def test_the_json_is_described():
     described = Path(__file__).parents[2].joinpath("docs", "demo.md").read_text()
     for key in summary().json():
@@ -117,7 +128,7 @@ def descendants(pid):
 @pytest.mark.e2e
 def test_the_real_thing_passes_its_checks_and_cleans_up(tmp_path):
     done = subprocess.run(
-        [*COMMAND, "--nodes", "20", "--pods", "150", "--json"],
+        [*COMMAND, "--nodes", "20", "--pods", "150", "--json", "--usage", "larger", "--policy", "cpu-memory"],
         env=environment(tmp_path),
         capture_output=True,
         text=True,
@@ -131,6 +142,9 @@ def test_the_real_thing_passes_its_checks_and_cleans_up(tmp_path):
     assert report["waiting"] > 0
     assert report["bound"] + report["waiting"] == 150
     assert report["kinds"]["impossible"]["bound"] == 0
+    assert report["usage"]["basis"] == "larger"
+    assert (report["usage"]["nodes_measured"], report["usage"]["refused"]) == (20, 0)
+    assert report["usage"]["pods_measured"] > 0
     assert list(tmp_path.iterdir()) == []
 
 

@@ -35,3 +35,42 @@ def test_patience_grows_with_the_workload():
 def test_metrics_are_added_up_by_label(labels, total):
     metrics = samples('# TYPE m counter\nm{result="a"} 1.0\nm{result="b",x="y"} 5.0\nm_created 9.0\n')
     assert make_evidence([], metrics=metrics).metric("m", **labels) == total
+
+
+def answer(taken, pods, priced):
+    """A status as far as usage goes."""
+    return {
+        "usage": {
+            "basis": "larger",
+            "polling": True,
+            "samples": {"taken": taken, "old": 0, "refused": 0, "unknown": 0},
+            "pods": {"measured": pods},
+            "nodes": {"measured": 2},
+            "last_round": {"measured": priced, "missing": 0, "stale": 0},
+        }
+    }
+
+
+def test_of_usage_the_most_that_ever_was_measured_counts():
+    networks = Networks()
+    networks.take({})
+    assert networks.usage == {}
+    for taken, pods, priced in ((2, 0, 0), (50, 9, 7), (80, 4, 0)):
+        networks.take(answer(taken, pods, priced))
+    networks.take({})
+    assert networks.usage == {
+        "basis": "larger",
+        "taken": 80,
+        "old": 0,
+        "refused": 0,
+        "unknown": 0,
+        "pods_measured": 9,
+        "nodes_measured": 2,
+        "pods_priced": 7,
+    }
+
+
+def test_a_scheduler_that_measures_nothing_says_nothing_of_it():
+    networks = Networks()
+    networks.take({"usage": {"basis": "requests", "polling": False, "samples": {"taken": 0}}})
+    assert networks.usage == {}

@@ -40,6 +40,10 @@ def test_policies_are_listed_for_machines():
         pytest.param(["--policy-option", "=1"], "is not of the form K=V", id="no-key"),
         pytest.param(["--solver", "magic"], "'magic' is not one of", id="solver"),
         pytest.param(["--tls-cert", "README.md"], "--tls-cert and --tls-key go together", id="tls-halves"),
+        pytest.param(["--usage", "some"], "'some' is not one of", id="usage"),
+        pytest.param(["--usage-samples", "0"], "--usage-samples is 0; give 1 to", id="usage-samples"),
+        pytest.param(["--usage-stale", "-1"], "--usage-stale is -1.0; give seconds", id="usage-stale"),
+        pytest.param(["--usage-half-life", "0"], "--usage-half-life is 0.0; give seconds", id="usage-half-life"),
         pytest.param(["--tls-client-ca", "README.md"], "--tls-client-ca needs both", id="tls-ca-alone"),
     ],
 )

@@ -1,0 +1,211 @@
+"""Polls the sources in turn and tells the flow service what pods and nodes use.
+
+Nothing waits for it: a source that is absent, slow or half there costs a warning and growing delays, and scheduling
+goes on with what was measured before, or with requests.
+"""
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol
+
+from poseidon_py.backoff import Backoff
+from poseidon_py.engine import Engine, EngineError
+from poseidon_py.metrics import METRICS
+from poseidon_py.session import Session
+from poseidon_py.store import Store
+from poseidon_py.usage.gathered import AT, CPU, MEMORY, RX, TX, Gathered, Row, SourceError
+from protos.gen import flow_pb2
+
+log = logging.getLogger(__name__)
+
+DEFAULT_INTERVAL = 30.0
+"""Seconds; metrics-server itself looks every 15."""
+
+_LONGEST_POLL = 30.0
+_SLOWEST = 300.0
+_CHUNK = 5000
+
+
+class Source(Protocol):
+    """Somebody who knows what pods and nodes use."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def gather(self, into: Gathered) -> None:
+        """Adds what it knows. Raises SourceError or TimeoutError if that is not all, or nothing."""
+        ...
+
+
+class Collector:
+    """`run` in a task of its own.
+
+    interval: seconds between polls; None: the default, if the flow service makes use of what is measured.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        engine: Engine,
+        session: Session,
+        sources: Sequence[Source],
+        interval: float | None,
+        *,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        monotonic: Callable[[], float] = time.monotonic,
+        now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
+    ) -> None:
+        self._store = store
+        self._engine = engine
+        self._session = session
+        self._asked_for = interval is not None
+        self.interval = DEFAULT_INTERVAL if interval is None else interval
+        self._sources = [_Watched(source, self.interval, monotonic) for source in sources]
+        self._sleep = sleep
+        self._monotonic = monotonic
+        self._now_us = now_us
+        self._last_success = math.nan
+        self.polls = 0
+
+    @property
+    def active(self) -> bool:
+        """Whether it polls."""
+        return self._asked_for or self._session.wants_usage
+
+    @property
+    def age(self) -> float:
+        """Seconds since a poll last gave samples; NaN: none has."""
+        return self._monotonic() - self._last_success
+
+    def status(self) -> dict[str, Any]:
+        """For `poseidon status`."""
+        return {
+            "polling": self.active,
+            "interval_seconds": self.interval,
+            "polls": self.polls,
+            "last_poll_age_seconds": None if math.isnan(self.age) else self.age,
+            "problems": {watched.source.name: watched.problem for watched in self._sources if watched.problem},
+        }
+
+    async def run(self) -> None:
+        """Polls for ever."""
+        while True:
+            async with self._session.call():
+                pass  # the flow service is there, and has said whether it makes use of this
+            began = self._monotonic()
+            if self.active:
+                await self.poll()
+            await self._sleep(max(self.interval - (self._monotonic() - began), 0.1))
+
+    async def poll(self) -> None:
+        """Asks every source whose turn it is, and tells what came of it."""
+        gathered = Gathered()
+        for watched in self._sources:
+            await watched.gather(gathered)
+        self.polls += 1
+        _count("refused", gathered.refused)
+        if gathered.pods or gathered.nodes:
+            try:
+                await self._tell(gathered)
+            except EngineError as error:
+                log.warning("cannot tell the flow service what is used: %s", error)
+                if error.code in ("UNAVAILABLE", "CLOSED"):
+                    self._session.lost()
+
+    async def _tell(self, gathered: Gathered) -> None:
+        tasks, ids = await self._rows_of_pods(gathered), self._rows_of_nodes(gathered)
+        for start in range(0, max(len(tasks), len(ids)), _CHUNK):
+            some, nodes = tasks[start : start + _CHUNK], ids[start : start + _CHUNK]
+            async with self._session.call() as epoch:
+                report = flow_pb2.UsageReport(
+                    epoch=epoch,
+                    task_uid=[task for task, _ in some],
+                    tasks=_columns([row for _, row in some]),
+                    node_id=[node for node, _ in nodes],
+                    nodes=_columns([row for _, row in nodes]),
+                )
+                reply = await self._engine.report_usage(report)
+                if reply.status == flow_pb2.STALE_EPOCH:
+                    self._session.stale(epoch)
+                    return
+            for result in ("taken", "old", "refused", "unknown"):
+                _count(result, getattr(reply, result))
+            if reply.taken + reply.old:
+                self._last_success = self._monotonic()
+            await self._sleep(0)
+
+    async def _rows_of_pods(self, gathered: Gathered) -> list[tuple[int, Row]]:
+        """Tasks that the flow service knows. A reading from before a pod was made is of another of its name."""
+        named = {(p.namespace, p.name): p for p in self._store.pods.values() if p.told is not None}
+        found, now_us = [], self._now_us()
+        for position, (name, row) in enumerate(gathered.pods.items()):
+            if position % _CHUNK == 0:
+                await self._sleep(0)
+            row[AT] = row[AT] or now_us
+            known = named.get(name)
+            if known is not None and row[AT] > known.created_us:
+                found.append((known.task, row))
+        _count("unknown", len(gathered.pods) - len(found))
+        return found
+
+    def _rows_of_nodes(self, gathered: Gathered) -> list[tuple[str, Row]]:
+        found, now_us = [], self._now_us()
+        for name, row in gathered.nodes.items():
+            row[AT] = row[AT] or now_us
+            known = self._store.nodes.get(name)
+            if known is not None:
+                found.append((known.id, row))
+        _count("unknown", len(gathered.nodes) - len(found))
+        return found
+
+
+class _Watched:
+    """A source with its outages: one warning when one begins or changes, one line when it is over."""
+
+    def __init__(self, source: Source, interval: float, monotonic: Callable[[], float]) -> None:
+        self.source = source
+        self.problem = ""
+        self._monotonic = monotonic
+        self._limit = min(max(interval, 5.0), _LONGEST_POLL)
+        self._backoff = Backoff(interval, max(_SLOWEST, interval))
+        self._not_before = -math.inf
+
+    async def gather(self, into: Gathered) -> None:
+        """Adds what the source knows, if it is its turn; never raises."""
+        if self._monotonic() < self._not_before:
+            return
+        problem = ""
+        try:
+            async with asyncio.timeout(self._limit):
+                await self.source.gather(into)
+        except TimeoutError:
+            problem = f"no answer within {self._limit:.0f} s"
+        except SourceError as error:
+            problem = str(error)
+        METRICS.usage_polls.labels(self.source.name, "failed" if problem else "answered").inc()
+        if problem:
+            self._not_before = self._monotonic() + self._backoff.next()
+            if problem != self.problem:
+                log.warning("what pods and nodes use is not to be had from %s: %s", self.source.name, problem)
+        elif self.problem:
+            log.info("%s tells again what pods and nodes use", self.source.name)
+            self._backoff.reset()
+        self.problem = problem
+
+
+def _columns(rows: list[Row]) -> flow_pb2.UsageColumns:
+    return flow_pb2.UsageColumns(
+        at_us=[int(row[AT]) for row in rows],
+        cpu=[row[CPU] for row in rows],
+        memory=[row[MEMORY] for row in rows],
+        rx=[row[RX] for row in rows],
+        tx=[row[TX] for row in rows],
+    )
+
+
+def _count(result: str, samples: int) -> None:
+    if samples:
+        METRICS.usage_samples.labels(result).inc(samples)

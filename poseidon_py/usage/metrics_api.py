@@ -1,0 +1,129 @@
+"""metrics.k8s.io as metrics-server serves it: cpu and memory of all nodes and of the containers of all pods."""
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TypeVar
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from poseidon_py.kube import ApiError, BusyError, Kube, KubeError, NotFoundError
+from poseidon_py.objects import Nonsense, micros
+from poseidon_py.quantity import QuantityError
+from poseidon_py.usage.gathered import AT, CPU, MEMORY, Gathered, SourceError, billionths
+
+_API = "/apis/metrics.k8s.io/v1beta1"
+_AT_ONCE = 1000  # readings decoded before somebody else gets a turn
+
+
+class _Name(Struct, gc=False):
+    name: str = ""
+    namespace: str = ""
+
+
+class _Amounts(Struct, gc=False):
+    cpu: str = "0"
+    memory: str = "0"
+
+
+class _Container(Struct, gc=False):
+    usage: _Amounts = field(default_factory=_Amounts)
+
+
+class _NodeMetrics(Struct, gc=False):
+    metadata: _Name
+    timestamp: str
+    usage: _Amounts
+
+
+class _PodMetrics(Struct, gc=False):
+    metadata: _Name
+    timestamp: str
+    containers: list[_Container] | None = None
+
+
+class _List(Struct):
+    items: list[Raw] | None = None
+
+
+T = TypeVar("T", _NodeMetrics, _PodMetrics)
+
+_decode_list = msgspec.json.Decoder(_List).decode
+_decode_node = msgspec.json.Decoder(_NodeMetrics).decode
+_decode_pod = msgspec.json.Decoder(_PodMetrics).decode
+
+
+class MetricsApi:
+    """One of the sources of collector.py."""
+
+    name = "metrics.k8s.io"
+
+    def __init__(self, kube: Kube, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
+        self._kube = kube
+        self._sleep = sleep
+
+    async def gather(self, into: Gathered) -> None:
+        """Adds what nodes and pods use. Raises SourceError if a part is missing; the rest is in `into` all the same."""
+        problems = []
+        for what, read in (("nodes", self._nodes), ("pods", self._pods)):
+            try:
+                await read(into)
+            except (KubeError, TimeoutError, msgspec.DecodeError) as error:
+                problems.append(_explain(what, error))
+        if problems:
+            raise SourceError(problems[0])
+
+    async def _nodes(self, into: Gathered) -> None:
+        async for item in self._items("nodes", _decode_node, into):
+            try:
+                at, cpu, memory = _micros(item.timestamp), billionths(item.usage.cpu), billionths(item.usage.memory)
+            except (QuantityError, Nonsense):
+                into.refused += 1
+                continue
+            row = into.node(item.metadata.name)
+            row[AT], row[CPU], row[MEMORY] = at, cpu / 1e6, memory / 1e9
+
+    async def _pods(self, into: Gathered) -> None:
+        async for item in self._items("pods", _decode_pod, into):
+            try:
+                at = _micros(item.timestamp)
+                cpu = sum(billionths(c.usage.cpu) for c in item.containers or ())
+                memory = sum(billionths(c.usage.memory) for c in item.containers or ())
+            except (QuantityError, Nonsense):
+                into.refused += 1
+                continue
+            if item.containers:
+                row = into.pod(item.metadata.namespace, item.metadata.name)
+                row[AT], row[CPU], row[MEMORY] = at, cpu / 1e6, memory / 1e9
+
+    async def _items(self, plural: str, decode: Callable[[Raw], T], into: Gathered) -> AsyncIterator[T]:
+        """All items of a list that can be decoded; one that cannot is refused alone."""
+        body = await self._kube.page(f"{_API}/{plural}", {})
+        for position, raw in enumerate(_decode_list(body).items or ()):
+            if position % _AT_ONCE == 0:
+                await self._sleep(0)
+            try:
+                item = decode(raw)
+            except msgspec.DecodeError:
+                into.refused += 1
+                continue
+            yield item
+
+
+@functools.lru_cache(maxsize=64)
+def _micros(timestamp: str) -> int:
+    """Microseconds since the epoch. One scrape stamps many readings alike."""
+    return micros(timestamp)
+
+
+def _explain(what: str, error: Exception) -> str:
+    if isinstance(error, NotFoundError):
+        return "the cluster does not serve it; install metrics-server, or set usage-interval to off"
+    if isinstance(error, BusyError):
+        return f"{what}: {error}; is metrics-server running?"
+    if isinstance(error, ApiError) and error.code in (401, 403):
+        return f"{what}: {error}; allow get and list of nodes and pods in metrics.k8s.io"
+    if isinstance(error, msgspec.DecodeError):
+        return f"{what}: the answer cannot be understood: {error}"
+    return f"{what}: {error or 'no answer in time'}"

@@ -1,0 +1,75 @@
+"""Which policies price by View.load: what is taken for used, whatever is requested."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firmament_py.policy import NodeUsage, View, checked_prices
+from firmament_py.registry import load
+from policies.trivial import Trivial
+
+BY_LOAD = [load(name, {}) for name in ("load-spreading", "cpu-memory", "bin-packing")]
+
+each_policy = pytest.mark.parametrize("policy", BY_LOAD, ids=lambda p: p.name)
+
+
+def view(allocatable, free, measured_load=None, **more):
+    """Nodes with cpu and memory, one waiting task that requests 1 of each."""
+    nodes = len(allocatable)
+    return View(
+        resources=("cpu", "memory"),
+        requests=np.ones((1, 2), np.int64),
+        priority=np.zeros(1, np.int64),
+        waiting=np.ones(1, np.int64),
+        allocatable=np.array(allocatable, np.int64),
+        free=np.array(free, np.int64),
+        running=np.zeros(nodes, np.int64),
+        slot_offsets=np.zeros(1, np.int64),
+        task_class=np.zeros(1, np.int64),
+        task_age_us=np.zeros(1, np.int64),
+        measured_load=None if measured_load is None else np.array(measured_load, np.int64),
+        **more,
+    )
+
+
+def prices(policy, seen):
+    found = checked_prices(policy, seen)
+    return (found.place + found.slot[:, 0]).ravel().tolist()
+
+
+amounts = st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 1000)), min_size=1, max_size=4)
+
+
+@each_policy
+@given(data=st.data(), allocatable=amounts)
+def test_prices_are_those_of_a_cluster_in_which_the_load_is_requested(policy, data, allocatable):
+    same = st.lists(st.tuples(st.integers(0, 1500), st.integers(0, 1500)), min_size=len(allocatable))
+    load = data.draw(same)[: len(allocatable)]
+    requested = np.array(allocatable) - np.array(load)
+    assert prices(policy, view(allocatable, allocatable, load)) == prices(policy, view(allocatable, requested))
+
+
+@each_policy
+def test_the_idle_node_that_is_requested_full_is_told_from_the_busy_one(policy):
+    """Node 0 is requested to 9/10 and idle, node 1 the other way round."""
+    full, idle = [1000, 1000], [100, 100]
+    by_requests = prices(policy, view([full, full], [idle, [900, 900]]))
+    by_use = prices(policy, view([full, full], [idle, [900, 900]], [[100, 100], [900, 900]]))
+    assert by_requests == by_use[::-1]
+    assert by_requests[0] != by_requests[1]
+
+
+def test_without_measurements_the_load_is_what_is_requested():
+    seen = view([[10, 10], [20, 20]], [[4, 10], [-5, 20]])
+    assert seen.load.tolist() == [[6, 0], [25, 0]]
+    assert np.isnan(seen.usage.cpu).all()
+    assert seen.usage.age_seconds.shape == (2,)
+    used = NodeUsage.unknown(2)
+    assert replace(seen, measured_usage=used).usage is used
+
+
+def test_the_baseline_looks_at_nothing():
+    assert prices(Trivial(), view([[10, 10]], [[4, 4]], [[9, 9]])) == [0]
