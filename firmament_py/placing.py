@@ -16,6 +16,7 @@ from firmament_py.arrays import I64, Bools, run_positions
 from firmament_py.extract import Allotment, deal
 from firmament_py.feasibility import task_slots
 from firmament_py.fit import accept
+from firmament_py.kept import KeptRoom
 from firmament_py.network import PlacementNetwork, build, slot_offsets
 from firmament_py.policy import Prices, View
 from firmament_py.releases import FOREVER
@@ -58,19 +59,19 @@ class Placing:
         self._batch_of = np.zeros(len(snapshot.tasks), np.int64)  # what was placed together, in order
         self._batches = 0
         self._batch_of_class = np.zeros(len(snapshot.classes), np.int64)  # the last of each class
-        self._kept: list[_Kept] = []
+        self._kept = KeptRoom()
         expected = snapshot.expected_us
         self._class_ends_us = np.where(expected > 0, snapshot.now_us + expected, FOREVER)  # (C,)
 
     @property
     def free(self) -> I64:
         """(N, R) what is left for tasks that may run for ever. Not to be written to."""
-        return self._least([kept.later for kept in self._kept])
+        return self._kept.left_of(self._free, FOREVER)
 
     @property
     def unclaimed(self) -> I64:
         """(N, R) what is left, less what gangs that keep room will take."""
-        return self._free - sum((kept.claimed for kept in self._kept), np.zeros_like(self._free))
+        return self._kept.less_claims(self._free)
 
     @property
     def free_now(self) -> I64:
@@ -79,11 +80,8 @@ class Placing:
 
     def free_for(self, tasks: I64) -> I64:
         """(N, R) what is left for all of `tasks` (K,). Not to be written to."""
-        ends = self._class_ends_us[self.snapshot.task_class[tasks]].max(initial=0)
-        return self._least([kept.later for kept in self._kept if ends > kept.starts_us])
-
-    def _least(self, others: list[I64]) -> I64:
-        return np.minimum.reduce([self._free, *others]) if others else self._free
+        ends_us = int(self._class_ends_us[self.snapshot.task_class[tasks]].max(initial=0))
+        return self._kept.left_of(self._free, ends_us)
 
     def outcome(self) -> tuple[I64, I64, I64]:
         """Task rows (K,), the node rows (K,) they go to, and batches (K,): placed together, in ascending order."""
@@ -100,11 +98,10 @@ class Placing:
             self._attempt(tasks, within, largest_first)
             return
         ends = self._class_ends_us[self.snapshot.task_class[tasks]]
-        starts = sorted({FOREVER, *(kept.starts_us for kept in self._kept)}, reverse=True)
         placed = -1
         while placed != (placed := int((self.node_of[tasks] >= 0).sum())):
-            for start in starts:  # who ends in time may also use what the others had to leave
-                some = tasks[(self.node_of[tasks] < 0) & (ends <= start)]
+            for horizon in self._kept.horizons:  # who ends in time may also use what the others had to leave
+                some = tasks[(self.node_of[tasks] < 0) & (ends <= horizon)]
                 if len(some):
                     self._attempt_beside(some, within, largest_first)
 
@@ -146,19 +143,13 @@ class Placing:
     def keep(self, starts_us: int, room: I64, claimed: I64) -> None:
         """From now on tasks that end after `starts_us` have to leave `claimed` (N, R) of `room` (N, R), which is what
         will be left then, not counting what is kept."""
-        later = room - claimed
-        for kept in self._kept:
-            if kept.starts_us <= starts_us:
-                later -= kept.claimed
-            if kept.starts_us >= starts_us:
-                kept.later -= claimed
-        self._kept.append(_Kept(starts_us, later, claimed))
+        self._kept.keep(starts_us, room, claimed)
 
     @contextmanager
     def supposing(self, free: I64) -> Iterator[None]:
         """As if `free` (N, R) was left, and nobody kept room; what is placed meanwhile has to be taken back."""
         before, self._free = self._free, free.copy()
-        kept, self._kept = self._kept, []
+        kept, self._kept = self._kept, KeptRoom()
         try:
             yield
         finally:
@@ -169,9 +160,7 @@ class Placing:
         for c, where, count in self._by_class(tasks[self.node_of[tasks] >= 0]):
             used = sign * count[:, None] * self.snapshot.requests[c]
             self._free[where] -= used
-            for kept in self._kept:
-                if self._class_ends_us[c] > kept.starts_us:
-                    kept.later[where] -= used
+            self._kept.occupy(where, used, int(self._class_ends_us[c]))
 
     def _by_class(self, tasks: I64) -> Iterator[tuple[int, I64, I64]]:
         """Of placed tasks: each class, nodes and how many of it are there."""
@@ -369,15 +358,6 @@ class Placing:
                 self._free[order] -= count[:, None] * request
                 self._running[order] += count
                 mine = mine[placed:]
-
-
-@dataclass(slots=True)
-class _Kept:
-    """Room that a gang keeps. later (N, R): what tasks may still use that end after starts_us; claimed (N, R)."""
-
-    starts_us: int
-    later: I64
-    claimed: I64
 
 
 @dataclass(frozen=True, slots=True)
