@@ -32,6 +32,7 @@ def optimum(most: int, gangs: list[tuple[int, int]]) -> int:
     return max(worth for some in sets if (worth := value(gangs, some)) <= most)
 
 
+@pytest.mark.slow
 @given(
     nodes=st.lists(st.integers(1, 4), min_size=1, max_size=4),
     counts=st.lists(st.integers(1, 9), min_size=1, max_size=7),

@@ -62,6 +62,7 @@ def problems(draw):
     return amounts(nodes, 6, -1), amounts(classes, 4), suitable, kinds, lacking, of_role
 
 
+@pytest.mark.slow
 @given(problem=problems())
 def test_it_finds_a_way_exactly_if_there_is_one(problem):
     found = pack(*(*problem, MANY))
@@ -73,6 +74,7 @@ def test_it_finds_a_way_exactly_if_there_is_one(problem):
         assert_right(found, *problem)
 
 
+@pytest.mark.slow
 @given(problem=problems(), steps=st.integers(1, 5))
 def test_it_says_if_it_gave_up(problem, steps):
     found = pack(*(*problem, steps))
