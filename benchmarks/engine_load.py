@@ -10,7 +10,7 @@ import heapq
 import operator
 import random
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,6 +23,13 @@ from poseidon_py.demo.workload import SHAPES, PodSort, allocatable, open_capacit
 START_US = 1_700_000_000_000_000
 """When tasks come to be; rounds run a second later."""
 
+_LINKS = ("bandwidth.ingress", "bandwidth.egress")
+_SENDS = (0, 10_000_000, 50_000_000, 100_000_000, 400_000_000)  # bits a second
+_KINDS = ("sheep", "rabbit", "devil", "turtle")
+_PLATFORM = "node.kubernetes.io/instance-type"
+_PLATFORMS = ("m5", "c5", "r5", "a1")
+_SPEEDS = ("c5=1.6,m5=1,r5=1,a1=0.7", "r5=1.2,m5=1,c5=1.1,a1=0.9", "a1=1,m5=1,c5=1,r5=1")
+
 _FULLEST, _EMPTIEST = 0.9, 0.1
 """How full the nodes of a cluster are that is loaded unevenly."""
 
@@ -30,7 +37,8 @@ _FULLEST, _EMPTIEST = 0.9, 0.1
 @dataclass(frozen=True, slots=True)
 class LoadSpec:
     """Sizes of a load. `running` tasks are on nodes beforehand; `fill` is what running and pending tasks request
-    together, as a part of what the nodes offer. `uneven` spreads the running ones unevenly."""
+    together, as a part of what the nodes offer. `uneven` spreads the running ones unevenly. `natures`: classes have
+    bandwidths, interference classes and speeds, and nodes links of 10 Gbit/s and one of four instance types."""
 
     nodes: int
     pods: int
@@ -39,6 +47,7 @@ class LoadSpec:
     running: int = 0
     uneven: bool = False
     shapes: str = "uniform"
+    natures: bool = False
     seed: int = 0
 
 
@@ -48,13 +57,18 @@ class EngineLoad:
     def __init__(self, spec: LoadSpec) -> None:
         self.spec = spec
         shapes = SHAPES[spec.shapes]
-        offers = [allocatable(shape) for shape in shape_of_each(shapes, spec.nodes)]
+        links = dict.fromkeys(_LINKS, 10_000_000_000) if spec.natures else {}
+        offers = [{**allocatable(shape), **links} for shape in shape_of_each(shapes, spec.nodes)]
         self.nodes = [
             NodeObserved(
                 id=f"node-{i:05d}",
                 name=f"node-{i:05d}",
                 allocatable=offers[i],
-                labels={"kubernetes.io/hostname": f"node-{i:05d}", **shape.labels},
+                labels={
+                    "kubernetes.io/hostname": f"node-{i:05d}",
+                    **({_PLATFORM: _PLATFORMS[i % len(_PLATFORMS)]} if spec.natures else {}),
+                    **shape.labels,
+                },
                 taints=tuple(Taint(t["key"], t["value"], t["effect"]) for t in shape.taints),
             )
             for i, shape in enumerate(shape_of_each(shapes, spec.nodes))
@@ -62,10 +76,12 @@ class EngineLoad:
         total = spec.pods + spec.running
         self.sorts = pod_sorts(spec.classes, total, spec.fill, open_capacity(shapes, spec.nodes), spec.seed)
         self.classes = [_class(i + 1, sort) for i, sort in enumerate(self.sorts)]
+        if spec.natures:
+            self.classes = [_with_nature(cls) for cls in self.classes]
         self.resources = tuple(sorted({"pods"}.union(*offers)))
         self.allocatable: I64 = np.array([[o.get(r, 0) for r in self.resources] for o in offers], np.int64)
         self.requests: I64 = np.array(
-            [[1 if r == "pods" else s.requests.get(r, 0) for r in self.resources] for s in self.sorts], np.int64
+            [[1 if r == "pods" else c.requests.get(r, 0) for r in self.resources] for c in self.classes], np.int64
         )
         self._running_node, running_class = self._occupy()
         pending_class = np.random.default_rng(spec.seed).permutation(spec.pods) % spec.classes
@@ -182,6 +198,15 @@ class EngineLoad:
             classes.append(c)
             heapq.heappush(heap, (held[i] / offered[i], tie, i))
         return np.array(nodes, np.int64), np.array(classes, np.int64)
+
+
+def _with_nature(cls: ClassDefined) -> ClassDefined:
+    """Bandwidths, interference classes and speeds take turns, each at a pace of its own."""
+    number = cls.id - 1
+    sends = _SENDS[number % len(_SENDS)]
+    traits = {"interference-class": _KINDS[number % len(_KINDS)], "speed": _SPEEDS[number % len(_SPEEDS)]}
+    requests = {**cls.requests, **dict(zip(_LINKS, (sends // 2, sends), strict=True))}
+    return replace(cls, requests=requests, traits=traits)
 
 
 def _class(number: int, sort: PodSort) -> ClassDefined:

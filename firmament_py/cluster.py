@@ -47,7 +47,7 @@ from firmament_py.lifecycle import (
 )
 from firmament_py.nodes import NodeLooks
 from firmament_py.profiles import NO_PROFILE, ProfileTable
-from firmament_py.resources import LIMIT, Resources, resized
+from firmament_py.resources import Resources, resized
 
 
 class TaskTable(Table):
@@ -252,9 +252,9 @@ class ClusterState:
         row = self._refer(event.id)
         nodes = self.nodes
         nodes.state[row] = NODE_TRANSITIONS[NodeState(int(nodes.state[row])), NodeEvent.OBSERVE]
-        vector = self.resources.vector(event.allocatable, LIMIT - 1)
+        offered = self.resources.offered(event.allocatable)
         before = nodes.allocatable[row].copy()
-        nodes.allocatable[row] = np.maximum(self.resources.given(), vector)
+        nodes.allocatable[row] = offered
         changed = self.looks.set(row, event)
         if changed or row not in nodes.observed or (nodes.allocatable[row] != before).any():
             self.opportunities += 1

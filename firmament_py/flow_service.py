@@ -7,6 +7,7 @@ import grpc
 import numpy as np
 
 from firmament_py import explain, translate
+from firmament_py.arrays import I64
 from firmament_py.cluster import ClusterState
 from firmament_py.engine import Engine, apply_all
 from firmament_py.events import (
@@ -21,7 +22,8 @@ from firmament_py.events import (
     TasksRemoved,
 )
 from firmament_py.lifecycle import TaskState
-from firmament_py.resources import TASK_SLOTS
+from firmament_py.policy import counts_links
+from firmament_py.resources import LINKS, TASK_SLOTS, UNLIMITED_LINK
 from firmament_py.round import Scheduler
 from firmament_py.translate import Nonsense
 from firmament_py.version import VERSION
@@ -43,6 +45,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
                 epoch=engine.epoch,
                 version=VERSION,
                 policy=engine.policy.name,
+                counts_links=counts_links(engine.policy),
                 solver=engine.solver.name,
                 resynced=engine.resynced,
                 wants_usage=engine.wants_usage,
@@ -133,7 +136,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
                 nodes=len(nodes),
                 tasks={task.name.lower(): counts[task] for task in TaskState if task is not TaskState.GONE},
                 classes=len(state.classes),
-                allocatable=translate.amounts(state.resources.names, state.nodes.allocatable[nodes].sum(axis=0)),
+                allocatable=translate.amounts(state.resources.names, _limited(state, nodes).sum(axis=0)),
                 used=translate.amounts(state.resources.names, state.nodes.used[nodes].sum(axis=0)),
                 last_round=translate.round_stats(engine.last_round) if engine.last_round else None,
                 rounds=engine.rounds,
@@ -141,6 +144,13 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
                     engine.usage, engine.wants_usage, *engine.usage.ages(state, engine.now_us())
                 ),
             )
+
+
+def _limited(state: ClusterState, nodes: I64) -> I64:
+    """(len(nodes), R) what nodes offer; nothing of a link without a limit."""
+    links = np.array([name in LINKS for name in state.resources.names])
+    offered = state.nodes.allocatable[nodes]
+    return np.where(links & (offered == UNLIMITED_LINK), 0, offered)
 
 
 def _apply(state: ClusterState, update: flow_pb2.Update, reply: flow_pb2.UpdateReply) -> None:

@@ -30,6 +30,10 @@ class _Column:
         """Values that have a number, in use or not."""
         return len(self._number)
 
+    @property
+    def texts(self) -> list[str]:
+        return list(self._number)
+
     def one_of(self, texts: Iterable[str]) -> Bools:
         numbers = [self._number[t] for t in texts if t in self._number]
         return np.isin(self.value, numbers)
@@ -77,6 +81,10 @@ class LabelColumns:
     def domains(self, key: str) -> I32:
         """(capacity,): a number for each row's value of label `key`, -1 where it has none."""
         return self._column(key).value
+
+    def texts(self, key: str) -> list[str]:
+        """The values that the numbers of `domains` stand for; some may be in use no more."""
+        return self._column(key).texts
 
     def _holds(self, requirement: Requirement) -> Bools:
         column = self._column(requirement.key)

@@ -103,6 +103,17 @@ class NodeLooks:
         known, dense = np.unique(values, return_inverse=True)
         return dense.astype(np.int64) - (1 if len(known) and known[0] < 0 else 0)
 
+    def named_domains(self, key: str, rows: I64) -> tuple[tuple[str, ...], I64]:
+        """Values of label `key` that `rows` have, ascending, and which of them each of `rows` has, (N,), -1: none."""
+        numbers = self._labels.domains(key)[rows]
+        texts = self._labels.texts(key)
+        known = np.unique(numbers[numbers >= 0]).tolist()
+        values = tuple(sorted(texts[number] for number in known))
+        rank = {text: i for i, text in enumerate(values)}
+        dense = np.full(len(texts) + 1, -1, np.int64)  # the last is for rows without the label
+        dense[known] = [rank[texts[number]] for number in known]
+        return values, dense[numbers]
+
     def _number_taints(self) -> None:
         """Numbers the taint sets that are in use anew. The generation has to rise."""
         self._taint_sets = {(): 0}

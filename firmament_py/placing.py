@@ -20,7 +20,7 @@ from firmament_py.kept import KeptRoom
 from firmament_py.network import PlacementNetwork, build, slot_offsets
 from firmament_py.policy import Prices, View
 from firmament_py.releases import FOREVER
-from firmament_py.room import Room
+from firmament_py.room import UNLIMITED, DomainLimit, Room
 from firmament_py.snapshot import Snapshot
 from firmament_py.solver import Solution, Status
 from firmament_py.usage import NOTHING_MEASURED, Reading
@@ -214,17 +214,26 @@ class Placing:
                 self._running[node] += 1
 
     def _turn(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
-        for solves_left in range(FLOWS_PER_TURN, -1, -1):
+        solves_left = FLOWS_PER_TURN
+        while True:
             look = self._look(tasks[self.node_of[tasks] < 0], within)
             self._lap("feasibility")
             if not len(look.tasks):
                 return
-            prices = self._with_preferences(look, self._price(look.view))
+            prices, on_turn = self._price(look.view), look.tasks
+            if prices.turn is not None:
+                on_turn = _first_in_turn(look, prices.turn)
+                look = self._look(on_turn, within)
+                prices = replace(self._price(look.view), turn=prices.turn)
+            prices = self._with_preferences(look, prices)
             self._lap("price")
             if solves_left == 0 or not self._flow_step(look, prices, largest_first):
                 self._fill(look, prices)
                 self._lap("fit")
-                return
+                if prices.turn is None:
+                    return
+                tasks, solves_left = np.setdiff1d(tasks, on_turn), FLOWS_PER_TURN + 1
+            solves_left -= 1
 
     def _look(self, tasks: I64, within: Bools | None) -> "_Look":
         """What there is for `tasks` (K,), ascending, as things stand."""
@@ -260,6 +269,8 @@ class Placing:
             expected_us=_read_only(snapshot.expected_us[classes]),
             measured_load=self._measured_load(),
             measured_usage=self._reading.usage,
+            traits=tuple(snapshot.census.traits[c] for c in classes.tolist()),
+            surroundings=snapshot.census,
         )
         return _Look(view, Room(slots, depth, limits), suitable, classes, tasks)
 
@@ -289,7 +300,7 @@ class Placing:
     def _flow_step(self, look: "_Look", prices: Prices, largest_first: bool) -> bool:
         """One network: builds, solves, keeps what fits. False if it got nowhere."""
         view = look.view
-        network = build(look.room, prices, view.slot_offsets, view.task_class)
+        network = build(_with_enough(look.room, prices), prices, view.slot_offsets, view.task_class)
         self._lap("build")
         solution = self._solve(network)
         self._lap("solve")
@@ -325,6 +336,7 @@ class Placing:
     def _tell_neighbours(self, c: int, node: I64, count: I64) -> None:
         self.snapshot.peers.add(c, node, count)
         self.snapshot.preferences.add(c, node, count)
+        self.snapshot.census.add(c, node, count)
 
     def _assign(self, look: "_Look", fitting: Allotment, candidates: I64) -> None:
         """Gives the places to the oldest of the candidates (positions in look.tasks, by class, oldest first)."""
@@ -370,6 +382,28 @@ class _Look:
     suitable: Bools
     classes: I64
     tasks: I64
+
+
+def _first_in_turn(look: _Look, turn: I64) -> I64:
+    """The tasks, ascending, of the classes with the highest priority and, of these, the lowest turn (C',)."""
+    classes = np.unique(look.view.task_class)
+    priority = look.view.priority[classes]
+    classes = classes[priority == priority.max()]
+    first = classes[turn[classes] == turn[classes].min()]
+    return look.tasks[np.isin(look.view.task_class, first)]
+
+
+def _with_enough(room: Room, prices: Prices) -> Room:
+    """What the policy thinks enough of a class for a node, after what tasks themselves demand and wish."""
+    if prices.enough is None or prices.beyond is None:
+        return room
+    classes, nodes = room.slots.shape
+    enough = np.broadcast_to(prices.enough, (classes, nodes))
+    domain, most = np.arange(nodes), np.full(nodes, UNLIMITED)
+    limits = dict(room.limits)
+    for c in np.flatnonzero(prices.beyond).tolist():
+        limits[c] = [*limits.get(c, ()), DomainLimit(domain, most, enough[c], int(prices.beyond[c]))]
+    return replace(room, limits=limits)
 
 
 def _read_only(array: I64) -> I64:

@@ -11,6 +11,7 @@ for a better place (a round conserves work), and the difference between two task
 is worth more. The solver's range is kept with a wide margin: unit costs times vertices stay far below 2**63.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -29,6 +30,16 @@ PRIORITY_STEP = 6 * COST_MAX
 _AGE_STEP = 10_000
 
 _UNTOLD: I64 = np.zeros(0, np.int64)
+
+
+class Surroundings(Protocol):
+    """What is only computed when a policy asks for it; see View.census, View.domains and View.cpu_of."""
+
+    def census(self, trait: str) -> tuple[tuple[str, ...], I64]: ...
+
+    def domains(self, key: str) -> tuple[tuple[str, ...], I64]: ...
+
+    def cpu(self, trait: str, key: str) -> tuple[F64, I64]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +74,38 @@ class View:
     task_class: I64  # (T,) ascending
     task_age_us: I64  # (T,) microseconds since the task came to be, >= 0
     expected_us: I64 = field(default_factory=lambda: _UNTOLD)  # (C,) microseconds a task expects to run; 0: unknown
+    traits: tuple[Mapping[str, str], ...] = ()  # (C,) what is said of the tasks' nature; (): nothing of any
+    surroundings: Surroundings | None = None  # answers census, domains and cpu_of
     measured_load: I64 | None = None  # see load
     measured_usage: NodeUsage | None = None  # see usage
 
     def __post_init__(self) -> None:
         if self.expected_us is _UNTOLD:
             object.__setattr__(self, "expected_us", np.zeros(len(self.requests), np.int64))
+
+    def trait(self, name: str) -> tuple[str, ...]:
+        """(C,) the value of a trait of each class, "" where it has none."""
+        return tuple(of_class.get(name, "") for of_class in self.traits) or ("",) * len(self.requests)
+
+    def census(self, trait: str) -> tuple[tuple[str, ...], I64]:
+        """V values of a trait, ascending, and (N, V) int64: how many tasks that have each are on each node, with what
+        this round has placed so far. Tasks without the trait are in none."""
+        if self.surroundings is None:
+            return (), np.zeros((len(self.allocatable), 0), np.int64)
+        return self.surroundings.census(trait)
+
+    def domains(self, key: str) -> tuple[tuple[str, ...], I64]:
+        """D values of node label `key`, ascending, and (N,) int64: which of them each node has, -1 without it."""
+        if self.surroundings is None:
+            return (), np.full(len(self.allocatable), -1, np.int64)
+        return self.surroundings.domains(key)
+
+    def cpu_of(self, trait: str, key: str) -> tuple[F64, I64]:
+        """What tasks use, by trait and place: (V, D) mean millicores of a task, NaN where nobody was measured, and
+        (V, D) how many were. V and D as of census(trait) and domains(key). See Policy.wants_usage."""
+        if self.surroundings is None:
+            return np.zeros((0, 0)), np.zeros((0, 0), np.int64)
+        return self.surroundings.cpu(trait, key)
 
     @property
     def load(self) -> I64:
@@ -105,11 +142,25 @@ class Prices:
     """Nodes that look the same and cost the same: are they filled one after the other, instead of evenly? For policies
     whose slot prices are flat; with rising ones it would cost more than the flow says."""
 
+    enough: I64 | None = None
+    """(C, N), or with 1 for either size to be repeated; 0 or more: how many tasks of class c node n should be sent by
+    one solve before it is too many of a kind; each further costs `beyond` more. Slots know only how many tasks of all
+    classes together a node takes. The round's next solve is priced anew. None: as many as may be."""
+
+    beyond: I64 | None = None
+    """(C,): what each task of class c beyond `enough` costs more, 0 .. COST_MAX."""
+
+    turn: I64 | None = None
+    """(C,): of classes of one priority those with the lowest turn are placed first, alone, and the next are priced with
+    them in place: for prices that depend on who else comes. None: all at once, which is the better optimum else."""
+
 
 class Policy(Protocol):
     """Prices placements. Pure: the same view gives the same prices; no I/O, no clock, no memory.
 
     A policy with a class attribute `wants_usage = True` has usage collected for View.usage, whatever --usage says.
+    A policy with a class attribute `counts_links = True` asks senders to tell of the bandwidth that tasks request and
+    nodes have, which then limits like any resource.
     """
 
     @property
@@ -118,6 +169,11 @@ class Policy(Protocol):
         ...
 
     def price(self, view: View) -> Prices: ...
+
+
+def counts_links(policy: Policy) -> bool:
+    """Whether bandwidth is to be told of and counted."""
+    return bool(getattr(policy, "counts_links", False))
 
 
 class PolicyError(Exception):
@@ -151,6 +207,15 @@ def checked_prices(policy: Policy, view: View) -> Prices:
     _check(policy, "place", prices.place, (classes, nodes), 0, COST_MAX)
     _check(policy, "slot", prices.slot, (nodes, len(view.slot_offsets)), 0, COST_MAX)
     _check(policy, "wait", prices.wait, (len(view.task_class),), WAIT_MIN, WAIT_MAX)
+    if (prices.enough is None) != (prices.beyond is None):
+        raise PolicyError(f"policy {policy.name}: enough and beyond go together; give both or neither")
+    if prices.fill and prices.enough is not None:
+        raise PolicyError(f"policy {policy.name}: fill sends a node all it can; it does not go with enough")
+    if prices.enough is not None and prices.beyond is not None:
+        _check(policy, "enough", prices.enough, (classes, nodes), 0, 2**40)
+        _check(policy, "beyond", prices.beyond, (classes,), 0, COST_MAX)
+    if prices.turn is not None:
+        _check(policy, "turn", prices.turn, (classes,), 0, 2**40)
     if len(prices.wait):
         ranks = np.unique(view.priority[view.task_class], return_inverse=True)[1]
         lowest = np.full(int(ranks.max()) + 1, WAIT_MAX)

@@ -9,6 +9,8 @@ Tokens are resources that every node has of itself. No two tasks of a node may h
 of what a node has of it. A qualified token "a/b" takes one piece of "a" and all of "a/b": it conflicts with "a" and
 with "a/b", not with "a/c". (A host port on every address, and on one.) A shared token "a/" takes
 one piece of "a" only: it conflicts with "a" and not with other shares. (A disk that is only read.)
+
+Links are a node's connections to the network, in bits a second. A node that says nothing of one has no limit on it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,6 +25,11 @@ LIMIT = 2**50
 TASK_SLOTS = "pods"
 """The resource of which every task takes one. (Its name in the contract; Kubernetes calls it so.)"""
 
+LINKS = ("bandwidth.ingress", "bandwidth.egress")
+"""What tasks receive and send."""
+
+UNLIMITED_LINK = LIMIT - 1
+"""What a node has of a link of which it says nothing."""
 
 TOKEN = "token:"
 """Prefix of the resources that stand for tokens."""
@@ -62,8 +69,14 @@ class Resources:
         return self._column.setdefault(name, len(self._column))
 
     def given(self) -> I64:
-        """(len(self),) what every node has without saying so: the tokens."""
-        return np.array([TOKEN_PIECES if name.startswith(TOKEN) else 0 for name in self._column], np.int64)
+        """(len(self),) what every node has without saying so: tokens and links."""
+        return np.array([_given(name) for name in self._column], np.int64)
+
+    def offered(self, stated: Mapping[str, int]) -> I64:
+        """(len(self),) what a node has that states these amounts, after creating columns for names that are new."""
+        vector, given = self.vector(stated, LIMIT - 1), self.given()
+        given[[self._column[link] for link in LINKS if link in stated]] = 0
+        return np.maximum(given, vector)
 
     def vector(self, amounts: Mapping[str, int], ceiling: int) -> I64:
         """`amounts` as a row (len(self),), after creating columns for names that are new; each <= ceiling."""
@@ -71,6 +84,12 @@ class Resources:
         row = np.zeros(len(self), np.int64)
         row[columns] = [min(amount, ceiling) for amount in amounts.values()]
         return row
+
+
+def _given(name: str) -> int:
+    if name in LINKS:
+        return UNLIMITED_LINK
+    return TOKEN_PIECES if name.startswith(TOKEN) else 0
 
 
 def resized(matrix: I64, rows: int, columns: int) -> I64:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.arrays import I64, U64, Bools
+from firmament_py.census import Census
 from firmament_py.cluster import ClusterState
 from firmament_py.gangs import UNLIMITED, Claim
 from firmament_py.lifecycle import TaskState
@@ -38,6 +39,7 @@ class Snapshot:
     suitable: Bools  # (C, N) selectors, affinity and taints allow it
     peers: Peers  # what tasks demand of each other
     preferences: Preferences  # what classes would like
+    census: Census  # who is where
     tasks: I64  # (T,) rows of the task table, by class, then oldest first
     task_class: I64  # (T,) ascending
     task_age_us: I64  # (T,) >= 0
@@ -91,6 +93,7 @@ def take_snapshot(state: ClusterState, now_us: int) -> Snapshot:
         suitable=suitable,
         peers=Peers(state, nodes, classes, profiles, placed),
         preferences=Preferences(state, nodes, classes, profiles, placed),
+        census=Census(state, nodes, classes, placed),
         tasks=waiting,
         task_class=task_class,
         task_age_us=np.maximum(now_us - tasks.created_us[waiting], 0),

@@ -107,6 +107,7 @@ def class_defined(message: flow_pb2.TaskClass) -> ClassDefined:
         preferences,
         tuple(message.tokens),
         message.expected_seconds * 1_000_000,
+        dict(message.traits),
     )
 
 

@@ -34,7 +34,8 @@ from firmament_py.events import (
 )
 from firmament_py.gangs import GangTable
 from firmament_py.lifecycle import TaskState
-from firmament_py.resources import LIMIT, TASK_SLOTS
+from firmament_py.policy import counts_links
+from firmament_py.resources import LIMIT, LINKS, TASK_SLOTS
 from firmament_py.translate import Nonsense
 from protos.gen import firmament_pb2 as pb
 from protos.gen import firmament_pb2_grpc
@@ -156,7 +157,8 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
         Aborts the call with INVALID_ARGUMENT if the description makes no sense."""
         try:
             translate.require(request, "task_descriptor", "job_descriptor")
-            self._carry_out(_task_events(request, created_us, self._engine.state.gangs))
+            links = counts_links(self._engine.policy)
+            self._carry_out(_task_events(request, created_us, self._engine.state.gangs, links=links))
         except Nonsense as problem:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"task {request.task_descriptor.uid}: {problem}")
 
@@ -200,7 +202,7 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
         """Takes in a machine; aborts the call with INVALID_ARGUMENT if the description makes no sense."""
         machine = request.resource_desc
         try:
-            self._carry_out(iter([_node_event(request)]))
+            self._carry_out(iter([_node_event(request, links=counts_links(self._engine.policy))]))
         except Nonsense as problem:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"node {machine.friendly_name}: {problem}")
         units = [
@@ -255,7 +257,9 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
         return pb.HealthCheckResponse(status=pb.UNKNOWN if request.grpc_service else pb.SERVING)
 
 
-def _task_events(request: pb.TaskDescription, created_us: int, gangs: GangTable) -> Iterator[Event]:
+def _task_events(
+    request: pb.TaskDescription, created_us: int, gangs: GangTable, *, links: bool = False
+) -> Iterator[Event]:
     task, job = request.task_descriptor, request.job_descriptor
     affinity = task.affinity.node_affinity
     required = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -264,7 +268,8 @@ def _task_events(request: pb.TaskDescription, created_us: int, gangs: GangTable)
         affinity=(translate.affinity(getattr(affinity, required)),) if affinity.HasField(required) else (),
         tolerations=translate.tolerations(task.toleration),
     )
-    cls = _class({k: v for k, v in _amounts(task.resource_request, round_up=True).items() if v}, demand, task.priority)
+    amounts = _amounts(task.resource_request, round_up=True) | (_links(task.resource_request) if links else {})
+    cls = _class({k: v for k, v in amounts.items() if v}, demand, task.priority, _traits(task))
     yield cls
     job_id = _hash("job", job.uuid or task.job_id)
     if 0 < task.submit_time < 2**63:
@@ -306,7 +311,21 @@ def _one_task(
     )
 
 
-def _node_event(request: pb.ResourceTopologyNodeDescriptor) -> NodeObserved:
+def _traits(task: pb.TaskDescriptor) -> dict[str, str]:
+    """Whoever says nothing of its type, or something unheard of, is a sheep, as in the original."""
+    types = pb.TaskDescriptor.TaskType
+    kind = task.task_type if task.task_type in types.values() else pb.TaskDescriptor.SHEEP
+    traits = {"interference-class": types.Name(kind).lower()}
+    return traits | ({"program": task.binary} if task.binary else {})
+
+
+def _links(vector: pb.ResourceVector) -> dict[str, int]:
+    """What a task asks of its node's links, or what a node has; 0, which says nothing, is left out."""
+    said = zip(LINKS, (vector.net_rx_bw, vector.net_tx_bw), strict=True)
+    return {link: min(amount, LIMIT) for link, amount in said if amount}
+
+
+def _node_event(request: pb.ResourceTopologyNodeDescriptor, *, links: bool = False) -> NodeObserved:
     machine = request.resource_desc
     if not machine.uuid:
         raise Nonsense("resource_desc.uuid", "is empty; give the machine's UUID")
@@ -314,7 +333,11 @@ def _node_event(request: pb.ResourceTopologyNodeDescriptor) -> NodeObserved:
     return NodeObserved(
         id=machine.uuid,
         name=machine.friendly_name or machine.uuid,
-        allocatable={**_amounts(available, round_up=False), TASK_SLOTS: machine.max_pods},
+        allocatable={
+            **_amounts(available, round_up=False),
+            **(_links(available) if links else {}),
+            TASK_SLOTS: machine.max_pods,
+        },
         labels={label.key: label.value for label in machine.labels},
         taints=translate.taints(machine.taints),
     )
@@ -339,11 +362,12 @@ def _selector(selector: pb.LabelSelector) -> Requirement:
     return Requirement(selector.key, operator, tuple(selector.values))
 
 
-def _class(requests: Mapping[str, int], demand: NodeDemand, priority: int) -> ClassDefined:
-    identity = repr((sorted(requests.items()), demand, priority))
-    return ClassDefined(
-        _hash("class", identity), requests, demand, priority, f"wire-{zlib.crc32(identity.encode()):08x}"
-    )
+def _class(
+    requests: Mapping[str, int], demand: NodeDemand, priority: int, traits: Mapping[str, str] | None = None
+) -> ClassDefined:
+    identity = repr((sorted(requests.items()), demand, priority, traits))
+    name = f"wire-{zlib.crc32(identity.encode()):08x}"
+    return ClassDefined(_hash("class", identity), requests, demand, priority, name, traits=traits or {})
 
 
 def _hash(kind: str, text: str) -> int:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from poseidon_py import credentials, options, phrase, views
 from poseidon_py.backoff import Backoff
+from poseidon_py.bandwidth import Bandwidth
 from poseidon_py.binder import Binder
 from poseidon_py.credentials import Access
 from poseidon_py.engine import EngineError, GrpcEngine, Tls
@@ -101,6 +102,7 @@ class Bridge:
             await self.health.start(settings.health_address, settings.health_port)
             log.info("health and metrics on http://%s:%d", settings.health_address, self.health.port)
         await self._start_engine()
+        await self._count_bandwidth()
         self._kube = Kube(access, settings.bind_concurrency)
         await self._kube.start()
         await self._wait_for_server(self._kube)
@@ -129,6 +131,19 @@ class Bridge:
                 f"no flow service at {settings.firmament_address}: {why}; tried for {settings.startup_timeout:.0f} s; "
                 "start one with `firmament serve`, or leave --firmament-address out"
             ) from error
+
+    async def _count_bandwidth(self) -> None:
+        """What counts has to be known before the first pod is described: it is what the service says at start."""
+        settings = self.settings
+        counted = settings.bandwidth == "on"
+        if settings.bandwidth == "auto":
+            try:
+                counted = (await self._patiently(self.engine.hello, EngineError)).counts_links
+            except EngineError as error:
+                raise StartError(f"the flow service does not answer: {error}") from error
+        self.store.classes.bandwidth = Bandwidth(counted, options.link_bandwidth(settings))
+        if counted:
+            log.info("bandwidth counts: kubernetes.io/ingress-bandwidth and egress-bandwidth of pods, links of nodes")
 
     async def _engine_moved(self, address: str) -> None:
         await self.engine.move(address)

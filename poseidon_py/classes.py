@@ -10,6 +10,7 @@ What cannot be read from the pod alone (where its volumes are, which nodes avoid
 
 from dataclasses import dataclass
 
+from poseidon_py.bandwidth import NOT_COUNTED
 from poseidon_py.describe import Key, describe_class, key_of, seal
 from poseidon_py.ids import hash64
 from poseidon_py.objects import Pod
@@ -41,6 +42,8 @@ class Classes:
     def __init__(self, added: firmament_pb2.NodeSelector | None = None) -> None:
         """`added`: node affinity that the administrator demands of every pod."""
         self._added = added
+        self.bandwidth = NOT_COUNTED
+        """To be set before the first pod is described."""
         self._by_key: dict[Key, int] = {}
         self._by_extras: dict[tuple[int, Extras], int] = {}
         self._described: dict[int, flow_pb2.TaskClass] = {}
@@ -50,10 +53,10 @@ class Classes:
 
     def of(self, pod: Pod) -> int:
         """The id of the pod's class, described if it was not known. Raises Nonsense."""
-        key = key_of(pod)
+        key = key_of(pod, self.bandwidth)
         found = self._by_key.get(key)
         if found is None:
-            found = self._by_key[key] = self._add(describe_class(pod, self._added))
+            found = self._by_key[key] = self._add(describe_class(pod, self._added, self.bandwidth))
         return found
 
     def extended(self, class_id: int, extras: Extras) -> int:

@@ -6,6 +6,7 @@ constraint refers to the pod's own labels or namespace.
 
 from msgspec import Raw
 
+from poseidon_py.bandwidth import NOT_COUNTED, Bandwidth
 from poseidon_py.exclusive import tokens
 from poseidon_py.expected import annotated, expected_seconds
 from poseidon_py.ids import hash64
@@ -23,6 +24,7 @@ from poseidon_py.objects import (
 from poseidon_py.parts import Affinity, AvoidPods, Images, ImageSource, SpreadConstraints
 from poseidon_py.requests import offered_by, requests
 from poseidon_py.selectors import node_selector, node_term
+from poseidon_py.traits import traits_key, traits_of
 from protos.gen import firmament_pb2, flow_pb2
 
 UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
@@ -35,7 +37,7 @@ _AVOID_BYTES = AVOID_ANNOTATION.encode()
 Key = tuple[object, ...]
 
 
-def key_of(pod: Pod) -> Key:
+def key_of(pod: Pod, bandwidth: Bandwidth = NOT_COUNTED) -> Key:
     """Equal keys mean equal classes. Bytes of the pod, undecoded: it is asked of every event of every pod."""
     spec = pod.spec
     parts: list[object] = [spec.priority, spec.host_network, bool(spec.resource_claims and not spec.node_name)]
@@ -62,6 +64,7 @@ def key_of(pod: Pod) -> Key:
                 parts.append(bytes(pod.metadata.labels))
     if spec.node_name and _resizable(pod):
         parts.append(_status_key(pod))
+    parts += (traits_key(pod), bandwidth.key(pod))
     return tuple(parts)
 
 
@@ -81,13 +84,16 @@ def _status_key(pod: Pod) -> Key:
     return (*order, *pending, bytes(status.resources), bytes(status.allocated))
 
 
-def describe_class(pod: Pod, added: firmament_pb2.NodeSelector | None = None) -> flow_pb2.TaskClass:
+def describe_class(
+    pod: Pod, added: firmament_pb2.NodeSelector | None = None, bandwidth: Bandwidth = NOT_COUNTED
+) -> flow_pb2.TaskClass:
     """What matters of a pod to where it can be placed. `added`: demanded of every pod. Raises Nonsense."""
     spec = pod.spec
     if spec.resource_claims and not spec.node_name:
         # to place it as if it had none would be wrong, and to count one that runs without them is not
         raise Nonsense("spec.resourceClaims", "dynamic resource allocation is not supported")
-    message = flow_pb2.TaskClass(requests=requests(pod), priority=spec.priority or 0)
+    message = flow_pb2.TaskClass(requests=requests(pod), priority=spec.priority or 0, traits=traits_of(pod))
+    message.requests.update(bandwidth.asked(pod, message.requests))
     for key, value in sorted((decode(spec.node_selector, Labels, "spec.nodeSelector") or {}).items()):
         message.node_selector.add(key=key, operator="In", values=[value])
     _add_affinity(message, pod)
@@ -157,7 +163,7 @@ def with_tag(image: str) -> str:
 # -- nodes ----------------------------------------------------------------------------------------------------------
 
 
-def node_key(node: Node) -> Key:
+def node_key(node: Node, bandwidth: Bandwidth = NOT_COUNTED) -> Key:
     """Equal keys mean equal descriptions of the same node."""
     annotations = bytes(node.metadata.annotations)
     return (
@@ -166,16 +172,17 @@ def node_key(node: Node) -> Key:
         bytes(node.spec.taints),
         bool(node.spec.unschedulable),
         bytes(node.status.images),
-        annotations if _AVOID_BYTES in annotations else b"",
+        annotations if _AVOID_BYTES in annotations or bandwidth.mentioned_by(node) else b"",
     )
 
 
-def describe_node(node: Node, node_id: str) -> flow_pb2.Node:
+def describe_node(node: Node, node_id: str, bandwidth: Bandwidth = NOT_COUNTED) -> flow_pb2.Node:
     """A node as the engine sees it; without allocatable it offers nothing. Raises Nonsense naming the field."""
     message = flow_pb2.Node(id=node_id, name=node.metadata.name)
     allocatable = decode(node.status.allocatable, dict[str, str | int | float | None], "status.allocatable") or {}
     message.allocatable.update(offered_by(allocatable.items()))
     message.labels.update(decode(node.metadata.labels, Labels, "metadata.labels") or {})
+    message.allocatable.update(bandwidth.offered(node, message.labels, message.allocatable))
     for taint in decode(node.spec.taints, Taints, "spec.taints") or ():
         message.taints.add(key=taint.key, value=taint.value or "", effect=taint.effect)
     cordoned = any(t.key == UNSCHEDULABLE_TAINT and t.effect == "NoSchedule" for t in message.taints)

@@ -100,6 +100,12 @@ def _flag(name: str, text: str, **more: Any) -> Callable[[Callable[..., Any]], C
 @_flag("prometheus_url", "Prometheus to ask for the traffic of pods and nodes.")
 @_flag("prometheus_token_file", "File with the bearer token for it.", type=click.Path(dir_okay=False, path_type=Path))
 @_flag("prometheus_ca", "PEM authority of its certificate.", type=click.Path(dir_okay=False, path_type=Path))
+@_flag(
+    "bandwidth",
+    "Whether pods' bandwidth and nodes' links count; auto: if the policy wants it.",
+    type=click.Choice(("on", "off", "auto")),
+)
+@_flag("link_bandwidth", "Bits a second (10G) of the links of nodes that do not say; without it no limit.")
 @_flag("firmament_address", "HOST:PORT of a flow service; without it one is started and supervised.")
 @_flag("firmament_ca", "PEM authority of its certificate: use TLS.", type=click.Path(dir_okay=False, path_type=Path))
 @_flag("firmament_cert", "PEM certificate to show to it.", type=click.Path(dir_okay=False, path_type=Path))

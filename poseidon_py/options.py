@@ -12,6 +12,7 @@ import msgspec
 import yaml
 
 from poseidon_py import credentials
+from poseidon_py.bandwidth import capacity
 from poseidon_py.credentials import CredentialsError
 from poseidon_py.logs import FORMATS, LEVELS
 from poseidon_py.objects import Nonsense, RequiredTerms
@@ -147,6 +148,11 @@ def _mapping(key: str, value: Any) -> Mapping[str, Any]:
     return found
 
 
+def link_bandwidth(given: Settings) -> int | None:
+    """Bits a second of a link that is not stated; None: no limit. Raises Nonsense."""
+    return capacity(given.link_bandwidth, "link-bandwidth") if given.link_bandwidth else None
+
+
 def _check(given: Settings) -> None:
     if not all(given.scheduler_name) or not given.scheduler_name:
         raise OptionError("scheduler-name must not be empty")
@@ -157,6 +163,12 @@ def _check(given: Settings) -> None:
             raise OptionError(f"{key.replace('_', '-')} must be 1 or more")
     if given.gang_unwind not in ("evict", "keep"):
         raise OptionError(f"gang-unwind must be evict or keep, not {given.gang_unwind!r}")
+    if given.bandwidth not in ("on", "off", "auto"):
+        raise OptionError(f"bandwidth must be on, off or auto, not {given.bandwidth!r}")
+    try:
+        link_bandwidth(given)
+    except Nonsense as error:
+        raise OptionError(f"{error}") from error
     if given.gang_timeout <= 0:
         raise OptionError("gang-timeout must be more than 0")
     for key in ("batch_window", "batch_window_max", "event_rate", "startup_timeout", "shutdown_timeout"):

@@ -48,6 +48,10 @@ class Settings:
     """PEM authority of its certificate; None: the system's."""
     prometheus_queries: Mapping[str, str] | None = None
     """By name (usage/prometheus.py) another query than the default one; empty: not asked."""
+    bandwidth: str = "auto"
+    """Whether pods' bandwidth and nodes' links count: on, off, auto (if the flow service's policy wants it)."""
+    link_bandwidth: str = ""
+    """Bits a second (a quantity) of the links of nodes that do not say; empty: no limit."""
 
     leader_elect: bool | None = None
     """None: only when running inside a cluster."""

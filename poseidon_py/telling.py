@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from poseidon_py import expected, traits
 from poseidon_py.claims import claims_of
 from poseidon_py.classes import Extras
 from poseidon_py.describe import describe_node, node_key
-from poseidon_py.expected import complaint
 from poseidon_py.known import KnownNode, KnownPod, Told
 from poseidon_py.metrics import METRICS
 from poseidon_py.objects import Nonsense, Pod
@@ -43,7 +43,7 @@ def _describe_template(store: Store, known: KnownPod, pod: Pod) -> None:
     claims = claims_of(pod)
     if claims != known.claims:
         store.volumes.use(known, claims)
-    ignored = complaint(pod)
+    ignored = "; ".join(filter(None, (expected.complaint(pod), traits.complaint(pod))))
     if ignored != known.ignored:
         known.ignored = ignored
         store.on_ignored(known)
@@ -87,10 +87,10 @@ def node_message(store: Store, known: KnownNode) -> flow_pb2.Node | None:
     limits = tuple(sorted(store.storage.limits(known.name).items())) if store.storage.limited else ()
     if node is not None:
         known.object = None
-        key = node_key(node)
+        key = node_key(node, store.classes.bandwidth)
         if known.key is None or key != known.key[0]:
             try:
-                known.base = describe_node(node, known.id)
+                known.base = describe_node(node, known.id, store.classes.bandwidth)
             except Nonsense as problem:
                 store.warn("node", known.uid, known.name, str(problem))
                 return known.message

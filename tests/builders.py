@@ -65,18 +65,21 @@ def make_class(
     preferences: PreferenceSet = NO_PREFERENCES,
     tokens: Sequence[str] = (),
     expected_us: int = 0,
+    traits: Mapping[str, str] | None = None,
     **requests: int,
 ) -> ClassDefined:
+    name = f"class-{number}"
     return ClassDefined(
         number,
         requests,
         demand or NodeDemand(),
         priority,
-        f"class-{number}",
+        name,
         peers,
         preferences,
         tuple(tokens),
         expected_us,
+        traits or {},
     )
 
 

@@ -20,20 +20,22 @@ class HelloRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class HelloReply(_message.Message):
-    __slots__ = ("epoch", "version", "policy", "solver", "resynced", "wants_usage")
+    __slots__ = ("epoch", "version", "policy", "solver", "resynced", "wants_usage", "counts_links")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     POLICY_FIELD_NUMBER: _ClassVar[int]
     SOLVER_FIELD_NUMBER: _ClassVar[int]
     RESYNCED_FIELD_NUMBER: _ClassVar[int]
     WANTS_USAGE_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_LINKS_FIELD_NUMBER: _ClassVar[int]
     epoch: int
     version: str
     policy: str
     solver: str
     resynced: bool
     wants_usage: bool
-    def __init__(self, epoch: _Optional[int] = ..., version: _Optional[str] = ..., policy: _Optional[str] = ..., solver: _Optional[str] = ..., resynced: _Optional[bool] = ..., wants_usage: _Optional[bool] = ...) -> None: ...
+    counts_links: bool
+    def __init__(self, epoch: _Optional[int] = ..., version: _Optional[str] = ..., policy: _Optional[str] = ..., solver: _Optional[str] = ..., resynced: _Optional[bool] = ..., wants_usage: _Optional[bool] = ..., counts_links: _Optional[bool] = ...) -> None: ...
 
 class Update(_message.Message):
     __slots__ = ("epoch", "classes", "nodes", "removed_nodes", "tasks", "removed_tasks", "rejections", "profiles", "gangs", "removed_gangs", "namespaces")
@@ -78,7 +80,7 @@ class UpdateReply(_message.Message):
     def __init__(self, status: _Optional[_Union[CallStatus, str]] = ..., epoch: _Optional[int] = ..., unknown_classes: _Optional[_Iterable[int]] = ..., unknown_profiles: _Optional[_Iterable[int]] = ..., unknown_gangs: _Optional[_Iterable[int]] = ..., refused: _Optional[_Iterable[_Union[Refusal, _Mapping]]] = ...) -> None: ...
 
 class TaskClass(_message.Message):
-    __slots__ = ("id", "requests", "node_selector", "node_affinity", "tolerations", "priority", "name", "further_affinity", "further_names", "affinity", "anti_affinity", "spread", "tokens", "preferred_nodes", "preferred_peers", "images", "avoided_as", "expected_seconds")
+    __slots__ = ("id", "requests", "node_selector", "node_affinity", "tolerations", "priority", "name", "further_affinity", "further_names", "affinity", "anti_affinity", "spread", "tokens", "preferred_nodes", "preferred_peers", "images", "avoided_as", "expected_seconds", "traits")
     class RequestsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -86,6 +88,13 @@ class TaskClass(_message.Message):
         key: str
         value: int
         def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    class TraitsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     ID_FIELD_NUMBER: _ClassVar[int]
     REQUESTS_FIELD_NUMBER: _ClassVar[int]
     NODE_SELECTOR_FIELD_NUMBER: _ClassVar[int]
@@ -104,6 +113,7 @@ class TaskClass(_message.Message):
     IMAGES_FIELD_NUMBER: _ClassVar[int]
     AVOIDED_AS_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    TRAITS_FIELD_NUMBER: _ClassVar[int]
     id: int
     requests: _containers.ScalarMap[str, int]
     node_selector: _containers.RepeatedCompositeFieldContainer[_firmament_pb2.NodeSelectorRequirement]
@@ -122,7 +132,8 @@ class TaskClass(_message.Message):
     images: _containers.RepeatedScalarFieldContainer[str]
     avoided_as: str
     expected_seconds: int
-    def __init__(self, id: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., node_selector: _Optional[_Iterable[_Union[_firmament_pb2.NodeSelectorRequirement, _Mapping]]] = ..., node_affinity: _Optional[_Union[_firmament_pb2.NodeSelector, _Mapping]] = ..., tolerations: _Optional[_Iterable[_Union[_firmament_pb2.Toleration, _Mapping]]] = ..., priority: _Optional[int] = ..., name: _Optional[str] = ..., further_affinity: _Optional[_Iterable[_Union[_firmament_pb2.NodeSelector, _Mapping]]] = ..., further_names: _Optional[_Iterable[str]] = ..., affinity: _Optional[_Iterable[_Union[PeerTerm, _Mapping]]] = ..., anti_affinity: _Optional[_Iterable[_Union[PeerTerm, _Mapping]]] = ..., spread: _Optional[_Iterable[_Union[Spread, _Mapping]]] = ..., tokens: _Optional[_Iterable[str]] = ..., preferred_nodes: _Optional[_Iterable[_Union[_firmament_pb2.PreferredSchedulingTerm, _Mapping]]] = ..., preferred_peers: _Optional[_Iterable[_Union[PreferredPeer, _Mapping]]] = ..., images: _Optional[_Iterable[str]] = ..., avoided_as: _Optional[str] = ..., expected_seconds: _Optional[int] = ...) -> None: ...
+    traits: _containers.ScalarMap[str, str]
+    def __init__(self, id: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., node_selector: _Optional[_Iterable[_Union[_firmament_pb2.NodeSelectorRequirement, _Mapping]]] = ..., node_affinity: _Optional[_Union[_firmament_pb2.NodeSelector, _Mapping]] = ..., tolerations: _Optional[_Iterable[_Union[_firmament_pb2.Toleration, _Mapping]]] = ..., priority: _Optional[int] = ..., name: _Optional[str] = ..., further_affinity: _Optional[_Iterable[_Union[_firmament_pb2.NodeSelector, _Mapping]]] = ..., further_names: _Optional[_Iterable[str]] = ..., affinity: _Optional[_Iterable[_Union[PeerTerm, _Mapping]]] = ..., anti_affinity: _Optional[_Iterable[_Union[PeerTerm, _Mapping]]] = ..., spread: _Optional[_Iterable[_Union[Spread, _Mapping]]] = ..., tokens: _Optional[_Iterable[str]] = ..., preferred_nodes: _Optional[_Iterable[_Union[_firmament_pb2.PreferredSchedulingTerm, _Mapping]]] = ..., preferred_peers: _Optional[_Iterable[_Union[PreferredPeer, _Mapping]]] = ..., images: _Optional[_Iterable[str]] = ..., avoided_as: _Optional[str] = ..., expected_seconds: _Optional[int] = ..., traits: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class PeerSelector(_message.Message):
     __slots__ = ("namespaces", "namespace_selector", "every_namespace", "labels", "no_task")

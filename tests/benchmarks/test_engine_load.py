@@ -56,6 +56,20 @@ def test_the_judge_finds_a_bad_placement(spec, pairs, said):
     assert any(said in complaint for complaint in load.complaints(*placed(load, *pairs)))
 
 
+def test_natures_are_told_and_judged():
+    """Of five classes one sends 400 Mbit/s: the 26th of them is more than the link has."""
+    load = EngineLoad(LoadSpec(nodes=2, pods=130, classes=5, fill=0.01, natures=True))
+    kinds = [cls.traits["interference-class"] for cls in load.classes]
+    assert kinds == ["sheep", "rabbit", "devil", "turtle", "sheep"]
+    assert len({node.labels["node.kubernetes.io/instance-type"] for node in load.nodes}) == 2
+    sends = [load.classes[cls - 1].requests["bandwidth.egress"] for cls in load.tasks().class_id.tolist()]
+    largest = [task for task, amount in enumerate(sends) if amount == 400_000_000]
+    assert len(largest) == 26
+    assert load.complaints(*placed(load, *((task, 0) for task in largest[:25]))) == []
+    found = load.complaints(*placed(load, *((task, 0) for task in largest)))
+    assert found == ["1 nodes are over-committed in bandwidth.egress"]
+
+
 def test_the_judge_finds_wasted_room():
     load = EngineLoad(LoadSpec(nodes=2, pods=4, classes=1, fill=0.5))
     assert load.complaints(*placed(load, (0, 0), (1, 1))) == []

@@ -41,6 +41,8 @@ VIEW = make_view()
 WAIT = np.array([WAIT_MIN + PRIORITY_STEP, WAIT_MIN + PRIORITY_STEP, WAIT_MIN])
 GOOD = Prices(place=np.zeros((2, 3), np.int64), slot=np.zeros((3, 2), np.int64), wait=WAIT)
 
+ENOUGH = replace(GOOD, enough=np.ones((1, 3), np.int64), beyond=np.ones(2, np.int64))
+
 
 class Answering:
     name = "answering"
@@ -93,6 +95,16 @@ def ones(shape, value=1, dtype=np.int64):
         ),
         pytest.param(replace(GOOD, wait=ones(3, WAIT_MIN)), "wait lets a lower priority", id="priorities-alike"),
         pytest.param(replace(GOOD, wait=WAIT[::-1].copy()), "wait lets a lower priority", id="priorities-reversed"),
+        pytest.param(replace(GOOD, enough=ones((2, 3))), "enough and beyond go together", id="enough-alone"),
+        pytest.param(replace(GOOD, beyond=ones(2)), "enough and beyond go together", id="beyond-alone"),
+        pytest.param(replace(ENOUGH, slot=ones((1, 1)), fill=True), "fill sends a node all it can", id="fill-enough"),
+        pytest.param(replace(ENOUGH, enough=ones((2, 3), -1)), "enough leaves the range 0", id="enough-negative"),
+        pytest.param(replace(ENOUGH, enough=ones((3, 2))), r"enough has shape \(3, 2\)", id="enough-transposed"),
+        pytest.param(replace(ENOUGH, beyond=ones(2, COST_MAX + 1)), "beyond leaves the range", id="beyond-too-dear"),
+        pytest.param(replace(ENOUGH, beyond=ones(3)), r"beyond has shape \(3,\), not \(2,\)", id="beyond-shape"),
+        pytest.param(replace(ENOUGH, beyond=ones(2, 1.5, float)), "beyond is float64", id="beyond-float"),
+        pytest.param(replace(GOOD, turn=ones(3)), r"turn has shape \(3,\), not \(2,\)", id="turn-shape"),
+        pytest.param(replace(GOOD, turn=ones(2, -1)), "turn leaves the range 0", id="turn-negative"),
     ],
 )
 def test_a_breach_of_the_contract_is_named(answer, complaint):
@@ -104,6 +116,7 @@ def test_a_breach_of_the_contract_is_named(answer, complaint):
     "prices",
     [
         pytest.param(GOOD, id="full"),
+        pytest.param(replace(ENOUGH, turn=np.arange(2)), id="enough-and-turn"),
         pytest.param(replace(GOOD, place=ones((1, 1)), slot=ones((1, 1))), id="one-of-each"),
         pytest.param(replace(GOOD, place=ones((2, 1)), slot=ones((1, 2))), id="columns-and-rows"),
         pytest.param(replace(GOOD, place=ones((1, 3), COST_MAX), slot=ones((3, 1), COST_MAX)), id="dearest"),

@@ -6,7 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament_py.arrays import group_starts, mix, run_positions
-from firmament_py.resources import LIMIT, TASK_SLOTS, TOKEN, TOKEN_PIECES, Resources, resized
+from firmament_py.resources import (
+    LIMIT,
+    LINKS,
+    TASK_SLOTS,
+    TOKEN,
+    TOKEN_PIECES,
+    UNLIMITED_LINK,
+    Resources,
+    resized,
+)
 
 
 def test_task_slots_come_first():
@@ -55,6 +64,18 @@ def test_every_node_has_pieces_of_every_token():
     resources.column("cpu")
     resources.column(TOKEN + "TCP:80")
     assert resources.given().tolist() == [0, 0, TOKEN_PIECES]
+
+
+def test_a_link_of_which_nothing_is_said_has_no_limit():
+    resources = Resources()
+    resources.column("cpu")
+    assert resources.offered({"cpu": 4}).tolist() == [0, 4]
+    for link in LINKS:
+        resources.column(link)
+    assert resources.given().tolist() == [0, 0, UNLIMITED_LINK, UNLIMITED_LINK]
+    stated = resources.offered({"cpu": 4, LINKS[1]: 7})
+    assert stated.tolist() == [0, 4, UNLIMITED_LINK, 7]
+    assert resources.offered({LINKS[0]: 0}).tolist() == [0, 0, 0, UNLIMITED_LINK]
 
 
 COUNTS = st.lists(st.integers(0, 6), max_size=8).map(lambda c: np.array(c, np.int64))

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.policy import AnywherePolicy, View, checked_prices
+from firmament_py.policy import AnywherePolicy, NodeUsage, View, checked_prices
 from firmament_py.registry import available, load
+from tests.policies.views import Around
 
 POLICIES = [AnywherePolicy(), *(load(info.name, {}) for info in available())]
 
@@ -16,6 +17,24 @@ POLICIES = [AnywherePolicy(), *(load(info.name, {}) for info in available())]
 pytestmark = pytest.mark.slow
 
 each_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.name)
+
+
+RESOURCES = ("cpu", "memory", "bandwidth.egress", "r")
+LABEL = "node.kubernetes.io/instance-type"
+TRAITS = {
+    "interference-class": ("", "devil", "rabbit", "sheep", "turtle", "wolf"),
+    "program": ("", "web"),
+    "speed": ("", "c5=2,m5=1", "c5=0.5", "m5=0,c5"),
+}
+
+
+METRICS = ("cpu", "memory", "rx", "tx", "age_seconds")
+
+
+def measured_by(nodes):
+    """A column of measurements; NaN where there is none."""
+    amounts = st.one_of(st.just(float("nan")), st.floats(0, 9), st.just(2.0**50))
+    return st.lists(amounts, min_size=nodes, max_size=nodes).map(lambda column: np.array(column, np.float64))
 
 
 @st.composite
@@ -32,8 +51,16 @@ def views(draw, min_nodes=0):
     task_class = np.array(sorted(draw(st.lists(st.integers(0, c - 1), max_size=6))), np.int64)
     offsets = np.array(sorted({0, *draw(st.sets(st.integers(1, 5000), max_size=3))}), np.int64)
     ages = draw(st.lists(st.integers(0, 2**62), min_size=len(task_class), max_size=len(task_class)))
+    count = st.integers(0, 50)
+    around = Around(
+        n,
+        {trait: {value: matrix(1, n, count)[0].tolist() for value in values} for trait, values in TRAITS.items()},
+        {LABEL: draw(st.lists(st.sampled_from(["", "c5", "m5"]), min_size=n, max_size=n))},
+        {("web", "c5"): (draw(st.floats(0, 1e15)), draw(st.integers(0, 9))), ("web", "m5"): (draw(st.floats(0, 9)), 3)},
+    )
+    traits = [{trait: draw(st.sampled_from(values)) for trait, values in TRAITS.items()} for _ in range(c)]
     return View(
-        resources=tuple(f"r{i}" for i in range(r)),
+        resources=tuple(draw(st.permutations(RESOURCES))[:r]),
         requests=matrix(c, r, amounts),
         priority=np.array(sorted(draw(st.lists(st.integers(-9, 9), min_size=c, max_size=c)), reverse=True)),
         waiting=np.bincount(task_class, minlength=c),
@@ -43,6 +70,9 @@ def views(draw, min_nodes=0):
         slot_offsets=offsets,
         task_class=task_class,
         task_age_us=np.array(ages, np.int64),
+        traits=tuple(draw(st.sampled_from([(), traits]))),
+        surroundings=around,
+        measured_usage=draw(st.none() | st.builds(NodeUsage, *[measured_by(n)] * 5)),
     )
 
 
@@ -82,7 +112,14 @@ def test_pricing_is_pure(policy, view):
 @given(view=views(min_nodes=2), data=st.data())
 def test_the_order_of_nodes_does_not_matter(policy, view, data):
     order = np.array(data.draw(st.permutations(range(len(view.allocatable)))))
-    shuffled = replace(view, allocatable=view.allocatable[order], free=view.free[order], running=view.running[order])
+    shuffled = replace(
+        view,
+        allocatable=view.allocatable[order],
+        free=view.free[order],
+        running=view.running[order],
+        surroundings=view.surroundings.in_order(order.tolist()),
+        measured_usage=view.measured_usage and NodeUsage(*(getattr(view.measured_usage, f)[order] for f in METRICS)),
+    )
     place, slot, wait = full(policy.price(view), view)
     place_2, slot_2, wait_2 = full(policy.price(shuffled), shuffled)
     assert [[row[i] for i in order] for row in place] == place_2

@@ -5,6 +5,7 @@ import pytest
 
 from firmament_py.reservation import RESERVE_AFTER_US
 from firmament_py.version import VERSION
+from policies.network_aware import NetworkAware
 from protos.gen import firmament_pb2, flow_pb2
 from tests.builders import NOW_US
 from tests.service.messages import node, placed, requirement, task_class, tasks
@@ -27,6 +28,12 @@ def test_hello_says_who_is_there(service):
         epoch=service.engine.epoch, version=VERSION, policy="load-spreading", solver="or-tools", resynced=False
     )
     assert hello.epoch != 0
+
+
+def test_hello_says_whether_bandwidth_is_wanted(service):
+    service.engine.policy = NetworkAware()
+    hello = service.flow.Hello(flow_pb2.HelloRequest())
+    assert (hello.policy, hello.counts_links) == ("network-aware", True)
 
 
 def test_two_services_have_different_epochs(service):
@@ -511,6 +518,26 @@ def test_explain_a_task_through_its_life(service):
 
 def test_explain_a_task_that_is_not_known(service):
     assert explain(service, 99) == flow_pb2.ExplainReply()
+
+
+def test_status_leaves_out_links_without_a_limit(service):
+    limited = node("b", cpu=1)
+    limited.allocatable["bandwidth.egress"] = 7
+    sending = task_class(1)
+    sending.requests["bandwidth.egress"] = 2
+    service.apply(nodes=[node("a", cpu=1), limited], classes=[sending], tasks=tasks([1, 2], 1, on="b"))
+    status = service.flow.GetStatus(flow_pb2.StatusRequest())
+    assert dict(status.allocatable) == {"pods": 220, "cpu": 2, "bandwidth.egress": 7}
+    assert dict(status.used) == {"pods": 2, "bandwidth.egress": 4}
+
+
+def test_traits_reach_the_engine(service):
+    kind = {"interference-class": "devil"}
+    service.apply(classes=[flow_pb2.TaskClass(id=5, traits=kind)], tasks=tasks([1], 5))
+    state = service.engine.state
+    assert state.classes.definition(int(state.tasks.cls[state.task_row(1)])).traits == kind
+    [refusal] = service.apply(classes=[flow_pb2.TaskClass(id=5)]).refused
+    assert refusal.reason == "already names a different class; use another id"
 
 
 def test_status_counts_and_adds_up(service):

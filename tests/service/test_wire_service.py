@@ -11,6 +11,7 @@ from firmament_py.engine import Engine
 from firmament_py.server import Server
 from firmament_py.solver import OrToolsSolver
 from policies.load_spreading import LoadSpreading
+from policies.network_aware import NetworkAware
 from protos.gen import firmament_pb2 as pb
 from protos.gen import flow_pb2
 from tests.builders import NOW_US
@@ -278,6 +279,48 @@ def test_what_fits(poseidon, node, request_, count, placed):
     poseidon.submit(*(description(uid, request_) for uid in range(1, count + 1)))
     assert len(poseidon.schedule()) == placed
     assert len(poseidon.unscheduled) == count - placed
+
+
+def sending(uid, megabits):
+    return description(uid, pb.ResourceVector(cpu_cores=1, net_tx_bw=megabits))
+
+
+def a_linked_machine(megabits):
+    node = topology("n")
+    node.resource_desc.available_resources.net_tx_bw = megabits
+    return node
+
+
+@pytest.mark.parametrize(
+    ("policy", "link", "placed"),
+    [
+        pytest.param(NetworkAware(), 10, 2, id="counted"),
+        pytest.param(NetworkAware(), 0, 3, id="a-machine-that-does-not-say-has-no-limit"),
+        pytest.param(LoadSpreading(), 10, 3, id="not-counted-by-other-policies"),
+    ],
+)
+def test_bandwidth(service, poseidon, policy, link, placed):
+    service.engine.policy = service.engine.scheduler.policy = policy
+    poseidon.add_node(a_linked_machine(link))
+    poseidon.submit(*(sending(uid, 5) for uid in (1, 2, 3)))
+    assert len(poseidon.schedule()) == placed
+
+
+@pytest.mark.parametrize(
+    ("kind", "trait"),
+    [
+        pytest.param(pb.TaskDescriptor.SHEEP, "sheep", id="nothing-said"),
+        pytest.param(pb.TaskDescriptor.DEVIL, "devil", id="devil"),
+        pytest.param(77, "sheep", id="unheard-of"),
+    ],
+)
+def test_the_type_of_a_task_is_told_to_policies(service, poseidon, kind, trait):
+    task = description(1)
+    task.task_descriptor.task_type = kind
+    poseidon.submit(task)
+    state = service.engine.state
+    definition = state.classes.definition(int(state.tasks.cls[state.task_row(1)]))
+    assert definition.traits == {"interference-class": trait}
 
 
 def test_capacities_are_rounded_down(poseidon):

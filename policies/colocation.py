@@ -1,0 +1,82 @@
+"""What tasks do to each other that share a machine, by their kind: sheep are gentle, turtles hardly use anything that
+is shared, rabbits are fast and easily disturbed, devils disturb everyone (Whare-Map's four classes; the penalties are
+those that Firmament's CoCo cost model starts from).
+
+    penalty of one      beside one   sheep   rabbit   devil   turtle
+    sheep                               50      100     200       10
+    rabbit                              50      200    1000       10
+    devil                              200     1000     200       10
+    turtle                              50       50      50       50
+"""
+
+import numpy as np
+
+from firmament_py.arrays import F64, I64
+from firmament_py.policy import View
+
+KINDS = ("sheep", "rabbit", "devil", "turtle")
+TRAIT = "interference-class"
+_PENALTIES = ((50, 100, 200, 10), (50, 200, 1000, 10), (200, 1000, 200, 10), (50, 50, 50, 50))
+_MOST = 10_000
+
+
+def kind_number(name: str, option: str) -> int:
+    """Raises ValueError, naming the option, if there is no such kind."""
+    if name not in KINDS:
+        raise ValueError(f"{option} is {name!r}; give one of {', '.join(KINDS)}")
+    return KINDS.index(name)
+
+
+def penalties(changes: str) -> F64:
+    """(4, 4) what a task of one kind suffers beside one of another; `changes`: "rabbit-devil=500,devil-devil=0".
+
+    Raises ValueError if they make no sense.
+    """
+    table = np.array(_PENALTIES, np.float64)
+    for change in (part.strip() for part in changes.split(",") if part.strip()):
+        pair, equals, text = change.partition("=")
+        one, dash, other = pair.strip().partition("-")
+        text = text.strip()
+        if not (equals and dash and text.isascii() and text.isdigit()):
+            raise ValueError(f"penalties has {change!r}; give KIND-KIND=NUMBER, like rabbit-devil=500")
+        if int(text) > _MOST:
+            raise ValueError(f"penalties has {change!r}; give at most {_MOST}")
+        table[kind_number(one, "penalties"), kind_number(other, "penalties")] = int(text)
+    return table
+
+
+def kinds_of_classes(view: View, default: int) -> I64:
+    """(C,) the kind of each class; `default` of those that do not say."""
+    return np.array([KINDS.index(k) if k in KINDS else default for k in view.trait(TRAIT)], np.int64)
+
+
+def neighbours(view: View, default: int) -> I64:
+    """(N, 4) how many tasks of each kind are on each node."""
+    values, census = view.census(TRAIT)
+    counts = np.zeros((len(view.running), len(KINDS)), np.int64)
+    for value, of_value in zip(values, census.T, strict=True):
+        if value in KINDS:
+            counts[:, KINDS.index(value)] = of_value
+    counts[:, default] += np.maximum(view.running - counts.sum(axis=1), 0)
+    return counts
+
+
+def relative_size(view: View) -> F64:
+    """(N,) the mean machine's cpu as a multiple of each's, within a quarter and four: a neighbour is felt the more, the
+    smaller the machine."""
+    if "cpu" not in view.resources or not len(view.allocatable):
+        return np.ones(len(view.allocatable))
+    cpu = view.allocatable[:, view.resources.index("cpu")].astype(np.float64)
+    mean = np.sort(cpu).mean()  # sorted: the same whatever the order of nodes, to the last bit
+    ratio: F64 = np.clip(mean / np.maximum(cpu, 1.0), 0.25, 4.0)
+    return ratio
+
+
+def shares(view: View, resources: tuple[str, ...]) -> tuple[F64, F64]:
+    """(N, R') the used share (View.load) of each of `resources` that there is, 0 .. 1, and the share that the mean of
+    those who wait requests."""
+    columns = [view.resources.index(name) for name in resources if name in view.resources]
+    offered = np.maximum(view.allocatable[:, columns], 1).astype(np.float64)
+    used = np.clip(view.load[:, columns] / offered, 0.0, 1.0)
+    mean = view.waiting @ view.requests[:, columns].astype(np.float64) / max(int(view.waiting.sum()), 1)
+    return used, np.clip(mean / offered, 0.0, 1.0)

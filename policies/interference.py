@@ -1,0 +1,67 @@
+"""Interference: tasks that disturb each other are kept apart (Firmament's CoCo cost model; Schwarzkopf's thesis,
+section 7.3: coordinated co-location).
+
+    place[c, n] = w[n] x sum over kinds x of (tasks of kind x on n) x J[c, x]       J[a, b] = P[a, b] + P[b, a]
+    slot[n, k]  = w[n] x k x J[c, c] + 1000 x sum over resources of the share that is used after k tasks
+    w[n] = e^(busy share of n's cpu) x (mean cpu of a node / cpu of n)
+
+P is the table of colocation.py: what one suffers beside the other; J is what both do, so that prices add up to all
+that tasks suffer. A busy or small machine makes it worse; its cpu is busy as requested, or as measured where that is
+more. The second part of a slot is CoCo's cost vector: every dimension of resources that the machine has.
+
+Prices depend on who else comes, which one solve cannot know. So kinds are placed in turns, devils first, then rabbits,
+sheep and turtles: each sees all that came before it, and among its own kind k x J is exact. Within a priority only: a
+higher one goes first whatever its kind. Example: on an idle node with one rabbit (w = 1) a devil costs 1000 + 1000 =
+2000, a turtle 60; the second devil of a solve on an empty one costs 400 more than the first.
+"""
+
+import numpy as np
+
+from firmament_py.arrays import F64
+from firmament_py.policy import COST_MAX, Prices, View, waiting_cost
+from policies import colocation
+from policies.colocation import KINDS
+
+_RESOURCES = ("cpu", "memory", "ephemeral-storage", "bandwidth.ingress", "bandwidth.egress")
+_FIT = 1000
+_TURN = [("devil", "rabbit", "sheep", "turtle").index(kind) for kind in KINDS]
+
+
+class Interference:
+    """Tasks that disturb each other are kept apart: sheep, rabbits, devils, turtles."""
+
+    name = "interference"
+    wants_usage = True
+
+    def __init__(self, penalties: str = "", default: str = "sheep") -> None:
+        """penalties: changes to the table, "rabbit-devil=500,devil-devil=0"; default: whose kind nobody says."""
+        table = colocation.penalties(penalties)
+        self._joint = table + table.T
+        self._default = colocation.kind_number(default, "default")
+
+    def price(self, view: View) -> Prices:
+        kinds = colocation.kinds_of_classes(view, self._default)
+        used, mean = colocation.shares(view, _RESOURCES)
+        weight = np.exp(_busy(view)) * colocation.relative_size(view)
+        place = weight * (self._joint[kinds] @ colocation.neighbours(view, self._default).T)
+        k = view.slot_offsets.astype(np.float64)
+        amount = np.bincount(kinds, view.waiting, minlength=len(KINDS)) / max(int(view.waiting.sum()), 1)
+        among = float(amount @ self._joint @ amount)  # of a turn's one kind with itself
+        fit = np.minimum(used[:, :, None] + mean[:, :, None] * k, 1.0).sum(axis=1)
+        slot = weight[:, None] * k * among + _FIT * fit
+        return Prices(
+            place=np.rint(np.minimum(place, COST_MAX)).astype(np.int64),
+            slot=np.rint(np.minimum(slot, COST_MAX)).astype(np.int64),
+            wait=waiting_cost(view),
+            turn=np.array(_TURN)[kinds],
+        )
+
+
+def _busy(view: View) -> F64:
+    """(N,) 0 .. 1: how much of each node's cpu is in use."""
+    used, _ = colocation.shares(view, ("cpu",))
+    share: F64 = used.max(axis=1, initial=0.0)
+    if "cpu" not in view.resources:
+        return share
+    measured = view.usage.cpu / np.maximum(view.allocatable[:, view.resources.index("cpu")], 1)
+    return np.clip(np.fmax(share, measured), 0.0, 1.0)

@@ -1,0 +1,107 @@
+"""Bandwidth that pods ask for: counted under the policy that wants it, and under no other unless it is asked for."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from tests.e2e.api import Json
+from tests.e2e.backends import PODS, Backend
+from tests.e2e.conftest import SYNTHETIC
+from tests.e2e.objects import node, pod
+from tests.e2e.processes import Scheduler
+
+Schedule = Callable[..., Scheduler]
+
+EGRESS = "kubernetes.io/egress-bandwidth"
+G = 10**9
+
+
+def linked(name: str, egress: str | None = None, *, by: str = "annotations") -> Json:
+    """A node whose annotation or label says what its link has."""
+    item = node(name, cpu="100", pods="110")
+    if egress is not None:
+        item["metadata"].setdefault(by, {})["poseidon.io/egress-bandwidth"] = egress
+    return item
+
+
+def sender(name: str, egress: str) -> Json:
+    return pod(name, cpu="10m", metadata={"annotations": {EGRESS: egress}})
+
+
+def sent(item: Json) -> int:
+    """Gbit/s that a pod asks for."""
+    return int(item["metadata"]["annotations"][EGRESS].removesuffix("G"))
+
+
+def judge_history(backend: Backend, links: dict[str, int]) -> None:
+    """At no bind that the API showed did a node's pods ask for more Gbit/s than its link has."""
+    bound: dict[str, Json] = {}
+    judged = 0
+    for what, item in backend.pods.history:
+        uid, where = item["metadata"]["uid"], item["spec"].get("nodeName")
+        if what == "DELETED" or not where:
+            bound.pop(uid, None)
+            continue
+        new, bound[uid] = uid not in bound, item
+        if new:
+            asked = sum(sent(p) for p in bound.values() if p["spec"]["nodeName"] == where)
+            assert asked <= links[where], f"binding {item['metadata']['name']} to {where}"
+            judged += 1
+    assert judged
+
+
+@SYNTHETIC
+def test_links_are_never_over_committed(backend: Backend, schedule: Schedule) -> None:
+    """Four links, stated in each of the ways there are, and pods that come and go and want all that there is."""
+    scheduler = schedule("--policy", "network-aware", "--link-bandwidth", "7G")
+    links = {"a": 10, "b": 12, "c": 7, "d": 7}
+    backend.create(linked("a", "10G"), linked("b", "12G", by="labels"), linked("c"), linked("d"))
+    chance = random.Random(3)
+    for turn in range(4):
+        backend.create(*(sender(f"t{turn}-{at}", f"{chance.choice((1, 2, 4))}G") for at in range(15)))
+        bound = backend.until_bound(8)
+        backend.delete(PODS, *chance.sample(sorted(bound), 6))
+    backend.create(sender("last", "11G"))
+    message = backend.until_unschedulable("last")
+    assert message == "0/4 nodes are available: 4 Insufficient bandwidth.egress."
+    judge_history(backend, links)
+    assert scheduler.status()["resources"]["bandwidth.egress"]["allocatable"] == sum(links.values()) * G
+    assert scheduler.metric("poseidon_placements_dropped_total") == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "placed"),
+    [
+        pytest.param(["--policy", "load-spreading"], 4, id="other-policies-ignore-it"),
+        pytest.param(["--policy", "network-aware", "--bandwidth", "off"], 4, id="off"),
+        pytest.param(["--policy", "load-spreading", "--bandwidth", "on"], 2, id="on"),
+    ],
+)
+def test_whether_bandwidth_counts(backend: Backend, schedule: Schedule, flags: list[str], placed: int) -> None:
+    schedule(*flags)
+    backend.create(linked("a", "5G"))
+    backend.create(*(sender(f"p{at}", "2G") for at in range(4)))
+    backend.until_bound(placed)
+    backend.create(pod("quiet", cpu="10m"))  # one that comes after them, so that they have all been tried
+    backend.until_bound(1, "quiet")
+    assert len(backend.bound("p")) == placed
+
+
+def test_an_annotation_that_makes_no_sense_is_named_and_keeps_nobody_else_back(
+    backend: Backend, schedule: Schedule
+) -> None:
+    schedule("--policy", "network-aware")
+    backend.create(linked("a", "5G"), linked("b", "plenty"))
+    backend.create(sender("wrong", "12"), sender("right", "2G"))
+    assert backend.until_bound(1) == {"right": "a"}
+    event = backend.until_event("FailedScheduling", "wrong")
+    assert f"metadata.annotations[{EGRESS}]: '12' is not within 1k .. 1P (bits a second)" in event["message"]
+
+
+def test_a_trait_that_makes_no_sense_is_named_and_ignored(backend: Backend, schedule: Schedule) -> None:
+    schedule("--policy", "interference")
+    backend.create(node("a"), pod("p", metadata={"annotations": {"poseidon.io/interference-class": "wolf"}}))
+    backend.until_bound(1)
+    event = backend.until_event("InvalidAnnotation", "p")
+    assert "'wolf' is none of sheep, rabbit, devil, turtle; it is ignored" in event["message"]
