@@ -106,8 +106,8 @@ def class_defined(message: flow_pb2.TaskClass) -> ClassDefined:
         peers,
         preferences,
         tuple(message.tokens),
-        message.expected_seconds * 1_000_000,
         dict(message.traits),
+        message.expected_seconds * 1_000_000,
     )
 
 

@@ -64,8 +64,8 @@ def make_class(
     peers: PeerDemand = NO_PEERS,
     preferences: PreferenceSet = NO_PREFERENCES,
     tokens: Sequence[str] = (),
-    expected_us: int = 0,
     traits: Mapping[str, str] | None = None,
+    expected_us: int = 0,
     **requests: int,
 ) -> ClassDefined:
     name = f"class-{number}"
@@ -78,8 +78,8 @@ def make_class(
         peers,
         preferences,
         tuple(tokens),
-        expected_us,
         traits or {},
+        expected_us,
     )
 
 

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from poseidon_py.expected import ANNOTATION, MOST, complaint, duration, expected_seconds
 from poseidon_py.objects import Nonsense
+from poseidon_py.store import Store
+from poseidon_py.telling import describe_pod
 from tests.bridge.builders import pod
 
 
@@ -78,3 +80,16 @@ def test_parts_add_up(parts):
     else:
         with pytest.raises(Nonsense):
             duration(text)
+
+
+def test_everything_that_is_wrong_with_a_pod_is_told_at_once():
+    store = Store(["poseidon"])
+    heard = []
+    store.on_ignored = lambda known: heard.append(known.ignored)
+    store.observe_pod(pod(annotations={ANNOTATION: "soon", "poseidon.io/interference-class": "wolf"}))
+    (known,) = store.pods.values()
+    describe_pod(store, known)
+    (told,) = heard
+    assert "'soon' is no duration above 0" in told
+    assert "'wolf' is none of" in told
+    assert known.class_id
