@@ -1,7 +1,8 @@
 """Which gangs a round places, and in which order everything gets its turn.
 
-Priorities go from the highest down. At one priority: first single tasks that have waited longer than any gang, then
-gangs by age, then the remaining single tasks and what gangs have beyond their minimum.
+Priorities go from the highest down. At one priority: first gangs that have members on nodes already (their binding was
+interrupted, or they lost some), then single tasks that have waited longer than any other gang, then gangs by age, then
+the remaining single tasks and what gangs have beyond their minimum.
 
 A lower bound on a flow must hold whatever it costs, so admission is a decision made before the flow: the gangs that
 by their sums could fit together are forced (none of the members that they lack has an arc to U) and solved in one
@@ -9,27 +10,22 @@ network, largest members first. Those that come out short are taken back whole, 
 the short one has been tried on its own. Each gang that the sums left out, that asks for a domain, or whose members
 depend on where others are, is tried on its own, too. What gangs cannot use goes to others in the same round.
 
-A gang may ask for one domain of a topology (a rack): then it is tried in one domain after the other, the tightest
-that could take it first.
-
 Backfilling can starve a large gang: smaller ones always fit first. So the oldest gang of a priority that has waited
-for RESERVE_AFTER_US gets its turn before any younger one, and if it does not fit it claims what it could take: that
-room stays empty this round, and what others release adds to it, until the gang fits whole. One gang a priority at
-most, so that two can never block each other with halves; and none that the nodes could not take if they were empty.
+for long gets its turn before any younger one, and if it does not fit room is kept for it (reservation.py).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
 
-from firmament_py.arrays import I64, Bools
+from firmament_py.arrays import I64, run_positions
+from firmament_py.gang_room import GangRoom
+from firmament_py.gang_try import GangTry
 from firmament_py.gangs import Claim
 from firmament_py.placing import Placing
-
-RESERVE_AFTER_US = 300_000_000
-"""How long a gang waits before it keeps room free, microseconds."""
+from firmament_py.reservation import Reservations
 
 STRICT_TURNS = 16
 """So often in a round of a priority gangs are kept strictly in order of age at the cost of a further solve; after that
@@ -39,12 +35,18 @@ only an overdue gang is. Bounds a round with hundreds of gangs that nearly fit."
 @dataclass(frozen=True, slots=True)
 class Rejected:
     """A gang that was not placed, and how many of the members that it lacks would have fitted. missing: members that
-    do not exist yet (it was not tried)."""
+    do not exist yet (it was not tried, as if it is full: see Claim). reserves, starts_us: room is kept for it, and when
+    it is expected to fit, 0: unknown."""
 
     claim: Claim
     fitted: int
     missing: int
     reserves: bool = False
+    starts_us: int = 0
+
+    @property
+    def untried(self) -> bool:
+        return self.missing > 0 or self.claim.full
 
 
 class Admission:
@@ -56,6 +58,9 @@ class Admission:
         self._single = np.ones(len(self._snapshot.tasks), np.bool_)  # (T,) tasks that are tried one by one
         for claim in claims:
             self._single[claim.members] = False
+        self._room = GangRoom(placing)
+        self._try = GangTry(placing, self._room, lap)
+        self._reservations = Reservations(placing, self._room, self._try)
         self.rejected: list[Rejected] = []
 
     def run(self) -> None:
@@ -68,46 +73,70 @@ class Admission:
         for priority, claims in groupby(by_priority, key=lambda claim: claim.priority):
             first, end = np.searchsorted(-snapshot.priority[snapshot.task_class], (-priority, -priority + 1)).tolist()
             if first > done:
-                self._placing.attempt(done + np.flatnonzero(single[done:first]))
+                self._attempt(done + np.flatnonzero(single[done:first]))
             self._gangs(list(claims), first + np.flatnonzero(single[first:end]))
             done = end
         # lower priorities without gangs share their solves
-        self._placing.attempt(done + np.flatnonzero(single[done:]))
+        self._attempt(done + np.flatnonzero(single[done:]))
         if self._claims and snapshot.peers.any:
             self._follow_up()
+
+    def _attempt(self, tasks: I64) -> None:
+        """Places what can be placed of `tasks` (K,), ascending, one by one; of gangs no more than their maximum."""
+        snapshot, placing = self._snapshot, self._placing
+        if not len(snapshot.quota):
+            placing.attempt(tasks)
+            return
+        while len(tasks):
+            placed = snapshot.task_quota[(placing.node_of >= 0) & (snapshot.task_quota >= 0)]
+            left = snapshot.quota - np.bincount(placed, minlength=len(snapshot.quota))
+            order = np.argsort(snapshot.task_quota[tasks], kind="stable")
+            sizes = np.unique(snapshot.task_quota[tasks], return_counts=True)[1]
+            number = np.empty(len(tasks), np.int64)  # of each task among those of its gang
+            number[order] = run_positions(sizes)
+            quota = snapshot.task_quota[tasks]
+            now = tasks[(quota < 0) | (number < left[quota])]
+            if not len(now):
+                return
+            placing.attempt(now)
+            # in the place of those that did not fit others may, of other classes
+            failed = np.unique(snapshot.task_class[now[placing.node_of[now] < 0]])
+            tasks = tasks[(quota >= 0) & (number >= left[quota]) & ~np.isin(snapshot.task_class[tasks], failed)]
 
     def _follow_up(self) -> None:
         """Tries again, until nothing more comes of it, what depends on where other tasks are: the others may have
         been placed later."""
         placed = -1
         while placed != (placed := int((self._placing.node_of >= 0).sum())):
-            again = [r for r in self.rejected if not r.missing and self._depends(r.claim) and not r.reserves]
+            again = [r for r in self.rejected if not r.untried and self._room.depends(r.claim) and not r.reserves]
             for rejected in again:
-                if self._alone(rejected.claim):
+                if self._try.anywhere(rejected.claim):
                     self.rejected = [other for other in self.rejected if other is not rejected]
                     self._single[rejected.claim.members] = True
-            self._placing.attempt(np.flatnonzero(self._single & (self._placing.node_of < 0)))
+            self._attempt(np.flatnonzero(self._single & (self._placing.node_of < 0)))
 
     def _gangs(self, claims: list[Claim], singles: I64) -> None:
-        """One priority: gangs by age among its single tasks (positions, ascending)."""
+        """One priority: gangs that are begun, then the others by age among its single tasks (positions, ascending)."""
         complete = []
         for claim in claims:
-            if claim.missing:
+            if claim.missing or claim.full:
                 self.rejected.append(Rejected(claim, 0, claim.missing))
             else:
                 complete.append(claim)
+        admitted = self._in_order([claim for claim in complete if claim.begun])
+        complete = [claim for claim in complete if not claim.begun]
         if complete:
             oldest_us = min(claim.definition.created_us for claim in complete)
             older = singles[self._snapshot.task_created_us[singles] < oldest_us]
             if len(older):
-                self._placing.attempt(older)
+                self._attempt(older)
         rest = [singles[self._placing.node_of[singles] < 0]]
-        for claim in self._in_order(complete):
+        for claim in [*admitted, *self._in_order(complete)]:
             extra = claim.members[self._placing.node_of[claim.members] < 0]
             lower = self._snapshot.priority[self._snapshot.task_class[extra]] < claim.priority
             self._single[extra[lower]] = True  # these get their turn later
             rest.append(extra[~lower])
-        self._placing.attempt(np.sort(np.concatenate(rest)))
+        self._attempt(np.sort(np.concatenate(rest)))
 
     def _in_order(self, claims: list[Claim]) -> list[Claim]:
         """Tries complete gangs of one priority, oldest first; those that were placed."""
@@ -119,7 +148,9 @@ class Admission:
             claims = claims[len(turn) :]
             placed, short = self._together([claim for claim in turn if self._joins(claim)])
             for i, claim in enumerate(turn):
-                if (claim.row in short and strict > 0) or (claim.row not in placed and self._overdue(claim)):
+                if (claim.row in short and strict > 0) or (
+                    claim.row not in placed and self._reservations.overdue(claim)
+                ):
                     # no younger one may keep it from being placed: they go back to the queue
                     back = [other for other in turn[i + 1 :] if other.row in placed]
                     if back:
@@ -127,7 +158,7 @@ class Admission:
                     claims, turn = turn[i + 1 :] + claims, turn[: i + 1]
                     break
             for claim in turn:
-                if claim.row in placed or self._alone(claim):
+                if claim.row in placed or self._try.anywhere(claim):
                     admitted.append(claim)
                 else:
                     self._turn_away(claim)
@@ -141,31 +172,13 @@ class Admission:
             needs, joins = self._needs(claim), self._joins(claim)
             if joins and (needs <= left).all():
                 left = left - needs
-            elif (strict and not joins) or self._overdue(claim):
+            elif (strict and not joins) or self._reservations.overdue(claim):
                 return claims[: i + 1]
         return claims
 
     def _joins(self, claim: Claim) -> bool:
         """Whether it can be tried together with others: what is taken back must not be what a gang counts on."""
-        return not claim.definition.topology_key and not self._depends(claim)
-
-    def _depends(self, claim: Claim) -> bool:
-        """Whether where its members may be depends on where other tasks are."""
-        classes = np.unique(self._snapshot.task_class[claim.members]).tolist()
-        return any(self._snapshot.peers.concerns(c) for c in classes)
-
-    def _overdue(self, claim: Claim) -> bool:
-        """Whether it is to keep room free if it does not fit: it has waited, could fit, and is the first."""
-        waited = self._snapshot.now_us - claim.definition.created_us
-        return (
-            waited >= RESERVE_AFTER_US
-            and not any(other.reserves and other.claim.priority == claim.priority for other in self.rejected)
-            and any(self._fitting(claim.members, d, empty=True) >= claim.lacking for d in self._choices(claim))
-        )
-
-    def _choices(self, claim: Claim) -> list[Bools] | list[None]:
-        """Where all that it lacks may go: one of these."""
-        return self._every_domain(claim) if claim.definition.topology_required else [None]
+        return not claim.definition.topology_key and not self._room.depends(claim)
 
     def _needs(self, claim: Claim) -> I64:
         """(R,) what the members that it lacks request together."""
@@ -191,80 +204,15 @@ class Admission:
         rows = {claim.row for claim in short}
         return {claim.row for claim in chosen} - rows, rows
 
-    def _alone(self, claim: Claim) -> bool:
-        """Tries one gang with what is left; takes it back whole if it comes out short."""
-        if not claim.definition.topology_key:
-            return self._try(claim, None)
-        if any(self._try(claim, domain) for domain in self._domains(claim)):
-            return True
-        return not claim.definition.topology_required and self._try(claim, None)
-
-    def _try(self, claim: Claim, within: Bools | None) -> bool:
-        for members in self._selections(claim):
-            if not self._could_fit(members, claim.lacking, within):
-                continue
-            self._placing.attempt(members, within, largest_first=True)
-            if claim.satisfied(self._placing.node_of):
-                if not self._depends(claim):  # else the others may count on those
-                    self._placing.take_back(claim.surplus(self._placing.node_of))
-                self._lap("gangs")
-                return True
-            self._placing.take_back(members)
-            self._lap("gangs")
-        return False
-
-    def _selections(self, claim: Claim) -> Iterator[I64]:
-        """Members to try together: the oldest, then all, then the smallest."""
-        core = claim.core()
-        yield core
-        if len(core) < len(claim.members):
-            yield claim.members
-            classes = self._snapshot.task_class[claim.members]
-            if classes[0] != classes[-1]:
-                scale = np.maximum(self._snapshot.allocatable.max(axis=0, initial=1), 1)
-                share = (self._snapshot.requests[classes] / scale).max(axis=1)
-                yield claim.core(np.argsort(share, kind="stable"))
-
-    def _could_fit(self, members: I64, lacking: int, within: Bools | None) -> bool:
-        """Whether counting each class alone does not rule it out already."""
-        return self._fitting(members, within) >= lacking
-
-    def _fitting(self, members: I64, within: Bools | None, *, empty: bool = False) -> int:
-        """How many of `members` would fit if their classes did not compete: an upper bound. empty: if nothing else
-        were on the nodes."""
-        classes, slots = self._placing.room_for(members, within, empty=empty)
-        waiting = np.bincount(np.searchsorted(classes, self._snapshot.task_class[members]), minlength=len(classes))
-        return int(np.minimum(slots.sum(axis=1), waiting).sum())
-
-    def _every_domain(self, claim: Claim) -> list[Bools]:
-        """The domains that the gang may choose from, (N,) each."""
-        domain = self._snapshot.domains(claim.definition.topology_key)
-        if len(claim.settled):  # members are somewhere already: the others have to follow
-            at = np.unique(domain[claim.settled])
-            return [np.isin(domain, at[at >= 0])] if (at >= 0).any() else []
-        return [np.equal(domain, d) for d in range(int(domain.max(initial=-1)) + 1)]
-
-    def _domains(self, claim: Claim) -> list[Bools]:
-        """Domains that could take what the gang lacks, (N,) each, the tightest first."""
-        members = claim.members
-        _, slots = self._placing.room_for(members)
-        room = slots.sum(axis=0)
-        able = [d for d in self._every_domain(claim) if int(room[d].sum()) >= claim.lacking]
-        return sorted(able, key=lambda d: int(room[d].sum()))
-
     def _turn_away(self, claim: Claim) -> None:
-        """Notes a gang that does not fit, and how far it would have come; one that is overdue keeps what it could
-        take, in the domain that it has most of."""
-        core = claim.core()
-        reserves = self._overdue(claim)
-        choices = self._choices(claim)
-        if reserves:
-            able = [d for d in choices if self._fitting(claim.members, d, empty=True) >= claim.lacking]
-            self._placing.attempt(core, max(able, key=lambda d: self._fitting(core, d)), largest_first=True)
-            fitted = int((self._placing.node_of[core] >= 0).sum())
-            self._placing.withhold(core)
+        """Notes a gang that does not fit, and how far it would have come; one that is overdue keeps room."""
+        if self._reservations.overdue(claim):
+            kept = self._reservations.reserve(claim)
+            fitted, starts_us, reserves = kept.fitted, kept.starts_us, True
         else:
-            fitted = max((self._fitting(core, d) for d in choices), default=0)
+            core = claim.core()
+            fitted = max((self._room.fitting(core, nodes) for nodes in self._room.choices(claim)), default=0)
+            starts_us, reserves = 0, False
         # the bound counts classes and domains apart: that all would fit was just found to be wrong
-        self.rejected.append(Rejected(claim, min(fitted, claim.lacking - 1), 0, reserves))
+        self.rejected.append(Rejected(claim, min(fitted, claim.lacking - 1), 0, reserves, starts_us))
         self._lap("gangs")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.arrays import I64, Bools
+from firmament_py.check_gangs import gang_problems
 from firmament_py.check_peers import PeerCheck
 from firmament_py.cluster import ClusterState
 from firmament_py.constraints import NAME_FIELD
@@ -61,25 +62,9 @@ class Checker:
                 together = np.ones(len(tasks), np.bool_)
                 together[sound] = PeerCheck(state, tasks[sound], nodes[sound], batch[sound]).sound()
                 refuse(~together, "other tasks forbid the node: affinity, anti-affinity or spread")
-            refuse(self._half(tasks, sound), "the gang would have less than its minimum")
+            for why, bad in gang_problems(state, tasks, nodes, sound).items():
+                refuse(bad, why)
         return Verdict(sound, complaints)
-
-    def _half(self, tasks: I64, sound: Bools) -> Bools:
-        """Tasks of gangs that would have fewer placed members, in all or in a role, than they must have."""
-        table, gangs = self._state.tasks, self._state.gangs
-        bad = np.zeros(len(tasks), np.bool_)
-        holding = ((table.state == TaskState.ASSUMED) | (table.state == TaskState.BOUND)) & ~table.leaving
-        for gang in {g for g in table.gang[tasks].tolist() if g >= 0}:
-            mine = table.gang[tasks] == gang
-            members = np.concatenate([np.flatnonzero(holding & (table.gang == gang)), tasks[mine & sound]])
-            definition = gangs.definition(gang)
-            enough = len(members) >= definition.minimum and all(
-                int((table.role[members] == number).sum()) >= minimum
-                for number, (_, minimum) in enumerate(definition.roles)
-            )
-            if not enough:
-                bad |= mine
-        return bad
 
     def _overfull(self, tasks: I64, nodes: I64, sound: Bools) -> Bools:
         table, requests = self._state.tasks, self._state.classes.requests

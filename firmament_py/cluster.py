@@ -70,6 +70,8 @@ class TaskTable(Table):
         "gang": (np.int64, NO_GANG),
         "role": (np.int64, 0),
         "inputs": (np.int64, NO_INPUTS),
+        "started_us": (np.int64, 0),
+        "lasting": (np.bool_, False),
     }
     uid: U64
     cls: I64  # row of the class table
@@ -85,6 +87,8 @@ class TaskTable(Table):
     role: I64  # number of its role in the gang
     inputs: I64  # row of the input table
     leaving: Bools  # on its way out: holds its resources, does not count for spreading
+    started_us: I64  # when it began to run, 0: it did not yet
+    lasting: Bools  # stays as long as its node does
 
 
 class NodeTable(Table):
@@ -231,6 +235,8 @@ class ClusterState:
         tasks.role[rows] = role
         self.gangs.sweep()
         relabelled = (tasks.profile[rows] != profile) | (tasks.leaving[rows] != leaving)
+        if ((gang >= 0) & (tasks.leaving[rows] != leaving)).any():
+            self.opportunities += 1  # the gang may lack one more, or have a place for one
         # where tasks depend on each other a new neighbour can be an opportunity too
         neighbours = regrouped or (self.classes.with_peers and (new | relabelled).any())
         if neighbours or ((after == TaskState.WAITING) & (new | (old_cls != cls))).any() or (moved & ~new).any():
@@ -243,6 +249,8 @@ class ClusterState:
         tasks.uid[rows], tasks.cls[rows], tasks.job[rows] = event.uid[keep], cls, event.job_id[keep]
         tasks.node[rows], tasks.state[rows] = node, after
         tasks.created_us[rows] = event.created_us[keep]
+        tasks.started_us[rows] = 0 if event.started_us is None else event.started_us[keep]
+        tasks.lasting[rows] = False if event.lasting is None else event.lasting[keep]
         tasks.name[rows] = [event.names[i] for i in keep.tolist()]
         self._occupy(rows[moved], +1)
         self._abandon(np.r_[node_rows, left])
@@ -288,7 +296,9 @@ class ClusterState:
             uids, rows = uids[rows >= 0], rows[rows >= 0]
         tasks = self.tasks
         after = TASK_NEXT[tasks.state[rows], event]  # legal from every state
-        if ((tasks.state[rows] == TaskState.ASSUMED) | (tasks.state[rows] == TaskState.BOUND)).any():
+        held = (tasks.state[rows] == TaskState.ASSUMED) | (tasks.state[rows] == TaskState.BOUND)
+        # a gang without a member that waited may be out of the way of others
+        if (held | ((tasks.state[rows] == TaskState.WAITING) & (tasks.gang[rows] >= 0))).any():
             self.opportunities += 1
         self._occupy(rows, -1)
         nodes = np.unique(tasks.node[rows])

@@ -70,7 +70,7 @@ class NamespaceObserved:
 @dataclass(frozen=True, slots=True)
 class GangObserved:
     """A gang as it is now: at least `minimum` of its tasks are placed in one round, and of each role at least that
-    role's minimum, or none is.
+    role's minimum, or none is; never more than `maximum`, 0: no such limit.
 
     roles: (name, minimum) by the number that TasksObserved.role counts. created_us: its place in the queue. With a
     topology_key all that the minimum takes is placed in one domain of that node label, if topology_required in any
@@ -84,6 +84,7 @@ class GangObserved:
     topology_key: str = ""
     topology_required: bool = False
     name: str = ""
+    maximum: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +120,9 @@ class TasksObserved:
     nodes: the ids that `node` counts from 1, which may be of nodes that are not known yet. A uid that comes
     twice: the last row counts. profile_id: (K,) uint64, 0 for no labels; leaving: (K,) bool, on their way out: they
     hold their resources but do not count for spreading. gang_id: (K,) uint64, 0 for none; role: (K,) int64, a number
-    below MAX_ROLES. inputs_id: (K,) uint64, 0 for none. None: no labels, nobody is leaving, no gangs, role 0, no
-    inputs.
+    below MAX_ROLES. inputs_id: (K,) uint64, 0 for none. started_us: (K,) int64, when it began to run, 0: not yet;
+    lasting: (K,) bool, it stays as long as its node. None: no labels, nobody is leaving, no gangs, role 0, no inputs,
+    nobody began, nobody lasts.
     """
 
     uid: U64
@@ -135,6 +137,8 @@ class TasksObserved:
     gang_id: U64 | None = None
     role: I64 | None = None
     inputs_id: U64 | None = None
+    started_us: I64 | None = None
+    lasting: Bools | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Why tasks wait: how many nodes fail for which reason, and which nodes come closest."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
@@ -10,6 +11,7 @@ from firmament_py.arrays import I64
 from firmament_py.cluster import ClusterState
 from firmament_py.constraints import NodeDemand
 from firmament_py.events import GangObserved
+from firmament_py.gangs import NO_GANG
 from firmament_py.lifecycle import TaskState
 from firmament_py.peers import Peers, by_class
 from firmament_py.placed import PlacedTasks
@@ -33,6 +35,7 @@ class ReasonKind(IntEnum):
     GANG_DOES_NOT_FIT = 12  # detail: the gang, value: "fitting/needed" members
     FURTHER_AFFINITY = 13  # detail: its name
     KEPT_FREE = 14  # detail: the gang that the room of these nodes is kept for
+    GANG_FULL = 15  # detail: the gang, value: "placed/maximum" members
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,7 @@ def waiting_classes(state: ClusterState, rejected: list[Rejected]) -> list[Waiti
         return []
     rows, starts = by_class(state, rows, apart=tasks.gang[rows])
     of_gang = {r.claim.row: _gang_reason(r) for r in rejected}
+    full = full_gangs(state, tasks.gang[rows[starts]].tolist())
     keepers = [(r.claim.priority, r.claim.definition.name) for r in rejected if r.reserves]
     first = rows[starts]
     nodes = state.present_nodes()
@@ -131,14 +135,37 @@ def waiting_classes(state: ClusterState, rejected: list[Rejected]) -> list[Waiti
         cls = int(tasks.cls[of_class[0]])
         gang = int(tasks.gang[of_class[0]])
         lower = [name for priority, name in keepers if priority >= state.classes.priority[cls]]
-        why = reasons(state, cls, peers, c, "" if gang in of_gang else ", ".join(lower))
-        if gang in of_gang:
-            why = (of_gang[gang], *why)
+        if gang in full:  # nodes do not matter
+            why: tuple[Reason, ...] = (full[gang],)
+        else:
+            why = reasons(state, cls, peers, c, "" if gang in of_gang else ", ".join(lower))
+            if gang in of_gang:
+                why = (of_gang[gang], *why)
         signature = np.uint64(hash((why, len(state.nodes.observed))) & (2**63 - 1) | 1)
         news = of_class[tasks.reported[of_class] != signature]
         tasks.reported[news] = signature
         answer.append(Waiting(cls, len(of_class), why, news))
     return answer
+
+
+def full_gangs(state: ClusterState, gangs: Iterable[int]) -> dict[int, Reason]:
+    """Of gang rows (-1: none) those of which no further member may be placed, since their maximum forbids it."""
+    limited = {g: d for g in set(gangs) - {NO_GANG} if (d := state.gangs.definition(g)).maximum}
+    if not limited:
+        return {}
+    tasks = state.tasks
+    holds = (tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND)
+    placed = np.flatnonzero((tasks.gang >= 0) & holds & ~tasks.leaving)
+    placed = placed[np.argsort(tasks.gang[placed], kind="stable")]
+    found = {}
+    for gang, definition in limited.items():
+        there = placed[slice(*np.searchsorted(tasks.gang[placed], (gang, gang + 1)).tolist())]
+        of_role = np.bincount(tasks.role[there], minlength=len(definition.roles))
+        needed = sum(max(minimum - int(of_role[r]), 0) for r, (_, minimum) in enumerate(definition.roles))
+        if len(there) + max(needed, 1) > definition.maximum:
+            value = f"{len(there)}/{definition.maximum}"
+            found[gang] = Reason(ReasonKind.GANG_FULL, 0, definition.name, value)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +201,10 @@ def _gang_reason(rejected: Rejected) -> Reason:
 
 
 def reasons_of_task(state: ClusterState, row: int) -> tuple[Reason, ...]:
-    """`reasons` for one task row."""
+    """`reasons` for one task row, or that its gang is full."""
+    full = full_gangs(state, [int(state.tasks.gang[row])])
+    if full:
+        return tuple(full.values())
     cls, nodes = state.tasks.cls[row : row + 1], state.present_nodes()
     peers = Peers(state, nodes, cls, state.tasks.profile[row : row + 1], PlacedTasks(state, nodes))
     return reasons(state, int(cls[0]), peers, 0)

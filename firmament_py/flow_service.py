@@ -1,7 +1,7 @@
 """The FlowScheduler service of flow.proto: batches in, rounds out. Translates; decides nothing."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import grpc
 import numpy as np
@@ -24,6 +24,7 @@ from firmament_py.events import (
 from firmament_py.lifecycle import TaskState
 from firmament_py.policy import counts_links
 from firmament_py.resources import LINKS, TASK_SLOTS, UNLIMITED_LINK
+from firmament_py.round import Scheduler
 from firmament_py.translate import Nonsense
 from firmament_py.version import VERSION
 from protos.gen import flow_pb2, flow_pb2_grpc
@@ -121,7 +122,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
 
     def Explain(self, request: flow_pb2.ExplainRequest, context: grpc.ServicerContext) -> flow_pb2.ExplainReply:
         with self._engine.lock:
-            return _explain(self._engine.state, request.task_uid, self._engine.scheduler.gang_fits)
+            return _explain(self._engine.state, request.task_uid, self._engine.scheduler)
 
     def GetStatus(self, request: flow_pb2.StatusRequest, context: grpc.ServicerContext) -> flow_pb2.StatusReply:
         engine = self._engine
@@ -203,7 +204,7 @@ def _note(outcome: Outcome, refused: list[Refusal], reply: flow_pb2.UpdateReply)
     reply.unknown_profiles.extend(sorted(outcome.unknown_profiles))
 
 
-def _explain(state: ClusterState, uid: int, gang_fits: Mapping[int, int]) -> flow_pb2.ExplainReply:
+def _explain(state: ClusterState, uid: int, scheduler: Scheduler) -> flow_pb2.ExplainReply:
     row = state.task_row(uid)
     if row is None:
         return flow_pb2.ExplainReply()
@@ -223,7 +224,7 @@ def _explain(state: ClusterState, uid: int, gang_fits: Mapping[int, int]) -> flo
     )
     standing = explain.gang_standing(state, row)
     if standing is not None:
-        fits = gang_fits.get(int(tasks.gang[row]), -1)
+        gang = int(tasks.gang[row])
         reply.gang.CopyFrom(
             flow_pb2.GangStanding(
                 name=standing.definition.name,
@@ -231,7 +232,10 @@ def _explain(state: ClusterState, uid: int, gang_fits: Mapping[int, int]) -> flo
                 present=standing.present,
                 placed=standing.placed,
                 missing=standing.missing,
-                fits=fits,
+                fits=scheduler.gang_fits.get(gang, -1),
+                maximum=standing.definition.maximum,
+                reserves=gang in scheduler.gang_starts_us,
+                starts_us=scheduler.gang_starts_us.get(gang, 0),
             )
         )
     if tasks.state[row] == TaskState.WAITING:

@@ -14,6 +14,7 @@ from firmament_py.events import GangObserved, Refusal
 
 NO_GANG = -1
 MAX_ROLES = 64
+UNLIMITED = 2**40
 
 
 class GangTable(Table):
@@ -79,7 +80,8 @@ class Claim:
     """A gang that lacks members, in a round. Tasks are numbered as in the snapshot.
 
     members: its waiting tasks, ascending. role: the role of each. lacking: how many more of the gang must be placed in
-    all; lacking_of_role: the same for each role. settled: nodes (N,) numbers where members are already.
+    all; lacking_of_role: the same for each role. settled: nodes (N,) numbers where members are already. quota: how many
+    more may be placed before it has its maximum. begun: members are on nodes, and of no use without the others.
     """
 
     row: int
@@ -90,6 +92,13 @@ class Claim:
     lacking_of_role: tuple[int, ...]
     settled: I64
     priority: int
+    quota: int = UNLIMITED
+    begun: bool = False
+
+    @property
+    def full(self) -> bool:
+        """Whether what it lacks would exceed its maximum: members that are placed leave no place for those needed."""
+        return self.lacking > self.quota
 
     @property
     def missing(self) -> int:
@@ -98,17 +107,19 @@ class Claim:
         by_role = sum(max(need - int(present[r]), 0) for r, need in enumerate(self.lacking_of_role))
         return max(by_role, self.lacking - len(self.members))
 
-    def core(self, order: I64 | None = None) -> I64:
+    def core(self, order: I64 | None = None, count: int = 0) -> I64:
         """As many members as it lacks, ascending: of each role the first that it lacks, then the first of the rest.
 
-        order: positions in `members`, the first first; None: by class, and of a class the oldest.
+        order: positions in `members`, the first first; None: by class, and of a class the oldest. count: more than it
+        lacks.
         """
+        count = max(count, self.lacking)
         order = np.arange(len(self.members)) if order is None else order
         chosen = np.zeros(len(self.members), np.bool_)
         for r, need in enumerate(self.lacking_of_role):
             chosen[order[self.role[order] == r][:need]] = True
         rest = order[~chosen[order]]
-        chosen[rest[: max(self.lacking - int(chosen.sum()), 0)]] = True
+        chosen[rest[: max(count - int(chosen.sum()), 0)]] = True
         return self.members[chosen]
 
     def satisfied(self, node_of: I64) -> bool:
@@ -136,6 +147,11 @@ def _problem(gang: GangObserved) -> tuple[str, str] | None:
         return "id", "must not be 0"
     if gang.minimum < 0:
         return "minimum", f"is {gang.minimum}; give 0 or more"
+    if gang.maximum < 0:
+        return "maximum", f"is {gang.maximum}; give 0 for none, or more"
+    needed = max(gang.minimum, sum(minimum for _, minimum in gang.roles))
+    if 0 < gang.maximum < needed:
+        return "maximum", f"is {gang.maximum}, but at least {needed} are needed; give {needed} or more, or 0 for none"
     if len(gang.roles) > MAX_ROLES:
         return "roles", f"has {len(gang.roles)} entries; at most {MAX_ROLES} are possible"
     if any(minimum < 0 for _, minimum in gang.roles):

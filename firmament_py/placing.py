@@ -6,7 +6,8 @@ solve finds nothing to place. Every solve that finds something places at least o
 resources are counted exactly before anything is kept. What an attempt placed can be taken back whole.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,9 +17,11 @@ from firmament_py.bidding import Bids, winners
 from firmament_py.extract import Allotment, deal, route
 from firmament_py.feasibility import task_slots
 from firmament_py.fit import accept
+from firmament_py.kept import KeptRoom
 from firmament_py.locality import DataPrices
 from firmament_py.network import PlacementNetwork, build, slot_offsets, supply_order
 from firmament_py.policy import Prices, View
+from firmament_py.releases import FOREVER
 from firmament_py.room import UNLIMITED, DomainLimit, Room, shallower
 from firmament_py.snapshot import Snapshot
 from firmament_py.solver import Solution, Status
@@ -69,11 +72,29 @@ class Placing:
         self._batch_of = np.zeros(len(snapshot.tasks), np.int64)  # what was placed together, in order
         self._batches = 0
         self._batch_of_class = np.zeros(len(snapshot.classes), np.int64)  # the last of each class
+        self._kept = KeptRoom()
+        expected = snapshot.expected_us
+        self._class_ends_us = np.where(expected > 0, snapshot.now_us + expected, FOREVER)  # (C,)
 
     @property
     def free(self) -> I64:
-        """(N, R) what is left. Not to be written to."""
+        """(N, R) what is left for tasks that may run for ever. Not to be written to."""
+        return self._kept.left_of(self._free, FOREVER)
+
+    @property
+    def unclaimed(self) -> I64:
+        """(N, R) what is left, less what gangs that keep room will take."""
+        return self._kept.less_claims(self._free)
+
+    @property
+    def free_now(self) -> I64:
+        """(N, R) what is left, whoever keeps room. Not to be written to."""
         return self._free
+
+    def free_for(self, tasks: I64) -> I64:
+        """(N, R) what is left for all of `tasks` (K,). Not to be written to."""
+        ends_us = int(self._class_ends_us[self.snapshot.task_class[tasks]].max(initial=0))
+        return self._kept.left_of(self._free, ends_us)
 
     def outcome(self) -> tuple[I64, I64, I64]:
         """Task rows (K,), the node rows (K,) they go to, and batches (K,): placed together, in ascending order."""
@@ -86,40 +107,90 @@ class Placing:
         largest_first: where tasks compete for a node, large ones have the right of way instead of those that are
         worth most for what they take. It fits more when all are to be placed.
         """
+        if not self._kept:
+            self._attempt(tasks, within, largest_first)
+            return
+        ends = self._class_ends_us[self.snapshot.task_class[tasks]]
+        placed = -1
+        while placed != (placed := int((self.node_of[tasks] >= 0).sum())):
+            for horizon in self._kept.horizons:  # who ends in time may also use what the others had to leave
+                some = tasks[(self.node_of[tasks] < 0) & (ends <= horizon)]
+                if len(some):
+                    self._attempt_beside(some, within, largest_first)
+
+    def _attempt_beside(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
+        """`attempt` with no more than all of the tasks may use."""
+        free, self._free = self._free, self.free_for(tasks).copy()
+        self._attempt(tasks, within, largest_first)
+        self._free = free
+        self._occupy(tasks, +1)
+
+    def _attempt(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
         classes = np.unique(self.snapshot.task_class[tasks])
         for first in range(0, len(classes), CLASSES_AT_ONCE):
             some = classes[first : first + CLASSES_AT_ONCE]
             mine = tasks[np.isin(self.snapshot.task_class[tasks], some)] if len(some) < len(classes) else tasks
             self._turn(mine, within, largest_first)
 
+    def put(self, tasks: I64, nodes: I64) -> None:
+        """Places `tasks` (K,), which have no place and whose classes other tasks are nothing to, on `nodes` (K,),
+        which have room for them."""
+        cls = self.snapshot.task_class[tasks]
+        for c in np.unique(cls).tolist():
+            where, count = np.unique(nodes[cls == c], return_counts=True)
+            self._settle(c, where, count)
+            self._running[where] += count
+            self._batch_of[tasks[cls == c]] = self._batches
+        self.node_of[tasks] = nodes
+        self._occupy(tasks, +1)
+
     def take_back(self, tasks: I64) -> None:
         """Undoes the placements of `tasks` (K,); those that have none are passed over."""
         tasks = tasks[self.node_of[tasks] >= 0]
-        cls, node = self.snapshot.task_class[tasks], self.node_of[tasks]
-        nodes = len(self._free)
-        pairs, counts = np.unique(cls * nodes + node, return_counts=True)
-        for c in np.unique(cls).tolist():
-            of_class = pairs // nodes == c
-            where, count = pairs[of_class] % nodes, counts[of_class]
-            self._free[where] += count[:, None] * self.snapshot.requests[c]
+        self._occupy(tasks, -1)
+        for c, where, count in self._by_class(tasks):
             self._running[where] -= count
             self._tell_neighbours(c, where, -count)
         self.node_of[tasks] = -1
 
-    def withhold(self, tasks: I64) -> None:
-        """Turns the placements of `tasks` (K,) into mere claims: their room stays taken, but nobody is placed."""
-        free, running = self._free.copy(), self._running.copy()
-        self.take_back(tasks)
-        self._free, self._running = free, running
+    def keep(self, starts_us: int, room: I64, claimed: I64) -> None:
+        """From now on tasks that end after `starts_us` have to leave `claimed` (N, R) of `room` (N, R), which is what
+        will be left then, not counting what is kept."""
+        self._kept.keep(starts_us, room, claimed)
+
+    @contextmanager
+    def supposing(self, free: I64) -> Iterator[None]:
+        """As if `free` (N, R) was left, and nobody kept room; what is placed meanwhile has to be taken back."""
+        before, self._free = self._free, free.copy()
+        kept, self._kept = self._kept, KeptRoom()
+        try:
+            yield
+        finally:
+            self._free, self._kept = before, kept
+
+    def _occupy(self, tasks: I64, sign: int) -> None:
+        """Takes away (+1) or gives back (-1) what `tasks` (K,) use where they are placed; others are passed over."""
+        for c, where, count in self._by_class(tasks[self.node_of[tasks] >= 0]):
+            used = sign * count[:, None] * self.snapshot.requests[c]
+            self._free[where] -= used
+            self._kept.occupy(where, used, int(self._class_ends_us[c]))
+
+    def _by_class(self, tasks: I64) -> Iterator[tuple[int, I64, I64]]:
+        """Of placed tasks: each class, nodes and how many of it are there."""
+        nodes = len(self._free)
+        pairs, counts = np.unique(self.snapshot.task_class[tasks] * nodes + self.node_of[tasks], return_counts=True)
+        for c in np.unique(pairs // nodes).tolist():
+            of_class = pairs // nodes == c
+            yield c, pairs[of_class] % nodes, counts[of_class]
 
     def room_for(self, tasks: I64, within: Bools | None = None, *, empty: bool = False) -> tuple[I64, I64]:
         """(C',) classes of `tasks` and (C', N) how many tasks of each class each node could take alone.
 
-        empty: if no other task were there."""
+        empty: if only tasks were there that stay as long as their nodes."""
         snapshot = self.snapshot
         classes, counts = np.unique(snapshot.task_class[tasks], return_counts=True)
         suitable = snapshot.suitable[classes] if within is None else snapshot.suitable[classes] & within
-        free = snapshot.allocatable if empty else self._free
+        free = snapshot.allocatable - snapshot.releases.lasting if empty else self.free_for(tasks)
         slots = task_slots(free, snapshot.requests[classes], suitable, counts)
         for i, c in enumerate(classes.tolist()):
             if snapshot.peers.concerns(c) and not empty:
@@ -231,7 +302,10 @@ class Placing:
     def _measured_load(self) -> I64 | None:
         """(N, R) the load at the start and the requests of what was placed since; None: requests say it all."""
         load = self._reading.load
-        return None if load is None else _read_only(load + (self.snapshot.free - self._free))
+        if load is None:
+            return None
+        # where it is supposed that tasks have gone, more can be free than at the start
+        return _read_only(np.maximum(load + (self.snapshot.free - self._free), 0))
 
     def _with_preferences(self, look: "_Look", prices: Prices) -> Prices:
         """The policy's prices and, on top, what each class's wishes make of each node."""

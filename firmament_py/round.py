@@ -93,6 +93,8 @@ class Scheduler:
         self._last_now_us = 0
         self.gang_fits: dict[int, int] = {}
         """Rows of gangs that the last round turned away -> how many of the members that they lack fitted at best."""
+        self.gang_starts_us: dict[int, int] = {}
+        """Rows of gangs that the last round kept room for -> when they are expected to fit, 0: unknown."""
 
     def due(self, now_us: int) -> bool:
         """Whether a round could do anything that the last one could not."""
@@ -146,7 +148,8 @@ class Scheduler:
         self.state.place(tasks, nodes)
         lap("commit")
         waiting = waiting_classes(self.state, admission.rejected)
-        self.gang_fits = {r.claim.row: r.fitted for r in admission.rejected if not r.missing}
+        self.gang_starts_us = {r.claim.row: r.starts_us for r in admission.rejected if r.reserves}
+        self.gang_fits = {r.claim.row: r.fitted for r in admission.rejected if not r.untried}
         lap("explain")
         stats.placed, stats.waiting = len(tasks), sum(w.count for w in waiting)
         stats.seconds = sum(stats.stage_seconds.values())

@@ -12,7 +12,7 @@ import numpy as np
 from firmament_py.arrays import I64, U64, Bools
 from firmament_py.census import Census
 from firmament_py.cluster import ClusterState
-from firmament_py.gangs import Claim
+from firmament_py.gangs import UNLIMITED, Claim
 from firmament_py.inputs import NO_INPUTS
 from firmament_py.lifecycle import TaskState
 from firmament_py.locality import Inputs, gather
@@ -20,6 +20,7 @@ from firmament_py.nodes import NodeLooks
 from firmament_py.peers import Peers, by_class
 from firmament_py.placed import PlacedTasks
 from firmament_py.preferences import Preferences
+from firmament_py.releases import Releases
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,10 @@ class Snapshot:
     task_uid: U64  # (T,)
     inputs: Inputs | None  # where the tasks' data is; None: nobody asked, or they have none
     claims: list[Claim]  # gangs that lack members, with waiting ones
+    quota: I64  # (Q,) of gangs that have a maximum: how many more of their tasks may be placed
+    task_quota: I64  # (T,) which of these counts for the task, -1: none
     looks: NodeLooks
+    releases: Releases
 
     def domains(self, key: str) -> I64:
         """(N,) each node's domain by label `key`, -1 without it."""
@@ -79,6 +83,7 @@ def take_snapshot(state: ClusterState, now_us: int, rack_labels: tuple[str, ...]
         suitable[c] = selected & (taint < 0)
     allocatable = state.nodes.allocatable[nodes]
     placed = PlacedTasks(state, nodes)
+    gangs = _gangs(state, waiting, nodes)
     return Snapshot(
         now_us=now_us,
         resources=state.resources.names,
@@ -101,8 +106,11 @@ def take_snapshot(state: ClusterState, now_us: int, rack_labels: tuple[str, ...]
         task_created_us=tasks.created_us[waiting],
         task_uid=tasks.uid[waiting],
         inputs=None if rack_labels is None else _inputs(state, waiting, nodes, rack_labels),
-        claims=_claims(state, waiting, nodes),
+        claims=gangs.claims,
+        quota=np.array(gangs.quota, np.int64),
+        task_quota=gangs.task_quota,
         looks=state.looks,
+        releases=Releases(state, nodes, now_us),
     )
 
 
@@ -118,12 +126,22 @@ def _inputs(state: ClusterState, waiting: I64, nodes: I64, rack_labels: tuple[st
     return gather(of_task.reshape(-1).astype(np.int64) - without, len(rows) - without, placed, rack)
 
 
-def _claims(state: ClusterState, waiting: I64, nodes: I64) -> list[Claim]:
-    """What gangs lack that have members among the task rows `waiting`."""
+@dataclass(slots=True)
+class _Gangs:
+    """See Snapshot."""
+
+    claims: list[Claim]
+    quota: list[int]
+    task_quota: I64
+
+
+def _gangs(state: ClusterState, waiting: I64, nodes: I64) -> _Gangs:
+    """What gangs lack, and may have, that have members among the task rows `waiting`."""
     tasks, gangs = state.tasks, state.gangs
+    answer = _Gangs([], [], np.full(len(waiting), -1, np.int64))
     ganged = np.flatnonzero(tasks.gang[waiting] >= 0)
     if not len(ganged):
-        return []
+        return answer
     rows, index = np.unique(tasks.gang[waiting[ganged]], return_inverse=True)
     by_gang = np.split(ganged[np.argsort(index, kind="stable")], np.cumsum(np.bincount(index))[:-1])
     holding = (tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND)
@@ -132,16 +150,20 @@ def _claims(state: ClusterState, waiting: I64, nodes: I64) -> list[Claim]:
     bounds = np.searchsorted(tasks.gang[placed], np.stack([rows, rows + 1]))
     position = np.full(state.nodes.capacity, -1, np.int64)
     position[nodes] = np.arange(len(nodes))
-    claims = []
     for row, members, low, high in zip(rows.tolist(), by_gang, *bounds.tolist(), strict=True):
         definition, there = gangs.definition(row), placed[low:high]
         of_role = np.bincount(tasks.role[there], minlength=len(definition.roles))
         lacking_of_role = tuple(max(minimum - int(of_role[r]), 0) for r, (_, minimum) in enumerate(definition.roles))
         lacking = max(definition.minimum - len(there), sum(lacking_of_role))
+        quota = UNLIMITED
+        if definition.maximum:
+            quota = max(definition.maximum - len(there), 0)
+            answer.task_quota[members] = len(answer.quota)
+            answer.quota.append(quota)
         if lacking > 0:
             settled = position[tasks.node[there]]
             priority = int(state.classes.priority[tasks.cls[waiting[members]]].max())
-            claims.append(
+            answer.claims.append(
                 Claim(
                     row,
                     definition,
@@ -151,6 +173,8 @@ def _claims(state: ClusterState, waiting: I64, nodes: I64) -> list[Claim]:
                     lacking_of_role,
                     settled[settled >= 0],
                     priority,
+                    quota,
+                    begun=len(there) > 0,
                 )
             )
-    return claims
+    return answer

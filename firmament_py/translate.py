@@ -169,10 +169,6 @@ def node_observed(message: flow_pb2.Node) -> NodeObserved:
     )
 
 
-_OPTIONAL = ("profile_id", "leaving", "gang_id", "role", "inputs_id")
-"""Columns of tasks that may be left out."""
-
-
 def inputs_defined(message: flow_pb2.Inputs) -> InputsDefined:
     return InputsDefined(message.id, tuple(Block(b.bytes, tuple(b.nodes), tuple(b.racks)) for b in message.blocks))
 
@@ -180,9 +176,8 @@ def inputs_defined(message: flow_pb2.Inputs) -> InputsDefined:
 def tasks_observed(message: flow_pb2.Tasks) -> TasksObserved:
     """Raises Nonsense if the columns differ in length or a node index points nowhere."""
     count = len(message.uid)
-    for column in ("class_id", "job_id", "created_us", "node", "name", *_OPTIONAL):
-        optional = column in _OPTIONAL
-        if len(getattr(message, column)) not in (count, 0 if optional else count):
+    for column in (*_COLUMNS, *_OPTIONAL_COLUMNS):
+        if len(getattr(message, column)) not in (count, 0 if column in _OPTIONAL_COLUMNS else count):
             have = len(getattr(message, column))
             raise Nonsense(f"tasks.{column}", f"has {have} rows and uid {count}; columns must be equally long")
     node = np.fromiter(message.node, np.int64, count)
@@ -201,7 +196,13 @@ def tasks_observed(message: flow_pb2.Tasks) -> TasksObserved:
         gang_id=np.fromiter(message.gang_id, np.uint64, count) if message.gang_id else None,
         role=_roles(message, count),
         inputs_id=np.fromiter(message.inputs_id, np.uint64, count) if message.inputs_id else None,
+        started_us=np.fromiter(message.started_us, np.int64, count) if message.started_us else None,
+        lasting=np.fromiter(message.lasting, np.bool_, count) if message.lasting else None,
     )
+
+
+_COLUMNS = ("class_id", "job_id", "created_us", "node", "name")
+_OPTIONAL_COLUMNS = ("profile_id", "leaving", "gang_id", "role", "inputs_id", "started_us", "lasting")
 
 
 def _roles(message: flow_pb2.Tasks, count: int) -> I64 | None:
@@ -222,6 +223,7 @@ def gang_observed(message: flow_pb2.Gang) -> GangObserved:
         message.topology_key,
         message.topology_required,
         message.name,
+        message.maximum,
     )
 
 

@@ -425,4 +425,4 @@ class Bridge:
         known = self.store.pod_named(namespace, name)
         if known is None:
             return None
-        return views.explain_json(known, await self.engine.explain(known.task))
+        return views.explain_json(known, await self.engine.explain(known.task), self.store.gangs.group_of(known))

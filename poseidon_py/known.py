@@ -19,6 +19,8 @@ class Told(NamedTuple):
     gang: int = 0
     role: int = 0
     inputs: int = 0
+    started_us: int = 0
+    lasting: bool = False
 
 
 class KnownPod:
@@ -39,6 +41,7 @@ class KnownPod:
         "ignored",
         "inputs",
         "job_id",
+        "lasting",
         "name",
         "namespace",
         "node",
@@ -51,6 +54,7 @@ class KnownPod:
         "role",
         "running",
         "seen",
+        "started_us",
         "task",
         "template",
         "told",
@@ -99,6 +103,10 @@ class KnownPod:
         """Ids of its gang, 0: none, and of its role in that."""
         self.running = False
         """Whether its containers run; only kept for members of gangs."""
+        self.started_us = 0
+        """When it began to run; only kept for those that say how long they expect to."""
+        self.lasting = False
+        """Whether nothing that we know of will make it give back its room, once it is bound."""
         self.held = ""
         """Why its gang cannot be told to the engine."""
         self.ignored = ""

@@ -26,6 +26,8 @@ _IDLE_SECONDS = 10.0
 """How often the engine is asked although nothing is known to have changed: finds out that it was replaced."""
 
 
+_BY_GANG = (flow_pb2.Reason.GANG_INCOMPLETE, flow_pb2.Reason.GANG_FULL)
+"""Why pods wait whom no node could help."""
 _WINDOWS, _ROUNDS = 4, 2
 """For how many windows, and times the last round, is gathered while work pours in."""
 
@@ -84,7 +86,7 @@ class Loop:
         self.place: Callable[[Placed], None] = self._bind_each
         """Takes what a round has placed, all at once."""
         self.waits_for_gang: Callable[[KnownPod, str], None] = unscheduled
-        """Told of pods whose gangs could not be tried."""
+        """Told of pods that wait for other members of their gang to come, or to go."""
 
     def wake(self) -> None:
         """Something has changed that a round could act upon."""
@@ -194,8 +196,8 @@ class Loop:
         for group in reply.unscheduled:
             if not group.task_uid:
                 continue
-            incomplete = any(why.kind == flow_pb2.Reason.GANG_INCOMPLETE for why in group.reasons)
-            tell = self.waits_for_gang if incomplete else self._unscheduled
+            by_gang = any(why.kind in _BY_GANG for why in group.reasons)
+            tell = self.waits_for_gang if by_gang else self._unscheduled
             message = ""
             for task in group.task_uid:
                 known = self._store.pod_of_task(task)

@@ -90,6 +90,7 @@ class PodSpec(Struct):
     host_network: bool | None = field(default=None, name="hostNetwork")
     priority: int | None = None
     deadline: int | None = field(default=None, name="activeDeadlineSeconds")
+    restart_policy: str | None = field(default=None, name="restartPolicy")
 
 
 class Condition(Struct, gc=False):
@@ -113,6 +114,7 @@ class PodStatus(Struct):
     resources: Raw = NOTHING
     allocated: Raw = field(default=NOTHING, name="allocatedResources")
     nominated: str | None = field(default=None, name="nominatedNodeName")
+    started: str | None = field(default=None, name="startTime")
 
 
 class Pod(Struct):

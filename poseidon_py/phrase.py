@@ -70,6 +70,8 @@ def unscheduled(nodes: int, reasons: Iterable[flow_pb2.Reason], minimum: int = 0
     for why in reasons:
         if why.kind == flow_pb2.Reason.GANG_INCOMPLETE:
             return incomplete(why, minimum)
+        if why.kind == flow_pb2.Reason.GANG_FULL:
+            return full(why)
         if why.kind == flow_pb2.Reason.GANG_DOES_NOT_FIT:
             fit, _, needed = why.value.partition("/")
             gang = f" gang {why.detail} needs {needed} members placed together, {fit} fit"
@@ -90,6 +92,12 @@ def incomplete(why: flow_pb2.Reason, minimum: int = 0) -> str:
     are = "member is" if missing == 1 else "members are"
     there = f" ({minimum - missing}/{minimum})" if 0 <= missing <= minimum else ""
     return f"pod group {why.detail}: {missing} more {are} needed before it can be scheduled{there}"
+
+
+def full(why: flow_pb2.Reason) -> str:
+    """The message of a member beyond the maximum of its gang."""
+    placed, _, maximum = why.value.partition("/")
+    return f"pod group {why.detail}: {placed} of its members are placed, and it has {maximum} at most"
 
 
 def blocked(nodes: int, why: str, anywhere: bool = True) -> str:

@@ -159,8 +159,8 @@ class Store:
         if known.node:
             self._on_node.get(known.node, {}).pop(uid, None)
         self._warned.discard(uid)
+        self.gangs.leave(uid, deleted=known.deleting)
         known.deleting = True
-        self.gangs.leave(uid)
         self.volumes.settled(known)
         self.on_settled(known)
         known.assumed = ""

@@ -12,6 +12,7 @@ from poseidon_py.known import KnownNode, KnownPod, Told
 from poseidon_py.metrics import METRICS
 from poseidon_py.objects import Nonsense, Pod
 from poseidon_py.phrase import ATTACHABLE
+from poseidon_py.stay import begun, lasting
 from poseidon_py.store import Store
 from protos.gen import flow_pb2
 
@@ -47,6 +48,8 @@ def _describe_template(store: Store, known: KnownPod, pod: Pod) -> None:
     if ignored != known.ignored:
         known.ignored = ignored
         store.on_ignored(known)
+    known.lasting = lasting(pod, ours=known.ours)
+    known.started_us = begun(pod)
     try:
         known.template = store.classes.of(pod)
         known.problem = ""
@@ -131,7 +134,16 @@ def target(store: Store, known: KnownPod, *, fresh: bool = False) -> Told | None
         return None
     if known.node:
         node = store.id_of_node(known.node)
-        return Told(known.class_id, node, known.profile, known.deleting, known.gang, known.role)
+        return Told(
+            known.class_id,
+            node,
+            known.profile,
+            known.deleting,
+            known.gang,
+            known.role,
+            started_us=known.started_us,
+            lasting=known.lasting,
+        )
     if known.assumed and (fresh or known.told is not None):
         node = store.id_of_node(known.assumed) if fresh or known.told is None else known.told.node
         return Told(known.class_id, node, known.profile, False, known.gang, known.role, known.inputs)
@@ -162,6 +174,8 @@ class Rows:
     _gang: list[int] = field(default_factory=list)
     _role: list[int] = field(default_factory=list)
     _inputs: list[int] = field(default_factory=list)
+    _started: list[int] = field(default_factory=list)
+    _lasting: list[bool] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self._uid)
@@ -180,6 +194,8 @@ class Rows:
         self._gang.append(told.gang)
         self._role.append(told.role)
         self._inputs.append(told.inputs)
+        self._started.append(told.started_us)
+        self._lasting.append(told.lasting)
 
     def finish(
         self,
@@ -201,6 +217,10 @@ class Rows:
         tasks.profile_id.extend(self._profile)
         if any(self._leaving):
             tasks.leaving.extend(self._leaving)
+        if any(self._started):
+            tasks.started_us.extend(self._started)
+        if any(self._lasting):
+            tasks.lasting.extend(self._lasting)
         if any(self._gang):
             tasks.gang_id.extend(self._gang)
             tasks.role.extend(self._role)

@@ -1,12 +1,14 @@
 """What `poseidon status`, `poseidon explain` and the health port's JSON say about the scheduler and its pods."""
 
 import math
+from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from poseidon_py import phrase
+from poseidon_py.gangs.group import Group
 from poseidon_py.known import KnownPod
 from poseidon_py.store import Store
 from protos.gen import flow_pb2
@@ -65,9 +67,9 @@ def usage_json(reply: flow_pb2.StatusReply, collector: Json) -> Json:
     }
 
 
-def explain_json(known: KnownPod, reply: flow_pb2.ExplainReply) -> Json:
-    """Why a pod is where it is."""
-    gang = gang_json(reply.gang) if reply.HasField("gang") else None
+def explain_json(known: KnownPod, reply: flow_pb2.ExplainReply, group: Group | None = None) -> Json:
+    """Why a pod is where it is; group: its gang."""
+    gang = gang_json(reply.gang, group) if reply.HasField("gang") else None
     return {
         "pod": known.full_name,
         "uid": known.uid,
@@ -84,26 +86,41 @@ def explain_json(known: KnownPod, reply: flow_pb2.ExplainReply) -> Json:
     }
 
 
-def gang_json(gang: flow_pb2.GangStanding) -> Json:
-    """How far a pod's gang is; `fits`: None if it was not tried in the last round."""
+def gang_json(gang: flow_pb2.GangStanding, group: Group | None) -> Json:
+    """How far a pod's gang is; `maximum`: None if it has none; `fits`: None if it was not tried in the last round;
+    `keeps_room`, `starts`: whether room is kept for it, and when it is expected to fit, None if that is not known."""
     return {
         "name": gang.name,
         "minimum": gang.minimum,
+        "maximum": gang.maximum or None,
         "present": gang.present,
         "placed": gang.placed,
         "missing": gang.missing,
         "fits": gang.fits if gang.fits >= 0 else None,
+        "keeps_room": gang.reserves,
+        "starts": _time(gang.starts_us) if gang.starts_us else None,
+        "disruption": "whole" if group is not None and group.disrupted_whole else "single",
     }
 
 
-def _gang_line(gang: Json) -> str:
-    line = f"gang {gang['name']}: needs {gang['minimum']}, {gang['present']} there, {gang['placed']} placed"
+def gang_line(gang: Json) -> str:
+    """The same in words."""
+    most = f", takes {gang['maximum']} at most" if gang["maximum"] else ""
+    line = f"gang {gang['name']}: needs {gang['minimum']}{most}, {gang['present']} there, {gang['placed']} placed"
+    if gang["disruption"] == "whole":
+        line += ", disrupted as a whole only"
     if gang["missing"]:
         return f"{line}; {gang['missing']} more have to be made before it can be tried"
     if gang["fits"] is not None:
         lacks = gang["minimum"] - gang["placed"]
-        return f"{line}; of the {lacks} that it lacks {gang['fits']} fitted together at best in the last round"
+        line = f"{line}; of the {lacks} that it lacks {gang['fits']} fitted together at best in the last round"
+    if gang["keeps_room"]:
+        line += f"; room is kept for it, to fit at {gang['starts']}" if gang["starts"] else "; room is kept for it"
     return line
+
+
+def _time(micros: int) -> str:
+    return datetime.fromtimestamp(micros // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _state(known: KnownPod, reply: flow_pb2.ExplainReply) -> str:
@@ -177,7 +194,7 @@ def print_explanation(body: Json, console: Console) -> None:
         if body[key]:
             console.print(f"  {body[key]}", highlight=False)
     if body.get("gang"):
-        console.print(f"  {_gang_line(body['gang'])}", highlight=False)
+        console.print(f"  {gang_line(body['gang'])}", highlight=False)
     if body["requests"]:
         console.print("  requests: " + ", ".join(f"{k} {show(k, v)}" for k, v in body["requests"].items()))
     if body["state"] == "waits for a node":

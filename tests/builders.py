@@ -101,6 +101,8 @@ def make_tasks(
     gang: int = 0,
     role: int | Sequence[int] = 0,
     inputs: int | Sequence[int] = 0,
+    started_us: int = 0,
+    lasting: bool = False,
 ) -> TasksObserved:
     """Tasks of one class (or of a class each), waiting, or all bound to the node named `on`."""
     uids = list(uids)
@@ -118,6 +120,8 @@ def make_tasks(
         gang_id=np.full(count, gang, np.uint64) if gang else None,
         role=np.array([role] * count if isinstance(role, int) else role, np.int64) if gang else None,
         inputs_id=np.array([inputs] * count if isinstance(inputs, int) else inputs, np.uint64) if inputs else None,
+        started_us=np.full(count, started_us, np.int64) if started_us else None,
+        lasting=np.ones(count, np.bool_) if lasting else None,
     )
 
 
@@ -129,9 +133,11 @@ def make_gang(
     roles: Mapping[str, int] | None = None,
     topology: str = "",
     required: bool = False,
+    maximum: int = 0,
 ) -> GangObserved:
     """A gang named `gang-NUMBER`; roles: minimums by name, in the order of their numbers."""
-    return GangObserved(number, minimum, created_us, tuple((roles or {}).items()), topology, required, f"gang-{number}")
+    of_role = tuple((roles or {}).items())
+    return GangObserved(number, minimum, created_us, of_role, topology, required, f"gang-{number}", maximum)
 
 
 def make_inputs(number: int, *blocks: tuple[int, str] | tuple[int, str, str]) -> InputsDefined:

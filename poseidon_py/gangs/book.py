@@ -40,7 +40,7 @@ class Book:
         self.on_changed: Callable[[Group], None] = lambda group: None
         """Called when a gang or what has become of its members may have changed."""
         self.on_half: Callable[[Group], None] = lambda group: None
-        """Called, often, when a gang that never was complete has members that are bound."""
+        """Called, often, when a gang that never was complete, or is broken, has members that are bound."""
         self._pods = pods
         self._touch = touch
         self._members: dict[str, Member] = {}
@@ -94,20 +94,21 @@ class Book:
         known.running = running
         self._judge(member)
 
-    def leave(self, uid: str) -> None:
-        """The pod is gone, or in no gang any more."""
+    def leave(self, uid: str, *, deleted: bool = False) -> None:
+        """The pod is gone, because somebody deleted it or for another reason, or in no gang any more."""
         member = self._members.pop(uid, None)
         if member is None:
             return
         self._forget_unknown(member)
         if member.said is not None:
             self._announce(uid, member.said, None)
-            self._part(member, member.said.key)
+            self._part(member, member.said.key, deleted)
 
     def _below(self, group: Group) -> None:
         """Finds out whether the gang has become complete, or is not any more."""
         if group.message is None:
             return
+        group.disrupted = group.disrupted and bool(group.bound)
         if not group.started and len(group.bound) < group.message.minimum:
             if group.bound:
                 self.on_half(group)
@@ -117,6 +118,9 @@ class Book:
         if group.complete and not complete:
             self.on_below(group)
         group.complete = complete
+        group.disrupted = group.disrupted and not complete
+        if group.broken:
+            self.on_half(group)
 
     # -- judging ----------------------------------------------------------------------------------------------
 
@@ -174,7 +178,8 @@ class Book:
         group.members[known.uid] = member
         known.gang = group.id if said.minimum or group.knows_better(said) else 0
         known.role = group.role_of(member)
-        group.bound.pop(known.uid, None)
+        if group.bound.pop(known.uid, None) is not None and known.deleting:
+            group.disrupted = True
         if known.node and not known.deleting:
             group.bound[known.uid] = known.role
         self._below(group)
@@ -211,11 +216,12 @@ class Book:
                 found.announced.pop(uid, None)
                 self._sweep(found)
 
-    def _part(self, member: Member, key: str) -> None:
+    def _part(self, member: Member, key: str, deleted: bool = False) -> None:
         group = self.groups.get(Group(key).id) if key else None
         if group is None or group.members.pop(member.known.uid, None) is None:
             return
-        group.bound.pop(member.known.uid, None)
+        if group.bound.pop(member.known.uid, None) is not None and deleted:
+            group.disrupted = True
         self._below(group)
         group.dirty = True
         self.queue.add(group.id)

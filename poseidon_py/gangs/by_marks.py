@@ -48,7 +48,8 @@ class Kueue:
         if text is None:
             raise Invalid(f"annotation {m.KUEUE_COUNT}: is missing; say how many pods the group has")
         size = whole(text, f"annotation {m.KUEUE_COUNT}")
-        return Declaration(self.name, f"kueue/{marks.namespace}/{group}", f"{marks.namespace}/{group}", size, size=size)
+        name = f"{marks.namespace}/{group}"
+        return Declaration(self.name, f"kueue/{name}", name, size, maximum=size, size=size)
 
 
 class LeaderWorkerSet:

@@ -69,7 +69,9 @@ class Coscheduling:
         size = marks.labels.get(m.FLUENCE_SIZE) or marks.annotations.get(m.FLUENCE_SIZE)
         if size is not None:
             minimum = whole(size, f"label {m.FLUENCE_SIZE}")
-            return Declaration("Fluence", waiting.key, waiting.name, minimum, size=minimum, thing=waiting.thing)
+            return Declaration(
+                "Fluence", waiting.key, waiting.name, minimum, maximum=minimum, size=minimum, thing=waiting.thing
+            )
         return waiting
 
 
@@ -143,6 +145,17 @@ class Godel:
         return _declared(waiting, thing, minimum, timeout=_timeout(thing.spec))
 
 
+_WHOLE = ("podgroup", "all")
+"""disruptionMode, in one version or another, of a group that is disrupted as a whole; the default is pod by pod."""
+
+
+def _mode(value: object) -> str:
+    """The mode, which is a word or the one key of an object; empty: none is given, or it is something else."""
+    if isinstance(value, dict) and len(value) == 1:
+        value = next(iter(value))
+    return value.lower() if isinstance(value, str) else ""
+
+
 class Native:
     """Kubernetes' own: spec.schedulingGroup and PodGroup, whose versions still change."""
 
@@ -164,4 +177,7 @@ class Native:
         if not isinstance(topology, list) or not all(isinstance(each, dict) and each.get("key") for each in topology):
             raise Invalid("spec.schedulingConstraints.topology: is no list of keys")
         key = str(topology[0]["key"]) if topology else ""
-        return _declared(waiting, thing, minimum, topology_key=key, topology_required=bool(key))
+        whole_only = _mode(thing.spec.get("disruptionMode")) in _WHOLE
+        return _declared(
+            waiting, thing, minimum, topology_key=key, topology_required=bool(key), disrupted_whole=whole_only
+        )

@@ -62,6 +62,7 @@ class Own:
             topology_key=topology,
             topology_required=required,
             size=size,
+            maximum=whole(said[m.OWN_MAXIMUM], f"annotation {m.OWN_MAXIMUM}") if m.OWN_MAXIMUM in said else 0,
         )
 
     def _identity(self, marks: Marks, said: dict[str, str], anchor: Owner | None) -> tuple[str, str]:

@@ -50,6 +50,10 @@ class Group:
     """Whether its minimum is bound."""
     started: bool = False
     """Whether it was, since it last had nothing bound."""
+    disrupted_whole: bool = False
+    """Whether its members are of no use when one is lost to a disruption."""
+    disrupted: bool = False
+    """Whether a bound member was evicted or deleted since the gang was complete."""
     message: flow_pb2.Gang | None = None
     problem: str = ""
     """What is odd about it as a whole."""
@@ -64,6 +68,12 @@ class Group:
     @property
     def minimum(self) -> int:
         return self.message.minimum if self.message is not None else 0
+
+    @property
+    def broken(self) -> bool:
+        """Whether it was whole, and has lost members to a disruption without which the others are of no use."""
+        lost = self.started and not self.complete and self.disrupted
+        return self.disrupted_whole and lost and bool(self.bound)
 
     def settled(self) -> Iterator[KnownPod]:
         """Members that have a node, or are being bound to one, and stay."""
@@ -117,6 +127,7 @@ class Group:
         if len({word.minimum for word in words}) > 1:
             self._note(f"its members disagree about its minimum ({', '.join(map(str, minimums))}); the largest counts")
         self._merge_roles(message, words)
+        self._merge_maximum(message, words)
         keys = sorted({(word.topology_key, word.topology_required) for word in words if word.topology_key})
         if keys:
             message.topology_key, message.topology_required = keys[0]
@@ -129,6 +140,7 @@ class Group:
         if len(priorities) > 1:
             found = ", ".join(map(str, priorities))
             self._note(f"its members have different priorities ({found}); it waits with the highest of those that wait")
+        self.disrupted_whole = any(word.disrupted_whole for word in words)
         self.timeout = next((word.timeout for word in words if word.timeout is not None), None)
         self._lower(message)
         message.created_us = self._created(words)
@@ -151,6 +163,19 @@ class Group:
             return
         for name in self._roles:
             message.roles.add(name=name, minimum=least.get(name, 0))
+
+    def _merge_maximum(self, message: flow_pb2.Gang, words: list[Declaration]) -> None:
+        maximums = sorted({word.maximum for word in words if word.maximum})
+        if not maximums:
+            return
+        message.maximum = maximums[0]
+        if len(maximums) > 1:
+            found = ", ".join(map(str, maximums))
+            self._note(f"its members disagree about its maximum ({found}); the smallest counts")
+        needed = max(message.minimum, sum(role.minimum for role in message.roles))
+        if message.maximum < needed:
+            self._note(f"its maximum of {message.maximum} is less than the {needed} that it needs; {needed} counts")
+            message.maximum = needed
 
     def _lower(self, message: flow_pb2.Gang) -> None:
         """A Job that nears its end has fewer pods than it began with."""

@@ -32,6 +32,7 @@ LWS_SIZE = "leaderworkerset.sigs.k8s.io/size"
 PERCENT = "firmament-gang-scheduling"
 OWN = "poseidon.io/gang"
 OWN_MINIMUM = "poseidon.io/gang-min"
+OWN_MAXIMUM = "poseidon.io/gang-max"
 OWN_TOPOLOGY = "poseidon.io/gang-topology"
 OWN_TOPOLOGY_MODE = "poseidon.io/gang-topology-mode"
 OWN_ROLE = "poseidon.io/gang-role"
@@ -42,8 +43,8 @@ _KEYS = frozenset(
     (
         LIGHT_NAME, LIGHT_MINIMUM, COSCHEDULING, FLUENCE_SIZE, GROUP_NAME, GROUP_NUMBER, VOLCANO_ROLE, KUEUE_NAME,
         KUEUE_COUNT, KAI_NAME, KAI_ROLE, GODEL_NAME, YUNIKORN_NAME, YUNIKORN_GROUPS, *YUNIKORN_APP, LWS_NAME,
-        LWS_INDEX, LWS_KEY, LWS_SIZE, PERCENT, OWN, OWN_MINIMUM, OWN_TOPOLOGY, OWN_TOPOLOGY_MODE, OWN_ROLE,
-        OWN_NAME, JOBSET_ROLE,
+        LWS_INDEX, LWS_KEY, LWS_SIZE, PERCENT, OWN, OWN_MINIMUM, OWN_MAXIMUM, OWN_TOPOLOGY, OWN_TOPOLOGY_MODE,
+        OWN_ROLE, OWN_NAME, JOBSET_ROLE,
     )
 )  # fmt: skip
 

@@ -74,6 +74,8 @@ class Declaration:
     """For people: namespace/name."""
     minimum: int
     """0: its members are placed like any other pods."""
+    maximum: int = 0
+    """So many members are placed at most; 0: no such limit."""
     created_us: int = 0
     """Of the group or owner; 0: of its earliest member."""
     roles: tuple[tuple[str, int], ...] = ()
@@ -84,6 +86,8 @@ class Declaration:
     """Seconds for which the gang may stay bound by half; None: as configured."""
     size: int | None = None
     """Members that there can be at most, if that is known."""
+    disrupted_whole: bool = False
+    """Whether members are of no use when one is lost to a disruption."""
     announced: tuple[tuple[str, int], ...] = ()
     """Minimums of other gangs, by key, that only this pod tells of."""
     waits: str = ""

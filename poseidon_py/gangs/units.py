@@ -15,7 +15,8 @@ is all that the gang lacks. If the gang is not whole within its timeout, all tha
 is to be so, what is bound is evicted, so that its controller makes it anew and the gang begins from nothing.
 
 A gang that was whole once and lost a member (its node died) is not unwound: its members work, and only they know
-whether they can do so without the one that is missing.
+whether they can do so without the one that is missing. It is if it says that it can only be disrupted as a whole, and
+what was evicted or deleted is not replaced within the timeout.
 """
 
 import asyncio
@@ -240,10 +241,16 @@ class Units:
         group = unit.group
         bound = [known for known in group.settled() if known.uid not in unit.waiting]
         self._binder.withdraw(list(unit.waiting), "its gang was not bound in time")
-        if not bound or group.started or not await self._began_whole(group, bound):
+        broken = group.broken and any(m.known.wanted for m in group.members.values())
+        if not bound or (not broken and (group.started or not await self._began_whole(group, bound))):
             return
         METRICS.gang_units.labels("unwound").inc()
         what = f"pod group {group.name}: only {len(bound)} of {group.minimum} members could be bound in time"
+        if broken:
+            what = (
+                f"pod group {group.name}: only {len(bound)} of {group.minimum} members are left and the others could "
+                "not be replaced in time, while it is to be disrupted as a whole"
+            )
         log.warning("%s", what)
         for known in bound:
             if self._unwind != "evict":

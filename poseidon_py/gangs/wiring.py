@@ -95,7 +95,7 @@ class Gangs:
                 self._held(known, known.held)
         for group in list(self._store.gangs.groups.values()):
             self.status.note(group)
-            if group.bound and not group.started:
+            if group.bound and (group.broken or not group.started):
                 self._half(group)
 
     def stand_by(self) -> None:

@@ -79,3 +79,5 @@ def test_gangs_that_wait():
     start = "0/12 nodes are available: gang ns/g needs 5 members placed together, 3 fit"
     assert phrase.unscheduled(12, [unfit, why]) == f"{start}: 9 Insufficient cpu."
     assert phrase.unscheduled(12, [unfit]) == f"{start}."
+    full = R(kind=R.GANG_FULL, detail="ns/g", value="4/4")
+    assert phrase.unscheduled(12, [full]) == "pod group ns/g: 4 of its members are placed, and it has 4 at most"

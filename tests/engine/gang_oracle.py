@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from firmament_py.admission import RESERVE_AFTER_US
 from firmament_py.constraints import PeerDemand, PeerTerm, Spread
 from firmament_py.events import GangObserved, NodeObserved
+from firmament_py.reservation import RESERVE_AFTER_US
 from tests.builders import make_class, make_profile, needs, tasks_like
 from tests.engine.oracle import offers, requests
 
@@ -119,6 +119,11 @@ class GangWorld:
         ]
         return max(definition.minimum - len(placed), sum(of_role), 0), of_role
 
+    def quota(self, gang: int) -> int:
+        """How many more of its members may be placed."""
+        maximum = self.gangs[gang].maximum
+        return maximum - sum(task.node is not None for task in self.members(gang)) if maximum else 1000
+
     def waiting(self, gang: int, now_us: int) -> list[int]:
         return [
             uid
@@ -127,8 +132,10 @@ class GangWorld:
         ]
 
     def complete(self, gang: int, now_us: int) -> bool:
-        """Whether enough members wait to make up what it lacks."""
+        """Whether enough members wait to make up what it lacks, and may be placed."""
         total, of_role = self.lacking(gang)
+        if total > self.quota(gang):
+            return False
         waiting = [self.tasks[uid] for uid in self.waiting(gang, now_us)]
         return len(waiting) >= total and all(
             sum(task.role == number for task in waiting) >= need for number, need in enumerate(of_role)
@@ -164,6 +171,7 @@ class GangWorld:
                 assert self.has_alone(self.of_rack(self.rack(name) or "")), f"{uid} is alone in its rack"
         for gang in {self.tasks[uid].gang for uid in placed} - {0}:
             assert self.lacking(gang)[0] == 0, f"half of gang {gang} was placed: {placed}"
+            assert self.quota(gang) >= 0, f"more of gang {gang} than its maximum was placed: {placed}"
             self._assert_topology(before, gang, [uid for uid in placed if self.tasks[uid].gang == gang])
 
     def _assert_topology(self, before: "GangWorld", gang: int, new: Sequence[int]) -> None:
@@ -186,9 +194,8 @@ class GangWorld:
         return sorted({node.labels[RACK] for node in self.nodes.values() if RACK in node.labels})
 
     def settled(self, gang: int) -> set[str | None] | None:
-        """Racks where members are, None if none is on a node that there is."""
-        there = [task.node for task in self.members(gang) if task.node in self.nodes]
-        return {self.rack(name) for name in there} - {None} if there else None
+        """Racks where members are, None if none is in a rack."""
+        return {self.rack(task.node) for task in self.members(gang)} - {None} or None
 
     # -- what it could have done ----------------------------------------------------------------------------------
 
@@ -198,7 +205,7 @@ class GangWorld:
             (uid, name)
             for uid, task in self.tasks.items()
             if task.node is None and task.not_before_us <= now_us
-            if task.gang == 0 or not self.lacking(task.gang)[0]
+            if task.gang == 0 or (not self.lacking(task.gang)[0] and self.quota(task.gang) > 0)
             for name in self.nodes
             if self.takes(task.cls, name)
         ]

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from benchmarks.gang_load import START_US, GangLoad, GangSpec
-from firmament_py.admission import RESERVE_AFTER_US
 from firmament_py.cluster import ClusterState
 from firmament_py.events import Event, GangRemoved, NodeRemoved, Outcome, PlacementRejected
+from firmament_py.reservation import RESERVE_AFTER_US
 from firmament_py.round import Scheduler
 from firmament_py.solver import OrToolsSolver
 from policies.load_spreading import LoadSpreading
@@ -35,13 +35,16 @@ def nodes(draw, name: str):
 def gangs(draw, number: int, most: int = 4, topology: bool = True, created_us=AGES):
     where = draw(st.sampled_from(["", "", "preferred", "required"])) if topology else ""
     roles = draw(st.sampled_from([None, None, {"lead": 1, "rest": 0}, {"lead": 1, "rest": 2}, {"lead": 0, "rest": 1}]))
+    minimum = draw(st.integers(0, most))
+    beyond = draw(st.sampled_from([None, None, 0, 1, 2]))
     return make_gang(
         number,
-        draw(st.integers(0, most)),
+        minimum,
         created_us=draw(created_us),
         roles=roles,
         topology=RACK if where else "",
         required=where == "required",
+        maximum=0 if beyond is None else max(minimum, sum((roles or {}).values())) + beyond,
     )
 
 
@@ -96,6 +99,14 @@ def test_a_round_places_whole_gangs_and_leaves_nothing_that_fits(world):
 @given(world=worlds(classes=tuple(PLAIN), mixed=False))
 def test_no_gang_of_one_class_is_turned_away_that_could_be_placed(world):
     """Maximality: brute force finds no way to place a gang of interchangeable members on what the round left."""
+    world.carry_out(cluster_of(world).round(), NOW_US)
+    for gang in world.gangs:
+        if world.lacking(gang)[0]:
+            assert world.could_be_placed(gang, NOW_US) is None
+
+
+@given(world=worlds(classes=tuple(PLAIN)))
+def test_nor_one_of_several_classes(world):
     world.carry_out(cluster_of(world).round(), NOW_US)
     for gang in world.gangs:
         if world.lacking(gang)[0]:

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from firmament_py.admission import RESERVE_AFTER_US
 from firmament_py.check import Checker
 from firmament_py.constraints import PeerDemand, PeerTerm
 from firmament_py.events import Event, GangObserved, GangRemoved, NodeRemoved, Outcome, PlacementRejected
 from firmament_py.explain import Reason, ReasonKind
 from firmament_py.gangs import MAX_ROLES, Claim
+from firmament_py.reservation import RESERVE_AFTER_US
 from tests.builders import (
     NOW_US,
     SECOND_US,
@@ -101,6 +101,13 @@ def test_whether_a_claim_is_met(it, placed, satisfied, surplus):
         pytest.param(make_gang(0, 1), "id", "must not be 0", id="zero"),
         pytest.param(make_gang(1, -1), "minimum", "is -1; give 0 or more", id="minimum"),
         pytest.param(make_gang(1, 1, roles={"a": 1, "b": -1}), "roles", "below 0", id="role-minimum"),
+        pytest.param(make_gang(1, 1, maximum=-1), "maximum", "give 0 for none, or more", id="maximum"),
+        pytest.param(
+            make_gang(1, 3, maximum=2), "maximum", "at least 3 are needed; give 3 or more", id="less-than-min"
+        ),
+        pytest.param(
+            make_gang(1, 1, roles={"a": 2, "b": 2}, maximum=3), "maximum", "at least 4 are needed", id="less-than-roles"
+        ),
         pytest.param(
             make_gang(1, 1, roles={str(n): 0 for n in range(MAX_ROLES + 1)}), "roles", "at most 64", id="roles"
         ),
@@ -167,10 +174,17 @@ def test_a_removed_gang_whose_last_member_joins_another_is_forgotten():
         pytest.param(make_tasks([1], 1, gang=1, role=1), True, id="another-role"),
         pytest.param(make_tasks([1], 1, gang=1), False, id="a-member-again"),
         pytest.param(GangRemoved(1), False, id="removed"),
+        # members that wait no more may have kept others waiting
+        pytest.param(removed(1), True, id="a-member-that-waits-is-removed"),
+        pytest.param(ended(1), True, id="a-member-that-waits-ends"),
+        pytest.param(removed(9), False, id="a-single-task-that-waits-is-removed"),
     ],
 )
 def test_what_makes_a_round_worth_while(event, rises):
-    cluster = make_cluster(*gpu_nodes(1), GPU1, make_gang(1, 3), make_tasks([1, 2], 1, gang=1))
+    cluster = make_cluster(
+        *(*gpu_nodes(1), GPU1, make_class(2, gpu=9), make_gang(1, 3), make_tasks([1, 2], 1, gang=1)),
+        make_tasks([9], 2),
+    )
     cluster.round()
     assert not cluster.scheduler.due(NOW_US)
     cluster.tell(event)
@@ -320,6 +334,15 @@ def test_who_comes_later_follows_those_that_are_there(required, expected):
     cluster.tell(make_node("n1", gpu=2, labels={"rack": "a"}))
     if required:
         assert cluster.round() == {103: "n1"}
+
+
+def test_members_on_nodes_without_the_label_do_not_say_where_the_others_go():
+    """One member is on n2, which has no rack: the two that are lacked may go to any one rack."""
+    cluster = make_cluster(
+        *(*gpu_nodes(1, 2, 4, n0="a", n1="b"), GPU1, make_gang(1, 3, topology="rack", required=True)),
+        *(make_tasks([101], 1, gang=1, on="n2"), make_tasks([102, 103], 1, gang=1)),
+    )
+    assert cluster.round() == {102: "n1", 103: "n1"}
 
 
 # -- reservation ------------------------------------------------------------------------------------------------------
@@ -566,6 +589,75 @@ def test_a_member_that_is_refused_takes_its_gang_along_and_who_counts_on_the_gan
     assert judged(cluster, 101, 102, 901, 902) == [False, False, False, True]
 
 
+@pytest.mark.parametrize(
+    ("maximum", "there", "placed", "sound"),
+    [
+        pytest.param(3, 1, 2, True, id="reached"),
+        pytest.param(3, 1, 3, False, id="one-too-many"),
+        pytest.param(2, 3, 1, False, id="there-were-too-many-already"),
+        pytest.param(0, 3, 3, True, id="none"),
+    ],
+)
+def test_more_than_the_maximum_is_refused(maximum, there, placed, sound):
+    cluster = make_cluster(
+        *(*gpu_nodes(9), GPU1, make_gang(1, 2, maximum=maximum), make_tasks([901], 1)),
+        *(make_tasks(range(201, 201 + there), 1, gang=1, on="n0"), make_tasks(range(101, 101 + placed), 1, gang=1)),
+    )
+    assert judged(cluster, *range(101, 101 + placed), 901) == [sound] * placed + [True]
+
+
+def judged_at(cluster: Cluster, placed: dict[int, str]) -> list[bool]:
+    """What the check says of placing these at once."""
+    rows = np.array([cluster.state.task_row(uid) for uid in placed], np.int64)
+    nodes = np.array([cluster.state.node_row(f"id-{name}") for name in placed.values()], np.int64)
+    return [bool(sound) for sound in Checker(cluster.state).judge(rows, nodes, np.zeros(len(placed), np.int64)).sound]
+
+
+@pytest.mark.parametrize(
+    ("minimum", "there", "placed", "sound"),
+    [
+        # n0, n1 are in rack a, n2, n3 in rack b, n4 in none; three are needed
+        pytest.param(3, {}, "n0 n1 n1", True, id="one-rack"),
+        pytest.param(3, {}, "n0 n1 n2", False, id="two-racks"),
+        pytest.param(3, {}, "n4 n4 n4", False, id="no-rack"),
+        pytest.param(3, {}, "n0 n1 n1 n2 n4", True, id="beyond-the-minimum-anywhere"),
+        pytest.param(3, {201: "n0"}, "n1 n1", True, id="where-one-is"),
+        pytest.param(3, {201: "n2"}, "n1 n1", False, id="where-none-is"),
+        pytest.param(3, {201: "n0", 202: "n2"}, "n1", True, id="in-one-of-two"),
+        pytest.param(3, {201: "n4"}, "n2 n3", True, id="one-that-is-nowhere-binds-nobody"),
+        pytest.param(3, {201: "n4"}, "n1 n3", False, id="but-one-rack-it-must-be"),
+        pytest.param(3, {201: "n0", 202: "n0", 203: "n0"}, "n2", True, id="nothing-is-lacked"),
+        pytest.param(3, {201: "n4", 202: "n4", 203: "n4"}, "n4", True, id="nothing-is-lacked-in-no-rack"),
+        pytest.param(0, {}, "n0 n2", True, id="no-minimum"),
+    ],
+)
+def test_a_minimum_outside_one_domain_is_refused(minimum, there, placed, sound):
+    cluster = make_cluster(
+        *(*gpu_nodes(9, 9, 9, 9, 9, **RACKS), GPU1, make_gang(1, minimum, topology="rack", required=True)),
+        *(make_tasks([uid], 1, gang=1, on=name) for uid, name in there.items()),
+        *(make_tasks(range(101, 106), 1, gang=1), make_tasks([901], 1)),
+    )
+    new = dict(zip(range(101, 106), placed.split(), strict=False))
+    assert judged_at(cluster, {**new, 901: "n4"}) == [sound] * len(new) + [True]
+
+
+def test_a_preferred_topology_is_no_demand():
+    cluster = make_cluster(
+        *(*gpu_nodes(1, 1, 1, 1, **RACKS), GPU1, make_gang(1, 2, topology="rack")), make_tasks([101, 102], 1, gang=1)
+    )
+    assert judged_at(cluster, {101: "n0", 102: "n2"}) == [True, True]
+
+
+def test_the_roles_that_are_lacked_must_be_in_the_domain_too():
+    cluster = make_cluster(
+        *(*gpu_nodes(9, 9, 9, 9, **RACKS), GPU1),
+        make_gang(1, 2, roles={"lead": 1, "rest": 1}, topology="rack", required=True),
+        make_tasks([101, 102, 103], 1, gang=1, role=[0, 1, 1]),
+    )
+    assert judged_at(cluster, {101: "n2", 102: "n0", 103: "n1"}) == [False] * 3
+    assert judged_at(cluster, {101: "n1", 102: "n0", 103: "n2"}) == [True] * 3
+
+
 # -- lives ------------------------------------------------------------------------------------------------------------
 
 
@@ -634,6 +726,20 @@ def test_a_gang_that_lost_a_node_gets_its_replacement_before_younger_ones():
     assert cluster.round() == {104: "n3"}
 
 
+@pytest.mark.parametrize("other", ["older-gang", "older-single"])
+def test_a_gang_of_which_half_is_there_goes_first(other):
+    """Whoever bound the first two was killed: the third GPU is for the third member, though others wait for longer."""
+    cluster = make_cluster(
+        *(*gpu_nodes(3), GPU1, make_gang(1, 3), make_tasks([101, 102], 1, gang=1, on="n0")),
+        make_tasks([103], 1, gang=1),
+    )
+    if other == "older-gang":
+        cluster.tell(make_gang(2, 1, created_us=NOW_US - 9), make_tasks([201], 1, gang=2, created_us=NOW_US - 9))
+    else:
+        cluster.tell(make_tasks([901], 1, created_us=NOW_US - 9))
+    assert set(cluster.round()) == {103}
+
+
 def test_a_gang_that_lost_two_gets_both_back_or_none():
     cluster = make_cluster(
         *(*gpu_nodes(1, 1, 1), GPU1, make_gang(1, 3), make_tasks([101], 1, gang=1, on="n0")),
@@ -674,3 +780,81 @@ def test_who_waits_for_room_that_is_kept_is_told_for_whom():
     result = cluster.run()
     (single,) = [w for w in result.waiting if w.count == 1]
     assert single.reasons == (Reason(ReasonKind.KEPT_FREE, 1, "gang-1"),)
+
+
+# -- a maximum --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("gang", "on_nodes", "waiting", "placed"),
+    [
+        pytest.param(make_gang(1, 2, maximum=3), 0, 5, 3, id="two-to-three"),
+        pytest.param(make_gang(1, 3, maximum=3), 0, 5, 3, id="exactly-three"),
+        pytest.param(make_gang(1, 2, maximum=4), 3, 5, 1, id="some-are-there"),
+        pytest.param(make_gang(1, 2, maximum=3), 3, 5, 0, id="full"),
+        pytest.param(make_gang(1, 2, maximum=3), 4, 5, 0, id="more-than-it-may-have"),
+        pytest.param(make_gang(1, 0, maximum=1), 0, 5, 1, id="no-minimum"),
+        pytest.param(make_gang(1, 4, maximum=9), 0, 5, 5, id="not-reached"),
+    ],
+)
+def test_no_more_than_the_maximum_is_placed(gang, on_nodes, waiting, placed):
+    cluster = make_cluster(
+        *(*gpu_nodes(9), GPU1, gang, make_tasks(range(101, 101 + on_nodes), 1, gang=1, on="n0")),
+        *(make_tasks(range(201, 201 + waiting), 1, gang=1), make_tasks([901], 1)),
+    )
+    result = cluster.run()
+    assert per_node(cluster.names(result)) == {"n0": placed + 1}, "and the single task is"
+    told = {reason for w in result.waiting for reason in w.reasons}
+    full = Reason(ReasonKind.GANG_FULL, 0, "gang-1", f"{on_nodes + placed}/{gang.maximum}")
+    assert told == ({full} if placed < waiting else set())
+
+
+def test_the_oldest_members_go_first_and_a_member_that_goes_makes_room_for_the_next():
+    cluster = make_cluster(
+        *(*gpu_nodes(9), GPU1, make_gang(1, 1, maximum=2)),
+        make_tasks([101, 102, 103], 1, gang=1, created_us=[NOW_US - 1, NOW_US - 3, NOW_US - 2]),
+    )
+    assert set(cluster.round()) == {102, 103}
+    assert not cluster.scheduler.due(NOW_US)
+    cluster.tell(make_tasks([102], 1, gang=1, on="n0", leaving=True))
+    assert cluster.scheduler.due(NOW_US), "one that is on its way out does not count"
+    assert set(cluster.round()) == {101}
+
+
+def test_where_the_oldest_do_not_fit_others_are_placed_up_to_the_maximum():
+    # two of five, 3 GPUs: the two large ones, which are offered first, do not fit
+    cluster = make_cluster(
+        *(*gpu_nodes(3), GPU1, make_class(2, gpu=4, priority=0), make_gang(1, 0, maximum=2)),
+        *(make_tasks([101, 102], 2, gang=1, created_us=0), make_tasks([103, 104, 105], 1, gang=1)),
+    )
+    placed = cluster.round()
+    assert set(placed) == {103, 104}
+
+
+def test_a_full_gang_that_lacks_a_role_waits_for_one_of_the_others_to_go():
+    cluster = make_cluster(
+        *(*gpu_nodes(9), GPU1, make_gang(1, 2, roles={"lead": 1, "rest": 0}, maximum=2)),
+        *(make_tasks([101, 102], 1, gang=1, role=1, on="n0"), make_tasks([103], 1, gang=1, role=0)),
+    )
+    ((reason,),) = why(cluster)
+    assert reason == Reason(ReasonKind.GANG_FULL, 0, "gang-1", "2/2")
+    cluster.tell(ended(101))
+    assert set(cluster.round()) == {103}
+
+
+def test_members_that_others_count_on_stay_within_the_maximum():
+    """A follower needs a lead beside it: two of the three members may be placed, and one of them is enough."""
+    cluster = make_cluster(
+        *(*host_nodes(9), make_class(2, gpu=1, peers=WITH_LEAD), GPU1, make_profile(1, app="lead")),
+        *(make_gang(1, 1, maximum=2), make_tasks([101, 102], 2, gang=1), make_tasks([103], 1, gang=1, profile=1)),
+    )
+    assert set(cluster.round()) == {101, 103}
+
+
+def test_a_maximum_holds_when_nothing_is_lacked_and_tasks_could_be_placed_one_by_one():
+    """Single tasks that want to be near each other are looked at again one by one: not past a maximum."""
+    cluster = make_cluster(
+        *(*host_nodes(9), GPU1, make_class(2, gpu=1, peers=WITH_LEAD), make_gang(1, 0, maximum=1)),
+        *(make_tasks([101, 102], 1, gang=1), make_tasks([901], 2)),
+    )
+    assert len(cluster.round()) == 1

@@ -3,6 +3,7 @@
 import grpc
 import pytest
 
+from firmament_py.reservation import RESERVE_AFTER_US
 from firmament_py.version import VERSION
 from policies.network_aware import NetworkAware
 from policies.quincy import Quincy
@@ -400,6 +401,7 @@ def test_a_gang_that_is_removed_with_its_tasks_and_made_again_in_one_update_is_t
         pytest.param({"id": 5, "minimum": -1}, "minimum", id="minimum"),
         pytest.param({"id": 5, "roles": [flow_pb2.GangRole(minimum=-1)]}, "roles", id="role"),
         pytest.param({"id": 5, "topology_required": True}, "topology_key", id="topology"),
+        pytest.param({"id": 5, "minimum": 3, "maximum": 2}, "maximum", id="maximum"),
     ],
 )
 def test_a_gang_that_makes_no_sense_is_refused_alone(service, gang, field):
@@ -415,6 +417,8 @@ def test_a_gang_that_makes_no_sense_is_refused_alone(service, gang, field):
         pytest.param({"role": [64, 0]}, "tasks.role", id="role-beyond"),
         pytest.param({"gang_id": [7]}, "tasks.gang_id", id="short-gangs"),
         pytest.param({"role": [1]}, "tasks.role", id="short-roles"),
+        pytest.param({"started_us": [1]}, "tasks.started_us", id="short-starts"),
+        pytest.param({"lasting": [True, True, True]}, "tasks.lasting", id="too-many-that-last"),
     ],
 )
 def test_columns_of_gangs_that_make_no_sense_are_refused(service, change, field):
@@ -422,6 +426,43 @@ def test_columns_of_gangs_that_make_no_sense_are_refused(service, change, field)
     told.MergeFrom(flow_pb2.Tasks(**change))
     reply = service.apply(classes=[task_class(1)], gangs=[flow_pb2.Gang(id=7, minimum=1)], tasks=told)
     assert [(r.kind, r.field) for r in reply.refused] == [("task", field)]
+
+
+def test_a_gang_has_no_more_than_its_maximum(service):
+    gang = flow_pb2.Gang(id=7, minimum=1, maximum=2, name="the gang")
+    service.apply(classes=[task_class(1)], nodes=[node("a")], gangs=[gang], tasks=in_gang(tasks([1, 2, 3], 1), 7))
+    reply = service.round()
+    assert set(placed(reply)) == {1, 2}
+    assert told_reasons(reply) == [(flow_pb2.Reason.GANG_FULL, "the gang", "2/2")]
+    explained = explain(service, 3)
+    assert [(r.kind, r.value) for r in explained.reasons] == [(flow_pb2.Reason.GANG_FULL, "2/2")]
+    assert (explained.gang.maximum, explained.gang.placed, explained.gang.missing) == (2, 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("held", "lasting", "reserves", "starts_us"),
+    [
+        pytest.param(2, False, True, NOW_US + 40_000_000, id="says-when-it-ends"),
+        pytest.param(1, False, True, 0, id="does-not-say"),
+        pytest.param(1, True, False, 0, id="never-ends"),
+    ],
+)
+def test_when_room_that_is_kept_for_a_gang_will_do(service, held, lasting, reserves, starts_us):
+    minute = task_class(2, cpu=1)
+    minute.expected_seconds = 60
+    running = tasks([9], held, on="a")
+    running.started_us.append(NOW_US - 20_000_000)
+    running.lasting.append(lasting)
+    service.apply(
+        classes=[task_class(1, cpu=1), minute],
+        nodes=[node("a", cpu=2)],
+        gangs=[flow_pb2.Gang(id=7, minimum=2, created_us=NOW_US - RESERVE_AFTER_US)],
+        tasks=running,
+    )
+    service.apply(tasks=in_gang(tasks([1, 2], 1), 7))
+    service.round()
+    gang = explain(service, 1).gang
+    assert (gang.reserves, gang.starts_us) == (reserves, starts_us)
 
 
 def test_gangs_survive_a_resync(service):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from poseidon_py.gangs.by_object import COSCHEDULING
+from poseidon_py.gangs.by_object import COSCHEDULING, NATIVE
 from poseidon_py.gangs.by_owner import JOBS
 from poseidon_py.store import Store
 from poseidon_py.telling import describe_pod, target
@@ -16,6 +16,12 @@ BATCH = {"scheduling.k8s.io/group-name": "h", "scheduling.k8s.io/group-pod-num":
 
 def light(group="g", minimum=2):
     return {LIGHT: group, MIN: str(minimum)}
+
+
+def own(**marks):
+    return {"poseidon.io/gang-name": "x"} | {
+        f"poseidon.io/gang{'' if key == 'gang' else f'-{key}'}": value for key, value in marks.items()
+    }
 
 
 class Rig:
@@ -168,6 +174,21 @@ def test_a_job_that_nears_its_end_needs_fewer():
             3,
             "pod group ns/j: its minimum of 3 is more than the 2 pods that there will be",
         ),
+        (
+            [{"annotations": own(gang="3", max="2")}],
+            3,
+            "pod group ns/x: its maximum of 2 is less than the 3 that it needs; 3 counts",
+        ),
+        (
+            [{"annotations": own(gang="1", max="2", role=role)} for role in ("a=2", "b=2")],
+            1,
+            "pod group ns/x: its maximum of 2 is less than the 4 that it needs; 4 counts",
+        ),
+        (
+            [{"annotations": own(gang="2", max="5")}, {"annotations": own(gang="2", max="4")}],
+            2,
+            "pod group ns/x: its members disagree about its maximum (4, 5); the smallest counts",
+        ),
     ],
 )  # fmt: skip
 def test_odd_declarations_have_a_stated_result_and_a_warning(pods, minimum, warning):
@@ -264,6 +285,65 @@ def test_a_gang_that_falls_below_its_minimum_is_reported():
     assert rig.below == []
     rig.gone("a")
     assert rig.below == [("ns/g", 1)]
+
+
+@pytest.mark.parametrize(
+    ("declared", "maximum"),
+    [
+        ([own(gang="2", max="4")], 4),
+        ([own(gang="2")], 0),
+        ([own(gang="2", max="4"), own(gang="2", max="3")], 3),
+        ([own(gang="2", max="4"), own(gang="2")], 4),
+        ([own(gang="4", max="3")], 4),
+        ([own(gang="1", max="2", role="a=2"), own(gang="1", max="2", role="b=1")], 3),
+    ],
+)
+def test_the_maximum_of_a_gang(declared, maximum):
+    rig = Rig()
+    for number, annotations in enumerate(declared):
+        rig.pod(f"p{number}", annotations=annotations)
+    assert rig.message("p0").maximum == maximum
+
+
+def native(mode):
+    return thing(NATIVE, spec={"schedulingPolicy": {"gang": {"minCount": 2}}, "disruptionMode": mode})
+
+
+@pytest.mark.parametrize(
+    ("mode", "leave", "broken"),
+    [
+        ("PodGroup", ("evicted",), True),
+        ("PodGroup", ("evicted unseen",), True),
+        ("PodGroup", ("ended",), False),
+        ("Pod", ("evicted",), False),
+        ("PodGroup", ("evicted", "replaced"), False),
+        ("PodGroup", ("evicted", "replaced", "ended later"), False),
+        ("PodGroup", ("evicted", "all gone"), False),
+    ],
+)
+def test_a_gang_that_is_disrupted_as_a_whole_is_broken_by_an_eviction(mode, leave, broken):
+    rig = Rig((NATIVE, native(mode)))
+    group = {"spec": {"schedulingGroup": {"podGroupName": "g"}}}
+    for name in ("a", "b"):
+        rig.pod(name, node="n", **group)
+    found = rig.book.group_of(rig.known("a"))
+    halves: list[str] = []
+    rig.book.on_half = lambda group: halves.append(group.name)
+    assert found is not None
+    assert not found.broken
+    if "evicted" in leave:
+        rig.pod("b", node="n", deleting=True, **group)
+    if "evicted unseen" in leave:  # its end comes before anybody has looked at the mark
+        rig.store.observe_pod(pod("b", node="n", deleting=True, **group))
+    rig.gone("b")
+    if "replaced" in leave:
+        rig.pod("c", node="n", **group)
+    if "ended later" in leave:  # which is no disruption
+        rig.gone("c")
+    if "all gone" in leave:
+        rig.gone("a")
+    assert found.broken is broken
+    assert (halves != []) is (mode == "PodGroup" and leave[0].startswith("evicted"))
 
 
 def test_a_bound_pod_is_never_held():

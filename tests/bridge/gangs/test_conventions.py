@@ -39,7 +39,33 @@ CASES = [
     # convention, labels, annotations, other marks, objects, what is declared
     (LightLabels, {LIGHT: "g", MIN: "2"}, {}, {}, [], {"name": "ns/g", "minimum": 2, "size": None}),
     (BatchAnnotations, {}, {NAME: "qj-1", NUMBER: "3"}, {}, [], {"name": "ns/qj-1", "minimum": 3, "size": 3}),
-    (Kueue, {KUEUE: "k"}, {COUNT: "4"}, {}, [], {"name": "ns/k", "minimum": 4}),
+    (Kueue, {KUEUE: "k"}, {COUNT: "4"}, {}, [], {"name": "ns/k", "minimum": 4, "maximum": 4}),
+    (
+        Own,
+        {},
+        {"poseidon.io/gang": "2", "poseidon.io/gang-max": "5", "poseidon.io/gang-name": "x"},
+        {},
+        [],
+        {"minimum": 2, "maximum": 5},
+    ),
+    (
+        Own,
+        {},
+        {},
+        {"owner": STS},
+        [
+            (
+                STATEFUL_SETS,
+                thing(
+                    STATEFUL_SETS,
+                    "t",
+                    annotations={"poseidon.io/gang": "2", "poseidon.io/gang-max": "4"},
+                    spec={"replicas": 9},
+                ),
+            )
+        ],
+        {"minimum": 2, "maximum": 4, "size": 9},
+    ),
     (
         LeaderWorkerSet,
         {f"{LWS}/name": "l", f"{LWS}/group-index": "2", f"{LWS}/worker-index": "0"},
@@ -91,7 +117,7 @@ CASES = [
         {},
         {},
         [],
-        {"convention": "Fluence", "minimum": 6, "waits": ""},
+        {"convention": "Fluence", "minimum": 6, "maximum": 6, "waits": ""},
     ),
     (
         Volcano,
@@ -165,7 +191,13 @@ CASES = [
                 ),
             )
         ],
-        {"minimum": 4, "topology_key": "rack", "topology_required": True, "created_us": CREATED_US},
+        {
+            "minimum": 4,
+            "topology_key": "rack",
+            "topology_required": True,
+            "created_us": CREATED_US,
+            "disrupted_whole": True,
+        },
     ),
     (
         Native,
@@ -294,6 +326,13 @@ BROKEN = [
     (Own, {}, {"poseidon.io/gang": "2"}, {}, "the pod has no owner; name its gang with poseidon.io/gang-name"),
     (Own, {}, {"poseidon.io/gang": "all"}, {"owner": Owner("X", "x", "u")}, "needs an owner that says how many pods"),
     (Own, {}, {"poseidon.io/gang": "some"}, {"owner": JOB}, "'some' is not a whole number of 1 or more"),
+    (
+        Own,
+        {},
+        {"poseidon.io/gang": "2", "poseidon.io/gang-max": "0", "poseidon.io/gang-name": "x"},
+        {},
+        "annotation poseidon.io/gang-max: '0' is not a whole number of 1 or more",
+    ),
 ]
 
 
@@ -324,6 +363,27 @@ def test_objects_that_make_no_sense_are_named(resource, convention, mark, spec, 
     with pytest.raises(Invalid) as caught:
         convention().read(marks(**mark), Objects((resource, thing(resource, spec=spec))))
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("mode", "whole"),
+    [
+        (None, False),
+        ("Pod", False),
+        ("PodGroup", True),
+        # as later versions call it
+        ("Single", False),
+        ("All", True),
+        ({"all": {}}, True),
+        ({"single": {}}, False),
+        (7, False),
+    ],
+)
+def test_how_a_pod_group_may_be_disrupted(mode, whole):
+    spec = {"schedulingPolicy": {"gang": {"minCount": 1}}, "disruptionMode": mode}
+    said = Native().read(marks(group="g"), Objects((NATIVE, thing(NATIVE, spec=spec))))
+    assert said is not None
+    assert said.disrupted_whole is whole
 
 
 def test_an_owner_of_which_nothing_is_known_yet_leaves_it_open():

@@ -41,6 +41,87 @@ async def test_a_gang_that_does_not_fit_gets_nothing_and_others_use_the_room(wor
     world.check()
 
 
+async def test_a_hundred_for_ninety_nine_gpus_leaves_them_to_others(world):
+    gpus = {"nvidia.com/gpu": "33"}
+    for number in range(3):
+        world.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {"name": f"gpu{number}"},
+                "status": {"allocatable": {"cpu": "100", "memory": "1Ti", "pods": "110", **gpus}},
+            }
+        )
+    each = {"requests": {"cpu": "1m"}, "limits": {"nvidia.com/gpu": "1"}}
+    await world.bridge()
+    large, single = job("large", 100, gang="all"), template()
+    for pod in (large["spec"]["template"], single):
+        pod["spec"]["containers"][0]["resources"] = each
+    world.create(large)
+    await world.until(lambda: len(world.events("FailedScheduling")) == 100)
+    world.cluster.add_pods(60, single, prefix="single-")
+    await world.until(lambda: len(world.bound("single")) == 60)
+    assert world.bound("large") == set()
+    for name in world.bound("single"):
+        world.delete(name)
+    world.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": "gpu3"},
+            "status": {"allocatable": {"cpu": "1", "memory": "1Gi", "pods": "9", "nvidia.com/gpu": "1"}},
+        }
+    )
+    await world.until(lambda: len(world.bound("large")) == 100)
+    assert world.never_half({"large": 100}, seconds=5.0)
+    world.check()
+
+
+async def test_members_beyond_the_maximum_wait_until_one_of_the_others_goes(world):
+    bridge = await world.bridge()
+    marks = {"poseidon.io/gang": "2", "poseidon.io/gang-max": "3"}
+    marked = template(annotations=marks | {"poseidon.io/gang-name": "g"})
+    world.cluster.add_pods(5, marked, prefix="g-")
+    await world.until(lambda: len(world.bound("g")) == 3)
+    await world.until(lambda: len(world.events("FailedScheduling")) == 2)
+    message = "pod group default/g: 3 of its members are placed, and it has 3 at most"
+    assert {event["message"] for event in world.events("FailedScheduling")} == {message}
+    waiting = sorted(set(world.pods) - world.bound())
+
+    def reason():
+        conditions = world.pods[waiting[0]]["status"].get("conditions", [])
+        return next((c["reason"] for c in conditions if c["type"] == "PodScheduled"), "")
+
+    await world.until(lambda: reason() == "WaitingForGang")
+    body = await bridge.explain("default", waiting[0])
+    assert (body["gang"]["maximum"], body["message"]) == (3, message)
+    world.delete(sorted(world.bound())[0])
+    await world.until(lambda: len(world.bound("g")) == 3)
+    assert len(world.pods) == 4
+    world.check()
+
+
+async def test_a_group_that_is_disrupted_as_a_whole_is_evicted_with_a_member_that_cannot_be_replaced(world):
+    await install(world, ("scheduling.k8s.io", "v1alpha2", "PodGroup"))
+    spec = {"schedulingPolicy": {"gang": {"minCount": 16}}, "disruptionMode": "PodGroup"}
+    metadata = {"name": "pg"}
+    world.create({"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": metadata, "spec": spec})
+    bridge = await world.bridge(gang_timeout=1.0)
+    world.create(job("g", 16, schedulingGroup={"podGroupName": "pg"}))
+    await world.until(lambda: len(world.bound("g")) == 16)
+    lost = sorted(world.bound("g"))[0]
+    body = await bridge.explain("default", lost)
+    assert body["gang"]["disruption"] == "whole"
+    for name in (each["metadata"]["name"] for each in world.cluster.objects(NODES)):
+        world.cordon(name)
+    world.evict(lost)
+    await world.until(lambda: len(world.events("GangUnwound")) >= 1)
+    assert "while it is to be disrupted as a whole; it is evicted" in world.events("GangUnwound")[0]["message"]
+    world.cluster.add_nodes(4)
+    await world.until(lambda: len(world.bound("g")) == 16)
+    assert lost not in world.pods
+
+
 async def test_members_that_are_missing_are_waited_for_and_said_so(world):
     await world.bridge()
     labels = {"pod-group.scheduling.x-k8s.io/name": "g", "pod-group.scheduling.x-k8s.io/min-available": "5"}
@@ -250,7 +331,8 @@ async def test_explaining_a_gang_that_waits(world):
     large = next(name for name in world.pods if name.startswith("large"))
     body = await bridge.explain("default", large)
     assert body["gang"] == {
-        "name": "default/large", "minimum": 25, "present": 25, "placed": 0, "missing": 0, "fits": 20,
+        "name": "default/large", "minimum": 25, "maximum": None, "present": 25, "placed": 0, "missing": 0, "fits": 20,
+        "keeps_room": False, "starts": None, "disruption": "single",
     }  # fmt: skip
     few = next(name for name in world.pods if name.startswith("few"))
     gang = (await bridge.explain("default", few))["gang"]

@@ -7,13 +7,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from poseidon_py.binder import Binder
+from poseidon_py.gangs.by_object import NATIVE
 from poseidon_py.gangs.units import Units
 from poseidon_py.kube import BusyError, ConflictError, LostAnswerError, NotFoundError
 from poseidon_py.store import Store
 from poseidon_py.telling import describe_pod
 from tests.bridge.builders import node
 from tests.bridge.fakes import FakeKube, settle
-from tests.bridge.gangs.builders import JOB, pod
+from tests.bridge.gangs.builders import JOB, Objects, pod, thing
 
 MARK = {"pod-group.scheduling.x-k8s.io/name": "g"}
 CLAIM: Any = "a claim"
@@ -29,9 +30,11 @@ class Timer:
 
 
 class Rig:
-    """A gang of some pods, placed by `place`; `confirm`: whether the watch tells of binds."""
+    """A gang of some pods, placed by `place`; `confirm`: whether the watch tells of binds; `whole`: it is one of
+    Kubernetes' own, disrupted as a whole only."""
 
-    def __init__(self, *, unwind="evict", concurrency=100):
+    def __init__(self, *, unwind="evict", concurrency=100, whole=False):
+        self.more = {"spec": {"schedulingGroup": {"podGroupName": "g"}}} if whole else {}
         self.store = Store(["poseidon"])
         self.kube = FakeKube()
         self.rejected: list[str] = []
@@ -59,6 +62,8 @@ class Rig:
             now_us=lambda: 0,
             call_later=self._deadline,
         )
+        spec = {"schedulingPolicy": {"gang": {"minCount": 3}}, "disruptionMode": "PodGroup"}
+        self.store.gangs.objects = Objects((NATIVE, thing(NATIVE, spec=spec)))
         self.binder.may_send = self.units.may_send
         self.binder.on_ended = self.units.ended
         self.store.gangs.on_half = self.units.found_half
@@ -86,7 +91,7 @@ class Rig:
             self.kube.pods[f"ns/{name}"] = {"name": name, "uid": f"uid-{name}"}
         elif owner is None and f"uid-{name}" in self.store.pods and self.store.pods[f"uid-{name}"].owner:
             owner = JOB
-        self.store.observe_pod(pod(name, labels=MARK | {MIN: str(minimum)}, owner=owner, **more))
+        self.store.observe_pod(pod(name, labels=MARK | {MIN: str(minimum)}, owner=owner, **self.more, **more))
         describe_pod(self.store, self.store.pods[f"uid-{name}"])
         self.store.gangs.message(self.store.pods[f"uid-{name}"].gang)
 
@@ -253,6 +258,54 @@ async def test_a_gang_that_was_whole_is_never_unwound():
             timer.call()
     await settle()
     assert rig.evicted == []
+
+
+def lost(rig, name, **more):
+    """Somebody evicts a member."""
+    rig.pod(name, node="n", deleting=True, put=False, **more)
+    rig.gone(name)
+
+
+async def broken(rig):
+    rig.pods("a", "b", "c", owner=JOB)
+    rig.place("a", "b", "c")
+    await rig.run()
+    lost(rig, "b")
+    assert len(rig.units) == 1
+
+
+async def call(deadlines):
+    for timer in deadlines:
+        if not timer.cancelled:
+            timer.call()
+    await settle()
+
+
+async def test_a_gang_that_is_disrupted_as_a_whole_is_evicted_if_what_it_lost_is_not_replaced():
+    rig = Rig(whole=True)
+    await broken(rig)
+    rig.pod("d", owner=JOB)
+    await call(rig.deadlines)
+    assert rig.evicted == ["a", "c"]
+    text = (
+        "pod group ns/g: only 2 of 3 members are left and the others could not be replaced in time, while it is to be "
+        "disrupted as a whole; it is evicted, to be scheduled with its gang again"
+    )
+    assert rig.said == [(name, "GangUnwound", text) for name in ("a", "c")]
+
+
+async def test_one_that_is_replaced_in_time_is_not_nor_one_of_which_nobody_waits():
+    rig = Rig(whole=True)
+    await broken(rig)
+    await call(rig.deadlines)  # nobody came in its place
+    assert rig.evicted == []
+    rig.pod("d", owner=JOB)  # now somebody has
+    assert len(rig.units) == 1
+    rig.place("d")
+    await settle()
+    await call(rig.deadlines)
+    assert rig.evicted == []
+    assert rig.bound == ["a", "b", "c", "d"]
 
 
 async def test_after_a_restart_only_a_gang_that_never_was_whole_is_unwound():

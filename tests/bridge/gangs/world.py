@@ -5,8 +5,9 @@ from collections import defaultdict
 from typing import Any
 
 from poseidon_py.assembly import Bridge
+from poseidon_py.cluster.binding import evict
 from poseidon_py.cluster.deletion import delete
-from poseidon_py.cluster.kinds import EVENTS, JOBS, PODS
+from poseidon_py.cluster.kinds import EVENTS, JOBS, NODES, PODS
 from poseidon_py.cluster.kubelets import RUN_SECONDS
 from poseidon_py.settings import Settings
 
@@ -84,6 +85,15 @@ class World:
     def delete(self, name, namespace="default"):
         """As somebody would with no grace."""
         delete(self.cluster.api, PODS, namespace, name, {"gracePeriodSeconds": 0})
+
+    def evict(self, name, namespace="default"):
+        evict(self.cluster.api, namespace, name, {"metadata": {"name": name}})
+
+    def cordon(self, name):
+        """Nobody else is placed there."""
+        node = self.cluster.get(NODES, name)
+        node["spec"]["unschedulable"] = True
+        self.cluster.api.update(NODES, "", name, node)
 
     def jobs(self):
         return {each["metadata"]["name"]: each for each in self.cluster.objects(JOBS)}

@@ -1,0 +1,127 @@
+"""Room that is kept for a gang that has waited for long, so that smaller ones cannot starve it.
+
+*By expected end.* Where tasks that run say how long they will, the gang is planned at the earliest time at which
+enough of them have ended for it to fit whole. Who ends before that may use the room until then; everybody else has to
+leave, at that time, the room that the gang is planned in. So nobody who is let in delays it, as long as expectations
+are true (EASY backfilling: Lifka, The ANL/IBM SP scheduling system, 1995).
+
+*By age.* Where that is not known, because those who would have to go do not say how long they run, the gang keeps what
+it could take now; for members that do not fit it keeps others out of the nodes that have least to give back for them.
+What is released there, or anywhere else, adds to it until it fits whole.
+
+One gang of a priority at most, so that two can never block each other with halves; and none that the nodes could not
+take beside what never ends.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament_py.arrays import I64, Bools
+from firmament_py.gang_room import GangRoom
+from firmament_py.gang_try import GangTry
+from firmament_py.gangs import Claim
+from firmament_py.placing import Placing
+
+RESERVE_AFTER_US = 300_000_000
+"""How long a gang waits before it keeps room free, microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """fitted: how many of the members that it lacks would fit now. starts_us: when all of them are expected to, 0: that
+    is not known."""
+
+    fitted: int
+    starts_us: int
+
+
+class Reservations:
+    def __init__(self, placing: Placing, room: GangRoom, trying: GangTry) -> None:
+        self._placing = placing
+        self._snapshot = placing.snapshot
+        self._room = room
+        self._try = trying
+        self._priorities: set[int] = set()  # for which a gang keeps room
+
+    def overdue(self, claim: Claim) -> bool:
+        """Whether it is to keep room free if it does not fit: it has waited, could fit some day, and is the first."""
+        waited = self._snapshot.now_us - claim.definition.created_us
+        return waited >= RESERVE_AFTER_US and claim.priority not in self._priorities and bool(self._room.able(claim))
+
+    def reserve(self, claim: Claim) -> Reservation:
+        """Keeps room for a gang that is overdue and does not fit."""
+        self._priorities.add(claim.priority)
+        able = self._room.able(claim)
+        core = claim.core()
+        fitted = max(self._room.fitting(core, nodes) for nodes in able)
+        placing, releases = self._placing, self._snapshot.releases
+        starts_us, claimed = self._earliest(claim, able)
+        if claimed is not None:
+            placing.keep(starts_us, placing.free_now + releases.until(starts_us), claimed)
+            return Reservation(fitted, starts_us)
+        best = max(able, key=lambda nodes: self._room.fitting(core, nodes))
+        placing.attempt(core, best, largest_first=True)
+        fitted = int((placing.node_of[core] >= 0).sum())
+        later = self._where_least_has_to_go(core[placing.node_of[core] < 0], best)
+        claimed = self._take_back(core) + later
+        placing.keep(self._snapshot.now_us, placing.free_now, claimed)
+        return Reservation(fitted, 0)
+
+    def _where_least_has_to_go(self, members: I64, within: Bools | None) -> I64:
+        """(N, R) what `members`, which do not fit now, would take if all had gone who may, on the nodes of which least
+        has to. Nobody else may enter there, so that what is released adds up."""
+        placing, snapshot = self._placing, self._snapshot
+        held = snapshot.allocatable - snapshot.free - snapshot.releases.lasting
+        scale = np.maximum(snapshot.allocatable.max(axis=0, initial=1), 1)
+        order = np.argsort((held / scale).max(axis=1, initial=0.0), kind="stable")
+        inside = np.ones(len(order), np.bool_) if within is None else within
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        with placing.supposing(placing.unclaimed + held):
+            few, enough = 1, len(order)
+            while few < enough:
+                middle = (few + enough) // 2
+                if self._room.fitting(members, inside & (rank < middle)) >= len(members):
+                    enough = middle
+                else:
+                    few = middle + 1
+            placing.attempt(members, inside & (rank < enough), largest_first=True)
+            while enough < len(order) and (left := members[placing.node_of[members] < 0]).size:
+                enough *= 2  # classes compete
+                placing.attempt(left, inside & (rank < enough), largest_first=True)
+            return self._take_back(members)
+
+    def _earliest(self, claim: Claim, able: list[Bools | None]) -> tuple[int, I64 | None]:
+        """The earliest time at which the gang fits, as far as expectations go, and what it takes then; None: never.
+
+        Later times have more room, so halving finds it.
+        """
+        ends = self._snapshot.releases.ends.tolist()
+        first, last = 0, len(ends) - 1
+        best = self._plan(claim, able, ends[last]) if ends else None
+        while best is not None and first < last:
+            middle = (first + last) // 2
+            plan = self._plan(claim, able, ends[middle])
+            if plan is None:
+                first = middle + 1
+            else:
+                last, best = middle, plan
+        return (ends[last] if ends else 0), best
+
+    def _plan(self, claim: Claim, able: list[Bools | None], when_us: int) -> I64 | None:
+        """(N, R) what the gang would take at `when_us`; None: it would not fit."""
+        with self._placing.supposing(self._placing.unclaimed + self._snapshot.releases.until(when_us)):
+            for nodes in able:
+                if self._try.within(claim, nodes):
+                    return self._take_back(claim.members)
+        return None
+
+    def _take_back(self, members: I64) -> I64:
+        """(N, R) what members were just given."""
+        placed = members[self._placing.node_of[members] >= 0]
+        claimed = np.zeros_like(self._snapshot.free)
+        requests = self._snapshot.requests[self._snapshot.task_class[placed]]
+        np.add.at(claimed, self._placing.node_of[placed], requests)
+        self._placing.take_back(placed)
+        return claimed

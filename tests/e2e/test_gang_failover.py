@@ -1,0 +1,116 @@
+"""Gangs in flight while the replica that leads dies, again and again: judged over the API server's whole history."""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from tests.e2e.api import Json
+from tests.e2e.backends import PODS, Synthetic
+from tests.e2e.conftest import SYNTHETIC
+from tests.e2e.objects import node, pod
+from tests.e2e.processes import Scheduler
+from tests.e2e.test_restarts import LEASE
+
+Schedule = Callable[..., Scheduler]
+SIZE = 12
+"""Of each gang: two do not fit side by side."""
+
+
+def gang(name: str, size: int = SIZE) -> list[Json]:
+    marks = {
+        "pod-group.scheduling.x-k8s.io/name": name,
+        "pod-group.scheduling.x-k8s.io/min-available": str(size),
+    }
+    return [pod(f"{name}-{at:02d}", cpu="1", metadata={"labels": marks}) for at in range(size)]
+
+
+def history(synthetic: Synthetic, since: int) -> list[tuple[str, Counter[str]]]:
+    """After each change that concerns who is bound: what changed, and how many of each gang are bound."""
+    bound: dict[str, str] = {}
+    found = []
+    for entry in synthetic.api("GET", "/_audit")["entries"][since:]:
+        if entry["what"] == "bind":
+            bound[entry["uid"]] = entry["name"].partition("-")[0]
+        elif bound.pop(entry["uid"], None) is None:
+            continue
+        found.append((f"{entry['what']} {entry['name']}", Counter(bound.values())))
+    return found
+
+
+def assert_never_beside(synthetic: Synthetic, since: int, one: str, other: str) -> None:
+    """At no instant members of both were bound; and none was given back, so that what was begun was brought to its
+    end by whoever led."""
+    for what, counts in history(synthetic, since):
+        assert not (counts[one] and counts[other]), f"after {what}: {counts}"
+        assert not what.startswith("evict"), what
+
+
+@SYNTHETIC
+def test_a_leader_that_is_killed_at_any_stage_leaves_a_gang_that_the_next_one_completes(
+    synthetic: Synthetic, schedule: Schedule
+) -> None:
+    synthetic.create(*(node(f"n{at}", cpu="4") for at in range(5)))
+    synthetic.faults({"rules": [{"verbs": ["create"], "resources": ["pods/binding"], "latency_ms": 60}]})
+    leader = schedule(*LEASE, "--bind-concurrency", "2")
+    leader.until_says("leading: ")
+    # one that never fits, and is never begun, whoever leads
+    synthetic.create(*gang("huge", 21))
+    for stage, seen in enumerate((0, 1, SIZE // 2, SIZE - 1, SIZE)):
+        standby = schedule(*LEASE, "--bind-concurrency", "2")
+        since = len(synthetic.api("GET", "/_audit")["entries"])
+        one, other = f"a{stage}", f"b{stage}"
+        members = zip(gang(one), gang(other), strict=True)
+        synthetic.create(*(each for pair in members for each in pair))
+        if seen:
+            synthetic.until_bound(seen)
+        leader.expected = {-signal.SIGKILL}
+        leader.end(signal.SIGKILL)
+        standby.until_says("leading: ")
+        leader = standby
+        bound = synthetic.until_bound(SIZE)
+        assert len(bound) == SIZE
+        assert len({name.partition("-")[0] for name in bound}) == 1
+        synthetic.delete(PODS, *bound)
+        last = other if one in next(iter(bound)) else one
+        synthetic.until_bound(SIZE, last)
+        assert_never_beside(synthetic, since, one, other)
+        synthetic.delete(PODS, *(f"{last}-{at:02d}" for at in range(SIZE)))
+    assert synthetic.bound("huge") == {}
+    synthetic.create(node("more", cpu="1"))
+    synthetic.until_bound(21, "huge")
+    uids = [bind.uid for bind in synthetic.binds()]
+    assert len(uids) == len(set(uids)) == 5 * 2 * SIZE + 21
+
+
+@SYNTHETIC
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGSTOP], ids=["SIGTERM", "SIGSTOP"])
+def test_a_leader_that_is_asked_to_stop_or_sleeps_while_it_binds(
+    synthetic: Synthetic, schedule: Schedule, number: int
+) -> None:
+    """The one that slept must not go on binding when it wakes."""
+    synthetic.create(*(node(f"n{at}", cpu="4") for at in range(5)))
+    synthetic.faults({"rules": [{"verbs": ["create"], "resources": ["pods/binding"], "latency_ms": 60}]})
+    since = len(synthetic.api("GET", "/_audit")["entries"])
+    leader = schedule(*LEASE, "--bind-concurrency", "1")
+    leader.until_says("leading: ")
+    standby = schedule(*LEASE, "--bind-concurrency", "1")
+    synthetic.create(*gang("a"), *gang("b"))
+    synthetic.until_bound(3)
+    if number == signal.SIGTERM:
+        assert leader.end(number) == 0
+    else:
+        leader.popen.send_signal(number)
+    standby.until_says("leading: ")
+    bound = synthetic.until_bound(SIZE)
+    if number == signal.SIGSTOP:
+        leader.popen.send_signal(signal.SIGCONT)
+        leader.until_says("standing by")
+    last = "b" if next(iter(bound)).startswith("a") else "a"
+    assert synthetic.bound(last) == {}
+    synthetic.delete(PODS, *bound)
+    synthetic.until_bound(SIZE, last)
+    assert_never_beside(synthetic, since, "a", "b")
