@@ -37,8 +37,9 @@ _FULLEST, _EMPTIEST = 0.9, 0.1
 @dataclass(frozen=True, slots=True)
 class LoadSpec:
     """Sizes of a load. `running` tasks are on nodes beforehand; `fill` is what running and pending tasks request
-    together, as a part of what the nodes offer. `uneven` spreads the running ones unevenly. `natures`: classes have
-    bandwidths, interference classes and speeds, and nodes links of 10 Gbit/s and one of four instance types."""
+    together, as a part of what the nodes offer. `uneven` spreads the running ones unevenly; with `lengths` tasks expect
+    to run for 10 seconds to 6 hours. `natures`: classes have bandwidths, interference classes and speeds, and nodes
+    links of 10 Gbit/s and one of four instance types."""
 
     nodes: int
     pods: int
@@ -46,6 +47,7 @@ class LoadSpec:
     fill: float = 0.7
     running: int = 0
     uneven: bool = False
+    lengths: bool = False
     shapes: str = "uniform"
     natures: bool = False
     seed: int = 0
@@ -75,7 +77,9 @@ class EngineLoad:
         ]
         total = spec.pods + spec.running
         self.sorts = pod_sorts(spec.classes, total, spec.fill, open_capacity(shapes, spec.nodes), spec.seed)
-        self.classes = [_class(i + 1, sort) for i, sort in enumerate(self.sorts)]
+        self.classes = [
+            _class(i + 1, sort, 10_000_000 * 2 ** (i % 12) if spec.lengths else 0) for i, sort in enumerate(self.sorts)
+        ]
         if spec.natures:
             self.classes = [_with_nature(cls) for cls in self.classes]
         self.resources = tuple(sorted({"pods"}.union(*offers)))
@@ -209,7 +213,7 @@ def _with_nature(cls: ClassDefined) -> ClassDefined:
     return replace(cls, requests=requests, traits=traits)
 
 
-def _class(number: int, sort: PodSort) -> ClassDefined:
+def _class(number: int, sort: PodSort, expected_us: int) -> ClassDefined:
     demand = NodeDemand(
         selector=tuple(Requirement(key, Operator.IN, (value,)) for key, value in sort.selector.items()),
         tolerations=tuple(
@@ -217,4 +221,4 @@ def _class(number: int, sort: PodSort) -> ClassDefined:
             for t in sort.tolerations
         ),
     )
-    return ClassDefined(number, sort.requests, demand, name=sort.name)
+    return ClassDefined(number, sort.requests, demand, name=sort.name, expected_us=expected_us)

@@ -4,9 +4,11 @@ Traits are what the sender says of a class for policies (events.py). Nothing is 
 on a trait's counts follow what is placed and taken back.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
-from firmament_py.arrays import I64
+from firmament_py.arrays import F64, I64
 from firmament_py.cluster import ClusterState
 from firmament_py.nodes import NodeLooks
 from firmament_py.placed import PlacedTasks
@@ -22,6 +24,8 @@ class Census:
         self._traits_of_placed = {row: state.classes.definition(row).traits for row in placed.classes}
         self.traits = tuple(state.classes.definition(row).traits for row in classes.tolist())
         """(C,) of the round's classes."""
+        self.cpu_used: Callable[[I64], F64] = lambda rows: np.full(len(rows), np.nan)
+        """Millicores that task rows (K,) were measured to use, (K,), NaN: not measured."""
         self._changes: list[tuple[int, I64, I64]] = []
         self._by_trait: dict[str, _Counts] = {}
         self._domains: dict[str, tuple[tuple[str, ...], I64]] = {}
@@ -53,22 +57,36 @@ class Census:
             found[1].flags.writeable = False
         return found
 
+    def cpu(self, trait: str, key: str) -> tuple[F64, I64]:
+        """(V, D) mean millicores that a task with a value of the trait uses in a domain of label `key`, NaN where none
+        was measured, and how many were; of the tasks that were placed at the start."""
+        values, _ = self.census(trait)
+        names, domain = self.domains(key)
+        value, where = self._by_trait[trait].of_task, domain[self._placed.where]
+        used = self.cpu_used(self._placed.rows)
+        counted = (value >= 0) & (where >= 0) & ~np.isnan(used)
+        pairs, shape = value[counted] * len(names) + where[counted], (len(values), len(names))
+        size = len(values) * len(names)
+        number = np.bincount(pairs, minlength=size).astype(np.int64).reshape(shape)
+        total = np.bincount(pairs, used[counted], minlength=size).reshape(shape)
+        return np.divide(total, number, out=np.full(shape, np.nan), where=number > 0), number
+
     def _count(self, trait: str) -> "_Counts":
         texts = {t[trait] for t in (*self.traits, *self._traits_of_placed.values()) if t.get(trait)}
         values = tuple(sorted(texts))
         number = {text: i for i, text in enumerate(values)}
-        rows = self._placed.classes
-        of_placed = [number.get(self._traits_of_placed[row].get(trait, ""), -1) for row in rows]
+        of_placed = [number.get(self._traits_of_placed[row].get(trait, ""), -1) for row in self._placed.classes]
         of_class = [number.get(t.get(trait, ""), -1) for t in self.traits]
-        by_node = self._placed.by_node_and(rows, np.array(of_placed, np.int64), len(values))
-        return _Counts(values, by_node, of_class)
+        of_task = self._placed.kinds(of_placed)
+        return _Counts(values, self._placed.by_node_and(of_task, len(values)), of_class, of_task)
 
 
 class _Counts:
     """Of one trait. changes: how many of the census's changes are in by_node (N, V)."""
 
-    def __init__(self, values: tuple[str, ...], by_node: I64, of_class: list[int]) -> None:
+    def __init__(self, values: tuple[str, ...], by_node: I64, of_class: list[int], of_task: I64) -> None:
         self.values = values
         self.by_node = by_node
         self.of_class = of_class  # number of each class's value, -1: none
+        self.of_task = of_task  # the same of each task that was placed at the start
         self.changes = 0

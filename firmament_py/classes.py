@@ -22,9 +22,15 @@ _KEEP_UNUSED = 1024
 class ClassTable(Table):
     """One row a class. `requests` is (capacity, R), one column a resource; every class takes one task slot."""
 
-    FIELDS: ClassVar = {"id": (np.uint64, 0), "priority": (np.int64, 0), "tasks": (np.int64, 0)}
+    FIELDS: ClassVar = {
+        "id": (np.uint64, 0),
+        "priority": (np.int64, 0),
+        "expected_us": (np.int64, 0),
+        "tasks": (np.int64, 0),
+    }
     id: U64
     priority: I64
+    expected_us: I64  # how long a task expects to run, below LIMIT; 0: unknown
     tasks: I64  # rows of the task table that refer to the class
 
     def __init__(self, resources: Resources) -> None:
@@ -74,7 +80,7 @@ class ClassTable(Table):
         vector = self._resources.vector(amounts, LIMIT)
         self.requests[row] = 0
         self.requests[row, : len(vector)] = vector
-        self.id[row], self.priority[row] = new.id, new.priority
+        self.id[row], self.priority[row], self.expected_us[row] = new.id, new.priority, min(new.expected_us, LIMIT)
         return None
 
     def sweep(self) -> None:
@@ -95,6 +101,8 @@ def _problem(new: ClassDefined) -> tuple[str, str] | None:
             return f"requests[{resource}]", f"is {amount}; give an amount of 0 or more"
         if resource.startswith(TOKEN):
             return f"requests[{resource}]", "names a token; say it in tokens"
+    if new.expected_us < 0:
+        return "expected_us", f"is {new.expected_us}; give 0 for unknown, or more"
     for spread in new.peers.spread:
         if spread.max_skew < 1:
             return f"spread[{spread.topology_key}].max_skew", f"is {spread.max_skew}; give 1 or more"

@@ -30,6 +30,7 @@ class ClassDefined:
     preferences: PreferenceSet = NO_PREFERENCES
     tokens: tuple[str, ...] = ()  # see resources.py
     traits: Mapping[str, str] = field(default_factory=dict)  # what policies may know of the tasks' nature
+    expected_us: int = 0  # how long a task expects to run, microseconds; 0: unknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The `firmament` command: serves the flow-graph service, lists policies.
+"""The `firmament` command: serves the flow-graph service, lists and checks policies.
 
 Exit codes: 0 ended as asked, 1 failed while running, 2 wrong usage or configuration.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from firmament_py import registry
+from firmament_py import conformance, registry
 from firmament_py.engine import Engine
 from firmament_py.registry import DEFAULT_POLICY, UnknownPolicyError
 from firmament_py.server import CannotListenError, Server, Tls
@@ -171,6 +171,41 @@ def policies(as_json: bool) -> None:
         click.echo(f"{info.name:<{width}}  {info.summary or info.error}")
         for option, kind in info.options.items():
             click.echo(f"{'':<{width}}    --policy-option {option}=...  ({kind})")
+
+
+@cli.command("check-policy")
+@click.argument("name", default=DEFAULT_POLICY)
+@click.option(
+    "--policy-option", "policy_options", multiple=True, metavar="K=V", help="An option of the policy; repeatable."
+)
+@click.option("--load-only", is_flag=True, help="Only see whether it can be loaded with these options.")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def check_policy(name: str, policy_options: tuple[str, ...], load_only: bool, as_json: bool) -> None:
+    """Does a policy keep the rules that rounds rely on?
+
+    Asks it for prices of generated views. Exit codes: 0 it does, 1 it does not, 2 it cannot be loaded.
+    """
+    try:
+        policy = registry.load(name, _pairs(policy_options))
+    except UnknownPolicyError as error:
+        raise click.UsageError(str(error)) from error
+    if load_only:
+        return
+    findings = conformance.check(policy, name)
+    scale = conformance.measure(policy) if not findings else None
+    if as_json:
+        facts = asdict(scale) if scale is not None else None
+        body = {"policy": name, "findings": [asdict(finding) for finding in findings], "scale": facts}
+        click.echo(json.dumps({**body, "waived": conformance.waived(policy)}, indent=2))
+    else:
+        click.echo("\n".join(conformance.report(policy, findings)))
+        if scale is not None:
+            click.echo(
+                f"{scale.nodes:,} nodes x {scale.classes} classes are priced in {scale.seconds:.3f} s, "
+                f"with {scale.peak_bytes >> 20} MiB at the peak"
+            )
+    if findings:
+        sys.exit(1)
 
 
 def _pairs(options: tuple[str, ...]) -> dict[str, str]:

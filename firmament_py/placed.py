@@ -23,7 +23,8 @@ class PlacedTasks:
         where = position[tasks.node[placed]]
         placed = placed[where >= 0]
         self._nodes = len(nodes)
-        self._where = where[where >= 0]
+        self.rows: I64 = placed  # (P,) task rows
+        self.where: I64 = where[where >= 0]  # (P,) positions in `nodes`
         self.cls: I64 = tasks.cls[placed]  # (P,) class rows
         self.profile: I64 = tasks.profile[placed]  # (P,) profile rows
         self.leaving: Bools = tasks.leaving[placed]  # (P,)
@@ -31,15 +32,17 @@ class PlacedTasks:
 
     def by_node(self, hits: list[Bools]) -> I64:
         """(len(hits), N): how many of the tasks that each of `hits` (P,) marks are on each node."""
-        counts = [np.bincount(self._where[hit], minlength=self._nodes) for hit in hits]
+        counts = [np.bincount(self.where[hit], minlength=self._nodes) for hit in hits]
         return np.array(counts, np.int64).reshape(len(hits), self._nodes)
 
-    def by_node_and(self, classes: list[int], kind: I64, kinds: int) -> I64:
-        """(N, kinds): how many tasks of each kind are on each node; kind[i] is that of class row classes[i], ascending,
-        below 0: not counted."""
-        of_task = kind[np.searchsorted(classes, self.cls)] if len(classes) else self.cls
+    def kinds(self, of_class: list[int]) -> I64:
+        """(P,): the kind of each task, where of_class[i] is that of class row self.classes[i]."""
+        return np.array(of_class, np.int64)[np.searchsorted(self.classes, self.cls)] if self.classes else self.cls
+
+    def by_node_and(self, of_task: I64, kinds: int) -> I64:
+        """(N, kinds): how many tasks of each kind (P,), 0 .. kinds - 1 or not counted, are on each node."""
         counted = of_task >= 0
-        pairs = self._where[counted] * kinds + of_task[counted]
+        pairs = self.where[counted] * kinds + of_task[counted]
         return np.bincount(pairs, minlength=self._nodes * kinds).astype(np.int64).reshape(self._nodes, kinds)
 
 

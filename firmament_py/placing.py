@@ -17,7 +17,7 @@ from firmament_py.feasibility import task_slots
 from firmament_py.fit import accept
 from firmament_py.network import PlacementNetwork, build, slot_offsets
 from firmament_py.policy import Prices, View
-from firmament_py.room import UNLIMITED, DomainLimit, Room
+from firmament_py.room import UNLIMITED, DomainLimit, Room, shallower
 from firmament_py.snapshot import Snapshot
 from firmament_py.solver import Solution, Status
 from firmament_py.usage import NOTHING_MEASURED, Reading
@@ -195,6 +195,8 @@ class Placing:
             slot_offsets=_read_only(slot_offsets(len(tasks), depth)),
             task_class=_read_only(task_class),
             task_age_us=_read_only(snapshot.task_age_us[tasks]),
+            depth=_read_only(depth),
+            expected_us=_read_only(snapshot.expected_us[classes]),
             measured_load=self._measured_load(),
             measured_usage=self._reading.usage,
             traits=tuple(snapshot.census.traits[c] for c in classes.tolist()),
@@ -225,7 +227,8 @@ class Placing:
     def _flow_step(self, look: "_Look", prices: Prices, largest_first: bool) -> bool:
         """One network: builds, solves, keeps what fits. False if it got nowhere."""
         view = look.view
-        network = build(_with_enough(look.room, prices), prices, view.slot_offsets, view.task_class)
+        room = look.room if prices.most is None else shallower(look.room, prices.most, len(look.tasks))
+        network = build(_with_enough(room, prices), prices, view.slot_offsets, view.task_class)
         self._lap("build")
         solution = self._solve(network)
         self._lap("solve")

@@ -12,7 +12,7 @@ is worth more. The solver's range is kept with a wide margin: unit costs times v
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -20,22 +20,31 @@ import numpy as np
 from firmament_py.arrays import F64, I64
 
 API_VERSION = 1
+"""Of View, Prices and Policy. What is added to View or Prices has a default and leaves it as it is; it is raised when
+something that policies rely on changes its meaning."""
+
 COST_MAX = 1_000_000
 WAIT_MIN = 6 * COST_MAX
 WAIT_MAX = 2**40
+
+MOST_MAX = 2**31
 
 PRIORITY_STEP = 6 * COST_MAX
 """What leaving a task of the next higher priority waiting costs more, at least: more than placements differ."""
 
 _AGE_STEP = 10_000
 
+_UNTOLD: I64 = np.zeros(0, np.int64)
+
 
 class Surroundings(Protocol):
-    """What is only computed when a policy asks for it; see View.census and View.domains."""
+    """What is only computed when a policy asks for it; see View.census, View.domains and View.cpu_of."""
 
     def census(self, trait: str) -> tuple[tuple[str, ...], I64]: ...
 
     def domains(self, key: str) -> tuple[tuple[str, ...], I64]: ...
+
+    def cpu(self, trait: str, key: str) -> tuple[F64, I64]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +66,13 @@ class NodeUsage:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a policy sees: C classes with T waiting tasks, N nodes, R resources. Read-only."""
+    """What a policy sees: C classes with T waiting tasks, N nodes, R resources. Read-only.
+
+    Amounts are in the unit that the sender has for a resource: millicores of cpu, bytes of memory, else pieces.
+    """
 
     resources: tuple[str, ...]  # R names
-    requests: I64  # (C, R) of one task of each class
+    requests: I64  # (C, R) amounts of one task of each class
     priority: I64  # (C,) descending
     waiting: I64  # (C,) tasks
     allocatable: I64  # (N, R)
@@ -69,25 +81,18 @@ class View:
     slot_offsets: I64  # (K,) ascending from 0: see Prices.slot
     task_class: I64  # (T,) ascending
     task_age_us: I64  # (T,) microseconds since the task came to be, >= 0
+    depth: I64 = field(default_factory=lambda: _UNTOLD)  # (N,) waiting tasks that a node takes at most; 0: none
+    expected_us: I64 = field(default_factory=lambda: _UNTOLD)  # (C,) microseconds a task expects to run; 0: unknown
+    traits: tuple[Mapping[str, str], ...] = ()  # (C,) what is said of the tasks' nature; (): nothing of any
+    surroundings: Surroundings | None = None  # answers census, domains and cpu_of
     measured_load: I64 | None = None  # see load
     measured_usage: NodeUsage | None = None  # see usage
 
-    @property
-    def load(self) -> I64:
-        """(N, R) how much of each node counts as used, in the unit of `allocatable`; may exceed it.
-
-        What is requested (allocatable - free), or what is measured, by the option --usage: docs/usage.md. What this
-        round has placed so far counts by its requests. Price by this; what fits is judged by requests alone.
-        """
-        return self.allocatable - self.free if self.measured_load is None else self.measured_load
-
-    @property
-    def usage(self) -> NodeUsage:
-        """What the nodes really use. A policy that looks at it sets `wants_usage`: see Policy."""
-        return NodeUsage.unknown(len(self.allocatable)) if self.measured_usage is None else self.measured_usage
-
-    traits: tuple[Mapping[str, str], ...] = ()  # (C,) what is said of the tasks' nature; (): nothing of any
-    surroundings: Surroundings | None = None
+    def __post_init__(self) -> None:
+        if self.expected_us is _UNTOLD:
+            object.__setattr__(self, "expected_us", np.zeros(len(self.requests), np.int64))
+        if self.depth is _UNTOLD:
+            object.__setattr__(self, "depth", np.full(len(self.allocatable), MOST_MAX))
 
     def trait(self, name: str) -> tuple[str, ...]:
         """(C,) the value of a trait of each class, "" where it has none."""
@@ -105,6 +110,27 @@ class View:
         if self.surroundings is None:
             return (), np.full(len(self.allocatable), -1, np.int64)
         return self.surroundings.domains(key)
+
+    def cpu_of(self, trait: str, key: str) -> tuple[F64, I64]:
+        """What tasks use, by trait and place: (V, D) mean millicores of a task, NaN where nobody was measured, and
+        (V, D) how many were. V and D as of census(trait) and domains(key). See Policy.wants_usage."""
+        if self.surroundings is None:
+            return np.zeros((0, 0)), np.zeros((0, 0), np.int64)
+        return self.surroundings.cpu(trait, key)
+
+    @property
+    def load(self) -> I64:
+        """(N, R) how much of each node counts as used, in the unit of `allocatable`; may exceed it.
+
+        What is requested (allocatable - free), or what is measured, by the option --usage: docs/usage.md. What this
+        round has placed so far counts by its requests. Price by this; what fits is judged by requests alone.
+        """
+        return self.allocatable - self.free if self.measured_load is None else self.measured_load
+
+    @property
+    def usage(self) -> NodeUsage:
+        """What the nodes really use. A policy that looks at it sets `wants_usage`: see Policy."""
+        return NodeUsage.unknown(len(self.allocatable)) if self.measured_usage is None else self.measured_usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +164,19 @@ class Prices:
     turn: I64 | None = None
     """(C,): of classes of one priority those with the lowest turn are placed first, alone, and the next are priced with
     them in place: for prices that depend on who else comes. None: all at once, which is the better optimum else."""
+    most: I64 | None = None
+    """(N,), 1 .. MOST_MAX: how many tasks node n is sent at most before prices are asked for again, with what they
+    request counted. For prices that depend on which tasks come, while slots only know how many. It is raised, for all
+    nodes alike, if it would not let a fiftieth of the tasks be placed at a time. None: as many as may be."""
 
 
 class Policy(Protocol):
     """Prices placements. Pure: the same view gives the same prices; no I/O, no clock, no memory.
 
-    A policy with a class attribute `wants_usage = True` has usage collected for View.usage, whatever --usage says.
-    A policy with a class attribute `counts_links = True` asks senders to tell of the bandwidth that tasks request and
-    nodes have, which then limits like any resource.
+    A class may say `api_version`, the API_VERSION that it was written for (registry.py refuses newer ones), and
+    `waives`, which rules it breaks on purpose (conformance.py). With `wants_usage = True` usage is collected for
+    View.usage, whatever --usage says. With `counts_links = True` senders are asked to tell of the bandwidth that tasks
+    request and nodes have, which then limits like any resource.
     """
 
     @property
@@ -201,6 +232,8 @@ def checked_prices(policy: Policy, view: View) -> Prices:
         _check(policy, "beyond", prices.beyond, (classes,), 0, COST_MAX)
     if prices.turn is not None:
         _check(policy, "turn", prices.turn, (classes,), 0, 2**40)
+    if prices.most is not None:
+        _check(policy, "most", prices.most, (nodes,), 1, MOST_MAX)
     if len(prices.wait):
         ranks = np.unique(view.priority[view.task_class], return_inverse=True)[1]
         lowest = np.full(int(ranks.max()) + 1, WAIT_MAX)

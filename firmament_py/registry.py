@@ -2,7 +2,9 @@
 `firmament.policies`, ours and other people's alike.
 
 A policy class is called with its options as keyword arguments; the annotated parameters of its constructor are
-the options that there are, the first line of its docstring is what `policies` prints.
+the options that there are, the first line of its docstring is what `policies` prints. An option is a bool, int, float,
+str or one of a Literal's texts; a ValueError that the constructor raises is shown to the user as it is. A class that
+says `api_version = N` is refused by releases whose interface is older.
 """
 
 import inspect
@@ -10,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
-from firmament_py.policy import Policy
+from firmament_py.policy import API_VERSION, Policy
 
 GROUP = "firmament.policies"
 DEFAULT_POLICY = "load-spreading"
@@ -60,6 +62,12 @@ def load(name: str, options: Mapping[str, str]) -> Policy:
         policy: Policy = factory(**values)
     except ValueError as error:
         raise UnknownPolicyError(f"policy {name}: {error}") from error
+    except Exception as error:
+        raise UnknownPolicyError(
+            f"policy {name} cannot be made: {type(error).__name__}: {error}; report it to its author"
+        ) from error
+    if not isinstance(getattr(policy, "name", None), str) or not callable(getattr(policy, "price", None)):
+        raise UnknownPolicyError(f"policy {name} is no policy: it needs a text `name` and a method price(view)")
     return policy
 
 
@@ -79,20 +87,36 @@ def _factory(name: str) -> Any:
         raise UnknownPolicyError(f"policy {name} cannot be loaded: {type(error).__name__}: {error}") from error
     if not callable(factory):
         raise UnknownPolicyError(f"policy {name} cannot be loaded: {found[0].value} is not a class")
+    version = getattr(factory, "api_version", API_VERSION)
+    if not isinstance(version, int):
+        raise UnknownPolicyError(f"policy {name} cannot be loaded: its api_version is {version!r}; give a whole number")
+    if version > API_VERSION:
+        raise UnknownPolicyError(
+            f"policy {name} needs version {version} of the policy interface, and this release has {API_VERSION}: "
+            f"install a newer poseidon-firmament, or an older release of the package that has the policy"
+        )
     return factory
 
 
 def _parameters(factory: Any) -> dict[str, inspect.Parameter]:
     """The options: named parameters of the constructor, if it has one of its own."""
+    try:
+        signature = inspect.signature(factory, eval_str=True)
+    except NameError:  # an annotation that is only imported for type checkers
+        signature = inspect.signature(factory)
     return {
         name: parameter
-        for name, parameter in inspect.signature(factory).parameters.items()
+        for name, parameter in signature.parameters.items()
         if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     }
 
 
 def _value(policy: str, option: str, parameter: inspect.Parameter, text: str) -> Any:
     kind = parameter.annotation
+    if get_origin(kind) is Literal and text not in get_args(kind):
+        raise UnknownPolicyError(
+            f"policy {policy}: option {option} is {text!r}; give one of: {', '.join(map(str, get_args(kind)))}"
+        )
     try:
         if kind in (bool, "bool"):
             return {"true": True, "false": False}[text.lower()]
@@ -115,7 +139,13 @@ def _describe(name: str) -> PolicyInfo:
         return PolicyInfo(name, "", {}, str(error))
     summary = (inspect.getdoc(factory) or "").partition("\n")[0]
     options = {
-        p.name.replace("_", "-"): f"{getattr(p.annotation, '__name__', p.annotation)} = {p.default}"
+        p.name.replace("_", "-"): _kind(p.annotation) + ("" if p.default is p.empty else f" = {p.default}")
         for p in _parameters(factory).values()
     }
     return PolicyInfo(name, summary, options)
+
+
+def _kind(annotation: Any) -> str:
+    if get_origin(annotation) is Literal:
+        return "|".join(map(str, get_args(annotation)))
+    return str(getattr(annotation, "__name__", annotation))

@@ -42,3 +42,12 @@ class Room:
     slots: I64
     depth: I64
     limits: Mapping[int, Sequence[DomainLimit]]
+
+
+def shallower(room: Room, most: I64, waiting: int) -> Room:
+    """Room for at most `most` (N,), each >= 1, tasks on each node, or a power of two times as many: as few as leave
+    room for a fiftieth of the `waiting` tasks, or for as many as there is room for at all."""
+    wanted = min(-(-waiting // 50), int(room.depth.sum()))
+    while int(np.minimum(room.depth, most).sum()) < wanted:
+        most = 2 * most
+    return Room(np.minimum(room.slots, most), np.minimum(room.depth, most), room.limits)

@@ -154,6 +154,7 @@ class Scheduler:
         return RoundResult(tasks, nodes, waiting, stats)
 
     def _placing(self, snapshot: Snapshot, reading: Reading, stats: RoundStats, lap: Callable[[str], None]) -> Placing:
+        snapshot.census.cpu_used = lambda rows: self._usage.cpu_of(self.state, rows, snapshot.now_us)
         return Placing(
             snapshot,
             lambda view: self._prices(view, stats),

@@ -34,6 +34,7 @@ class Snapshot:
     profiles: I64  # (C,) rows of the profile table: one that stands for all tasks of the class
     requests: I64  # (C, R)
     priority: I64  # (C,) descending
+    expected_us: I64  # (C,) how long a task expects to run; 0: unknown
     suitable: Bools  # (C, N) selectors, affinity and taints allow it
     peers: Peers  # what tasks demand of each other
     preferences: Preferences  # what classes would like
@@ -83,6 +84,7 @@ def take_snapshot(state: ClusterState, now_us: int) -> Snapshot:
         profiles=profiles,
         requests=state.classes.requests[classes],
         priority=state.classes.priority[classes],
+        expected_us=state.classes.expected_us[classes],
         suitable=suitable,
         peers=Peers(state, nodes, classes, profiles, placed),
         preferences=Preferences(state, nodes, classes, profiles, placed),

@@ -107,6 +107,7 @@ def class_defined(message: flow_pb2.TaskClass) -> ClassDefined:
         preferences,
         tuple(message.tokens),
         dict(message.traits),
+        message.expected_seconds * 1_000_000,
     )
 
 

@@ -195,6 +195,12 @@ class Usage:
         measured = int(complete.sum())
         return Reading(load, usage, measured, len(rows) - measured - int(stale.sum()), int(stale.sum()))
 
+    def cpu_of(self, state: ClusterState, rows: I64, now_us: int) -> F64:
+        """Millicores that task rows (K,) use, (K,); NaN: not measured, or too long ago."""
+        means, _ = self._tasks.means(rows, state.tasks.tenant[rows], now_us)
+        cpu: F64 = means[:, METRICS.index("cpu")]
+        return cpu
+
     def _of_nodes(self, state: ClusterState, nodes: I64, now_us: int) -> NodeUsage:
         means, newest = self._nodes.means(nodes, state.nodes.tenant[nodes], now_us)
         age = np.where(newest > 0, np.maximum(now_us - newest, 0) / 1e6, np.nan)

@@ -73,10 +73,10 @@ def relative_size(view: View) -> F64:
 
 
 def shares(view: View, resources: tuple[str, ...]) -> tuple[F64, F64]:
-    """(N, R') the requested share of each of `resources` that there is, 0 .. 1, and the share that the mean of those
-    who wait requests."""
+    """(N, R') the used share (View.load) of each of `resources` that there is, 0 .. 1, and the share that the mean of
+    those who wait requests."""
     columns = [view.resources.index(name) for name in resources if name in view.resources]
     offered = np.maximum(view.allocatable[:, columns], 1).astype(np.float64)
-    requested = np.clip((view.allocatable[:, columns] - view.free[:, columns]) / offered, 0.0, 1.0)
+    used = np.clip(view.load[:, columns] / offered, 0.0, 1.0)
     mean = view.waiting @ view.requests[:, columns].astype(np.float64) / max(int(view.waiting.sum()), 1)
-    return requested, np.clip(mean / offered, 0.0, 1.0)
+    return used, np.clip(mean / offered, 0.0, 1.0)

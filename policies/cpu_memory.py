@@ -1,23 +1,33 @@
 """cpu-memory: keeps cpu and memory of all nodes evenly used, and in balance with each other.
 
-    slot[n, k] = 1000 x max over cpu, memory of (load + k x m) / allocatable     m: mean request of those who wait
-    place[c, n] = 250 x |cpu share - memory share| of n after one task of c
+    slot[n, k] = 1000 x max over cpu, memory of (load + k x m) / allocatable
+    place[c, n] = 10,000 x (v(n, c) - least v of c)     v: what a task of c adds to (cpu share - memory share)^2 of n
+    wait[t] = the usual + 0 .. 9999 by size
+    most[n] = how many of the first tasks n takes if all nodes are to stand equally high
 
 `load` is View.load: what is requested, or measured. The first term levels nodes like water: the next task goes where
 the fuller of the two is emptiest. The second sends tasks that are heavy in one to nodes that are light in it
-(Poseidon's cpu-memory cost model adds the two the same way; kube-scheduler's BalancedAllocation is the second).
-Example: a node of 4 cpu and 8 Gi with 1 cpu and 4 Gi in use stands at 500; a task of 1 cpu, 0 Gi costs
-250 x |0.5 - 0.5| = 0 more there, one of 0 cpu, 2 Gi 250 x |0.25 - 0.75| = 125.
+(Poseidon's cpu-memory cost model adds the two in the same way: kube-scheduler's LeastAllocated and
+BalancedAllocation). Both are true for the next task and ever less so for further ones. So tasks go in portions, large
+ones first, as small ones fill up gaps: the first tasks are those that request 35 % of all that is waited for, m is
+their mean request, and for the rest prices are made anew. (Where there is not enough cpu or memory for all, large ones
+would take the room of several small ones: then all are the first.)
+Example: of two nodes of 4 cpu and 8 Gi, one has 1 cpu and 4 Gi in use, the other nothing: slots start at 500 and at
+0. A task of 0 cpu and 2 Gi adds (1/2)^2 - (1/4)^2 = 3/16 to the first and (1/4)^2 = 1/16 to the second, where it is
+1250 cheaper.
 """
 
 import numpy as np
 
-from firmament_py.arrays import F64
-from firmament_py.policy import Prices, View, waiting_cost
+from firmament_py.arrays import F64, I64
+from firmament_py.policy import COST_MAX, MOST_MAX, Prices, View, waiting_cost
 
 _RESOURCES = ("cpu", "memory")
 _LEVEL = 1000
-_IMBALANCE = 250
+_IMBALANCE = 10_000
+_AT_ONCE = 0.35
+_SIZE = 9999
+_BISECTIONS = 20
 
 
 class CpuMemory:
@@ -28,17 +38,65 @@ class CpuMemory:
     def price(self, view: View) -> Prices:
         columns = [view.resources.index(name) for name in _RESOURCES if name in view.resources]
         allocatable = view.allocatable[:, columns].astype(np.float64)
-        used = view.load[:, columns].astype(np.float64)
-        waiting = view.requests[:, columns].astype(np.float64)
-        mean = view.waiting @ waiting / max(int(view.waiting.sum()), 1)
-        level = _share(used[:, None, :] + view.slot_offsets[None, :, None] * mean, allocatable[:, None, :])
-        after = _share(used[None, :, :] + waiting[:, None, :], allocatable[None, :, :])
-        imbalance = after.max(axis=2, initial=0.0) - after.min(axis=2, initial=1.0 if columns else 0.0)
+        load = np.maximum(view.load[:, columns], 0).astype(np.float64)
+        open_to_some = view.depth[:, None] > 0
+        requests = view.requests[:, columns].astype(np.float64)
+        count = np.bincount(view.task_class, minlength=len(requests))
+        # sorted, because the last bits of a sum depend on its order, and prices must not
+        room = np.where(open_to_some, np.maximum(view.free[:, columns], 0), 0).astype(np.float64)
+        in_portions = bool((count @ requests <= np.sort(room, axis=0).sum(axis=0)).all())
+        size = _share(requests, allocatable.max(axis=0, initial=0.0)[None, :]).max(axis=1, initial=0.0)
+        first = _first(count, size, view.priority) if in_portions else count.astype(np.float64)
+        mean = first @ requests / max(first.sum(), 1.0)
+        slot = np.zeros((len(allocatable), len(view.slot_offsets)))
+        for r in range(len(columns)):
+            after = load[:, r, None] + mean[r] * view.slot_offsets
+            slot = np.maximum(slot, _share(after, allocatable[:, r, None]))
+        bonus = np.rint(_SIZE * in_portions * size / max(size.max(initial=0.0), 1e-12)).astype(np.int64)
         return Prices(
-            place=np.rint(_IMBALANCE * imbalance).astype(np.int64),
-            slot=np.rint(_LEVEL * level.max(axis=2, initial=0.0)).astype(np.int64),
-            wait=waiting_cost(view),
+            place=_imbalance(load, requests, allocatable) if len(columns) == 2 else np.zeros((1, 1), np.int64),
+            slot=np.rint(_LEVEL * slot).astype(np.int64),
+            wait=waiting_cost(view) + bonus[view.task_class],
+            most=_most(load, allocatable * open_to_some, mean, first.sum()) if in_portions else None,
         )
+
+
+def _imbalance(load: F64, requests: F64, allocatable: F64) -> I64:
+    """(C, N) what a task of each class adds to the square of the difference of shares, from the least of the class."""
+    now = np.diff(_share(load, allocatable), axis=1)[:, 0]
+    task = _share(requests[:, 1, None], allocatable[:, 1]) - _share(requests[:, 0, None], allocatable[:, 0])
+    added = task * (2.0 * now + task)  # (now + task)^2 - now^2
+    added -= added.min(axis=1, keepdims=True, initial=4.0)
+    cost: I64 = np.minimum(np.rint(_IMBALANCE * added), COST_MAX).astype(np.int64)
+    return cost
+
+
+def _first(count: I64, size: F64, priority: I64) -> F64:
+    """(C,) how many of the waiting tasks of each class make up the first _AT_ONCE of all that they request."""
+    order = np.lexsort((-size, -priority))
+    volume = np.cumsum((count * size)[order])
+    before = np.concatenate([[0.0], volume[:-1]])
+    left = np.maximum(_AT_ONCE * volume[-1:] - before, 0.0)
+    first = np.zeros(len(count))
+    first[order] = np.minimum(count[order], np.ceil(left / np.maximum(size[order], 1e-12)))
+    return first
+
+
+def _most(load: F64, allocatable: F64, mean: F64, tasks: float) -> I64:
+    """(N,) how many of `tasks` of the mean kind each node takes if all are to stand equally high."""
+    matters = mean > 0
+    if not matters.any():
+        return np.full(len(allocatable), MOST_MAX)
+
+    def taken(level: float) -> F64:
+        room: F64 = np.maximum((level * allocatable - load)[:, matters] / mean[matters], 0.0).min(axis=1)
+        return room
+
+    low, high = 0.0, 1.0
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if np.sort(taken(middle)).sum() < tasks else (low, middle)
+    return np.clip(np.ceil(taken(high)), 1, MOST_MAX).astype(np.int64)
 
 
 def _share(amount: F64, allocatable: F64) -> F64:

@@ -2,12 +2,12 @@
 section 7.3: coordinated co-location).
 
     place[c, n] = w[n] x sum over kinds x of (tasks of kind x on n) x J[c, x]       J[a, b] = P[a, b] + P[b, a]
-    slot[n, k]  = w[n] x k x J[c, c] + 1000 x sum over resources of the share that is requested after k tasks
-    w[n] = e^(requested share of n's cpu) x (mean cpu of a node / cpu of n)
+    slot[n, k]  = w[n] x k x J[c, c] + 1000 x sum over resources of the share that is used after k tasks
+    w[n] = e^(busy share of n's cpu) x (mean cpu of a node / cpu of n)
 
 P is the table of colocation.py: what one suffers beside the other; J is what both do, so that prices add up to all
-that tasks suffer. A busy or small machine makes it worse. The second part of a slot is CoCo's cost vector: every
-dimension of resources that the machine has.
+that tasks suffer. A busy or small machine makes it worse; its cpu is busy as requested, or as measured where that is
+more. The second part of a slot is CoCo's cost vector: every dimension of resources that the machine has.
 
 Prices depend on who else comes, which one solve cannot know. So kinds are placed in turns, devils first, then rabbits,
 sheep and turtles: each sees all that came before it, and among its own kind k x J is exact. Within a priority only: a
@@ -31,6 +31,7 @@ class Interference:
     """Tasks that disturb each other are kept apart: sheep, rabbits, devils, turtles."""
 
     name = "interference"
+    wants_usage = True
 
     def __init__(self, penalties: str = "", default: str = "sheep") -> None:
         """penalties: changes to the table, "rabbit-devil=500,devil-devil=0"; default: whose kind nobody says."""
@@ -40,13 +41,13 @@ class Interference:
 
     def price(self, view: View) -> Prices:
         kinds = colocation.kinds_of_classes(view, self._default)
-        requested, mean = colocation.shares(view, _RESOURCES)
+        used, mean = colocation.shares(view, _RESOURCES)
         weight = np.exp(_busy(view)) * colocation.relative_size(view)
         place = weight * (self._joint[kinds] @ colocation.neighbours(view, self._default).T)
         k = view.slot_offsets.astype(np.float64)
         amount = np.bincount(kinds, view.waiting, minlength=len(KINDS)) / max(int(view.waiting.sum()), 1)
         among = float(amount @ self._joint @ amount)  # of a turn's one kind with itself
-        fit = np.minimum(requested[:, :, None] + mean[:, :, None] * k, 1.0).sum(axis=1)
+        fit = np.minimum(used[:, :, None] + mean[:, :, None] * k, 1.0).sum(axis=1)
         slot = weight[:, None] * k * among + _FIT * fit
         return Prices(
             place=np.rint(np.minimum(place, COST_MAX)).astype(np.int64),
@@ -58,6 +59,9 @@ class Interference:
 
 def _busy(view: View) -> F64:
     """(N,) 0 .. 1: how much of each node's cpu is in use."""
-    requested, _ = colocation.shares(view, ("cpu",))
-    share: F64 = requested.max(axis=1, initial=0.0)
-    return share
+    used, _ = colocation.shares(view, ("cpu",))
+    share: F64 = used.max(axis=1, initial=0.0)
+    if "cpu" not in view.resources:
+        return share
+    measured = view.usage.cpu / np.maximum(view.allocatable[:, view.resources.index("cpu")], 1)
+    return np.clip(np.fmax(share, measured), 0.0, 1.0)

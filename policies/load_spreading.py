@@ -1,18 +1,31 @@
-"""Load-spreading: the next task goes where least is running (Firmament's simplest policy, OSDI'16 section 3.3).
+"""Load-spreading: the next task goes where least is running (Firmament's simplest policy, OSDI'16 section 3.3), or,
+with the option by=requested, where least is requested or used (kube-scheduler's LeastAllocated).
 
-    slot[n, k] = 100 x (tasks running on n + k) + share
+    by=tasks:      slot[n, k] = 100 x (tasks running on n + k) + share
+    by=requested:  slot[n, k] = 10,000 x max over resources of (load + k x m) / allocatable
+    place[c, n]  = 100 x spare-devices, if n has devices and tasks of class c request none; else 0
 
 with share = 0 .. 99, how much of n's scarcest resource is in use already (View.load: requested, or measured): it
-breaks ties, and it prefers the larger machine among equally busy ones. Example: a node with 3 tasks that is half used
-prices its next tasks 349, 449, 549, ...; a node with 4 tasks that is empty otherwise 400, 500, ...: one task goes to
-the first node, then they take turns.
+breaks ties, and it prefers the larger machine among equally busy ones; m: the mean request of those who wait. Devices
+are resources that not every node has, such as GPUs: a node with them looks as if `spare-devices` more tasks ran there
+(or so many hundredths of it were in use) to tasks that need none. Nodes that are alike have the same devices, so the
+balance among them is untouched. Example: a node with 3 tasks that is half used prices its next tasks 349, 449, 549,
+...; a node with 4 tasks that is empty otherwise 400, 500, ...: one task goes to the first node, then they take turns.
+By what is requested, with m = 1/10 of either node: 5000, 6000, ... against 0, 1000, ...: five tasks go to the second
+node first.
 """
+
+from typing import Literal
 
 import numpy as np
 
+from firmament_py.arrays import I64
 from firmament_py.policy import COST_MAX, Prices, View, waiting_cost
+from policies.scarcity import used, wasted
 
 _PER_TASK = 100
+_WHOLE_NODE = 10_000
+_SPARE_MOST = 1000
 
 
 class LoadSpreading:
@@ -20,10 +33,40 @@ class LoadSpreading:
 
     name = "load-spreading"
 
+    def __init__(self, by: Literal["tasks", "requested"] = "tasks", spare_devices: int = 10) -> None:
+        if not 0 <= spare_devices <= _SPARE_MOST:
+            raise ValueError(
+                f"option spare-devices is {spare_devices}; give a number of tasks from 0 (devices do not matter) "
+                f"to {_SPARE_MOST}"
+            )
+        self._by = by
+        self._surcharge = _PER_TASK * spare_devices
+
     def price(self, view: View) -> Prices:
-        used = view.load / np.maximum(view.allocatable, 1)
-        used[view.allocatable == 0] = 0.0
-        share = np.clip(used.max(axis=1, initial=0.0), 0.0, 1.0) * (_PER_TASK - 1)
-        tasks = view.running[:, None] + view.slot_offsets[None, :]
-        slot = np.minimum(_PER_TASK * tasks + share.astype(np.int64)[:, None], COST_MAX)
-        return Prices(place=np.zeros((1, 1), np.int64), slot=slot, wait=waiting_cost(view))
+        unneeded = wasted(view) if self._surcharge else None
+        place = np.zeros((1, 1), np.int64) if unneeded is None else self._surcharge * unneeded.astype(np.int64)
+        slot = by_tasks(view) if self._by == "tasks" else _by_requested(view)
+        return Prices(place=place, slot=slot, wait=waiting_cost(view))
+
+
+def by_tasks(view: View) -> I64:
+    """(N, K) slot prices: 100 for each running task, and the used share in hundredths."""
+    share = (used(view) * (_PER_TASK - 1)).astype(np.int64)
+    tasks = view.running[:, None] + view.slot_offsets[None, :]
+    slot: I64 = np.minimum(_PER_TASK * tasks + share[:, None], COST_MAX)
+    return slot
+
+
+def _by_requested(view: View) -> I64:
+    """(N, K): the share of the scarcest resource after so many tasks of the mean kind."""
+    mean = view.waiting @ view.requests.astype(np.float64) / max(int(view.waiting.sum()), 1)
+    # one resource after the other: all at once would be an array of N x K x R
+    slot = np.zeros((len(view.allocatable), len(view.slot_offsets)))
+    for r in range(len(view.resources)):
+        there = np.flatnonzero(view.allocatable[:, r])
+        whole = view.allocatable[there, r].astype(np.float64)
+        taken = np.maximum(view.load[there, r], 0)
+        share = (taken[:, None] + mean[r] * view.slot_offsets[None, :]) / whole[:, None]
+        slot[there] = np.maximum(slot[there], share)
+    levels: I64 = np.rint(_WHOLE_NODE * np.minimum(slot, 1.0)).astype(np.int64)
+    return levels

@@ -6,7 +6,8 @@ used).
     slot[n, k]  = 100,000 x sum over ingress, egress of 2 k m^2, + tasks running on n + k
     enough[c, n] = c's part of what n's link lacks to the level that all links come to; beyond[c] = 100,000 x 4 r^2
 
-with, as shares of n's link, r: request of one task, u: what is used, m: mean request of those who wait.
+with, as shares of n's link, r: request of one task, u: what is used, m: mean request of those who wait. What is used is
+what is requested, or what is measured where that is more.
 
 Prices add up to 100,000 times the sum of the squares of all links' use, each task at what it adds to it: large requests
 flee used links more than small ones do, and the busiest links are relieved first. Between tasks of one solve slots
@@ -35,10 +36,11 @@ _ANY = 2**40  # tasks
 
 
 class NetworkAware:
-    """Least used links first; no link is over-committed."""
+    """Least used links first, by requested or measured bandwidth; no link is over-committed."""
 
     name = "network-aware"
     counts_links = True
+    wants_usage = True
 
     def price(self, view: View) -> Prices:
         classes, nodes = len(view.requests), len(view.allocatable)
@@ -72,8 +74,10 @@ def _capacity(allocatable: I64) -> F64:
 
 
 def _used(view: View, column: int) -> F64:
-    """(N,) bits a second of a link that count as used."""
-    return (view.allocatable[:, column] - view.free[:, column]).astype(np.float64)
+    """(N,) bits a second of a link that count as used: requested or measured, the larger."""
+    requested = (view.allocatable[:, column] - view.free[:, column]).astype(np.float64)
+    measured = 8 * (view.usage.rx if view.resources[column] == "bandwidth.ingress" else view.usage.tx)
+    return np.fmax(requested, measured)
 
 
 def _enough(view: View, column: int, capacity: F64, used: F64) -> I64:

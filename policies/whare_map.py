@@ -9,6 +9,12 @@ machines and neighbours together.
 slowdown is how much longer a task takes than on the best machine there is, alone: what Whare-Map calls the score, time
 per instruction relative to the best. One solve gives the machines of a platform to those who gain most by it.
 
+Where tasks of a program (trait `program`) are measured, what they use tells how fast they are: who does the same work
+takes more cpu time on a slower machine, as with Whare-Map's time per instruction. The speed on a platform is 1 / the
+mean of at least 3 tasks there, in the unit of `speed` if they share a platform; measured speeds go before stated ones.
+(That holds for tasks whose work comes from outside, such as services; tasks that take all the cpu they get use the same
+everywhere, and stay as fast as stated.)
+
 A platform is the value of a node label (option platform-label). A class's speeds come from the trait `speed`,
 "c5=1.6,m5=1": any unit, for only ratios count; a platform that it does not name is taken to be as slow as the slowest
 that it does; a class without it is equally fast everywhere. P is the table of colocation.py, here hundredths of a per
@@ -25,12 +31,15 @@ from policies.colocation import KINDS
 
 _SCALE = 1000
 _PER_PENALTY = 1 / 10_000
+_ENOUGH_TASKS = 3
+_LEAST_CPU = 1.0  # millicores; who uses less tells nothing of speed
 
 
 class WhareMap:
     """Each program on the machines and beside the neighbours that slow it least."""
 
     name = "whare-map"
+    wants_usage = True
 
     def __init__(
         self, platform_label: str = "node.kubernetes.io/instance-type", penalties: str = "", default: str = "sheep"
@@ -60,15 +69,35 @@ class WhareMap:
     def _slowdown(self, view: View) -> F64:
         """(C, N), 1 or more: of each class on each node's platform, against the best that there is."""
         platforms, platform = view.domains(self._label)
+        measured = self._measured(view)
         slowdown = np.ones((len(view.requests), len(platform)))
-        speeds = {text: _speeds(text) for text in set(view.trait("speed"))}
-        for c, text in enumerate(view.trait("speed")):
-            known = speeds[text]
+        for c, (text, program) in enumerate(zip(view.trait("speed"), view.trait("program"), strict=True)):
+            known = _merged(_speeds(text), measured.get(program, {}))
             if known and len(platform):
                 slowest = min(known.values())
                 speed = np.array([*(known.get(name, slowest) for name in platforms), slowest])[platform]
                 slowdown[c] = speed.max() / speed
         return slowdown
+
+    def _measured(self, view: View) -> dict[str, dict[str, float]]:
+        """Program -> platform -> speed, of those with enough tasks that were measured."""
+        programs, platforms = view.census("program")[0], view.domains(self._label)[0]
+        cpu, tasks = view.cpu_of("program", self._label)
+        found: dict[str, dict[str, float]] = {}
+        for p, m in np.argwhere((tasks >= _ENOUGH_TASKS) & (cpu >= _LEAST_CPU)).tolist():
+            found.setdefault(programs[p], {})[platforms[m]] = 1.0 / float(cpu[p, m])
+        return found
+
+
+def _merged(stated: dict[str, float], measured: dict[str, float]) -> dict[str, float]:
+    """Speeds by platform, in the unit of `stated`; without a platform in common, those that were measured."""
+    if not measured:
+        return stated
+    common = stated.keys() & measured.keys()
+    if not common:
+        return measured
+    scale = sum(stated[name] for name in common) / sum(measured[name] for name in common)
+    return stated | {name: scale * speed for name, speed in measured.items()}
 
 
 def _speeds(text: str) -> dict[str, float]:

@@ -8,6 +8,7 @@ from msgspec import Raw
 
 from poseidon_py.bandwidth import NOT_COUNTED, Bandwidth
 from poseidon_py.exclusive import tokens
+from poseidon_py.expected import annotated, expected_seconds
 from poseidon_py.ids import hash64
 from poseidon_py.neighbours import add_pod_affinity, add_spread
 from poseidon_py.objects import (
@@ -40,6 +41,7 @@ def key_of(pod: Pod, bandwidth: Bandwidth = NOT_COUNTED) -> Key:
     """Equal keys mean equal classes. Bytes of the pod, undecoded: it is asked of every event of every pod."""
     spec = pod.spec
     parts: list[object] = [spec.priority, spec.host_network, bool(spec.resource_claims and not spec.node_name)]
+    parts.append(spec.deadline if (expected := annotated(pod)) is None else expected)
     for raw in (spec.node_selector, spec.affinity, spec.tolerations, spec.spread, spec.overhead, spec.resources):
         parts.append(None if raw is NOTHING else bytes(raw))
     for container in spec.containers or ():
@@ -106,6 +108,7 @@ def describe_class(
         )
     message.tokens.extend(tokens(pod))
     message.images.extend(_images(pod))
+    message.expected_seconds = expected_seconds(pod)
     if added is not None:
         message.further_affinity.append(added)
         message.further_names.append(ENFORCED)

@@ -77,6 +77,7 @@ class Loop:
         self._wake_us = 0
         self._last_seconds = 0.0
         self._last_end = 0.0
+        self._fallback = ""
         self.rounds = 0
         """Rounds that had something to place, ever."""
         self.last: flow_pb2.RoundStats | None = None
@@ -217,5 +218,12 @@ class Loop:
         if stats.dropped:
             METRICS.dropped.inc(stats.dropped)
             log.error("the engine's check refused %d placements: a defect, please report it", stats.dropped)
+        if stats.fallback:
+            METRICS.fallbacks.labels(stats.policy).inc()
+            if stats.fallback != self._fallback:
+                log.error("rounds place pods anywhere they fit, until this is mended: %s", stats.fallback)
+        elif self._fallback:
+            log.info("policy %s prices rounds again", stats.policy)
+        self._fallback = stats.fallback
         if stats.placed:
             log.info("round placed=%d waiting=%d ms=%.1f", stats.placed, stats.waiting, 1000 * stats.seconds)

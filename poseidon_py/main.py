@@ -142,8 +142,8 @@ def run(config: Path | None, **flags: Any) -> None:
     except options.OptionError as error:
         _fail(str(error), 2)
     logs.configure(settings.log_level, settings.log_format)
-    if settings.policy:
-        _check_policy(settings.policy)
+    if settings.policy or settings.policy_option:
+        _check_policy(settings)
     # what the bridge keeps, it keeps for long, and hardly any of it in cycles: look for those rarely
     gc.set_threshold(100_000, 20, 50)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
@@ -199,19 +199,26 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
 # -- the policies of the flow service, which is asked rather than imported ------------------------------------------
 
 
+def _firmament(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "firmament_py", *words], capture_output=True, text=True, check=False)
+
+
 def _policies() -> list[dict[str, Any]]:
-    command = [sys.executable, "-m", "firmament_py", "policies", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = _firmament("policies", "--json")
     if done.returncode:
         _fail(f"cannot ask the flow service for its policies: {done.stderr.strip().splitlines()[-1:]}", 1)
     found: list[dict[str, Any]] = json.loads(done.stdout)
     return found
 
 
-def _check_policy(name: str) -> None:
-    known = [policy["name"] for policy in _policies()]
-    if name not in known:
-        _fail(f"there is no policy {name!r}; there is: {', '.join(known)}", 2)
+def _check_policy(settings: Settings) -> None:
+    """Fails before anything is started if the flow service would not take the policy and its options."""
+    words = [word for option in settings.policy_option for word in ("--policy-option", option)]
+    done = _firmament("check-policy", "--load-only", *words, *([settings.policy] if settings.policy else []))
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or ["it did not say why"]
+        told = next((line.removeprefix("Error: ") for line in lines if line.startswith("Error: ")), lines[-1])
+        _fail(told, 2)
 
 
 @cli.command()

@@ -37,6 +37,9 @@ class Metrics:
         )
         self.bind = self._histogram("bind_duration_seconds", "Bind requests, each attempt.", _SHORT, "result")
         self.binds_in_flight = self._gauge("binds_in_flight", "Bind requests on their way.")
+        self.fallbacks = self._counter(
+            "policy_fallbacks_total", "Rounds that placed pods anywhere they fit because the policy failed.", "policy"
+        )
         self.bind_stale = self._counter(
             "binds_dropped_total", "Placements not carried out because the state had moved on.", "reason"
         )

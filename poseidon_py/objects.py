@@ -89,6 +89,7 @@ class PodSpec(Struct):
     resource_claims: list[Raw] | None = field(default=None, name="resourceClaims")
     host_network: bool | None = field(default=None, name="hostNetwork")
     priority: int | None = None
+    deadline: int | None = field(default=None, name="activeDeadlineSeconds")
 
 
 class Condition(Struct, gc=False):

@@ -28,6 +28,7 @@ class OptionError(Exception):
 
 _TYPES = typing.get_type_hints(Settings)
 _STRUCTURES = ("added_node_affinity", "prometheus_queries")
+_ALIASES = {"policyOptions": "policy_option", "policy_options": "policy_option"}
 BASES = ("requests", "used", "larger")
 """What `usage` may be."""
 KEYS = tuple(field.name for field in fields(Settings))
@@ -45,12 +46,19 @@ def read_file(path: Path) -> dict[str, Any]:
         return {}
     if not isinstance(content, dict):
         raise OptionError(f"the configuration {path} is not a mapping of keys to values")
-    return {key_of(str(key), str(path)): value for key, value in content.items()}
+    found: dict[str, Any] = {}
+    for name, value in content.items():
+        key = key_of(str(name), str(path))
+        if key in found:
+            raise OptionError(f"{name!r} in {path} says {key.replace('_', '-')} a second time; keep one of the two")
+        found[key] = value
+    return found
 
 
 def key_of(name: str, where: str) -> str:
     """The field of Settings that a key with dashes or underscores means."""
     key = name.replace("-", "_")
+    key = _ALIASES.get(key, key)
     if key not in KEYS:
         close = get_close_matches(key, KEYS, n=1)
         hint = f"did you mean {close[0].replace('_', '-')!r}?" if close else "see `poseidon run --help`"
@@ -107,8 +115,8 @@ def _convert(key: str, value: Any) -> Any:
         return None
     kind = next(option for option in options if option is not type(None))
     if typing.get_origin(kind) is tuple:
-        if isinstance(value, dict):
-            return tuple(f"{k}={v}" for k, v in value.items())
+        if key == "policy_option" and isinstance(value, dict):
+            return tuple(_policy_option(name, each) for name, each in value.items())
         items = value if isinstance(value, list) else [value]
         if all(isinstance(item, (str, int, float)) for item in items):
             return tuple(str(item) for item in items)
@@ -122,6 +130,15 @@ def _convert(key: str, value: Any) -> Any:
         return value
     name = "list" if typing.get_origin(kind) is tuple else {Path: "path", float: "number"}.get(kind, kind.__name__)
     raise OptionError(f"{key.replace('_', '-')} must be a {name}, not {value!r}")
+
+
+def _policy_option(name: Any, value: Any) -> str:
+    """K=V, as the flag takes it, of an entry of policyOptions."""
+    if isinstance(value, bool):
+        value = str(value).lower()
+    if not isinstance(value, (str, int, float)):
+        raise OptionError(f"policyOptions.{name} is {value!r}; give a text, a number, true or false")
+    return f"{name}={value}"
 
 
 def added_affinity(given: Settings) -> firmament_pb2.NodeSelector | None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from poseidon_py import expected, traits
 from poseidon_py.claims import claims_of
 from poseidon_py.classes import Extras
 from poseidon_py.describe import describe_node, node_key
@@ -12,7 +13,6 @@ from poseidon_py.metrics import METRICS
 from poseidon_py.objects import Nonsense, Pod
 from poseidon_py.phrase import ATTACHABLE
 from poseidon_py.store import Store
-from poseidon_py.traits import complaint
 from protos.gen import flow_pb2
 
 UNLIMITED = 2**40
@@ -42,7 +42,7 @@ def _describe_template(store: Store, known: KnownPod, pod: Pod) -> None:
     claims = claims_of(pod)
     if claims != known.claims:
         store.volumes.use(known, claims)
-    ignored = complaint(pod)
+    ignored = "; ".join(filter(None, (expected.complaint(pod), traits.complaint(pod))))
     if ignored != known.ignored:
         known.ignored = ignored
         store.on_ignored(known)

@@ -40,6 +40,7 @@ def status_json(store: Store, reply: flow_pb2.StatusReply, more: Json, collector
             "vertices": last.vertices,
             "arcs": last.arcs,
             "objective": last.objective,
+            "fallback": last.fallback,
         },
         "usage": usage_json(reply, collector),
         "known": {"pods": len(store.pods), "nodes": len(store.nodes), "queued": len(store.pod_queue)},
@@ -145,6 +146,8 @@ def print_status(body: Json, console: Console) -> None:
         f"{last['waiting']} wait; network of {last['vertices']} vertices and {last['arcs']} arcs, "
         f"{last['solves']} solves"
     )
+    if last.get("fallback"):
+        console.print(f"[red]the last round placed pods anywhere they fit[/red]: {last['fallback']}", highlight=False)
     if line := _usage_line(body["usage"]):
         console.print(line, highlight=False)
     for source, problem in body["usage"].get("problems", {}).items():

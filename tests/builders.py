@@ -65,11 +65,21 @@ def make_class(
     preferences: PreferenceSet = NO_PREFERENCES,
     tokens: Sequence[str] = (),
     traits: Mapping[str, str] | None = None,
+    expected_us: int = 0,
     **requests: int,
 ) -> ClassDefined:
     name = f"class-{number}"
     return ClassDefined(
-        number, requests, demand or NodeDemand(), priority, name, peers, preferences, tuple(tokens), traits or {}
+        number,
+        requests,
+        demand or NodeDemand(),
+        priority,
+        name,
+        peers,
+        preferences,
+        tuple(tokens),
+        traits or {},
+        expected_us,
     )
 
 

@@ -22,6 +22,7 @@ def measure(case: Case, options: Options) -> Sample:
     """A fresh engine is told everything, then runs a round."""
     sizes = dict(case.sizes)
     policy = sizes.pop("policy", registry.DEFAULT_POLICY)
+    policy_options = sizes.pop("policy_options", {})
     basis = Basis(sizes.pop("usage", Basis.REQUESTS))
     spec = LoadSpec(**sizes, seed=options.seed)
     spec = replace(
@@ -32,7 +33,7 @@ def measure(case: Case, options: Options) -> Sample:
         classes=min(spec.classes, options.scaled(spec.pods)),
     )
     load = EngineLoad(spec)
-    engine = Engine(registry.load(policy, {}), SOLVERS["or-tools"](), usage=UsageOptions(basis))
+    engine = Engine(registry.load(policy, policy_options), SOLVERS["or-tools"](), usage=UsageOptions(basis))
     engine.apply(load.nodes)
     engine.apply(load.classes)
     outcome = engine.apply([load.tasks()])

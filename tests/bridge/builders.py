@@ -26,6 +26,7 @@ def pod_json(
     owner: str = "",
     gates: bool = False,
     deleting: bool = False,
+    annotations: dict[str, Any] | None = None,
     created: str = "2026-01-01T00:00:00Z",
     spec: dict[str, Any] | None = None,
     status: dict[str, Any] | None = None,
@@ -41,6 +42,8 @@ def pod_json(
     }
     if owner:
         metadata["ownerReferences"] = [{"uid": owner, "controller": True, "kind": "Job", "name": "j"}]
+    if annotations is not None:
+        metadata["annotations"] = annotations
     if deleting:
         metadata["deletionTimestamp"] = "2026-01-01T00:00:01Z"
     body: dict[str, Any] = {

@@ -79,7 +79,7 @@ class TestProcesses:
     def test_an_unknown_policy_lists_those_there_are(self, kubeconfig):
         done = process("run", "--kubeconfig", kubeconfig, "--policy", "nope")
         assert done.returncode == 2
-        assert done.stderr.startswith("error: there is no policy 'nope'; there is: ")
+        assert done.stderr.startswith("error: there is no policy 'nope'; there are: ")
         assert "load-spreading" in done.stderr
 
     def test_policies_for_machines(self):
@@ -96,7 +96,12 @@ class TestProcesses:
                 "error: no flow service at 127.0.0.1:9: ",
             ),
             (("--context", "nope"), 2, "error: cannot use the kubeconfig"),
-            (("--policy-option", "zzz=1"), 2, "error: the flow service ended: policy"),
+            (("--policy-option", "zzz=1"), 2, "error: policy load-spreading has no option 'zzz'; it has: by, "),
+            (
+                ("--policy", "random", "--policy-option", "seed=-1"),
+                2,
+                "error: policy random: option seed is -1; give a whole number from 0 to 2**63 - 1",
+            ),
         ],
     )
     def test_what_is_wrong_is_one_line(self, kubeconfig, arguments, code, says):
@@ -104,6 +109,13 @@ class TestProcesses:
         assert done.returncode == code
         assert done.stderr.startswith(says)
         assert done.stderr.count("\n") == 1
+
+    def test_a_flow_service_that_refuses_its_arguments_says_why(self, kubeconfig, tmp_path):
+        (tmp_path / "c").write_text("firmament-args: [--policy-option, zzz=1]")
+        done = process("run", "--config", str(tmp_path / "c"), "--kubeconfig", kubeconfig, "--health-port", "-1")
+        assert done.returncode == 2
+        last = done.stderr.splitlines()[-1]
+        assert last.startswith("error: the flow service ended: policy load-spreading has no option 'zzz'")
 
     def test_the_health_port_is_in_use(self, kubeconfig):
         with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -30,6 +30,8 @@ def test_pods_that_differ_in_name_namespace_labels_and_owner_are_of_one_class():
         {"spec": {"tolerations": [{"key": "k", "operator": "Exists"}]}},
         {"spec": {"priority": 5}},
         {"spec": {"overhead": {"cpu": "1m"}}},
+        {"spec": {"activeDeadlineSeconds": 60}},
+        {"annotations": {"poseidon.io/expected-duration": "90s"}},
     ],
     ids=lambda change: next(iter(change)),
 )

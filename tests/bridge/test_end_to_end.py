@@ -100,6 +100,21 @@ async def test_more_pods_than_fit(world):
     world.check()
 
 
+async def test_an_expectation_that_makes_no_sense_is_said_and_does_not_hold_up_the_pod(world):
+    await world.bridge()
+    for name, text in (("good", "1h30m"), ("bad", "soon")):
+        annotations = {"poseidon.io/expected-duration": text}
+        world.cluster.add_pods(1, {"metadata": {"annotations": annotations}, **template()}, prefix=f"{name}-")
+    await world.until(lambda: len(world.bound) == 2 and world.events("InvalidAnnotation"))
+    (event,) = world.events("InvalidAnnotation")
+    assert event["involvedObject"]["name"].startswith("bad-")
+    assert event["message"] == (
+        "metadata.annotations[poseidon.io/expected-duration]: 'soon' is no duration above 0, so it is ignored; "
+        "give one like 90s, 1h30m or 5400"
+    )
+    world.check()
+
+
 async def test_faults_of_every_kind_at_once(world):
     bind = Rule(
         ("create",), ("pods/binding",), rate_429=0.1, rate_500=0.1, rate_reset=0.1, rate_lost=0.15, retry_after_s=0

@@ -28,6 +28,20 @@ def test_flags_win_over_the_file_and_the_file_over_the_defaults(tmp_path):
     assert got.leader_elect is True
 
 
+@pytest.mark.parametrize("key", ["policyOptions", "policy-options", "policy-option", "policy_option"])
+def test_options_of_the_policy_are_a_mapping_in_the_file(tmp_path, key):
+    file = tmp_path / "c.yaml"
+    file.write_text(f"policy: p\n{key}:\n  by: requested\n  seed: 3\n  weight: 0.5\n  strict: true\n")
+    assert options.settings(options.read_file(file), {}).policy_option == (
+        "by=requested",
+        "seed=3",
+        "weight=0.5",
+        "strict=true",
+    )
+    flags = {"policy_option": ("by=tasks",)}
+    assert options.settings(options.read_file(file), flags).policy_option == ("by=tasks",)
+
+
 def test_an_empty_file_says_nothing(tmp_path):
     (tmp_path / "c").write_text("")
     assert options.read_file(tmp_path / "c") == {}
@@ -41,7 +55,11 @@ def test_an_empty_file_says_nothing(tmp_path):
         ("bind-concurrency: many", "bind-concurrency must be a int, not 'many'"),
         ("bind-concurrency: true", "bind-concurrency must be a int"),
         ("batch-window: x", "batch-window must be a number"),
-        ("scheduler-name: {a: {b: c}}\nbind-concurrency: 0", "bind-concurrency must be 1 or more"),
+        ("scheduler-name: {a: {b: c}}", "scheduler-name must be a list"),
+        ("bind-concurrency: 0", "bind-concurrency must be 1 or more"),
+        ("policyOptions: {seed: [1]}", "policyOptions.seed is [1]; give a text, a number, true or false"),
+        ("policyOptions: {seed: }", "policyOptions.seed is None; give a text, a number, true or false"),
+        ("policyOptions: {seed: 1}\npolicy-option: [a=1]", "says policy-option a second time; keep one of the two"),
         ("scheduler-name: ['']", "scheduler-name must not be empty"),
         ("[1, 2]", "not a mapping"),
         ("a: [", "not YAML"),

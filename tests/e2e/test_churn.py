@@ -160,6 +160,7 @@ def test_pods_that_others_bind_under_our_eyes(backend: Backend, schedule: Schedu
 def test_everything_at_once(backend: Backend, schedule: Schedule) -> None:
     """Afterwards the books agree with the API server's."""
     backend.create(*(node(f"n{at}", cpu="3", pods=12) for at in range(4)))
+    backend.shrinking = {"n3"}
     scheduler = schedule()
     for turn in range(5):
         backend.create(*(pod(f"t{turn}-{at}", cpu=f"{100 + 50 * (at % 7)}m") for at in range(16)))
@@ -181,9 +182,10 @@ def test_everything_at_once(backend: Backend, schedule: Schedule) -> None:
     assert overcommitted(pods, nodes) == []
     backend.create(pod("last"))
     backend.until_bound(1, "last")
-    status = scheduler.status()
-    assert status["nodes"] == 6
-    assert sum(status["pods"].values()) == len(pods) + 1
+    # a pod that was on its way to n3 when it shrank may have been refused there
+    alive = [p for p in backend.api("GET", PODS)["items"] if p["status"]["phase"] not in ("Failed", "Succeeded")]
+    scheduler.until_knows(6, len(alive))
+    assert sum(scheduler.status()["pods"].values()) == len(alive)
 
 
 @SYNTHETIC

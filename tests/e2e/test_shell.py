@@ -94,7 +94,7 @@ def test_a_token_that_is_not_accepted(backend: Backend, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
-        pytest.param(("--policy", "guess"), 2, "there is no policy 'guess'; there is: bin-packing, ", id="policy"),
+        pytest.param(("--policy", "guess"), 2, "there is no policy 'guess'; there are: bin-packing, ", id="policy"),
         pytest.param(("--policy-option", "novalue"), 2, "K=V", id="form of policy option"),
         pytest.param(("--policy-option", "no-such=1"), 2, "no-such", id="policy option"),
         pytest.param(("--scheduler-name", ""), 2, "scheduler-name", id="empty name"),

@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 
 from firmament_py.events import NodeRemoved
 from firmament_py.policy import Prices, View, waiting_cost
+from firmament_py.round import Scheduler
+from firmament_py.solver import OrToolsSolver
+from firmament_py.usage import Usage
 from policies.load_spreading import LoadSpreading
-from tests.builders import make_class, make_cluster, make_gang, make_node, make_tasks, removed
+from tests.builders import NOW_US, make_class, make_cluster, make_gang, make_node, make_tasks, removed
 
 KINDS = ("devil", "rabbit", "sheep")
 
@@ -139,6 +142,37 @@ def test_domains_are_named_and_ascending():
     assert (policy.seen[0], policy.seen[1].tolist()) == (("north", "west"), [1, -1, 0, 1])
 
 
+def test_what_tasks_use_by_trait_and_place():
+    """Means over tasks that were measured; those without the trait, or on nodes without the label, are in none."""
+
+    class Reading(LoadSpreading):
+        seen: Any = None
+
+        def price(self, view):
+            self.seen = self.seen or (view.census("kind")[0], view.domains("type")[0], *view.cpu_of("kind", "type"))
+            return super().price(view)
+
+    usage, policy = Usage(), Reading()
+    cluster = make_cluster(
+        *(make_node("a", labels={"type": "t1"}), make_node("b", labels={"type": "t2"}), make_node("c")),
+        *(make_class(1, traits={"kind": "x"}), make_class(2, traits={"kind": "y"}), make_class(3)),
+        *(make_tasks([1, 2, 3], 1, on="a"), make_tasks([4], 1, on="b"), make_tasks([5], 2, on="b")),
+        *(make_tasks([6], 3, on="a"), make_tasks([7], 1, on="c"), make_tasks([8], 3)),
+    )
+    cpu = {1: 100.0, 2: 300.0, 4: 50.0, 6: 1e4, 7: 1e4}
+    rows = cluster.state.task_rows(np.array(list(cpu), np.uint64))
+    values = np.full((len(cpu), 4), np.nan)
+    values[:, 0] = list(cpu.values())
+    noted = usage.note_tasks(cluster.state, rows, np.full(len(cpu), NOW_US), values, NOW_US)
+    assert noted.taken == len(cpu)
+    Scheduler(cluster.state, policy, OrToolsSolver(), usage=usage).run(NOW_US)
+    kinds, types, mean, tasks = policy.seen
+    assert (kinds, types) == (("x", "y"), ("t1", "t2"))
+    assert tasks.tolist() == [[2, 1], [0, 0]]
+    assert mean[0].tolist() == pytest.approx([200.0, 50.0])
+    assert np.isnan(mean[1]).all()
+
+
 def test_a_view_without_surroundings_knows_nobody():
     view = View(
         resources=("pods",),
@@ -155,4 +189,5 @@ def test_a_view_without_surroundings_knows_nobody():
     assert view.trait("kind") == ("", "")
     assert view.census("kind")[1].shape == (3, 0)
     assert view.domains("zone")[1].tolist() == [-1, -1, -1]
+    assert view.cpu_of("kind", "zone")[0].shape == (0, 0)
     assert waiting_cost(view).shape == (2,)

@@ -84,6 +84,8 @@ def test_a_rejection_makes_a_round_worth_while_at_once_or_later():
     [
         pytest.param(ClassDefined(0, {}), "id", "must not be 0", id="class-zero"),
         pytest.param(make_class(9, cpu=-1), "requests[cpu]", "is -1; give an amount of 0 or more", id="negative"),
+        pytest.param(make_class(9, expected_us=-1), "expected_us", "give 0 for unknown", id="negative-expectation"),
+        pytest.param(make_class(1, cpu=1, expected_us=3), "id", "use another id", id="other-expectation"),
         pytest.param(make_class(1, cpu=9), "id", "use another id", id="other-content"),
         pytest.param(make_class(1, cpu=1, priority=3), "id", "use another id", id="other-priority"),
         pytest.param(NodeObserved("", "a", {}), "id", "give the node's UUID", id="node-without-id"),

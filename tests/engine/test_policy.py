@@ -78,6 +78,8 @@ def ones(shape, value=1, dtype=np.int64):
         pytest.param(replace(GOOD, slot=ones((3, 2), -1)), "slot leaves the range", id="slot-negative"),
         pytest.param(replace(GOOD, wait=ones(3, WAIT_MIN - 1)), "wait leaves the range", id="wait-too-cheap"),
         pytest.param(replace(GOOD, wait=ones(3, WAIT_MAX + 1)), "wait leaves the range", id="wait-too-dear"),
+        pytest.param(replace(GOOD, most=ones(3, 0)), "most leaves the range 1 ..", id="most-nothing"),
+        pytest.param(replace(GOOD, most=ones((3, 1))), r"most has shape \(3, 1\), not \(3,\)", id="most-shape"),
         pytest.param(replace(GOOD, place=ones((3, 2))), r"place has shape \(3, 2\), not \(2, 3\)", id="transposed"),
         pytest.param(replace(GOOD, place=ones(3)), r"place has shape \(3,\), not \(2, 3\)", id="flat-place"),
         pytest.param(replace(GOOD, slot=ones((2, 2))), r"slot has shape \(2, 2\), not \(3, 2\)", id="slot-shape"),

@@ -1,17 +1,18 @@
 """Finding policies by name, and their options by text."""
 
 from importlib.metadata import EntryPoint
+from typing import Literal
 
 import pytest
 
 from firmament_py import registry
-from firmament_py.policy import AnywherePolicy, Policy, Prices, View
+from firmament_py.policy import API_VERSION, AnywherePolicy, Policy, Prices, View
 from firmament_py.registry import GROUP, UnknownPolicyError, available, load
 
 PATH = "tests.engine.test_registry"
 
 
-class Optional:
+class Optional(AnywherePolicy):
     """Takes options.
 
     And says more about them here, which nobody lists.
@@ -25,7 +26,52 @@ class Optional:
         self.values = (depth, weight, keep_old, zone)
 
 
-class Demanding:
+class Chosen(AnywherePolicy):
+    """Takes one of two."""
+
+    def __init__(self, by: Literal["tasks", "share"] = "tasks") -> None:
+        self.by = by
+
+
+class Futuristic(AnywherePolicy):
+    """Knows more than there is."""
+
+    api_version = API_VERSION + 1
+
+
+class Current(AnywherePolicy):
+    """Says what it is written for."""
+
+    api_version = API_VERSION
+
+
+class Vague(AnywherePolicy):
+    """Cannot count."""
+
+    api_version = "newest"
+
+
+class Breaking(AnywherePolicy):
+    """Cannot be made."""
+
+    def __init__(self) -> None:
+        raise ZeroDivisionError("ouch")
+
+
+class Nameless:
+    """Prices, but has no name."""
+
+    def price(self, view: View) -> Prices:
+        return AnywherePolicy().price(view)
+
+
+class Priceless:
+    """Has a name and no price."""
+
+    name = "priceless"
+
+
+class Demanding(AnywherePolicy):
     """Needs an option."""
 
     name = "demanding"
@@ -176,3 +222,46 @@ def test_a_policy_that_inherits_the_protocol_has_no_options_of_it(entries):
     entries.append(_entry("derived", "Derived"))
     with pytest.raises(UnknownPolicyError, match="it has: none"):
         load("derived", {"args": "1"})
+
+
+def test_one_of_a_few_texts(entries):
+    entries.append(_entry("chosen", "Chosen"))
+    chosen = load("chosen", {"by": "share"})
+    assert isinstance(chosen, Chosen)
+    assert chosen.by == "share"
+    with pytest.raises(UnknownPolicyError, match="policy chosen: option by is 'size'; give one of: tasks, share"):
+        load("chosen", {"by": "size"})
+    assert {info.name: info.options for info in available()}["chosen"] == {"by": "tasks|share = tasks"}
+
+
+def test_a_policy_for_a_newer_interface_is_refused(entries):
+    entries += [_entry("futuristic", "Futuristic"), _entry("current", "Current"), _entry("vague", "Vague")]
+    with pytest.raises(UnknownPolicyError) as caught:
+        load("futuristic", {})
+    assert str(caught.value) == (
+        f"policy futuristic needs version {API_VERSION + 1} of the policy interface, and this release has "
+        f"{API_VERSION}: install a newer poseidon-firmament, or an older release of the package that has the policy"
+    )
+    assert {info.name: info.error for info in available()}["futuristic"] == str(caught.value)
+    assert load("current", {}).name == "anywhere"
+    with pytest.raises(UnknownPolicyError, match="its api_version is 'newest'; give a whole number"):
+        load("vague", {})
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        pytest.param("Breaking", "cannot be made: ZeroDivisionError: ouch", id="constructor"),
+        pytest.param("Nameless", "needs a text `name` and a method price", id="no-name"),
+        pytest.param("Priceless", "needs a text `name` and a method price", id="no-price"),
+    ],
+)
+def test_a_class_that_makes_no_policy_is_named(entries, target, message):
+    entries.append(_entry("odd", target))
+    with pytest.raises(UnknownPolicyError, match=f"policy odd .*{message}"):
+        load("odd", {})
+
+
+def test_an_option_without_a_default_is_listed_without_one(entries):
+    entries.append(_entry("demanding", "Demanding"))
+    assert {info.name: info.options for info in available()}["demanding"] == {"topology": "str"}

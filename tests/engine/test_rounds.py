@@ -36,6 +36,15 @@ class Patchwork:
         return Prices(place.astype(np.int64), slot.astype(np.int64), waiting_cost(view))
 
 
+class Portions:
+    """Wants to be asked again after each task of a node."""
+
+    name = "portions"
+
+    def price(self, view):
+        return replace(LoadSpreading().price(view), most=np.ones(len(view.allocatable), np.int64))
+
+
 class InTurns(Patchwork):
     """Places classes in turns, and finds a task or two of a class enough for a node."""
 
@@ -49,7 +58,7 @@ class InTurns(Patchwork):
         return replace(super().price(view), enough=enough, beyond=beyond, turn=turn)
 
 
-POLICIES = [LoadSpreading(), AnywherePolicy(), Patchwork(), InTurns()]
+POLICIES = [LoadSpreading(), AnywherePolicy(), Patchwork(), Portions(), InTurns()]
 
 
 @st.composite

@@ -115,3 +115,8 @@ def test_profiles_and_leaving_may_be_left_out_altogether_but_not_in_part():
     for column in ({"profile_id": [1]}, {"leaving": [True]}):
         with pytest.raises(Nonsense, match="columns must be equally long"):
             tasks_observed(tasks(**column))
+
+
+def test_how_long_a_task_expects_to_run():
+    assert class_defined(flow_pb2.TaskClass(id=1, expected_seconds=90)).expected_us == 90_000_000
+    assert class_defined(flow_pb2.TaskClass(id=1)).expected_us == 0

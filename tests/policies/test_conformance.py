@@ -7,24 +7,48 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.policy import AnywherePolicy, View, checked_prices
+from firmament_py.conformance import check, waived
+from firmament_py.policy import AnywherePolicy, NodeUsage, View, checked_prices
 from firmament_py.registry import available, load
 from tests.policies.views import Around
 
-POLICIES = [AnywherePolicy(), *(load(info.name, {}) for info in available())]
-
+VARIANTS: list[tuple[str, dict[str, str]]] = [
+    ("load-spreading", {"by": "requested"}),
+    ("load-spreading", {"spare-devices": "0"}),
+    ("random", {"seed": "9223372036854775807"}),
+    ("shortest-job-first", {"patience": "0.25", "unknown-seconds": "60"}),
+]
+POLICIES = {"anywhere": AnywherePolicy(), **{info.name: load(info.name, {}) for info in available()}}
+FURTHER = {
+    " ".join([name, *(f"{k}={v}" for k, v in options.items())]): load(name, options) for name, options in VARIANTS
+}
 
 pytestmark = pytest.mark.slow
 
-each_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.name)
+each_policy = pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+
+
+@pytest.mark.parametrize("policy", [*POLICIES.values(), *FURTHER.values()], ids=[*POLICIES, *FURTHER])
+def test_the_conformance_suite_finds_nothing(policy):
+    assert check(policy) == []
 
 
 RESOURCES = ("cpu", "memory", "bandwidth.egress", "r")
 LABEL = "node.kubernetes.io/instance-type"
 TRAITS = {
     "interference-class": ("", "devil", "rabbit", "sheep", "turtle", "wolf"),
+    "program": ("", "web"),
     "speed": ("", "c5=2,m5=1", "c5=0.5", "m5=0,c5"),
 }
+
+
+METRICS = ("cpu", "memory", "rx", "tx", "age_seconds")
+
+
+def measured_by(nodes):
+    """A column of measurements; NaN where there is none."""
+    amounts = st.one_of(st.just(float("nan")), st.floats(0, 9), st.just(2.0**50))
+    return st.lists(amounts, min_size=nodes, max_size=nodes).map(lambda column: np.array(column, np.float64))
 
 
 @st.composite
@@ -46,6 +70,7 @@ def views(draw, min_nodes=0):
         n,
         {trait: {value: matrix(1, n, count)[0].tolist() for value in values} for trait, values in TRAITS.items()},
         {LABEL: draw(st.lists(st.sampled_from(["", "c5", "m5"]), min_size=n, max_size=n))},
+        {("web", "c5"): (draw(st.floats(0, 1e15)), draw(st.integers(0, 9))), ("web", "m5"): (draw(st.floats(0, 9)), 3)},
     )
     traits = [{trait: draw(st.sampled_from(values)) for trait, values in TRAITS.items()} for _ in range(c)]
     return View(
@@ -61,16 +86,19 @@ def views(draw, min_nodes=0):
         task_age_us=np.array(ages, np.int64),
         traits=tuple(draw(st.sampled_from([(), traits]))),
         surroundings=around,
+        measured_usage=draw(st.none() | st.builds(NodeUsage, *[measured_by(n)] * 5)),
+        expected_us=matrix(1, c, st.one_of(st.integers(0, 10**12), st.just(2**50)))[0],
     )
 
 
 def full(prices, view):
-    """place (C, N), slot (N, K), wait (T,), repeated to their shapes."""
+    """place (C, N), slot (N, K), wait (T,), repeated to their shapes, and most (N,)."""
     c, n, k = len(view.requests), len(view.allocatable), len(view.slot_offsets)
     return (
         np.broadcast_to(prices.place, (c, n)).tolist(),
         np.broadcast_to(prices.slot, (n, k)).tolist(),
         prices.wait.tolist(),
+        [0] * n if prices.most is None else prices.most.tolist(),
     )
 
 
@@ -96,7 +124,9 @@ def test_pricing_is_pure(policy, view):
     assert all((array == before[name]).all() for name, array in arrays(view).items())
 
 
-@each_policy
+@pytest.mark.parametrize(
+    "policy", [p for p in POLICIES.values() if "favourites" not in waived(p)], ids=lambda p: p.name
+)
 @given(view=views(min_nodes=2), data=st.data())
 def test_the_order_of_nodes_does_not_matter(policy, view, data):
     order = np.array(data.draw(st.permutations(range(len(view.allocatable)))))
@@ -106,24 +136,27 @@ def test_the_order_of_nodes_does_not_matter(policy, view, data):
         free=view.free[order],
         running=view.running[order],
         surroundings=view.surroundings.in_order(order.tolist()),
+        measured_usage=view.measured_usage and NodeUsage(*(getattr(view.measured_usage, f)[order] for f in METRICS)),
     )
-    place, slot, wait = full(policy.price(view), view)
-    place_2, slot_2, wait_2 = full(policy.price(shuffled), shuffled)
+    place, slot, wait, most = full(policy.price(view), view)
+    place_2, slot_2, wait_2, most_2 = full(policy.price(shuffled), shuffled)
     assert [[row[i] for i in order] for row in place] == place_2
     assert [slot[i] for i in order] == slot_2
     assert wait == wait_2
+    assert [most[i] for i in order] == most_2
 
 
 @each_policy
 @given(view=views())
 def test_waiting_costs_more_for_the_more_important_and_no_less_for_the_older(policy, view):
     wait = policy.price(view).wait.tolist()
-    tasks = list(zip(view.priority[view.task_class].tolist(), view.task_age_us.tolist(), wait, strict=True))
-    for priority, age, cost in tasks:
-        for other_priority, other_age, other_cost in tasks:
+    cls, age = view.task_class.tolist(), view.task_age_us.tolist()
+    tasks = list(zip(cls, view.priority[view.task_class].tolist(), age, wait, strict=True))
+    for of, priority, years, cost in tasks:
+        for other, other_priority, other_years, other_cost in tasks:
             if priority > other_priority:
                 assert cost > other_cost
-            if priority == other_priority and age >= other_age:
+            if of == other and years >= other_years:
                 assert cost >= other_cost
 
 
@@ -132,7 +165,7 @@ def test_waiting_costs_more_for_the_more_important_and_no_less_for_the_older(pol
 def test_no_price_of_a_placement_outweighs_a_priority(policy, view):
     """On each node: what the important task costs more there is less than what its waiting costs more. This is what
     keeps a round from giving a node to the less important of two."""
-    place, _, wait = full(policy.price(view), view)
+    place, _, wait, _ = full(policy.price(view), view)
     tasks = list(zip(view.task_class.tolist(), wait, strict=True))
     for cls, cost in tasks:
         for other, other_cost in tasks:

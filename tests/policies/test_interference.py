@@ -14,7 +14,7 @@ from policies.load_spreading import LoadSpreading
 from policies.whare_map import WhareMap
 from tests.builders import make_class, make_cluster, make_node, make_tasks
 from tests.engine.test_rounds import assert_solved_to_optimum
-from tests.policies.views import make_view
+from tests.policies.views import make_view, node_usage
 
 TRAIT = colocation.TRAIT
 KINDS = colocation.KINDS
@@ -64,6 +64,15 @@ def test_a_busy_or_small_machine_makes_it_worse():
     assert half.place.tolist() == [[round(400 * math.exp(0.5))]]
     # the mean of 4 and 12 is 8: the small one counts double, the large one two thirds
     assert price("devil", beside={"devil": 1}, free_cpu=12, cpus=(4, 12)).place.tolist() == [[800, 267]]
+
+
+def test_a_node_is_as_busy_as_requested_or_as_measured():
+    view = make_view(
+        resources=("cpu",), requests=[[0]], allocatable=[[8]] * 4, free=[[4]] * 4, traits=[{TRAIT: "devil"}],
+        counts={TRAIT: {"devil": [1] * 4}}, running=[1] * 4, usage=node_usage(cpu=[8.0, 20.0, 1.0, math.nan]),
+    )  # fmt: skip
+    shares = (1.0, 1.0, 0.5, 0.5)
+    assert Interference().price(view).place.tolist() == [[round(400 * math.exp(share)) for share in shares]]
 
 
 def test_slots_rise_with_what_the_kind_does_to_itself():

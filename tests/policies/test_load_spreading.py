@@ -3,25 +3,18 @@
 import numpy as np
 import pytest
 
-from firmament_py.policy import COST_MAX, View
+from firmament_py.cluster import ClusterState
+from firmament_py.events import Event
+from firmament_py.policy import COST_MAX
+from firmament_py.round import Scheduler
+from firmament_py.solver import OrToolsSolver
 from policies.load_spreading import LoadSpreading
-from tests.builders import make_class, make_cluster, make_node, make_tasks, per_node
+from tests.builders import NOW_US, make_class, make_cluster, make_node, make_tasks, per_node
+from tests.policies.rig import make_view, places
 
 
 def slot_prices(*, running, allocatable, free, offsets=(0, 1, 2)):
-    nodes = len(running)
-    view = View(
-        resources=("pods", "cpu"),
-        requests=np.ones((1, 2), np.int64),
-        priority=np.zeros(1, np.int64),
-        waiting=np.ones(1, np.int64),
-        allocatable=np.array(allocatable, np.int64).reshape(nodes, -1),
-        free=np.array(free, np.int64).reshape(nodes, -1),
-        running=np.array(running, np.int64),
-        slot_offsets=np.array(offsets, np.int64),
-        task_class=np.zeros(1, np.int64),
-        task_age_us=np.zeros(1, np.int64),
-    )
+    view = make_view(allocatable=allocatable, free=free, running=running, offsets=offsets)
     return LoadSpreading().price(view).slot.tolist()
 
 
@@ -45,7 +38,7 @@ def test_slot_prices(running, allocatable, free, prices):
 
 
 def test_slots_are_priced_at_their_offsets():
-    assert slot_prices(running=[1], allocatable=[[9]], free=[[9]], offsets=(0, 1, 4)) == [[100, 200, 500]]
+    assert slot_prices(running=[1], allocatable=[[9, 9]], free=[[9, 9]], offsets=(0, 1, 4)) == [[100, 200, 500]]
 
 
 def test_the_emptier_node_catches_up_first():
@@ -63,3 +56,88 @@ def test_among_equally_busy_nodes_the_larger_one_goes_first():
         *(make_tasks([1], 1, on="a"), make_tasks([2], 1, on="b"), make_tasks([3], 1)),
     )
     assert cluster.round() == {3: "b"}
+
+
+def test_by_what_is_requested():
+    # the example of the module: m = 1 of 10; the first node is half requested, and more by its other resource
+    view = make_view(
+        resources=("cpu", "memory"), requests=[[1, 0]], allocatable=[[10, 10], [10, 10], [0, 10]],
+        free=[[5, 9], [10, 10], [0, 2]],
+    )  # fmt: skip
+    prices = LoadSpreading(by="requested").price(view).slot.tolist()
+    assert prices == [[5000, 6000, 7000], [0, 1000, 2000], [8000, 8000, 8000]]
+
+
+def test_by_what_is_requested_large_tasks_count_for_more():
+    """a runs one large task, b four small ones: by tasks the next goes to a, by what is requested to b."""
+    events: list[Event] = [
+        *(make_node("a", cpu=8), make_node("b", cpu=8), make_class(1, cpu=5), make_class(2, cpu=1)),
+        *(make_tasks([1], 1, on="a"), make_tasks([2, 3, 4, 5], 2, on="b"), make_tasks([6], 2)),
+    ]
+    assert places(LoadSpreading(), *events) == {6: "a"}
+    assert places(LoadSpreading(by="requested"), *events) == {6: "b"}
+
+
+@pytest.mark.parametrize("by", ["tasks", "requested"])
+def test_devices_are_left_to_those_who_need_them(by):
+    events: list[Event] = [
+        *(make_node("gpu", cpu=100, gpu=4), make_node("plain", cpu=100)),
+        *(make_class(1, cpu=1), make_class(2, cpu=1, gpu=1)),
+        *(make_tasks(range(1, 11), 1), make_tasks(range(11, 13), 2)),
+    ]
+    placed = places(LoadSpreading(by=by), *events)
+    assert {placed[uid] for uid in (11, 12)} == {"gpu"}
+    assert {placed[uid] for uid in range(1, 11)} == {"plain"}
+    careless = places(LoadSpreading(by=by, spare_devices=0), *events)
+    assert {careless[uid] for uid in range(1, 11)} == {"gpu", "plain"}
+
+
+def test_so_many_more_tasks_run_elsewhere_before_a_device_is_wasted():
+    events: list[Event] = [make_node("gpu", gpu=4), make_node("plain"), make_class(1), make_tasks(range(1, 21), 1)]
+    assert per_node(places(LoadSpreading(spare_devices=6), *events)) == {"gpu": 7, "plain": 13}
+
+
+def test_a_node_that_offers_nothing_makes_no_devices_of_what_it_lacks():
+    events: list[Event] = [
+        *(make_node("a", cpu=8), make_node("b", cpu=8), make_node("c", pods=9)),
+        make_class(1),
+        make_tasks([1, 2, 3], 1),
+    ]
+    assert per_node(places(LoadSpreading(), *events)) == {"a": 1, "b": 1, "c": 1}
+
+
+@pytest.mark.parametrize("count", [-1, 1001])
+def test_spare_devices_has_a_range(count):
+    with pytest.raises(ValueError, match=f"option spare-devices is {count}; give a number of tasks from 0"):
+        LoadSpreading(spare_devices=count)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["tasks", "requested"])
+def test_50_000_equal_tasks_on_5000_equal_nodes_are_ten_on_each(by):
+    state = ClusterState()
+    for i in range(5000):
+        state.apply(make_node(f"n{i}", cpu=32))
+    state.apply(make_class(1, cpu=1))
+    state.apply(make_tasks(range(1, 50_001), 1))
+    result = Scheduler(state, LoadSpreading(by=by), OrToolsSolver()).run(NOW_US)
+    assert np.unique(result.nodes, return_counts=True)[1].tolist() == [10] * 5000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["tasks", "requested"])
+def test_equal_tasks_that_come_in_bursts_differ_by_one_at_most(by):
+    """On 5000 nodes of which some have devices: equal nodes are balanced, whatever there is beside them."""
+    state = ClusterState()
+    for i in range(5000):
+        state.apply(make_node(f"n{i}", cpu=32, gpu=4 if i % 10 == 0 else 0))
+    state.apply(make_class(1, cpu=1))
+    scheduler = Scheduler(state, LoadSpreading(by=by), OrToolsSolver())
+    for first in range(1, 50_001, 7000):
+        state.apply(make_tasks(range(first, min(first + 7000, 50_001)), 1))
+        scheduler.run(NOW_US)
+    with_devices = np.arange(5000) % 10 == 0
+    tasks = state.nodes.tasks[state.present_nodes()]
+    assert tasks.sum() == 50_000
+    for alike in (tasks[with_devices], tasks[~with_devices]):
+        assert alike.max() - alike.min() <= 1

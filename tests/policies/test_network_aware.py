@@ -14,7 +14,7 @@ from policies.network_aware import NetworkAware
 from tests.builders import Cluster, make_class, make_cluster, make_node, make_tasks, per_node
 from tests.engine.oracle import PlainTask, World
 from tests.engine.test_rounds import assert_solved_to_optimum, carry_out, left_over
-from tests.policies.views import make_view
+from tests.policies.views import make_view, node_usage
 
 EGRESS, INGRESS = "bandwidth.egress", "bandwidth.ingress"
 G = 10**9
@@ -61,6 +61,19 @@ def test_both_directions_add_up():
     )
     # 100,000 x (0.1 x (1 + 0.1) + 0.2 x 0.2)
     assert NetworkAware().price(view).place.tolist() == [[15_000]]
+
+
+def test_what_is_measured_counts_where_it_is_more():
+    """Bytes a second received and sent; the third was not measured."""
+    view = make_view(
+        resources=(EGRESS,),
+        requests=[[1 * G]],
+        allocatable=[[10 * G]] * 3,
+        free=[[8 * G]] * 3,
+        usage=node_usage(tx=[0.5 * G, 0.1 * G, np.nan], rx=[0.0, 5.0 * G, 5.0 * G]),
+    )
+    # used: 40 % measured, 20 % requested (10 % is measured), 20 % requested
+    assert NetworkAware().price(view).place.tolist() == [[9_000, 5_000, 5_000]]
 
 
 def test_without_bandwidth_it_spreads_by_number():

@@ -1,30 +1,17 @@
 """The arithmetic of bin-packing, cpu-memory and trivial, and how their placements differ."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from firmament_py.policy import View
+from firmament_py.policy import WAIT_MIN
 from policies.bin_packing import BinPacking
 from policies.cpu_memory import CpuMemory
 from policies.load_spreading import LoadSpreading
 from policies.trivial import Trivial
 from tests.builders import make_class, make_cluster, make_node, make_tasks, per_node
-
-
-def make_view(*, resources, requests, allocatable, free, offsets=(0, 1, 2)):
-    classes, nodes = len(requests), len(allocatable)
-    return View(
-        resources=resources,
-        requests=np.array(requests, np.int64),
-        priority=np.zeros(classes, np.int64),
-        waiting=np.ones(classes, np.int64),
-        allocatable=np.array(allocatable, np.int64),
-        free=np.array(free, np.int64),
-        running=np.zeros(nodes, np.int64),
-        slot_offsets=np.array(offsets, np.int64),
-        task_class=np.arange(classes),
-        task_age_us=np.zeros(classes, np.int64),
-    )
+from tests.policies.rig import make_view
 
 
 def test_bin_packing_prices_the_emptiness():
@@ -51,12 +38,39 @@ def test_bin_packing_fills_device_fragments_and_spares_devices():
 
 
 def test_cpu_memory_levels_and_balances():
-    # the example of the module: 4 cpu, 8 Gi, of which 1 cpu and 4 Gi are requested; mean request 0.5 cpu, 1 Gi:
-    # slots: max(1, 4/8), max(1.5/4, 5/8), max(2/4, 6/8)
-    view = make_view(resources=("cpu", "memory"), requests=[[1, 0], [0, 2]], allocatable=[[4, 8]], free=[[3, 4]])
+    # the example of the module, two nodes of 4 cpu and 8 Gi; on the first 1 cpu and 4 Gi are requested.
+    # place: (1, 0) takes (1/4)^2 - 0 = 1/16 from the first, adds 1/16 to the second: 10,000 x 2/16 more there;
+    # (0, 2) adds 1/4 - 1/16 = 3/16 to the first and 1/16 to the second.
+    # slots: both classes have size 1/4; of volume 2/4, 35 % are 0.175: one task of the first class, so m = (1, 0)
+    view = make_view(
+        resources=("cpu", "memory"), requests=[[1, 0], [0, 2]], allocatable=[[4, 8]] * 2, free=[[3, 4], [4, 8]]
+    )
     prices = CpuMemory().price(view)
-    assert prices.place.tolist() == [[0], [125]]
-    assert prices.slot.tolist() == [[500, 625, 750]]
+    assert prices.place.tolist() == [[0, 1250], [1250, 0]]
+    assert prices.slot.tolist() == [[500, 500, 750], [0, 250, 500]]
+
+
+def test_cpu_memory_lets_large_tasks_go_first_and_asks_again():
+    # sizes 2/8 and 1/8; 35 % of the volume 4 x 2/8 + 4 x 1/8 = 12/8 is 4.2/8: three of the large kind, 2 cpu each.
+    # a has 4 of 8 cpu requested; both stand at 5/8 when a has taken (5 - 4) / 2 and b 5 / 2, rounded up
+    view = make_view(
+        resources=("cpu", "memory"), requests=[[2, 0], [1, 0]], allocatable=[[8, 8]] * 2, free=[[4, 8], [8, 8]]
+    )
+    view = replace(view, waiting=np.array([4, 4]), task_class=np.repeat([0, 1], 4), task_age_us=np.zeros(8, np.int64))
+    prices = CpuMemory().price(view)
+    assert prices.most is not None
+    assert prices.most.tolist() == [1, 3]
+    assert (prices.wait - WAIT_MIN).tolist() == [9999] * 4 + [5000] * 4
+
+
+def test_cpu_memory_does_not_count_on_nodes_that_are_closed():
+    view = make_view(resources=("cpu", "memory"), requests=[[1, 1]], allocatable=[[16, 16]] * 2, free=[[16, 16]] * 2)
+    view = replace(view, waiting=np.array([12]), task_class=np.zeros(12, np.int64), task_age_us=np.zeros(12, np.int64))
+    # 35 % of 12 tasks are five: 2.5 for each of two nodes, or all for one
+    for depth, most in (([12, 12], [3, 3]), ([0, 12], [1, 5])):
+        prices = CpuMemory().price(replace(view, depth=np.array(depth)))
+        assert prices.most is not None
+        assert prices.most.tolist() == most
 
 
 NODES = [make_node(name, cpu=8, memory=8) for name in ("a", "b", "c", "d")]
@@ -94,3 +108,12 @@ def test_a_task_goes_where_its_kind_of_load_is_missing():
 def test_trivial_places_all_it_can():
     cluster = make_cluster(*NODES, make_class(1, cpu=5, memory=1), make_tasks(range(1, 7), 1), policy=Trivial())
     assert sorted(per_node(cluster.round()).values()) == [1, 1, 1, 1]
+
+
+def test_cpu_memory_does_not_let_a_large_task_take_the_room_of_small_ones():
+    cluster = make_cluster(
+        *(make_node("a", cpu=8, memory=8), make_class(1, cpu=8, memory=1), make_class(2, cpu=1, memory=1)),
+        *(make_tasks([1], 1), make_tasks(range(2, 10), 2)),
+        policy=CpuMemory(),
+    )
+    assert set(cluster.round()) == set(range(2, 10))

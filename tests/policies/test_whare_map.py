@@ -63,6 +63,32 @@ def test_slots_rise_with_the_mean_of_those_who_wait():
     assert WhareMap().price(view).slot.tolist() == [[0, 61, 122]]
 
 
+@pytest.mark.parametrize(
+    ("speed", "used", "costs"),
+    [
+        # 200 millicores on a c5, 300 on an m5: half as much again
+        pytest.param("", {"c5": (200.0, 3), "m5": (300.0, 9)}, [0, 500, 500], id="measured"),
+        pytest.param("", {"c5": (200.0, 3), "m5": (300.0, 2)}, [0, 0, 0], id="too-few-tasks"),
+        pytest.param("", {"c5": (0.2, 3), "m5": (300.0, 3)}, [0, 0, 0], id="too-little-cpu"),
+        pytest.param("r5=3,m5=1", {"m5": (300.0, 3), "c5": (200.0, 3)}, [1000, 2000, 0], id="in-the-unit-of-stated"),
+        pytest.param("c5=9,m5=1", {"c5": (200.0, 3), "m5": (200.0, 3)}, [0, 0, 0], id="measured-before-stated"),
+        pytest.param("r5=3", {"c5": (200.0, 3), "m5": (300.0, 3)}, [0, 500, 500], id="nothing-in-common"),
+    ],
+)
+def test_speeds_are_learnt_from_what_tasks_use(speed, used, costs):
+    """On a c5, an m5 and an r5."""
+    view = make_view(
+        resources=("cpu",),
+        requests=[[1]],
+        allocatable=[[8]] * 3,
+        traits=[{"program": "web", "speed": speed}],
+        counts={"program": {"web": [0] * 3, "other": [0] * 3}},
+        labels={LABEL: ["c5", "m5", "r5"]},
+        used={("web", platform): cell for platform, cell in used.items()} | {("other", "r5"): (1.0, 99)},
+    )
+    assert WhareMap().price(view).place.tolist() == [costs]
+
+
 NODES = [
     *(make_node(f"fast{i}", cpu=2, labels={LABEL: "fast"}) for i in range(2)),
     *(make_node(f"slow{i}", cpu=2, labels={LABEL: "slow"}) for i in range(2)),

@@ -1,12 +1,12 @@
 """Views for tests of single policies."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from firmament_py.arrays import I64
-from firmament_py.policy import View
+from firmament_py.arrays import F64, I64
+from firmament_py.policy import NodeUsage, View
 
 
 @dataclass
@@ -16,6 +16,14 @@ class Around:
     nodes: int
     counts: Mapping[str, Mapping[str, Sequence[int]]] = field(default_factory=dict)
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    used: Mapping[tuple[str, str], tuple[float, int]] = field(default_factory=dict)
+    """(value of a trait, of a label) -> mean millicores and number of tasks."""
+
+    def cpu(self, trait: str, key: str) -> tuple[F64, I64]:
+        values, domains = self.census(trait)[0], self.domains(key)[0]
+        cells = [[self.used.get((value, domain), (np.nan, 0)) for domain in domains] for value in values]
+        both = np.array(cells, np.float64).reshape(len(values), len(domains), 2)
+        return both[:, :, 0], both[:, :, 1].astype(np.int64)
 
     def census(self, trait: str) -> tuple[tuple[str, ...], I64]:
         of = dict(sorted(self.counts.get(trait, {}).items()))
@@ -32,7 +40,14 @@ class Around:
             self.nodes,
             {t: {v: [of[i] for i in order] for v, of in values.items()} for t, values in self.counts.items()},
             {key: [texts[i] for i in order] for key, texts in self.labels.items()},
+            self.used,
         )
+
+
+def node_usage(**columns: Sequence[float]) -> NodeUsage:
+    """What nodes use; what is not said was not measured."""
+    nodes = len(next(iter(columns.values())))
+    return replace(NodeUsage.unknown(nodes), **{name: np.array(values) for name, values in columns.items()})
 
 
 def make_view(
@@ -46,6 +61,8 @@ def make_view(
     traits: Sequence[Mapping[str, str]] | None = None,
     counts: Mapping[str, Mapping[str, Sequence[int]]] | None = None,
     labels: Mapping[str, Sequence[str]] | None = None,
+    used: Mapping[tuple[str, str], tuple[float, int]] | None = None,
+    usage: NodeUsage | None = None,
     offsets: Sequence[int] = (0, 1, 2),
 ) -> View:
     """One task of each class waits, unless `waiting` says so; all of one priority and age."""
@@ -64,5 +81,6 @@ def make_view(
         task_class=task_class,
         task_age_us=np.zeros(len(task_class), np.int64),
         traits=tuple(traits or ()),
-        surroundings=Around(nodes, counts or {}, labels or {}),
+        surroundings=Around(nodes, counts or {}, labels or {}, used or {}),
+        measured_usage=usage,
     )

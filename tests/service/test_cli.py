@@ -6,6 +6,7 @@ import socket
 import pytest
 from click.testing import CliRunner
 
+from firmament_py import conformance
 from firmament_py.main import cli
 from firmament_py.version import VERSION
 
@@ -70,3 +71,45 @@ def test_an_address_in_use_is_wrong_usage_too():
     assert result.exit_code == 2
     assert f"cannot listen on {address}: in use" in " ".join(result.output.split())
     assert "choose another --address" in result.output
+
+
+def test_a_policy_that_conforms_is_said_to():
+    result = run("check-policy", "trivial")
+    assert result.exit_code == 0
+    assert "FAILED" not in result.output
+    assert "5,000 nodes x 256 classes are priced in" in result.output
+    told = json.loads(run("check-policy", "random", "--policy-option", "seed=3", "--json").output)
+    assert (told["policy"], told["findings"], list(told["waived"])) == ("random", [], ["favourites"])
+    assert told["scale"]["nodes"] == 5000
+
+
+def test_a_policy_that_does_not_conform_is_exit_code_1(monkeypatch):
+    broken = conformance.Finding("age", "it is upside down")
+    monkeypatch.setattr(conformance, "check", lambda policy, name: [broken])
+    result = run("check-policy")
+    assert result.exit_code == 1
+    assert "FAILED  age: it is upside down" in result.output
+    machine = run("check-policy", "--json")
+    assert machine.exit_code == 1
+    assert json.loads(machine.output)["findings"] == [{"rule": "age", "message": "it is upside down"}]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["no-such"], "there is no policy 'no-such'"),
+        (["random", "--policy-option", "seed=-1"], "policy random: option seed is -1; give a whole number from 0"),
+        (["load-spreading", "--policy-option", "by=size"], "option by is 'size'; give one of: tasks, requested"),
+        (["trivial", "--policy-option", "seed"], "is not of the form K=V"),
+    ],
+)
+def test_a_policy_that_cannot_be_loaded_is_exit_code_2(words, told):
+    for more in ([], ["--load-only"]):
+        result = run("check-policy", *words, *more)
+        assert result.exit_code == 2
+        assert told in " ".join(result.output.split())
+
+
+def test_loading_alone_says_nothing_if_it_works():
+    result = run("check-policy", "--policy-option", "by=requested", "--load-only")
+    assert (result.exit_code, result.output) == (0, "")

@@ -1,0 +1,5 @@
+"""Measures one round of the engine under each policy, on one and the same cluster."""
+
+from benchmarks.suites.round import measure
+
+__all__ = ["measure"]

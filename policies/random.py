@@ -1,0 +1,67 @@
+"""Random: every task goes to a node that is drawn by lot (Firmament's random cost model): what any policy should beat.
+
+    slot[n, k] = sum of gaps g(n, 0) .. g(n, k)        g: exponential, mean 1000
+    place[c, n] = 0 .. 999
+
+all of them hashes of the seed, the node, how many tasks run in all, and (place) what the class requests: the same
+view, the same draw; another seed or more tasks, another draw. A node's slot prices are the arrival times of a Poisson
+process. A flow takes the cheapest slots of all nodes, which are the first arrivals, and these belong to each node with
+the same chance, whatever the others got: balls thrown into bins. The place price shuffles which of the classes get
+which of the slots. Example: 1000 tasks on 1000 empty nodes leave about 368 = 1000/e nodes without a task, and one node
+has 5 or 6.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from firmament_py.arrays import I64, U64
+from firmament_py.policy import COST_MAX, Prices, View, waiting_cost
+
+_MEAN_GAP = 1000
+_SPREAD = 1000
+_SEED_MOST = 2**63
+
+
+class Random:
+    """Any node by lot: what a policy should beat."""
+
+    name = "random"
+    waives: ClassVar[Mapping[str, str]] = {"favourites": "it draws lots among equal nodes"}
+
+    def __init__(self, seed: int = 0) -> None:
+        if not 0 <= seed < _SEED_MOST:
+            raise ValueError(f"option seed is {seed}; give a whole number from 0 to 2**63 - 1")
+        self._seed = np.uint64(seed)
+
+    def price(self, view: View) -> Prices:
+        draw = _mixed(_mixed(self._seed) + np.uint64(view.running.sum()))
+        nodes = _mixed(np.arange(len(view.allocatable), dtype=np.uint64) + draw)
+        task = _mixed(view.slot_offsets.astype(np.uint64))
+        uniform = (_mixed(nodes[:, None] ^ task[None, :]) >> np.uint64(11)) / 2.0**53
+        # where a run of slots has one price, the gaps within it count with their mean
+        skipped = np.diff(view.slot_offsets, prepend=-1) - 1
+        slot = np.cumsum(_MEAN_GAP * (skipped - np.log1p(-uniform)), axis=1)
+        return Prices(
+            place=(_mixed(self._classes(view)[:, None] ^ nodes[None, :]) % np.uint64(_SPREAD)).astype(np.int64),
+            slot=np.minimum(slot, COST_MAX).astype(np.int64),
+            wait=waiting_cost(view),
+        )
+
+    def _classes(self, view: View) -> U64:
+        """(C,) a hash of what each class is, not of its number, which changes from network to network."""
+        content: I64 = np.column_stack([view.requests, view.priority, view.expected_us])
+        result: U64 = np.zeros(len(content), np.uint64)
+        for column in content.T:
+            result = _mixed(result + column.astype(np.uint64))
+        return result
+
+
+def _mixed(value: U64 | np.uint64) -> U64:
+    """The finaliser of splitmix64 (Steele et al., 2014), which lets every bit of `value` change every other."""
+    mixed: U64 = np.atleast_1d(np.asarray(value, np.uint64))
+    mixed = mixed + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
