@@ -133,7 +133,7 @@ class World:
                 found.append((gang, since.pop(gang), entry.time))
         return found + [(gang, began, None) for gang, began in since.items()]
 
-    def never_half(self, minimum, seconds=0.5, gang_of=None):
+    def never_half(self, minimum, seconds=15.0, gang_of=None):
         """Whether gangs were half bound only while their binds were on the way, and none is now."""
         for gang, began, ended in self.halves(minimum, gang_of):
             assert ended is not None, f"{gang} is half bound"
