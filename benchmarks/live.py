@@ -14,6 +14,7 @@ from contextlib import suppress
 import orjson
 
 from benchmarks.runner import CannotMeasureError
+from benchmarks.workloads import GANG, demands
 from poseidon_py.cluster.amounts import show
 from poseidon_py.cluster.nodes import node_object
 from poseidon_py.demo.progress import Progress
@@ -33,10 +34,13 @@ _POLL_SECONDS = 0.05
 class Pods:
     """Pods of one scheduler on one server, and when each came and was bound (Unix seconds)."""
 
-    def __init__(self, kube: Kube, scheduler: str, nodes: int, pods: int, seed: int, has_audit: bool) -> None:
+    def __init__(
+        self, kube: Kube, scheduler: str, nodes: int, pods: int, seed: int, has_audit: bool, workload: str = "basic"
+    ) -> None:
         self._kube = kube
         self._scheduler = scheduler
         self._has_audit = has_audit
+        self._workload = workload
         # a few pods on many nodes are no larger for that: every one of them has to fit
         sorts = pod_sorts(_SORTS, max(pods, _PODS_A_NODE * nodes), 0.4, open_capacity(UNIFORM, nodes), seed)
         self._specs = [
@@ -65,7 +69,10 @@ class Pods:
 
         async def one(number: int) -> None:
             name = f"{self._scheduler}-{len(self.created):05d}-{number:05d}"
-            body = {"metadata": {"name": name, "labels": {LABEL: "true"}}, "spec": self._specs[number % _SORTS]}
+            sort = number // GANG % _SORTS
+            labels, more = demands(self._workload, f"{self._scheduler}-{sort}", number)
+            metadata = {"name": name, "labels": {LABEL: "true", **labels}}
+            body = {"metadata": metadata, "spec": {**self._specs[sort], **more}}
             asked = time.time()
             answer = orjson.loads(await self._kube.call("POST", _PATH, orjson.dumps(body)))
             self.created[answer["metadata"]["uid"]] = asked

@@ -16,6 +16,7 @@ from benchmarks.children import cpu_seconds
 from benchmarks.live import Pods
 from benchmarks.results import Check, Sample
 from benchmarks.runner import CannotMeasureError, Options
+from benchmarks.series import Series, cdf, timeline
 from benchmarks.specs import Case
 from poseidon_py.credentials import CredentialsError
 from poseidon_py.demo.checks import run_checks
@@ -37,6 +38,7 @@ class _Run:
     pods: int
     mode: str
     per_second: float | None
+    workload: str
     seed: int
     kubeconfig: Path | None
     against: str | None
@@ -50,6 +52,7 @@ def measure(case: Case, options: Options) -> Sample:
         pods=options.scaled(sizes["pods"], 2),
         mode=sizes["mode"],
         per_second=sizes.get("per_second"),
+        workload=sizes.get("workload", "basic"),
         seed=options.seed,
         kubeconfig=Path(more["kubeconfig"]) if more.get("kubeconfig") else None,
         against=more.get("against"),
@@ -82,13 +85,14 @@ async def _measure(run: _Run) -> Sample:
 async def _phases(stack: Stack, kubeconfig: Path, run: _Run) -> Sample:
     audit = await live.has_audit(stack.kube)
     blind = Pods(stack.kube, BLIND, run.nodes, run.pods, run.seed, audit)
-    ours = Pods(stack.kube, run.against or OURS, run.nodes, run.pods, run.seed, audit)
+    ours = Pods(stack.kube, run.against or OURS, run.nodes, run.pods, run.seed, audit, run.workload)
     rates = []
     with_blind = run.mode != "rate"
     try:
         if with_blind:
             rates.append(await _blind(blind, kubeconfig, run.pods // 2, run.mode == "burst"))
-        metrics, facts, checks = await _scheduled(stack, ours, kubeconfig, run, already=run.pods // 2 * with_blind)
+        already = run.pods // 2 * with_blind
+        metrics, facts, checks, recorded = await _scheduled(stack, ours, kubeconfig, run, already)
         if with_blind:
             if stack.scheduler is not None:
                 await stack.scheduler.stop()
@@ -100,12 +104,12 @@ async def _phases(stack: Stack, kubeconfig: Path, run: _Run) -> Sample:
     finally:
         await blind.close()
         await ours.close()
-    return Sample(metrics, facts, checks)
+    return Sample(metrics, facts, checks, recorded)
 
 
 async def _scheduled(
     stack: Stack, pods: Pods, kubeconfig: Path, run: _Run, already: int
-) -> tuple[dict[str, float], dict[str, object], list[Check]]:
+) -> tuple[dict[str, float], dict[str, object], list[Check], list[Series]]:
     """The scheduler's turn. already: pods that others have bound before."""
     server_counts_all = already if await live.has_audit(stack.kube) else 0
     metrics: dict[str, float] = {}
@@ -136,10 +140,16 @@ async def _scheduled(
     times = await pods.bind_times()
     began = min(began, *times.values())
     metrics["bound_per_s"] = run.pods / (max(times.values()) - began)
-    found = percentiles(sorted(at - max(pods.created[uid], began) for uid, at in times.items()))
+    waited = sorted(at - max(pods.created[uid], began) for uid, at in times.items())
+    found = percentiles(waited)
     metrics["p50_s"], metrics["p99_s"] = found["p50"], found["p99"]
     facts: dict[str, object] = {"pods": run.pods, "nodes": run.nodes, "to_bind_s": found}
-    return metrics, facts, await _checks(stack, pods, run)
+    since = sorted(at - began for at in times.values())
+    recorded = [
+        cdf("time to bind", waited, "time to bind", "s"),
+        timeline("bound pods", since, range(1, len(since) + 1), "pods", "count"),
+    ]
+    return metrics, facts, await _checks(stack, pods, run), recorded
 
 
 async def _checks(stack: Stack, pods: Pods, run: _Run) -> list[Check]:
