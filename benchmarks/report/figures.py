@@ -21,7 +21,7 @@ _GROWS = ("nodes", "pods", "running", "tasks", "gangs", "classes")
 _FEWEST_POINTS = 3
 _WIDE = 8.0
 """From this ratio of the largest to the smallest on, an axis is logarithmic."""
-_MOST_LINES = 12
+_MOST_LINES = 16
 
 
 @dataclass(frozen=True, slots=True)
