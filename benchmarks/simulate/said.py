@@ -47,7 +47,7 @@ class Said:
     def holders(self, job: int) -> list[int]:
         """Machines that hold the input of a job."""
         first = int(self.first[job])
-        return self.holder[first : first + int(self.copies[job])].tolist()
+        return [int(machine) for machine in self.holder[first : first + int(self.copies[job])]]
 
 
 def _kind(name: str) -> int:

@@ -27,7 +27,7 @@ def measure(case: Case, options: Options) -> Sample:
         labels=sizes["labels"],
         link_kbps=1000 * sizes["link_mbps"] or None,
     )
-    settings = Settings(samples=sizes["samples"], expectations=sizes["expectations"])
+    settings = Settings(gap_ms=sizes["gap_ms"], samples=sizes["samples"], expectations=sizes["expectations"])
     try:
         sample, outcome = run(trace, Run(sizes["policy"], settings), horizon_us(trace, hours))
     except RefusedError as error:
