@@ -17,11 +17,12 @@ _PENALTY = colocation.penalties("")
 
 
 def link_use(machine: I64, kbps: I64, link_kbps: I64) -> dict[str, float]:
-    """Tasks (K,) on machines (K,) cause traffic (K,); links (M,) carry so much. Mean and greatest use of a link, and
-    the share of the links that are asked for more than they carry."""
+    """Tasks (K,) on machines (K,) cause traffic (K,); links (M,) carry so much. Mean use of a link, the 99th
+    percentile and the greatest, and the share of the links that are asked for more than they carry."""
     use = np.bincount(machine, kbps, minlength=len(link_kbps)) / np.maximum(link_kbps, 1)
     return {
         "link use": float(use.mean()),
+        "link p99": float(np.percentile(use, 99)) if len(use) else 0.0,
         "fullest link": float(use.max(initial=0.0)),
         "links over": float((use > 1).mean()),
     }

@@ -18,6 +18,7 @@ slowdown of Feitelson and Rudolph)."""
 
 _OVER_TIME = {
     "link_use": "link use",
+    "link_use_p99": "link p99",
     "link_use_max": "fullest link",
     "links_over": "links over",
     "interference": "interference",
@@ -25,7 +26,7 @@ _OVER_TIME = {
 _SO_FAR = {"bytes_moved": "bytes moved", "bytes_across_racks": "bytes across racks"}
 _EFFECTS = (
     ("nodes used", "nodes", "count"),
-    ("fullest link", "traffic / capacity", "ratio"),
+    ("link p99", "p99 of traffic / capacity of links", "ratio"),
     ("bytes moved", "share of input from other machines, so far", "ratio"),
     ("interference", "what a task suffers in the mean", "points"),
 )

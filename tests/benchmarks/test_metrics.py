@@ -22,6 +22,7 @@ def test_link_use_adds_up_what_shares_a_link():
     found = effects.link_use(np.array([0, 0, 1]), np.array([30, 20, 90]), np.array([100, 60, 10]))
     assert found == {
         "link use": pytest.approx((0.5 + 1.5) / 3),
+        "link p99": pytest.approx(1.5 - 0.02 * 1.0),  # between the second and the fullest of three
         "fullest link": 1.5,
         "links over": pytest.approx(1 / 3),
     }
@@ -84,7 +85,7 @@ def test_effects_are_sampled_of_what_runs_and_summed_of_what_was_read():
     assert summary["link_use_max"] == pytest.approx(5.5 / 7)
     assert summary["interference"] == pytest.approx(600 / 7)
     names = {line.name for line in metrics.series_of(outcome)}
-    assert {"spread between nodes", "nodes used", "fullest link", "bytes moved", "interference"} <= names
+    assert {"spread between nodes", "nodes used", "link p99", "bytes moved", "interference"} <= names
 
 
 def test_what_no_job_says_is_not_sampled():
