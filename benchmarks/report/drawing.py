@@ -9,6 +9,11 @@ from benchmarks.report.figures import Figure
 
 FORMATS = ("svg", "png")
 _WIDTH, _HEIGHT, _ROW = 8.0, 4.2, 0.32
+_COLOURS = 10
+"""So many lines differ by colour; from then on by their style, too."""
+_STYLES = ("-", "--", ":")
+_FEW_LINES = 6
+"""A legend of more stands beside the picture, lest it hides half of it."""
 
 
 class DrawingError(RuntimeError):
@@ -51,13 +56,14 @@ def _matplotlib() -> Any:
 
 
 def _lines(axes: Any, figure: Figure) -> None:
-    for line in figure.lines:
+    for i, line in enumerate(figure.lines):
+        look = {"color": f"C{i % _COLOURS}", "linestyle": _STYLES[i // _COLOURS % len(_STYLES)]}
         if figure.kind == "growth":
-            (drawn,) = axes.plot(line.x, line.y, marker="o", markersize=4, label=line.label or None)
+            (drawn,) = axes.plot(line.x, line.y, marker="o", markersize=4, label=line.label or None, **look)
             axes.fill_between(line.x, line.low, line.high, color=drawn.get_color(), alpha=0.15, linewidth=0)
         else:
             style = "steps-post" if figure.kind == "cdf" else "default"
-            axes.plot(line.x, line.y, drawstyle=style, linewidth=1.3, label=line.label or None)
+            axes.plot(line.x, line.y, drawstyle=style, linewidth=1.3, label=line.label or None, **look)
     if figure.log_x:
         _logarithmic(axes, "x")
     if figure.log_y:
@@ -65,7 +71,8 @@ def _lines(axes: Any, figure: Figure) -> None:
     elif figure.kind == "cdf":
         axes.set_ylim(0.0, 1.02)
     if any(line.label for line in figure.lines):
-        axes.legend(fontsize=8, frameon=False)
+        beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if len(figure.lines) > _FEW_LINES else {}
+        axes.legend(fontsize=8, frameon=False, **beside)
 
 
 def _marks(axes: Any, figure: Figure) -> None:

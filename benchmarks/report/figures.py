@@ -21,7 +21,7 @@ _GROWS = ("nodes", "pods", "running", "tasks", "gangs", "classes")
 _FEWEST_POINTS = 3
 _WIDE = 8.0
 """From this ratio of the largest to the smallest on, an axis is logarithmic."""
-_MOST_LINES = 12
+_MOST_LINES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,9 @@ def _recorded(cases: Sequence[CaseResult]) -> list[Figure]:
             together.setdefault(key, []).append((case.name, series))
     found = []
     for (name, kind, x_title, y_title), of_cases in together.items():
-        lines = tuple(Line(label, series.x, series.y) for label, series in of_cases[:_MOST_LINES])
+        shown = of_cases[:_MOST_LINES]
+        labels = _short([label for label, _ in shown])
+        lines = tuple(Line(label, series.x, series.y) for label, (_, series) in zip(labels, shown, strict=True))
         x = [value for line in lines for value in line.x]
         y = [value for line in lines for value in line.y]
         found.append(
@@ -165,6 +167,15 @@ def _recorded(cases: Sequence[CaseResult]) -> list[Figure]:
             )
         )
     return found
+
+
+def _short(names: Sequence[str]) -> list[str]:
+    """Names without the leading parts, up to a slash, that all of them share."""
+    parts = [name.split("/") for name in names]
+    same = 0
+    while len(names) > 1 and all(len(of) > same + 1 and of[same] == parts[0][same] for of in parts):
+        same += 1
+    return ["/".join(of[same:]) for of in parts]
 
 
 def _wide(values: Sequence[float]) -> bool:

@@ -57,6 +57,7 @@ SUITE = "simulate"
     show_default=True,
     help="From a round's start to the next at least.",
 )
+@click.option("--expectations", is_flag=True, help="Jobs say how long their tasks will run.")
 @click.option("--grpc", is_flag=True, help="Talk to the engine through gRPC, as a bridge does.")
 @click.option(
     "--audit",
@@ -80,6 +81,7 @@ def simulate(
     as_measured: bool,
     bind_ms: float,
     gap_ms: float,
+    expectations: bool,
     grpc: bool,
     audit: int,
     json_file: Path | None,
@@ -95,7 +97,7 @@ def simulate(
     if path is not None and (nodes is not None or load is not None or labels):
         raise click.UsageError("--nodes, --load and --labels make a trace; with --trace there is one already")
     console = Console(highlight=False)
-    settings = Settings(None if as_measured else round_ms, bind_ms, gap_ms)
+    settings = Settings(None if as_measured else round_ms, bind_ms, gap_ms, expectations=expectations)
     began = time.perf_counter()
     try:
         trace, hours = _trace(path, name, nodes or 100, hours, seed, load, labels)

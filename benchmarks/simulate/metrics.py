@@ -1,7 +1,4 @@
-"""Figures of merit of placements and of whole replays. All functions take arrays, so they suit any scheduler.
-
-The three of network, data and interference count only tasks whose trace carries the labels.
-"""
+"""Figures of merit of whole replays, whatever the scheduler was."""
 
 from __future__ import annotations
 
@@ -11,91 +8,29 @@ import numpy as np
 
 from benchmarks.series import Series, cdf, timeline
 from benchmarks.simulate.recording import Outcome
-from benchmarks.simulate.telling import link_kbps
 from benchmarks.simulate.world import State
-from benchmarks.traces.form import BANDWIDTH, DATA_BYTES, DATA_MACHINES, FOREVER, INTERFERENCE, SECOND, Trace
+from benchmarks.traces.form import FOREVER, SECOND
 from firmament_py.arrays import F64, I64
-from policies import colocation
 
 SHORTEST_S = 10.0
 """Run times below this count as this in slowdowns, lest a second's wait of a short task outweighs all (the bounded
 slowdown of Feitelson and Rudolph)."""
 
-INTERFERENCE_CLASSES = colocation.KINDS
-_PENALTY = colocation.penalties("")
-"""What a task (row) suffers from one beside it: the table by which the policies price, too."""
-
-
-# -- of placements --------------------------------------------------------------------------------------------
-
-
-def link_use(machine: I64, kbps: I64, link_kbps: I64) -> dict[str, float]:
-    """Tasks (K,) on machines (K,) cause traffic (K,); links (M,) carry so much. Mean and greatest use of a link, and
-    the share of the links that are asked for more than they carry."""
-    use = np.bincount(machine, kbps, minlength=len(link_kbps)) / np.maximum(link_kbps, 1)
-    return {
-        "link_use": float(use.mean()),
-        "link_use_max": float(use.max(initial=0.0)),
-        "links_over": float((use > 1).mean()),
-    }
-
-
-def bytes_moved(machine: I64, size: I64, task: I64, holder: I64, rack: I64) -> dict[str, float]:
-    """Tasks (K,) on machines (K,) read sizes (K,) of input; pair p says that holder[p] (P,) has that of task[p] (P,);
-    rack (M,). The share of all bytes that come from another machine, and from another rack."""
-    on_machine, on_rack = np.zeros(len(machine), np.bool_), np.zeros(len(machine), np.bool_)
-    np.logical_or.at(on_machine, task, holder == machine[task])
-    np.logical_or.at(on_rack, task, rack[holder] == rack[machine[task]])
-    total = max(float(size.sum()), 1.0)
-    return {
-        "bytes_moved": float(size[~on_machine].sum()) / total,
-        "bytes_across_racks": float(size[~on_machine & ~on_rack].sum()) / total,
-    }
-
-
-def interference(machine: I64, kind: I64, machines: int) -> float:
-    """Tasks (K,) of classes (K,), numbers in INTERFERENCE_CLASSES, on machines (K,): the mean of what they suffer."""
-    if not len(machine):
-        return 0.0
-    beside = np.zeros((machines, len(_PENALTY)))
-    np.add.at(beside, (machine, kind), 1)
-    suffered = (beside @ _PENALTY.T)[machine, kind] - _PENALTY[kind, kind]  # not from itself
-    return float(suffered.mean())
-
-
-def from_labels(trace: Trace, tasks: I64, machine: I64) -> dict[str, float]:
-    """The figures above for tasks (K,) on machines (K,), as far as the jobs' labels allow."""
-    labels = [trace.jobs[j].labels for j in trace.task_job[tasks].tolist()]
-    found: dict[str, float] = {}
-    with_traffic = np.array([BANDWIDTH in of for of in labels], np.bool_)
-    if with_traffic.any():
-        kbps = np.array([int(of[BANDWIDTH]) for of in labels if BANDWIDTH in of])
-        links = np.array([link_kbps(m) for m in trace.machines])
-        found |= link_use(machine[with_traffic], kbps, links)
-    with_data = [k for k, of in enumerate(labels) if DATA_BYTES in of and DATA_MACHINES in of]
-    if with_data:
-        row = {m.name: i for i, m in enumerate(trace.machines)}
-        racks = np.unique(
-            [m.labels.get("topology.kubernetes.io/rack", m.name) for m in trace.machines], return_inverse=True
-        )[1]
-        pairs = [
-            (i, row[name]) for i, k in enumerate(with_data) for name in labels[k][DATA_MACHINES].split() if name in row
-        ]
-        task, holder = np.array(pairs, np.int64).reshape(-1, 2).T
-        sizes = np.array([int(labels[k][DATA_BYTES]) for k in with_data])
-        found |= bytes_moved(machine[with_data], sizes, task, holder, racks)
-    with_class = np.array([of.get(INTERFERENCE) in INTERFERENCE_CLASSES for of in labels], np.bool_)
-    if with_class.any():
-        kinds = [
-            INTERFERENCE_CLASSES.index(of[INTERFERENCE])
-            for of in labels
-            if of.get(INTERFERENCE) in INTERFERENCE_CLASSES
-        ]
-        found["interference"] = interference(machine[with_class], np.array(kinds), len(trace.machines))
-    return found
-
-
-# -- of replays -----------------------------------------------------------------------------------------------
+_OVER_TIME = {
+    "link_use": "link use",
+    "link_use_p99": "link p99",
+    "link_use_max": "fullest link",
+    "links_over": "links over",
+    "interference": "interference",
+}
+_SO_FAR = {"bytes_moved": "bytes moved", "bytes_across_racks": "bytes across racks"}
+_EFFECTS = (
+    ("nodes used", "nodes", "count"),
+    ("link p99", "p99 of traffic / capacity of links", "ratio"),
+    ("bytes moved", "share of input from other machines, so far", "ratio"),
+    ("interference", "what a task suffers in the mean", "points"),
+)
+"""Lines of what policies aim at, beside the spread between nodes: drawn where the trace has the labels."""
 
 
 def waits_s(outcome: Outcome) -> F64:
@@ -159,13 +94,9 @@ def summary(outcome: Outcome) -> dict[str, float]:
         "waiting_tasks": float((outcome.state == State.WAITING).sum()),
         "restarts": float(outcome.restarts),
     }
-    placed = np.flatnonzero(outcome.machine >= 0)
-    labelled = from_labels(outcome.trace, placed, outcome.machine[placed])
-    running = np.flatnonzero(outcome.state == State.RUNNING)
-    at_the_end = from_labels(outcome.trace, running, outcome.machine[running])
-    # bytes are moved once a task; links and neighbours are shared by those that run at the same time
-    found |= {name: value for name, value in labelled.items() if name.startswith("bytes")}
-    found |= {name: value for name, value in at_the_end.items() if not name.startswith("bytes")}
+    found |= {name: _mean(outcome.sampled[line]) for name, line in _OVER_TIME.items() if line in outcome.sampled}
+    # these are of all that started so far
+    found |= {name: float(outcome.sampled[line][-1]) for name, line in _SO_FAR.items() if line in outcome.sampled}
     return {name: value for name, value in found.items() if not math.isnan(value)}
 
 
@@ -190,6 +121,7 @@ def series_of(outcome: Outcome) -> list[Series]:
         timeline("running tasks", seconds, sampled["running"], "tasks", "count"),
         timeline("spread between nodes", seconds, sampled["spread"], "p90 - p10 of utilisation", "ratio"),
         timeline("fragmentation", seconds, sampled["fragmentation"], "unusable part of what is free", "ratio"),
+        *(timeline(name, seconds, sampled[name], title, unit) for name, title, unit in _EFFECTS if name in sampled),
         cdf("task wait", waits_s(outcome), "wait", "s"),
     ]
     wait, completion, _, jobs = jobs_s(outcome)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from benchmarks.simulate.effects import Effects
 from benchmarks.simulate.world import State, World
 from benchmarks.traces.form import Trace
 from firmament_py.arrays import F64, I64
@@ -44,10 +45,11 @@ class Outcome:
 
 
 class Recorder:
-    """Follows a world through time. `advance` before anything changes, `sample` at regular times."""
+    """Follows a world through time. `advance` before anything changes, `started` when tasks do,
+    `sample` at regular times."""
 
     def __init__(self, world: World, contended: str) -> None:
-        self._world = world
+        self._world, self._effects = world, Effects(world)
         self._r = world.resources.index(contended)
         width = len(world.resources)
         self._used, self._allocatable = np.zeros(width), np.zeros(width)
@@ -74,6 +76,10 @@ class Recorder:
             self._contested_us += passed
         self.now_us = us
 
+    def started(self, tasks: I64) -> None:
+        """Tasks (K,) begin to run."""
+        self._effects.started(tasks)
+
     def sample(self) -> None:
         """Takes note of how things are."""
         world, r = self._world, self._r
@@ -93,6 +99,7 @@ class Recorder:
             "deviation": float(share.std()),
             "nodes used": float((world.tasks_on[world.present] > 0).sum()),
             "fragmentation": self._fragmentation(),
+            **self._effects.sample(),
         }
         self.samples_us.append(self.now_us)
         for name, value in figures.items():

@@ -36,6 +36,7 @@ class Settings:
     """round_ms: how long each round takes, None: as long as it really takes (then the result depends on the machine).
     bind_ms: from a round's end to its binds' effect. gap_ms: from a round's start to the next one's at least.
     samples: how many over the whole time. waste_every: every so many rounds the judge looks for wasted room; 0: never.
+    expectations: jobs say how long their tasks will run, to two significant digits.
     """
 
     round_ms: float | None = 100.0
@@ -43,6 +44,7 @@ class Settings:
     gap_ms: float = 0.0
     samples: int = 480
     waste_every: int = 16
+    expectations: bool = False
 
 
 Progress = Callable[[int, int], None]
@@ -69,7 +71,7 @@ class _Replay:
         self._world = World(trace)
         named = [r for r in trace.resources if r != "pods"]
         self._contended = max(named, key=lambda name: offered_load(trace, name))
-        self._teller = Teller(self._world, links=service.counts_links)
+        self._teller = Teller(self._world, links=service.counts_links, expectations=self._settings.expectations)
         self._recorder = Recorder(self._world, self._contended)
         self._row = {machine.name: i for i, machine in enumerate(trace.machines)}
         self._next_task = self._next_event = 0
@@ -173,7 +175,8 @@ class _Replay:
 
     def _start(self, tasks: I64, now: int) -> None:
         world, trace = self._world, self._trace
-        self._service.apply([self._teller.bound(tasks)])
+        self._service.apply([self._teller.bound(tasks, now)])
+        self._recorder.started(tasks)
         fresh = self._first_start[tasks] < 0
         self._first_start[tasks[fresh]] = now
         self._last_machine[tasks] = world.machine[tasks]

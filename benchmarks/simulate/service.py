@@ -13,6 +13,7 @@ from typing import Protocol
 import grpc
 import numpy as np
 
+from benchmarks.traces.form import SECOND
 from firmament_py import registry
 from firmament_py.arrays import U64
 from firmament_py.engine import Engine
@@ -21,6 +22,7 @@ from firmament_py.events import (
     Event,
     GangObserved,
     GangRemoved,
+    InputsDefined,
     NodeObserved,
     NodeRemoved,
     PlacementRejected,
@@ -59,7 +61,7 @@ class Service(Protocol):
     """Whether it wants to hear of bandwidth."""
 
     def apply(self, events: Sequence[Event]) -> None:
-        """Tells it what happened, in the order of flow_service: classes, gangs, nodes, removals, tasks."""
+        """Tells it what happened, in the order of flow_service: classes, inputs, gangs, nodes, removals, tasks."""
         ...
 
     def round(self, now_us: int) -> Round | None:
@@ -79,7 +81,13 @@ class InProcess:
 
     def apply(self, events: Sequence[Event]) -> None:
         outcome = self.engine.apply(events)
-        if outcome.refused or outcome.unknown or outcome.unknown_classes or outcome.unknown_gangs:
+        if (
+            outcome.refused
+            or outcome.unknown
+            or outcome.unknown_classes
+            or outcome.unknown_gangs
+            or outcome.unknown_inputs
+        ):
             raise RefusedError(str(outcome))
 
     def round(self, now_us: int) -> Round | None:
@@ -117,7 +125,7 @@ class ThroughGrpc:
 
     def apply(self, events: Sequence[Event]) -> None:
         reply = self._stub.Apply(update(events, self._epoch))
-        if reply.status or reply.refused or reply.unknown_classes or reply.unknown_gangs:
+        if reply.status or reply.refused or reply.unknown_classes or reply.unknown_gangs or reply.unknown_inputs:
             raise RefusedError(str(reply))
 
     def round(self, now_us: int) -> Round | None:
@@ -152,9 +160,14 @@ def update(events: Iterable[Event], epoch: int) -> flow_pb2.Update:
                     priority=event.priority,
                     name=event.name,
                     traits=event.traits,
+                    expected_seconds=event.expected_us // SECOND,
                 )
                 for r in event.demand.selector:
                     told.node_selector.add(key=r.key, operator=str(r.operator), values=r.values)
+            case InputsDefined():
+                inputs = message.inputs.add(id=event.id)
+                for block in event.blocks:
+                    inputs.blocks.add(bytes=block.bytes, nodes=block.nodes, racks=block.racks)
             case GangObserved():
                 message.gangs.add(id=event.id, minimum=event.minimum, created_us=event.created_us, name=event.name)
             case NodeRemoved():
@@ -184,3 +197,7 @@ def _add_tasks(message: flow_pb2.Tasks, event: TasksObserved) -> None:
     message.nodes.extend(event.nodes)
     if event.gang_id is not None:
         message.gang_id.extend(event.gang_id.tolist())
+    if event.inputs_id is not None:
+        message.inputs_id.extend(event.inputs_id.tolist())
+    if event.started_us is not None:
+        message.started_us.extend(event.started_us.tolist())

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from benchmarks.results import Check, Sample
 from benchmarks.runner import Options
+from benchmarks.simulate.replay import Settings
 from benchmarks.simulate.running import Run, horizon_us, measured, run
 from benchmarks.simulate.service import RefusedError
 from benchmarks.specs import Case
@@ -17,9 +18,18 @@ def measure(case: Case, options: Options) -> Sample:
     sizes = case.sizes
     hours = float(sizes["hours"])
     nodes = options.scaled(sizes["nodes"], 4)
-    trace = generate(preset(sizes["preset"]), nodes, hours, options.seed, sizes["load"] or None, labels=sizes["labels"])
+    trace = generate(
+        preset(sizes["preset"]),
+        nodes,
+        hours,
+        options.seed,
+        sizes["load"] or None,
+        labels=sizes["labels"],
+        link_kbps=1000 * sizes["link_mbps"] or None,
+    )
+    settings = Settings(gap_ms=sizes["gap_ms"], samples=sizes["samples"], expectations=sizes["expectations"])
     try:
-        sample, outcome = run(trace, Run(sizes["policy"]), horizon_us(trace, hours))
+        sample, outcome = run(trace, Run(sizes["policy"], settings), horizon_us(trace, hours))
     except RefusedError as error:
         return Sample({}, checks=[Check("the scheduler understands what it is told", False, str(error))])
     # one picture a trace, with a line for each scheduler

@@ -30,6 +30,9 @@ BANDWIDTH, INTERFERENCE = "bandwidth-kbps", "interference-class"
 """Labels of jobs that metrics understand: input of each task and the machines that hold it (names, separated by
 spaces); network traffic of each task; sheep, rabbit, devil or turtle."""
 
+LINK = "link-kbps"
+"""Label of machines: what the network link carries each way."""
+
 
 class TraceError(ValueError):
     """A trace makes no sense or cannot be read or written; the message names what, where, and the remedy."""

@@ -15,6 +15,7 @@ from benchmarks.traces.form import (
     FOREVER,
     HOUR,
     INTERFERENCE,
+    LINK,
     NO_LABELS,
     SECOND,
     MachineEvent,
@@ -52,18 +53,20 @@ def generate(
     load: float | None = None,
     *,
     labels: bool = False,
+    link_kbps: int | None = None,
 ) -> Trace:
     """A trace of so many machines and hours.
 
     load: what all tasks request of the contended resource in the mean over the time, if each ran at once, as a part of
     what the machines offer; the rate of jobs and the tasks that stay follow. None: the preset's. labels: jobs say where
-    their input is, what traffic they cause, and how they interfere.
+    their input is, what traffic they cause, and how they interfere. link_kbps: what a machine's link carries; None: not
+    said.
     """
     if machines < 1 or hours <= 0:
         raise TraceError(f"{machines} machines and {hours:g} hours make no trace; give at least 1 and more than 0")
     rng = np.random.default_rng([seed, *chosen.name.encode()])
     builder = TraceBuilder(chosen.name)
-    capacity = _machines(builder, chosen, machines, hours, rng)
+    capacity = _machines(builder, chosen, machines, hours, rng, link_kbps)
     rate, standing = chosen.jobs_per_machine_hour * machines, chosen.standing
     if load is not None:
         rate, standing = _for_load(chosen, capacity, rate, hours, load, machines)
@@ -94,7 +97,14 @@ def _limit(machines: int) -> int:
     return _TASKS_A_MACHINE * machines
 
 
-def _machines(builder: TraceBuilder, chosen: Preset, count: int, hours: float, rng: np.random.Generator) -> float:
+def _machines(
+    builder: TraceBuilder,
+    chosen: Preset,
+    count: int,
+    hours: float,
+    rng: np.random.Generator,
+    link_kbps: int | None,
+) -> float:
     """Machines, their racks and zones, and when they go and come back; what they offer of the contended resource."""
     shares = np.array([kind.share for kind in chosen.kinds])
     wanted = shares / shares.sum() * count
@@ -107,7 +117,8 @@ def _machines(builder: TraceBuilder, chosen: Preset, count: int, hours: float, r
     for i, k in enumerate(kind_of.tolist()):
         kind, rack = chosen.kinds[k], i // chosen.rack_machines
         place = {RACK: f"rack-{rack:03d}", ZONE: f"zone-{rack % chosen.zones}"}
-        row = builder.machine(f"m{i:05d}", {**kind.labels, **place})
+        link = {} if link_kbps is None else {LINK: str(link_kbps)}
+        row = builder.machine(f"m{i:05d}", {**kind.labels, **place, **link})
         builder.event(0, row, MachineEvent.ADD, kind.allocatable)
         capacity += kind.allocatable[chosen.contended]
         us = rng.exponential(between_us) if math.isfinite(between_us) else math.inf

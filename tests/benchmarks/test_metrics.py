@@ -9,66 +9,103 @@ from hypothesis import strategies as st
 
 from benchmarks import series
 from benchmarks.series import MOST_POINTS, Series, cdf, curve, timeline
-from benchmarks.simulate import metrics
+from benchmarks.simulate import effects, metrics
 from benchmarks.simulate.baselines import first_fit
 from benchmarks.simulate.replay import Settings, replay
-from benchmarks.traces.form import SECOND, MachineEvent, Shape, TraceBuilder
+from benchmarks.traces.form import SECOND, MachineEvent, Shape, TraceBuilder, TraceError
+from policies.colocation import KINDS
 from tests.benchmarks.traces_made import small
 
 
 def test_link_use_adds_up_what_shares_a_link():
     # machine 0: 30 + 20 of 100, machine 1: 90 of 60, machine 2: nothing
-    found = metrics.link_use(np.array([0, 0, 1]), np.array([30, 20, 90]), np.array([100, 60, 10]))
+    found = effects.link_use(np.array([0, 0, 1]), np.array([30, 20, 90]), np.array([100, 60, 10]))
     assert found == {
-        "link_use": pytest.approx((0.5 + 1.5) / 3),
-        "link_use_max": 1.5,
-        "links_over": pytest.approx(1 / 3),
+        "link use": pytest.approx((0.5 + 1.5) / 3),
+        "link p99": pytest.approx(1.5 - 0.02 * 1.0),  # between the second and the fullest of three
+        "fullest link": 1.5,
+        "links over": pytest.approx(1 / 3),
     }
 
 
 def test_bytes_move_unless_their_holder_is_near():
-    # task 0 (100 bytes) runs on a holder, task 1 (200) in the rack of one, task 2 (700) far from all
-    found = metrics.bytes_moved(
-        machine=np.array([0, 1, 3]),
-        size=np.array([100, 200, 700]),
+    # task 0 runs on a holder, task 1 in the rack of one, task 2 far from all, task 3 has no holder
+    on_machine, in_rack = effects.near_data(
+        machine=np.array([0, 1, 3, 0]),
         task=np.array([0, 0, 1, 2]),
         holder=np.array([0, 2, 0, 1]),
         rack=np.array([0, 0, 1, 1]),
     )
-    assert found == {"bytes_moved": 0.9, "bytes_across_racks": 0.7}
+    assert on_machine.tolist() == [True, False, False, False]
+    assert in_rack.tolist() == [True, True, False, False]
 
 
 def test_interference_counts_neighbours_and_not_oneself():
-    devil, turtle, rabbit = (metrics.INTERFERENCE_CLASSES.index(k) for k in ("devil", "turtle", "rabbit"))
-    alone = metrics.interference(np.array([0, 1]), np.array([devil, devil]), 2)
+    devil, turtle, rabbit = (KINDS.index(k) for k in ("devil", "turtle", "rabbit"))
+    alone = effects.interference(np.array([0, 1]), np.array([devil, devil]), 2)
     assert alone == 0
     # together: each devil suffers 200
-    assert metrics.interference(np.array([0, 0]), np.array([devil, devil]), 2) == pytest.approx(200)
+    assert effects.interference(np.array([0, 0]), np.array([devil, devil]), 2) == pytest.approx(200)
     # rabbit and devil suffer 1000 from each other and 10 from the turtle, which suffers 50 from each: 2120 / 3
-    both = metrics.interference(np.zeros(3, np.int64), np.array([rabbit, devil, turtle]), 1)
+    both = effects.interference(np.zeros(3, np.int64), np.array([rabbit, devil, turtle]), 1)
     assert both == pytest.approx(2120 / 3)
-    assert metrics.interference(np.zeros(0, np.int64), np.zeros(0, np.int64), 1) == 0
+    assert effects.interference(np.zeros(0, np.int64), np.zeros(0, np.int64), 1) == 0
 
 
-def test_labels_of_a_trace_make_these_figures():
-    builder = TraceBuilder("t")
-    for name in ("m0", "m1"):
-        builder.event(0, builder.machine(name, {"link-kbps": "100"}), MachineEvent.ADD, {"cpu": 1})
-    labels = {"bandwidth-kbps": "50", "data-bytes": "8", "data-machines": "m1 gone", "interference-class": "devil"}
-    shape = builder.shape(Shape.of({"cpu": 1}))
-    builder.task(0, builder.job("j", 0, labels), 5, shape)
-    builder.task(0, builder.job("k"), 5, shape)
-    trace = builder.build()
-    found = metrics.from_labels(trace, np.array([0, 1]), np.array([0, 1]))
-    assert found == {
-        "link_use": 0.25,
-        "link_use_max": 0.5,
-        "links_over": 0.0,
-        "bytes_moved": 1.0,
-        "bytes_across_racks": 1.0,
-        "interference": 0.0,
-    }
-    assert metrics.from_labels(trace, np.array([1]), np.array([0])) == {}
+def labelled(*jobs, racks=("r", "r", "s")):
+    """A trace of one task of one cpu a job, one a second: (seconds it runs, labels); machines of 1 cpu and 100 kbps."""
+    builder = TraceBuilder("labelled")
+    for i, rack in enumerate(racks):
+        labels = {"link-kbps": "100", "topology.kubernetes.io/rack": rack}
+        builder.event(0, builder.machine(f"m{i}", labels), MachineEvent.ADD, {"cpu": 2})
+    for i, (seconds, labels) in enumerate(jobs):
+        builder.task(i * SECOND, builder.job(f"j{i}", 0, labels), seconds * SECOND, builder.shape(Shape.of({"cpu": 1})))
+    return builder.build()
+
+
+def test_effects_are_sampled_of_what_runs_and_summed_of_what_was_read():
+    # first-fit: j0 and j1 on m0, j2 and j3 on m1; j0 ends after 4.5 s, all others stay
+    trace = labelled(
+        (4, {"bandwidth-kbps": "50", "interference-class": "devil"}),
+        (99, {"bandwidth-kbps": "70", "interference-class": "devil", "data-bytes": "100", "data-machines": "m0 m2"}),
+        (99, {"data-bytes": "200", "data-machines": "m0"}),
+        (99, {"data-bytes": "700", "data-machines": "m2 gone"}),
+    )
+    outcome = replay(trace, first_fit(), 6 * SECOND, Settings(round_ms=100, bind_ms=0, samples=6))
+    sampled = {name: values.round(9).tolist() for name, values in outcome.sampled.items()}
+    # at 0 .. 6 s, before what happens then: j0 runs from 0.1 to 4.1 s, j1 from 1.1 s on
+    assert sampled["fullest link"] == [0, 0.5, 1.2, 1.2, 1.2, 0.7, 0.7]
+    assert sampled["links over"] == [0, 0, *[round(1 / 3, 9)] * 3, 0, 0]
+    assert sampled["interference"] == [0, 0, 200, 200, 200, 0, 0]
+    assert sampled["bytes moved"] == [0, 0, 0, round(2 / 3, 9), 0.9, 0.9, 0.9]
+    assert sampled["bytes across racks"] == [0, 0, 0, 0, 0.7, 0.7, 0.7]
+    summary = metrics.summary(outcome)
+    assert summary["bytes_moved"] == 0.9
+    assert summary["bytes_across_racks"] == 0.7
+    assert summary["link_use_max"] == pytest.approx(5.5 / 7)
+    assert summary["interference"] == pytest.approx(600 / 7)
+    names = {line.name for line in metrics.series_of(outcome)}
+    assert {"spread between nodes", "nodes used", "link p99", "bytes moved", "interference"} <= names
+
+
+def test_what_no_job_says_is_not_sampled():
+    outcome = replay(labelled((9, {"interference-class": "nobody"})), first_fit(), 2 * SECOND, Settings(samples=2))
+    assert not {"fullest link", "bytes moved", "interference"} & set(outcome.sampled)
+    assert "nodes used" in {line.name for line in metrics.series_of(outcome)}
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ({"data-bytes": "8GB", "data-machines": "m0"}, "job j0: label data-bytes is '8GB'; give a whole number"),
+        ({"data-bytes": str(2**50 + 1), "data-machines": "m0"}, "data-bytes"),
+        ({"bandwidth-kbps": "-1"}, "bandwidth-kbps"),
+        ({"bandwidth-kbps": ""}, "bandwidth-kbps"),
+    ],
+)
+def test_a_label_that_is_no_number_is_told(labels, said):
+    with pytest.raises(TraceError, match=said):
+        replay(labelled((1, labels)), first_fit(), SECOND)
 
 
 def test_waits_completions_and_slowdowns_by_hand():

@@ -13,11 +13,12 @@ from benchmarks.simulate.baselines import BASELINES, first_fit, least_allocated
 from benchmarks.simulate.replay import Settings, replay
 from benchmarks.simulate.running import MUST_HOLD, Run, run
 from benchmarks.simulate.service import InProcess, RefusedError, Round, ThroughGrpc
+from benchmarks.simulate.telling import BEGIN_US, rounded_s
 from benchmarks.simulate.world import State
 from benchmarks.traces.form import FOREVER, SECOND, MachineEvent, Shape, TraceBuilder
 from benchmarks.traces.generate import generate, preset
 from firmament_py import registry
-from firmament_py.events import PlacementRejected
+from firmament_py.events import ClassDefined, PlacementRejected
 from firmament_py.solver import SOLVERS
 from tests.benchmarks.traces_made import small
 
@@ -190,7 +191,12 @@ def test_the_engine_keeps_every_rule_on_random_traces(trace, policy):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "policy"),
-    [("google2011", "load-spreading"), ("alibaba-gpu", "network-aware"), ("google2011", "interference")],
+    [
+        ("google2011", "load-spreading"),
+        ("alibaba-gpu", "network-aware"),
+        ("google2011", "interference"),
+        ("google2011", "quincy"),
+    ],
 )
 def test_grpc_changes_nothing(name, policy):
     trace = generate(preset(name), 10, 0.5, seed=2, load=1.2, labels=True)
@@ -198,7 +204,7 @@ def test_grpc_changes_nothing(name, policy):
     for make in (InProcess, ThroughGrpc):
         service = make(policy)
         try:
-            outcomes.append(played(trace, service, 1800, Settings()))
+            outcomes.append(played(trace, service, 1800, Settings(expectations=True)))
         finally:
             service.close()
     assert outcomes[0].placements > 20
@@ -311,6 +317,67 @@ def test_who_disturbs_whom_is_told():
     )
     machine = played(trace, InProcess("interference")).machine
     assert machine[0] != machine[1]
+
+
+def test_where_data_is_is_told():
+    # machines are filled with the others in the order in which they come; quincy looks where the data is
+    where = [{"data-bytes": str(2**30), "data-machines": name} for name in ("m1", "m2", "m0", "m2")]
+    trace = labelled(*where, links=("1000",) * 3)
+    assert played(trace, InProcess("quincy")).machine.tolist() == [1, 2, 0, 2]
+    assert played(trace, InProcess("load-spreading")).machine.tolist() != [1, 2, 0, 2]
+
+
+def test_quincy_moves_fewer_bytes():
+    trace = generate(preset("alibaba-gpu"), 20, 0.5, seed=1, load=0.5, labels=True)
+    moved = {name: run(trace, Run(name), 1800 * SECOND)[0].metrics for name in ("quincy", "load-spreading")}
+    assert moved["quincy"]["bytes_moved"] < 0.8 * moved["load-spreading"]["bytes_moved"]
+    assert moved["quincy"]["bytes_across_racks"] <= moved["load-spreading"]["bytes_across_racks"]
+
+
+class Heard:
+    """Places nothing, and keeps what it is told."""
+
+    name, counts_links = "heard", False
+
+    def __init__(self):
+        self.events = []
+
+    def apply(self, events):
+        self.events += events
+
+    def round(self, now_us):
+        return None
+
+    def close(self):
+        pass
+
+
+def test_how_long_tasks_will_run_is_told_only_if_jobs_know():
+    trace = small([("a", 0, 61.234, 1, 1), ("a", 0, 3599.2, 1, 1), ("b", 0, None, 1, 1), ("b", 0, 0.2, 1, 1)])
+    for expectations, expected in ((False, [0]), (True, [0, 1, 62, 3600])):
+        service = Heard()
+        played(trace, service, 1, dataclasses.replace(FAST, waste_every=0, expectations=expectations))
+        classes = [event for event in service.events if isinstance(event, ClassDefined)]
+        assert sorted(event.expected_us // SECOND for event in classes) == expected
+
+
+@given(us=st.integers(1, 10**16))
+def test_expectations_are_rounded_as_the_bridge_does(us):
+    seconds = -(-us // SECOND)
+    [found] = rounded_s(np.array([us])).tolist()
+    assert len(str(found).rstrip("0")) <= 2
+    assert abs(found - seconds) * 20 <= seconds
+    # half a unit of the second digit at most, and up from there on
+    unit = 10 ** max(len(str(seconds)) - 2, 0)
+    assert -unit < 2 * (found - seconds) <= unit
+    assert rounded_s(np.array([FOREVER])).tolist() == [0]
+
+
+def test_when_a_task_began_is_told():
+    service = InProcess("load-spreading")
+    played(small([("a", 1, None, 1, 1)]), service, settings=Settings(round_ms=100, bind_ms=50))
+    tasks = service.engine.state.tasks
+    assert tasks.started_us[tasks.rows()].tolist() == [BEGIN_US + 1_150_000]
 
 
 # -- the judge ------------------------------------------------------------------------------------------------

@@ -82,13 +82,33 @@ def test_cases_of_other_kinds_are_curves_of_their_own():
 def test_what_a_suite_recorded_is_drawn_over_all_cases():
     cases = [
         case(f"c{n}", 1, 1.0, series=[series("used", "timeline", [0, 1], [0.1, n]), series("wait", "cdf", [1], [1])])
-        for n in range(14)
+        for n in range(18)
     ]
     _, used, wait = figures(result(*cases))
     assert (used.kind, used.title, used.x_title, used.y_title) == ("timeline", "used", "t [s]", "used")
-    assert [line.label for line in used.lines] == [f"c{n}" for n in range(12)]
+    assert [line.label for line in used.lines] == [f"c{n}" for n in range(16)]
     assert (used.left_out, wait.kind) == (2, "cdf")
     assert not used.log_x
+
+
+def test_lines_are_named_by_what_differs():
+    def labels(*names):
+        cases = [case(name, 1, 1.0, series=[series("used", "timeline", [0], [1])]) for name in names]
+        return [line.label for line in figures(result(*cases))[-1].lines]
+
+    assert labels("effects/500-nodes/quincy", "effects/500-nodes/octopus") == ["quincy", "octopus"]
+    assert labels("a/b", "a/b/c") == ["b", "b/c"]
+    assert labels("a/b", "c/b") == ["a/b", "c/b"]
+    assert labels("a/b") == ["a/b"]
+
+
+def test_no_two_lines_look_alike():
+    lines = tuple(Line(f"line {n}", [0, 1], [n, n]) for n in range(16))
+    picture = draw(Figure("timeline", "many", "x", "y", lines=lines)).decode()
+    paths = re.findall(r'<path d="[^"]+" clip-path="[^"]+" style="([^"]+)"', picture)
+    looks = [style for style in paths if "stroke-width: 1.3" in style]
+    assert len(looks) == 16
+    assert len(set(looks)) == 16
 
 
 @pytest.mark.parametrize("kind", ["timeline", "cdf", "curve", "growth"])

@@ -13,6 +13,7 @@ from rich.console import Console
 from benchmarks import runner, specs, tables
 from benchmarks.__main__ import cli
 from benchmarks.churn_load import ChurnLoad, ChurnSpec
+from benchmarks.report.figures import figures
 from benchmarks.results import FORMAT, CaseResult, ResultError, SuiteResult, read
 from benchmarks.runner import Options
 from benchmarks.simulate.baselines import BASELINES, OneByOne
@@ -167,6 +168,27 @@ def test_quality_is_sound_at_a_twentieth(name, scheduler):
     sample = quality.measure(case, Options(scale=0.05))
     assert [check for check in sample.checks if not check.ok] == []
     assert 0 < sample.metrics["utilisation"] <= 1
+
+
+@pytest.mark.slow
+def test_effects_are_one_picture_each_with_a_line_a_policy():
+    shown, result = {}, SuiteResult("quality", {}, {}, {})
+    for scheduler in ("quincy", "load-spreading", "first-fit"):
+        [case] = [case for case in specs.load("quality").cases if case.name == f"effects/500-nodes/{scheduler}"]
+        sample = quality.measure(case, Options(scale=0.05))
+        assert [check for check in sample.checks if not check.ok] == []
+        shown[scheduler] = sample.metrics
+        result.cases.append(CaseResult(case.name, dict(case.sizes)))
+        result.cases[-1].add(sample)
+    drawn = {figure.title.split(",")[0]: figure for figure in figures(result) if figure.kind == "timeline"}
+    for effect in ("spread between nodes", "link p99", "bytes moved", "interference", "nodes used"):
+        assert [line.label for line in drawn[effect].lines] == ["quincy", "load-spreading", "first-fit"]
+        assert {len(line.x) for line in drawn[effect].lines} == {121}
+    assert {"spread", "link_use_p99", "link_use_max", "bytes_moved", "interference", "nodes_used"} <= set(
+        shown["quincy"]
+    )
+    assert shown["quincy"]["bytes_moved"] < shown["load-spreading"]["bytes_moved"]
+    assert shown["first-fit"]["nodes_used"] < shown["load-spreading"]["nodes_used"]
 
 
 @pytest.mark.slow
