@@ -66,8 +66,8 @@ class QuincyLoad:
         if not self._shape.stay:
             return
         rows = rows[self.network.task_heads(rows) < self.nodes]
-        costs = self.network.costs[rows]
-        here = self.network.heads[rows] == self.network.task_heads(rows)[:, None]
+        heads, costs = self.network.task_arcs(rows)
+        here = heads == self.network.task_heads(rows)[:, None]
         self.network.set_task_costs(rows, np.where(here, np.minimum(costs, self._stay(len(rows))[:, None]), costs))
 
     def _empty(self, tasks: int, racks: int) -> TaskNetwork:

@@ -4,7 +4,18 @@ import numpy as np
 from numba import njit
 
 from firmament_py.arrays import I64
-from firmament_py.incremental.graph import Graph, move_task
+from firmament_py.incremental.graph import (
+    HEAD,
+    HEAD_BITS,
+    INTO,
+    INTO_END,
+    OUT,
+    OUT_END,
+    TASK,
+    TASK_BITS,
+    Graph,
+    move_task,
+)
 
 
 @njit(cache=True)
@@ -19,8 +30,8 @@ def enter(g: Graph, v: int, arc: int, degree: int) -> None:
     """Adds an arc to those into v, which has room for it."""
     i = g.in_start[v] + g.in_size[v]
     g.in_arc[i] = arc
-    g.in_task[i] = arc // degree
-    g.in_cost[i] = g.arc_cost[arc]
+    g.in_word[i] = (g.arc[arc] >> HEAD_BITS) << TASK_BITS | arc // degree
+    g.in_place[arc] = g.in_size[v]
     g.in_size[v] += 1
 
 
@@ -29,17 +40,16 @@ def index_arcs(g: Graph, degree: int, slack: int) -> None:
     """Builds the arcs by head anew; every vertex gets room for `slack` and a quarter more arcs."""
     vertices = len(g.deficit)
     g.in_size[:] = 0
-    for a in range(len(g.arc_head)):
-        if g.arc_head[a] < vertices:
-            g.in_size[g.arc_head[a]] += 1
+    for word in g.arc:
+        if word & HEAD < vertices:
+            g.in_size[word & HEAD] += 1
     g.in_start[0] = 0
     for v in range(vertices):
         g.in_start[v + 1] = g.in_start[v] + g.in_size[v] + g.in_size[v] // 4 + slack
     g.in_size[:] = 0
-    for a in range(len(g.arc_head)):
-        v = g.arc_head[a]
+    for a in range(len(g.arc)):
+        v = g.arc[a] & HEAD
         if v < vertices:
-            g.in_place[a] = g.in_size[v]
             enter(g, v, a, degree)
 
 
@@ -48,11 +58,10 @@ def enter_arcs(g: Graph, tasks: I64, degree: int) -> bool:
     """Adds the arcs of tasks (K,) to the index; False if a vertex has no room for them: index_arcs is due."""
     for t in tasks:
         for a in range(t * degree, (t + 1) * degree):
-            v = g.arc_head[a]
+            v = g.arc[a] & HEAD
             if v < len(g.deficit):
                 if g.in_start[v] + g.in_size[v] == g.in_start[v + 1]:
                     return False
-                g.in_place[a] = g.in_size[v]
                 enter(g, v, a, degree)
     return True
 
@@ -62,16 +71,15 @@ def leave_arcs(g: Graph, tasks: I64, degree: int) -> None:
     """Takes the arcs of tasks (K,) out of the index and off the network."""
     for t in tasks:
         for a in range(t * degree, (t + 1) * degree):
-            v = g.arc_head[a]
+            v = g.arc[a] & HEAD
             if v < len(g.deficit):
                 g.in_size[v] -= 1
                 end = g.in_start[v] + g.in_size[v]
                 i = g.in_start[v] + g.in_place[a]
                 g.in_place[g.in_arc[end]] = g.in_place[a]
                 g.in_arc[i] = g.in_arc[end]
-                g.in_task[i] = g.in_task[end]
-                g.in_cost[i] = g.in_cost[end]
-                g.arc_head[a] = len(g.deficit)
+                g.in_word[i] = g.in_word[end]
+                g.arc[a] = len(g.deficit)
 
 
 @njit(cache=True)
@@ -79,11 +87,11 @@ def change_costs(g: Graph, tasks: I64, degree: int) -> None:
     """Tells the arcs by head, and the tasks, what arcs of tasks (K,) cost now."""
     for t in tasks:
         for a in range(t * degree, (t + 1) * degree):
-            v = g.arc_head[a]
+            v = g.arc[a] & HEAD
             if v < len(g.deficit):
-                g.in_cost[g.in_start[v] + g.in_place[a]] = g.arc_cost[a]
+                g.in_word[g.in_start[v] + g.in_place[a]] = (g.arc[a] >> HEAD_BITS) << TASK_BITS | t
         if g.chosen[t] >= 0:
-            g.paid[t] = g.arc_cost[g.chosen[t]]
+            g.now[t] = g.arc[g.chosen[t]]
 
 
 @njit(cache=True)
@@ -113,9 +121,9 @@ def price(g: Graph, sink: int, far: int) -> bool:
             return False
         for kind in range(3):
             if kind == 0:
-                start, end = g.into_start[v], g.into_start[v + 1]
+                start, end = g.span[v, INTO], g.span[v, INTO_END]
             elif kind == 1:
-                start, end = g.out_start[v], g.out_start[v + 1]
+                start, end = g.span[v, OUT], g.span[v, OUT_END]
             else:
                 start, end = g.in_start[v], g.in_start[v] + g.in_size[v]
             for i in range(start, end):
@@ -132,10 +140,12 @@ def price(g: Graph, sink: int, far: int) -> bool:
                     u = g.head[a]
                     cost = p[v] - g.cost[a]
                 else:
-                    u = g.at[g.in_task[i]]
-                    if u < 0:
+                    word = g.in_word[i]
+                    now = g.now[word & TASK]
+                    u = now & HEAD
+                    if u >= vertices:
                         continue
-                    cost = p[v] + g.in_cost[i] - g.paid[g.in_task[i]]
+                    cost = p[v] + (word >> TASK_BITS) - (now >> HEAD_BITS)
                 if cost < p[u]:
                     if u == sink:
                         return False

@@ -13,8 +13,8 @@ are made optimal again by Reoptimizer (repair.py).
 import numpy as np
 
 from firmament_py.arrays import I32, I64, Bools
-from firmament_py.incremental import lists
-from firmament_py.incremental.graph import FAR, Graph, Work
+from firmament_py.incremental import lists, totals
+from firmament_py.incremental.graph import FAR, HEAD, HEAD_BITS, TASK_BITS, Graph, Work
 from firmament_py.network import FlowNetwork
 
 COST_MAX = 2**40
@@ -23,6 +23,9 @@ COST_MAX = 2**40
 VERTICES_MAX = 2**18
 """A residual path visits each vertex once and pays at most two costs on the way to the next: 2**59 in all. So
 potentials stay within 2**59, distances in reduced costs below 2**61, and nothing that is added up reaches 2**63."""
+
+TASKS_MAX = 2**TASK_BITS
+"""Most tasks at a time."""
 
 CAPACITY_MAX = 2**40
 """Largest capacity: 2**22 of them still add up below 2**63."""
@@ -64,24 +67,20 @@ class TaskNetwork:
         tail, head = _vertices("tail", tail, vertices), _vertices("head", head, vertices)
         if (tail == sink).any():
             raise ValueError("tail holds the sink; nothing leaves the sink")
-        out_arc, out_start = _by_vertex(tail, vertices)
-        out_place = np.zeros(len(tail), np.int32)
-        out_place[out_arc] = np.arange(len(tail)) - out_start[tail[out_arc]]
-        into_arc, into_start = _by_vertex(head, vertices)
+        out_arc, out_place, out_start = _by_vertex(tail, vertices)
+        into_arc, into_place, into_start = _by_vertex(head, vertices)
+        if tasks > TASKS_MAX:
+            raise RangeError(f"tasks is {tasks}; at most {TASKS_MAX} can be had")
         rows = max(tasks, 1)
-        empty = np.zeros(0, np.int32)
         self.graph = Graph(
-            arc_head=np.full(rows * degree, vertices, np.int32),
-            arc_cost=np.zeros(rows * degree, np.int64),
+            arc=np.full(rows * degree, vertices, np.int64),
             chosen=np.full(rows, -1, np.int64),
-            at=np.full(rows, -1, np.int32),
+            now=np.full(rows, vertices, np.int64),
             next_task=np.full(rows, -1, np.int32),
             previous_task=np.full(rows, -1, np.int32),
             first_task=np.full(vertices, -1, np.int32),
-            paid=np.zeros(rows, np.int64),
-            in_arc=empty,
-            in_task=empty,
-            in_cost=np.zeros(0, np.int64),
+            in_arc=np.zeros(0, np.int32),
+            in_word=np.zeros(0, np.int64),
             in_place=np.zeros(rows * degree, np.int32),
             in_start=np.zeros(vertices + 1, np.int64),
             in_size=np.zeros(vertices, np.int64),
@@ -90,12 +89,14 @@ class TaskNetwork:
             cost=_within("unit_cost", unit_cost, -COST_MAX, COST_MAX),
             capacity=_within("capacity", capacity, 0, CAPACITY_MAX),
             flow=np.zeros(len(tail), np.int64),
+            span=np.column_stack([out_start[:-1], out_start[1:], into_start[:-1], into_start[1:]]),
             out_arc=out_arc,
-            out_start=out_start,
             out_place=out_place,
+            out_word=np.zeros(len(tail), np.int64),
             into_arc=into_arc,
-            into_start=into_start,
-            potential=np.zeros(vertices + 1, np.int64),
+            into_place=into_place,
+            into_word=np.zeros(len(tail), np.int64),
+            potential=np.zeros(vertices, np.int64),
             deficit=np.zeros(vertices, np.int64),
             way_out=np.full(vertices, -1, np.int32),
         )
@@ -104,16 +105,10 @@ class TaskNetwork:
             via=np.zeros(vertices, np.int64),
             lists=np.full((5, vertices), -1, np.int32),
             tally=np.zeros(10, np.int64),
-            cursor=np.zeros((2, vertices), np.int32),
+            cursor=np.zeros((vertices, 2), np.int32),
             radius=np.ones(2, np.int64),
-            near=np.zeros(_NEAR, np.int32),
-            near_task=np.zeros(_NEAR, np.int32),
-            near_cost=np.zeros(_NEAR, np.int64),
-            near_start=np.zeros(vertices, np.int64),
-            near_size=np.full(vertices, -1, np.int64),
-            near_range=np.zeros(vertices, np.int64),
-            near_price=np.zeros(vertices, np.int64),
-            near_last=np.full(vertices, -1, np.int32),
+            near=np.zeros((_NEAR, 4), np.int64),
+            near_of=np.full((vertices, 8), -1, np.int64),
         )
         self._live: Bools = np.zeros(rows, np.bool_)
         self._free: I64 = np.arange(rows, dtype=np.int64)[::-1]  # rows to be given out, from the end
@@ -129,19 +124,15 @@ class TaskNetwork:
         """(T,) which rows are tasks. Not to be written to."""
         return self._live
 
-    @property
-    def heads(self) -> I32:
-        """(T, D) vertex of each arc, V: no arc. Not to be written to."""
-        return self.graph.arc_head.reshape(-1, self.degree)
+    def task_arcs(self, rows: I64) -> tuple[I64, I64]:
+        """Heads (K, D), V: no arc, and costs (K, D) of the arcs of tasks rows (K,)."""
+        words = self._arcs[rows]
+        return words & HEAD, words >> HEAD_BITS
 
-    @property
-    def costs(self) -> I64:
-        """(T, D). Not to be written to."""
-        return self.graph.arc_cost.reshape(-1, self.degree)
-
-    def task_heads(self, rows: I64) -> I32:
+    def task_heads(self, rows: I64) -> I64:
         """(K,) the vertices that tasks flow to, -1: nowhere so far."""
-        return self.graph.at[rows]
+        heads = self.graph.now[rows] & HEAD
+        return np.where(heads < self.vertices, heads, -1)
 
     def add_tasks(self, heads: I32, costs: I64) -> I64:
         """Adds K tasks with arcs to heads (K, D') at costs (K, D'), D' <= degree, V: no arc; their rows (K,)."""
@@ -153,12 +144,13 @@ class TaskNetwork:
         if (heads == self.vertices).all(axis=1).any():
             raise ValueError("heads has a task without an arc; give it one to an unscheduled vertex")
         costs = _within("costs", costs, -COST_MAX, COST_MAX)
+        if self.size + len(heads) > TASKS_MAX:
+            raise RangeError(f"heads holds {len(heads)} more tasks than {self.size}; at most {TASKS_MAX} can be had")
         if len(self._free) < len(heads):
             self._grow(len(heads))
         rows = self._free[len(self._free) - len(heads) :][::-1].copy()
         self._free = self._free[: len(self._free) - len(heads)]
-        self.heads[rows, : heads.shape[1]] = heads
-        self.costs[rows, : heads.shape[1]] = np.where(heads < self.vertices, costs, 0)
+        self._arcs[rows, : heads.shape[1]] = np.where(heads < self.vertices, costs << HEAD_BITS, 0) | heads
         self._live[rows] = True
         if not lists.enter_arcs(self.graph, rows, self.degree):
             self._index()
@@ -175,14 +167,16 @@ class TaskNetwork:
     def set_task_costs(self, rows: I64, costs: I64) -> None:
         """New costs (K, D) of all arcs of tasks rows (K,). Tasks that now flow the wrong way lose their route."""
         rows = self._rows(rows)
-        self.costs[rows] = np.where(self.heads[rows] < self.vertices, _within("costs", costs, -COST_MAX, COST_MAX), 0)
+        heads = self._arcs[rows] & HEAD
+        there = heads < self.vertices
+        costs = np.where(there, _within("costs", costs, -COST_MAX, COST_MAX), 0)
+        self._arcs[rows] = costs << HEAD_BITS | heads
         lists.change_costs(self.graph, rows, self.degree)
-        routed = rows[self.graph.chosen[rows] >= 0]
-        p = self.graph.potential
-        through = self.costs[routed] + p[self.heads[routed]]
-        through[self.heads[routed] == self.vertices] = np.iinfo(np.int64).max
-        mine = self.graph.chosen[routed]
-        wrong = routed[self.graph.paid[routed] + p[self.graph.arc_head[mine]] > through.min(axis=1)]
+        through = np.where(there, costs + np.append(self.graph.potential, 0)[heads], np.iinfo(np.int64).max)
+        column = self.graph.chosen[rows] - rows * self.degree
+        routed = column >= 0
+        pays = through[routed, column[routed]]
+        wrong = rows[routed][pays > through[routed].min(axis=1)]
         lists.route(self.graph, wrong, np.full(len(wrong), -1))
 
     def set_capacity(self, arcs: I64, capacity: I64) -> None:
@@ -195,10 +189,7 @@ class TaskNetwork:
 
     def cost(self) -> int:
         """What the flow costs."""
-        chosen = self.graph.chosen[self._live]
-        return _dot(np.ones(len(chosen), np.int64)[chosen >= 0], self.graph.arc_cost[chosen[chosen >= 0]]) + _dot(
-            self.graph.flow, self.graph.cost
-        )
+        return totals.cost(self.graph)
 
     def flow_network(self) -> tuple[FlowNetwork, I64]:
         """All of it as a FlowNetwork: task arcs, then fixed arcs; and (A,) which arcs of the rows the first are.
@@ -206,7 +197,8 @@ class TaskNetwork:
         Vertices are numbered as here; the tasks follow in the order of their rows.
         """
         rows = np.flatnonzero(self._live)
-        there = self.heads[rows] < self.vertices
+        heads, costs = self.task_arcs(rows)
+        there = heads < self.vertices
         number = np.repeat(np.arange(len(rows), dtype=np.int32), there.sum(axis=1))
         arcs = (rows[:, None] * self.degree + np.arange(self.degree))[there]
         supply = np.ones(self.vertices + len(rows), np.int64)
@@ -214,9 +206,9 @@ class TaskNetwork:
         supply[self.sink] = -len(rows)
         return FlowNetwork(
             tail=np.concatenate([self.vertices + number, self.graph.tail], dtype=np.int32),
-            head=np.concatenate([self.graph.arc_head[arcs], self.graph.head]),
+            head=np.concatenate([heads[there], self.graph.head], dtype=np.int32),
             capacity=np.concatenate([np.ones(len(arcs), np.int64), self.graph.capacity]),
-            unit_cost=np.concatenate([self.graph.arc_cost[arcs], self.graph.cost]),
+            unit_cost=np.concatenate([costs[there], self.graph.cost]),
             supply=supply,
         ), arcs
 
@@ -224,10 +216,15 @@ class TaskNetwork:
         """Takes over a flow of flow_network()."""
         rows = np.flatnonzero(self._live)
         self.graph.first_task[:] = -1
-        self.graph.at[:] = -1
+        self.graph.now[:] = self.vertices
         self.graph.chosen[:] = -1
         lists.route(self.graph, rows, arcs[flow[: len(arcs)] > 0])
         self.graph.flow[:] = flow[len(arcs) :]
+
+    @property
+    def _arcs(self) -> I64:
+        """(T, D) the words of tasks' arcs."""
+        return self.graph.arc.reshape(-1, self.degree)
 
     def _rows(self, rows: I64) -> I64:
         rows = np.asarray(rows, np.int64)
@@ -240,7 +237,7 @@ class TaskNetwork:
     def _grow(self, more: int) -> None:
         """Room for at least `more` further tasks, and half as many again as there are."""
         old = len(self._live)
-        new = old + max(more, old // 2)
+        new = min(old + max(more, old // 2), TASKS_MAX)
 
         def longer(column: np.ndarray, fill: int, times: int = 1) -> np.ndarray:
             wider = np.full(new * times, fill, column.dtype)
@@ -249,12 +246,10 @@ class TaskNetwork:
 
         g, d = self.graph, self.degree
         self.graph = g._replace(
-            arc_head=longer(g.arc_head, self.vertices, d),
-            arc_cost=longer(g.arc_cost, 0, d),
+            arc=longer(g.arc, self.vertices, d),
             chosen=longer(g.chosen, -1),
-            paid=longer(g.paid, 0),
+            now=longer(g.now, self.vertices),
             in_place=longer(g.in_place, 0, d),
-            at=longer(g.at, -1),
             next_task=longer(g.next_task, -1),
             previous_task=longer(g.previous_task, -1),
         )
@@ -262,11 +257,9 @@ class TaskNetwork:
         self._free = np.concatenate([np.arange(new - 1, old - 1, -1), self._free])
 
     def _index(self) -> None:
-        there = int((self.graph.arc_head < self.vertices).sum())
+        there = int(((self.graph.arc & HEAD) < self.vertices).sum())
         room = there + there // 4 + _SLACK * self.vertices
-        self.graph = self.graph._replace(
-            in_arc=np.zeros(room, np.int32), in_task=np.zeros(room, np.int32), in_cost=np.zeros(room, np.int64)
-        )
+        self.graph = self.graph._replace(in_arc=np.zeros(room, np.int32), in_word=np.zeros(room, np.int64))
         lists.index_arcs(self.graph, self.degree, _SLACK)
 
 
@@ -284,13 +277,11 @@ def _within(name: str, values: I64, least: int, most: int) -> I64:
     return values
 
 
-def _dot(flow: I64, cost: I64) -> int:
-    """flow @ cost in full, though the product may need more than 64 bits."""
-    return (int(flow @ (cost >> 20)) << 20) + int(flow @ (cost & (2**20 - 1)))
-
-
-def _by_vertex(end: I32, vertices: int) -> tuple[I32, I64]:
-    """Arcs (F,) ordered by one of their ends, and where each vertex's begin (V + 1,)."""
-    start = np.zeros(vertices + 1, np.int64)
+def _by_vertex(end: I32, vertices: int) -> tuple[I32, I32, I32]:
+    """Arcs (F,) ordered by one of their ends, the place of each (F,), and where each vertex's begin (V + 1,)."""
+    start = np.zeros(vertices + 1, np.int32)
     np.cumsum(np.bincount(end, minlength=vertices), out=start[1:])
-    return np.argsort(end, kind="stable").astype(np.int32), start
+    order = np.argsort(end, kind="stable").astype(np.int32)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return order, place, start

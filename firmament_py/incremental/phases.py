@@ -3,7 +3,28 @@
 from numba import njit
 
 from firmament_py.arrays import I64
-from firmament_py.incremental.graph import BACKWARD, FARTHEST, FORWARD, NEAR, NEEDED, SCANNED, Graph, Work
+from firmament_py.incremental.graph import (
+    ARC,
+    BACKWARD,
+    BEGIN,
+    COUNT,
+    FARTHEST,
+    FORWARD,
+    HEAD,
+    HEAD_BITS,
+    LAST,
+    NEAR,
+    NEEDED,
+    PRICE,
+    RANGE,
+    REDUCED,
+    SCANNED,
+    TASK_BITS,
+    WHOSE,
+    WORD,
+    Graph,
+    Work,
+)
 from firmament_py.incremental.search import KEEP, fetch, send
 
 _GROWTH = 4
@@ -22,50 +43,50 @@ def _learn(w: Work, direction: int, needed: int) -> None:
 @njit(cache=True)
 def _gather_near(g: Graph, w: Work, degree: int, direction: int) -> None:
     """Finds the near arcs of all vertices in one pass over the tasks, if there is room for them."""
-    arc_head, arc_cost, potential, at, paid = g.arc_head, g.arc_cost, g.potential, g.at, g.paid
-    in_start, in_place, near, near_task = g.in_start, g.in_place, w.near, w.near_task
-    near_cost, near_start, near_size = w.near_cost, w.near_start, w.near_size
+    arc, potential, now, near, near_of = g.arc, g.potential, g.now, w.near, w.near_of
     within = w.radius[direction] * KEEP
-    vertices = len(near_size)
+    vertices = len(near_of)
     w.tally[SCANNED] = 0
-    near_size[:] = 0
-    for t in range(len(at)):
-        here = at[t]
-        if here >= 0:
-            limit = within + paid[t] + potential[here]
+    near_of[:, COUNT] = 0
+    for t in range(len(now)):
+        here = now[t] & HEAD
+        if here < vertices:
+            limit = within + (now[t] >> HEAD_BITS) + potential[here]
             for a in range(t * degree, (t + 1) * degree):
-                u = arc_head[a]
-                if u < vertices and arc_cost[a] + potential[u] <= limit:
-                    near_size[here if direction == FORWARD else u] += 1
+                u = arc[a] & HEAD
+                if u < vertices and (arc[a] >> HEAD_BITS) + potential[u] <= limit:
+                    near_of[here if direction == FORWARD else u, COUNT] += 1
     total = 0
     for v in range(vertices):
-        near_start[v] = total
-        total += near_size[v]
+        near_of[v, BEGIN] = total
+        total += near_of[v, COUNT]
     w.tally[NEAR] = total if total <= len(near) else 0
-    near_size[:] = 0 if total <= len(near) else -1
+    near_of[:, COUNT] = 0 if total <= len(near) else -1
     if total > len(near):
         return
-    for t in range(len(at)):
-        here = at[t]
-        if here >= 0:
-            limit = within + paid[t] + potential[here]
+    for t in range(len(now)):
+        here = now[t] & HEAD
+        if here < vertices:
+            limit = within + (now[t] >> HEAD_BITS) + potential[here]
             for a in range(t * degree, (t + 1) * degree):
-                u = arc_head[a]
-                if u < vertices and arc_cost[a] + potential[u] <= limit:
+                word = arc[a]
+                u, cost = word & HEAD, word >> HEAD_BITS
+                if u < vertices and cost + potential[u] <= limit:
                     v = here if direction == FORWARD else u
-                    i = near_start[v] + near_size[v]
-                    near[i] = a if direction == FORWARD else in_start[u] + in_place[a]
-                    near_task[i] = t
-                    near_cost[i] = arc_cost[a] + potential[u] - (limit - within)
-                    near_size[v] += 1
-    w.near_price[:] = potential[:-1]
-    w.near_range[:] = within
-    w.near_last[:] = g.first_task
+                    i = near_of[v, BEGIN] + near_of[v, COUNT]
+                    near[i, ARC] = a
+                    near[i, WHOSE] = t
+                    near[i, WORD] = word if direction == FORWARD else cost << TASK_BITS | t
+                    near[i, REDUCED] = cost + potential[u] - (limit - within)
+                    near_of[v, COUNT] += 1
+    near_of[:, PRICE] = potential
+    near_of[:, RANGE] = within
+    near_of[:, LAST] = g.first_task
 
 
 @njit(cache=True)
 def _start_phase(w: Work) -> None:
-    w.near_size[:] = -1
+    w.near_of[:, COUNT] = -1
     w.tally[NEAR] = 0
     w.tally[SCANNED] = 0
 
@@ -76,7 +97,7 @@ def route(g: Graph, w: Work, degree: int, tasks: I64, vertices: I64) -> bool:
     _start_phase(w)
     for i in range(len(tasks) + len(vertices)):
         task, vertex = (tasks[i], -1) if i < len(tasks) else (-1, vertices[i - len(tasks)])
-        if w.tally[SCANNED] > len(g.arc_head) // _PATIENCE:
+        if w.tally[SCANNED] > len(g.arc) // _PATIENCE:
             _gather_near(g, w, degree, FORWARD)
         reach = w.radius[FORWARD]
         while not send(g, w, degree, task, vertex, reach):
@@ -93,7 +114,7 @@ def fill(g: Graph, w: Work, degree: int, sink: int, vertices: I64) -> bool:
     _start_phase(w)
     for vertex in vertices:
         while g.deficit[vertex] > 0:
-            if w.tally[SCANNED] > len(g.arc_head) // _PATIENCE:
+            if w.tally[SCANNED] > len(g.arc) // _PATIENCE:
                 _gather_near(g, w, degree, BACKWARD)
             reach = w.radius[BACKWARD]
             while not fetch(g, w, degree, sink, vertex, reach):

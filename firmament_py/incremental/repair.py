@@ -6,8 +6,7 @@ from time import perf_counter
 
 import numpy as np
 
-from firmament_py.arrays import I64
-from firmament_py.incremental import certificate, graph, lists, phases
+from firmament_py.incremental import certificate, graph, lists, phases, totals
 from firmament_py.incremental.network import TaskNetwork
 from firmament_py.solver import Solver, Status
 
@@ -85,9 +84,8 @@ class Reoptimizer:
     def _repair(self) -> Reoptimized | None:
         began = perf_counter()
         net, g, w = self.network, self.network.graph, self.network.work
-        unrouted = np.flatnonzero(net.live & (g.chosen < 0))
-        self._obey_prices()
-        balance = self._balance()
+        unrouted = totals.unrouted(g, net.live)
+        balance = totals.obey_prices(g)
         balance[net.sink] = 0
         searches = len(unrouted) + int(np.abs(balance).sum())
         if searches > self._share * max(net.size, 100):
@@ -129,19 +127,5 @@ class Reoptimizer:
             next_to = wide[reached[g.head[wide]]]
             if not len(next_to):
                 return
-            g.way_out[g.tail[next_to]] = next_to
+            g.way_out[g.tail[next_to]] = g.out_place[next_to]
             reached[g.tail[next_to]] = True
-
-    def _obey_prices(self) -> None:
-        """Fills fixed arcs that are too cheap for the potentials and empties those that are too dear."""
-        g = self.network.graph
-        reduced = g.cost + g.potential[g.head] - g.potential[g.tail]
-        g.flow[:] = np.where(reduced < 0, g.capacity, np.where(reduced > 0, 0, np.minimum(g.flow, g.capacity)))
-
-    def _balance(self) -> I64:
-        """(V,) what comes into each vertex less what leaves it."""
-        net, g = self.network, self.network.graph
-        balance = np.bincount(g.at[g.at >= 0], minlength=net.vertices)
-        np.add.at(balance, g.head, g.flow)
-        np.subtract.at(balance, g.tail, g.flow)
-        return balance

@@ -21,19 +21,41 @@ What makes a search short:
 
 from numba import njit
 
-from firmament_py.arrays import I32, I64
+from firmament_py.arrays import I64
 from firmament_py.incremental.graph import (
+    ARC,
     BACKWARD,
+    BEGIN,
+    COST_SHIFT,
+    COUNT,
     DISTANCE,
     END,
     FAR,
+    FLOWS,
     FORWARD,
+    HEAD,
+    HEAD_BITS,
+    INTO,
+    INTO_END,
+    LAST,
     NEAR,
     NEEDED,
+    OUT,
+    OUT_END,
+    PRICE,
+    RANGE,
+    REDUCED,
+    ROOM,
     SCANNED,
+    TASK,
+    TASK_BITS,
+    VERTEX_SHIFT,
+    WHOSE,
+    WORD,
     Graph,
     Work,
     move_task,
+    push,
 )
 from firmament_py.incremental.labels import begin, give_label, next_step, reprice
 
@@ -42,17 +64,17 @@ KEEP = 16
 
 
 @njit(cache=True, forceinline=True)
-def _keep_near(
-    near: I32, near_task: I32, near_cost: I64, near_size: I64, tally: I64, entry: int, task: int, reduced: int
-) -> bool:
+def _keep_near(near: I64, near_of: I64, tally: I64, arc: int, task: int, word: int, reduced: int) -> bool:
     """Adds to the near arcs of a vertex; if there is no room, everybody's are forgotten."""
-    if tally[NEAR] == len(near):
-        near_size[:] = -1
+    i = tally[NEAR]
+    if i == len(near):
+        near_of[:, COUNT] = -1
         tally[NEAR] = 0
         return False
-    near[tally[NEAR]] = entry
-    near_task[tally[NEAR]] = task
-    near_cost[tally[NEAR]] = reduced
+    near[i, ARC] = arc
+    near[i, WHOSE] = task
+    near[i, WORD] = word
+    near[i, REDUCED] = reduced
     tally[NEAR] += 1
     return True
 
@@ -65,23 +87,20 @@ def send(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int) ->
     """
     # locals: an array that is taken from a tuple inside of a loop is counted each time
     label, via, lists, tally, potential, deficit = w.label, w.via, w.lists, w.tally, g.potential, g.deficit
-    tail, head, cost, capacity, flow, way_out = g.tail, g.head, g.cost, g.capacity, g.flow, g.way_out
-    out_start, out_arc, into_start, into_arc = g.out_start, g.out_arc, g.into_start, g.into_arc
-    arc_head, arc_cost, paid, next_task, at = g.arc_head, g.arc_cost, g.paid, g.next_task, g.at
-    near_price, near_range, first_task, out_place = w.near_price, w.near_range, g.first_task, g.out_place
-    cursor, near, near_task, near_last = w.cursor, w.near, w.near_task, w.near_last
-    near_cost, near_start, near_size = w.near_cost, w.near_start, w.near_size
-    vertices, nearest = len(deficit), 0
+    span, out_word, out_arc, into_word, into_arc = g.span, g.out_word, g.out_arc, g.into_word, g.into_arc
+    arc, here, next_task, first_task, way_out = g.arc, g.now, g.next_task, g.first_task, g.way_out
+    near, near_of, cursor, vertices, nearest = w.near, w.near_of, w.cursor, len(deficit), 0
     if task >= 0:
         nearest = FAR
         for a in range(task * degree, (task + 1) * degree):
-            if arc_head[a] < vertices:
-                nearest = min(nearest, arc_cost[a] + potential[arc_head[a]])
+            v = arc[a] & HEAD
+            if v < vertices:
+                nearest = min(nearest, (arc[a] >> HEAD_BITS) + potential[v])
         begin(tally, nearest + radius)
         for a in range(task * degree, (task + 1) * degree):
-            v = arc_head[a]
+            v = arc[a] & HEAD
             if v < vertices:
-                distance = arc_cost[a] + potential[v]
+                distance = (arc[a] >> HEAD_BITS) + potential[v]
                 if distance < label[v] and distance < tally[DISTANCE]:
                     give_label(label, via, lists, tally, v, distance, -1 - a, -FAR, deficit[v] > 0)
     else:
@@ -95,48 +114,48 @@ def send(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int) ->
             v = step
             now = label[v]
             base = now - potential[v]
-            size = out_start[v + 1] - out_start[v]
+            first, size = span[v, OUT], span[v, OUT_END] - span[v, OUT]
             for j in range(size - 1, -1, -1):  # pushed last is followed first
-                i = cursor[FORWARD, v] + j
-                a = out_arc[out_start[v] + (i if i < size else i - size)]
-                if flow[a] < capacity[a]:
-                    u = head[a]
-                    distance = base + cost[a] + potential[u]
+                i = cursor[v, FORWARD] + j
+                i = first + (i if i < size else i - size)
+                word = out_word[i]
+                if word & ROOM:
+                    u = word >> VERTEX_SHIFT & HEAD
+                    distance = base + (word >> COST_SHIFT) + potential[u]
                     if distance < label[u] and distance < tally[DISTANCE]:
-                        give_label(label, via, lists, tally, u, distance, 2 * a, now, deficit[u] > 0)
-            for i in range(into_start[v], into_start[v + 1]):
-                a = into_arc[i]
-                if flow[a] > 0:
-                    u = tail[a]
-                    distance = base - cost[a] + potential[u]
+                        give_label(label, via, lists, tally, u, distance, 2 * out_arc[i], now, deficit[u] > 0)
+            for i in range(span[v, INTO], span[v, INTO_END]):
+                word = into_word[i]
+                if word & FLOWS:
+                    u = word >> VERTEX_SHIFT & HEAD
+                    distance = base - (word >> COST_SHIFT) + potential[u]
                     if distance < label[u] and distance < tally[DISTANCE]:
-                        give_label(label, via, lists, tally, u, distance, 2 * a + 1, now, deficit[u] > 0)
+                        give_label(label, via, lists, tally, u, distance, 2 * into_arc[i] + 1, now, deficit[u] > 0)
             continue
         v = -1 - step
         now = label[v]
         base = now - potential[v]
         need = tally[DISTANCE] - now
-        if near_size[v] >= 0 and need + potential[v] - near_price[v] <= near_range[v]:
-            moved = potential[v] - near_price[v]
-            for i in range(near_start[v], near_start[v] + near_size[v]):
-                if near_cost[i] - moved >= tally[DISTANCE] - now:
+        if near_of[v, COUNT] >= 0 and need + potential[v] - near_of[v, PRICE] <= near_of[v, RANGE]:
+            moved = potential[v] - near_of[v, PRICE]
+            for i in range(near_of[v, BEGIN], near_of[v, BEGIN] + near_of[v, COUNT]):
+                if near[i, REDUCED] - moved >= tally[DISTANCE] - now:
                     continue
-                a = near[i]
-                t = near_task[i]
-                if at[t] == v:
-                    u = arc_head[a]
-                    distance = base + arc_cost[a] - paid[t] + potential[u]
+                task_now = here[near[i, WHOSE]]
+                if task_now & HEAD == v:
+                    u = near[i, WORD] & HEAD
+                    distance = base + (near[i, WORD] >> HEAD_BITS) - (task_now >> HEAD_BITS) + potential[u]
                     if distance < label[u] and distance < tally[DISTANCE]:
-                        give_label(label, via, lists, tally, u, distance, -1 - a, now, deficit[u] > 0)
+                        give_label(label, via, lists, tally, u, distance, -1 - near[i, ARC], now, deficit[u] > 0)
                         if way_out[u] >= 0:
                             _way_out(g, w, u, now)
             t = first_task[v]
-            while t >= 0 and t != near_last[v]:
-                start = base - paid[t]
+            while t >= 0 and t != near_of[v, LAST]:
+                start = base - (here[t] >> HEAD_BITS)
                 for a in range(t * degree, (t + 1) * degree):
-                    u = arc_head[a]
+                    u = arc[a] & HEAD
                     if u < vertices:
-                        distance = start + arc_cost[a] + potential[u]
+                        distance = start + (arc[a] >> HEAD_BITS) + potential[u]
                         if distance < tally[DISTANCE] and distance < label[u]:
                             give_label(label, via, lists, tally, u, distance, -1 - a, now, deficit[u] > 0)
                             if way_out[u] >= 0:
@@ -144,28 +163,29 @@ def send(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int) ->
                 t = next_task[t]
             continue
         keep = now + (need * KEEP if need < FAR // (2 * KEEP) else need)
-        near_start[v] = tally[NEAR]
+        near_of[v, BEGIN] = tally[NEAR]
         kept = True
         t = first_task[v]
         while t >= 0:
             tally[SCANNED] += degree
-            start = base - paid[t]
+            start = base - (here[t] >> HEAD_BITS)
             for a in range(t * degree, (t + 1) * degree):
-                u = arc_head[a]
+                word = arc[a]
+                u = word & HEAD
                 if u < vertices:
-                    distance = start + arc_cost[a] + potential[u]
+                    distance = start + (word >> HEAD_BITS) + potential[u]
                     if distance <= keep:
-                        kept = kept and _keep_near(near, near_task, near_cost, near_size, tally, a, t, distance - now)
+                        kept = kept and _keep_near(near, near_of, tally, a, t, word, distance - now)
                         if distance < tally[DISTANCE] and distance < label[u]:
                             give_label(label, via, lists, tally, u, distance, -1 - a, now, deficit[u] > 0)
                             if way_out[u] >= 0:
                                 _way_out(g, w, u, now)
             t = next_task[t]
         if kept:
-            near_size[v] = tally[NEAR] - near_start[v]
-            near_price[v] = potential[v]
-            near_range[v] = keep - now
-            near_last[v] = first_task[v]
+            near_of[v, COUNT] = tally[NEAR] - near_of[v, BEGIN]
+            near_of[v, PRICE] = potential[v]
+            near_of[v, RANGE] = keep - now
+            near_of[v, LAST] = first_task[v]
     end = tally[END]
     tally[NEEDED] = tally[DISTANCE] - nearest
     if end >= 0:
@@ -175,19 +195,19 @@ def send(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int) ->
             how = via[v]
             if how < 0:
                 t = (-1 - how) // degree
-                v = at[t]
+                v = here[t] & HEAD
                 move_task(g, t, -1 - how)
-                if v < 0:
+                if v == vertices:
                     break
-                if near_last[v] == t:
-                    near_size[v] = -1  # who came later is not known any more
+                if near_of[v, LAST] == t:
+                    near_of[v, COUNT] = -1  # who came later is not known any more
             elif how & 1:
-                flow[how >> 1] -= 1
-                v = head[how >> 1]
+                push(g, how >> 1, -1)
+                v = g.head[how >> 1]
             else:
-                flow[how >> 1] += 1
-                v = tail[how >> 1]
-                cursor[FORWARD, v] = out_place[how >> 1]
+                push(g, how >> 1, 1)
+                v = g.tail[how >> 1]
+                cursor[v, FORWARD] = g.out_place[how >> 1] - span[v, OUT]
     reprice(potential, label, lists, tally, 1)
     return bool(end >= 0)
 
@@ -196,12 +216,13 @@ def send(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int) ->
 def _way_out(g: Graph, w: Work, v: int, now: int) -> None:
     """Follows the way out of v at once: what is farther than an end that is known need not be labelled."""
     while g.way_out[v] >= 0 and w.tally[END] != v:
-        a = g.way_out[v]
-        u = g.head[a]
-        distance = w.label[v] + g.cost[a] + g.potential[u] - g.potential[v]
-        if g.flow[a] >= g.capacity[a] or distance >= w.label[u] or distance >= w.tally[DISTANCE]:
+        word = g.out_word[g.way_out[v]]
+        u = word >> VERTEX_SHIFT & HEAD
+        distance = w.label[v] + (word >> COST_SHIFT) + g.potential[u] - g.potential[v]
+        if not word & ROOM or distance >= w.label[u] or distance >= w.tally[DISTANCE]:
             return
-        give_label(w.label, w.via, w.lists, w.tally, u, distance, 2 * a, now, g.deficit[u] > 0)
+        how = 2 * g.out_arc[g.way_out[v]]
+        give_label(w.label, w.via, w.lists, w.tally, u, distance, how, now, g.deficit[u] > 0)
         v = u
 
 
@@ -209,12 +230,13 @@ def _way_out(g: Graph, w: Work, v: int, now: int) -> None:
 def _way_in(g: Graph, w: Work, v: int, sink: int, now: int) -> None:
     """_way_out against the arcs."""
     while g.way_out[v] >= 0:
-        a = g.way_out[v]
-        u = g.head[a]
-        distance = w.label[v] + g.potential[v] - g.cost[a] - g.potential[u]
-        if g.flow[a] <= 0 or distance >= w.label[u] or distance >= w.tally[DISTANCE]:
+        word = g.out_word[g.way_out[v]]
+        u = word >> VERTEX_SHIFT & HEAD
+        distance = w.label[v] + g.potential[v] - (word >> COST_SHIFT) - g.potential[u]
+        if not word & FLOWS or distance >= w.label[u] or distance >= w.tally[DISTANCE]:
             return
-        give_label(w.label, w.via, w.lists, w.tally, u, distance, 2 * a + 1, now, u == sink)
+        how = 2 * g.out_arc[g.way_out[v]] + 1
+        give_label(w.label, w.via, w.lists, w.tally, u, distance, how, now, u == sink)
         v = u
 
 
@@ -225,12 +247,9 @@ def fetch(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: int) -
     False if it is longer than the radius; then the potentials have moved as far as that allows.
     """
     label, via, lists, tally, potential = w.label, w.via, w.lists, w.tally, g.potential
-    tail, head, cost, capacity, flow, way_out = g.tail, g.head, g.cost, g.capacity, g.flow, g.way_out
-    out_start, out_arc, into_start, into_arc = g.out_start, g.out_arc, g.into_start, g.into_arc
-    in_start, in_size, in_arc, in_task, in_cost = g.in_start, g.in_size, g.in_arc, g.in_task, g.in_cost
-    at, paid, cursor, near, near_task = g.at, g.paid, w.cursor, w.near, w.near_task
-    near_cost, near_start, near_size = w.near_cost, w.near_start, w.near_size
-    near_price, near_range, out_place = w.near_price, w.near_range, g.out_place
+    span, out_word, out_arc, into_word, into_arc = g.span, g.out_word, g.out_arc, g.into_word, g.into_arc
+    in_start, in_size, in_arc, in_word, here, way_out = g.in_start, g.in_size, g.in_arc, g.in_word, g.now, g.way_out
+    near, near_of, cursor, vertices = w.near, w.near_of, w.cursor, len(label)
     begin(tally, radius)
     give_label(label, via, lists, tally, vertex, 0, 0, -FAR, False)
     while True:
@@ -241,60 +260,61 @@ def fetch(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: int) -
             v = step
             now = label[v]
             base = now + potential[v]
-            for i in range(into_start[v], into_start[v + 1]):
-                a = into_arc[i]
-                if flow[a] < capacity[a]:
-                    u = tail[a]
-                    distance = base + cost[a] - potential[u]
+            for i in range(span[v, INTO], span[v, INTO_END]):
+                word = into_word[i]
+                if word & ROOM:
+                    u = word >> VERTEX_SHIFT & HEAD
+                    distance = base + (word >> COST_SHIFT) - potential[u]
                     if distance < label[u] and distance < tally[DISTANCE]:
-                        give_label(label, via, lists, tally, u, distance, 2 * a, now, u == sink)
-            size = out_start[v + 1] - out_start[v]
+                        give_label(label, via, lists, tally, u, distance, 2 * into_arc[i], now, u == sink)
+            first, size = span[v, OUT], span[v, OUT_END] - span[v, OUT]
             for j in range(size - 1, -1, -1):
-                i = cursor[BACKWARD, v] + j
-                a = out_arc[out_start[v] + (i if i < size else i - size)]
-                if flow[a] > 0:
-                    u = head[a]
-                    distance = base - cost[a] - potential[u]
+                i = cursor[v, BACKWARD] + j
+                i = first + (i if i < size else i - size)
+                word = out_word[i]
+                if word & FLOWS:
+                    u = word >> VERTEX_SHIFT & HEAD
+                    distance = base - (word >> COST_SHIFT) - potential[u]
                     if distance < label[u] and distance < tally[DISTANCE]:
-                        give_label(label, via, lists, tally, u, distance, 2 * a + 1, now, u == sink)
+                        give_label(label, via, lists, tally, u, distance, 2 * out_arc[i] + 1, now, u == sink)
             continue
         v = -1 - step
         now = label[v]
         base = now + potential[v]
         need = tally[DISTANCE] - now
-        if near_size[v] >= 0 and need + near_price[v] - potential[v] <= near_range[v]:
-            moved = near_price[v] - potential[v]
-            for k in range(near_start[v], near_start[v] + near_size[v]):
-                if near_cost[k] - moved >= tally[DISTANCE] - now:
+        if near_of[v, COUNT] >= 0 and need + near_of[v, PRICE] - potential[v] <= near_of[v, RANGE]:
+            moved = near_of[v, PRICE] - potential[v]
+            for i in range(near_of[v, BEGIN], near_of[v, BEGIN] + near_of[v, COUNT]):
+                if near[i, REDUCED] - moved >= tally[DISTANCE] - now:
                     continue
-                i = near[k]
-                t = near_task[k]
-                u = at[t]
-                distance = base + in_cost[i] - paid[t] - potential[u]
+                task_now = here[near[i, WHOSE]]
+                u = task_now & HEAD
+                distance = base + (near[i, WORD] >> TASK_BITS) - (task_now >> HEAD_BITS) - potential[u]
                 if distance < label[u] and distance < tally[DISTANCE]:
-                    give_label(label, via, lists, tally, u, distance, -1 - in_arc[i], now, False)
+                    give_label(label, via, lists, tally, u, distance, -1 - near[i, ARC], now, False)
                     if way_out[u] >= 0:
                         _way_in(g, w, u, sink, now)
             continue
         keep = now + (need * KEEP if need < FAR // (2 * KEEP) else need)
-        near_start[v] = tally[NEAR]
+        near_of[v, BEGIN] = tally[NEAR]
         kept = True
         tally[SCANNED] += in_size[v]
         for i in range(in_start[v], in_start[v] + in_size[v]):
-            t = in_task[i]
-            u = at[t]
-            if u >= 0:
-                distance = base + in_cost[i] - paid[t] - potential[u]
+            word = in_word[i]
+            task_now = here[word & TASK]
+            u = task_now & HEAD
+            if u < vertices:
+                distance = base + (word >> TASK_BITS) - (task_now >> HEAD_BITS) - potential[u]
                 if distance <= keep:
-                    kept = kept and _keep_near(near, near_task, near_cost, near_size, tally, i, t, distance - now)
+                    kept = kept and _keep_near(near, near_of, tally, in_arc[i], word & TASK, word, distance - now)
                     if distance < tally[DISTANCE] and distance < label[u]:
                         give_label(label, via, lists, tally, u, distance, -1 - in_arc[i], now, False)
                         if way_out[u] >= 0:
                             _way_in(g, w, u, sink, now)
         if kept:
-            near_size[v] = tally[NEAR] - near_start[v]
-            near_price[v] = potential[v]
-            near_range[v] = keep - now
+            near_of[v, COUNT] = tally[NEAR] - near_of[v, BEGIN]
+            near_of[v, PRICE] = potential[v]
+            near_of[v, RANGE] = keep - now
     found = bool(tally[END] >= 0)
     tally[NEEDED] = tally[DISTANCE]
     if found:
@@ -304,13 +324,13 @@ def fetch(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: int) -
             how = via[v]
             if how < 0:
                 move_task(g, (-1 - how) // degree, -1 - how)
-                v = g.arc_head[-1 - how]
+                v = g.arc[-1 - how] & HEAD
             elif how & 1:
-                flow[how >> 1] -= 1
-                v = tail[how >> 1]
-                cursor[BACKWARD, v] = out_place[how >> 1]
+                push(g, how >> 1, -1)
+                v = g.tail[how >> 1]
+                cursor[v, BACKWARD] = g.out_place[how >> 1] - span[v, OUT]
             else:
-                flow[how >> 1] += 1
-                v = head[how >> 1]
+                push(g, how >> 1, 1)
+                v = g.head[how >> 1]
     reprice(potential, label, lists, tally, -1)
     return found

@@ -65,6 +65,6 @@ def expanded(network, arcs):
     graph = network.graph
     rows = np.flatnonzero(network.live)
     flow = np.concatenate([np.isin(arcs, graph.chosen[rows]).astype(np.int64), graph.flow])
-    chosen = graph.chosen[rows]
-    tasks = graph.arc_cost[chosen] + graph.potential[graph.arc_head[chosen]]
-    return flow, np.concatenate([graph.potential[: network.vertices], tasks])
+    heads, costs = network.task_arcs(rows)
+    chosen = np.arange(len(rows)), graph.chosen[rows] - rows * network.degree
+    return flow, np.concatenate([graph.potential, costs[chosen] + graph.potential[heads[chosen]]])

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from firmament_py.incremental import certificate, phases
-from firmament_py.incremental.network import CAPACITY_MAX, COST_MAX, VERTICES_MAX, RangeError, TaskNetwork
+from firmament_py.incremental.graph import HEAD, HEAD_BITS
+from firmament_py.incremental.network import CAPACITY_MAX, COST_MAX, TASKS_MAX, VERTICES_MAX, RangeError, TaskNetwork
 from firmament_py.incremental.repair import Reoptimizer
 from firmament_py.solver import OrToolsSolver, Solution, Status
 from tests.engine.incremental_networks import (
@@ -221,7 +222,11 @@ def test_a_repair_without_a_certificate_is_solved_from_scratch(caplog, monkeypat
             "not conserved",
             id="another arc",
         ),
-        pytest.param(lambda g, row: g.arc_cost.__setitem__(g.chosen[row], 10**6), "cheaper arc", id="task cost"),
+        pytest.param(
+            lambda g, row: g.arc.__setitem__(g.chosen[row], 10**6 << HEAD_BITS | g.arc[g.chosen[row]] & HEAD),
+            "cheaper arc",
+            id="task cost",
+        ),
         pytest.param(lambda g, row: g.potential.__setitem__(SINK, 10**6), "with flow", id="dear"),
         pytest.param(lambda g, row: g.potential.__setitem__(SINK, -(10**6)), "with room", id="cheap"),
         pytest.param(lambda g, row: g.potential.__setitem__(0, 2**62), "out of range", id="range"),
@@ -242,12 +247,50 @@ def test_the_certificate_rejects_a_removed_task_that_sends():
     assert "a removed task sends a unit" in certificate.faults(network)
 
 
+def test_the_certificate_rejects_a_task_that_is_not_where_its_arc_leads():
+    network, rows, _ = routed_network()
+    network.graph.now[rows[0]] = network.graph.now[rows[0]] ^ 1
+    assert certificate.faults(network) == ["a task is not where its arc leads"]
+
+
+def test_no_more_tasks_than_can_be_numbered_are_taken(monkeypatch):
+    monkeypatch.setattr("firmament_py.incremental.network.TASKS_MAX", 7)
+    network, rows, reoptimizer = routed_network(tasks=6)
+    with pytest.raises(RangeError, match="2 more tasks than 6; at most 7"):
+        network.add_tasks(np.array([[FIRST_JOB]] * 2), np.zeros((2, 1), np.int64))
+    network.add_tasks(np.array([[FIRST_JOB]]), np.zeros((1, 1), np.int64))
+    assert network.size == len(rows) + 1
+    assert_optimal(network, reoptimizer.run())
+
+
 def test_the_largest_numbers_are_calculated_with_exactly():
     network, rows, reoptimizer = routed_network()
     costs = np.tile([COST_MAX, -COST_MAX, COST_MAX - 1, COST_MAX], (len(rows), 1))
     network.set_task_costs(rows, costs)
     network.set_unit_cost(BOUNDED, np.where(BOUNDED % 2, COST_MAX, -COST_MAX))
     assert_optimal(network, reoptimizer.run())
+
+
+def test_the_last_vertex_and_the_largest_costs_fit_a_word():
+    sink = VERTICES_MAX - 1
+    network = TaskNetwork(
+        VERTICES_MAX,
+        sink,
+        np.array([sink - 1, sink - 2]),
+        np.array([sink, sink]),
+        np.array([1, 2]),
+        np.array([-COST_MAX, COST_MAX]),
+        degree=3,
+    )
+    heads, costs = np.array([[sink - 1, VERTICES_MAX, sink - 2]] * 2), np.array([[COST_MAX, 0, -COST_MAX]] * 2)
+    rows = network.add_tasks(heads, costs)
+    assert [part.tolist() for part in network.task_arcs(rows)] == [heads.tolist(), costs.tolist()]
+    reoptimizer = Reoptimizer(network, OrToolsSolver(), repair_share=100.0)
+    assert (reoptimizer.run().cost, certificate.faults(network)) == (0, [])
+    network.set_unit_cost(np.array([1]), np.array([COST_MAX - 1]))
+    result = reoptimizer.run()
+    assert (result.from_scratch, result.cost) == (False, -2)
+    assert sorted(network.task_heads(rows).tolist()) == [sink - 2, sink - 2]
 
 
 @pytest.mark.parametrize(
@@ -285,6 +328,7 @@ def test_what_makes_no_network_is_refused_and_changes_nothing(change, error, say
         ({"vertices": VERTICES_MAX + 1}, "vertices is"),
         ({"sink": VERTICES}, "sink is"),
         ({"degree": 0}, "degree is 0"),
+        ({"tasks": TASKS_MAX + 1}, "tasks is"),
         ({"tail": np.array([VERTICES])}, "tail holds"),
         ({"tail": np.array([SINK])}, "nothing leaves the sink"),
         ({"unit_cost": np.array([2 * COST_MAX])}, "unit_cost holds"),

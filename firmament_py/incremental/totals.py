@@ -1,0 +1,64 @@
+"""Compiled passes over a whole Graph: what it costs, what contradicts its potentials, what does not balance."""
+
+import numpy as np
+from numba import njit
+
+from firmament_py.arrays import I64, Bools
+from firmament_py.incremental.graph import HEAD, HEAD_BITS, Graph, show
+
+_SPLIT = 20
+
+
+@njit(cache=True)
+def _cost(g: Graph) -> tuple[int, int, int]:
+    """Of tasks; and of fixed arcs in two parts, because flow times cost may need more than 64 bits."""
+    tasks = high = low = 0
+    for word in g.now:
+        tasks += word >> HEAD_BITS
+    for a in range(len(g.flow)):
+        high += g.flow[a] * (g.cost[a] >> _SPLIT)
+        low += g.flow[a] * (g.cost[a] & ((1 << _SPLIT) - 1))
+    return tasks, high, low
+
+
+def cost(g: Graph) -> int:
+    """What the flow costs."""
+    tasks, high, low = _cost(g)
+    return int(tasks) + (int(high) << _SPLIT) + int(low)
+
+
+@njit(cache=True)
+def unrouted(g: Graph, live: Bools) -> I64:
+    """(K,) the tasks that flow nowhere."""
+    count = 0
+    for t in range(len(live)):
+        count += live[t] and g.chosen[t] < 0
+    found = np.empty(count, np.int64)
+    count = 0
+    for t in range(len(live)):
+        if live[t] and g.chosen[t] < 0:
+            found[count] = t
+            count += 1
+    return found
+
+
+@njit(cache=True)
+def obey_prices(g: Graph) -> I64:
+    """Fills fixed arcs that are too cheap for the potentials and empties those that are too dear.
+
+    Returns (V,) what then comes into each vertex less what leaves it.
+    """
+    vertices = len(g.deficit)
+    balance = np.zeros(vertices, np.int64)
+    for a in range(len(g.flow)):
+        u, v = g.tail[a], g.head[a]
+        reduced = g.cost[a] + g.potential[v] - g.potential[u]
+        flow = 0 if reduced > 0 else g.capacity[a] if reduced < 0 else min(g.flow[a], g.capacity[a])
+        g.flow[a] = flow
+        show(g, a)
+        balance[u] -= flow
+        balance[v] += flow
+    for word in g.now:
+        if word & HEAD < vertices:
+            balance[word & HEAD] += 1
+    return balance
