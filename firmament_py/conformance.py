@@ -6,7 +6,8 @@
         assert check(MyPolicy()) == []
 
 The policy is asked for prices of generated views: empty and tiny ones, ones with enormous amounts, with over-committed
-nodes, with nodes that offer nothing, and ordinary ones. The views are the same in every run.
+nodes, with nodes that offer nothing, and ordinary ones; with data that tasks read, if it looks at inputs. The views are
+the same in every run.
 
 A policy that breaks a rule on purpose says so in an attribute `waives`, a mapping of rules to reasons; only those in
 WAIVABLE can be waived.
@@ -20,8 +21,10 @@ from time import perf_counter
 
 import numpy as np
 
+from firmament_py.arrays import I64
 from firmament_py.conformance_views import ages, arrays, large, turned, views
-from firmament_py.policy import API_VERSION, Policy, PolicyError, Prices, View, checked_prices
+from firmament_py.locality import DataPrices
+from firmament_py.policy import API_VERSION, Policy, PolicyError, Prices, View, checked_prices, rack_labels
 
 RULES: Mapping[str, str] = {
     "identity": "has a text name, a method price(view), and an api_version that this release has",
@@ -42,6 +45,22 @@ MEMORY_MOST = 512 << 20
 """Bytes that pricing a large view may take at its peak."""
 
 _TEN_YEARS_US = 10 * 365 * 86_400 * 1_000_000
+
+_AXES: Mapping[str, tuple[str, ...]] = {
+    "place": ("class", "node"),
+    "slot": ("node", "slot"),
+    "wait": ("task",),
+    "fill": (),
+    "enough": ("class", "node"),
+    "beyond": ("class",),
+    "turn": ("class",),
+    "most": ("node",),
+    "data": ("task", "node"),
+}
+"""What the fields of Prices are for, in full: of data, what each task pays for it on each node."""
+
+_Answer = dict[str, I64]
+"""The fields of Prices that were given, in full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +93,8 @@ def check(policy: Policy, registered_as: str = "") -> list[Finding]:
     _check_identity(policy, registered_as, found)
     if found.of:
         return found.listed()
-    answers = [(view, _ask(policy, view, found)) for view in views()]
+    told = [_as_told(policy, view) for view in views()]
+    answers = [(view, _ask(policy, view, found)) for view in told]
     for view, before in reversed(answers):
         if before is not None:
             _check_again(policy, view, before, found)
@@ -94,12 +114,13 @@ def check(policy: Policy, registered_as: str = "") -> list[Finding]:
 
 def waived(policy: Policy) -> dict[str, str]:
     """The rules that the policy breaks on purpose, and its reasons."""
-    return dict(getattr(policy, "waives", {}))
+    reasons = getattr(policy, "waives", {})
+    return dict(reasons) if isinstance(reasons, Mapping) else {}
 
 
 def measure(policy: Policy) -> Scale:
     """What a large view costs: seconds, and bytes at the peak. Raises PolicyError."""
-    view = large()
+    view = _as_told(policy, large())
     started = perf_counter()
     checked_prices(policy, view)
     seconds = perf_counter() - started
@@ -110,6 +131,11 @@ def measure(policy: Policy) -> Scale:
     finally:
         tracemalloc.stop()
     return Scale(len(view.allocatable), len(view.requests), seconds, peak)
+
+
+def _as_told(policy: Policy, view: View) -> View:
+    """As a round would show it to the policy: inputs only to those who say what makes racks."""
+    return view if rack_labels(policy) is not None else replace(view, inputs=None)
 
 
 class _Findings:
@@ -150,13 +176,20 @@ def _check_identity(policy: Policy, registered_as: str, found: _Findings) -> Non
     version = getattr(policy, "api_version", API_VERSION)
     if not isinstance(version, int) or version > API_VERSION:
         found.add("identity", None, f"its api_version is {version!r}, and this release has {API_VERSION}")
+    try:
+        rack_labels(policy)
+    except TypeError as error:
+        found.add("identity", None, f"its {error}")
+    waives = getattr(policy, "waives", {})
+    if not isinstance(waives, Mapping):
+        found.add("identity", None, f"its waives is {waives!r}; give a mapping of rules to reasons")
     for rule in waived(policy):
         if rule not in WAIVABLE:
             found.add("identity", None, f"it waives {rule!r}; only these can be waived: {', '.join(WAIVABLE)}")
 
 
-def _ask(policy: Policy, view: View, found: _Findings) -> Prices | None:
-    """Its prices, None if they break the contract."""
+def _ask(policy: Policy, view: View, found: _Findings) -> _Answer | None:
+    """Its prices in full, None if they break the contract."""
     before = {name: array.copy() for name, array in arrays(view).items()}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -169,40 +202,37 @@ def _ask(policy: Policy, view: View, found: _Findings) -> Prices | None:
     for warning in caught[:1]:
         found.add("warnings", view, f"{warning.category.__name__}: {warning.message}")
     for name, array in arrays(view).items():
-        if not np.array_equal(array, before[name]):
+        if not np.array_equal(array, before[name], equal_nan=True):
             found.add("purity", view, f"it changes view.{name}")
             array.flags.writeable = True
             array[...] = before[name]
             array.flags.writeable = False
-    return _full(prices, view)
+    return _in_full(prices, view)
 
 
-def _check_again(policy: Policy, view: View, before: Prices, found: _Findings) -> None:
+def _check_again(policy: Policy, view: View, before: _Answer, found: _Findings) -> None:
     again = _ask(policy, view, found)
     if again is not None and (field := _difference(before, again)):
         found.add("determinism", view, f"{field} differs from what it was for the same view")
 
 
-def _check_order(policy: Policy, view: View, before: Prices, found: _Findings) -> None:
+def _check_order(policy: Policy, view: View, before: _Answer, found: _Findings) -> None:
     """Reversed nodes have reversed prices. Views have nodes that are alike, which so change places."""
     prices = _ask(policy, turned(view), found)
     if prices is None:
         return
-    expected = replace(
-        before,
-        place=before.place[:, ::-1],
-        slot=before.slot[::-1],
-        most=None if before.most is None else before.most[::-1],
-        enough=None if before.enough is None else before.enough[:, ::-1],
-    )
+    expected = {
+        field: np.flip(array, _AXES[field].index("node")) if "node" in _AXES[field] else array
+        for field, array in before.items()
+    }
     if field := _difference(expected, prices):
         found.add("favourites", view, f"{field} depends on the order of nodes")
 
 
-def _check_age(view: View, prices: Prices, found: _Findings) -> None:
+def _check_age(view: View, prices: _Answer, found: _Findings) -> None:
     order = np.lexsort((view.task_age_us, view.task_class))
     same = np.diff(view.task_class[order]) == 0
-    falls = same & (np.diff(prices.wait[order]) < 0)
+    falls = same & (np.diff(prices["wait"][order]) < 0)
     if falls.any():
         at = int(np.flatnonzero(falls)[0])
         younger, older = (int(view.task_age_us[order[at + i]]) / 1e6 for i in (0, 1))
@@ -217,31 +247,36 @@ def _check_ages(policy: Policy, found: _Findings) -> None:
         return
     _check_age(view, prices, found)
     old = view.task_age_us == _TEN_YEARS_US
-    if prices.wait[old].min() <= prices.wait[~old].max():
+    if prices["wait"][old].min() <= prices["wait"][~old].max():
         found.add("starvation", view, "a task that waits for ten years costs no more than a fresh one of another class")
 
 
-def _difference(one: Prices, other: Prices) -> str:
+def _difference(one: _Answer, other: _Answer) -> str:
     """The first field that differs."""
-    for field in fields(Prices):
-        if not np.array_equal(getattr(one, field.name), getattr(other, field.name)):
-            return field.name
+    for field in _AXES:
+        if not np.array_equal(one.get(field, ()), other.get(field, ())):
+            return field
     return ""
 
 
-def _full(prices: Prices, view: View) -> Prices:
-    """The same, repeated to their shapes, and in arrays of our own."""
-    classes, nodes, slots = len(view.requests), len(view.allocatable), len(view.slot_offsets)
-    return replace(
-        prices,
-        place=np.broadcast_to(prices.place, (classes, nodes)).copy(),
-        slot=np.broadcast_to(prices.slot, (nodes, slots)).copy(),
-        wait=prices.wait.copy(),
-        most=None if prices.most is None else prices.most.copy(),
-        enough=None if prices.enough is None else np.broadcast_to(prices.enough, (classes, nodes)).copy(),
-        beyond=None if prices.beyond is None else prices.beyond.copy(),
-        turn=None if prices.turn is None else prices.turn.copy(),
-    )
+def _in_full(prices: Prices, view: View) -> _Answer:
+    """The fields that are given, repeated to their shapes, and in arrays of our own."""
+    sizes = {
+        "class": len(view.requests),
+        "node": len(view.allocatable),
+        "slot": len(view.slot_offsets),
+        "task": len(view.task_class),
+    }
+    answer = {}
+    for field in fields(Prices):
+        given = getattr(prices, field.name)
+        if isinstance(given, DataPrices):
+            # the row of those who read nothing goes last, where -1 finds it
+            rows = [given.row(s) for s in (*range(len(given.anywhere)), -1)]
+            given = np.stack(rows)[given.of_task]
+        if given is not None:
+            answer[field.name] = np.broadcast_to(given, [sizes[axis] for axis in _AXES[field.name]]).copy()
+    return answer
 
 
 def report(policy: Policy, findings: Sequence[Finding]) -> list[str]:

@@ -7,16 +7,21 @@ import numpy as np
 from numpy.random import Generator
 
 from firmament_py.arrays import F64, I64
+from firmament_py.locality import Inputs, Placed, gather
 from firmament_py.policy import NodeUsage, View
 
 PER_NODE = ("allocatable", "free", "running", "depth", "measured_load")
-"""The fields of a view that have a row for each node, if they are there; measured_usage has such fields itself."""
+"""The fields of a view that have a row for each node, if they are there; measured_usage and inputs have such fields
+themselves."""
 
 _TRAITS = {"interference-class": ("devil", "rabbit", "sheep", "turtle"), "speed": ("c5=2,m5=1",)}
 _DOMAINS = ("c5", "m5", "r5")
 
 _RESOURCES = ("pods", "cpu", "memory", "x.io/device", "y.io/device")
 _ENORMOUS = 2**50 - 1
+_BLOCK_BYTES = (0, 1, 2**20, 10**9, 2**40, 2**50)
+_BLOCKS = 3  # of a set of data
+_REPLICAS = 2  # of a block
 _COUNT = 40
 
 
@@ -46,7 +51,7 @@ class _Surroundings:
 
 
 def views() -> Iterator[View]:
-    """Corner cases, then ordinary ones."""
+    """Corner cases, then ordinary ones. Most have `inputs`, for policies that look at them."""
     rng = np.random.default_rng(1)
     for classes, nodes, tasks in ((0, 0, 0), (0, 3, 0), (1, 0, 0), (1, 0, 2), (2, 3, 0), (1, 1, 1), (3, 0, 4)):
         yield _view(rng, classes, nodes, tasks)
@@ -80,21 +85,35 @@ def turned(view: View) -> View:
     rows = {name: rows[::-1].copy() for name in PER_NODE if (rows := getattr(view, name)) is not None}
     usage = view.measured_usage
     if usage is not None:
-        usage = NodeUsage(*(getattr(usage, field.name)[::-1] for field in fields(usage)))
+        usage = NodeUsage(*(getattr(usage, field.name)[::-1].copy() for field in fields(usage)))
     around = view.surroundings
     if isinstance(around, _Surroundings):
         around = around.turned()
-    return _frozen(replace(view, **rows, measured_usage=usage, surroundings=around))
+    inputs = None if view.inputs is None else _turned_inputs(view.inputs)
+    return _frozen(replace(view, **rows, measured_usage=usage, surroundings=around, inputs=inputs))
 
 
-def arrays(view: View) -> dict[str, I64]:
-    """Its fields that are arrays."""
-    return {f.name: value for f in fields(view) if isinstance(value := getattr(view, f.name), np.ndarray)}
+def _turned_inputs(inputs: Inputs) -> Inputs:
+    node = len(inputs.rack) - 1 - inputs.near_node
+    order = np.lexsort((node, inputs.near_set))
+    return replace(inputs, near_node=node[order], near_bytes=inputs.near_bytes[order], rack=inputs.rack[::-1].copy())
+
+
+def arrays(of: View | Inputs | NodeUsage) -> dict[str, I64]:
+    """Its arrays by name; those of a view's inputs and measured usage are named like `inputs.total`."""
+    found: dict[str, I64] = {}
+    for field in fields(of):
+        value = getattr(of, field.name)
+        if isinstance(value, np.ndarray):
+            found[field.name] = value
+        elif isinstance(value, (Inputs, NodeUsage)):
+            found |= {f"{field.name}.{name}": array for name, array in arrays(value).items()}
+    return found
 
 
 def large() -> View:
-    """5,000 nodes of which few are alike, 256 classes, 20,000 tasks."""
-    return _view(np.random.default_rng(3), 256, 5000, 20_000, amounts=range(1000), slots=64, kinds=5000)
+    """5,000 nodes of which few are alike, 256 classes, 20,000 tasks, most with data of their own."""
+    return _view(np.random.default_rng(3), 256, 5000, 20_000, amounts=range(1000), slots=64, kinds=5000, sets=20_000)
 
 
 def _view(
@@ -107,6 +126,7 @@ def _view(
     resources: tuple[str, ...] = _RESOURCES,
     slots: int = 0,
     kinds: int = 3,
+    sets: int = 0,
 ) -> View:
     """Nodes of at most `kinds` kinds, so that some are alike; a node may offer nothing, or be over-committed."""
 
@@ -138,8 +158,28 @@ def _view(
             surroundings=_around(rng, kind, kinds),
             depth=rng.choice(np.array([0, 1, 20, 110, 10_000]), kinds)[kind],
             expected_us=rng.choice(np.array([0, 10**6, 10**9, _ENORMOUS]), classes),
+            inputs=_inputs(rng, nodes, len(task_class), sets or int(rng.integers(0, len(task_class) + 1))),
         )
     )
+
+
+def _inputs(rng: Generator, nodes: int, tasks: int, sets: int) -> Inputs | None:
+    """Of so many sets of data, blocks of which are on nodes, or somewhere in racks, or nowhere; None: no data."""
+    if not sets:
+        return None
+    rack = rng.integers(-1, 1 + nodes // 3, nodes)
+    blocks = sets * _BLOCKS
+    replica_node = rng.integers(-1, nodes, blocks * _REPLICAS)
+    somewhere = rng.integers(-1, 1 + int(rack.max(initial=-1)), len(replica_node))
+    placed = Placed(
+        block_set=np.repeat(np.arange(sets), _BLOCKS),
+        block_bytes=rng.choice(np.array(_BLOCK_BYTES), blocks),
+        replica_block=np.repeat(np.arange(blocks), _REPLICAS),
+        replica_node=replica_node,
+        replica_rack=np.where(replica_node < 0, somewhere, np.append(rack, -1)[replica_node]),
+    )
+    of_task = rng.integers(-1, sets, tasks)
+    return gather(of_task, sets, placed, rack).of_tasks(of_task)
 
 
 def _around(rng: Generator, kind: I64, kinds: int) -> _Surroundings:

@@ -13,6 +13,7 @@ is worth more. The solver's range is kept with a wide margin: unit costs times v
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -206,8 +207,13 @@ class PolicyError(Exception):
 
 
 def rack_labels(policy: Policy) -> tuple[str, ...] | None:
-    """The node labels that may make racks; None: the policy does not look at inputs."""
+    """The node labels that may make racks; None: the policy does not look at inputs.
+
+    Raises TypeError if the policy says something else, such as one label instead of a tuple of them.
+    """
     labels: tuple[str, ...] | None = getattr(policy, "rack_labels", None)
+    if labels is not None and not (isinstance(labels, tuple) and all(isinstance(label, str) for label in labels)):
+        raise TypeError(f"rack_labels is {labels!r}; give a tuple of node labels")
     return labels
 
 
@@ -238,6 +244,8 @@ def checked_prices(policy: Policy, view: View) -> Prices:
     _check(policy, "place", prices.place, (classes, nodes), 0, COST_MAX)
     _check(policy, "slot", prices.slot, (nodes, len(view.slot_offsets)), 0, COST_MAX)
     _check(policy, "wait", prices.wait, (len(view.task_class),), WAIT_MIN, WAIT_MAX)
+    if not isinstance(prices.fill, bool | np.bool_):
+        raise PolicyError(f"policy {policy.name}: fill is {type(prices.fill).__name__}, not bool")
     if (prices.enough is None) != (prices.beyond is None):
         raise PolicyError(f"policy {policy.name}: enough and beyond go together; give both or neither")
     if prices.fill and prices.enough is not None:
@@ -260,16 +268,15 @@ def checked_prices(policy: Policy, view: View) -> Prices:
                 f"policy {policy.name}: wait lets a lower priority outweigh a higher one; "
                 f"keep them {PRIORITY_STEP} apart"
             )
-    if prices.fill and (np.diff(prices.slot, axis=1) != 0).any():
+    rises = np.diff(prices.slot, axis=1)
+    if prices.fill and rises.any():
         raise PolicyError(f"policy {policy.name}: fill goes with slot prices that do not rise along K")
-    if (np.diff(prices.slot, axis=1) < 0).any():
+    if (rises < 0).any():
         raise PolicyError(f"policy {policy.name}: slot falls along K; the cost of a further task must not fall")
     if prices.data is not None:
         if not isinstance(prices.data, DataPrices):
             raise PolicyError(f"policy {policy.name}: data is {type(prices.data).__name__}, not DataPrices")
-        locality.check(
-            prices.data, len(view.task_class), nodes, COST_MAX, lambda field, *rest: _check(policy, field, *rest)
-        )
+        locality.check(prices.data, len(view.task_class), nodes, COST_MAX, partial(_check, policy))
     return prices
 
 

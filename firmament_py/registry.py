@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from importlib.metadata import entry_points
 from typing import Any, Literal, get_args, get_origin
 
-from firmament_py.policy import API_VERSION, Policy
+from firmament_py.policy import API_VERSION, Policy, rack_labels
 
 GROUP = "firmament.policies"
 DEFAULT_POLICY = "load-spreading"
@@ -68,6 +68,10 @@ def load(name: str, options: Mapping[str, str]) -> Policy:
         ) from error
     if not isinstance(getattr(policy, "name", None), str) or not callable(getattr(policy, "price", None)):
         raise UnknownPolicyError(f"policy {name} is no policy: it needs a text `name` and a method price(view)")
+    try:
+        rack_labels(policy)
+    except TypeError as error:
+        raise UnknownPolicyError(f"policy {name} is no policy: its {error}") from error
     return policy
 
 

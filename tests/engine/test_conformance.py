@@ -8,6 +8,7 @@ import pytest
 
 from firmament_py.conformance import RULES, WAIVABLE, Finding, check, measure, report, waived
 from firmament_py.conformance_views import PER_NODE, arrays, views
+from firmament_py.locality import DataPrices
 from firmament_py.policy import API_VERSION, AnywherePolicy, Prices, View, waiting_cost
 
 FLAT = np.zeros((1, 1), np.int64)
@@ -36,6 +37,14 @@ class TooNew(Broken):
 
 class WaivesTooMuch(Broken):
     waives = {"contract": "it cannot do better"}  # noqa: RUF012
+
+
+class WaivesWithoutReasons(Broken):
+    waives = {"favourites"}  # noqa: RUF012
+
+
+class OneRackLabel(Broken):
+    rack_labels = "topology.kubernetes.io/zone"
 
 
 class Raises(Broken):
@@ -155,11 +164,109 @@ class Hungry(Broken):
         return replace(self.good(view), fill=everything.size < 0)
 
 
+class Moving(Broken):
+    """Data that is near costs nothing, any other something."""
+
+    rack_labels = ("topology.kubernetes.io/zone",)
+
+    def price(self, view):
+        inputs = view.inputs
+        if inputs is None:
+            return self.good(view)
+        near, rack = np.zeros_like(inputs.near_set), np.full_like(inputs.rack_set, 3)
+        data = DataPrices(
+            inputs.of_task,
+            np.full_like(inputs.total, 5),
+            inputs.near_set,
+            inputs.near_node,
+            near,
+            inputs.rack,
+            inputs.rack_set,
+            inputs.rack_id,
+            rack,
+        )
+        return replace(self.good(view), data=self.changed(data))
+
+    def changed(self, data):
+        return data
+
+
+class MovingToTheFirst(Moving):
+    def changed(self, data):
+        return replace(data, near_cost=data.near_node)
+
+
+class MovingAnyhow(Moving):
+    def __init__(self):
+        self._asked = 0
+
+    def changed(self, data):
+        self._asked += 1
+        return replace(data, rack_cost=np.full_like(data.rack_cost, self._asked))
+
+
+class MovingInOtherWords(Moving):
+    """Means the same each time, with its sets and arcs in another order, and with arcs that change nothing."""
+
+    def __init__(self):
+        self._random = np.random.default_rng()
+
+    def changed(self, data):
+        number = self._random.permutation(len(data.anywhere))
+        arcs = self._random.permutation(np.tile(np.arange(len(data.near_set)), 2))
+        racks = self._random.permutation(len(data.rack_set))
+        return replace(
+            data,
+            of_task=np.append(number, -1)[data.of_task],
+            anywhere=data.anywhere[np.argsort(number)],
+            near_set=number[data.near_set[arcs]],
+            near_node=data.near_node[arcs],
+            near_cost=data.near_cost[arcs],
+            rack_set=number[data.rack_set[racks]],
+            rack_id=data.rack_id[racks],
+            rack_cost=data.rack_cost[racks],
+        )
+
+
+class Loads(Moving):
+    """Writes to where the view says that data is."""
+
+    def price(self, view):
+        if view.inputs is not None:
+            view.inputs.total[:] = 0
+        return self.good(view)
+
+
+class Meters(Broken):
+    """Writes to what nodes were measured to use."""
+
+    def price(self, view):
+        view.usage.cpu[np.isnan(view.usage.cpu)] = 0
+        return self.good(view)
+
+
+class Asked(Broken):
+    """Keeps what it was shown."""
+
+    def __init__(self):
+        self.seen = []
+
+    def price(self, view):
+        self.seen.append(view.inputs)
+        return self.good(view)
+
+
+class AskedForData(Asked):
+    rack_labels = ("topology.kubernetes.io/zone",)
+
+
 BROKEN: list[tuple[Any, str, str]] = [
     (NoName(), "identity", "its name is ''; give it a text `name`"),
     (NoPrice(), "identity", "it has no method price(view)"),
     (TooNew(), "identity", f"its api_version is {API_VERSION + 1}"),
     (WaivesTooMuch(), "identity", "it waives 'contract'; only these can be waived: favourites, starvation"),
+    (WaivesWithoutReasons(), "identity", "its waives is {'favourites'}; give a mapping of rules to reasons"),
+    (OneRackLabel(), "identity", "its rack_labels is 'topology.kubernetes.io/zone'; give a tuple of node labels"),
     (Raises(), "contract", "price() raised ZeroDivisionError"),
     (Flat(), "contract", "place has shape (3, 2), not (0, 0)"),
     (NotANumber(), "contract", "place is float64, not an int64"),
@@ -170,7 +277,11 @@ BROKEN: list[tuple[Any, str, str]] = [
     (Divides(), "warnings", "RuntimeWarning: "),
     (Writes(), "purity", "read-only"),
     (Forces(), "purity", "it changes view.task_age_us"),
+    (Loads(), "purity", "read-only"),
+    (Meters(), "purity", "read-only"),
     (Rolls(), "determinism", "place differs"),
+    (MovingAnyhow(), "determinism", "data differs"),
+    (MovingToTheFirst(), "favourites", "data depends on the order of nodes"),
     (Remembers(), "determinism", "slot differs"),
     (Alphabetical(), "favourites", "place depends on the order of nodes"),
     (YoungestFirst(), "age", "costs less at an age of"),
@@ -181,6 +292,20 @@ BROKEN: list[tuple[Any, str, str]] = [
 
 def test_a_sound_policy_has_no_findings():
     assert check(AnywherePolicy()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", [Moving(), MovingInOtherWords()], ids=["as-told", "in-other-words"])
+def test_a_sound_policy_that_prices_data_has_no_findings(policy):
+    assert check(policy) == []
+
+
+def test_only_a_policy_that_says_what_makes_racks_is_shown_inputs():
+    looks, looks_not = AskedForData(), Asked()
+    assert check(looks) == check(looks_not) == []
+    assert any(inputs is None for inputs in looks.seen)
+    assert max(len(inputs.near_set) for inputs in looks.seen if inputs is not None) > 10_000, "the large view has some"
+    assert all(inputs is None for inputs in looks_not.seen)
 
 
 @pytest.mark.slow
@@ -238,6 +363,7 @@ def test_views_cover_the_corners():
     assert any(len(view.allocatable) and (view.allocatable == 0).all(axis=1).any() for view in seen)
     assert any("cpu" not in view.resources for view in seen)
     assert {view.measured_load is None for view in seen} == {True, False}
+    assert any(view.inputs is not None and len(view.inputs.near_set) and len(view.inputs.rack_set) for view in seen)
     assert all(not array.flags.writeable for view in seen for array in arrays(view).values())
 
 

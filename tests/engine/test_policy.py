@@ -105,6 +105,7 @@ def ones(shape, value=1, dtype=np.int64):
         pytest.param(replace(ENOUGH, beyond=ones(2, COST_MAX + 1)), "beyond leaves the range", id="beyond-too-dear"),
         pytest.param(replace(ENOUGH, beyond=ones(3)), r"beyond has shape \(3,\), not \(2,\)", id="beyond-shape"),
         pytest.param(replace(ENOUGH, beyond=ones(2, 1.5, float)), "beyond is float64", id="beyond-float"),
+        pytest.param(replace(GOOD, fill=cast(Any, ones(3, 1, bool))), "fill is ndarray, not bool", id="fill-by-node"),
         pytest.param(replace(GOOD, turn=ones(3)), r"turn has shape \(3,\), not \(2,\)", id="turn-shape"),
         pytest.param(replace(GOOD, turn=ones(2, -1)), "turn leaves the range 0", id="turn-negative"),
     ],

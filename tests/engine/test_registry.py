@@ -71,6 +71,12 @@ class Priceless:
     name = "priceless"
 
 
+class OneRackLabel(AnywherePolicy):
+    """A text where a tuple is due."""
+
+    rack_labels = "topology.kubernetes.io/rack"
+
+
 class Demanding(AnywherePolicy):
     """Needs an option."""
 
@@ -254,6 +260,7 @@ def test_a_policy_for_a_newer_interface_is_refused(entries):
         pytest.param("Breaking", "cannot be made: ZeroDivisionError: ouch", id="constructor"),
         pytest.param("Nameless", "needs a text `name` and a method price", id="no-name"),
         pytest.param("Priceless", "needs a text `name` and a method price", id="no-price"),
+        pytest.param("OneRackLabel", "rack_labels is 'topology.kubernetes.io/rack'; give a tuple", id="rack-labels"),
     ],
 )
 def test_a_class_that_makes_no_policy_is_named(entries, target, message):
