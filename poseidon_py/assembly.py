@@ -337,9 +337,9 @@ class Bridge:
         if self._broken is None or self._broken.done():
             return  # `stop` cancels them all
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
-        if error is not None:
-            log.error("%s failed", task.get_name(), exc_info=error)
-            self._broken.set_result(f"{task.get_name()} failed: {error!r}")
+        how = "ended" if error is None else f"failed: {error!r}"
+        log.error("%s %s", task.get_name(), how, exc_info=error)
+        self._broken.set_result(f"{task.get_name()} {how}")
 
     async def wait(self) -> str:
         """Waits until something ends the bridge from within; returns what."""

@@ -145,6 +145,31 @@ async def test_a_flow_service_that_is_killed_comes_back_and_knows_everything(wor
     world.check()
 
 
+@pytest.mark.parametrize("name", ["loop", "session", "pod worker 0", "gangs"])
+async def test_a_task_that_is_cancelled_from_within_ends_the_bridge(world, name):
+    bridge = await world.bridge()
+    (task,) = [task for task in asyncio.all_tasks() if task.get_name() == name]
+    task.cancel()
+    async with asyncio.timeout(10):
+        assert await bridge.wait() == f"{name} failed: CancelledError()"
+    assert bridge._alive() == f"{name} failed: CancelledError()"
+
+
+async def test_a_task_that_ends_though_nobody_stopped_the_bridge_ends_it(world):
+    bridge = await world.bridge()
+    bridge.store.node_queue.shut_down()
+    async with asyncio.timeout(10):
+        assert (await bridge.wait()).removesuffix(" ended") in {"node worker 0", "node worker 1", "node worker 2"}
+
+
+async def test_a_bridge_that_is_asked_to_stop_is_not_broken(world, caplog):
+    bridge = await world.bridge()
+    await bridge.stop()
+    world.bridges.remove(bridge)
+    assert bridge._alive() == ""
+    assert not [record for record in caplog.records if record.name == "poseidon_py.assembly"]
+
+
 async def test_a_restarted_bridge_goes_on_where_the_last_one_stopped(world):
     first = await world.bridge()
     world.cluster.add_pods(150, template())
