@@ -94,12 +94,24 @@ def _normalised(share: float, cpu: float, memory: float, platform: str) -> Machi
     )
 
 
-def _google_requests(cpu: float, memory: float) -> dict[str, Distribution]:
-    """Requests by their medians, in the traces' units; never more than half of the largest machine."""
-    return {
+def _google(
+    name: str,
+    share: float,
+    priority: int,
+    tasks: Distribution,
+    duration_s: Distribution,
+    cpu: float,
+    memory: float,
+    platforms: tuple[tuple[float, Requirement], ...] = (),
+) -> Tier:
+    """Requests by their medians, in the traces' units; never more than half of the largest machine. Of jobs with
+    platforms to choose from 6 % want one."""
+    requests = {
         "cpu": Lognormal(cpu * CPU_UNIT, 0.8, 0.002 * CPU_UNIT, 0.5 * CPU_UNIT),
         "memory": Lognormal(memory * MEMORY_UNIT, 1.0, 0.001 * MEMORY_UNIT, 0.45 * MEMORY_UNIT),
     }
+    constrained = 0.06 if platforms else 0.0
+    return Tier(name, share, priority, tasks, duration_s, requests, constrained=constrained, selectors=platforms)
 
 
 def _on_platform(*weights: tuple[float, str]) -> tuple[tuple[float, Requirement], ...]:
@@ -131,17 +143,13 @@ GOOGLE_2011 = Preset(
     daily_swing=0.2,
     burst_sigma=0.4,
     tiers=(
-        Tier("free", 0.45, 0, _2011_SIZES, _2011_DURATION, _google_requests(0.02, 0.012), 0, 0.06, _2011_PLATFORMS),
-        Tier("other", 0.45, 4, _2011_SIZES, _2011_DURATION, _google_requests(0.03, 0.016), 0, 0.06, _2011_PLATFORMS),
-        Tier(
-            "production", 0.10, 9, _2011_SIZES, _2011_DURATION, _google_requests(0.05, 0.03), 0, 0.06, _2011_PLATFORMS
-        ),
+        _google("free", 0.45, 0, _2011_SIZES, _2011_DURATION, 0.02, 0.012, _2011_PLATFORMS),
+        _google("other", 0.45, 4, _2011_SIZES, _2011_DURATION, 0.03, 0.016, _2011_PLATFORMS),
+        _google("production", 0.10, 9, _2011_SIZES, _2011_DURATION, 0.05, 0.03, _2011_PLATFORMS),
     ),
     contended="cpu",
     standing=0.6,
-    standing_tier=Tier(
-        "service", 1, 9, Pareto(0.8, 1, 1000), Fixed(1), _google_requests(0.05, 0.03), 0, 0.06, _2011_PLATFORMS
-    ),
+    standing_tier=_google("service", 1, 9, Pareto(0.8, 1, 1000), Fixed(1), 0.05, 0.03, _2011_PLATFORMS),
     removals_per_machine_day=0.025,
     outage_min=Lognormal(15, 1.2, 1, 24 * 60),
     sources={
@@ -160,6 +168,8 @@ GOOGLE_2011 = Preset(
     },
 )
 
+_2019_PRODUCTION = Mixture(((0.9, Fixed(1)), (0.1, Pareto(0.9, 2, 500))))
+_2019_DURATION = Pareto(0.69, 20, 31 * _DAY_S)
 _2019_PLATFORMS = _on_platform((0.5, "P1"), (0.5, "P2"))
 
 GOOGLE_2019 = Preset(
@@ -180,41 +190,14 @@ GOOGLE_2019 = Preset(
     daily_swing=0.15,
     burst_sigma=0.3,
     tiers=(
-        Tier("free", 0.15, 25, Pareto(0.97, 1, 500), Pareto(0.69, 20, 31 * _DAY_S), _google_requests(0.01, 0.006)),
-        Tier(
-            "best-effort-batch",
-            0.55,
-            112,
-            Pareto(0.404, 1, 5000),
-            Pareto(0.69, 20, 31 * _DAY_S),
-            _google_requests(0.01, 0.006),
-        ),
-        Tier(
-            "mid",
-            0.05,
-            117,
-            Pareto(0.69, 1, 2000),
-            Pareto(0.69, 20, 31 * _DAY_S),
-            _google_requests(0.015, 0.01),
-            0,
-            0.06,
-            _2019_PLATFORMS,
-        ),
-        Tier(
-            "production",
-            0.25,
-            200,
-            Mixture(((0.9, Fixed(1)), (0.1, Pareto(0.9, 2, 500)))),
-            Pareto(0.69, 20, 31 * _DAY_S),
-            _google_requests(0.03, 0.02),
-            0,
-            0.06,
-            _2019_PLATFORMS,
-        ),
+        _google("free", 0.15, 25, Pareto(0.97, 1, 500), _2019_DURATION, 0.01, 0.006),
+        _google("best-effort-batch", 0.55, 112, Pareto(0.404, 1, 5000), _2019_DURATION, 0.01, 0.006),
+        _google("mid", 0.05, 117, Pareto(0.69, 1, 2000), _2019_DURATION, 0.015, 0.01, _2019_PLATFORMS),
+        _google("production", 0.25, 200, _2019_PRODUCTION, _2019_DURATION, 0.03, 0.02, _2019_PLATFORMS),
     ),
     contended="cpu",
     standing=0.5,
-    standing_tier=Tier("service", 1, 200, Pareto(0.8, 1, 1000), Fixed(1), _google_requests(0.05, 0.03)),
+    standing_tier=_google("service", 1, 200, Pareto(0.8, 1, 1000), Fixed(1), 0.05, 0.03),
     removals_per_machine_day=0.03,
     outage_min=Lognormal(15, 1.2, 1, 24 * 60),
     sources={
