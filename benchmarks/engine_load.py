@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from benchmarks.runner import Options
 from firmament_py.arrays import I64, U64
 from firmament_py.constraints import NodeDemand, Operator, Requirement, Taint, Toleration
 from firmament_py.engine import Engine
@@ -51,6 +52,16 @@ class LoadSpec:
     shapes: str = "uniform"
     natures: bool = False
     seed: int = 0
+
+    def scaled(self, options: Options, least_nodes: int = 1) -> LoadSpec:
+        """All sizes at the chosen scale; no class is without a pod."""
+        return replace(
+            self,
+            nodes=options.scaled(self.nodes, least_nodes),
+            pods=options.scaled(self.pods),
+            running=options.scaled(self.running),
+            classes=min(self.classes, options.scaled(self.pods)),
+        )
 
 
 class EngineLoad:

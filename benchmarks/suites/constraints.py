@@ -21,7 +21,7 @@ def measure(case: Case, options: Options) -> Sample:
         nodes=options.scaled(spec.nodes, spec.zones),
         pods=options.scaled(spec.pods),
         groups=min(spec.groups, options.scaled(spec.pods)),
-        before=options.scaled(spec.before) if spec.before else 0,
+        before=options.scaled(spec.before),
     )
     made = load(spec)
     engine = Engine(registry.load(registry.DEFAULT_POLICY, {}), SOLVERS["or-tools"]())

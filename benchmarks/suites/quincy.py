@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 
 from benchmarks.data_load import DataLoad, DataSpec
 from benchmarks.engine_load import START_US, LoadSpec
@@ -21,14 +21,7 @@ def measure(case: Case, options: Options) -> Sample:
     policy = sizes.pop("policy", "quincy")
     data = DataSpec(**{field.name: sizes.pop(field.name) for field in fields(DataSpec) if field.name in sizes})
     chosen = {key: str(value) for key, value in sizes.pop("options", {}).items()}
-    spec = LoadSpec(**sizes, seed=options.seed)
-    spec = replace(
-        spec,
-        nodes=options.scaled(spec.nodes),
-        pods=options.scaled(spec.pods),
-        running=options.scaled(spec.running),
-        classes=min(spec.classes, options.scaled(spec.pods)),
-    )
+    spec = LoadSpec(**sizes, seed=options.seed).scaled(options)
     load = DataLoad(spec, data)
     engine = Engine(registry.load(policy, chosen), SOLVERS["or-tools"]())
     engine.apply(load.nodes())

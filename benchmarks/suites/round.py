@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from benchmarks.engine_load import START_US, EngineLoad, LoadSpec
 from benchmarks.results import Check, Sample
 from benchmarks.runner import Options
@@ -24,14 +22,7 @@ def measure(case: Case, options: Options) -> Sample:
     policy = sizes.pop("policy", registry.DEFAULT_POLICY)
     policy_options = sizes.pop("policy_options", {})
     basis = Basis(sizes.pop("usage", Basis.REQUESTS))
-    spec = LoadSpec(**sizes, seed=options.seed)
-    spec = replace(
-        spec,
-        nodes=options.scaled(spec.nodes),
-        pods=options.scaled(spec.pods),
-        running=options.scaled(spec.running),
-        classes=min(spec.classes, options.scaled(spec.pods)),
-    )
+    spec = LoadSpec(**sizes, seed=options.seed).scaled(options)
     load = EngineLoad(spec)
     engine = Engine(registry.load(policy, policy_options), SOLVERS["or-tools"](), usage=UsageOptions(basis))
     engine.apply(load.nodes)

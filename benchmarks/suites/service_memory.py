@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import grpc
@@ -24,16 +23,7 @@ _BATCH = 5_000
 
 def measure(case: Case, options: Options) -> Sample:
     """One life of the service."""
-    spec = LoadSpec(**case.sizes, seed=options.seed)
-    load = EngineLoad(
-        replace(
-            spec,
-            nodes=options.scaled(spec.nodes),
-            pods=options.scaled(spec.pods),
-            running=options.scaled(spec.running),
-            classes=min(spec.classes, options.scaled(spec.pods)),
-        )
-    )
+    load = EngineLoad(LoadSpec(**case.sizes, seed=options.seed).scaled(options))
     with tempfile.TemporaryDirectory(prefix="poseidon-bench-") as folder:
         port_file, log = Path(folder, "port"), Path(folder, "log")
         arguments = ["firmament_py", "serve", "--address", "127.0.0.1:0", "--port-file", str(port_file)]

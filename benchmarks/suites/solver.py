@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from time import perf_counter
 
 from benchmarks.engine_load import START_US, EngineLoad, LoadSpec
@@ -22,15 +21,7 @@ def measure(case: Case, options: Options) -> Sample:
     sizes = dict(case.sizes)
     reference = sizes.pop("reference")
     spec = LoadSpec(**sizes, seed=options.seed)
-    network = first_network(
-        replace(
-            spec,
-            nodes=options.scaled(spec.nodes, 2),
-            pods=options.scaled(spec.pods),
-            running=options.scaled(spec.running),
-            classes=min(spec.classes, options.scaled(spec.pods)),
-        )
-    )
+    network = first_network(spec.scaled(options, least_nodes=2))
     ours, ours_s = _timed("or-tools", network)
     metrics = {"ortools_s": ours_s}
     checks = [Check("OR-Tools finds an optimum", ours.status is Status.OPTIMAL, ours.status)]
