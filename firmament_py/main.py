@@ -8,8 +8,10 @@ import logging
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
@@ -21,10 +23,19 @@ from firmament_py.solver import SOLVERS
 from firmament_py.usage import Basis, UsageOptions
 from firmament_py.version import VERSION
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 log = logging.getLogger(__name__)
 
 _GRACE_SECONDS = 5.0
 _USAGE = UsageOptions()
+_PEM = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def _usage_option(name: str, what: str) -> Callable[[F], F]:
+    """The field of UsageOptions with this name, as --usage-NAME."""
+    default = getattr(_USAGE, name.replace("-", "_"))
+    return click.option(f"--usage-{name}", type=type(default), default=default, show_default=True, help=what)
 
 
 @click.group()
@@ -58,46 +69,16 @@ def cli() -> None:
     show_default=True,
     help="What prices take for used of a node: its tasks' requests, what they were measured to use, or the larger.",
 )
-@click.option(
-    "--usage-samples",
-    type=int,
-    default=_USAGE.samples,
-    show_default=True,
-    help="Samples of usage kept per task and per node.",
-)
-@click.option(
-    "--usage-half-life",
-    type=float,
-    default=_USAGE.half_life,
-    show_default=True,
-    help="Seconds after which a sample counts half.",
-)
-@click.option(
-    "--usage-stale",
-    type=float,
-    default=_USAGE.stale,
-    show_default=True,
-    help="Seconds after which a sample does not count any more.",
-)
+@_usage_option("samples", "Samples of usage kept per task and per node.")
+@_usage_option("half-life", "Seconds after which a sample counts half.")
+@_usage_option("stale", "Seconds after which a sample does not count any more.")
 @click.option("--port-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the port here once serving.")
 @click.option(
     "--exit-with-parent", is_flag=True, help="Stop when standard input ends, as it does when the parent dies."
 )
-@click.option(
-    "--tls-cert",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="PEM certificate: serve TLS.",
-)
-@click.option(
-    "--tls-key",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="PEM key of the certificate.",
-)
-@click.option(
-    "--tls-client-ca",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="PEM CA: demand client certificates.",
-)
+@click.option("--tls-cert", type=_PEM, help="PEM certificate: serve TLS.")
+@click.option("--tls-key", type=_PEM, help="PEM key of the certificate.")
+@click.option("--tls-client-ca", type=_PEM, help="PEM CA: demand client certificates.")
 @click.option(
     "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True
 )

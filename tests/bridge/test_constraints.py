@@ -7,10 +7,9 @@ from collections import Counter
 
 import pytest
 
-from poseidon_py.cluster import Cluster, ClusterSettings, NodeShape
 from poseidon_py.cluster.deletion import delete
 from poseidon_py.cluster.kinds import CLAIMS, NAMESPACES, NODES, PODS, VOLUMES
-from tests.bridge.test_end_to_end import World, template
+from tests.bridge.world import World, template, world_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -106,19 +105,9 @@ def far(app, key=HOST, **more):
 
 @pytest.fixture
 async def world(tmp_path):
-    settings = ClusterSettings(
-        nodes=6,
-        zones=3,
-        shapes=(NodeShape(cpu="4", memory="8Gi", pods=20),),
-        start_seconds=0.01,
-        stop_seconds=0.01,
-    )
-    async with Cluster(settings) as cluster:
-        world = Constrained(cluster, tmp_path)
+    async with world_of(Constrained, tmp_path, nodes=6, zones=3) as world:
         yield world
-        for bridge in world.bridges:
-            await bridge.stop()
-        world.check()
+    world.check()
 
 
 @pytest.fixture

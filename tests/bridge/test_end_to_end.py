@@ -5,87 +5,29 @@ import json
 import os
 import signal
 import sys
-from typing import Any
 
 import pytest
 
-from poseidon_py.assembly import Bridge
-from poseidon_py.cluster import Cluster, ClusterSettings, NodeShape, Rule, WatchFaults
-from poseidon_py.cluster.kinds import EVENTS, LEASES, NODES, PODS
-from poseidon_py.settings import Settings
+from poseidon_py.cluster import Rule, WatchFaults
+from poseidon_py.cluster.kinds import LEASES, NODES, PODS
+from tests.bridge.world import World, template, world_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
-
-SMALL = NodeShape(cpu="4", memory="8Gi", pods=20)
-
-
-def template(cpu="100m", scheduler="poseidon", **more):
-    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu, "memory": "16Mi"}}}
-    return {"spec": {"schedulerName": scheduler, "containers": [container], **more}}
-
-
-class World:
-    def __init__(self, cluster, folder) -> None:
-        self.cluster = cluster
-        self.folder = folder
-        self.bridges: list[Bridge] = []
-
-    async def bridge(self, **more) -> Bridge:
-        kubeconfig = self.folder / "kubeconfig"
-        kubeconfig.write_text(self.cluster.kubeconfig())
-        defaults: dict[str, Any] = {
-            "leader_elect": False,
-            "health_port": 0,
-            "log_level": "warning",
-            "shutdown_timeout": 5.0,
-        }
-        bridge = Bridge(Settings(kubeconfig=kubeconfig, **(defaults | more)))
-        self.bridges.append(bridge)
-        await bridge.start()
-        return bridge
-
-    async def until(self, condition, seconds=30.0):
-        """Polls; the time is a limit, not an expectation."""
-        async with asyncio.timeout(seconds):
-            while not condition():  # noqa: ASYNC110
-                await asyncio.sleep(0.02)
-
-    @property
-    def pods(self):
-        return {pod["metadata"]["name"]: pod for pod in self.cluster.objects(PODS)}
-
-    @property
-    def bound(self):
-        return {name for name, pod in self.pods.items() if pod["spec"].get("nodeName")}
-
-    def check(self):
-        """Nobody was bound twice, no node took too much."""
-        binds = self.cluster.audit.of("bind")
-        uids = [entry.uid for entry in binds]
-        assert len(uids) == len(set(uids))
-        assert dict(self.cluster.rejected) == {}
-
-    def events(self, reason):
-        return [event for event in self.cluster.objects(EVENTS) if event.get("reason") == reason]
 
 
 @pytest.fixture
 async def world(tmp_path):
-    settings = ClusterSettings(nodes=5, shapes=(SMALL,), start_seconds=0.01, stop_seconds=0.01)
-    async with Cluster(settings) as cluster:
-        world = World(cluster, tmp_path)
+    async with world_of(World, tmp_path) as world:
         yield world
-        for bridge in world.bridges:
-            await bridge.stop()
 
 
 async def test_more_pods_than_fit(world):
     await world.bridge()
     world.cluster.add_pods(120, template())
-    await world.until(lambda: len(world.bound) == 100)  # 5 nodes, 20 slots each
+    await world.until(lambda: len(world.bound()) == 100)  # 5 nodes, 20 slots each
     await world.until(lambda: len(world.events("Scheduled")) == 100)
     await world.until(lambda: len(world.events("FailedScheduling")) >= 20)
-    left = next(pod for name, pod in world.pods.items() if name not in world.bound)
+    left = next(pod for name, pod in world.pods.items() if name not in world.bound())
 
     def condition():
         found = world.pods[left["metadata"]["name"]]["status"].get("conditions", [])
@@ -95,7 +37,7 @@ async def test_more_pods_than_fit(world):
     assert condition()["status"] == "False"
     assert condition()["message"] == "0/5 nodes are available: 5 Too many pods."
     world.cluster.add_nodes(1)
-    await world.until(lambda: len(world.bound) == 120)
+    await world.until(lambda: len(world.bound()) == 120)
     await world.until(lambda: len(world.events("Scheduled")) == 120)
     world.check()
 
@@ -105,7 +47,7 @@ async def test_an_expectation_that_makes_no_sense_is_said_and_does_not_hold_up_t
     for name, text in (("good", "1h30m"), ("bad", "soon")):
         annotations = {"poseidon.io/expected-duration": text}
         world.cluster.add_pods(1, {"metadata": {"annotations": annotations}, **template()}, prefix=f"{name}-")
-    await world.until(lambda: len(world.bound) == 2 and world.events("InvalidAnnotation"))
+    await world.until(lambda: len(world.bound()) == 2 and world.events("InvalidAnnotation"))
     (event,) = world.events("InvalidAnnotation")
     assert event["involvedObject"]["name"].startswith("bad-")
     assert event["message"] == (
@@ -126,18 +68,18 @@ async def test_faults_of_every_kind_at_once(world):
         await asyncio.sleep(0.2)
         world.cluster.compact()
         world.cluster.drop_watches()
-    await world.until(lambda: len(world.bound) == 90)
+    await world.until(lambda: len(world.bound()) == 90)
     world.check()
 
 
 async def test_a_flow_service_that_is_killed_comes_back_and_knows_everything(world):
     bridge = await world.bridge()
     world.cluster.add_pods(30, template(), prefix="before-")
-    await world.until(lambda: len(world.bound) == 30)
+    await world.until(lambda: len(world.bound()) == 30)
     pid = bridge.supervisor.pid
     os.kill(pid, signal.SIGKILL)
     world.cluster.add_pods(90, template(), prefix="after-")
-    await world.until(lambda: len(world.bound) == 100)
+    await world.until(lambda: len(world.bound()) == 100)
     assert bridge.supervisor.pid != pid
     status = await bridge.status()
     await world.until(lambda: len(bridge.store.pods) == 120)
@@ -164,8 +106,7 @@ async def test_a_task_that_ends_though_nobody_stopped_the_bridge_ends_it(world):
 
 async def test_a_bridge_that_is_asked_to_stop_is_not_broken(world, caplog):
     bridge = await world.bridge()
-    await bridge.stop()
-    world.bridges.remove(bridge)
+    await world.stop(bridge)
     assert bridge._alive() == ""
     assert not [record for record in caplog.records if record.name == "poseidon_py.assembly"]
 
@@ -173,11 +114,10 @@ async def test_a_bridge_that_is_asked_to_stop_is_not_broken(world, caplog):
 async def test_a_restarted_bridge_goes_on_where_the_last_one_stopped(world):
     first = await world.bridge()
     world.cluster.add_pods(150, template())
-    await world.until(lambda: len(world.bound) >= 10)
-    await first.stop()
-    world.bridges.remove(first)
+    await world.until(lambda: len(world.bound()) >= 10)
+    await world.stop(first)
     await world.bridge()
-    await world.until(lambda: len(world.bound) == 100)
+    await world.until(lambda: len(world.bound()) == 100)
     world.check()
 
 
@@ -188,13 +128,12 @@ async def test_of_two_replicas_one_leads_and_the_other_takes_over(world):
     b = await world.bridge(**fast)
     world.cluster.add_pods(40, template(), prefix="a-")
     await world.until(lambda: a.parts.binder.bound == 40)  # the answers come a little later than the binds
-    assert (len(world.bound), b.parts.binder.bound) == (40, 0)
-    await a.stop()
+    assert (len(world.bound()), b.parts.binder.bound) == (40, 0)
+    await world.stop(a)
     assert world.cluster.get(LEASES, "poseidon", "kube-system")["spec"].get("holderIdentity") != a.identity
-    world.bridges.remove(a)
     world.cluster.add_pods(40, template(), prefix="b-")
     await world.until(lambda: b.parts.binder.bound == 40)
-    assert len(world.bound) == 80
+    assert len(world.bound()) == 80
     assert world.cluster.get(LEASES, "poseidon", "kube-system")["spec"]["holderIdentity"] == b.identity
     world.check()
 
@@ -203,9 +142,8 @@ async def test_a_bridge_that_stops_lets_binds_end_and_says_the_last_word_on_ever
     bridge = await world.bridge(event_rate=1.0)
     world.cluster.add_pods(60, template())
     await world.until(lambda: bridge.parts.binder.bound >= 20)
-    await bridge.stop()
-    world.bridges.remove(bridge)
-    assert len(world.events("Scheduled")) == len(world.bound) == bridge.parts.binder.bound
+    await world.stop(bridge)
+    assert len(world.events("Scheduled")) == len(world.bound()) == bridge.parts.binder.bound
 
 
 async def test_the_command_runs_until_it_is_asked_to_end_and_leaves_nothing_behind(world):
@@ -214,7 +152,7 @@ async def test_the_command_runs_until_it_is_asked_to_end_and_leaves_nothing_behi
     command = [sys.executable, "-m", "poseidon_py.main", "run", "--kubeconfig", str(kubeconfig), "--health-port", "0"]
     process = await asyncio.create_subprocess_exec(*command, "--log-format", "json", stderr=asyncio.subprocess.PIPE)
     world.cluster.add_pods(30, template())
-    await world.until(lambda: len(world.bound) == 30)
+    await world.until(lambda: len(world.bound()) == 30)
     process.send_signal(signal.SIGTERM)
     _, errors = await asyncio.wait_for(process.communicate(), 30)
     assert process.returncode == 0
@@ -233,8 +171,8 @@ async def test_only_pods_that_name_us_and_beside_another_scheduler_without_overc
     other["spec"]["nodeName"] = nodes[0]
     world.cluster.add_pods(1, other, prefix="static-")
     world.cluster.add_pods(20, template(cpu="1"), prefix="ours-")
-    await world.until(lambda: sum(name.startswith("ours-") for name in world.bound) == 16)  # 4 nodes of 4 cores
-    assert not any(name.startswith("theirs-") for name in world.bound)
+    await world.until(lambda: sum(name.startswith("ours-") for name in world.bound()) == 16)  # 4 nodes of 4 cores
+    assert not any(name.startswith("theirs-") for name in world.bound())
     world.check()
 
 
@@ -249,7 +187,7 @@ async def test_a_deleted_and_recreated_pod_is_another_pod(world):
             delete(world.cluster.api, PODS, "default", record.name, {"gracePeriodSeconds": 0})
         await world.until(lambda: not world.pods)
     world.cluster.add_pods(10, template())
-    await world.until(lambda: len(world.bound) == 10)
+    await world.until(lambda: len(world.bound()) == 10)
     world.check()
 
 

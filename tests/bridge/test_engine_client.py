@@ -34,6 +34,14 @@ async def updates():
 CALLS = {"unary": lambda engine: engine.hello(), "stream": lambda engine: engine.resync(updates())}
 
 
+async def in_flight(silent, kind):
+    service, address = silent
+    engine = GrpcEngine(address, 30)
+    call = asyncio.create_task(CALLS[kind](engine))
+    await service.called.wait()
+    return engine, call
+
+
 @pytest.fixture
 async def silent():
     server, service = grpc.aio.server(), Silent()
@@ -46,11 +54,8 @@ async def silent():
 
 @pytest.mark.parametrize("kind", CALLS)
 async def test_a_service_that_moves_fails_the_calls_in_flight_and_cancels_nobody(silent, kind):
-    service, address = silent
-    engine = GrpcEngine(address, 30)
-    call = asyncio.create_task(CALLS[kind](engine))
-    await service.called.wait()
-    await engine.move(address)
+    engine, call = await in_flight(silent, kind)
+    await engine.move(silent[1])
     with pytest.raises(EngineError) as caught:
         async with asyncio.timeout(10):
             await call
@@ -60,10 +65,7 @@ async def test_a_service_that_moves_fails_the_calls_in_flight_and_cancels_nobody
 
 @pytest.mark.parametrize("kind", CALLS)
 async def test_a_caller_that_is_cancelled_is_cancelled(silent, kind):
-    service, address = silent
-    engine = GrpcEngine(address, 30)
-    call = asyncio.create_task(CALLS[kind](engine))
-    await service.called.wait()
+    engine, call = await in_flight(silent, kind)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call

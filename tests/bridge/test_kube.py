@@ -1,7 +1,6 @@
 """The client of the API server: what it asks for, and which error stands for what."""
 
 import asyncio
-from typing import Any
 
 import pytest
 from aiohttp import web
@@ -48,39 +47,6 @@ def test_a_header_says_more_precisely_how_long_to_wait():
 
 def test_an_answer_that_is_no_status_is_quoted():
     assert "upstream" in str(api_error(502, b"<html>upstream is down</html>"))
-
-
-class Server:
-    """An API server that writes down what it is asked and answers by path."""
-
-    def __init__(self) -> None:
-        self.requests: list[tuple[str, str, dict[str, str], bytes]] = []
-        self.answers: dict[str, Any] = {}
-
-    async def handle(self, request):
-        body = await request.read()
-        self.requests.append((request.method, request.raw_path, dict(request.headers), body))
-        answer = self.answers.get(request.path, web.Response(status=201, text="{}"))
-        if callable(answer):
-            answer = await answer(request)
-        return answer
-
-    async def __aenter__(self):
-        self.runner = web.ServerRunner(web.Server(self.handle))
-        await self.runner.setup()
-        site = web.TCPSite(self.runner, "127.0.0.1", 0)
-        await site.start()
-        self.url = f"http://127.0.0.1:{self.runner.addresses[0][1]}"
-        return self
-
-    async def __aexit__(self, *_):
-        await self.runner.cleanup()
-
-
-@pytest.fixture
-async def server():
-    async with Server() as server:
-        yield server
 
 
 @pytest.fixture

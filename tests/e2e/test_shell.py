@@ -31,6 +31,13 @@ def refuse(*arguments: str, code: int) -> str:
     return said[0]
 
 
+def written(path: Path, content: str | None) -> str:
+    """None: no such file."""
+    if content is not None:
+        path.write_text(content)
+    return str(path)
+
+
 @pytest.mark.parametrize(
     ("content", "text"),
     [
@@ -42,12 +49,10 @@ def refuse(*arguments: str, code: int) -> str:
     ],
 )
 def test_kubeconfigs_that_cannot_be_used(tmp_path: Path, content: str | None, text: str) -> None:
-    path = tmp_path / "kubeconfig"
-    if content is not None:
-        path.write_text(content)
-    said = refuse("--kubeconfig", str(path), "--health-port", "-1", code=2)
+    path = written(tmp_path / "kubeconfig", content)
+    said = refuse("--kubeconfig", path, "--health-port", "-1", code=2)
     assert text in said
-    assert str(path) in said
+    assert path in said
 
 
 def test_neither_a_kubeconfig_nor_a_cluster_around() -> None:
@@ -124,12 +129,10 @@ def test_flags_that_make_no_sense(synthetic: Backend, arguments: tuple[str, ...]
     ],
 )
 def test_configuration_files_that_make_no_sense(tmp_path: Path, content: str | None, text: str) -> None:
-    path = tmp_path / "poseidon.yaml"
-    if content is not None:
-        path.write_text(content)
-    said = refuse("--config", str(path), code=2)
+    path = written(tmp_path / "poseidon.yaml", content)
+    said = refuse("--config", path, code=2)
     assert text in said
-    assert str(path) in said or "must be" in said
+    assert path in said or "must be" in said
 
 
 @SYNTHETIC

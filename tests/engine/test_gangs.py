@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from firmament_py.check import Checker
-from firmament_py.constraints import PeerDemand, PeerTerm
 from firmament_py.events import Event, GangObserved, GangRemoved, NodeRemoved, Outcome, PlacementRejected
 from firmament_py.explain import Reason, ReasonKind
 from firmament_py.gangs import MAX_ROLES, Claim
-from firmament_py.reservation import RESERVE_AFTER_US
 from tests.builders import (
     NOW_US,
     SECOND_US,
@@ -24,20 +22,8 @@ from tests.builders import (
     per_node,
     removed,
     selecting,
-    tasks_like,
 )
-
-OVERDUE_US = NOW_US - RESERVE_AFTER_US
-GPU1 = make_class(1, gpu=1)
-
-
-def gpu_nodes(*sizes: int, **racks: str):
-    """Nodes n0, n1, ... with so many GPUs each; racks: by node."""
-    return [
-        make_node(f"n{i}", gpu=gpus, labels={"rack": racks[f"n{i}"]} if f"n{i}" in racks else {})
-        for i, gpus in enumerate(sizes)
-    ]
-
+from tests.engine.gang_builders import GPU1, OVERDUE_US, RACKS, WITH_LEAD, gpu_nodes, host_nodes, placed_gangs, why
 
 # -- claims -----------------------------------------------------------------------------------------------------------
 
@@ -194,11 +180,6 @@ def test_what_makes_a_round_worth_while(event, rises):
 # -- order ------------------------------------------------------------------------------------------------------------
 
 
-def placed_gangs(cluster: Cluster, now_us: int = NOW_US) -> set[int]:
-    """Hundreds of the uids that a round places: gang 1 has members 101, 102, ..."""
-    return {uid // 100 for uid in cluster.round(now_us)}
-
-
 @pytest.mark.parametrize(
     ("ages", "classes", "winner"),
     [
@@ -284,8 +265,6 @@ def test_the_smallest_members_will_do_if_the_oldest_do_not_fit():
 
 
 # -- topology ---------------------------------------------------------------------------------------------------------
-
-RACKS = {"n0": "a", "n1": "a", "n2": "b", "n3": "b"}
 
 
 def rack_cluster(minimum: int, *, required: bool, sizes=(3, 3, 2, 2)) -> Cluster:
@@ -454,12 +433,6 @@ def test_the_room_is_in_a_domain_that_can_become_large_enough():
 
 # -- members that depend on where others are --------------------------------------------------------------------------
 
-WITH_LEAD = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "lead")), "host"),))
-
-
-def host_nodes(*sizes: int):
-    return [make_node(f"n{i}", gpu=gpus, labels={"host": f"n{i}"}) for i, gpus in enumerate(sizes)]
-
 
 def test_a_gang_that_wants_to_be_near_a_task_that_is_placed_later_in_the_round_is_tried_again():
     cluster = make_cluster(
@@ -479,10 +452,6 @@ def test_what_a_member_counts_on_is_not_taken_back_as_surplus():
 
 
 # -- reasons ----------------------------------------------------------------------------------------------------------
-
-
-def why(cluster: Cluster, now_us: int = NOW_US) -> list[tuple[Reason, ...]]:
-    return [waiting.reasons for waiting in cluster.run(now_us).waiting]
 
 
 INCOMPLETE, DOES_NOT_FIT = ReasonKind.GANG_INCOMPLETE, ReasonKind.GANG_DOES_NOT_FIT

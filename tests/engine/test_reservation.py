@@ -11,7 +11,6 @@ from firmament_py.cluster import ClusterState
 from firmament_py.events import ClassDefined, NodeRemoved
 from firmament_py.explain import Reason, ReasonKind
 from firmament_py.releases import FOREVER, Releases
-from firmament_py.reservation import RESERVE_AFTER_US
 from tests.builders import (
     NOW_US,
     SECOND_US,
@@ -20,13 +19,12 @@ from tests.builders import (
     make_class,
     make_cluster,
     make_gang,
-    make_node,
     make_tasks,
     needs,
     selecting,
 )
+from tests.engine.gang_builders import OVERDUE_US, gpu_nodes
 
-OVERDUE_US = NOW_US - RESERVE_AFTER_US
 LONG, MINUTE, TWO, THREE = 1, 2, 3, 4
 CLASSES = [
     make_class(LONG, gpu=1),  # says nothing
@@ -34,13 +32,6 @@ CLASSES = [
     make_class(TWO, gpu=1, expected_us=120 * SECOND_US),
     make_class(THREE, gpu=1, expected_us=180 * SECOND_US),
 ]
-
-
-def gpus(*sizes: int, **racks: str):
-    return [
-        make_node(f"n{i}", gpu=size, labels={"rack": racks[f"n{i}"]} if f"n{i}" in racks else {})
-        for i, size in enumerate(sizes)
-    ]
 
 
 def gang_of(count: int, number: int = 1, cls: int = LONG, created_us: int = OVERDUE_US, **more):
@@ -63,7 +54,13 @@ def kept_until(cluster: Cluster) -> list[int]:
 
 def test_when_room_is_given_back():
     cluster = make_cluster(
-        *(*gpus(9, 9), *CLASSES, running(1, LONG, "n0"), running(2, MINUTE, "n0", 20), running(3, MINUTE, "n1", 500)),
+        *(
+            *gpu_nodes(9, 9),
+            *CLASSES,
+            running(1, LONG, "n0"),
+            running(2, MINUTE, "n0", 20),
+            running(3, MINUTE, "n1", 500),
+        ),
         *(make_tasks([4], TWO, on="n1"), running(5, LONG, "n0", leaving=True), running(6, LONG, "n1", lasting=True)),
         *(running(7, TWO, "n1", 60, lasting=True), make_tasks([8], TWO)),
     )
@@ -99,7 +96,9 @@ def test_when_room_is_given_back():
 )
 def test_who_ends_in_time_may_use_the_room(single, placed):
     # 2 GPUs, one held for 120 s more; the gang needs both
-    cluster = make_cluster(*(*gpus(2), *CLASSES, running(1, THREE, "n0", 60), *gang_of(2)), make_tasks([901], single))
+    cluster = make_cluster(
+        *(*gpu_nodes(2), *CLASSES, running(1, THREE, "n0", 60), *gang_of(2)), make_tasks([901], single)
+    )
     result = cluster.run()
     assert (901 in cluster.names(result)) is placed
     assert kept_until(cluster) == [120]
@@ -111,7 +110,7 @@ def test_who_ends_in_time_may_use_the_room(single, placed):
 def test_room_that_the_gang_will_not_need_is_for_everybody():
     # 5 GPUs, 2 held for a minute, 3 free; the gang needs 4 of them: the fifth is anybody's, the other two are not
     cluster = make_cluster(
-        *(*gpus(5), *CLASSES, running(1, MINUTE, "n0"), running(2, MINUTE, "n0"), *gang_of(4)),
+        *(*gpu_nodes(5), *CLASSES, running(1, MINUTE, "n0"), running(2, MINUTE, "n0"), *gang_of(4)),
         make_tasks([901, 902, 903], LONG),
     )
     assert len(cluster.round()) == 1
@@ -120,7 +119,7 @@ def test_room_that_the_gang_will_not_need_is_for_everybody():
 
 def test_both_kinds_are_placed_up_to_what_each_may_use():
     cluster = make_cluster(
-        *(*gpus(5), *CLASSES, running(1, MINUTE, "n0"), running(2, MINUTE, "n0"), *gang_of(4)),
+        *(*gpu_nodes(5), *CLASSES, running(1, MINUTE, "n0"), running(2, MINUTE, "n0"), *gang_of(4)),
         *(make_tasks([901, 902, 903], LONG), make_tasks([911, 912, 913], MINUTE)),
     )
     placed = cluster.round()
@@ -131,17 +130,17 @@ def test_both_kinds_are_placed_up_to_what_each_may_use():
 def test_the_earliest_time_counts_and_not_every_end():
     # 4 GPUs, held for 60, 60, 120 and 180 s: two are free after 60
     held = [running(1, MINUTE, "n0"), running(2, MINUTE, "n0"), running(3, TWO, "n1"), running(4, THREE, "n1")]
-    cluster = make_cluster(*gpus(2, 2), *CLASSES, *held, *gang_of(2))
+    cluster = make_cluster(*gpu_nodes(2, 2), *CLASSES, *held, *gang_of(2))
     cluster.round()
     assert kept_until(cluster) == [60]
-    three = make_cluster(*gpus(2, 2), *CLASSES, *held, *gang_of(3))
+    three = make_cluster(*gpu_nodes(2, 2), *CLASSES, *held, *gang_of(3))
     three.round()
     assert kept_until(three) == [120]
 
 
 def test_members_of_two_need_two_on_one_node():
     held = [running(1, MINUTE, "n0"), running(2, MINUTE, "n1"), running(3, THREE, "n1")]
-    cluster = make_cluster(*gpus(2, 2), *CLASSES, make_class(9, gpu=2), *held, *gang_of(2, cls=9))
+    cluster = make_cluster(*gpu_nodes(2, 2), *CLASSES, make_class(9, gpu=2), *held, *gang_of(2, cls=9))
     cluster.round()
     assert kept_until(cluster) == [180]
 
@@ -149,7 +148,7 @@ def test_members_of_two_need_two_on_one_node():
 def test_those_who_do_not_say_when_they_end_never_do():
     """One of them holds what the gang needs: it keeps what it could take now, from everybody."""
     cluster = make_cluster(
-        *(*gpus(2, 2), *CLASSES, running(1, LONG, "n0"), running(2, MINUTE, "n1"), *gang_of(4)),
+        *(*gpu_nodes(2, 2), *CLASSES, running(1, LONG, "n0"), running(2, MINUTE, "n1"), *gang_of(4)),
         make_tasks([901, 902], MINUTE),
     )
     assert cluster.round() == {}
@@ -162,7 +161,7 @@ def test_nodes_that_have_least_to_give_back_are_drained_for_large_members(topolo
     racks = {"n0": "b", "n1": "b", "n2": "b"} if topology else {}
     held = [make_tasks(range(1, 4), LONG, on="n0"), make_tasks([4, 5], LONG, on="n1"), make_tasks([6], LONG, on="n2")]
     cluster = make_cluster(
-        *(*gpus(4, 4, 4, **racks), *CLASSES, make_class(9, gpu=4), *held, *gang_of(2, cls=9, **topology)),
+        *(*gpu_nodes(4, 4, 4, **racks), *CLASSES, make_class(9, gpu=4), *held, *gang_of(2, cls=9, **topology)),
         make_tasks(range(901, 909), LONG),
     )
     assert set(cluster.round().values()) == {"n0"}
@@ -178,7 +177,7 @@ def test_room_is_kept_beside_what_fits_now():
     """One of two members fits now on n0, for the other n1 is drained; n2 is for others."""
     held = [make_tasks([1], LONG, on="n1"), make_tasks([2, 3], LONG, on="n2")]
     cluster = make_cluster(
-        *(*gpus(3, 3, 3), *CLASSES, make_class(9, gpu=3), *held, *gang_of(2, cls=9)),
+        *(*gpu_nodes(3, 3, 3), *CLASSES, make_class(9, gpu=3), *held, *gang_of(2, cls=9)),
         make_tasks(range(901, 909), LONG),
     )
     assert set(cluster.round().values()) == {"n2"}
@@ -187,7 +186,7 @@ def test_room_is_kept_beside_what_fits_now():
 def test_of_one_priority_one_gang_keeps_room():
     held = [make_tasks([1], LONG, on="n0"), make_tasks([2], LONG, on="n1")]
     cluster = make_cluster(
-        *(*gpus(2, 2), *CLASSES, make_class(9, gpu=2), *held, *gang_of(1, 1, 9), *gang_of(2, 2, 9)),
+        *(*gpu_nodes(2, 2), *CLASSES, make_class(9, gpu=2), *held, *gang_of(1, 1, 9), *gang_of(2, 2, 9)),
         make_tasks([901], LONG),
     )
     assert len(cluster.round()) == 1
@@ -198,7 +197,7 @@ def test_the_earliest_of_many_ends():
     times = [make_class(20 + k, gpu=1, expected_us=10 * k * SECOND_US) for k in range(1, 10)]
     for members in range(1, 10):
         held = [running(k, 20 + k, "n0") for k in range(1, 10)]
-        cluster = make_cluster(*gpus(9), *CLASSES, *times, *held, *gang_of(members))
+        cluster = make_cluster(*gpu_nodes(9), *CLASSES, *times, *held, *gang_of(members))
         cluster.round()
         assert kept_until(cluster) == [10 * members]
 
@@ -206,7 +205,7 @@ def test_the_earliest_of_many_ends():
 def test_who_ends_in_time_takes_nothing_from_those_who_do_not():
     """One more GPU will be there than the gang needs: the older task, which ends in time, need not use that one."""
     cluster = make_cluster(
-        *(*gpus(5), *CLASSES, running(1, MINUTE, "n0"), running(2, MINUTE, "n0"), *gang_of(4)),
+        *(*gpu_nodes(5), *CLASSES, running(1, MINUTE, "n0"), running(2, MINUTE, "n0"), *gang_of(4)),
         *(make_tasks([901], MINUTE, created_us=NOW_US - 9 * SECOND_US), make_tasks([911], LONG)),
     )
     assert set(cluster.round()) == {901, 911}
@@ -216,7 +215,7 @@ def test_what_a_higher_priority_will_hold_is_not_there_for_a_lower_one():
     """5 GPUs: after a minute the higher gang takes two of three, after two minutes the lower one the other three."""
     held = [*(running(k, MINUTE, "n0") for k in (1, 2)), *(running(k, TWO, "n0") for k in (3, 4))]
     cluster = make_cluster(
-        *(*gpus(5), *CLASSES, make_class(8, gpu=1, priority=5), *held),
+        *(*gpu_nodes(5), *CLASSES, make_class(8, gpu=1, priority=5), *held),
         *(*gang_of(2, 1, 8), *gang_of(3, 2), make_tasks([901], LONG)),
     )
     assert cluster.round() == {}
@@ -228,7 +227,7 @@ def test_nor_the_other_way_round():
     after one."""
     in_rack = {name: selecting(needs("rack", "In", name)) for name in ("a", "b")}
     cluster = make_cluster(
-        *(*gpus(2, 4, n0="a", n1="b"), *CLASSES, running(1, TWO, "n0")),
+        *(*gpu_nodes(2, 4, n0="a", n1="b"), *CLASSES, running(1, TWO, "n0")),
         *(running(k, MINUTE, "n1") for k in (2, 3, 4)),
         *(make_class(8, gpu=2, priority=5, demand=in_rack["a"]), make_class(9, gpu=2, priority=5, demand=in_rack["b"])),
         *(make_class(10, gpu=2, demand=in_rack["b"]), make_gang(1, 2, created_us=OVERDUE_US)),
@@ -240,23 +239,25 @@ def test_nor_the_other_way_round():
 
 
 def test_those_who_are_over_their_time_may_end_at_any_moment():
-    cluster = make_cluster(*(*gpus(2), *CLASSES, running(1, MINUTE, "n0", 300), *gang_of(2)), make_tasks([901], MINUTE))
+    cluster = make_cluster(
+        *(*gpu_nodes(2), *CLASSES, running(1, MINUTE, "n0", 300), *gang_of(2)), make_tasks([901], MINUTE)
+    )
     assert cluster.round() == {}
     assert kept_until(cluster) == [0]
 
 
 def test_a_younger_gang_that_ends_in_time_may_use_the_room():
     held = [running(1, THREE, "n0", 60)]
-    cluster = make_cluster(*gpus(3), *CLASSES, *held, *gang_of(3), *gang_of(2, 2, MINUTE, created_us=NOW_US))
+    cluster = make_cluster(*gpu_nodes(3), *CLASSES, *held, *gang_of(3), *gang_of(2, 2, MINUTE, created_us=NOW_US))
     assert set(cluster.round()) == {201, 202}
-    late = make_cluster(*gpus(3), *CLASSES, *held, *gang_of(3), *gang_of(2, 2, THREE, created_us=NOW_US))
+    late = make_cluster(*gpu_nodes(3), *CLASSES, *held, *gang_of(3), *gang_of(2, 2, THREE, created_us=NOW_US))
     assert late.round() == {}
 
 
 def test_a_required_domain_is_the_one_that_is_free_first():
     """Rack a is free after 180 s, rack b after 60: who stays for two minutes may use rack a."""
     cluster = make_cluster(
-        *(*gpus(2, 2, n0="a", n1="b"), *CLASSES, running(1, THREE, "n0"), running(2, MINUTE, "n1")),
+        *(*gpu_nodes(2, 2, n0="a", n1="b"), *CLASSES, running(1, THREE, "n0"), running(2, MINUTE, "n1")),
         *(*gang_of(2, topology="rack", required=True), make_tasks([901, 902], TWO)),
     )
     assert set(cluster.round().values()) == {"n0"}
@@ -266,7 +267,7 @@ def test_a_required_domain_is_the_one_that_is_free_first():
 def test_gangs_of_two_priorities_each_keep_room():
     """The higher one needs both GPUs of n0 after a minute, the lower one both of n1 after two."""
     cluster = make_cluster(
-        *(*gpus(2, 2), *CLASSES, make_class(8, gpu=2, priority=5), make_class(9, gpu=2)),
+        *(*gpu_nodes(2, 2), *CLASSES, make_class(8, gpu=2, priority=5), make_class(9, gpu=2)),
         *(running(1, MINUTE, "n0"), running(2, TWO, "n1"), *gang_of(1, 1, 8), *gang_of(1, 2, 9)),
         *(make_tasks([902], TWO), make_tasks([903], THREE)),
     )
@@ -278,7 +279,7 @@ def test_gangs_of_two_priorities_each_keep_room():
 
 def test_lower_priorities_that_end_in_time_may_use_it_too():
     cluster = make_cluster(
-        *(*gpus(2), *CLASSES, running(1, MINUTE, "n0"), *gang_of(2)),
+        *(*gpu_nodes(2), *CLASSES, running(1, MINUTE, "n0"), *gang_of(2)),
         *(make_class(8, gpu=1, priority=-1, expected_us=SECOND_US), make_class(9, gpu=1, priority=-1)),
         *(make_tasks([901], 9), make_tasks([902], 8)),
     )
@@ -292,7 +293,7 @@ def test_room_that_is_held_for_ever_is_not_waited_for():
     """A daemon on each node leaves one GPU of two: a gang that needs two on a node keeps nothing."""
     daemons = [running(1, LONG, "n0", lasting=True), running(2, LONG, "n1", lasting=True)]
     cluster = make_cluster(
-        *gpus(2, 2), *CLASSES, make_class(9, gpu=2), *daemons, *gang_of(1, cls=9), make_tasks([901, 902], LONG)
+        *gpu_nodes(2, 2), *CLASSES, make_class(9, gpu=2), *daemons, *gang_of(1, cls=9), make_tasks([901, 902], LONG)
     )
     assert set(cluster.round()) == {901, 902}
     assert kept_until(cluster) == []
@@ -301,7 +302,7 @@ def test_room_that_is_held_for_ever_is_not_waited_for():
 def test_beside_what_never_goes_room_is_kept():
     daemons = [running(1, LONG, "n0", lasting=True), running(2, LONG, "n1", lasting=True)]
     cluster = make_cluster(
-        *(*gpus(2, 2), *CLASSES, *daemons, running(3, LONG, "n0"), *gang_of(2)), make_tasks([901], LONG)
+        *(*gpu_nodes(2, 2), *CLASSES, *daemons, running(3, LONG, "n0"), *gang_of(2)), make_tasks([901], LONG)
     )
     assert cluster.round() == {}
     cluster.tell(ended(3))
@@ -356,7 +357,7 @@ class Trial:
 
 @st.composite
 def trials(draw) -> Trial:
-    nodes = gpus(*draw(st.lists(st.integers(1, 4), min_size=1, max_size=3)), n0="a", n1="b", n2="b")
+    nodes = gpu_nodes(*draw(st.lists(st.integers(1, 4), min_size=1, max_size=3)), n0="a", n1="b", n2="b")
     lengths = [0, 10, 20, 30, 40, 50]
     classes = {
         10 * size + k: make_class(10 * size + k, gpu=size, expected_us=length * SECOND_US)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from firmament_py.events import NodeRemoved
+from firmament_py.events import Event, NodeRemoved
 from firmament_py.policy import View
 from firmament_py.resources import LIMIT
 from firmament_py.rings import METRICS
@@ -206,7 +206,7 @@ def scheduler(cluster, policy, usage):
 
 def test_prices_go_by_use_and_room_by_requests():
     """Node a is requested full but idle, but for one slot; b is requested less and busy."""
-    cluster = make_cluster(
+    told: list[Event] = [
         make_node("a", cpu=10_000, memory=1000),
         make_node("b", cpu=10_000, memory=1000),
         make_class(1, cpu=9_000),
@@ -214,23 +214,14 @@ def test_prices_go_by_use_and_room_by_requests():
         make_tasks([1], 1, on="a"),
         make_tasks([2], 2, on="b"),
         make_tasks([11, 12], 2),
-    )
+    ]
+    cluster = make_cluster(*told)
     one = usage()
     measure(one, cluster.state, 1, cpu=100, memory=1)
     measure(one, cluster.state, 2, cpu=6_000, memory=600)
     placed = scheduler(cluster, CpuMemory(), one).round()
     assert per_node(placed) == {"a": 1, "b": 1}, "a has room for one only, whatever it uses"
-    requests = make_cluster(
-        make_node("a", cpu=10_000, memory=1000),
-        make_node("b", cpu=10_000, memory=1000),
-        make_class(1, cpu=9_000),
-        make_class(2, cpu=1_000),
-        make_tasks([1], 1, on="a"),
-        make_tasks([2], 2, on="b"),
-        make_tasks([11, 12], 2),
-        policy=CpuMemory(),
-    )
-    assert per_node(requests.round()) == {"b": 2}
+    assert per_node(make_cluster(*told, policy=CpuMemory()).round()) == {"b": 2}
 
 
 def test_what_a_round_has_placed_counts_by_its_requests():

@@ -16,10 +16,9 @@ import grpc
 import pytest
 
 from firmament_py.policy import MOST_MAX
-from poseidon_py.cluster import Cluster, ClusterSettings
 from poseidon_py.metrics import METRICS
 from protos.gen import flow_pb2, flow_pb2_grpc
-from tests.bridge.test_end_to_end import SMALL, World, template
+from tests.bridge.world import World, template, world_of
 from tests.builders import NOW_US
 from tests.service.messages import node, placed, task_class, tasks
 
@@ -231,19 +230,16 @@ async def test_pods_are_bound_under_a_policy_that_fails_and_somebody_hears_of_it
 ):
     monkeypatch.setenv("PYTHONPATH", str(installed.site))
     before = METRICS.fallbacks.labels("broken-moody")._value.get()
-    settings = ClusterSettings(nodes=5, shapes=(SMALL,), start_seconds=0.01, stop_seconds=0.01)
-    async with Cluster(settings) as cluster:
-        world = World(cluster, tmp_path)
+    async with world_of(World, tmp_path) as world:
         with caplog.at_level(logging.INFO):
             bridge = await world.bridge(policy="broken-moody")
-            cluster.add_pods(10, template(), prefix="first-")
-            await world.until(lambda: len(world.bound) == 10)
-            cluster.add_pods(10, template(), prefix="second-")
-            await world.until(lambda: len(world.bound) == 20)
+            world.cluster.add_pods(10, template(), prefix="first-")
+            await world.until(lambda: len(world.bound()) == 10)
+            world.cluster.add_pods(10, template(), prefix="second-")
+            await world.until(lambda: len(world.bound()) == 20)
             await world.until(lambda: "prices rounds again" in caplog.text)
             status = await bridge.status()
         world.check()
-        await bridge.stop()
     assert METRICS.fallbacks.labels("broken-moody")._value.get() > before
     assert "policy broken-moody: price() returned NoneType, not Prices" in caplog.text
     assert status["last_round"]["fallback"] == ""

@@ -175,13 +175,17 @@ async def test_members_deleted_while_their_gang_is_bound_come_back_and_complete_
     world.check()
 
 
-async def test_a_bridge_that_is_replaced_while_it_binds_leaves_a_gang_that_the_next_one_completes(world):
+async def leave_half_bound(world, size):
+    """Gang g, by a bridge that is stopped while it binds."""
     world.cluster.faults.set(Rule(("create",), ("pods/binding",), latency_ms=60))
-    first = await world.bridge(bind_concurrency=1, shutdown_timeout=0.0)
-    world.create(job("g", 12, gang="all"))
+    bridge = await world.bridge(bind_concurrency=1, shutdown_timeout=0.0)
+    world.create(job("g", size, gang="all"))
     await world.until(lambda: len(world.bound()) >= 3)
-    await first.stop()
-    world.bridges.remove(first)
+    await world.stop(bridge)
+
+
+async def test_a_bridge_that_is_replaced_while_it_binds_leaves_a_gang_that_the_next_one_completes(world):
+    await leave_half_bound(world, 12)
     assert 0 < len(world.bound()) < 12
     await world.bridge()
     await world.until(lambda: len(world.bound()) == 12)
@@ -202,12 +206,7 @@ async def test_a_flow_service_that_is_killed_in_the_middle_changes_nothing_for_g
 
 
 async def test_what_a_restart_leaves_half_is_unwound_when_the_rest_does_not_fit_any_more(world):
-    world.cluster.faults.set(Rule(("create",), ("pods/binding",), latency_ms=60))
-    first = await world.bridge(bind_concurrency=1, shutdown_timeout=0.0)
-    world.create(job("g", 16, gang="all"))
-    await world.until(lambda: len(world.bound()) >= 3)
-    await first.stop()
-    world.bridges.remove(first)
+    await leave_half_bound(world, 16)
     world.cluster.faults.clear()
     for node in world.cluster.objects(NODES):
         name = node["metadata"]["name"]
@@ -359,8 +358,7 @@ async def test_gangs_through_faults_restarts_and_losses_at_once(world, seed):
                 with contextlib.suppress(ProcessLookupError):  # the one before may be dead already, the next not begun
                     os.kill(bridge.supervisor.pid, signal.SIGKILL)
             case 1:
-                await bridge.stop()
-                world.bridges.remove(bridge)
+                await world.stop(bridge)
                 bridge = await world.bridge(bind_concurrency=5, gang_timeout=3.0, shutdown_timeout=0.2)
             case 2 if world.pods:
                 world.delete(rng.choice([*world.pods]))

@@ -1,28 +1,20 @@
-"""A synthetic cluster, bridges with real flow services, and what the API server's history says about gangs."""
+"""Worlds with gangs in them, and what the API server's history says about those."""
 
-import asyncio
 from collections import defaultdict
-from typing import Any
 
-from poseidon_py.assembly import Bridge
 from poseidon_py.cluster.binding import evict
 from poseidon_py.cluster.deletion import delete
-from poseidon_py.cluster.kinds import EVENTS, JOBS, NODES, PODS
+from poseidon_py.cluster.kinds import JOBS, NODES, PODS
 from poseidon_py.cluster.kubelets import RUN_SECONDS
-from poseidon_py.settings import Settings
-
-SCHEDULER = "poseidon"
+from tests.bridge import world
 
 
 def template(cpu="1", *, labels=None, annotations=None, seconds=None, **more):
-    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu, "memory": "16Mi"}}}
     marks = dict(annotations or {})
     if seconds is not None:
         marks[RUN_SECONDS] = str(seconds)
-    return {
-        "metadata": {"labels": labels or {}, "annotations": marks},
-        "spec": {"schedulerName": SCHEDULER, "containers": [container], "restartPolicy": "Never", **more},
-    }
+    pod = world.template(cpu, restartPolicy="Never", **more)
+    return {"metadata": {"labels": labels or {}, "annotations": marks}, **pod}
 
 
 def job(name, size, *, cpu="1", gang=None, marks=None, on_template=False, completions=None, **more):
@@ -42,42 +34,10 @@ def job(name, size, *, cpu="1", gang=None, marks=None, on_template=False, comple
     }
 
 
-class World:
-    def __init__(self, cluster, folder) -> None:
-        self.cluster = cluster
-        self.folder = folder
-        self.bridges: list[Bridge] = []
-
-    async def bridge(self, **more) -> Bridge:
-        kubeconfig = self.folder / "kubeconfig"
-        kubeconfig.write_text(self.cluster.kubeconfig())
-        defaults: dict[str, Any] = {
-            "leader_elect": False,
-            "health_port": -1,
-            "log_level": "warning",
-            "shutdown_timeout": 5.0,
-        }
-        bridge = Bridge(Settings(kubeconfig=kubeconfig, **(defaults | more)))
-        self.bridges.append(bridge)
-        await bridge.start()
-        return bridge
-
-    async def until(self, condition, seconds=20.0):
-        """Polls; the time is a limit, not an expectation."""
-        async with asyncio.timeout(seconds):
-            while not condition():  # noqa: ASYNC110
-                await asyncio.sleep(0.02)
-
+class World(world.World):
     def create(self, *objects):
         for each in objects:
             self.cluster.create(each)
-
-    @property
-    def pods(self):
-        return {pod["metadata"]["name"]: pod for pod in self.cluster.objects(PODS)}
-
-    def bound(self, prefix=""):
-        return {name for name, pod in self.pods.items() if pod["spec"].get("nodeName") and name.startswith(prefix)}
 
     def running(self, prefix=""):
         return {n for n, p in self.pods.items() if p["status"].get("phase") == "Running" and n.startswith(prefix)}
@@ -97,15 +57,6 @@ class World:
 
     def jobs(self):
         return {each["metadata"]["name"]: each for each in self.cluster.objects(JOBS)}
-
-    def events(self, reason):
-        return [event for event in self.cluster.objects(EVENTS) if event.get("reason") == reason]
-
-    def check(self):
-        """Nobody was bound twice, no node took too much."""
-        uids = [entry.uid for entry in self.cluster.audit.of("bind")]
-        assert len(uids) == len(set(uids))
-        assert dict(self.cluster.rejected) == {}
 
     def halves(self, minimum, gang_of=None):
         """Replays the history: for each gang the stretches of time in which it had members bound, but fewer than its

@@ -7,23 +7,17 @@ from collections import Counter
 
 import pytest
 
-from poseidon_py.cluster import Cluster, ClusterSettings, NodeShape
 from poseidon_py.cluster.kinds import NODE_METRICS, POD_METRICS, PODS
 from poseidon_py.metrics import METRICS
-from tests.bridge.test_end_to_end import World, template
+from tests.bridge.world import World, template, world_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
-
-NODE = NodeShape(cpu="4", memory="8Gi", pods=20)
 
 
 @pytest.fixture
 async def world(tmp_path):
-    async with Cluster(ClusterSettings(nodes=2, shapes=(NODE,), start_seconds=0.0, stop_seconds=0.0)) as cluster:
-        world = World(cluster, tmp_path)
+    async with world_of(World, tmp_path, nodes=2, start_seconds=0.0, stop_seconds=0.0) as world:
         yield world
-        for bridge in world.bridges:
-            await bridge.stop()
 
 
 def loaded(requested, **loads):
@@ -82,7 +76,7 @@ async def test_prices_go_by_what_is_measured(world, basis, expected):
 async def test_prometheus_adds_traffic(world):
     world.cluster.add_pods(3, loaded("100m", rx="5M", tx="1M"))
     bridge = await world.bridge(usage="larger", usage_interval="1", prometheus_url=f"{world.cluster.url}/_prometheus")
-    await world.until(lambda: len(world.bound) == 3)
+    await world.until(lambda: len(world.bound()) == 3)
     found = await measured(world, bridge, 3)
     assert (found["samples"]["refused"], found["problems"]) == (0, {})
     assert METRICS.usage_polls.labels("prometheus", "answered")._value.get() > 0
@@ -93,7 +87,7 @@ async def test_a_cluster_without_metrics_is_scheduled_all_the_same(world, caplog
         world.cluster.kinds.remove(kind)
     bridge = await world.bridge(usage="larger", usage_interval="1", log_level="warning")
     world.cluster.add_pods(10, template())
-    await world.until(lambda: len(world.bound) == 10)
+    await world.until(lambda: len(world.bound()) == 10)
     await world.until(lambda: bridge.usage.polls >= 2)
     found = await usage(bridge)
     assert "install metrics-server" in found["problems"]["metrics.k8s.io"]
@@ -105,7 +99,7 @@ async def test_a_cluster_without_metrics_is_scheduled_all_the_same(world, caplog
 async def test_nobody_is_asked_when_nothing_makes_use_of_it(world):
     bridge = await world.bridge()
     world.cluster.add_pods(5, template())
-    await world.until(lambda: len(world.bound) == 5)
+    await world.until(lambda: len(world.bound()) == 5)
     found = await usage(bridge)
     assert (found["basis"], found["polling"], found["polls"]) == ("requests", False, 0)
     assert "list pods" in world.cluster.http.requests
@@ -116,10 +110,10 @@ async def test_nobody_is_asked_when_nothing_makes_use_of_it(world):
 async def test_status_and_metrics_say_what_is_measured(world):
     bridge = await world.bridge(usage="larger", usage_interval="1")
     world.cluster.add_pods(4, template())
-    await world.until(lambda: len(world.bound) == 4)
+    await world.until(lambda: len(world.bound()) == 4)
     await measured(world, bridge, 4)
     world.cluster.add_pods(1, template(), prefix="last-")
-    await world.until(lambda: len(world.bound) == 5)
+    await world.until(lambda: len(world.bound()) == 5)
 
     def ask(path):
         with urllib.request.urlopen(f"http://127.0.0.1:{bridge.health.port}{path}", timeout=10) as answer:

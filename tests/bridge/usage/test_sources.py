@@ -15,17 +15,10 @@ from poseidon_py.quantity import QuantityError, nanos
 from poseidon_py.usage.gathered import Gathered, SourceError, billionths
 from poseidon_py.usage.metrics_api import MetricsApi
 from poseidon_py.usage.prometheus import QUERIES, Prometheus
-from tests.bridge.test_kube import Server
 
 API = "/apis/metrics.k8s.io/v1beta1"
 AT = "2026-01-01T00:00:30Z"
 AT_US = 1_767_225_630_000_000
-
-
-@pytest.fixture
-async def server():
-    async with Server() as server:
-        yield server
 
 
 @pytest.fixture
