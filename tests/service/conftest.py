@@ -12,6 +12,8 @@ from firmament_py.solver import OrToolsSolver
 from policies.load_spreading import LoadSpreading
 from protos.gen import firmament_pb2_grpc, flow_pb2, flow_pb2_grpc
 from tests.builders import NOW_US
+from tests.service.messages import node, task_class, tasks
+from tests.service.poseidon import Poseidon
 
 
 class Clock:
@@ -56,6 +58,15 @@ class Service:
         self.validate()
         return reply
 
+    def explain(self, uid: int) -> flow_pb2.ExplainReply:
+        reply: flow_pb2.ExplainReply = self.flow.Explain(flow_pb2.ExplainRequest(task_uid=uid))
+        return reply
+
+    def tell_small(self) -> None:
+        """Node a of 4 cpu, tasks 1, 2, 3 of 1 cpu waiting."""
+        reply = self.apply(classes=[task_class(1, cpu=1)], nodes=[node("a", cpu=4)], tasks=tasks([1, 2, 3], 1))
+        assert reply == flow_pb2.UpdateReply(epoch=self.engine.epoch)
+
 
 @pytest.fixture
 def service() -> Iterator[Service]:
@@ -70,3 +81,8 @@ def service() -> Iterator[Service]:
     finally:
         channel.close()
         server.stop(0)
+
+
+@pytest.fixture
+def poseidon(service) -> Poseidon:
+    return Poseidon.of(service.channel)

@@ -3,21 +3,13 @@
 import grpc
 import pytest
 
-from firmament_py.reservation import RESERVE_AFTER_US
 from firmament_py.version import VERSION
 from policies.network_aware import NetworkAware
-from policies.quincy import Quincy
 from protos.gen import firmament_pb2, flow_pb2
 from tests.builders import NOW_US
 from tests.service.messages import node, placed, requirement, task_class, tasks
 
 STALE = flow_pb2.STALE_EPOCH
-
-
-def tell_small(service):
-    """Node a of 4 cpu, tasks 1, 2, 3 of 1 cpu waiting."""
-    reply = service.apply(classes=[task_class(1, cpu=1)], nodes=[node("a", cpu=4)], tasks=tasks([1, 2, 3], 1))
-    assert reply == flow_pb2.UpdateReply(epoch=service.engine.epoch)
 
 
 # -- epochs ---------------------------------------------------------------------------------------------------------
@@ -47,7 +39,7 @@ def test_two_services_have_different_epochs(service):
 
 @pytest.mark.parametrize("off", [1, -1, "zero"])
 def test_an_update_of_another_epoch_changes_nothing(service, off):
-    tell_small(service)
+    service.tell_small()
     stale = 0 if off == "zero" else service.engine.epoch + off
     reply = service.apply(epoch=stale, nodes=[node("b")], removed_tasks=[1], tasks=tasks([9], 1))
     assert (reply.status, reply.epoch) == (STALE, service.engine.epoch)
@@ -55,13 +47,13 @@ def test_an_update_of_another_epoch_changes_nothing(service, off):
 
 
 def test_a_round_of_another_epoch_does_not_run(service):
-    tell_small(service)
+    service.tell_small()
     assert service.round(epoch=service.engine.epoch + 1) == flow_pb2.RoundReply(status=STALE)
     assert service.engine.rounds == 0
 
 
 def test_a_resync_replaces_everything(service):
-    tell_small(service)
+    service.tell_small()
     assert len(placed(service.round())) == 3
     old = service.engine.epoch
     reply = service.resync(
@@ -94,7 +86,7 @@ def test_a_resync_in_any_order_of_tasks_and_nodes(service):
 
 
 def test_a_resync_that_breaks_off_changes_nothing(service):
-    tell_small(service)
+    service.tell_small()
     old = service.engine.epoch
 
     def breaking_off():
@@ -109,7 +101,7 @@ def test_a_resync_that_breaks_off_changes_nothing(service):
 
 
 def test_a_resync_that_says_nothing_leaves_nothing(service):
-    tell_small(service)
+    service.tell_small()
     service.resync()
     assert len(service.engine.state.tasks) == len(service.engine.state.nodes) == 0
 
@@ -126,7 +118,7 @@ def test_refusals_of_a_resync_are_reported(service):
 
 
 def test_a_round_places_and_counts(service):
-    tell_small(service)
+    service.tell_small()
     reply = service.round()
     assert placed(reply) == dict.fromkeys([1, 2, 3], "id-a")
     assert (reply.status, reply.round, reply.wake_us) == (flow_pb2.CALL_OK, 1, 0)
@@ -138,7 +130,7 @@ def test_a_round_places_and_counts(service):
 
 
 def test_a_round_that_was_not_acknowledged_is_answered_again(service):
-    tell_small(service)
+    service.tell_small()
     lost = service.round()
     service.apply(tasks=tasks([4], 1))
     assert service.round() == lost
@@ -151,7 +143,7 @@ def test_a_round_that_was_not_acknowledged_is_answered_again(service):
 
 
 def test_nothing_new_is_no_round(service):
-    tell_small(service)
+    service.tell_small()
     reply = service.round(acknowledged=service.round().round)
     assert reply == flow_pb2.RoundReply()
     assert service.round(acknowledged=1) == flow_pb2.RoundReply()
@@ -159,14 +151,14 @@ def test_nothing_new_is_no_round(service):
 
 
 def test_the_last_round_of_another_epoch_is_not_answered_again(service):
-    tell_small(service)
+    service.tell_small()
     assert service.round().round == 1
     service.resync(flow_pb2.Update(classes=[task_class(1)], nodes=[node("b")], tasks=tasks([7], 1)))
     assert placed(service.round()) == {7: "id-b"}
 
 
 def test_a_rejected_placement_is_tried_again_at_once_or_later(service):
-    tell_small(service)
+    service.tell_small()
     assert len(placed(service.round())) == 3
     service.apply(
         rejections=[
@@ -201,9 +193,9 @@ def test_who_waits_is_told_once_with_reasons(service):
 
 
 def test_an_update_may_be_said_twice(service):
-    tell_small(service)
+    service.tell_small()
     assert len(placed(service.round())) == 3
-    tell_small(service)
+    service.tell_small()
     assert service.round(acknowledged=1) == flow_pb2.RoundReply()
 
 
@@ -250,7 +242,7 @@ BAD_AFFINITY = flow_pb2.TaskClass(
 )
 def test_a_refusal_leaves_the_rest_untouched_and_done(service, parts, expected):
     """Beside what is refused, the update describes a node, a class and a removal, which all happen."""
-    tell_small(service)
+    service.tell_small()
     update = {key: list(value) for key, value in parts.items() if key != "tasks"}
     update.setdefault("nodes", []).append(node("good", cpu=1))
     update.setdefault("classes", []).append(task_class(50, cpu=1))
@@ -274,22 +266,22 @@ def test_a_refusal_leaves_the_rest_untouched_and_done(service, parts, expected):
     ],
 )
 def test_an_absurd_number_matches_nothing(service, demand):
-    tell_small(service)
+    service.tell_small()
     reply = service.apply(classes=[flow_pb2.TaskClass(id=5, **demand)], tasks=tasks([9], 5))
     assert list(reply.refused) == []
     assert set(placed(service.round())) == {1, 2, 3}
-    assert [r.kind for r in explain(service, 9).reasons] == [flow_pb2.Reason.SELECTOR_MISMATCH]
+    assert [r.kind for r in service.explain(9).reasons] == [flow_pb2.Reason.SELECTOR_MISMATCH]
 
 
 def test_a_task_that_was_deleted_and_made_again_in_one_update_is_the_new_one(service):
-    tell_small(service)
+    service.tell_small()
     assert len(placed(service.round())) == 3
     service.apply(removed_tasks=[1], tasks=tasks([1], 1))
     assert placed(service.round(acknowledged=1)) == {1: "id-a"}
 
 
 def test_a_node_that_was_replaced_in_one_update_is_the_new_one(service):
-    tell_small(service)
+    service.tell_small()
     service.apply(removed_nodes=["id-a"], nodes=[node("a", cpu=1)])
     assert len(placed(service.round())) == 1
 
@@ -308,7 +300,7 @@ def test_any_amount_is_taken_for_what_it_is(service, amount):
 
 @pytest.mark.parametrize("now_us", [0, 1, 2**63 - 1])
 def test_any_clock_will_do(service, now_us):
-    tell_small(service)
+    service.tell_small()
     service.clock.now_us = now_us
     assert len(placed(service.round())) == 3
 
@@ -328,273 +320,42 @@ def test_an_update_may_describe_any_number_of_classes_before_their_tasks(service
     assert list(reply.unknown_classes) == []
 
 
-# -- gangs ----------------------------------------------------------------------------------------------------------
-
-
-def in_gang(message: flow_pb2.Tasks, gang: int, *roles: int) -> flow_pb2.Tasks:
-    message.gang_id.extend([gang] * len(message.uid))
-    message.role.extend(roles)
-    return message
-
-
-def told_reasons(reply: flow_pb2.RoundReply) -> list[tuple[int, str, str]]:
-    return [(r.kind, r.detail, r.value) for u in reply.unscheduled for r in u.reasons if "gang" in r.detail]
-
-
-def test_a_gang_is_placed_whole(service):
-    tell = {"classes": [task_class(1, cpu=1)], "nodes": [node("a", cpu=2)]}
-    gang = flow_pb2.Gang(id=7, minimum=3, created_us=NOW_US, name="the gang")
-    service.apply(**tell, gangs=[gang], tasks=in_gang(tasks([1, 2], 1), 7))
-    reply = service.round()
-    assert placed(reply) == {}
-    assert told_reasons(reply) == [(flow_pb2.Reason.GANG_INCOMPLETE, "the gang", "1")]
-    service.apply(tasks=in_gang(tasks([3], 1), 7))
-    reply = service.round(acknowledged=reply.round)
-    assert placed(reply) == {}
-    assert told_reasons(reply) == [(flow_pb2.Reason.GANG_DOES_NOT_FIT, "the gang", "2/3")]
-    service.apply(nodes=[node("b", cpu=1)])
-    assert set(placed(service.round(acknowledged=reply.round))) == {1, 2, 3}
-
-
-def test_roles_have_minimums_of_their_own(service):
-    gang = flow_pb2.Gang(id=7, minimum=2, roles=[flow_pb2.GangRole(name="lead", minimum=1), flow_pb2.GangRole()])
-    service.apply(
-        classes=[task_class(1)], nodes=[node("a")], gangs=[gang], tasks=in_gang(tasks([1, 2, 3], 1), 7, 1, 1, 1)
-    )
-    reply = service.round()
-    assert (placed(reply), told_reasons(reply)) == ({}, [])
-    assert [r.value for u in reply.unscheduled for r in u.reasons] == ["1"]
-    service.apply(tasks=in_gang(tasks([4], 1), 7, 0))
-    assert set(placed(service.round(acknowledged=1))) == {1, 2, 3, 4}
-
-
-def test_tasks_may_name_a_gang_that_comes_with_them_and_no_other(service):
-    reply = service.apply(
-        classes=[task_class(1)], gangs=[flow_pb2.Gang(id=7, minimum=1)], tasks=in_gang(tasks([1], 1), 7)
-    )
-    assert list(reply.unknown_gangs) == []
-    reply = service.apply(tasks=in_gang(tasks([2, 3], 1), 8))
-    assert list(reply.unknown_gangs) == [8]
-    assert service.engine.state.task_row(2) is None
-
-
-def test_a_removed_gang_is_known_as_long_as_it_has_members(service):
-    service.apply(classes=[task_class(1)], gangs=[flow_pb2.Gang(id=7, minimum=2)], tasks=in_gang(tasks([1], 1), 7))
-    service.apply(removed_gangs=[7, 99])
-    assert list(service.apply(tasks=in_gang(tasks([2], 1), 7)).unknown_gangs) == []
-    service.apply(removed_tasks=[1, 2])
-    assert list(service.apply(tasks=in_gang(tasks([3], 1), 7)).unknown_gangs) == [7]
-
-
-def test_a_gang_that_is_removed_with_its_tasks_and_made_again_in_one_update_is_the_new_one(service):
-    service.apply(classes=[task_class(1)], gangs=[flow_pb2.Gang(id=7, minimum=1)], tasks=in_gang(tasks([1], 1), 7))
-    reply = service.apply(removed_tasks=[1], removed_gangs=[7])
-    assert len(service.engine.state.gangs) == 0
-    reply = service.apply(gangs=[flow_pb2.Gang(id=7, minimum=2)], tasks=in_gang(tasks([1, 2], 1), 7))
-    assert list(reply.unknown_gangs) == []
-
-
-@pytest.mark.parametrize(
-    ("gang", "field"),
-    [
-        pytest.param({"minimum": 1}, "id", id="no-id"),
-        pytest.param({"id": 5, "minimum": -1}, "minimum", id="minimum"),
-        pytest.param({"id": 5, "roles": [flow_pb2.GangRole(minimum=-1)]}, "roles", id="role"),
-        pytest.param({"id": 5, "topology_required": True}, "topology_key", id="topology"),
-        pytest.param({"id": 5, "minimum": 3, "maximum": 2}, "maximum", id="maximum"),
-    ],
-)
-def test_a_gang_that_makes_no_sense_is_refused_alone(service, gang, field):
-    tell_small(service)
-    reply = service.apply(gangs=[flow_pb2.Gang(**gang), flow_pb2.Gang(id=6)], tasks=in_gang(tasks([9], 1), 6))
-    assert [(r.kind, r.field) for r in reply.refused] == [("gang", field)]
-    assert service.engine.state.task_row(9) is not None
-
-
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        pytest.param({"role": [64, 0]}, "tasks.role", id="role-beyond"),
-        pytest.param({"gang_id": [7]}, "tasks.gang_id", id="short-gangs"),
-        pytest.param({"role": [1]}, "tasks.role", id="short-roles"),
-        pytest.param({"started_us": [1]}, "tasks.started_us", id="short-starts"),
-        pytest.param({"lasting": [True, True, True]}, "tasks.lasting", id="too-many-that-last"),
-    ],
-)
-def test_columns_of_gangs_that_make_no_sense_are_refused(service, change, field):
-    told = tasks([1, 2], 1)
-    told.MergeFrom(flow_pb2.Tasks(**change))
-    reply = service.apply(classes=[task_class(1)], gangs=[flow_pb2.Gang(id=7, minimum=1)], tasks=told)
-    assert [(r.kind, r.field) for r in reply.refused] == [("task", field)]
-
-
-def test_a_gang_has_no_more_than_its_maximum(service):
-    gang = flow_pb2.Gang(id=7, minimum=1, maximum=2, name="the gang")
-    service.apply(classes=[task_class(1)], nodes=[node("a")], gangs=[gang], tasks=in_gang(tasks([1, 2, 3], 1), 7))
-    reply = service.round()
-    assert set(placed(reply)) == {1, 2}
-    assert told_reasons(reply) == [(flow_pb2.Reason.GANG_FULL, "the gang", "2/2")]
-    explained = explain(service, 3)
-    assert [(r.kind, r.value) for r in explained.reasons] == [(flow_pb2.Reason.GANG_FULL, "2/2")]
-    assert (explained.gang.maximum, explained.gang.placed, explained.gang.missing) == (2, 2, 0)
-
-
-@pytest.mark.parametrize(
-    ("held", "lasting", "reserves", "starts_us"),
-    [
-        pytest.param(2, False, True, NOW_US + 40_000_000, id="says-when-it-ends"),
-        pytest.param(1, False, True, 0, id="does-not-say"),
-        pytest.param(1, True, False, 0, id="never-ends"),
-    ],
-)
-def test_when_room_that_is_kept_for_a_gang_will_do(service, held, lasting, reserves, starts_us):
-    minute = task_class(2, cpu=1)
-    minute.expected_seconds = 60
-    running = tasks([9], held, on="a")
-    running.started_us.append(NOW_US - 20_000_000)
-    running.lasting.append(lasting)
-    service.apply(
-        classes=[task_class(1, cpu=1), minute],
-        nodes=[node("a", cpu=2)],
-        gangs=[flow_pb2.Gang(id=7, minimum=2, created_us=NOW_US - RESERVE_AFTER_US)],
-        tasks=running,
-    )
-    service.apply(tasks=in_gang(tasks([1, 2], 1), 7))
-    service.round()
-    gang = explain(service, 1).gang
-    assert (gang.reserves, gang.starts_us) == (reserves, starts_us)
-
-
-def test_gangs_survive_a_resync(service):
-    everything = flow_pb2.Update(
-        classes=[task_class(1, cpu=1)], nodes=[node("a", cpu=3)], gangs=[flow_pb2.Gang(id=7, minimum=3)]
-    )
-    service.resync(everything, flow_pb2.Update(tasks=in_gang(tasks([1, 2, 3], 1), 7)))
-    assert len(placed(service.round())) == 3
-    service.resync(
-        everything,
-        flow_pb2.Update(tasks=in_gang(tasks([1, 2], 1, on="a"), 7)),
-        flow_pb2.Update(tasks=in_gang(tasks([4], 1), 7)),
-    )
-    assert placed(service.round()) == {4: "id-a"}
-
-
-# -- data -----------------------------------------------------------------------------------------------------------
-
-
-def reading(message: flow_pb2.Tasks, *inputs: int) -> flow_pb2.Tasks:
-    message.inputs_id.extend(inputs)
-    return message
-
-
-def input_set(number: int, size: int, *nodes: str, racks: tuple[str, ...] = ()) -> flow_pb2.Inputs:
-    return flow_pb2.Inputs(id=number, blocks=[flow_pb2.Block(bytes=size, nodes=nodes, racks=racks)])
-
-
-@pytest.fixture
-def quincy(service):
-    service.engine.policy = service.engine.scheduler.policy = Quincy(rack_label="rack")
-    return service
-
-
-def labelled(name: str, rack: str) -> flow_pb2.Node:
-    message = node(name)
-    message.labels["rack"] = rack
-    return message
-
-
-DATA_NODES = [labelled("a", "r"), labelled("b", "s"), labelled("c", "t")]
-
-
-def test_tasks_go_to_their_data(quincy):
-    sets = [input_set(5, 2**30, "a"), input_set(6, 2**30, "b", "gone"), input_set(7, 2**30, racks=("t",))]
-    reply = quincy.apply(
-        nodes=DATA_NODES, classes=[task_class(1)], inputs=sets, tasks=reading(tasks([1, 2, 3], 1), 5, 6, 7)
-    )
-    assert list(reply.unknown_inputs) == []
-    assert placed(quincy.round()) == {1: "id-a", 2: "id-b", 3: "id-c"}
-
-
-def test_unknown_inputs_are_asked_for_and_then_all_is_well(quincy):
-    told = reading(tasks([1, 2], 1), 0, 6)
-    reply = quincy.apply(nodes=DATA_NODES, classes=[task_class(1)], tasks=told)
-    assert list(reply.unknown_inputs) == [6]
-    assert set(placed(quincy.round())) == {1}
-    reply = quincy.apply(inputs=[input_set(6, 2**30, "b")], tasks=reading(tasks([2], 1), 6))
-    assert list(reply.unknown_inputs) == []
-    assert placed(quincy.round(acknowledged=1)) == {2: "id-b"}
-
-
-def test_inputs_that_make_no_sense_are_refused_alone_and_count_as_none(quincy):
-    reply = quincy.apply(
-        nodes=DATA_NODES,
-        classes=[task_class(1)],
-        inputs=[input_set(5, -1, "a"), input_set(6, 2**30, "b")],
-        tasks=reading(tasks([1, 2], 1), 5, 6),
-    )
-    assert [(r.kind, r.id, r.field) for r in reply.refused] == [("inputs", "5", "blocks[0].bytes")]
-    assert list(reply.unknown_inputs) == []
-    assert placed(quincy.round())[2] == "id-b"
-
-
-def test_a_column_of_inputs_that_is_too_short_is_refused(quincy):
-    reply = quincy.apply(classes=[task_class(1)], tasks=reading(tasks([1, 2], 1), 5))
-    assert [(r.kind, r.field) for r in reply.refused] == [("task", "tasks.inputs_id")]
-
-
-def test_inputs_survive_a_resync(quincy):
-    everything = flow_pb2.Update(
-        nodes=DATA_NODES,
-        classes=[task_class(1)],
-        inputs=[input_set(6, 2**30, "b")],
-        tasks=reading(tasks([1], 1), 6),
-    )
-    quincy.apply(inputs=[input_set(5, 2**30, "a")])
-    quincy.resync(everything)
-    assert list(quincy.apply(tasks=reading(tasks([2], 1), 5)).unknown_inputs) == [5]
-    assert placed(quincy.round()) == {1: "id-b"}
-
-
 # -- questions ------------------------------------------------------------------------------------------------------
-
-
-def explain(service, uid):
-    return service.flow.Explain(flow_pb2.ExplainRequest(task_uid=uid))
 
 
 def test_explain_a_task_that_waits(service):
     service.apply(
         classes=[task_class(1, "big", 7, cpu=5)], nodes=[node("a", cpu=4), node("b", cpu=3)], tasks=tasks([1], 1)
     )
-    reply = explain(service, 1)
+    reply = service.explain(1)
     assert (reply.found, reply.state, reply.node, reply.class_name, reply.priority) == (True, "waiting", "", "big", 7)
     assert (dict(reply.requests), reply.nodes, reply.fits_now) == ({"cpu": 5, "pods": 1}, 2, 0)
     assert [(r.kind, r.detail, r.nodes) for r in reply.reasons] == [(flow_pb2.Reason.INSUFFICIENT_RESOURCE, "cpu", 2)]
     assert [(n.node, dict(n.lacks)) for n in reply.nearest] == [("a", {"cpu": 1}), ("b", {"cpu": 2})]
     service.apply(nodes=[node("a", cpu=9)])
-    assert explain(service, 1).fits_now == 1
+    assert service.explain(1).fits_now == 1
 
 
 def test_explain_a_task_through_its_life(service):
-    tell_small(service)
+    service.tell_small()
     states = []
     service.round()
-    states.append((explain(service, 1).state, explain(service, 1).node))
+    states.append((service.explain(1).state, service.explain(1).node))
     service.apply(tasks=tasks([1], 1, on="a"))
-    states.append((explain(service, 1).state, explain(service, 1).node))
+    states.append((service.explain(1).state, service.explain(1).node))
     service.apply(removed_nodes=["id-a"])
-    states.append((explain(service, 1).state, explain(service, 1).node))
+    states.append((service.explain(1).state, service.explain(1).node))
     assert states == [("assumed", "a"), ("bound", "a"), ("bound", "")]
-    assert list(explain(service, 1).story) == [
+    assert list(service.explain(1).story) == [
         "observed",
         "placed on a",
         "observed on a",
     ]
-    assert list(explain(service, 1).reasons) == []
+    assert list(service.explain(1).reasons) == []
 
 
 def test_explain_a_task_that_is_not_known(service):
-    assert explain(service, 99) == flow_pb2.ExplainReply()
+    assert service.explain(99) == flow_pb2.ExplainReply()
 
 
 def test_status_leaves_out_links_without_a_limit(service):
@@ -618,7 +379,7 @@ def test_traits_reach_the_engine(service):
 
 
 def test_status_counts_and_adds_up(service):
-    tell_small(service)
+    service.tell_small()
     service.apply(nodes=[node("b", cpu=2, gpu=3)], classes=[task_class(2, cpu=50)], tasks=tasks([9], 2))
     assert not service.flow.GetStatus(flow_pb2.StatusRequest()).HasField("last_round")
     service.round()

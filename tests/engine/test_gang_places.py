@@ -1,0 +1,182 @@
+"""Where gangs go, and the room that is kept for one that has waited long."""
+
+import pytest
+
+from tests.builders import (
+    NOW_US,
+    Cluster,
+    make_class,
+    make_cluster,
+    make_gang,
+    make_node,
+    make_tasks,
+    per_node,
+    removed,
+)
+from tests.engine.gang_builders import GPU1, OVERDUE_US, RACKS, gpu_nodes, placed_gangs
+
+# -- topology ---------------------------------------------------------------------------------------------------------
+
+
+def rack_cluster(minimum: int, *, required: bool, sizes=(3, 3, 2, 2)) -> Cluster:
+    return make_cluster(
+        *(*gpu_nodes(*sizes, **RACKS), GPU1, make_gang(1, minimum, topology="rack", required=required)),
+        make_tasks(range(101, 101 + minimum), 1, gang=1),
+    )
+
+
+@pytest.mark.parametrize(
+    ("minimum", "required", "racks"),
+    [
+        # rack a has 6 GPUs, rack b 4
+        pytest.param(4, True, {"b"}, id="the-tightest"),
+        pytest.param(5, True, {"a"}, id="the-only-one"),
+        pytest.param(7, True, set(), id="none-is-large-enough"),
+        pytest.param(4, False, {"b"}, id="preferred-tightest"),
+        pytest.param(7, False, {"a", "b"}, id="preferred-elsewhere-too"),
+        pytest.param(11, False, set(), id="preferred-too-large"),
+    ],
+)
+def test_one_domain(minimum, required, racks):
+    cluster = rack_cluster(minimum, required=required)
+    placed = cluster.round()
+    assert {RACKS[name] for name in placed.values()} == racks
+    assert len(placed) == (minimum if racks else 0)
+
+
+def test_nodes_without_the_label_are_in_no_domain():
+    # n2 could take it, but has no rack
+    cluster = make_cluster(
+        *(*gpu_nodes(1, 1, 4, n0="a", n1="a"), GPU1, make_gang(1, 3, topology="rack", required=True)),
+        make_tasks([101, 102, 103], 1, gang=1),
+    )
+    assert cluster.round() == {}
+
+
+@pytest.mark.parametrize(("required", "expected"), [(True, {}), (False, {103: "n2"})])
+def test_who_comes_later_follows_those_that_are_there(required, expected):
+    """Two members run in rack a, which is full: the third has to wait, or may go elsewhere."""
+    cluster = make_cluster(
+        *(*gpu_nodes(1, 1, 2, n0="a", n1="a", n2="b"), GPU1, make_gang(1, 3, topology="rack", required=required)),
+        *(make_tasks([101], 1, gang=1, on="n0"), make_tasks([102], 1, gang=1, on="n1"), make_tasks([103], 1, gang=1)),
+    )
+    assert cluster.round() == expected
+    cluster.tell(make_node("n1", gpu=2, labels={"rack": "a"}))
+    if required:
+        assert cluster.round() == {103: "n1"}
+
+
+def test_members_on_nodes_without_the_label_do_not_say_where_the_others_go():
+    """One member is on n2, which has no rack: the two that are lacked may go to any one rack."""
+    cluster = make_cluster(
+        *(*gpu_nodes(1, 2, 4, n0="a", n1="b"), GPU1, make_gang(1, 3, topology="rack", required=True)),
+        *(make_tasks([101], 1, gang=1, on="n2"), make_tasks([102, 103], 1, gang=1)),
+    )
+    assert cluster.round() == {102: "n1", 103: "n1"}
+
+
+# -- reservation ------------------------------------------------------------------------------------------------------
+
+
+def starving(*, created_us: int = OVERDUE_US, others: int = 2) -> Cluster:
+    """4 GPUs of which one task holds one for long; a gang of four; singles that would fit."""
+    return make_cluster(
+        *(*gpu_nodes(2, 2), GPU1, make_tasks([1], 1, on="n0")),
+        *(make_gang(1, 4, created_us=created_us), make_tasks(range(101, 105), 1, gang=1)),
+        make_tasks(range(901, 901 + others), 1),
+    )
+
+
+@pytest.mark.parametrize(
+    ("created_us", "singles"),
+    [pytest.param(OVERDUE_US, 0, id="waited"), pytest.param(OVERDUE_US + 1, 2, id="waited-too-little")],
+)
+def test_a_gang_that_has_waited_keeps_room_free(created_us, singles):
+    cluster = starving(created_us=created_us)
+    assert len(cluster.round()) == singles
+
+
+def test_the_room_grows_until_the_gang_fits():
+    # 4 GPUs, all held; each task that goes leaves one to the gang, and none to the singles
+    cluster = make_cluster(
+        *(*gpu_nodes(2, 2), GPU1, make_tasks([1, 2], 1, on="n0"), make_tasks([3, 4], 1, on="n1")),
+        *(make_gang(1, 4, created_us=OVERDUE_US), make_tasks(range(101, 105), 1, gang=1)),
+        make_tasks([901, 902], 1),
+    )
+    for uid in (1, 2, 3):
+        assert cluster.round() == {}
+        cluster.tell(removed(uid))
+    assert cluster.round() == {}
+    cluster.tell(removed(4))
+    assert placed_gangs(cluster) == {1}
+
+
+def test_what_it_cannot_take_is_not_kept():
+    # the gang of two lacks one GPU and can use nothing of n2, which has none
+    cluster = make_cluster(
+        *(*gpu_nodes(2), make_node("n2", cpu=4), GPU1, make_class(2, cpu=1), make_tasks([1], 1, on="n0")),
+        *(make_gang(1, 2, created_us=OVERDUE_US), make_tasks([101, 102], 1, gang=1), make_tasks([901, 902], 2)),
+    )
+    assert set(cluster.round()) == {901, 902}
+
+
+def test_lower_priorities_respect_it_and_higher_ones_do_not():
+    cluster = starving(others=0)
+    cluster.tell(make_class(2, gpu=1, priority=-1), make_class(3, gpu=1, priority=1))
+    cluster.tell(make_tasks([801], 2), make_tasks([951], 3))
+    assert set(cluster.round()) == {951}
+
+
+def test_a_younger_gang_respects_it():
+    cluster = starving(others=0)
+    cluster.tell(make_gang(2, 2, created_us=NOW_US), make_tasks([201, 202], 1, gang=2))
+    assert cluster.round() == {}
+    cluster.tell(removed(1))
+    assert placed_gangs(cluster) == {1}
+
+
+def test_younger_gangs_that_fit_by_their_sums_do_not_overtake_it():
+    """Sums say that all three fit: 9 GPUs, of which members of 3 can use one node only."""
+    cluster = make_cluster(
+        *(*gpu_nodes(3, 2, 2, 2), GPU1, make_class(3, gpu=3)),
+        *(make_gang(1, 1, created_us=OVERDUE_US), make_tasks([101], 3, gang=1)),
+        *(make_gang(2, 3), make_tasks([201, 202, 203], 1, gang=2), make_gang(3, 3)),
+        make_tasks([301, 302, 303], 1, gang=3),
+    )
+    assert placed_gangs(cluster) == {1, 2, 3}
+
+
+def test_two_gangs_that_starve_do_not_block_each_other():
+    # 5 GPUs, one held: 3 would fit, 4 would fit, both never; only the older one keeps room
+    cluster = make_cluster(
+        *(*gpu_nodes(5), GPU1, make_tasks([1, 2], 1, on="n0")),
+        *(make_gang(1, 4, created_us=OVERDUE_US - 1), make_tasks(range(101, 105), 1, gang=1)),
+        *(make_gang(2, 5, created_us=OVERDUE_US), make_tasks(range(201, 206), 1, gang=2)),
+    )
+    assert cluster.round() == {}
+    cluster.tell(removed(1))
+    assert placed_gangs(cluster) == {1}
+    cluster.tell(removed(2, *range(101, 105)))
+    assert placed_gangs(cluster) == {2}
+
+
+def test_a_gang_that_no_empty_cluster_could_take_keeps_nothing():
+    cluster = make_cluster(
+        *(*gpu_nodes(2, 2), GPU1, make_gang(1, 5, created_us=0), make_tasks(range(101, 106), 1, gang=1)),
+        *(make_gang(2, 4, created_us=1), make_tasks(range(201, 205), 1, gang=2), make_tasks([901], 1)),
+    )
+    assert placed_gangs(cluster) == {2}
+
+
+def test_the_room_is_in_a_domain_that_can_become_large_enough():
+    """Rack b has the more room now, and never enough; rack a will have it when task 1 goes."""
+    cluster = make_cluster(
+        *(*gpu_nodes(2, 2, 3, n0="a", n1="a", n2="b"), GPU1, make_tasks([1, 2], 1, on="n0")),
+        *(make_gang(1, 4, created_us=OVERDUE_US, topology="rack", required=True), make_tasks(range(901, 909), 1)),
+        make_tasks(range(101, 105), 1, gang=1),
+    )
+    assert per_node(cluster.round()) == {"n2": 3}, "rack a is kept"
+    cluster.tell(removed(1))
+    assert cluster.round() == {}
+    cluster.tell(removed(2))
+    assert placed_gangs(cluster) == {1}
