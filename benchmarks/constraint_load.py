@@ -53,6 +53,7 @@ class ConstraintLoad:
         for uid, node in placed.items():
             by_host[node][self.app[uid]] += 1
             by_zone[self.zone[node]][self.app[uid]] += 1
+        placed_of = Counter(self.app[uid] for uid in placed)
         wrong = []
         for uid, node in placed.items():
             group = self.app[uid]
@@ -60,6 +61,8 @@ class ConstraintLoad:
             demand = self.demands[group]
             for term in demand.affinity:
                 other = _group_of(term.selector)
+                if other == group and placed_of[group] == 1:
+                    continue  # the first of those who want each other near goes anywhere
                 if here[term.topology_key][other] <= (other == group):
                     wrong.append(f"task {uid}: nobody of group {other} near")
             for term in demand.anti_affinity:

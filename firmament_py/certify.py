@@ -14,6 +14,8 @@ from firmament_py.solver import Solution, Status
 _BOUND = 2**61
 """Potentials up to here, and costs up to 2**40, cannot wrap around when they are added."""
 
+UNREACHED = 2**60
+
 _CYCLE_CHECK_EVERY = 16
 
 
@@ -56,18 +58,41 @@ def faults(network: FlowNetwork, flow: I64, potential: I64) -> list[str]:
 def potentials(network: FlowNetwork, flow: I64) -> I64 | None:
     """(V,) of a flow (A,), at most 0: the cost of the cheapest residual path from each vertex to anywhere.
 
-    Bellman and Ford over arrays: each pass relaxes all residual arcs that are violated. None if there is no end to
-    it, because a residual cycle has a negative cost.
+    None if there is no end to it, because a residual cycle has a negative cost.
     """
+    tail, head, cost = _residual(network, flow)
+    return _cheapest(tail, head, cost, np.zeros(len(network.supply), np.int64))
+
+
+def lowest_potentials(network: FlowNetwork, flow: I64, root: int) -> I64 | None:
+    """(V,) the lowest that a flow (A,) can have if the root has 0: less the cheapest residual path from there.
+
+    -UNREACHED where there is no path. None as in `potentials`.
+    """
+    tail, head, cost = _residual(network, flow)
+    start = np.full(len(network.supply), UNREACHED)
+    start[root] = 0
+    found = _cheapest(head, tail, cost, start)
+    return None if found is None else -found
+
+
+def _residual(network: FlowNetwork, flow: I64) -> tuple[I32, I32, I64]:
+    """Tails, heads and costs of the arcs with room, and of those with flow backwards."""
     room, used = flow < network.capacity, flow > 0
     tail = np.concatenate([network.tail[room], network.head[used]])
     head = np.concatenate([network.head[room], network.tail[used]])
-    cost = np.concatenate([network.unit_cost[room], -network.unit_cost[used]])
-    vertices = len(network.supply)
-    p = np.zeros(vertices, np.int64)
+    return tail, head, np.concatenate([network.unit_cost[room], -network.unit_cost[used]])
+
+
+def _cheapest(tail: I32, head: I32, cost: I64, p: I64) -> I64 | None:
+    """(V,) the cost of the cheapest path from each vertex to wherever it ends, with p (V,) to be paid there.
+
+    Bellman and Ford over arrays: each pass relaxes all arcs that are violated. None if a cycle has a negative cost.
+    """
+    vertices = len(p)
     towards = np.arange(vertices, dtype=np.int32)  # the next vertex on the cheapest path
     for turn in range(1, vertices + 2):
-        through = cost + p[head]
+        through = np.where(p[head] < UNREACHED, cost + p[head], UNREACHED)
         violated = np.flatnonzero(through < p[tail])
         if not len(violated):
             return p

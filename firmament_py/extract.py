@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.arrays import I64, run_positions
+from firmament_py.arrays import I64, Bools, run_positions
 from firmament_py.network import PlacementNetwork
 
 
@@ -15,6 +15,10 @@ class Allotment:
     cls: I64
     node: I64
     count: I64
+
+    def where(self, some: Bools) -> "Allotment":
+        """Only some (K,) of it."""
+        return Allotment(self.cls[some], self.node[some], self.count[some])
 
 
 def deal(network: PlacementNetwork, flow: I64, *, fill: bool = False) -> Allotment:

@@ -21,6 +21,8 @@ from firmament_py.kept import KeptRoom
 from firmament_py.locality import DataPrices
 from firmament_py.network import PlacementNetwork, build, slot_offsets, supply_order
 from firmament_py.policy import Prices, View
+from firmament_py.proof import bargains
+from firmament_py.reach import widened, within_reach
 from firmament_py.releases import FOREVER
 from firmament_py.room import UNLIMITED, DomainLimit, Room, shallower
 from firmament_py.snapshot import Snapshot
@@ -39,6 +41,10 @@ CROWDS = 4
 
 SMALL_NETWORK, FEW = 50_000, 20
 """A network of more arcs than this is not built again for less than one in so many of its tasks."""
+
+
+WIDENINGS = 6
+"""The last network that is built again, because what it left out was not proved not to matter, leaves nothing out."""
 
 
 BIDS = 8
@@ -64,6 +70,8 @@ class Placing:
         self._reading = reading
         self.node_of: I64 = np.full(len(snapshot.tasks), -1, np.int64)
         """(T,) node that each task is placed on, -1: none so far."""
+        self.widenings = 0
+        """How many networks had to be built again, because what they left out was not proved not to matter."""
         self._price = price
         self._solve = solve
         self._lap = lap
@@ -247,7 +255,7 @@ class Placing:
                 prices = replace(self._price(look.view), turn=prices.turn)
             prices = self._with_preferences(look, prices)
             self._lap("price")
-            if solves_left == 0 or not self._flow_step(look, prices, largest_first):
+            if solves_left == 0 or not self._flow_step(look, prices, within, largest_first):
                 self._fill(look, prices)
                 self._lap("fit")
                 if prices.turn is None:
@@ -322,53 +330,87 @@ class Placing:
             place[i] += costs
         return replace(prices, place=place)
 
-    def _flow_step(self, look: "_Look", prices: Prices, largest_first: bool) -> bool:
-        """One network: builds, solves, keeps what fits. False if it got nowhere."""
+    def _flow_step(self, look: "_Look", prices: Prices, within: Bools | None, largest_first: bool) -> bool:
+        """One network: builds, solves, keeps what fits. False if it got nowhere.
+
+        Priority after priority: if not all of one fit where the flow sent them, places are looked for anew for those
+        before anybody of a lower priority takes what is left.
+        """
         view = look.view
         network, solution = self._solved(look, prices)
         if solution.status is not Status.OPTIMAL:
             return False
         wanted = deal(network, solution.flow, fill=prices.fill)
+        order = supply_order(view.task_class, prices)
+        routing = None if prices.data is None else route(network, solution.flow, order, wanted)
         self._lap("decode")
         # worth grows with the time waited, so that in the end no task is too large for its worth
         minutes = view.task_age_us / 60e6
         value = np.ones(len(view.requests))
         np.maximum.at(value, view.task_class, prices.wait * (1.0 + minutes))
-        fitting = accept(
-            wanted,
-            view.requests,
-            self._free,
-            view.priority,
-            None if largest_first else value,
-            lambda i, *where: self._settle(int(look.classes[i]), *where),
-        )
-        order = supply_order(view.task_class, prices)
-        if prices.data is None:
-            self._assign(look, fitting, _chosen(network, solution.flow, order))
-        else:
-            routing = route(network, solution.flow, order, wanted)
-            kept = routing.kept(fitting, len(self._free), prices.wait)
-            self._put(look.tasks[routing.task[kept]], look.classes[routing.cls[kept]], routing.node[kept])
-        self._lap("fit")
-        return len(fitting.cls) > 0
+        chosen = _chosen(network, solution.flow, order)
+        priority, anybody = view.priority[wanted.cls], False
+        for level in np.unique(priority)[::-1].tolist():
+            mine = wanted.where(priority == level)
+            fitting = accept(
+                mine,
+                view.requests,
+                self._free,
+                None if largest_first else value,
+                lambda i, *where: self._settle(int(look.classes[i]), *where),
+            )
+            if routing is None:
+                self._assign(look, fitting, chosen)
+            else:
+                kept = routing.kept(fitting, len(self._free), prices.wait)
+                self._put(look.tasks[routing.task[kept]], look.classes[routing.cls[kept]], routing.node[kept])
+            self._lap("fit")
+            anybody |= len(fitting.cls) > 0
+            if level > priority.min() and fitting.count.sum() < mine.count.sum():
+                self._turn(look.tasks[view.priority[view.task_class] == level], within, largest_first)
+        return anybody
 
     def _solved(self, look: "_Look", prices: Prices) -> tuple[PlacementNetwork, Solution]:
         """A network and a flow of least cost in it that keeps every class within its slots."""
-        crowded: Bools | None = None
         room = look.room if prices.most is None else shallower(look.room, prices.most, len(look.tasks))
         room = _with_enough(room, prices)
+        if prices.data is not None:
+            return self._solved_with_data(look, room, prices)
+        offsets, task_class = look.view.slot_offsets, look.view.task_class
+        part = within_reach(room, prices, offsets, np.bincount(task_class, minlength=len(look.classes)))
+        for attempt in range(WIDENINGS + 1):
+            network, solution = self._solved_in(part, look, prices)
+            if part is room or solution.status is not Status.OPTIMAL:
+                break
+            pairs, deeper = bargains(room, part, network, solution.flow, prices, offsets)
+            self._lap("prove")
+            if not pairs.any() and not deeper.any():
+                break
+            part = widened(part, room, pairs, deeper) if attempt + 1 < WIDENINGS else room
+            self.widenings += 1
+        return network, solution
+
+    def _solved_with_data(self, look: "_Look", room: Room, prices: Prices) -> tuple[PlacementNetwork, Solution]:
+        """Where arcs lead to nodes past their classes, pairs that were sent too much are bounded apart."""
+        crowded: Bools | None = None
         for _ in range(CROWDS):
-            network = build(room, prices, look.view.slot_offsets, look.view.task_class, crowded)
-            self._lap("build")
-            solution = self._solve(network)
-            self._lap("solve")
-            if solution.status is not Status.OPTIMAL or prices.data is None:
+            network, solution = self._solved_in(room, look, prices, crowded)
+            if solution.status is not Status.OPTIMAL:
                 break
             excess = network.excess(solution.flow)
             few = len(network.flow.tail) > SMALL_NETWORK and excess.sum() * FEW < len(look.tasks)
             if few or not excess.any():
                 break  # fitting turns those few away, and the next solve finds them a place
             crowded = excess > 0 if crowded is None else crowded | (excess > 0)
+        return network, solution
+
+    def _solved_in(
+        self, room: Room, look: "_Look", prices: Prices, crowded: Bools | None = None
+    ) -> tuple[PlacementNetwork, Solution]:
+        network = build(room, prices, look.view.slot_offsets, look.view.task_class, crowded)
+        self._lap("build")
+        solution = self._solve(network)
+        self._lap("solve")
         return network, solution
 
     def _settle(self, c: int, node: I64, count: I64) -> I64:

@@ -48,6 +48,8 @@ class RoundStats:
     usage_stale: int = 0
     uncertified: int = 0
     """Solutions without a proof that they are optimal, if the scheduler asks for one."""
+    widenings: int = 0
+    """Networks built again, because what they left out was not proved not to matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,7 @@ class Scheduler:
         placing = self._placing(snapshot, reading, stats, lap)
         admission = Admission(placing, snapshot.claims, lap)
         admission.run()
+        stats.widenings = placing.widenings
         if worth_asking(placing):
             for emptiest_first in (False, True):
                 other = self._placing(take_snapshot(self.state, now_us, racks), reading, stats, lap)

@@ -1,7 +1,9 @@
 """Who gets what first, round after round: age within a class, and whether the large ever get their turn."""
 
+import numpy as np
 import pytest
 
+from firmament_py.policy import Prices, waiting_cost
 from firmament_py.solver import OrToolsSolver
 from tests.builders import NOW_US, SECOND_US, make_class, make_cluster, make_node, make_tasks, removed
 
@@ -40,6 +42,31 @@ def test_lower_priorities_get_what_the_higher_ones_cannot_use():
     placed = cluster.round()
     assert len({1, 2} & set(placed)) == 1
     assert len({3, 4, 5} & set(placed)) == 2
+
+
+class Opposed:
+    """The important want to be on the larger nodes, the others on the smaller ones."""
+
+    name = "opposed"
+
+    def price(self, view):
+        large = view.allocatable[:, 1] > view.allocatable[:, 1].min()
+        important = view.priority == view.priority.max()
+        place = np.where(important[:, None] != large, 1000, 0)
+        return Prices(place.astype(np.int64), np.zeros((1, 1), np.int64), waiting_cost(view))
+
+
+def test_who_was_sent_where_others_are_finds_another_place_before_lower_priorities_take_it():
+    # both large ones are sent to a, where one fits, and the small ones to b, where the other would fit without them
+    cluster = make_cluster(
+        *(make_node("a", cpu=10), make_node("b", cpu=6)),
+        *(make_class(1, cpu=6, priority=9), make_class(2, cpu=6, priority=9), make_class(3, cpu=1)),
+        *(make_tasks([1], 1), make_tasks([2], 2), make_tasks(range(10, 14), 3)),
+        policy=Opposed(),
+    )
+    placed = cluster.round()
+    assert sorted((placed[1], placed[2])) == ["a", "b"]
+    assert [placed[uid] for uid in range(10, 14)] == ["a"] * 4
 
 
 def test_a_large_task_gets_its_turn_among_small_ones_that_keep_coming():
