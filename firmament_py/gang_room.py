@@ -64,9 +64,7 @@ class GangRoom:
         on nobody."""
         placing, snapshot = self._placing, self._snapshot
         classes = np.unique(snapshot.task_class[claim.members])
-        need = Need(
-            snapshot.requests[classes], placing.open_to(classes), self._waiting(claim.members), claim.lacking
-        )
+        need = Need(snapshot.requests[classes], placing.open_to(classes), self._waiting(claim.members), claim.lacking)
         return first_ends(need, placing.unclaimed, choices.of, choices.count, snapshot.releases)
 
     def _waiting(self, members: I64) -> I64:
