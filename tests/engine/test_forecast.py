@@ -1,4 +1,4 @@
-"""When a gang that waits is expected to fit: against brute force over times and places, and the bound by its definition."""
+"""When a gang that waits is expected to fit: brute force over times and places; the bound, by its definition."""
 
 from dataclasses import dataclass
 
