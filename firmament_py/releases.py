@@ -38,40 +38,39 @@ class Releases:
     @cached_property
     def ends(self) -> I64:
         """(E,) when tasks are expected to end, ascending, microseconds since the epoch, >= now."""
-        times = self._sorted.times
-        return times[times < FOREVER]
+        return self._sorted.ends
 
     def until(self, when_us: int) -> I64:
         """(N, R) what tasks hold now and are expected to have given back at `when_us`."""
         found, nodes = self._sorted, len(self._nodes)
-        ended = int(np.searchsorted(found.times, when_us, side="right"))
-        key = found.node * len(found.times) + found.rank
-        last = np.searchsorted(key, np.arange(nodes) * len(found.times) + ended)
+        ended = int(np.searchsorted(found.ends, when_us, side="right"))
+        key = found.node * len(found.ends) + found.rank
+        last = np.searchsorted(key, np.arange(nodes) * len(found.ends) + ended)
         return found.total.take(last, axis=0) - found.total.take(found.first, axis=0)
 
     def steps(self, on: Bools) -> tuple[I64, I64, I64]:
         """Of the tasks on the nodes `on` (N,) that are expected to end, by node, then end: node numbers (K,), positions
         (K,) of their ends in `ends`, and what the node has been given back by then (K, R)."""
         found = self._sorted
-        chosen = np.flatnonzero((found.rank < len(self.ends)) & on[found.node])
+        chosen = np.flatnonzero(on[found.node])
         node = found.node[chosen]
         given = found.total.take(chosen + 1, axis=0) - found.total.take(found.first[node], axis=0)
         return node, found.rank[chosen], given
 
     @cached_property
     def _sorted(self) -> "_Sorted":
-        rows, node, end = self._holding
+        rows, node, end = (column[self._holding[2] < FOREVER] for column in self._holding)
         order = np.argsort(end)  # who ends at one time may be in any order: only sums count
         end = end[order]
         new = np.diff(end, prepend=-1) > 0
-        times, rank = end[new], np.cumsum(new) - 1
+        ends, rank = end[new], np.cumsum(new) - 1
         by_node = stable_order(node[order], len(self._nodes))
         order, rank = order[by_node], rank[by_node]
         node = node[order]
         held = self._state.classes.requests.take(self._state.tasks.cls[rows[order]], axis=0)
         total = np.zeros((len(rows) + 1, len(self._state.resources)), np.int64)
         np.cumsum(held, axis=0, out=total[1:])
-        return _Sorted(times, node, rank, total, np.searchsorted(node, np.arange(len(self._nodes))))
+        return _Sorted(ends, node, rank, total, np.searchsorted(node, np.arange(len(self._nodes))))
 
     @cached_property
     def _holding(self) -> tuple[I64, I64, I64]:
@@ -90,11 +89,11 @@ class Releases:
 
 @dataclass(frozen=True, slots=True)
 class _Sorted:
-    """K tasks by node, then end. times: all ends, ascending, FOREVER among them. node, rank: (K,) of each task its
-    node and the position of its end in `times`. total: (K + 1, R) running sums of what tasks hold. first: (N,) the
-    first task of each node."""
+    """K tasks that are expected to end, by node, then end. ends: see Releases. node, rank: (K,) of each task its node
+    and the position of its end in `ends`. total: (K + 1, R) running sums of what tasks hold. first: (N,) the first
+    task of each node."""
 
-    times: I64
+    ends: I64
     node: I64
     rank: I64
     total: I64

@@ -1,6 +1,6 @@
 """When a gang that waits is expected to fit: brute force over times and places; the bound, by its definition."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def with_length(cls: int, k: int) -> int:
 
 
 KNOWN = [
-    make_class(with_length(cls, k), expected_us=length * SECOND_US, **CLASSES[cls].requests)
+    replace(CLASSES[cls], id=with_length(cls, k), expected_us=length * SECOND_US)
     for cls in BASE
     for k, length in enumerate(LENGTHS)
 ]
@@ -144,7 +144,8 @@ def test_where_the_bound_is_not_enough_later_ends_are_tried(second):
     ]
     cluster = make_cluster(
         *(make_node(f"n{i}", gpu=size) for i, size in enumerate(sizes)),
-        *(*lengths, *(make_tasks([1 + i], 1000 + i, on=f"n{i}") for i in range(len(sizes)))),
+        *lengths,
+        *(make_tasks([1 + i], 1000 + i, on=f"n{i}") for i in range(len(sizes))),
         *(make_class(7, gpu=3), make_class(8, gpu=2), make_gang(1, 3, created_us=NOW_US - RESERVE_AFTER_US)),
         make_tasks([101, 102, 103], [7, 7, 8], gang=1),
     )
