@@ -211,7 +211,7 @@ class Admission:
             fitted, starts_us, reserves = kept.fitted, kept.starts_us, True
         else:
             core = claim.core()
-            fitted = max((self._room.fitting(core, nodes) for nodes in self._room.choices(claim)), default=0)
+            fitted = int(self._room.fitting_each(core, self._room.choices(claim)).max(initial=0))
             starts_us, reserves = 0, False
         # the bound counts classes and domains apart: that all would fit was just found to be wrong
         self.rejected.append(Rejected(claim, min(fitted, claim.lacking - 1), 0, reserves, starts_us))

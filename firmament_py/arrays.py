@@ -25,6 +25,12 @@ def run_positions(counts: I64) -> I64:
     return np.arange(int(counts.sum()), dtype=np.int64) - np.repeat(group_starts(counts), counts)
 
 
+def stable_order(values: I64, below: int) -> I64:
+    """The stable order of values (K,), each from 0 up to but not including `below`: what fits into 16 bits numpy sorts
+    by radix, ten times as fast."""
+    return np.argsort(values.astype(np.uint16) if below <= 2**16 else values, kind="stable")
+
+
 def mix(matrix: I64, seed: int) -> U64:
     """A 64-bit hash of each column of `matrix` (K, N) -> (N,): equal columns, equal hash.
 

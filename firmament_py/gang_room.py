@@ -1,10 +1,35 @@
 """How much room there is for a gang: bounds that need no solve, and the domains that it may choose from."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from firmament_py.arrays import I64, Bools
+from firmament_py.forecast import Need, first_ends
 from firmament_py.gangs import Claim
 from firmament_py.placing import Placing
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Sets of nodes of which one has to take what a gang lacks. of (N,): the number of the set that a node is in, -1:
+    none. everywhere: there is one, of all nodes."""
+
+    of: I64
+    count: int
+    everywhere: bool
+
+    def nodes(self, number: int) -> Bools | None:
+        """(N,) of one choice, None: all."""
+        return None if self.everywhere else self.of == number
+
+    def sums(self, amounts: I64) -> I64:
+        """What `amounts` (C, N) >= 0 add up to in each: (C, D)."""
+        inside = np.flatnonzero(self.of >= 0)
+        sums = np.zeros((len(amounts), self.count), np.int64)
+        for row, amount in zip(sums, amounts, strict=True):
+            np.add.at(row, self.of[inside], amount[inside])
+        return sums
 
 
 class GangRoom:
@@ -13,39 +38,69 @@ class GangRoom:
     def __init__(self, placing: Placing) -> None:
         self._placing = placing
         self._snapshot = placing.snapshot
+        self._able: dict[int, I64] = {}
 
-    def fitting(self, members: I64, within: Bools | None, *, empty: bool = False) -> int:
-        """How many of `members` would fit if their classes did not compete: an upper bound. empty: if nobody was on
-        the nodes who may go some day."""
-        classes, slots = self._placing.room_for(members, within, empty=empty)
-        waiting = np.bincount(np.searchsorted(classes, self._snapshot.task_class[members]), minlength=len(classes))
-        return int(np.minimum(slots.sum(axis=1), waiting).sum())
+    def fitting(self, members: I64, within: Bools | None) -> int:
+        """How many of `members` would fit if their classes did not compete: an upper bound."""
+        _, slots = self._placing.room_for(members, within)
+        return int(np.minimum(slots.sum(axis=1), self._waiting(members)).sum())
+
+    def fitting_each(self, members: I64, choices: Choices, *, empty: bool = False) -> I64:
+        """The same for each of the choices: (D,). empty: if nobody was on the nodes who may go some day."""
+        _, slots = self._placing.room_for(members, empty=empty)
+        fitting: I64 = np.minimum(choices.sums(slots), self._waiting(members)[:, None]).sum(axis=0)
+        return fitting
+
+    def first_enough(self, members: I64, within: Bools | None, order: I64) -> int:
+        """How many of the nodes in `order` (N,) it takes, 1 at least, for all of `members` to fit by that bound, N: it
+        takes all, or all are not enough."""
+        _, slots = self._placing.room_for(members, within)
+        fitting = np.minimum(np.cumsum(slots[:, order], axis=1), self._waiting(members)[:, None]).sum(axis=0)
+        return min(int(np.searchsorted(fitting, len(members))) + 1, len(order))
+
+    def first_ends(self, claim: Claim, choices: Choices) -> I64:
+        """For each choice (D,) the position in `releases.ends` of the first end at which what the gang lacks could fit
+        there beside what is kept for others, len(ends): none. Its members fit then if they are of one class and depend
+        on nobody."""
+        placing, snapshot = self._placing, self._snapshot
+        classes = np.unique(snapshot.task_class[claim.members])
+        need = Need(snapshot.requests[classes], placing.open_to(classes), self._waiting(claim.members), claim.lacking)
+        return first_ends(need, placing.unclaimed, choices.of, choices.count, snapshot.releases)
+
+    def _waiting(self, members: I64) -> I64:
+        """(C',) how many there are of each of their classes."""
+        return np.unique(self._snapshot.task_class[members], return_counts=True)[1]
 
     def depends(self, claim: Claim) -> bool:
         """Whether where its members may be depends on where other tasks are."""
         classes = np.unique(self._snapshot.task_class[claim.members]).tolist()
         return any(self._snapshot.peers.concerns(c) for c in classes)
 
-    def every_domain(self, claim: Claim) -> list[Bools]:
-        """The domains that the gang may choose from, (N,) each."""
+    def every_domain(self, claim: Claim) -> Choices:
+        """The domains that the gang may choose from."""
         domain = self._snapshot.domains(claim.definition.topology_key)
         at = np.unique(domain[claim.settled])
         if (at >= 0).any():  # members are in some already: the others have to follow
-            return [np.isin(domain, at[at >= 0])]
-        return [np.equal(domain, d) for d in range(int(domain.max(initial=-1)) + 1)]
+            return Choices(np.where(np.isin(domain, at[at >= 0]), 0, -1), 1, everywhere=False)
+        return Choices(domain, int(domain.max(initial=-1)) + 1, everywhere=False)
 
-    def domains(self, claim: Claim) -> list[Bools]:
+    def domains(self, claim: Claim) -> list[Bools | None]:
         """Domains that could take what the gang lacks, (N,) each, the tightest first."""
-        members = claim.members
-        _, slots = self._placing.room_for(members)
-        room = slots.sum(axis=0)
-        able = [d for d in self.every_domain(claim) if int(room[d].sum()) >= claim.lacking]
-        return sorted(able, key=lambda d: int(room[d].sum()))
+        choices = self.every_domain(claim)
+        room = choices.sums(self._placing.room_for(claim.members)[1]).sum(axis=0)
+        order = np.argsort(room, kind="stable")
+        return [choices.nodes(d) for d in order[room[order] >= claim.lacking].tolist()]
 
-    def choices(self, claim: Claim) -> list[Bools] | list[None]:
+    def choices(self, claim: Claim) -> Choices:
         """Where all that it lacks may go: one of these."""
-        return self.every_domain(claim) if claim.definition.topology_required else [None]
+        if claim.definition.topology_required:
+            return self.every_domain(claim)
+        return Choices(np.zeros(len(self._snapshot.nodes), np.int64), 1, everywhere=True)
 
-    def able(self, claim: Claim) -> list[Bools | None]:
-        """The choices that could take it some day."""
-        return [d for d in self.choices(claim) if self.fitting(claim.members, d, empty=True) >= claim.lacking]
+    def able(self, claim: Claim) -> I64:
+        """Numbers of the choices that could take it some day, ascending."""
+        known = self._able.get(claim.row)
+        if known is None:
+            most = self.fitting_each(claim.members, self.choices(claim), empty=True)
+            known = self._able[claim.row] = np.flatnonzero(most >= claim.lacking)
+        return known

@@ -197,13 +197,20 @@ class Placing:
         empty: if only tasks were there that stay as long as their nodes."""
         snapshot = self.snapshot
         classes, counts = np.unique(snapshot.task_class[tasks], return_counts=True)
-        suitable = snapshot.suitable[classes] if within is None else snapshot.suitable[classes] & within
-        free = snapshot.allocatable - snapshot.releases.lasting if empty else self.free_for(tasks)
-        slots = task_slots(free, snapshot.requests[classes], suitable, counts)
+        if empty:
+            free, suitable = snapshot.allocatable - snapshot.releases.lasting, snapshot.suitable[classes]
+        else:
+            free, suitable = self.free_for(tasks), self.open_to(classes)
+        suitable = suitable if within is None else suitable & within
+        return classes, task_slots(free, snapshot.requests[classes], suitable, counts)
+
+    def open_to(self, classes: I64) -> Bools:
+        """(C', N) where one more task of each of `classes` may go as things stand, room apart."""
+        suitable = self.snapshot.suitable[classes]
         for i, c in enumerate(classes.tolist()):
-            if snapshot.peers.concerns(c) and not empty:
-                slots[i] = np.where(snapshot.peers.allowed(c), slots[i], 0)
-        return classes, slots
+            if self.snapshot.peers.concerns(c):
+                suitable[i] &= self.snapshot.peers.allowed(c)
+        return suitable
 
     def cheapest_first(self) -> Callable[[int], I64]:
         """A function from a task to the nodes (N,) by what it costs as the first to go there; in any order if there

@@ -1,10 +1,11 @@
 """When tasks that hold room are expected to give it back, and which never do."""
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from firmament_py.arrays import I64
+from firmament_py.arrays import I64, Bools, stable_order
 from firmament_py.cluster import ClusterState
 from firmament_py.lifecycle import TaskState
 
@@ -16,7 +17,8 @@ class Releases:
     """Of the tasks that are assumed or bound on `nodes` (N,), rows of the node table, as things stand at `now_us`.
 
     A task ends when it has run for as long as it expects to; one that has not begun begins now, and one that is over
-    its time, or on its way out, ends now.
+    its time, or on its way out, ends now. Tasks are sorted once, when they are first asked for; after that what is
+    given back by any time is a difference of running sums.
     """
 
     def __init__(self, state: ClusterState, nodes: I64, now_us: int) -> None:
@@ -27,38 +29,72 @@ class Releases:
     @cached_property
     def lasting(self) -> I64:
         """(N, R) what is held by tasks that stay as long as their node, and do not say how long they run."""
-        tasks = self._state.tasks
-        rows, end = self._holding
-        return self._held(rows[tasks.lasting[rows] & (end == FOREVER)])
+        state, (rows, node, end) = self._state, self._holding
+        stay = state.tasks.lasting[rows] & (end == FOREVER)
+        held = np.zeros((len(self._nodes), len(state.resources)), np.int64)
+        np.add.at(held, node[stay], state.classes.requests[state.tasks.cls[rows[stay]]])
+        return held
 
     @cached_property
     def ends(self) -> I64:
         """(E,) when tasks are expected to end, ascending, microseconds since the epoch, >= now."""
-        end = np.unique(self._holding[1])
-        return end[end < FOREVER]
+        return self._sorted.ends
 
     def until(self, when_us: int) -> I64:
         """(N, R) what tasks hold now and are expected to have given back at `when_us`."""
-        rows, end = self._holding
-        return self._held(rows[end <= when_us])
+        found, nodes = self._sorted, len(self._nodes)
+        ended = int(np.searchsorted(found.ends, when_us, side="right"))
+        key = found.node * len(found.ends) + found.rank
+        last = np.searchsorted(key, np.arange(nodes) * len(found.ends) + ended)
+        return found.total.take(last, axis=0) - found.total.take(found.first, axis=0)
+
+    def steps(self, on: Bools) -> tuple[I64, I64, I64]:
+        """Of the tasks on the nodes `on` (N,) that are expected to end, by node, then end: node numbers (K,), positions
+        (K,) of their ends in `ends`, and what the node has been given back by then (K, R)."""
+        found = self._sorted
+        chosen = np.flatnonzero(on[found.node])
+        node = found.node[chosen]
+        given = found.total.take(chosen + 1, axis=0) - found.total.take(found.first[node], axis=0)
+        return node, found.rank[chosen], given
 
     @cached_property
-    def _holding(self) -> tuple[I64, I64]:
-        """Rows of those tasks, and their expected ends."""
+    def _sorted(self) -> "_Sorted":
+        rows, node, end = (column[self._holding[2] < FOREVER] for column in self._holding)
+        order = np.argsort(end)  # who ends at one time may be in any order: only sums count
+        end = end[order]
+        new = np.diff(end, prepend=-1) > 0
+        ends, rank = end[new], np.cumsum(new) - 1
+        by_node = stable_order(node[order], len(self._nodes))
+        order, rank = order[by_node], rank[by_node]
+        node = node[order]
+        held = self._state.classes.requests.take(self._state.tasks.cls[rows[order]], axis=0)
+        total = np.zeros((len(rows) + 1, len(self._state.resources)), np.int64)
+        np.cumsum(held, axis=0, out=total[1:])
+        return _Sorted(ends, node, rank, total, np.searchsorted(node, np.arange(len(self._nodes))))
+
+    @cached_property
+    def _holding(self) -> tuple[I64, I64, I64]:
+        """Rows of those tasks, the numbers of their nodes, and their expected ends."""
         tasks, classes = self._state.tasks, self._state.classes
-        holds = (tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND)
-        rows = np.flatnonzero(holds)
-        rows = rows[np.isin(tasks.node[rows], self._nodes)]
+        position = np.full(self._state.nodes.capacity, -1, np.int64)
+        position[self._nodes] = np.arange(len(self._nodes))
+        rows = np.flatnonzero((tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND))
+        node = position[tasks.node[rows]]
+        rows, node = rows[node >= 0], node[node >= 0]
         expected, started = classes.expected_us[tasks.cls[rows]], tasks.started_us[rows]
         end = np.where(expected > 0, np.where(started > 0, started, self._now_us) + expected, FOREVER)
         end = np.where(tasks.leaving[rows], self._now_us, np.maximum(end, self._now_us))
-        return rows, end
+        return rows, node, end
 
-    def _held(self, rows: I64) -> I64:
-        state = self._state
-        classes = state.classes.capacity
-        pairs, counts = np.unique(state.tasks.node[rows] * classes + state.tasks.cls[rows], return_counts=True)
-        node, cls = np.divmod(pairs, classes)
-        held = np.zeros((len(self._nodes), len(state.resources)), np.int64)
-        np.add.at(held, np.searchsorted(self._nodes, node), counts[:, None] * state.classes.requests[cls])
-        return held
+
+@dataclass(frozen=True, slots=True)
+class _Sorted:
+    """K tasks that are expected to end, by node, then end. ends: see Releases. node, rank: (K,) of each task its node
+    and the position of its end in `ends`. total: (K + 1, R) running sums of what tasks hold. first: (N,) the first
+    task of each node."""
+
+    ends: I64
+    node: I64
+    rank: I64
+    total: I64
+    first: I64

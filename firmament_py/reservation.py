@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.arrays import I64, Bools
-from firmament_py.gang_room import GangRoom
+from firmament_py.gang_room import Choices, GangRoom
 from firmament_py.gang_try import GangTry
 from firmament_py.gangs import Claim
 from firmament_py.placing import Placing
@@ -47,20 +47,20 @@ class Reservations:
     def overdue(self, claim: Claim) -> bool:
         """Whether it is to keep room free if it does not fit: it has waited, could fit some day, and is the first."""
         waited = self._snapshot.now_us - claim.definition.created_us
-        return waited >= RESERVE_AFTER_US and claim.priority not in self._priorities and bool(self._room.able(claim))
+        return waited >= RESERVE_AFTER_US and claim.priority not in self._priorities and len(self._room.able(claim)) > 0
 
     def reserve(self, claim: Claim) -> Reservation:
         """Keeps room for a gang that is overdue and does not fit."""
         self._priorities.add(claim.priority)
-        able = self._room.able(claim)
-        core = claim.core()
-        fitted = max(self._room.fitting(core, nodes) for nodes in able)
+        choices, able, core = self._room.choices(claim), self._room.able(claim), claim.core()
+        fitting = self._room.fitting_each(core, choices)[able]
+        fitted = int(fitting.max())
         placing, releases = self._placing, self._snapshot.releases
-        starts_us, claimed = self._earliest(claim, able)
+        starts_us, claimed = self._earliest(claim, choices)
         if claimed is not None:
             placing.keep(starts_us, placing.free_now + releases.until(starts_us), claimed)
             return Reservation(fitted, starts_us)
-        best = max(able, key=lambda nodes: self._room.fitting(core, nodes))
+        best = choices.nodes(int(able[fitting.argmax()]))
         placing.attempt(core, best, largest_first=True)
         fitted = int((placing.node_of[core] >= 0).sum())
         later = self._where_least_has_to_go(core[placing.node_of[core] < 0], best)
@@ -79,40 +79,44 @@ class Reservations:
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
         with placing.supposing(placing.unclaimed + held):
-            few, enough = 1, len(order)
-            while few < enough:
-                middle = (few + enough) // 2
-                if self._room.fitting(members, inside & (rank < middle)) >= len(members):
-                    enough = middle
-                else:
-                    few = middle + 1
+            enough = self._room.first_enough(members, within, order)
             placing.attempt(members, inside & (rank < enough), largest_first=True)
             while enough < len(order) and (left := members[placing.node_of[members] < 0]).size:
                 enough *= 2  # classes compete
                 placing.attempt(left, inside & (rank < enough), largest_first=True)
             return self._take_back(members)
 
-    def _earliest(self, claim: Claim, able: list[Bools | None]) -> tuple[int, I64 | None]:
+    def _earliest(self, claim: Claim, choices: Choices) -> tuple[int, I64 | None]:
         """The earliest time at which the gang fits, as far as expectations go, and what it takes then; None: never.
 
-        Later times have more room, so halving finds it.
+        Before the bound nothing fits. Where that is not enough, because classes compete or depend on others, later ends
+        are tried at growing distance, then by halving.
         """
-        ends = self._snapshot.releases.ends.tolist()
-        first, last = 0, len(ends) - 1
-        best = self._plan(claim, able, ends[last]) if ends else None
-        while best is not None and first < last:
-            middle = (first + last) // 2
-            plan = self._plan(claim, able, ends[middle])
-            if plan is None:
-                first = middle + 1
-            else:
-                last, best = middle, plan
-        return (ends[last] if ends else 0), best
+        able, ends = self._room.able(claim), self._snapshot.releases.ends
+        first = np.full(choices.count, len(ends), np.int64)
+        first[able] = self._room.first_ends(claim, choices)[able]
 
-    def _plan(self, claim: Claim, able: list[Bools | None], when_us: int) -> I64 | None:
-        """(N, R) what the gang would take at `when_us`; None: it would not fit."""
+        def plan(end: int) -> I64 | None:
+            return self._plan(claim, [choices.nodes(d) for d in np.flatnonzero(first <= end).tolist()], int(ends[end]))
+
+        low = high = int(first.min())
+        best, step = plan(high) if high < len(ends) else None, 1
+        while best is None and high < len(ends) - 1:
+            low, high, step = high + 1, min(high + step, len(ends) - 1), 2 * step
+            best = plan(high)
+        while best is not None and low < high:
+            middle = (low + high) // 2
+            sooner = plan(middle)
+            if sooner is None:
+                low = middle + 1
+            else:
+                high, best = middle, sooner
+        return (0 if best is None else int(ends[high])), best
+
+    def _plan(self, claim: Claim, among: list[Bools | None], when_us: int) -> I64 | None:
+        """(N, R) what the gang would take at `when_us` on one of these sets of nodes; None: it would not fit."""
         with self._placing.supposing(self._placing.unclaimed + self._snapshot.releases.until(when_us)):
-            for nodes in able:
+            for nodes in among:
                 if self._try.within(claim, nodes):
                     return self._take_back(claim.members)
         return None

@@ -1,10 +1,14 @@
-"""Measures a round that decides which of many gangs run, beside simple orderings of the same trace."""
+"""Measures a round that decides which of many gangs run, beside simple orderings of the same trace, and one that keeps
+room for a gang."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from benchmarks.gang_load import START_US, GangLoad, GangSpec
+from benchmarks.reservation_load import ReservationLoad, ReservationSpec
 from benchmarks.results import Check, Sample
 from benchmarks.runner import Options
 from benchmarks.specs import Case
@@ -18,6 +22,8 @@ from firmament_py.solver import SOLVERS
 def measure(case: Case, options: Options) -> Sample:
     """A fresh engine is told the whole trace, then runs a round."""
     sizes = dict(case.sizes)
+    if "size" in sizes:
+        return _reservation(sizes, options)
     policy = sizes.pop("policy", registry.DEFAULT_POLICY)
     sizes["nodes"], sizes["gangs"] = options.scaled(sizes["nodes"], 10), options.scaled(sizes["gangs"], 5)
     load = GangLoad(GangSpec(**sizes, seed=options.seed))
@@ -61,6 +67,41 @@ def measure(case: Case, options: Options) -> Sample:
             Check("no node is over-committed", not wrong, "; ".join(wrong)),
             Check("the engine dropped nothing", stats.dropped == 0, f"{stats.dropped} placements dropped"),
             Check("no gang waits that fits by the GPUs that are left in whole tasks", *_unused(load, uids, nodes)),
+        ],
+    )
+
+
+def _reservation(sizes: dict[str, Any], options: Options) -> Sample:
+    """A nearly full cluster, gangs that do not fit: room is kept for the oldest."""
+    sizes["nodes"], sizes["size"] = options.scaled(sizes["nodes"], 10), options.scaled(sizes["size"], 1)
+    load = ReservationLoad(ReservationSpec(**sizes, seed=options.seed))
+    engine = Engine(registry.load(registry.DEFAULT_POLICY, {}), SOLVERS["or-tools"]())
+    outcome = engine.apply(load.events())
+    now_us = START_US + 1_000_000
+    result = engine.run_round(now_us)
+    if result is None or outcome.refused or outcome.unknown_classes or outcome.unknown_gangs:
+        return Sample({}, checks=[Check("the engine takes the load", False, str(outcome.refused[:1]))])
+    uids = engine.state.tasks.uid[result.tasks]
+    nodes = np.array([int(engine.state.nodes.id[row].rpartition("-")[2]) for row in result.nodes.tolist()], np.int64)
+    found = list(engine.scheduler.gang_starts_us.values())
+    alone, beside = (load.start_us(u, n, now_us) for u, n in ((uids[:0], nodes[:0]), (uids, nodes)))
+    stats, over = result.stats, load.over_committed(nodes)
+    return Sample(
+        metrics={"round_s": stats.seconds},
+        facts={
+            "running": load.running,
+            "placed": stats.placed,
+            "solves": stats.solves,
+            "starts_in_s": round((alone - now_us) / 1e6, 3) if alone else -1,
+            "stage_seconds": {name: round(seconds, 6) for name, seconds in stats.stage_seconds.items()},
+        },
+        checks=[
+            Check("no gang is placed", load.members(uids) == 0, f"{load.members(uids)} members are"),
+            Check("no node is over-committed", over == 0, f"{over} nodes are"),
+            Check("the engine dropped nothing", stats.dropped == 0, f"{stats.dropped} placements dropped"),
+            Check("the gang is planned when it fits first", found == [alone], f"{found} instead of {alone}"),
+            Check("nobody who was let in delays it", beside == alone, f"to {beside} instead of {alone}"),
+            Check("who ends in time is let in", not load.spec.said or stats.placed > 0, "nobody was"),
         ],
     )
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from firmament_py import second_opinion
 from firmament_py.policy import Prices, waiting_cost
 from firmament_py.solver import OrToolsSolver
 from tests.builders import NOW_US, SECOND_US, make_class, make_cluster, make_node, make_tasks, removed
@@ -56,7 +57,8 @@ class Opposed:
         return Prices(place.astype(np.int64), np.zeros((1, 1), np.int64), waiting_cost(view))
 
 
-def test_who_was_sent_where_others_are_finds_another_place_before_lower_priorities_take_it():
+def test_who_was_sent_where_others_are_finds_another_place_before_lower_priorities_take_it(monkeypatch):
+    monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
     # both large ones are sent to a, where one fits, and the small ones to b, where the other would fit without them
     cluster = make_cluster(
         *(make_node("a", cpu=10), make_node("b", cpu=6)),
