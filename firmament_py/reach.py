@@ -25,11 +25,17 @@ _OWN = 4
 _KNOWN = 8
 """... and those picked at random for so many times."""
 
-_WORTHWHILE = 2
-"""With less room than for so many times the tasks, too little would be left out."""
+_WORTHWHILE = 20
+"""With fewer than so many arcs for each task, about half of them would be kept, or more."""
 
-_SAMPLE = 512
+_SMALL = 50_000
+"""Fewer arcs than this are solved sooner than reduced."""
+
+_SAMPLE = 256
 """Prices are guessed from so many of the cheapest nodes and as many others."""
+
+_RUNS = 8
+"""... and so many runs of slots on each."""
 
 _NO_BOUND = np.iinfo(np.int64).max
 
@@ -41,7 +47,8 @@ def within_reach(room: Room, prices: Prices, offsets: I64, waiting: I64) -> Room
     limits keep all of them, and so does everybody where data has prices.
     """
     tasks = int(waiting.sum())
-    if prices.data is not None or tasks * _WORTHWHILE > int(room.depth.sum()):
+    arcs = np.count_nonzero(room.slots[waiting > 0]) + int(np.searchsorted(offsets, room.depth).sum())
+    if prices.data is not None or arcs < max(tasks * _WORTHWHILE, _SMALL):
         return room
     nodes = room.slots.shape[1]
     slot = np.broadcast_to(prices.slot, (nodes, len(offsets)))
@@ -52,7 +59,8 @@ def within_reach(room: Room, prices: Prices, offsets: I64, waiting: I64) -> Room
         place = np.broadcast_to(row, nodes)
         first = place + slot[:, 0]
         some, weight = _sample(np.where(cheap[classes].any(axis=0), first, _NO_BOUND))
-        sample = _Sample(cheap[np.ix_(classes, some)], place[some][:, None] + slot[some], offsets, weight)
+        total = place[some][:, None] + slot[some, :_RUNS]
+        sample = _Sample(cheap[np.ix_(classes, some)], total, offsets, weight)
         own, known, share = sample.bounds(waiting[classes], tasks)
         near = first <= own[:, None]
         near |= (first <= known[:, None]) & _picked(classes, nodes, share)
@@ -102,7 +110,7 @@ class _Sample:
         the latter the class knows."""
         own, known = np.full(len(waiting), _NO_BOUND), np.full(len(waiting), _NO_BOUND)
         share = np.ones(len(waiting))
-        width = widths(self.offsets, self.slots.max(axis=0))
+        width = widths(self.offsets, self.slots.max(axis=0))[:, :_RUNS]
         least, candidates = self._candidates(width, tasks)
         left = np.arange(len(waiting))
         for candidate in candidates:

@@ -4,13 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from firmament_py import reach
 from firmament_py.locality import DataPrices
 from firmament_py.policy import WAIT_MIN, Prices
 from firmament_py.reach import within_reach
 from firmament_py.room import DomainLimit, Room
+
+
+@pytest.fixture(autouse=True)
+def small_networks_too(monkeypatch):
+    monkeypatch.setattr(reach, "_SMALL", 0)
 
 
 def ints(values) -> np.ndarray:
@@ -56,6 +62,7 @@ def hopeful(problem):
     return room, Prices(prices.place, prices.slot, prices.wait[some]), offsets, task_class[some]
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(problems())
 def test_a_part_has_whole_pairs_and_the_cheapest_slots(problem):
     room, prices, offsets, task_class = hopeful(problem)
@@ -119,10 +126,21 @@ def test_a_class_knows_some_of_the_nodes_that_all_might_use():
     assert np.array_equal(again.slots, part.slots), "the same every time"
 
 
-def test_where_much_of_the_room_is_needed_nothing_is_left_out():
+def test_where_much_of_the_network_is_needed_nothing_is_left_out():
     slots = np.full((1, 50), 2)
     room = Room(slots, slots[0], {})
-    assert within_reach(room, flat(51)(50), ints([0]), ints([51])) is room
+    # 50 pairs and 50 runs of slots
+    assert within_reach(room, flat(6)(50), ints([0]), ints([6])) is room
+    assert within_reach(room, flat(5)(50), ints([0]), ints([5])).slots.sum() < 100
+
+
+def test_a_small_network_is_left_as_it_is(monkeypatch):
+    slots = np.full((1, 50), 2)
+    room = Room(slots, slots[0], {})
+    monkeypatch.setattr(reach, "_SMALL", 101)
+    assert within_reach(room, flat(1)(50), ints([0]), ints([1])) is room
+    monkeypatch.setattr(reach, "_SMALL", 100)
+    assert within_reach(room, flat(1)(50), ints([0]), ints([1])) is not room
 
 
 def test_slots_that_a_limit_makes_dearer_do_not_count():
