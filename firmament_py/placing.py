@@ -72,6 +72,8 @@ class Placing:
         """(T,) node that each task is placed on, -1: none so far."""
         self.widenings = 0
         """How many networks had to be built again, because what they left out was not proved not to matter."""
+        self.first: tuple[PlacementNetwork, Solution] | None = None
+        """The first network that was good enough, and its flow."""
         self._price = price
         self._solve = solve
         self._lap = lap
@@ -345,6 +347,7 @@ class Placing:
         """
         view = look.view
         network, solution = self._solved(look, prices)
+        self.first = self.first or (network, solution)
         if solution.status is not Status.OPTIMAL:
             return False
         wanted = deal(network, solution.flow, fill=prices.fill)

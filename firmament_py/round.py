@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class RoundStats:
-    """Figures of a round; times in seconds. vertices, arcs and objective are those of the first network; usage_* count
-    placed tasks, see Reading."""
+    """Figures of a round; times in seconds. vertices, arcs and objective are those of the first network that did not have
+    to be widened; usage_* count placed tasks, see Reading."""
 
     started_us: int
     policy: str
@@ -131,6 +131,10 @@ class Scheduler:
         admission = Admission(placing, snapshot.claims, lap)
         admission.run()
         stats.widenings = placing.widenings
+        if placing.first is not None:
+            network, solution = placing.first
+            stats.vertices, stats.arcs = len(network.flow.supply), len(network.flow.tail)
+            stats.objective = solution.cost
         if worth_asking(placing):
             for emptiest_first in (False, True):
                 other = self._placing(take_snapshot(self.state, now_us, racks), reading, stats, lap)
@@ -182,9 +186,6 @@ class Scheduler:
 
     def _solve(self, network: PlacementNetwork, stats: RoundStats, lap: Callable[[str], None]) -> Solution:
         solution = self._solver.solve(network.flow)
-        if stats.solves == 0:
-            stats.vertices, stats.arcs = len(network.flow.supply), len(network.flow.tail)
-            stats.objective = solution.cost
         stats.solves += 1
         if self._observer is not None:
             self._observer(network, solution)
