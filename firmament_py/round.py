@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class RoundStats:
-    """Figures of a round; times in seconds. vertices, arcs and objective are those of the first network that did not have
-    to be widened; usage_* count placed tasks, see Reading."""
+    """Figures of a round; times in seconds. vertices, arcs and objective are those of the first network that had not to
+    be widened; usage_* count placed tasks, see Reading."""
 
     started_us: int
     policy: str
