@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament_py import placing, reach
+from firmament_py.events import Event
 from firmament_py.network import build
 from firmament_py.solver import OrToolsSolver
 from tests.builders import make_class, make_cluster, make_node, make_tasks
@@ -75,8 +76,8 @@ def test_what_a_guess_has_missed_is_added_and_counted(monkeypatch):
     """Tasks of two classes; the cheap nodes are known to neither at first."""
     nodes = [make_node(f"n{i}", cpu=8) for i in range(6)]
     busy = [make_tasks(range(100 * i, 100 * i + i), 3, on=f"n{i}") for i in range(1, 6)]
-    events = [*nodes, make_class(1, cpu=2), make_class(2, cpu=3), make_class(3), *busy]
-    events += [make_tasks([1, 2], 1), make_tasks([3], 2)]
+    classes = [make_class(1, cpu=2), make_class(2, cpu=3), make_class(3)]
+    events: list[Event] = [*nodes, *classes, *busy, make_tasks([1, 2], 1), make_tasks([3], 2)]
     best = make_cluster(*events).run().stats
     monkeypatch.setattr(placing, "within_reach", lambda room, *_: part_of(room, {3, 4, 5}))
     stats = make_cluster(*events).run().stats
