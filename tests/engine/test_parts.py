@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from firmament_py import placing, reach
 from firmament_py.events import Event
 from firmament_py.network import build
+from firmament_py.proof import bargains
 from firmament_py.solver import OrToolsSolver
 from tests.builders import make_class, make_cluster, make_node, make_tasks
 from tests.engine.test_rounds import POLICIES, carry_out, clusters, inversions, left_over, world_of
@@ -41,7 +42,7 @@ def test_a_round_in_parts_breaks_nothing_and_leaves_nothing(policy, events):
 @given(events=clusters(max_nodes=8, max_tasks=10), tries=st.integers(0, 3))
 def test_what_is_accepted_is_an_optimum_of_the_whole_network(policy, events, tries):
     accepted, widened = 0, 0
-    real = placing.bargains
+    real = bargains
 
     def judged(whole, part, network, flow, prices, offsets):
         nonlocal accepted, widened
