@@ -19,7 +19,7 @@ from poseidon_py.cluster.amounts import show
 from poseidon_py.cluster.nodes import node_object
 from poseidon_py.demo.progress import Progress
 from poseidon_py.demo.workload import UNIFORM, open_capacity, pod_sorts
-from poseidon_py.kube import MERGE_PATCH, ApiError, Kube
+from poseidon_py.kube import MERGE_PATCH, ApiError, Kube, LostAnswerError
 
 NAMESPACE = "default"
 LABEL = "poseidon-bench"
@@ -29,6 +29,7 @@ _PODS_A_NODE = 4
 """At least so many of mean size would fill the share of the cluster that they are meant to."""
 _PATH = f"/api/v1/namespaces/{NAMESPACE}/pods"
 _POLL_SECONDS = 0.05
+_REMOVALS = 20
 
 
 class Pods:
@@ -150,12 +151,16 @@ async def add_nodes(kube: Kube, count: int) -> None:
 
 
 async def remove(kube: Kube, what: Sequence[str] = ("pods", "nodes")) -> None:
-    """Deletes what the benchmark has made."""
+    """Deletes what the benchmark has made. A server gives up on a long request, but not on what it has done by then."""
     paths = {"pods": _PATH, "nodes": "/api/v1/nodes"}
     body = orjson.dumps({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
     for name in what:
-        with suppress(ApiError):
-            await kube.call("DELETE", f"{paths[name]}?labelSelector={LABEL}%3Dtrue", body, timeout=300.0)
+        ours = f"{paths[name]}?labelSelector={LABEL}%3Dtrue"
+        for _ in range(_REMOVALS):
+            with suppress(ApiError, LostAnswerError):
+                await kube.call("DELETE", ours, body, timeout=300.0)
+            if not orjson.loads(await kube.call("GET", f"{ours}&limit=1"))["items"]:
+                break
 
 
 async def in_parallel(one: Callable[[int], Awaitable[None]], numbers: Iterable[int]) -> None:
