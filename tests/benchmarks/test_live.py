@@ -1,6 +1,7 @@
 """What a live benchmark leaves behind on a server: nothing, also if the server does not finish in one go."""
 
 import asyncio
+from typing import Any
 
 import orjson
 import pytest
@@ -32,13 +33,13 @@ class Server:
 
 @pytest.mark.parametrize("failure", [LostAnswerError("lost"), api_error(504, b"", None)], ids=["lost", "504"])
 def test_what_a_server_could_not_delete_in_time_is_deleted_in_the_end(failure):
-    server = Server(pods=10, nodes=3, at_once=4, failure=failure)
+    server: Any = Server(pods=10, nodes=3, at_once=4, failure=failure)
     asyncio.run(remove(server))
     assert server.left == {"pods": 0, "nodes": 0}
     assert server.deletions == 3 + 1
 
 
 def test_a_server_that_deletes_nothing_is_not_asked_for_ever():
-    server = Server(pods=1, nodes=0, at_once=0, failure=LostAnswerError("lost"))
+    server: Any = Server(pods=1, nodes=0, at_once=0, failure=LostAnswerError("lost"))
     asyncio.run(remove(server, ["pods"]))
     assert server.deletions == 20
