@@ -19,33 +19,20 @@ from firmament_py.feasibility import task_slots
 from firmament_py.fit import accept
 from firmament_py.kept import KeptRoom
 from firmament_py.locality import DataPrices
-from firmament_py.network import PlacementNetwork, build, slot_offsets, supply_order
+from firmament_py.network import PlacementNetwork, slot_offsets, supply_order
 from firmament_py.policy import Prices, View
-from firmament_py.proof import bargains
-from firmament_py.reach import widened, within_reach
 from firmament_py.releases import FOREVER
-from firmament_py.room import UNLIMITED, DomainLimit, Room, shallower
+from firmament_py.room import Room
 from firmament_py.snapshot import Snapshot
 from firmament_py.solver import Solution, Status
+from firmament_py.solving import Solving
 from firmament_py.usage import NOTHING_MEASURED, Reading
 
 CLASSES_AT_ONCE = 256
 """More classes than this are placed in turns, highest priority first: it bounds a round's memory."""
 
 FLOWS_PER_TURN = 12
-"""After so many solves of one turn the rest is placed class by class: bounds a round whose nodes fill badly."""
-
-
-CROWDS = 4
-"""So often a network is built again because a class was sent to nodes beyond its slots; then fitting trims it."""
-
-SMALL_NETWORK, FEW = 50_000, 20
-"""A network of more arcs than this is not built again for less than one in so many of its tasks."""
-
-
-WIDENINGS = 6
-"""The last network that is built again, because what it left out was not proved not to matter, leaves nothing out."""
-
+"""After so many flows of one turn the rest is placed class by class: bounds a round whose nodes fill badly."""
 
 BIDS = 8
 """So often the tasks of a class that no flow has placed bid for the nodes that hold their data."""
@@ -70,13 +57,10 @@ class Placing:
         self._reading = reading
         self.node_of: I64 = np.full(len(snapshot.tasks), -1, np.int64)
         """(T,) node that each task is placed on, -1: none so far."""
-        self.widenings = 0
-        """How many networks had to be built again, because what they left out was not proved not to matter."""
-        self.first: tuple[PlacementNetwork, Solution] | None = None
-        """The first network that was good enough, and its flow."""
+        self.solving = Solving(solve, lap)
         self._price = price
-        self._solve = solve
         self._lap = lap
+        self._flows_left = 0
         self._free = snapshot.free.copy()
         self._running = snapshot.running.copy()
         self._batch_of = np.zeros(len(snapshot.tasks), np.int64)  # what was placed together, in order
@@ -251,7 +235,11 @@ class Placing:
                 self._running[node] += 1
 
     def _turn(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
-        solves_left = FLOWS_PER_TURN
+        self._flows_left = FLOWS_PER_TURN
+        self._place(tasks, within, largest_first)
+
+    def _place(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
+        """Flow after flow, until nothing more fits or no flow is left."""
         while True:
             look = self._look(tasks[self.node_of[tasks] < 0], within)
             self._lap("feasibility")
@@ -264,13 +252,12 @@ class Placing:
                 prices = replace(self._price(look.view), turn=prices.turn)
             prices = self._with_preferences(look, prices)
             self._lap("price")
-            if solves_left == 0 or not self._flow_step(look, prices, within, largest_first):
+            if self._flows_left <= 0 or not self._flow_step(look, prices, within, largest_first):
                 self._fill(look, prices)
                 self._lap("fit")
                 if prices.turn is None:
                     return
-                tasks, solves_left = np.setdiff1d(tasks, on_turn), FLOWS_PER_TURN + 1
-            solves_left -= 1
+                tasks, self._flows_left = np.setdiff1d(tasks, on_turn), FLOWS_PER_TURN
 
     def _look(self, tasks: I64, within: Bools | None) -> "_Look":
         """What there is for `tasks` (K,), ascending, as things stand."""
@@ -346,20 +333,22 @@ class Placing:
         before anybody of a lower priority takes what is left.
         """
         view = look.view
-        network, solution = self._solved(look, prices)
-        self.first = self.first or (network, solution)
+        self._flows_left -= 1
+        network, solution = self.solving.run(look.room, prices, view.slot_offsets, view.task_class)
         if solution.status is not Status.OPTIMAL:
             return False
         wanted = deal(network, solution.flow, fill=prices.fill)
         order = supply_order(view.task_class, prices)
-        routing = None if prices.data is None else route(network, solution.flow, order, wanted)
+        if prices.data is None:
+            routing, chosen = None, _chosen(network, solution.flow, order)
+        else:
+            routing, chosen = route(network, solution.flow, order, wanted), order[:0]
         self._lap("decode")
         # worth grows with the time waited, so that in the end no task is too large for its worth
         minutes = view.task_age_us / 60e6
         value = np.ones(len(view.requests))
         np.maximum.at(value, view.task_class, prices.wait * (1.0 + minutes))
-        chosen = _chosen(network, solution.flow, order)
-        priority, anybody = view.priority[wanted.cls], False
+        priority = view.priority[wanted.cls]
         for level in np.unique(priority)[::-1].tolist():
             mine = wanted.where(priority == level)
             fitting = accept(
@@ -375,53 +364,9 @@ class Placing:
                 kept = routing.kept(fitting, len(self._free), prices.wait)
                 self._put(look.tasks[routing.task[kept]], look.classes[routing.cls[kept]], routing.node[kept])
             self._lap("fit")
-            anybody |= len(fitting.cls) > 0
             if level > priority.min() and fitting.count.sum() < mine.count.sum():
-                self._turn(look.tasks[view.priority[view.task_class] == level], within, largest_first)
-        return anybody
-
-    def _solved(self, look: "_Look", prices: Prices) -> tuple[PlacementNetwork, Solution]:
-        """A network and a flow of least cost in it that keeps every class within its slots."""
-        room = look.room if prices.most is None else shallower(look.room, prices.most, len(look.tasks))
-        room = _with_enough(room, prices)
-        if prices.data is not None:
-            return self._solved_with_data(look, room, prices)
-        offsets, task_class = look.view.slot_offsets, look.view.task_class
-        part = within_reach(room, prices, offsets, np.bincount(task_class, minlength=len(look.classes)))
-        for attempt in range(WIDENINGS + 1):
-            network, solution = self._solved_in(part, look, prices)
-            if part is room or solution.status is not Status.OPTIMAL:
-                break
-            pairs, deeper = bargains(room, part, network, solution.flow, prices, offsets)
-            self._lap("prove")
-            if not pairs.any() and not deeper.any():
-                break
-            part = widened(part, room, pairs, deeper) if attempt + 1 < WIDENINGS else room
-            self.widenings += 1
-        return network, solution
-
-    def _solved_with_data(self, look: "_Look", room: Room, prices: Prices) -> tuple[PlacementNetwork, Solution]:
-        """Where arcs lead to nodes past their classes, pairs that were sent too much are bounded apart."""
-        crowded: Bools | None = None
-        for _ in range(CROWDS):
-            network, solution = self._solved_in(room, look, prices, crowded)
-            if solution.status is not Status.OPTIMAL:
-                break
-            excess = network.excess(solution.flow)
-            few = len(network.flow.tail) > SMALL_NETWORK and excess.sum() * FEW < len(look.tasks)
-            if few or not excess.any():
-                break  # fitting turns those few away, and the next solve finds them a place
-            crowded = excess > 0 if crowded is None else crowded | (excess > 0)
-        return network, solution
-
-    def _solved_in(
-        self, room: Room, look: "_Look", prices: Prices, crowded: Bools | None = None
-    ) -> tuple[PlacementNetwork, Solution]:
-        network = build(room, prices, look.view.slot_offsets, look.view.task_class, crowded)
-        self._lap("build")
-        solution = self._solve(network)
-        self._lap("solve")
-        return network, solution
+                self._place(look.tasks[view.priority[view.task_class] == level], within, largest_first)
+        return bool((self.node_of[look.tasks] >= 0).any())
 
     def _settle(self, c: int, node: I64, count: I64) -> I64:
         """How many of the count[i] tasks of class c on node[i] other tasks allow; these are then counted as there."""
@@ -518,19 +463,6 @@ def _first_in_turn(look: _Look, turn: I64) -> I64:
     classes = classes[priority == priority.max()]
     first = classes[turn[classes] == turn[classes].min()]
     return look.tasks[np.isin(look.view.task_class, first)]
-
-
-def _with_enough(room: Room, prices: Prices) -> Room:
-    """What the policy thinks enough of a class for a node, after what tasks themselves demand and wish."""
-    if prices.enough is None or prices.beyond is None:
-        return room
-    classes, nodes = room.slots.shape
-    enough = np.broadcast_to(prices.enough, (classes, nodes))
-    domain, most = np.arange(nodes), np.full(nodes, UNLIMITED)
-    limits = dict(room.limits)
-    for c in np.flatnonzero(prices.beyond).tolist():
-        limits[c] = [*limits.get(c, ()), DomainLimit(domain, most, enough[c], int(prices.beyond[c]))]
-    return replace(room, limits=limits)
 
 
 def _read_only(array: I64) -> I64:

@@ -130,9 +130,9 @@ class Scheduler:
         placing = self._placing(snapshot, reading, stats, lap)
         admission = Admission(placing, snapshot.claims, lap)
         admission.run()
-        stats.widenings = placing.widenings
-        if placing.first is not None:
-            network, solution = placing.first
+        stats.widenings = placing.solving.widenings
+        if placing.solving.first is not None:
+            network, solution = placing.solving.first
             stats.vertices, stats.arcs = len(network.flow.supply), len(network.flow.tail)
             stats.objective = solution.cost
         if worth_asking(placing):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py import placing
+from firmament_py import placing, solving
 from firmament_py.network import PlacementNetwork
 from policies.quincy import Quincy
 from tests.builders import NOW_US, make_class, make_cluster, make_inputs, make_node, make_tasks, per_node
@@ -64,7 +64,7 @@ def test_nor_when_flows_are_cut_short(data, flows, turn):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placing, "FLOWS_PER_TURN", flows)
         patch.setattr(placing, "CLASSES_AT_ONCE", turn)
-        patch.setattr(placing, "CROWDS", 1)
+        patch.setattr(solving, "CROWDS", 1)
         rounds_of(lambda options: data.draw(st.sampled_from(options)))
 
 

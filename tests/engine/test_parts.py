@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py import placing, reach
+from firmament_py import reach, solving
 from firmament_py.events import Event
 from firmament_py.network import build
 from firmament_py.proof import bargains
@@ -58,8 +58,8 @@ def test_what_is_accepted_is_an_optimum_of_the_whole_network(policy, events, tri
         return pairs, deeper
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(placing, "bargains", judged)
-        patch.setattr(placing, "WIDENINGS", tries)
+        patch.setattr(solving, "bargains", judged)
+        patch.setattr(solving, "WIDENINGS", tries)
         stats = make_cluster(*events, policy=policy).run().stats
     assert stats.widenings == widened
     assert stats.solves >= accepted + widened
@@ -80,7 +80,7 @@ def test_what_a_guess_has_missed_is_added_and_counted(monkeypatch):
     classes = [make_class(1, cpu=2), make_class(2, cpu=3), make_class(3)]
     events: list[Event] = [*nodes, *classes, *busy, make_tasks([1, 2], 1), make_tasks([3], 2)]
     best = make_cluster(*events).run().stats
-    monkeypatch.setattr(placing, "within_reach", lambda room, *_: part_of(room, {3, 4, 5}))
+    monkeypatch.setattr(solving, "within_reach", lambda room, *_: part_of(room, {3, 4, 5}))
     stats = make_cluster(*events).run().stats
     assert stats.widenings >= 1
     assert stats.solves > best.solves
