@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from firmament_py import second_opinion
+from firmament_py import placing, second_opinion
 from firmament_py.policy import Prices, waiting_cost
 from firmament_py.solver import OrToolsSolver
 from tests.builders import NOW_US, SECOND_US, make_class, make_cluster, make_node, make_tasks, removed
@@ -69,6 +69,32 @@ def test_who_was_sent_where_others_are_finds_another_place_before_lower_prioriti
     placed = cluster.round()
     assert sorted((placed[1], placed[2])) == ["a", "b"]
     assert [placed[uid] for uid in range(10, 14)] == ["a"] * 4
+
+
+@pytest.mark.parametrize("flows", [1, 2, 4])
+def test_priorities_that_are_turned_away_share_the_flows_of_a_turn(monkeypatch, flows):
+    """All want to be on the largest node; of each priority one of two fits there, or none any more."""
+    monkeypatch.setattr(placing, "FLOWS_PER_TURN", flows)
+    monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
+    nodes = [make_node("large", cpu=21), *(make_node(f"n{i}", cpu=6) for i in range(30))]
+    cluster = make_cluster(*nodes, make_class(99, cpu=1), make_tasks(range(900, 930), 99), policy=Crowding())
+    for priority in range(1, 9):
+        for k in (0, 1):
+            cls = 10 * priority + k
+            cluster.tell(make_class(cls, cpu=5 + k, priority=priority), make_tasks([cls], cls))
+    result = cluster.run()
+    assert result.stats.solves <= flows
+    assert {10 * p + k for p in range(1, 9) for k in (0, 1)} <= set(cluster.names(result))
+
+
+class Crowding:
+    """The largest node is free of charge."""
+
+    name = "crowding"
+
+    def price(self, view):
+        cost = np.where(view.allocatable[:, 1] == view.allocatable[:, 1].max(), 0, 1000)
+        return Prices(cost[None].astype(np.int64), np.zeros((1, 1), np.int64), waiting_cost(view))
 
 
 def test_a_large_task_gets_its_turn_among_small_ones_that_keep_coming():
