@@ -68,6 +68,7 @@ def measure(case: Case, options: Options) -> Sample:
             "cpu_p99_s": round(float(np.quantile(cpu, 0.99)), 4),
             "searches": int(np.median([r.searches for r in results])),
             "settled": int(np.median([r.settled for r in results])),
+            "repair_s": round(float(np.median([r.repair_seconds for r in results])), 5),
             "full_solves": reoptimizer.full_solves,
             "gap": gap,
         },

@@ -32,6 +32,8 @@ class Measured:
     apply_s: float = 0.0
     arcs: float = 0.0
     classes: float = 0.0
+    solves: float = 0.0
+    stage_seconds: dict[str, float] = field(default_factory=dict)
     placed: int = 0
     wrong: list[str] = field(default_factory=list)
 
@@ -65,6 +67,8 @@ def measure(case: Case, options: Options) -> Sample:
                 "apply_s": one.apply_s,
                 "arcs": one.arcs,
                 "classes": one.classes,
+                "solves": one.solves,
+                "stage_seconds": one.stage_seconds,
             }
             for one in found
         },
@@ -87,7 +91,10 @@ def exponent(sizes: list[float] | list[int], seconds: list[float]) -> float:
 def _measure(load: ChurnLoad, policy: str, churn: float, rounds: int) -> Measured:
     engine = Engine(registry.load(policy, {}), SOLVERS["or-tools"]())
     found = Measured(len(load.nodes), churn, load.running)
-    columns: dict[str, list[float]] = {name: [] for name in ("round_s", "solve_s", "apply_s", "arcs", "classes")}
+    columns: dict[str, list[float]] = {
+        name: [] for name in ("round_s", "solve_s", "apply_s", "arcs", "classes", "solves")
+    }
+    stages: dict[str, list[float]] = {}
     _tell(engine, load.beginning(), found)
     engine.run_round(START_US)
     for turn in range(1, rounds + 2):
@@ -107,11 +114,15 @@ def _measure(load: ChurnLoad, policy: str, churn: float, rounds: int) -> Measure
             found.wrong.append(f"{stats.dropped} placements dropped {stats.fallback}".strip())
         found.placed += len(uids)
         if turn > 1:  # the first warms up
-            values = (stats.seconds, stats.stage_seconds.get("solve", 0.0), apply_s, stats.arcs, stats.classes)
+            solve_s = stats.stage_seconds.get("solve", 0.0)
+            values = (stats.seconds, solve_s, apply_s, stats.arcs, stats.classes, stats.solves)
             for column, value in zip(columns.values(), values, strict=True):
                 column.append(value)
+            for stage, seconds in stats.stage_seconds.items():
+                stages.setdefault(stage, []).append(seconds)
     for name, values_ in columns.items():
         setattr(found, name, statistics.median(values_) if values_ else 0.0)
+    found.stage_seconds = {stage: round(statistics.median(values_), 6) for stage, values_ in stages.items()}
     return found
 
 

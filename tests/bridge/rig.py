@@ -105,6 +105,18 @@ class Rig:
         self.kube.put(name, uid, **{key: value for key, value in more.items() if key in ("node", "deleting", "gates")})
         self.store.observe_pod(pod(name, uid=uid, **more))
 
+    async def bind_in_flight(self, name, **more):
+        """A pod is made whose bind the API server does not answer until `answered`."""
+        self.kube.hold = asyncio.Event()
+        self.pod(name, **more)
+        await self.settle()
+        assert self.kube.in_flight == 1
+
+    async def answered(self):
+        assert self.kube.hold is not None
+        self.kube.hold.set()
+        await self.settle()
+
     def gone(self, name, uid=None):
         self.kube.pods.pop(f"default/{name}", None)
         self.store.remove_pod(uid or f"uid-{name}")

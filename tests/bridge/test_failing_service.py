@@ -27,33 +27,26 @@ async def test_a_restarted_service_is_told_everything_and_nothing_is_bound_twice
 
 async def test_a_resync_tells_of_binds_in_flight_as_if_they_were_done():
     async with Rig(cpu="1") as rig:
-        rig.kube.hold = asyncio.Event()
-        rig.pod("a", cpu="1")
-        await rig.settle()
-        assert rig.kube.in_flight == 1
+        await rig.bind_in_flight("a", cpu="1")
         rig.engine.restart()
         rig.pod("b", cpu="1")
         await rig.settle()
         assert rig.engine.calls["resync"] == 2
-        rig.kube.hold.set()
-        await rig.settle()
+        await rig.answered()
         assert rig.bound == ["a"]
         assert rig.agrees()
 
 
 async def test_news_of_a_pod_do_not_undo_that_its_bind_was_told_as_done():
     async with Rig(cpu="1") as rig:
-        rig.kube.hold = asyncio.Event()
-        rig.pod("a", cpu="1")
-        await rig.settle()
+        await rig.bind_in_flight("a", cpu="1")
         rig.engine.restart()
         rig.loop.wake()
         await rig.settle()
         rig.store.observe_pod(pod("a", cpu="1"))  # a label, say
         await rig.settle()
         assert rig.state("a") == "bound"
-        rig.kube.hold.set()
-        await rig.settle()
+        await rig.answered()
         assert rig.kube.asked == ["a"]
 
 
@@ -130,16 +123,13 @@ async def test_a_round_is_run_when_the_engine_asked_for_it_though_nothing_has_ch
 
 async def test_a_bind_that_fails_after_a_resync_frees_the_node():
     async with Rig(cpu="1") as rig:
-        rig.kube.hold = asyncio.Event()
-        rig.pod("a", cpu="1")
-        await rig.settle()
+        await rig.bind_in_flight("a", cpu="1")
         rig.engine.restart()
         rig.loop.wake()
         await rig.settle()
         assert rig.state("a") == "bound"  # as good as done
         rig.kube.put("a", gates=True)
-        rig.kube.hold.set()
-        await rig.settle()
+        await rig.answered()
         rig.kube.put("a")
         rig.now_us += 10_000_000
         rig.loop.wake()
