@@ -194,7 +194,7 @@ class Bridge:
         reporter = Reporter(
             kube,
             store,
-            lambda: binder.busy,
+            binder,
             component=settings.scheduler_name[0],
             rate=settings.event_rate,
             concurrency=settings.event_concurrency,

@@ -144,6 +144,11 @@ class Binder:
         """Whether binds wait for a slot or are on their way."""
         return bool(self._ready) or self.in_flight > 0
 
+    @property
+    def saturated(self) -> bool:
+        """Whether binds wait for a slot."""
+        return bool(self._ready) and self.in_flight >= self._concurrency
+
     def start(self) -> None:
         self._workers = [
             asyncio.create_task(self._worker(), name=f"binder {number}") for number in range(self._concurrency)

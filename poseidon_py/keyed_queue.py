@@ -8,7 +8,9 @@ Its promises:
 4. Fair: keys are handed out in the order in which they became ready.
 5. In batches: a worker takes up to N ready keys at once; it never waits for the N-th.
 6. Again later: `retry` adds a key after a delay that grows with each attempt until `forget`.
-7. Shutdown drains: after `shut_down` no key is taken in, those that are ready are still handed out, then every
+7. Those that can wait do: an add that need not come `soon` wakes nobody. The key goes out with the next that is to
+   come soon, or after `linger` seconds.
+8. Shutdown drains: after `shut_down` no key is taken in, those that are ready are still handed out, then every
    `get` returns an empty batch.
 
 The queue holds keys, not events: whoever takes a key looks at the newest state. Hence an event can be coalesced
@@ -34,13 +36,18 @@ class KeyedQueue(Generic[K]):
         *,
         first_delay: float = 0.05,
         most_delay: float = 30.0,
+        linger: float = 0.1,
         call_later: Callable[[float, Callable[[], None]], object] | None = None,
     ) -> None:
         self._first_delay = first_delay
         self._most_delay = most_delay
+        self._linger = linger
         self._call_later = call_later
         self._ready: deque[K] = deque()  # each once; none of them in work
         self._dirty: set[K] = set()  # to be handed out: the ready ones, and those to become ready at done
+        self._patient: set[K] = set()  # those of the dirty ones that can wait
+        self._due = False  # whether the ready ones are to be handed out now
+        self._lingering = False  # whether a timer runs that makes them due
         self._working: set[K] = set()
         self._attempts: dict[K, int] = {}
         self._getters: deque[asyncio.Future[None]] = deque()
@@ -59,24 +66,53 @@ class KeyedQueue(Generic[K]):
         """Keys that are in work."""
         return len(self._working)
 
-    def add(self, key: K) -> None:
-        """The state of `key` has changed."""
-        if self._closed or key in self._dirty:
+    @property
+    def pressing(self) -> int:
+        """Keys that are to be handed out soon."""
+        return len(self._dirty) - len(self._patient)
+
+    def add(self, key: K, *, soon: bool = True) -> None:
+        """The state of `key` has changed; not `soon`: that can wait for `linger` seconds."""
+        if self._closed:
+            return
+        if key in self._dirty:
+            if soon and key in self._patient:
+                self._patient.discard(key)
+                if key not in self._working:
+                    self._present(soon=True)
             return
         self._adds.inc()
         self._dirty.add(key)
+        if not soon:
+            self._patient.add(key)
         if key in self._working:
             return
         self._ready.append(key)
-        self._wake()
+        self._present(soon)
+
+    def _present(self, soon: bool) -> None:
+        """A key has become ready."""
+        if soon or not self._linger:
+            self._due = True
+            self._wake()
+        elif not (self._due or self._lingering):
+            self._lingering = True
+            self._later(self._linger, self._lingered)
+
+    def _lingered(self) -> None:
+        self._lingering = False
+        if self._ready:
+            self._present(soon=True)
+
+    def _later(self, seconds: float, call: Callable[[], None]) -> None:
+        (self._call_later or asyncio.get_running_loop().call_later)(seconds, call)
 
     def add_after(self, key: K, seconds: float) -> None:
         """`add`, later."""
         if seconds <= 0:
             self.add(key)
         else:
-            later = self._call_later or asyncio.get_running_loop().call_later
-            later(seconds, lambda: self.add(key))
+            self._later(seconds, lambda: self.add(key))
 
     def retry(self, key: K, rest: float = 0.0) -> float:
         """`add` after a delay that doubles with each retry of this key, at least `rest`; returns the seconds."""
@@ -94,7 +130,7 @@ class KeyedQueue(Generic[K]):
 
     async def get(self, most: int) -> list[K]:
         """Up to `most` ready keys, at least one; empty: shut down and drained. `done` must follow."""
-        while not self._ready:
+        while not (self._ready and self._due):
             if self._closed:
                 return []
             getter = asyncio.get_running_loop().create_future()
@@ -108,9 +144,12 @@ class KeyedQueue(Generic[K]):
         ready = self._ready
         batch = [ready.popleft() for _ in range(min(most, len(ready)))]
         self._dirty.difference_update(batch)
+        self._patient.difference_update(batch)
         self._working.update(batch)
         if ready:
             self._wake()
+        else:
+            self._due = self._closed
         return batch
 
     def done(self, keys: Iterable[K]) -> None:
@@ -119,12 +158,11 @@ class KeyedQueue(Generic[K]):
             self._working.discard(key)
             if key in self._dirty:
                 self._ready.append(key)
-        if self._ready:
-            self._wake()
+                self._present(key not in self._patient)
 
     def shut_down(self) -> None:
-        """See promise 7."""
-        self._closed = True
+        """See promise 8."""
+        self._closed = self._due = True
         while self._getters:
             getter = self._getters.popleft()
             if not getter.done():

@@ -1,8 +1,7 @@
 """Tells people what became of their pods: events, and the PodScheduled condition that cluster-autoscaler reads.
 
-A stream of lower priority. While binds are on their way it trickles at a tenth of its rate, and never holds up a
-bind; when they are done it catches up. Reports of one pod coalesce: what was not sent yet is replaced by what is
-newer. So the stream is complete, in the sense that the last word on every pod is said.
+A stream of lower priority that never holds up a bind (outbox.py). Reports of one pod coalesce: what was not sent yet
+is replaced by what is newer. So the stream is complete, in the sense that the last word on every pod is said.
 
 Events are core/v1: every API server stores them, `kubectl describe` shows their count and age, and a repeat is one
 patch. A condition is patched on the pod's known version only: if the pod was bound in between, the server refuses
@@ -23,12 +22,12 @@ from urllib.parse import quote
 from poseidon_py.known import KnownPod
 from poseidon_py.kube import BusyError, ConflictError, KubeError, LostAnswerError, NotFoundError, UnreachableError
 from poseidon_py.metrics import METRICS
+from poseidon_py.outbox import Binds, Outbox
 from poseidon_py.phrase import note
 from poseidon_py.store import Store
 
 log = logging.getLogger(__name__)
 
-_TRICKLE = 0.1
 _ATTEMPTS = 5
 _MESSAGES_KEPT = 8
 
@@ -42,7 +41,19 @@ class ReportApi(Protocol):
 
 
 class _Report:
-    __slots__ = ("attempts", "condition", "key", "lasting", "message", "name", "namespace", "reason", "uid", "warning")
+    __slots__ = (
+        "at",
+        "attempts",
+        "condition",
+        "key",
+        "lasting",
+        "message",
+        "name",
+        "namespace",
+        "reason",
+        "uid",
+        "warning",
+    )
 
     def __init__(
         self, namespace: str, name: str, uid: str, reason: str, message: str, *, warning: bool, condition: str = ""
@@ -60,6 +71,8 @@ class _Report:
         self.lasting = False
         """Whether it counts for a pod that does not wait, too."""
         self.attempts = 0
+        self.at = 0.0
+        """When it happened, in seconds since the epoch."""
 
 
 class Reporter:
@@ -69,7 +82,7 @@ class Reporter:
         self,
         api: ReportApi,
         store: Store,
-        busy: Callable[[], bool],
+        binds: Binds,
         *,
         component: str = "poseidon",
         rate: float = 500.0,
@@ -80,22 +93,15 @@ class Reporter:
     ) -> None:
         self._api = api
         self._store = store
-        self._busy = busy
         self._component = component
         self._instance = f"{component}-{socket.gethostname()}"
-        self._rate = rate
         self._concurrency = concurrency
         self._sleep = sleep
-        self._monotonic = monotonic
         self._now = now
-        self._pending: dict[str, _Report] = {}  # by UID, oldest first
-        self._wake = asyncio.Event()
+        self._pending: Outbox[_Report] = Outbox(binds, rate, sleep=sleep, monotonic=monotonic)
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._sending = 0
-        self._flushing = False
-        self._turn = asyncio.Lock()
-        self._next = 0.0  # monotonic time at which the next request is due
         self._sent: dict[str, dict[str, tuple[str, int]]] = {}
         """UID -> message -> name of its event and how often it was said; of pods that wait."""
         self._condition: dict[str, str] = {}
@@ -144,15 +150,16 @@ class Reporter:
         """The watch says that the pod is bound, or gone: forget what was said while it waited."""
         self._sent.pop(known.uid, None)
         self._condition.pop(known.uid, None)
-        pending = self._pending.get(known.uid)
-        if pending is not None and pending.warning:
-            del self._pending[known.uid]
+        self._pending.discard(known.uid, calm=False)
+        self._settle()
 
     def _add(self, report: _Report) -> None:
-        self._pending.pop(report.key, None)
-        self._pending[report.key] = report
+        report.at = self._now()
+        self._put(report)
+
+    def _put(self, report: _Report) -> None:
+        self._pending.put(report.key, report, urgent=report.warning)
         self._quiet.clear()
-        self._wake.set()
 
     # -- sending ----------------------------------------------------------------------------------------------
 
@@ -163,8 +170,7 @@ class Reporter:
 
     async def flush(self, timeout: float) -> bool:
         """Sends what is pending, as fast as it goes, for at most so many seconds. Returns whether all was sent."""
-        self._flushing = True
-        self._wake.set()
+        self._pending.hurry()
         try:
             async with asyncio.timeout(timeout):
                 await self._quiet.wait()
@@ -181,14 +187,7 @@ class Reporter:
 
     async def _worker(self) -> None:
         while True:
-            while not self._pending:
-                self._wake.clear()
-                await self._wake.wait()
-            async with self._turn:  # one looks at the clock for all
-                await self._pace()
-            if not self._pending:
-                continue
-            report = self._pending.pop(next(iter(self._pending)))
+            report = await self._pending.take()
             self._sending += 1
             try:
                 await self._send(report)
@@ -196,25 +195,11 @@ class Reporter:
                 log.exception("reporting on %s/%s failed", report.namespace, report.name)
             finally:
                 self._sending -= 1
-                if not self._pending and not self._sending:
-                    self._quiet.set()
+                self._settle()
 
-    async def _pace(self) -> None:
-        """Waits for this worker's turn; at once when there is no limit and nothing more important."""
-        while not self._flushing:
-            slow = self._busy()
-            rate = (self._rate or 1000.0) * _TRICKLE if slow else self._rate
-            if not rate:
-                return
-            now = self._monotonic()
-            if now >= self._next:
-                # credit for at most a tenth of a second: a long pause must not become a burst
-                self._next = max(self._next, now - 0.1) + 1.0 / rate
-                return
-            # not for a moment: that would be a timer for every event; not for long: the binds may be done before
-            await self._sleep(min(max(self._next - now, 0.01), 0.05))
-            if slow and not self._busy():
-                self._next = min(self._next, self._monotonic())
+    def _settle(self) -> None:
+        if not self._pending and not self._sending:
+            self._quiet.set()
 
     async def _send(self, report: _Report) -> None:
         if report.warning and not report.lasting and not self._still_waits(report.uid):
@@ -246,14 +231,12 @@ class Reporter:
         rest = error.retry_after if isinstance(error, BusyError) else None
         await self._sleep(max(rest or 0.0, 0.2 * 2**report.attempts))
         if report.key not in self._pending:  # else there is news
-            self._pending[report.key] = report
-            self._quiet.clear()
-            self._wake.set()
+            self._put(report)
 
     async def _event(self, report: _Report) -> None:
         said = self._sent.get(report.uid, {})
         path = f"/api/v1/namespaces/{quote(report.namespace, safe='')}/events"
-        stamp = _timestamp(self._now())
+        stamp = _timestamp(report.at)
         if report.message in said:
             name, count = said[report.message]
             try:

@@ -43,8 +43,9 @@ class Store:
         scheduler_names: Iterable[str],
         monotonic: Callable[[], float] = time.monotonic,
         added_affinity: firmament_pb2.NodeSelector | None = None,
+        linger: float = 0.1,
     ) -> None:
-        """`added_affinity`: demanded of a node by every pod."""
+        """`added_affinity`: demanded of a node by every pod. `linger`: seconds that news without consequence wait."""
         self._ours = frozenset(scheduler_names)
         self._monotonic = monotonic
         self.pods: dict[str, KnownPod] = {}
@@ -60,7 +61,7 @@ class Store:
         self.avoided: dict[str, set[str]] = {}
         """UID of a controller -> names of nodes that ask for its pods to go elsewhere."""
         self.storage = Storage()
-        self.pod_queue: KeyedQueue[str] = KeyedQueue("pods")
+        self.pod_queue: KeyedQueue[str] = KeyedQueue("pods", linger=linger)
         """UIDs."""
         self.node_queue: KeyedQueue[str] = KeyedQueue("nodes")
         """Node names, and of nodes that are gone their ids."""
@@ -129,6 +130,7 @@ class Store:
             known = self.pods[uid] = KnownPod(pod, task, self._monotonic())
         spec = pod.spec
         node = spec.node_name or ""
+        news = not node or node not in (known.node, known.assumed)  # else it is where the engine has it anyway
         if node != known.node:
             self._move(known, node)
         known.ours = spec.scheduler_name in self._ours
@@ -140,7 +142,7 @@ class Store:
             return  # somebody else's that waits
         known.object = pod
         known.dirty = True
-        self.pod_queue.add(uid)
+        self.pod_queue.add(uid, soon=news)
 
     def _move(self, known: KnownPod, node: str) -> None:
         if known.node:

@@ -15,8 +15,8 @@ from tests.bridge.fakes import FakeEngine, FakeKube
 class Rig:
     """`async with`; then change the world through `pod`, `gone`, ... and look at the engine and the API server."""
 
-    def __init__(self, nodes=("n",), *, leads=True, batch_size=2000, **node_shape) -> None:
-        self.store = Store(["poseidon"])
+    def __init__(self, nodes=("n",), *, leads=True, batch_size=2000, linger=0.0, **node_shape) -> None:
+        self.store = Store(["poseidon"], linger=linger)
         self.engine = FakeEngine()
         self.kube = FakeKube()
         self.listed = asyncio.Event()

@@ -364,3 +364,37 @@ async def test_not_found_and_already_known_end_nothing():
         await rig.settle()
         assert rig.bound == ["a", "b"]
         assert rig.agrees()
+
+
+async def test_news_that_changes_nothing_for_the_engine_goes_with_what_does():
+    """A confirmed bind, and what kubelets say of pods that run."""
+    async with Rig(linger=1.0) as rig:
+        timers = []
+        rig.store.pod_queue._call_later = lambda seconds, call: timers.append(call)
+        rig.pod("a")
+        await rig.settle()
+        calls = rig.engine.calls["apply"]
+        assert (rig.bound, rig.state("a")) == (["a"], "assumed")
+        rig.pod("a", node="n", version=7)
+        await rig.settle()
+        assert rig.engine.calls["apply"] == calls
+        rig.pod("b")
+        await rig.settle()
+        assert rig.engine.calls["apply"] == calls + 1
+        assert (rig.bound, rig.state("a")) == (["a", "b"], "bound")
+        [fire] = timers
+        fire()
+        await rig.settle()
+        assert rig.agrees()
+
+
+@pytest.mark.parametrize("node", ["n", "m"])
+async def test_a_pod_that_somebody_else_binds_is_told_at_once(node):
+    async with Rig(nodes=("n", "m"), linger=1.0) as rig:
+        rig.store.pod_queue._call_later = lambda seconds, call: None
+        rig.pod("other", scheduler="default-scheduler")
+        await rig.settle()
+        assert rig.task("other") is None
+        rig.pod("other", scheduler="default-scheduler", node=node)
+        await rig.settle()
+        assert rig.state("other") == "bound"

@@ -142,6 +142,60 @@ def test_the_delay_of_retries_has_a_limit(queue):
     assert max(queue.retry("a") for _ in range(100)) == 30.0
 
 
+async def test_a_key_that_can_wait_goes_with_the_next_that_cannot(queue, later):
+    queue.add("a", soon=False)
+    assert (len(queue), queue.pressing) == (1, 0)
+    assert await nothing_ready(queue)
+    queue.add("b")
+    assert await take(queue) == ["a", "b"]
+    assert queue.pressing == 0
+
+
+async def test_a_key_that_can_wait_does_not_wait_for_ever(queue, later):
+    queue.add("a", soon=False)
+    queue.add("b", soon=False)
+    assert [seconds for seconds, _ in later.calls] == [0.1]  # one timer for both
+    getting = asyncio.ensure_future(queue.get(10))
+    await asyncio.sleep(0)
+    later.fire()
+    assert await asyncio.wait_for(getting, 1) == ["a", "b"]
+    queue.add("c", soon=False)
+    assert await nothing_ready(queue)
+    assert len(later.calls) == 1
+
+
+async def test_a_key_that_could_wait_and_is_added_again_to_come_soon_does(queue):
+    queue.add("a", soon=False)
+    queue.add("a")
+    assert await take(queue) == ["a"]
+    queue.add("a", soon=False)
+    queue.add("a")  # while it is in work
+    queue.done(["a"])
+    assert await take(queue) == ["a"]
+
+
+async def test_a_key_that_can_wait_and_was_in_work_waits_after_done(queue, later):
+    queue.add("a")
+    await take(queue)
+    queue.add("a", soon=False)
+    queue.done(["a"])
+    assert await nothing_ready(queue)
+    later.fire()
+    assert await take(queue) == ["a"]
+
+
+async def test_what_can_wait_is_handed_out_at_shutdown(queue):
+    queue.add("a")
+    await take(queue)
+    queue.add("a", soon=False)
+    queue.add("b", soon=False)
+    queue.shut_down()
+    assert await take(queue) == ["b"]
+    queue.done(["a"])
+    assert await take(queue) == ["a"]
+    assert await take(queue) == []
+
+
 async def test_shutdown_drains(queue, later):
     queue.add("a")
     queue.add("b")
@@ -180,6 +234,8 @@ class QueueAgainstModel(RuleBasedStateMachine):
         self.ready: list[str] = []
         self.batches: list[list[str]] = []
         self.again: set[str] = set()
+        self.patient: set[str] = set()
+        self.due = False
         self.delayed: list[str] = []
 
     def teardown(self) -> None:
@@ -187,20 +243,27 @@ class QueueAgainstModel(RuleBasedStateMachine):
         for batch in self.batches:
             self.queue.done(batch)
             self.ready += [k for k in batch if k in self.again]
-        if self.ready:
-            assert self.loop.run_until_complete(self.queue.get(100)) == self.ready
+        self.queue.shut_down()
+        assert self.loop.run_until_complete(self.queue.get(100)) == self.ready
         self.loop.close()
 
-    def _add(self, key: str) -> None:
+    def _add(self, key: str, soon: bool = True) -> None:
+        known = key in self.ready or key in self.again
+        if soon:
+            self.patient.discard(key)
+        elif not known:
+            self.patient.add(key)
         if any(key in batch for batch in self.batches):
             self.again.add(key)
-        elif key not in self.ready:
+            return
+        if not known:
             self.ready.append(key)
+        self.due |= soon
 
-    @rule(key=KEYS)
-    def add(self, key: str) -> None:
-        self.queue.add(key)
-        self._add(key)
+    @rule(key=KEYS, soon=st.booleans())
+    def add(self, key: str, soon: bool) -> None:
+        self.queue.add(key, soon=soon)
+        self._add(key, soon)
 
     @rule(key=KEYS)
     def retry(self, key: str) -> None:
@@ -210,17 +273,25 @@ class QueueAgainstModel(RuleBasedStateMachine):
     @rule()
     def time_passes(self) -> None:
         self.later.fire()
+        self.due = bool(self.ready)  # the timer of those that can wait, if it ran
         for key in self.delayed:
             self._add(key)
         self.delayed.clear()
 
-    @precondition(lambda self: self.ready)
+    @precondition(lambda self: not (self.ready and self.due))
+    @rule()
+    def nothing_to_get(self) -> None:
+        assert self.loop.run_until_complete(nothing_ready(self.queue))
+
+    @precondition(lambda self: self.ready and self.due)
     @rule(most=st.integers(1, 4))
     def get(self, most: int) -> None:
         batch = self.loop.run_until_complete(self.queue.get(most))
         assert batch == self.ready[:most]
         assert not any(key in other for other in self.batches for key in batch)
         del self.ready[:most]
+        self.patient.difference_update(batch)
+        self.due &= bool(self.ready)
         self.batches.append(batch)
 
     @precondition(lambda self: self.batches)
@@ -228,12 +299,15 @@ class QueueAgainstModel(RuleBasedStateMachine):
     def done(self, data) -> None:
         batch = self.batches.pop(data.draw(st.integers(0, len(self.batches) - 1)))
         self.queue.done(batch)
-        self.ready += [key for key in batch if key in self.again]
+        back = [key for key in batch if key in self.again]
+        self.ready += back
+        self.due |= any(key not in self.patient for key in back)
         self.again.difference_update(batch)
 
     @invariant()
     def counts_agree(self) -> None:
         assert len(self.queue) == len(self.ready) + len(self.again)
+        assert self.queue.pressing == len(self.queue) - len(self.patient)
         assert self.queue.working == sum(map(len, self.batches))
 
 

@@ -44,11 +44,11 @@ class Api:
 class Bench:
     def __init__(self, rate=0.0, concurrency=2) -> None:
         self.api, self.store = Api(), Store(["poseidon"])
-        self.now, self.busy = 50.0, False
+        self.now, self.busy, self.saturated = 50.0, False, False
         self.reporter = Reporter(
             self.api,
             self.store,
-            lambda: self.busy,
+            self,
             rate=rate,
             concurrency=concurrency,
             sleep=self.sleep,
@@ -189,27 +189,33 @@ async def test_a_condition_that_conflicts_is_set_on_the_next_version():
         assert [patch["metadata"]["resourceVersion"] for _, patch in bench.api.patched] == ["2"]
 
 
-async def test_while_binds_are_on_their_way_reports_trickle_and_then_catch_up():
-    async with Bench(rate=100.0, concurrency=4) as bench:
+async def test_an_event_has_the_time_at_which_it_happened():
+    async with Bench() as bench:
         bench.busy = True
-        start = bench.now
-        for number in range(100):
-            bench.reporter.scheduled(bench.pod(f"p{number}"), "n")
-        while bench.now < start + 2:  # noqa: ASYNC110
-            await asyncio.sleep(0)
-        # a tenth of 100 a second for two seconds, and the credit of the pause before
-        assert 15 <= len(bench.messages) <= 25
+        bench.reporter.scheduled(bench.pod(), "n1")
+        await settle()
+        assert bench.messages == []
+        assert bench.now > 50.5
         bench.busy = False
-        resumed, had = bench.now, len(bench.messages)
-        while len(bench.messages) < 100:  # noqa: ASYNC110
-            await asyncio.sleep(0)
-        assert 0.5 * (100 - had) / 100 <= bench.now - resumed <= 1.5 * (100 - had) / 100
+        await settle()
+        [(_, event)] = bench.api.created
+        assert event["firstTimestamp"] == "2026-01-01T00:00:50Z"
+
+
+async def test_flush_does_not_wait_for_what_has_lost_its_point():
+    async with Bench() as bench:
+        bench.busy = True
+        bench.reporter._pending._next = bench.now + 1000  # so that nothing is sent
+        bench.reporter.unschedulable(bench.pod(), "0/1 nodes are available")
+        bench.pod(node="n1")
+        assert await asyncio.wait_for(bench.reporter.flush(5), 1)
+        assert bench.messages == []
 
 
 async def test_flush_sends_all_even_beside_binds():
     async with Bench(rate=1.0) as bench:
         bench.busy = True
-        bench.reporter._next = bench.now
+        bench.reporter._pending._next = bench.now
         for number in range(50):
             bench.reporter.scheduled(bench.pod(f"p{number}"), "n")
         assert await bench.reporter.flush(5)
