@@ -69,8 +69,15 @@ def key_of(pod: Pod, bandwidth: Bandwidth = NOT_COUNTED) -> Key:
 
 
 def _resizable(pod: Pod) -> bool:
-    """Whether the status says anything that counts (requests.py); pods that were just made have nothing there."""
-    return bool(pod.status.containers or pod.status.init_containers or pod.status.resources is not NOTHING)
+    """Whether the status says anything that counts: all of it does only beside resources in force (requests.py)."""
+    status = pod.status
+    if status.resources is not NOTHING:
+        return True
+    for statuses in (status.containers, status.init_containers):
+        for each in statuses or ():
+            if each.resources is not NOTHING:
+                return True
+    return False
 
 
 def _status_key(pod: Pod) -> Key:

@@ -8,7 +8,7 @@ import math
 import re
 from fractions import Fraction
 
-from poseidon_py.objects import Labels, Nonsense, Pod, decode
+from poseidon_py.objects import NOTHING, Labels, Nonsense, Pod, decode
 
 ANNOTATION = "poseidon.io/expected-duration"
 MOST = 320_000_000
@@ -34,8 +34,8 @@ _LONGEST_TEXT = 64
 
 def annotated(pod: Pod) -> str | None:
     """The annotation as it stands; None: there is none, or annotations make no sense. Asked of every pod."""
-    data = bytes(pod.metadata.annotations)
-    if _ANNOTATION_BYTES not in data:
+    raw = pod.metadata.annotations
+    if raw is NOTHING or _ANNOTATION_BYTES not in bytes(raw):
         return None
     try:
         return (decode(pod.metadata.annotations, Labels, "metadata.annotations") or {}).get(ANNOTATION)
@@ -46,6 +46,8 @@ def annotated(pod: Pod) -> str | None:
 def expected_seconds(pod: Pod) -> int:
     """Seconds, 0: unknown. An annotation that makes no sense counts as unknown, whatever the deadline."""
     text = annotated(pod)
+    if text is None and not pod.spec.deadline:
+        return 0
     try:
         exact = Fraction(pod.spec.deadline or 0) if text is None else duration(text)
     except Nonsense:

@@ -20,6 +20,7 @@ from poseidon_py.objects import NOTHING, Labels, Nonsense, Pod, decode
 CLASSES = ("sheep", "rabbit", "devil", "turtle")
 INTERFERENCE, PROGRAM, SPEED = "interference-class", "program", "speed"
 _PREFIX = "poseidon.io/"
+_PREFIX_BYTES = _PREFIX.encode()
 _TASK_TYPE = "taskType"
 _MARKS = tuple(f'"{_PREFIX}{trait}"'.encode() for trait in (INTERFERENCE, PROGRAM, SPEED))
 _LONGEST = 253
@@ -86,10 +87,10 @@ def _read(pod: Pod) -> tuple[dict[str, str], str]:
 
 def _mentions(raw: Raw) -> bool:
     """Whether undecoded labels or annotations may hold a trait."""
+    if raw is NOTHING:
+        return False
     data = bytes(raw)
-    if _PREFIX.encode() in data and any(mark in data for mark in _MARKS):
-        return True
-    return b'"taskType"' in data
+    return b'"taskType"' in data or (_PREFIX_BYTES in data and any(mark in data for mark in _MARKS))
 
 
 def _interference_class(text: str, path: str) -> str:

@@ -1,6 +1,8 @@
 """What the engine is told of pods and nodes."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from poseidon_py.classes import Classes
 from poseidon_py.describe import describe_class, describe_node, key_of
@@ -65,6 +67,49 @@ def test_the_class_of_a_bound_pod_follows_its_resize():
     message = classes.get(classes.of(resized))
     assert message is not None
     assert message.requests["cpu"] == 900
+
+
+AMOUNTS = st.none() | st.fixed_dictionaries({"cpu": st.sampled_from(["50m", "100m", "900m"])})
+IN_FORCE = st.none() | AMOUNTS.map(lambda amounts: {"requests": amounts})
+
+
+def container_status(name):
+    said = st.fixed_dictionaries({"resources": IN_FORCE, "allocatedResources": AMOUNTS})
+    return said.map(lambda parts: {"name": name, **{key: value for key, value in parts.items() if value is not None}})
+
+
+STATUS = st.fixed_dictionaries(
+    {},
+    optional={
+        "containerStatuses": st.lists(container_status("main"), max_size=1),
+        "initContainerStatuses": st.lists(container_status("side"), max_size=1),
+        "resources": IN_FORCE,
+        "allocatedResources": AMOUNTS,
+        "conditions": st.sampled_from(
+            [[], [{"type": "PodResizePending", "reason": "Infeasible"}], [{"type": "PodResizePending", "reason": "x"}]]
+        ),
+    },
+)
+
+
+@given(STATUS, STATUS, st.booleans())
+@settings(max_examples=400, deadline=None)
+def test_bound_pods_with_the_same_key_are_of_one_class_whatever_their_status_says(one, other, whole):
+    """`whole`: the pod states requests of its own, beside those of its containers."""
+    main = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "100m"}}}
+    spec = {
+        "containers": [main],
+        "initContainers": [{**main, "name": "side", "restartPolicy": "Always"}],
+        **({"resources": {"requests": {"cpu": "300m"}}} if whole else {}),
+    }
+    a, b = pod(node="n", spec=spec, status=one), pod(node="n", spec=spec, status=other)
+    if key_of(a) == key_of(b):
+        assert describe_class(a).id == describe_class(b).id
+
+
+def test_a_status_without_resources_in_force_does_not_make_another_key():
+    started = {"phase": "Running", "startTime": "2026-01-01T00:00:00Z", "containerStatuses": [{"name": "main"}]}
+    assert key_of(pod(node="n", status=started)) == key_of(pod(node="n"))
 
 
 def test_selectors_affinity_and_tolerations_in_the_contracts_words():
