@@ -25,6 +25,8 @@ NAMESPACE = "default"
 LABEL = "poseidon-bench"
 _AT_ONCE = 64
 _SORTS = 10
+_FILLS = 0.25
+"""Share of the cluster that the pods take: as many come three times, and twice of them are placed blindly."""
 _PODS_A_NODE = 4
 """At least so many of mean size would fill the share of the cluster that they are meant to."""
 _PATH = f"/api/v1/namespaces/{NAMESPACE}/pods"
@@ -43,7 +45,7 @@ class Pods:
         self._has_audit = has_audit
         self._workload = workload
         # a few pods on many nodes are no larger for that: every one of them has to fit
-        sorts = pod_sorts(_SORTS, max(pods, _PODS_A_NODE * nodes), 0.4, open_capacity(UNIFORM, nodes), seed)
+        sorts = pod_sorts(_SORTS, max(pods, _PODS_A_NODE * nodes), _FILLS, open_capacity(UNIFORM, nodes), seed)
         self._specs = [
             {
                 "schedulerName": scheduler,

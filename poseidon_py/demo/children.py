@@ -12,10 +12,25 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
+_TUNABLES = "GLIBC_TUNABLES"
+_LARGE_PAGES = "glibc.malloc.hugetlb"
+
+
+def environment(own: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """`own`, and large pages for the heap unless `own` says something about them.
+
+    A process that keeps thousands of new objects a second spends a fifth of its time on clearing and mapping pages of
+    4 KiB, more so on a virtual machine whose host has to find each. glibc (2.35 and later) asks for large ones if it is
+    told to when a process starts; other C libraries do not look, and kernels that have none ignore it.
+    """
+    said = own.get(_TUNABLES, "")
+    if _LARGE_PAGES in said:
+        return dict(own)
+    return {**own, _TUNABLES: ":".join(filter(None, (said, f"{_LARGE_PAGES}=1")))}
 
 
 class ChildError(Exception):
@@ -52,6 +67,7 @@ class Child:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=out,
                 stderr=out,
+                env=environment(),
                 start_new_session=True,
                 preexec_fn=_end_with(os.getpid()) if sys.platform == "linux" else None,
             )

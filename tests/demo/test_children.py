@@ -1,5 +1,6 @@
 """Processes are ended by their own pid, and their last words are passed on."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import time
 
 import pytest
 
-from poseidon_py.demo.children import Child, ChildError
+from poseidon_py.demo.children import Child, ChildError, environment
 
 pytestmark = pytest.mark.slow
 
@@ -104,3 +105,29 @@ def wait_until(holds, seconds=30.0):
     while not holds():
         assert time.monotonic() < deadline, "it did not come true"
         time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("own", "tunables"),
+    [
+        ({}, "glibc.malloc.hugetlb=1"),
+        ({"GLIBC_TUNABLES": "glibc.malloc.check=1"}, "glibc.malloc.check=1:glibc.malloc.hugetlb=1"),
+        ({"GLIBC_TUNABLES": "glibc.malloc.hugetlb=0"}, "glibc.malloc.hugetlb=0"),
+    ],
+    ids=["nothing said", "something else said", "said otherwise"],
+)
+def test_children_get_large_pages_unless_somebody_said_otherwise(own, tunables):
+    assert environment({"HOME": "/home", **own}) == {"HOME": "/home", "GLIBC_TUNABLES": tunables}
+
+
+def test_a_child_is_started_with_that_environment(program, monkeypatch):
+    monkeypatch.setenv("ALSO", "this")
+    child = program("import os\nprint(os.environ['GLIBC_TUNABLES'], os.environ['ALSO'])\n")
+
+    async def run():
+        await child.start()
+        with pytest.raises(ChildError):
+            await child.until(lambda: False, 30)
+
+    asyncio.run(run())
+    assert child.last_words().split() == [":", "glibc.malloc.hugetlb=1", "this"]
