@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from poseidon_py.cluster.errors import ApiError
@@ -53,6 +55,20 @@ def test_history_is_complete_or_says_that_it_is_not(store):
         store.since(CONFIGMAPS, start - 1)
     assert (gone.value.code, gone.value.reason) == (410, "Expired")
     assert "too old resource version" in gone.value.message
+
+
+def test_a_version_takes_little_more_memory_than_its_text():
+    """Hundreds of thousands of them are kept."""
+    store = Store()
+    record = store.put(CONFIGMAPS, {**config("x"), "data": {"text": "x" * 1500}}, None)
+    tracemalloc.start()
+    try:
+        for _ in range(100):
+            record = store.put(CONFIGMAPS, record.parse(), record)
+        taken = tracemalloc.get_traced_memory()[0] / 100
+    finally:
+        tracemalloc.stop()
+    assert len(record.raw) < taken < len(record.raw) + 1500
 
 
 def test_subscribers_hear_each_change_once_in_order(store):
