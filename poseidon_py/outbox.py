@@ -87,7 +87,7 @@ class Outbox(Generic[T]):
         while len(self) and not self._hurried:
             busy, now = self._binds.busy, self._monotonic()
             queue = self._urgent or self._calm
-            old = bool(queue) and next(iter(queue.values()))[0] + _OLD_SECONDS <= now
+            old = next(iter(queue.values()))[0] + _OLD_SECONDS <= now
             if old or not busy or queue is self._urgent:
                 rate = self._rate
                 if busy and (self._binds.saturated or not old):
