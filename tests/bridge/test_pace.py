@@ -59,6 +59,12 @@ async def test_while_work_pours_in_a_cheap_round_waits_for_some_windows():
     assert await bench.wait() == 4
 
 
+async def test_news_that_can_wait_is_no_work_that_pours_in():
+    bench = Bench()
+    bench.store.pod_queue.add("bound", soon=False)
+    assert await bench.wait() == 1
+
+
 @pytest.mark.parametrize(("windows", "waits"), [(6, 12), (400, 32)])
 async def test_while_work_pours_in_a_costly_round_waits_twice_as_long_as_it_takes_up_to_the_limit(windows, waits):
     bench = Bench()
