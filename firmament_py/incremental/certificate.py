@@ -12,10 +12,14 @@ from numba import njit
 
 from firmament_py.arrays import I64, Bools
 from firmament_py.incremental.graph import HEAD, HEAD_BITS, Graph
+from firmament_py.incremental.memory import prefetch
 from firmament_py.incremental.network import TaskNetwork
 
 _BOUND = 2**61
 """Potentials up to here, and costs up to 2**40, cannot wrap around when they are added."""
+
+_AHEAD = 24
+"""So many tasks ahead the arcs are asked for."""
 
 _CLAUSES = (
     "a task sends its unit through no arc of its own",
@@ -27,7 +31,6 @@ _CLAUSES = (
     "an arc with room costs less than its potentials allow",
     "a task has a cheaper arc than the one it uses",
 )
-_NO_ARC, _ELSEWHERE, _REMOVED, _BOUNDS, _CONSERVED, _DEAR, _CHEAP, _CHEAPER = range(len(_CLAUSES))
 
 
 def faults(network: TaskNetwork) -> list[str]:
@@ -35,40 +38,44 @@ def faults(network: TaskNetwork) -> list[str]:
     p = network.graph.potential
     if p.min(initial=0) < -_BOUND or p.max(initial=0) > _BOUND:
         return ["a potential is out of range"]
-    broken = _count(network.graph, network.live, network.degree, network.sink)
+    broken = _count(network.graph, np.append(p, _BOUND), network.live, network.degree, network.sink)
     return [clause for clause, times in zip(_CLAUSES, broken.tolist(), strict=True) if times]
 
 
 @njit(cache=True)
-def _count(g: Graph, live: Bools, degree: int, sink: int) -> I64:
-    """How often each clause is broken."""
-    arc, p, vertices = g.arc, g.potential, len(g.potential)
-    broken = np.zeros(8, np.int64)
+def _count(g: Graph, p: I64, live: Bools, degree: int, sink: int) -> I64:
+    """How often each clause is broken. p (V + 1,): potentials, and one for no arc, which is dearer than all arcs."""
+    arc, chosen, now, vertices = g.arc, g.chosen, g.now, len(p) - 1
+    tails, heads, flows, capacities, costs = g.tail, g.head, g.flow, g.capacity, g.cost
+    rows = arc.reshape(len(live), degree)
+    no_arc = elsewhere = removed = bounds = dear = cheap = cheaper = tasks = 0
     into = np.zeros(vertices, np.int64)
     for t in range(len(live)):
-        a = g.chosen[t]
+        a = chosen[t]
         if not live[t]:
-            broken[_REMOVED] += a >= 0
+            removed += a >= 0
             continue
-        into[sink] -= 1
+        tasks += 1
+        for k in range(0, degree, 8):
+            prefetch(arc, min(t + _AHEAD, len(live) - 1) * degree + k)
         if a < t * degree or a >= (t + 1) * degree or arc[a] & HEAD >= vertices:
-            broken[_NO_ARC] += 1
+            no_arc += 1
             continue
-        broken[_ELSEWHERE] += g.now[t] != arc[a]
+        elsewhere += now[t] != arc[a]
         head = arc[a] & HEAD
         into[head] += 1
-        pays = (arc[a] >> HEAD_BITS) + p[head]
-        for b in range(t * degree, (t + 1) * degree):
-            head = arc[b] & HEAD
-            if head < vertices and (arc[b] >> HEAD_BITS) + p[head] < pays:
-                broken[_CHEAPER] += 1
-    for a in range(len(g.flow)):
-        flow, u, v = g.flow[a], g.tail[a], g.head[a]
+        pays = least = (arc[a] >> HEAD_BITS) + p[head]
+        for i in range(rows.shape[1]):  # becomes vector instructions: no branch, and an index that cannot be negative
+            least = min(least, (rows[t, i] >> HEAD_BITS) + p[rows[t, i] & HEAD])
+        cheaper += least < pays
+    into[sink] -= tasks
+    for a in range(len(flows)):
+        flow, u, v = flows[a], tails[a], heads[a]
         into[u] -= flow
         into[v] += flow
-        reduced = g.cost[a] + p[v] - p[u]
-        broken[_BOUNDS] += flow < 0 or flow > g.capacity[a]
-        broken[_DEAR] += reduced > 0 and flow > 0
-        broken[_CHEAP] += reduced < 0 and flow < g.capacity[a]
-    broken[_CONSERVED] = np.count_nonzero(into)
-    return broken
+        reduced = costs[a] + p[v] - p[u]
+        bounds += flow < 0 or flow > capacities[a]
+        dear += reduced > 0 and flow > 0
+        cheap += reduced < 0 and flow < capacities[a]
+    conserved = np.count_nonzero(into)
+    return np.array([no_arc, elsewhere, removed, bounds, conserved, dear, cheap, cheaper])

@@ -35,41 +35,35 @@ class Graph(NamedTuple):
     arc: I64  # (T * D,) arcs of tasks, head V: no arc; arc a belongs to task a // D
     chosen: I64  # (T,) arc that carries the task's unit, -1: none
     now: I64  # (T,) copy of the chosen arc; V: none
-    next_task: I32  # (T,) the list of the tasks at a vertex; -1 ends it
-    previous_task: I32  # (T,)
-    first_task: I32  # (V,)
-    in_arc: I32  # (..,) task arcs into v: in_arc[in_start[v] : in_start[v] + in_size[v]]
+    in_arc: I32  # (..,) task arcs by head, those that carry units first
     in_word: I64  # (..,) what they cost and whose they are
+    in_least: I64  # (..,) of a task at v: its arcs to elsewhere, with the potentials of their heads, cost in_least -
+    # fallen or more
     in_place: I32  # (T * D,) where a task arc is among those into its head
-    in_start: I64  # (V + 1,)
-    in_size: I64  # (V,)
-    tail: I32  # (F,) fixed arcs, from vertex to vertex
+    vertex: I32  # (V + 1, 16) where things of a vertex are, see the indices below; 16 are a line of the cache
+    tail: I32  # (F,) fixed arcs, from vertex to vertex, ordered by tail
     head: I32  # (F,)
     cost: I64  # (F,)
     capacity: I64  # (F,)
     flow: I64  # (F,)
-    span: I32  # (V, 4) where the fixed arcs out of v begin and end in out_arc, and those into v in into_arc
-    out_arc: I32  # (F,) fixed arcs by tail
-    out_place: I32  # (F,) where an arc is in out_arc
-    out_word: I64  # (F,) in the order of out_arc: heads, and what a search must know; see obey_prices and push
+    out_word: I64  # (F,) heads, and what else a search must know of an arc; see show
     into_arc: I32  # (F,) fixed arcs by head
-    into_place: I32  # (F,)
+    into_place: I32  # (F,) where an arc is in into_arc
     into_word: I64  # (F,) in the order of into_arc: tails, and what a search must know
     potential: I64  # (V,)
+    fallen: I64  # (1,) no potential has fallen by more than what this has grown by
     deficit: I64  # (V,) units that are missing at a vertex
-    way_out: I32  # (V,) place in out_arc of an arc that never fills up, on a path of such arcs to the sink; -1: none
 
 
 class Work(NamedTuple):
     """Scratch of searches. Between them label is FAR and lists[PLACE] is -1."""
 
     label: I64  # (V,)
-    via: I64  # (V,) how the label came: 2a fixed arc a, 2a + 1 its reverse, -1 - a task arc a
+    via: I64  # (V,) how the label came: 2a fixed arc a, 2a + 1 its reverse, below 0 a task; see send and fetch
     lists: I32  # (5, V) see the indices below
     tally: I64  # (10,) see the indices below
-    cursor: I32  # (V, 2) forward, backward: which fixed arc out of v led to an end last time
     radius: I64  # (2,) forward, backward: where to look first
-    near: I64  # (.., 4) arcs of tasks that were near a vertex, see the indices below; near_of says which
+    near: I64  # (.., 2) arcs of tasks that were near a vertex, see the indices below; near_of says which
     near_of: I64  # (V, 8) see the indices below; 8 words are a line of the cache
 
 
@@ -82,53 +76,65 @@ SIZE, LABELLED, LEVELS, LATERS, END, DISTANCE, SETTLED, SCANNED, NEAR, NEEDED = 
 set it to 0, vertices settled; arcs looked through since near arcs were gathered; length of near; how far the last
 search had to look."""
 
-BEGIN, COUNT, RANGE, PRICE, LAST = range(5)
+BEGIN, COUNT, RANGE, PRICE = range(4)
 """Columns of Work.near_of: where the near arcs of a vertex begin; how many there are, -1: it was not looked through in
-this phase; up to which reduced cost; its potential at that time; forward: the first task in its list at that time,
-those before it came later."""
+this phase; up to which reduced cost; its potential at that time."""
 
-ARC, WHOSE, WORD, REDUCED = range(4)
-"""Columns of Work.near: the arc; its task; forward, itself, backward, as seen from its head; its reduced cost then."""
+WORD, REDUCED = range(2)
+"""Columns of Work.near: the arc as seen from its head; its reduced cost when it was found near."""
 
 FORWARD, BACKWARD = 0, 1
 
-OUT, OUT_END, INTO, INTO_END = range(4)
-"""Columns of Graph.span."""
+OUT, OUT_END, INTO, INTO_END, START, SIZE_IN, USED, WAY_OUT, CURSOR = range(9)
+"""Columns of Graph.vertex: where the fixed arcs out of it begin and end; where those into it do in into_arc; where the
+task arcs into it begin in in_arc (up to the START of the next there is room for more); how many there are; how many of
+them, the first, carry units: these are the tasks at the vertex, next to each other, so that who goes through them waits
+for memory once; a fixed arc that never fills up, on a path of such arcs to the sink, -1: none; from CURSOR + FORWARD
+and CURSOR + BACKWARD which fixed arc out of it led to an end last time."""
+
+UNKNOWN = -(2**61)
+"""An in_least that says nothing: less than all that costs and potentials add up to."""
+
+
+@njit(cache=True)
+def _swap(g: Graph, i: int, j: int) -> None:
+    """Lets two arcs into the same vertex, at i and j of in_arc, change places."""
+    if i != j:
+        a, b = g.in_arc[i], g.in_arc[j]
+        g.in_arc[i], g.in_arc[j] = b, a
+        g.in_word[i], g.in_word[j] = g.in_word[j], g.in_word[i]
+        g.in_least[i], g.in_least[j] = g.in_least[j], g.in_least[i]
+        g.in_place[a], g.in_place[b] = g.in_place[b], g.in_place[a]
 
 
 @njit(cache=True)
 def move_task(g: Graph, task: int, arc: int) -> None:
     """Lets the task flow through `arc`, -1: not at all."""
-    vertices = len(g.deficit)
+    vertices, vertex = len(g.deficit), g.vertex
     here = g.now[task] & HEAD
     if here < vertices:
-        before, after = g.previous_task[task], g.next_task[task]
-        if before >= 0:
-            g.next_task[before] = after
-        else:
-            g.first_task[here] = after
-        if after >= 0:
-            g.previous_task[after] = before
+        start = vertex[here, START]
+        i = start + g.in_place[g.chosen[task]]
+        vertex[here, USED] -= 1
+        _swap(g, i, start + vertex[here, USED])
     g.chosen[task] = arc
     if arc < 0:
         g.now[task] = vertices
         return
     word = g.arc[arc]
     there = word & HEAD
-    first = g.first_task[there]
     g.now[task] = word
-    g.previous_task[task] = -1
-    g.next_task[task] = first
-    if first >= 0:
-        g.previous_task[first] = task
-    g.first_task[there] = task
+    start = vertex[there, START]
+    _swap(g, start + g.in_place[arc], start + vertex[there, USED])
+    g.in_least[start + vertex[there, USED]] = UNKNOWN
+    vertex[there, USED] += 1
 
 
 @njit(cache=True)
 def show(g: Graph, a: int) -> None:
     """Tells both ends of fixed arc `a` what it is like now."""
     state = (ROOM if g.flow[a] < g.capacity[a] else 0) | (FLOWS if g.flow[a] > 0 else 0)
-    g.out_word[g.out_place[a]] = g.cost[a] << COST_SHIFT | g.head[a] << VERTEX_SHIFT | state
+    g.out_word[a] = g.cost[a] << COST_SHIFT | g.head[a] << VERTEX_SHIFT | state
     g.into_word[g.into_place[a]] = g.cost[a] << COST_SHIFT | g.tail[a] << VERTEX_SHIFT | state
 
 
@@ -136,4 +142,7 @@ def show(g: Graph, a: int) -> None:
 def push(g: Graph, a: int, units: int) -> None:
     """Adds to the flow of fixed arc `a`."""
     g.flow[a] += units
-    show(g, a)
+    state = (ROOM if g.flow[a] < g.capacity[a] else 0) | (FLOWS if g.flow[a] > 0 else 0)
+    i = g.into_place[a]
+    g.out_word[a] = g.out_word[a] & ~(ROOM | FLOWS) | state
+    g.into_word[i] = g.into_word[i] & ~(ROOM | FLOWS) | state

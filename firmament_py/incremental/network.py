@@ -14,7 +14,20 @@ import numpy as np
 
 from firmament_py.arrays import I32, I64, Bools
 from firmament_py.incremental import lists, totals
-from firmament_py.incremental.graph import FAR, HEAD, HEAD_BITS, TASK_BITS, Graph, Work
+from firmament_py.incremental.graph import (
+    FAR,
+    HEAD,
+    HEAD_BITS,
+    INTO,
+    INTO_END,
+    OUT,
+    OUT_END,
+    TASK_BITS,
+    UNKNOWN,
+    USED,
+    Graph,
+    Work,
+)
 from firmament_py.network import FlowNetwork
 
 COST_MAX = 2**40
@@ -67,7 +80,9 @@ class TaskNetwork:
         tail, head = _vertices("tail", tail, vertices), _vertices("head", head, vertices)
         if (tail == sink).any():
             raise ValueError("tail holds the sink; nothing leaves the sink")
-        out_arc, out_place, out_start = _by_vertex(tail, vertices)
+        order, place, out_start = _by_vertex(tail, vertices)
+        self._place = place.astype(np.int64)  # of a fixed arc, as the caller counts them, among those by tail
+        tail, head = tail[order], head[order]
         into_arc, into_place, into_start = _by_vertex(head, vertices)
         if tasks > TASKS_MAX:
             raise RangeError(f"tasks is {tasks}; at most {TASKS_MAX} can be had")
@@ -76,40 +91,37 @@ class TaskNetwork:
             arc=np.full(rows * degree, vertices, np.int64),
             chosen=np.full(rows, -1, np.int64),
             now=np.full(rows, vertices, np.int64),
-            next_task=np.full(rows, -1, np.int32),
-            previous_task=np.full(rows, -1, np.int32),
-            first_task=np.full(vertices, -1, np.int32),
             in_arc=np.zeros(0, np.int32),
             in_word=np.zeros(0, np.int64),
+            in_least=np.zeros(0, np.int64),
             in_place=np.zeros(rows * degree, np.int32),
-            in_start=np.zeros(vertices + 1, np.int64),
-            in_size=np.zeros(vertices, np.int64),
+            vertex=_lines(vertices + 1, 16, np.int32),
             tail=tail,
             head=head,
-            cost=_within("unit_cost", unit_cost, -COST_MAX, COST_MAX),
-            capacity=_within("capacity", capacity, 0, CAPACITY_MAX),
+            cost=_within("unit_cost", unit_cost, -COST_MAX, COST_MAX)[order],
+            capacity=_within("capacity", capacity, 0, CAPACITY_MAX)[order],
             flow=np.zeros(len(tail), np.int64),
-            span=np.column_stack([out_start[:-1], out_start[1:], into_start[:-1], into_start[1:]]),
-            out_arc=out_arc,
-            out_place=out_place,
             out_word=np.zeros(len(tail), np.int64),
             into_arc=into_arc,
             into_place=into_place,
             into_word=np.zeros(len(tail), np.int64),
             potential=np.zeros(vertices, np.int64),
+            fallen=np.zeros(1, np.int64),
             deficit=np.zeros(vertices, np.int64),
-            way_out=np.full(vertices, -1, np.int32),
         )
         self.work = Work(
             label=np.full(vertices, FAR, np.int64),
             via=np.zeros(vertices, np.int64),
             lists=np.full((5, vertices), -1, np.int32),
             tally=np.zeros(10, np.int64),
-            cursor=np.zeros((vertices, 2), np.int32),
             radius=np.ones(2, np.int64),
-            near=np.zeros((_NEAR, 4), np.int64),
-            near_of=np.full((vertices, 8), -1, np.int64),
+            near=_lines(_NEAR, 2, np.int64),
+            near_of=_lines(vertices, 8, np.int64),
         )
+        g = self.graph
+        g.vertex[:-1, OUT], g.vertex[:-1, OUT_END] = out_start[:-1], out_start[1:]
+        g.vertex[:-1, INTO], g.vertex[:-1, INTO_END] = into_start[:-1], into_start[1:]
+        lists.refresh(g, np.arange(len(tail)))
         self._live: Bools = np.zeros(rows, np.bool_)
         self._free: I64 = np.arange(rows, dtype=np.int64)[::-1]  # rows to be given out, from the end
         self._index()
@@ -159,7 +171,6 @@ class TaskNetwork:
     def remove_tasks(self, rows: I64) -> None:
         """Removes the tasks at rows (K,); the rows are given to tasks that are added later."""
         rows = self._rows(rows)
-        lists.route(self.graph, rows[self.graph.chosen[rows] >= 0], np.full(len(rows), -1))
         lists.leave_arcs(self.graph, rows, self.degree)
         self._live[rows] = False
         self._free = np.concatenate([self._free, rows])
@@ -181,11 +192,15 @@ class TaskNetwork:
 
     def set_capacity(self, arcs: I64, capacity: I64) -> None:
         """New capacities (K,) of fixed arcs (K,)."""
-        self.graph.capacity[arcs] = _within("capacity", capacity, 0, CAPACITY_MAX)
+        places = self._place[arcs]
+        self.graph.capacity[places] = _within("capacity", capacity, 0, CAPACITY_MAX)
+        lists.refresh(self.graph, places)
 
     def set_unit_cost(self, arcs: I64, unit_cost: I64) -> None:
         """New unit costs (K,) of fixed arcs (K,)."""
-        self.graph.cost[arcs] = _within("unit_cost", unit_cost, -COST_MAX, COST_MAX)
+        places = self._place[arcs]
+        self.graph.cost[places] = _within("unit_cost", unit_cost, -COST_MAX, COST_MAX)
+        lists.refresh(self.graph, places)
 
     def cost(self) -> int:
         """What the flow costs."""
@@ -215,11 +230,12 @@ class TaskNetwork:
     def load(self, flow: I64, arcs: I64) -> None:
         """Takes over a flow of flow_network()."""
         rows = np.flatnonzero(self._live)
-        self.graph.first_task[:] = -1
+        self.graph.vertex[:, USED] = 0
         self.graph.now[:] = self.vertices
         self.graph.chosen[:] = -1
         lists.route(self.graph, rows, arcs[flow[: len(arcs)] > 0])
         self.graph.flow[:] = flow[len(arcs) :]
+        lists.refresh(self.graph, np.arange(len(self.graph.flow)))
 
     @property
     def _arcs(self) -> I64:
@@ -250,8 +266,6 @@ class TaskNetwork:
             chosen=longer(g.chosen, -1),
             now=longer(g.now, self.vertices),
             in_place=longer(g.in_place, 0, d),
-            next_task=longer(g.next_task, -1),
-            previous_task=longer(g.previous_task, -1),
         )
         self._live = longer(self._live, 0)
         self._free = np.concatenate([np.arange(new - 1, old - 1, -1), self._free])
@@ -259,7 +273,11 @@ class TaskNetwork:
     def _index(self) -> None:
         there = int(((self.graph.arc & HEAD) < self.vertices).sum())
         room = there + there // 4 + _SLACK * self.vertices
-        self.graph = self.graph._replace(in_arc=np.zeros(room, np.int32), in_word=np.zeros(room, np.int64))
+        self.graph = self.graph._replace(
+            in_arc=np.zeros(room, np.int32),
+            in_word=np.zeros(room, np.int64),
+            in_least=np.full(room, UNKNOWN, np.int64),
+        )
         lists.index_arcs(self.graph, self.degree, _SLACK)
 
 
@@ -275,6 +293,14 @@ def _within(name: str, values: I64, least: int, most: int) -> I64:
     if values.size and (values.min() < least or values.max() > most):
         raise RangeError(f"{name} holds {values.min()} to {values.max()}; {least} to {most} can be had")
     return values
+
+
+def _lines(rows: int, columns: int, dtype: type) -> np.ndarray:
+    """Zeros (rows, columns) where a row of 64 bytes is a line of the cache."""
+    size = rows * columns * np.dtype(dtype).itemsize
+    room = np.zeros(size + 64, np.uint8)
+    begin = -room.ctypes.data % 64
+    return room[begin : begin + size].view(dtype).reshape(rows, columns)
 
 
 def _by_vertex(end: I32, vertices: int) -> tuple[I32, I32, I32]:

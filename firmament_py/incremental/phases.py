@@ -4,7 +4,6 @@ from numba import njit
 
 from firmament_py.arrays import I64
 from firmament_py.incremental.graph import (
-    ARC,
     BACKWARD,
     BEGIN,
     COUNT,
@@ -12,7 +11,6 @@ from firmament_py.incremental.graph import (
     FORWARD,
     HEAD,
     HEAD_BITS,
-    LAST,
     NEAR,
     NEEDED,
     PRICE,
@@ -20,15 +18,19 @@ from firmament_py.incremental.graph import (
     REDUCED,
     SCANNED,
     TASK_BITS,
-    WHOSE,
+    UNKNOWN,
     WORD,
     Graph,
     Work,
 )
+from firmament_py.incremental.memory import borrowed
 from firmament_py.incremental.search import KEEP, fetch, send
 
 _GROWTH = 4
 """Each radius is so many times the one before."""
+
+_FALLEN_MAX = 2**59
+"""Graph.fallen begins anew from here: it is added to distances."""
 
 _PATIENCE = 3
 """When one in so many arcs has been looked through vertex by vertex, one pass over all of them pays."""
@@ -41,10 +43,10 @@ def _learn(w: Work, direction: int, needed: int) -> None:
 
 
 @njit(cache=True)
-def _gather_near(g: Graph, w: Work, degree: int, direction: int) -> None:
+def _gather_near(g: Graph, w: Work, degree: int) -> None:
     """Finds the near arcs of all vertices in one pass over the tasks, if there is room for them."""
     arc, potential, now, near, near_of = g.arc, g.potential, g.now, w.near, w.near_of
-    within = w.radius[direction] * KEEP
+    within = w.radius[BACKWARD] * KEEP
     vertices = len(near_of)
     w.tally[SCANNED] = 0
     near_of[:, COUNT] = 0
@@ -55,7 +57,7 @@ def _gather_near(g: Graph, w: Work, degree: int, direction: int) -> None:
             for a in range(t * degree, (t + 1) * degree):
                 u = arc[a] & HEAD
                 if u < vertices and (arc[a] >> HEAD_BITS) + potential[u] <= limit:
-                    near_of[here if direction == FORWARD else u, COUNT] += 1
+                    near_of[u, COUNT] += 1
     total = 0
     for v in range(vertices):
         near_of[v, BEGIN] = total
@@ -69,19 +71,14 @@ def _gather_near(g: Graph, w: Work, degree: int, direction: int) -> None:
         if here < vertices:
             limit = within + (now[t] >> HEAD_BITS) + potential[here]
             for a in range(t * degree, (t + 1) * degree):
-                word = arc[a]
-                u, cost = word & HEAD, word >> HEAD_BITS
-                if u < vertices and cost + potential[u] <= limit:
-                    v = here if direction == FORWARD else u
+                v, cost = arc[a] & HEAD, arc[a] >> HEAD_BITS
+                if v < vertices and cost + potential[v] <= limit:
                     i = near_of[v, BEGIN] + near_of[v, COUNT]
-                    near[i, ARC] = a
-                    near[i, WHOSE] = t
-                    near[i, WORD] = word if direction == FORWARD else cost << TASK_BITS | t
-                    near[i, REDUCED] = cost + potential[u] - (limit - within)
+                    near[i, WORD] = cost << TASK_BITS | t
+                    near[i, REDUCED] = cost + potential[v] - (limit - within)
                     near_of[v, COUNT] += 1
     near_of[:, PRICE] = potential
     near_of[:, RANGE] = within
-    near_of[:, LAST] = g.first_task
 
 
 @njit(cache=True)
@@ -94,11 +91,10 @@ def _start_phase(w: Work) -> None:
 @njit(cache=True)
 def route(g: Graph, w: Work, degree: int, tasks: I64, vertices: I64) -> bool:
     """Routes a unit from each of tasks (K,), then from each of vertices (L,). False: one of them has no path."""
+    g, w = borrowed(g), borrowed(w)
     _start_phase(w)
     for i in range(len(tasks) + len(vertices)):
         task, vertex = (tasks[i], -1) if i < len(tasks) else (-1, vertices[i - len(tasks)])
-        if w.tally[SCANNED] > len(g.arc) // _PATIENCE:
-            _gather_near(g, w, degree, FORWARD)
         reach = w.radius[FORWARD]
         while not send(g, w, degree, task, vertex, reach):
             if reach == FARTHEST:
@@ -109,17 +105,30 @@ def route(g: Graph, w: Work, degree: int, tasks: I64, vertices: I64) -> bool:
 
 
 @njit(cache=True)
+def _fell(g: Graph, before: I64) -> None:
+    """Notes by how much potentials, which were `before` (V,), may have fallen."""
+    g.fallen[0] += (before - g.potential).max()
+    if g.fallen[0] > _FALLEN_MAX:
+        g.fallen[0] = 0
+        g.in_least[:] = UNKNOWN
+
+
+@njit(cache=True)
 def fill(g: Graph, w: Work, degree: int, sink: int, vertices: I64) -> bool:
     """Fetches what each of the vertices (K,) misses. False: one of them has no path."""
+    g, w = borrowed(g), borrowed(w)
     _start_phase(w)
+    before = g.potential.copy()
     for vertex in vertices:
         while g.deficit[vertex] > 0:
             if w.tally[SCANNED] > len(g.arc) // _PATIENCE:
-                _gather_near(g, w, degree, BACKWARD)
+                _gather_near(g, w, degree)
             reach = w.radius[BACKWARD]
             while not fetch(g, w, degree, sink, vertex, reach):
                 if reach == FARTHEST:
+                    _fell(g, before)
                     return False
                 reach = min(reach * _GROWTH, FARTHEST)
             _learn(w, BACKWARD, w.tally[NEEDED])
+    _fell(g, before)
     return True

@@ -93,7 +93,7 @@ class Reoptimizer:
         excess = np.repeat(np.flatnonzero(balance > 0), balance[balance > 0])
         g.deficit[:] = np.maximum(-balance, 0)
         w.tally[graph.SETTLED] = 0
-        self._find_ways_out()
+        lists.find_ways_out(g, net.sink, net.size, _WAY_OUT_LENGTH)
         g.deficit[net.sink] = searches + 1  # takes all there is
         if not (
             phases.route(g, w, net.degree, unrouted, excess)
@@ -114,18 +114,3 @@ class Reoptimizer:
             repair_seconds=ended - began,
             certificate_seconds=perf_counter() - ended,
         )
-
-    def _find_ways_out(self) -> None:
-        """Follows arcs that never fill up, because all tasks together cannot fill them, from the sink."""
-        net, g = self.network, self.network.graph
-        wide = np.flatnonzero(g.capacity >= net.size)
-        g.way_out[:] = -1
-        reached = np.zeros(net.vertices, np.bool_)
-        reached[net.sink] = True
-        for _ in range(_WAY_OUT_LENGTH):
-            wide = wide[~reached[g.tail[wide]]]
-            next_to = wide[reached[g.head[wide]]]
-            if not len(next_to):
-                return
-            g.way_out[g.tail[next_to]] = g.out_place[next_to]
-            reached[g.tail[next_to]] = True

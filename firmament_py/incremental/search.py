@@ -14,20 +14,26 @@ What makes a search short:
   potentials by is progress, not waste.
 - Of vertices with the same label the last one labelled comes first, fixed arcs come before tasks, and the arc that led
   to an end last time comes first of all: on plateaus of zero reduced cost it goes straight for an end.
-- A vertex with many tasks is looked through once. Searches of one phase only raise potentials (forward) or only lower
-  them (backward), so reduced costs out of (into) a vertex fall only by what its own potential moved; the arcs that
-  were far away then still are, and only those that were near are looked at again.
+- Forward, a task is looked at only if one of its other arcs may be near: `in_least` bounds from below what they cost
+  with the potentials of their heads. Rising potentials leave such a bound true; by how much any may have fallen since,
+  `fallen` says. So most tasks cost one comparison, round after round.
+- Backward, a vertex is looked through once a phase. Searches of a phase only lower potentials, so reduced costs into a
+  vertex fall only by what its own potential moved; the arcs that were far away then still are, and only those that
+  were near are looked at again.
+
+What makes it wait less: lines of memory that will be needed are asked for in blocks, as soon as their addresses are
+known, because a network of many nodes does not fit the caches of a core.
 """
 
 from numba import njit
 
 from firmament_py.arrays import I64
 from firmament_py.incremental.graph import (
-    ARC,
     BACKWARD,
     BEGIN,
     COST_SHIFT,
     COUNT,
+    CURSOR,
     DISTANCE,
     END,
     FAR,
@@ -37,7 +43,6 @@ from firmament_py.incremental.graph import (
     HEAD_BITS,
     INTO,
     INTO_END,
-    LAST,
     NEAR,
     NEEDED,
     OUT,
@@ -47,10 +52,13 @@ from firmament_py.incremental.graph import (
     REDUCED,
     ROOM,
     SCANNED,
+    SIZE_IN,
+    START,
     TASK,
     TASK_BITS,
+    USED,
     VERTEX_SHIFT,
-    WHOSE,
+    WAY_OUT,
     WORD,
     Graph,
     Work,
@@ -58,25 +66,141 @@ from firmament_py.incremental.graph import (
     push,
 )
 from firmament_py.incremental.labels import begin, give_label, next_step, reprice
+from firmament_py.incremental.memory import prefetch
 
 KEEP = 16
 """Near are arcs up to so many times what the search at hand needs."""
 
+_AHEAD = 32
+"""Arcs of so many tasks are asked for at a time."""
+
 
 @njit(cache=True, forceinline=True)
-def _keep_near(near: I64, near_of: I64, tally: I64, arc: int, task: int, word: int, reduced: int) -> bool:
+def _prefetch_rows(arc: I64, in_word: I64, in_least: I64, degree: int, begin: int, end: int, most: int) -> None:
+    """Asks for the arcs of the tasks at begin to end of in_word for which an other arc may cost less than `most`."""
+    for i in range(begin, end):
+        if in_least[i] - (in_word[i] >> TASK_BITS) < most:
+            row = (in_word[i] & TASK) * degree
+            for a in range(row, row + degree, 8):
+                prefetch(arc, a)
+            prefetch(arc, row + degree - 1)
+
+
+@njit(cache=True, forceinline=True)
+def _prefetch_tasks(now: I64, in_word: I64, begin: int, end: int) -> None:
+    """Asks for where the tasks at begin to end of in_word are."""
+    for i in range(begin, end):
+        prefetch(now, in_word[i] & TASK)
+
+
+@njit(cache=True, forceinline=True)
+def _prefetch_move(g: Graph, degree: int, task: int) -> None:
+    prefetch(g.now, task)
+    prefetch(g.chosen, task)
+    prefetch(g.arc, task * degree)
+    prefetch(g.in_place, task * degree)
+    prefetch(g.in_place, (task + 1) * degree - 1)
+
+
+@njit(cache=True, forceinline=True)
+def _prefetch_push(g: Graph, arc: int) -> None:
+    prefetch(g.flow, arc)
+    prefetch(g.capacity, arc)
+    prefetch(g.into_place, arc)
+
+
+@njit(cache=True, forceinline=True)
+def _keep_near(near: I64, near_of: I64, tally: I64, word: int, reduced: int) -> bool:
     """Adds to the near arcs of a vertex; if there is no room, everybody's are forgotten."""
     i = tally[NEAR]
     if i == len(near):
         near_of[:, COUNT] = -1
         tally[NEAR] = 0
         return False
-    near[i, ARC] = arc
-    near[i, WHOSE] = task
     near[i, WORD] = word
     near[i, REDUCED] = reduced
     tally[NEAR] += 1
     return True
+
+
+@njit(cache=True, forceinline=True)
+def _cheapest(arc: I64, degree: int, task: int, head: int) -> int:
+    """The cheapest arc of a task to `head`."""
+    cheapest = -1
+    for a in range(task * degree, (task + 1) * degree):
+        if arc[a] & HEAD == head and (cheapest < 0 or arc[a] < arc[cheapest]):
+            cheapest = a
+    return cheapest
+
+
+@njit(cache=True, forceinline=True)
+def _by_task(task: int, v: int) -> int:
+    """A Work.via: from v, V if it is nowhere, along an arc of a task; backward, along an arc of a task to v."""
+    return -1 - (v << TASK_BITS | task)
+
+
+@njit(cache=True, forceinline=True)
+def _task_of(via: int) -> int:
+    return (-1 - via) & TASK
+
+
+@njit(cache=True, forceinline=True)
+def _other_end(via: int) -> int:
+    return (-1 - via) >> TASK_BITS
+
+
+@njit(cache=True, forceinline=True)
+def _send_along(g: Graph, w: Work, degree: int, vertex: int, end: int) -> None:
+    """Sends one unit along the path to `end` that the labels describe, which begins at `vertex` or with a task."""
+    nowhere, v = len(g.deficit), end
+    while v != vertex and v != nowhere:
+        via = w.via[v]
+        if via < 0:
+            _prefetch_move(g, degree, _task_of(via))
+            v = _other_end(via)
+        else:
+            _prefetch_push(g, via >> 1)
+            v = g.head[via >> 1] if via & 1 else g.tail[via >> 1]
+    v = end
+    while v != vertex and v != nowhere:
+        via = w.via[v]
+        if via < 0:
+            move_task(g, _task_of(via), _cheapest(g.arc, degree, _task_of(via), v))
+            v = _other_end(via)
+        elif via & 1:
+            push(g, via >> 1, -1)
+            v = g.head[via >> 1]
+        else:
+            push(g, via >> 1, 1)
+            v = g.tail[via >> 1]
+            g.vertex[v, CURSOR + FORWARD] = (via >> 1) - g.vertex[v, OUT]
+
+
+@njit(cache=True, forceinline=True)
+def _fetch_along(g: Graph, w: Work, degree: int, sink: int, vertex: int) -> None:
+    """Sends one unit less into the sink and one more to `vertex`, along the path that the labels describe."""
+    v = sink
+    while v != vertex:
+        via = w.via[v]
+        if via < 0:
+            _prefetch_move(g, degree, _task_of(via))
+            v = _other_end(via)
+        else:
+            _prefetch_push(g, via >> 1)
+            v = g.tail[via >> 1] if via & 1 else g.head[via >> 1]
+    v = sink
+    while v != vertex:
+        via = w.via[v]
+        if via < 0:
+            v = _other_end(via)
+            move_task(g, _task_of(via), _cheapest(g.arc, degree, _task_of(via), v))
+        elif via & 1:
+            push(g, via >> 1, -1)
+            v = g.tail[via >> 1]
+            g.vertex[v, CURSOR + BACKWARD] = (via >> 1) - g.vertex[v, OUT]
+        else:
+            push(g, via >> 1, 1)
+            v = g.head[via >> 1]
 
 
 @njit(cache=True)
@@ -85,11 +209,10 @@ def send(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int) ->
 
     False if there is none within the radius; then the potentials have moved as far as that allows.
     """
-    # locals: an array that is taken from a tuple inside of a loop is counted each time
     label, via, lists, tally, potential, deficit = w.label, w.via, w.lists, w.tally, g.potential, g.deficit
-    span, out_word, out_arc, into_word, into_arc = g.span, g.out_word, g.out_arc, g.into_word, g.into_arc
-    arc, here, next_task, first_task, way_out = g.arc, g.now, g.next_task, g.first_task, g.way_out
-    near, near_of, cursor, vertices, nearest = w.near, w.near_of, w.cursor, len(deficit), 0
+    places, out_word, into_word, into_arc = g.vertex, g.out_word, g.into_word, g.into_arc
+    arc, in_word, in_least, fallen = g.arc, g.in_word, g.in_least, g.fallen[0]
+    vertices, nearest = len(deficit), 0
     if task >= 0:
         nearest = FAR
         for a in range(task * degree, (task + 1) * degree):
@@ -102,7 +225,8 @@ def send(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int) ->
             if v < vertices:
                 distance = (arc[a] >> HEAD_BITS) + potential[v]
                 if distance < label[v] and distance < tally[DISTANCE]:
-                    give_label(label, via, lists, tally, v, distance, -1 - a, -FAR, deficit[v] > 0)
+                    how = _by_task(task, vertices)
+                    give_label(label, via, lists, tally, v, distance, how, -FAR, deficit[v] > 0)
     else:
         begin(tally, radius)
         give_label(label, via, lists, tally, vertex, 0, 0, -FAR, deficit[vertex] > 0)
@@ -114,17 +238,19 @@ def send(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int) ->
             v = step
             now = label[v]
             base = now - potential[v]
-            first, size = span[v, OUT], span[v, OUT_END] - span[v, OUT]
+            prefetch(in_word, places[v, START])
+            prefetch(in_least, places[v, START])
+            first, size = places[v, OUT], places[v, OUT_END] - places[v, OUT]
             for j in range(size - 1, -1, -1):  # pushed last is followed first
-                i = cursor[v, FORWARD] + j
+                i = places[v, CURSOR + FORWARD] + j
                 i = first + (i if i < size else i - size)
                 word = out_word[i]
                 if word & ROOM:
                     u = word >> VERTEX_SHIFT & HEAD
                     distance = base + (word >> COST_SHIFT) + potential[u]
                     if distance < label[u] and distance < tally[DISTANCE]:
-                        give_label(label, via, lists, tally, u, distance, 2 * out_arc[i], now, deficit[u] > 0)
-            for i in range(span[v, INTO], span[v, INTO_END]):
+                        give_label(label, via, lists, tally, u, distance, 2 * i, now, deficit[u] > 0)
+            for i in range(places[v, INTO], places[v, INTO_END]):
                 word = into_word[i]
                 if word & FLOWS:
                     u = word >> VERTEX_SHIFT & HEAD
@@ -135,79 +261,33 @@ def send(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int) ->
         v = -1 - step
         now = label[v]
         base = now - potential[v]
-        need = tally[DISTANCE] - now
-        if near_of[v, COUNT] >= 0 and need + potential[v] - near_of[v, PRICE] <= near_of[v, RANGE]:
-            moved = potential[v] - near_of[v, PRICE]
-            for i in range(near_of[v, BEGIN], near_of[v, BEGIN] + near_of[v, COUNT]):
-                if near[i, REDUCED] - moved >= tally[DISTANCE] - now:
-                    continue
-                task_now = here[near[i, WHOSE]]
-                if task_now & HEAD == v:
-                    u = near[i, WORD] & HEAD
-                    distance = base + (near[i, WORD] >> HEAD_BITS) - (task_now >> HEAD_BITS) + potential[u]
-                    if distance < label[u] and distance < tally[DISTANCE]:
-                        give_label(label, via, lists, tally, u, distance, -1 - near[i, ARC], now, deficit[u] > 0)
-                        if way_out[u] >= 0:
-                            _way_out(g, w, u, now)
-            t = first_task[v]
-            while t >= 0 and t != near_of[v, LAST]:
-                start = base - (here[t] >> HEAD_BITS)
-                for a in range(t * degree, (t + 1) * degree):
-                    u = arc[a] & HEAD
-                    if u < vertices:
-                        distance = start + (arc[a] >> HEAD_BITS) + potential[u]
-                        if distance < tally[DISTANCE] and distance < label[u]:
-                            give_label(label, via, lists, tally, u, distance, -1 - a, now, deficit[u] > 0)
-                            if way_out[u] >= 0:
-                                _way_out(g, w, u, now)
-                t = next_task[t]
-            continue
-        keep = now + (need * KEEP if need < FAR // (2 * KEEP) else need)
-        near_of[v, BEGIN] = tally[NEAR]
-        kept = True
-        t = first_task[v]
-        while t >= 0:
-            tally[SCANNED] += degree
-            start = base - (here[t] >> HEAD_BITS)
+        first, last = places[v, START], places[v, START] + places[v, USED]
+        for i in range(first, last):
+            if (i - first) % _AHEAD == 0:
+                most = tally[DISTANCE] - base + fallen
+                _prefetch_rows(arc, in_word, in_least, degree, i, min(i + _AHEAD, last), most)
+            start = base - (in_word[i] >> TASK_BITS)
+            if start + in_least[i] - fallen >= tally[DISTANCE]:
+                continue
+            t = in_word[i] & TASK
+            least = FAR
             for a in range(t * degree, (t + 1) * degree):
-                word = arc[a]
-                u = word & HEAD
-                if u < vertices:
-                    distance = start + (word >> HEAD_BITS) + potential[u]
-                    if distance <= keep:
-                        kept = kept and _keep_near(near, near_of, tally, a, t, word, distance - now)
-                        if distance < tally[DISTANCE] and distance < label[u]:
-                            give_label(label, via, lists, tally, u, distance, -1 - a, now, deficit[u] > 0)
-                            if way_out[u] >= 0:
-                                _way_out(g, w, u, now)
-            t = next_task[t]
-        if kept:
-            near_of[v, COUNT] = tally[NEAR] - near_of[v, BEGIN]
-            near_of[v, PRICE] = potential[v]
-            near_of[v, RANGE] = keep - now
-            near_of[v, LAST] = first_task[v]
+                u = arc[a] & HEAD
+                if u < vertices and u != v:
+                    through = (arc[a] >> HEAD_BITS) + potential[u]
+                    least = min(least, through)
+                    distance = start + through
+                    if distance < tally[DISTANCE] and distance < label[u]:
+                        how = _by_task(t, v)
+                        give_label(label, via, lists, tally, u, distance, how, now, deficit[u] > 0)
+                        if places[u, WAY_OUT] >= 0:
+                            _way_out(g, w, u, now)
+            in_least[i] = least + fallen
     end = tally[END]
     tally[NEEDED] = tally[DISTANCE] - nearest
     if end >= 0:
         deficit[end] -= 1
-        v = end
-        while v != vertex:
-            how = via[v]
-            if how < 0:
-                t = (-1 - how) // degree
-                v = here[t] & HEAD
-                move_task(g, t, -1 - how)
-                if v == vertices:
-                    break
-                if near_of[v, LAST] == t:
-                    near_of[v, COUNT] = -1  # who came later is not known any more
-            elif how & 1:
-                push(g, how >> 1, -1)
-                v = g.head[how >> 1]
-            else:
-                push(g, how >> 1, 1)
-                v = g.tail[how >> 1]
-                cursor[v, FORWARD] = g.out_place[how >> 1] - span[v, OUT]
+        _send_along(g, w, degree, vertex, end)
     reprice(potential, label, lists, tally, 1)
     return bool(end >= 0)
 
@@ -215,13 +295,14 @@ def send(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int) ->
 @njit(cache=True)
 def _way_out(g: Graph, w: Work, v: int, now: int) -> None:
     """Follows the way out of v at once: what is farther than an end that is known need not be labelled."""
-    while g.way_out[v] >= 0 and w.tally[END] != v:
-        word = g.out_word[g.way_out[v]]
+    while g.vertex[v, WAY_OUT] >= 0 and w.tally[END] != v:
+        a = g.vertex[v, WAY_OUT]
+        word = g.out_word[a]
         u = word >> VERTEX_SHIFT & HEAD
         distance = w.label[v] + (word >> COST_SHIFT) + g.potential[u] - g.potential[v]
         if not word & ROOM or distance >= w.label[u] or distance >= w.tally[DISTANCE]:
             return
-        how = 2 * g.out_arc[g.way_out[v]]
+        how = 2 * a
         give_label(w.label, w.via, w.lists, w.tally, u, distance, how, now, g.deficit[u] > 0)
         v = u
 
@@ -229,13 +310,14 @@ def _way_out(g: Graph, w: Work, v: int, now: int) -> None:
 @njit(cache=True)
 def _way_in(g: Graph, w: Work, v: int, sink: int, now: int) -> None:
     """_way_out against the arcs."""
-    while g.way_out[v] >= 0:
-        word = g.out_word[g.way_out[v]]
+    while g.vertex[v, WAY_OUT] >= 0:
+        a = g.vertex[v, WAY_OUT]
+        word = g.out_word[a]
         u = word >> VERTEX_SHIFT & HEAD
         distance = w.label[v] + g.potential[v] - (word >> COST_SHIFT) - g.potential[u]
         if not word & FLOWS or distance >= w.label[u] or distance >= w.tally[DISTANCE]:
             return
-        how = 2 * g.out_arc[g.way_out[v]] + 1
+        how = 2 * a + 1
         give_label(w.label, w.via, w.lists, w.tally, u, distance, how, now, u == sink)
         v = u
 
@@ -247,9 +329,9 @@ def fetch(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: int) -
     False if it is longer than the radius; then the potentials have moved as far as that allows.
     """
     label, via, lists, tally, potential = w.label, w.via, w.lists, w.tally, g.potential
-    span, out_word, out_arc, into_word, into_arc = g.span, g.out_word, g.out_arc, g.into_word, g.into_arc
-    in_start, in_size, in_arc, in_word, here, way_out = g.in_start, g.in_size, g.in_arc, g.in_word, g.now, g.way_out
-    near, near_of, cursor, vertices = w.near, w.near_of, w.cursor, len(label)
+    places, out_word, into_word, into_arc = g.vertex, g.out_word, g.into_word, g.into_arc
+    in_word, here = g.in_word, g.now
+    near, near_of, vertices = w.near, w.near_of, len(label)
     begin(tally, radius)
     give_label(label, via, lists, tally, vertex, 0, 0, -FAR, False)
     while True:
@@ -260,23 +342,24 @@ def fetch(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: int) -
             v = step
             now = label[v]
             base = now + potential[v]
-            for i in range(span[v, INTO], span[v, INTO_END]):
+            prefetch(in_word, places[v, START])
+            for i in range(places[v, INTO], places[v, INTO_END]):
                 word = into_word[i]
                 if word & ROOM:
                     u = word >> VERTEX_SHIFT & HEAD
                     distance = base + (word >> COST_SHIFT) - potential[u]
                     if distance < label[u] and distance < tally[DISTANCE]:
                         give_label(label, via, lists, tally, u, distance, 2 * into_arc[i], now, u == sink)
-            first, size = span[v, OUT], span[v, OUT_END] - span[v, OUT]
+            first, size = places[v, OUT], places[v, OUT_END] - places[v, OUT]
             for j in range(size - 1, -1, -1):
-                i = cursor[v, BACKWARD] + j
+                i = places[v, CURSOR + BACKWARD] + j
                 i = first + (i if i < size else i - size)
                 word = out_word[i]
                 if word & FLOWS:
                     u = word >> VERTEX_SHIFT & HEAD
                     distance = base - (word >> COST_SHIFT) - potential[u]
                     if distance < label[u] and distance < tally[DISTANCE]:
-                        give_label(label, via, lists, tally, u, distance, 2 * out_arc[i] + 1, now, u == sink)
+                        give_label(label, via, lists, tally, u, distance, 2 * i + 1, now, u == sink)
             continue
         v = -1 - step
         now = label[v]
@@ -285,31 +368,39 @@ def fetch(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: int) -
         if near_of[v, COUNT] >= 0 and need + near_of[v, PRICE] - potential[v] <= near_of[v, RANGE]:
             moved = near_of[v, PRICE] - potential[v]
             for i in range(near_of[v, BEGIN], near_of[v, BEGIN] + near_of[v, COUNT]):
+                if near[i, REDUCED] - moved < need:
+                    prefetch(here, near[i, WORD] & TASK)
+            for i in range(near_of[v, BEGIN], near_of[v, BEGIN] + near_of[v, COUNT]):
                 if near[i, REDUCED] - moved >= tally[DISTANCE] - now:
                     continue
-                task_now = here[near[i, WHOSE]]
+                task_now = here[near[i, WORD] & TASK]
                 u = task_now & HEAD
                 distance = base + (near[i, WORD] >> TASK_BITS) - (task_now >> HEAD_BITS) - potential[u]
                 if distance < label[u] and distance < tally[DISTANCE]:
-                    give_label(label, via, lists, tally, u, distance, -1 - near[i, ARC], now, False)
-                    if way_out[u] >= 0:
+                    how = _by_task(near[i, WORD] & TASK, v)
+                    give_label(label, via, lists, tally, u, distance, how, now, False)
+                    if places[u, WAY_OUT] >= 0:
                         _way_in(g, w, u, sink, now)
             continue
         keep = now + (need * KEEP if need < FAR // (2 * KEEP) else need)
         near_of[v, BEGIN] = tally[NEAR]
         kept = True
-        tally[SCANNED] += in_size[v]
-        for i in range(in_start[v], in_start[v] + in_size[v]):
+        tally[SCANNED] += places[v, SIZE_IN]
+        end = places[v, START] + places[v, SIZE_IN]
+        for i in range(places[v, START], end):
+            if (i - places[v, START]) % (4 * _AHEAD) == 0:
+                _prefetch_tasks(here, in_word, i, min(i + 4 * _AHEAD, end))
             word = in_word[i]
             task_now = here[word & TASK]
             u = task_now & HEAD
             if u < vertices:
                 distance = base + (word >> TASK_BITS) - (task_now >> HEAD_BITS) - potential[u]
                 if distance <= keep:
-                    kept = kept and _keep_near(near, near_of, tally, in_arc[i], word & TASK, word, distance - now)
+                    kept = kept and _keep_near(near, near_of, tally, word, distance - now)
                     if distance < tally[DISTANCE] and distance < label[u]:
-                        give_label(label, via, lists, tally, u, distance, -1 - in_arc[i], now, False)
-                        if way_out[u] >= 0:
+                        how = _by_task(word & TASK, v)
+                        give_label(label, via, lists, tally, u, distance, how, now, False)
+                        if places[u, WAY_OUT] >= 0:
                             _way_in(g, w, u, sink, now)
         if kept:
             near_of[v, COUNT] = tally[NEAR] - near_of[v, BEGIN]
@@ -319,18 +410,6 @@ def fetch(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: int) -
     tally[NEEDED] = tally[DISTANCE]
     if found:
         g.deficit[vertex] -= 1
-        v = sink
-        while v != vertex:
-            how = via[v]
-            if how < 0:
-                move_task(g, (-1 - how) // degree, -1 - how)
-                v = g.arc[-1 - how] & HEAD
-            elif how & 1:
-                push(g, how >> 1, -1)
-                v = g.tail[how >> 1]
-                cursor[v, BACKWARD] = g.out_place[how >> 1] - span[v, OUT]
-            else:
-                push(g, how >> 1, 1)
-                v = g.head[how >> 1]
+        _fetch_along(g, w, degree, sink, vertex)
     reprice(potential, label, lists, tally, -1)
     return found

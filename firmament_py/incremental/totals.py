@@ -5,6 +5,7 @@ from numba import njit
 
 from firmament_py.arrays import I64, Bools
 from firmament_py.incremental.graph import HEAD, HEAD_BITS, Graph, show
+from firmament_py.incremental.memory import borrowed
 
 _SPLIT = 20
 
@@ -12,6 +13,7 @@ _SPLIT = 20
 @njit(cache=True)
 def _cost(g: Graph) -> tuple[int, int, int]:
     """Of tasks; and of fixed arcs in two parts, because flow times cost may need more than 64 bits."""
+    g = borrowed(g)
     tasks = high = low = 0
     for word in g.now:
         tasks += word >> HEAD_BITS
@@ -30,6 +32,7 @@ def cost(g: Graph) -> int:
 @njit(cache=True)
 def unrouted(g: Graph, live: Bools) -> I64:
     """(K,) the tasks that flow nowhere."""
+    g = borrowed(g)
     count = 0
     for t in range(len(live)):
         count += live[t] and g.chosen[t] < 0
@@ -48,14 +51,16 @@ def obey_prices(g: Graph) -> I64:
 
     Returns (V,) what then comes into each vertex less what leaves it.
     """
+    g = borrowed(g)
     vertices = len(g.deficit)
     balance = np.zeros(vertices, np.int64)
     for a in range(len(g.flow)):
         u, v = g.tail[a], g.head[a]
         reduced = g.cost[a] + g.potential[v] - g.potential[u]
         flow = 0 if reduced > 0 else g.capacity[a] if reduced < 0 else min(g.flow[a], g.capacity[a])
-        g.flow[a] = flow
-        show(g, a)
+        if flow != g.flow[a]:
+            g.flow[a] = flow
+            show(g, a)
         balance[u] -= flow
         balance[v] += flow
     for word in g.now:

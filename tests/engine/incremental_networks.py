@@ -4,6 +4,19 @@ import numpy as np
 
 from firmament_py import certify
 from firmament_py.incremental import certificate
+from firmament_py.incremental.graph import (
+    COST_SHIFT,
+    FAR,
+    FLOWS,
+    HEAD,
+    HEAD_BITS,
+    ROOM,
+    SIZE_IN,
+    START,
+    TASK_BITS,
+    USED,
+    VERTEX_SHIFT,
+)
 from firmament_py.incremental.network import TaskNetwork
 from firmament_py.solver import NetworkxSolver, OrToolsSolver, Status
 
@@ -68,3 +81,30 @@ def expanded(network, arcs):
     heads, costs = network.task_arcs(rows)
     chosen = np.arange(len(rows)), graph.chosen[rows] - rows * network.degree
     return flow, np.concatenate([graph.potential, costs[chosen] + graph.potential[heads[chosen]]])
+
+
+def assert_index(network):
+    """All that searches rely on between rounds: arcs by head, where tasks are, what fixed arcs are like, bounds."""
+    g, degree = network.graph, network.degree
+    heads, costs = g.arc & HEAD, g.arc >> HEAD_BITS
+    task = np.arange(len(g.arc)) // degree
+    for v in range(network.vertices):
+        start, size, used = g.vertex[v, [START, SIZE_IN, USED]]
+        assert start + size <= g.vertex[v + 1, START]
+        arcs = g.in_arc[start : start + size]
+        assert sorted(arcs.tolist()) == np.flatnonzero(heads == v).tolist()
+        assert g.in_place[arcs].tolist() == list(range(size))
+        assert (g.in_word[start : start + size] == costs[arcs] << TASK_BITS | task[arcs]).all()
+        assert sorted(task[arcs[:used]].tolist()) == np.flatnonzero(g.now & HEAD == v).tolist()
+        assert (g.chosen[task[arcs[:used]]] == arcs[:used]).all()
+        for place, arc in enumerate(arcs[:used].tolist()):
+            row = slice(arc // degree * degree, (arc // degree + 1) * degree)
+            elsewhere = (heads[row] != v) & (heads[row] < network.vertices)
+            least = (costs[row] + np.append(g.potential, 0)[heads[row]])[elsewhere].min(initial=FAR)
+            assert g.in_least[start + place] - g.fallen[0] <= least
+    there = g.chosen >= 0
+    assert (g.now[there] == g.arc[g.chosen[there]]).all()
+    assert (g.now[~there] & HEAD == network.vertices).all()
+    state = np.where(g.flow < g.capacity, ROOM, 0) | np.where(g.flow > 0, FLOWS, 0)
+    assert (g.out_word == g.cost << COST_SHIFT | g.head << VERTEX_SHIFT | state).all()
+    assert (g.into_word[g.into_place] == g.cost << COST_SHIFT | g.tail << VERTEX_SHIFT | state).all()

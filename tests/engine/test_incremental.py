@@ -6,10 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
+from benchmarks.quincy_load import QuincyLoad
 from firmament_py.incremental import certificate, phases
-from firmament_py.incremental.graph import HEAD, HEAD_BITS
+from firmament_py.incremental.graph import HEAD, HEAD_BITS, START, UNKNOWN, USED
 from firmament_py.incremental.network import CAPACITY_MAX, COST_MAX, TASKS_MAX, VERTICES_MAX, RangeError, TaskNetwork
 from firmament_py.incremental.repair import Reoptimizer
 from firmament_py.solver import OrToolsSolver, Solution, Status
@@ -23,6 +31,7 @@ from tests.engine.incremental_networks import (
     SINK,
     UNSCHEDULED,
     VERTICES,
+    assert_index,
     assert_optimal,
     routed_network,
     small_network,
@@ -91,12 +100,41 @@ class History(RuleBasedStateMachine):
         assert self.network.size == len(self.rows)
         self.runs += 1
 
+    @invariant()
+    def what_searches_rely_on_holds(self):
+        assert_index(self.network)
+
     def teardown(self):
         self.reoptimize()
 
 
 def test_any_history_of_changes_is_repaired_to_the_optimum():
     run_state_machine_as_test(History, settings=settings(max_examples=60, stateful_step_count=30))
+
+
+@pytest.mark.parametrize("shape", ["running", "zipf", "oversubscribed"])
+def test_what_searches_rely_on_holds_after_rounds_of_churn(shape):
+    load = QuincyLoad(shape, 20, 240, seed=1)
+    network, rng = load.network, np.random.default_rng(2)
+    reoptimizer = Reoptimizer(network, OrToolsSolver(), repair_share=100.0)
+    bounds = 0
+    for turn in range(40):
+        result = reoptimizer.solve_from_scratch() if turn == 20 else reoptimizer.run()
+        assert result.status is Status.OPTIMAL
+        assert_index(network)
+        g = network.graph
+        bounds += sum((g.in_least[s : s + n] > UNKNOWN).sum() for s, n in g.vertex[:-1, [START, USED]])
+        gone, heads, costs = load.churn(12)
+        network.remove_tasks(gone)
+        assert_index(network)
+        network.add_tasks(heads, costs)
+        changed = rng.choice(np.flatnonzero(network.live), 5, replace=False)
+        heads, costs = network.task_arcs(changed)
+        network.set_task_costs(changed, np.maximum(costs - rng.integers(0, 30, costs.shape), 0))
+        assert_index(network)
+    assert_optimal(network, reoptimizer.run())
+    assert (reoptimizer.full_solves, reoptimizer.rejected) == (2, 0)
+    assert bounds > 1000, "hardly any bound was noted"
 
 
 def test_an_unchanged_network_needs_no_search():
@@ -112,6 +150,23 @@ def test_rows_of_removed_tasks_are_given_out_again():
     more = network.add_tasks(np.full((2, 1), FIRST_JOB), np.zeros((2, 1), np.int64))
     assert sorted(more.tolist()) == sorted(rows[2:4].tolist())
     assert network.size == 6
+
+
+def test_fixed_arcs_keep_the_numbers_that_they_were_given():
+    order = np.random.default_rng(0).permutation(len(FIXED))
+    networks = [small_network(), small_network(fixed=FIXED[order])]
+    of = [np.arange(len(FIXED)), np.argsort(order)]
+    for network, arcs in zip(networks, of, strict=True):
+        network.add_tasks(np.tile([0, 1, CLUSTER, FIRST_JOB], (6, 1)), np.tile([5, 6, 20, 40], (6, 1)))
+        network.set_capacity(arcs[[0, 1, 3]], np.array([0, 2, 0]))
+        network.set_unit_cost(arcs[[2, 9]], np.array([30, 25]))
+    costs = [Reoptimizer(network, OrToolsSolver()).run().cost for network in networks]
+    assert costs[0] == costs[1]
+    for network, arcs in zip(networks, of, strict=True):
+        network.set_capacity(arcs[[0, 3]], np.array([1, 1]))
+        result = Reoptimizer(network, OrToolsSolver()).run()
+        assert_optimal(network, result)
+        assert result.cost < costs[0]
 
 
 def test_a_freed_slot_goes_to_whom_it_is_worth_most():
