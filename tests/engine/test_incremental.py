@@ -129,7 +129,7 @@ def test_what_searches_rely_on_holds_after_rounds_of_churn(shape):
         assert_index(network)
         network.add_tasks(heads, costs)
         changed = rng.choice(np.flatnonzero(network.live), 5, replace=False)
-        heads, costs = network.task_arcs(changed)
+        _, costs = network.task_arcs(changed)
         network.set_task_costs(changed, np.maximum(costs - rng.integers(0, 30, costs.shape), 0))
         assert_index(network)
     assert_optimal(network, reoptimizer.run())
