@@ -21,7 +21,8 @@ class Census:
         self._looks: NodeLooks = state.looks
         self._nodes = nodes
         self._placed = placed
-        self._traits_of_placed = {row: state.classes.definition(row).traits for row in placed.classes}
+        with_traits = placed.classes_that(state.classes.has_traits)
+        self._traits_of_placed = {row: state.classes.definition(row).traits for row in with_traits}
         self.traits = tuple(state.classes.definition(row).traits for row in classes.tolist())
         """(C,) of the round's classes."""
         self.cpu_used: Callable[[I64], F64] = lambda rows: np.full(len(rows), np.nan)
@@ -75,9 +76,9 @@ class Census:
         texts = {t[trait] for t in (*self.traits, *self._traits_of_placed.values()) if t.get(trait)}
         values = tuple(sorted(texts))
         number = {text: i for i, text in enumerate(values)}
-        of_placed = [number.get(self._traits_of_placed[row].get(trait, ""), -1) for row in self._placed.classes]
+        of_placed = {row: number.get(traits.get(trait, ""), -1) for row, traits in self._traits_of_placed.items()}
         of_class = [number.get(t.get(trait, ""), -1) for t in self.traits]
-        of_task = self._placed.kinds(of_placed)
+        of_task = self._placed.kinds(of_placed, -1)
         return _Counts(values, self._placed.by_node_and(of_task, len(values)), of_class, of_task)
 
 

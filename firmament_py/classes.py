@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from firmament_py.arrays import I64, U64
+from firmament_py.arrays import I64, U64, Bools
 from firmament_py.columns import IdleRows, Table
 from firmament_py.constraints import NO_PEERS, NodeDemand
 from firmament_py.events import ClassDefined, Refusal
@@ -27,11 +27,17 @@ class ClassTable(Table):
         "priority": (np.int64, 0),
         "expected_us": (np.int64, 0),
         "tasks": (np.int64, 0),
+        "wishes": (np.bool_, False),
+        "repels": (np.bool_, False),
+        "has_traits": (np.bool_, False),
     }
     id: U64
     priority: I64
     expected_us: I64  # how long a task expects to run, below LIMIT; 0: unknown
     tasks: I64  # rows of the task table that refer to the class
+    wishes: Bools  # whether its tasks wish others near them or away; see preferences.carried
+    repels: Bools  # whether it demands that others stay away from its tasks
+    has_traits: Bools
 
     def __init__(self, resources: Resources) -> None:
         super().__init__()
@@ -81,6 +87,8 @@ class ClassTable(Table):
         self.requests[row] = 0
         self.requests[row, : len(vector)] = vector
         self.id[row], self.priority[row], self.expected_us[row] = new.id, new.priority, min(new.expected_us, LIMIT)
+        self.wishes[row] = bool(new.preferences.peers or new.peers.affinity)
+        self.repels[row], self.has_traits[row] = bool(new.peers.anti_affinity), bool(new.traits)
         return None
 
     def sweep(self) -> None:

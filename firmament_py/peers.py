@@ -44,7 +44,8 @@ class Peers:
         self._selectors = Numbering[tuple[PeerSelector, ...]]()
         self._spreads = Numbering[PeerSelector]()
         self._held = Numbering[PeerTerm]()
-        held_by = [state.classes.definition(row).peers.anti_affinity for row in placed.classes]
+        repelling = placed.classes_that(state.classes.repels)
+        held_by = [state.classes.definition(row).peers.anti_affinity for row in repelling]
         for terms in held_by:
             for term in terms:
                 self._held.number(term)
@@ -78,7 +79,7 @@ class Peers:
             ]
         )
         carrier = np.zeros((len(self._held), state.classes.capacity), np.bool_)
-        for row, terms in zip(placed.classes, held_by, strict=True):
+        for row, terms in zip(repelling, held_by, strict=True):
             for term in terms:
                 carrier[self._held.number(term), row] = True
         self._holders = placed.by_node([c[placed.cls] for c in carrier])  # (H, N)

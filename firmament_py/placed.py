@@ -28,16 +28,23 @@ class PlacedTasks:
         self.cls: I64 = tasks.cls[placed]  # (P,) class rows
         self.profile: I64 = tasks.profile[placed]  # (P,) profile rows
         self.leaving: Bools = tasks.leaving[placed]  # (P,)
-        self.classes: list[int] = np.unique(self.cls).tolist()
+        self.classes: I64 = np.flatnonzero(np.bincount(self.cls))  # class rows, ascending
+
+    def classes_that(self, do: Bools) -> list[int]:
+        """The class rows among `classes` that a column `do` of the class table marks."""
+        rows: list[int] = self.classes[do[self.classes]].tolist()
+        return rows
 
     def by_node(self, hits: list[Bools]) -> I64:
         """(len(hits), N): how many of the tasks that each of `hits` (P,) marks are on each node."""
         counts = [np.bincount(self.where[hit], minlength=self._nodes) for hit in hits]
         return np.array(counts, np.int64).reshape(len(hits), self._nodes)
 
-    def kinds(self, of_class: list[int]) -> I64:
-        """(P,): the kind of each task, where of_class[i] is that of class row self.classes[i]."""
-        return np.array(of_class, np.int64)[np.searchsorted(self.classes, self.cls)] if self.classes else self.cls
+    def kinds(self, of_class: dict[int, int], other: int) -> I64:
+        """(P,): the kind of each task, where of_class names that of class rows; that of others is `other`."""
+        kind = np.full(int(self.classes.max(initial=-1)) + 1, other, np.int64)
+        kind[list(of_class)] = list(of_class.values())
+        return kind[self.cls]
 
     def by_node_and(self, of_task: I64, kinds: int) -> I64:
         """(N, kinds): how many tasks of each kind (P,), 0 .. kinds - 1 or not counted, are on each node."""

@@ -50,7 +50,8 @@ class Preferences:
                 self._selectors.number(spread.selector)
         # what placed tasks wish of their neighbours counts for those who come
         self._carried = Numbering[tuple[int, PeerTerm]]()
-        for row in [*placed.classes, *self._rows]:
+        wishing = placed.classes_that(state.classes.wishes)
+        for row in [*wishing, *self._rows]:
             for wish_of_other in carried(state, row):
                 self._carried.number(wish_of_other)
         by_selector = [state.profiles.matching(s) for s in self._selectors]
@@ -61,7 +62,7 @@ class Preferences:
         self._carries = self._carries.reshape(len(self._carried), len(self._rows))
         self._count = placed.by_node([m[placed.profile] & ~placed.leaving for m in by_selector])  # (S, N)
         carrier = np.zeros((len(self._carried), state.classes.capacity), np.bool_)
-        for row in placed.classes:
+        for row in wishing:
             for wish_of_other in carried(state, row):
                 carrier[self._carried.number(wish_of_other), row] = True
         self._carriers = placed.by_node([c[placed.cls] for c in carrier])  # (H, N)
