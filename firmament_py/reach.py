@@ -67,8 +67,11 @@ def within_reach(room: Room, prices: Prices, offsets: I64, waiting: I64) -> Room
         slots[classes] = np.where(near, room.slots[classes], 0)
         most = _NO_BOUND if (known == _NO_BOUND).any() else known.max() - place
         np.maximum(dearest, most, out=dearest, where=slots[classes].any(axis=0))
-    depth = np.where(slot <= dearest[:, None], widths(offsets, room.depth), 0).sum(axis=1)
-    return replace(room, slots=slots, depth=np.minimum(depth, slots.sum(axis=0)))
+    depth = slots.sum(axis=0)
+    kept = np.flatnonzero(depth)
+    bought = np.where(slot[kept] <= dearest[kept, None], widths(offsets, room.depth[kept]), 0).sum(axis=1)
+    depth[kept] = np.minimum(bought, depth[kept])
+    return replace(room, slots=slots, depth=depth)
 
 
 def widened(part: Room, whole: Room, pairs: Bools, deeper: Bools) -> Room:
