@@ -59,7 +59,7 @@ class Work(NamedTuple):
     """Scratch of searches. Between them label is FAR and lists[PLACE] is -1."""
 
     label: I64  # (V,)
-    via: I64  # (V,) how the label came: 2a fixed arc a, 2a + 1 its reverse, below 0 a task; see send and fetch
+    via: I64  # (V,) how the label came: 2a fixed arc a, 2a + 1 its reverse, below 0 a task, see search._by_task
     lists: I32  # (5, V) see the indices below
     tally: I64  # (10,) see the indices below
     radius: I64  # (2,) forward, backward: where to look first
