@@ -78,7 +78,7 @@ class Census:
         number = {text: i for i, text in enumerate(values)}
         of_placed = {row: number.get(traits.get(trait, ""), -1) for row, traits in self._traits_of_placed.items()}
         of_class = [number.get(t.get(trait, ""), -1) for t in self.traits]
-        of_task = self._placed.kinds(of_placed, -1)
+        of_task = self._placed.kinds(of_placed)
         return _Counts(values, self._placed.by_node_and(of_task, len(values)), of_class, of_task)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from firmament_py.arrays import I64, U64, Bools
 from firmament_py.columns import IdleRows, Table
-from firmament_py.constraints import NO_PEERS, NodeDemand
+from firmament_py.constraints import NO_PEERS, NodeDemand, PeerTerm
 from firmament_py.events import ClassDefined, Refusal
 from firmament_py.resources import LIMIT, TASK_SLOTS, TOKEN, Resources, resized, token_requests
 
@@ -35,7 +35,7 @@ class ClassTable(Table):
     priority: I64
     expected_us: I64  # how long a task expects to run, below LIMIT; 0: unknown
     tasks: I64  # rows of the task table that refer to the class
-    wishes: Bools  # whether its tasks wish others near them or away; see preferences.carried
+    wishes: Bools  # whether its tasks wish others near them or away; see carried
     repels: Bools  # whether it demands that others stay away from its tasks
     has_traits: Bools
 
@@ -87,7 +87,7 @@ class ClassTable(Table):
         self.requests[row] = 0
         self.requests[row, : len(vector)] = vector
         self.id[row], self.priority[row], self.expected_us[row] = new.id, new.priority, min(new.expected_us, LIMIT)
-        self.wishes[row] = bool(new.preferences.peers or new.peers.affinity)
+        self.wishes[row] = bool(carried(new))
         self.repels[row], self.has_traits[row] = bool(new.peers.anti_affinity), bool(new.traits)
         return None
 
@@ -98,6 +98,14 @@ class ClassTable(Table):
         for row in drop.tolist():
             del self._row[int(self.id[row])], self._definition[row]
         self.release(drop)
+
+
+def carried(definition: ClassDefined) -> tuple[tuple[int, PeerTerm], ...]:
+    """(weight, term) that tasks of a class hold for those who come near them.
+
+    A required affinity counts with weight 1, as kube-scheduler's hardPodAffinityWeight does by default.
+    """
+    return (*definition.preferences.peers, *((1, term) for term in definition.peers.affinity))
 
 
 def _problem(new: ClassDefined) -> tuple[str, str] | None:

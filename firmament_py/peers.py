@@ -21,12 +21,13 @@ from dataclasses import replace
 import numpy as np
 
 from firmament_py.arrays import I64, Bools, mix
+from firmament_py.classes import carried
 from firmament_py.cluster import ClusterState
 from firmament_py.constraints import NodeDemand, PeerSelector, PeerTerm, Spread
 from firmament_py.lifecycle import TaskState
 from firmament_py.placed import Numbering, PlacedTasks, of_classes, per_domain
 from firmament_py.policy import COST_MAX
-from firmament_py.preferences import carried, water_level
+from firmament_py.preferences import water_level
 from firmament_py.room import UNLIMITED, DomainLimit
 
 
@@ -333,9 +334,10 @@ def _signatures(state: ClusterState, classes: I64, profiles: I64) -> I64:
         selectors.update(term.selector for term in (*peers.affinity, *peers.anti_affinity))
         selectors.update(term.selector for _, term in wishes.peers)
         selectors.update(spread.selector for spread in (*peers.spread, *wishes.spread))
-    for row in np.unique(state.tasks.cls[placed]).tolist():
+    of_placed = state.tasks.cls[placed]
+    for row in np.unique(of_placed[(state.classes.repels | state.classes.wishes)[of_placed]]).tolist():
         selectors.update(term.selector for term in state.classes.definition(row).peers.anti_affinity)
-        selectors.update(term.selector for _, term in carried(state, row))
+        selectors.update(term.selector for _, term in carried(state.classes.definition(row)))
     if not selectors:
         return np.zeros(len(classes), np.int64)
     rows, index = np.unique(profiles, return_inverse=True)

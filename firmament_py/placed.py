@@ -40,9 +40,9 @@ class PlacedTasks:
         counts = [np.bincount(self.where[hit], minlength=self._nodes) for hit in hits]
         return np.array(counts, np.int64).reshape(len(hits), self._nodes)
 
-    def kinds(self, of_class: dict[int, int], other: int) -> I64:
-        """(P,): the kind of each task, where of_class names that of class rows; that of others is `other`."""
-        kind = np.full(int(self.classes.max(initial=-1)) + 1, other, np.int64)
+    def kinds(self, of_class: dict[int, int]) -> I64:
+        """(P,): the kind of each task, where of_class names that of class rows; -1: none."""
+        kind = np.full(int(self.classes.max(initial=-1)) + 1, -1, np.int64)
         kind[list(of_class)] = list(of_class.values())
         return kind[self.cls]
 

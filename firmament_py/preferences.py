@@ -18,6 +18,7 @@ within one solve.
 import numpy as np
 
 from firmament_py.arrays import I64, Bools
+from firmament_py.classes import carried
 from firmament_py.cluster import ClusterState
 from firmament_py.constraints import PeerSelector, PeerTerm, PreferenceSet, Spread
 from firmament_py.placed import Numbering, PlacedTasks, of_classes, per_domain
@@ -52,18 +53,20 @@ class Preferences:
         self._carried = Numbering[tuple[int, PeerTerm]]()
         wishing = placed.classes_that(state.classes.wishes)
         for row in [*wishing, *self._rows]:
-            for wish_of_other in carried(state, row):
+            for wish_of_other in carried(state.classes.definition(row)):
                 self._carried.number(wish_of_other)
         by_selector = [state.profiles.matching(s) for s in self._selectors]
         by_carried = [state.profiles.matching(term.selector) for _, term in self._carried]
         self._matched = of_classes(by_selector, profiles)  # (S, C)
         self._wished_for = of_classes(by_carried, profiles)  # (H, C)
-        self._carries = np.array([[w in carried(state, row) for row in self._rows] for w in self._carried], np.bool_)
+        self._carries = np.array(
+            [[w in carried(state.classes.definition(row)) for row in self._rows] for w in self._carried], np.bool_
+        )
         self._carries = self._carries.reshape(len(self._carried), len(self._rows))
         self._count = placed.by_node([m[placed.profile] & ~placed.leaving for m in by_selector])  # (S, N)
         carrier = np.zeros((len(self._carried), state.classes.capacity), np.bool_)
         for row in wishing:
-            for wish_of_other in carried(state, row):
+            for wish_of_other in carried(state.classes.definition(row)):
                 carrier[self._carried.number(wish_of_other), row] = True
         self._carriers = placed.by_node([c[placed.cls] for c in carrier])  # (H, N)
 
@@ -177,15 +180,6 @@ class Preferences:
         if domain is None:
             domain = self._domains[key] = self._state.looks.domains(key, self._nodes)
         return domain
-
-
-def carried(state: ClusterState, row: int) -> tuple[tuple[int, PeerTerm], ...]:
-    """(weight, term) that tasks of class row `row` hold for those who come near them.
-
-    A required affinity counts with weight 1, as kube-scheduler's hardPodAffinityWeight does by default.
-    """
-    definition = state.classes.definition(row)
-    return (*definition.preferences.peers, *((1, term) for term in definition.peers.affinity))
 
 
 def water_level(counts: I64, room: I64, waiting: int) -> int:
