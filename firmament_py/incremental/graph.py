@@ -64,7 +64,7 @@ class Work(NamedTuple):
     tally: I64  # (10,) see the indices below
     radius: I64  # (2,) forward, backward: where to look first
     near: I64  # (.., 2) arcs of tasks that were near a vertex, see the indices below; near_of says which
-    near_of: I64  # (V, 8) see the indices below; 8 words are a line of the cache
+    near_of: I64  # (V, 4) see the indices below
 
 
 HEAP, PLACE, TOUCHED, LEVEL, LATER = range(5)
@@ -130,10 +130,15 @@ def move_task(g: Graph, task: int, arc: int) -> None:
     vertex[there, USED] += 1
 
 
+@njit(cache=True, forceinline=True)
+def _state(g: Graph, a: int) -> int:
+    return (ROOM if g.flow[a] < g.capacity[a] else 0) | (FLOWS if g.flow[a] > 0 else 0)
+
+
 @njit(cache=True)
 def show(g: Graph, a: int) -> None:
     """Tells both ends of fixed arc `a` what it is like now."""
-    state = (ROOM if g.flow[a] < g.capacity[a] else 0) | (FLOWS if g.flow[a] > 0 else 0)
+    state = _state(g, a)
     g.out_word[a] = g.cost[a] << COST_SHIFT | g.head[a] << VERTEX_SHIFT | state
     g.into_word[g.into_place[a]] = g.cost[a] << COST_SHIFT | g.tail[a] << VERTEX_SHIFT | state
 
@@ -142,7 +147,7 @@ def show(g: Graph, a: int) -> None:
 def push(g: Graph, a: int, units: int) -> None:
     """Adds to the flow of fixed arc `a`."""
     g.flow[a] += units
-    state = (ROOM if g.flow[a] < g.capacity[a] else 0) | (FLOWS if g.flow[a] > 0 else 0)
+    state = _state(g, a)
     i = g.into_place[a]
     g.out_word[a] = g.out_word[a] & ~(ROOM | FLOWS) | state
     g.into_word[i] = g.into_word[i] & ~(ROOM | FLOWS) | state

@@ -116,7 +116,7 @@ class TaskNetwork:
             tally=np.zeros(10, np.int64),
             radius=np.ones(2, np.int64),
             near=_lines(_NEAR, 2, np.int64),
-            near_of=_lines(vertices, 8, np.int64),
+            near_of=_lines(vertices, 4, np.int64),
         )
         g = self.graph
         g.vertex[:-1, OUT], g.vertex[:-1, OUT_END] = out_start[:-1], out_start[1:]

@@ -150,57 +150,36 @@ def _other_end(via: int) -> int:
 
 
 @njit(cache=True, forceinline=True)
-def _send_along(g: Graph, w: Work, degree: int, vertex: int, end: int) -> None:
-    """Sends one unit along the path to `end` that the labels describe, which begins at `vertex` or with a task."""
+def _before(g: Graph, via: int, direction: int) -> int:
+    """The vertex that a label came from."""
+    if via < 0:
+        return _other_end(via)
+    return int(g.tail[via >> 1] if (via & 1) == direction else g.head[via >> 1])
+
+
+@njit(cache=True, forceinline=True)
+def _change_flow(g: Graph, w: Work, degree: int, direction: int, end: int, vertex: int) -> None:
+    """Sends one unit along the path of labels that leads to `end` from `vertex`, or from a task that is nowhere."""
     nowhere, v = len(g.deficit), end
     while v != vertex and v != nowhere:
         via = w.via[v]
         if via < 0:
             _prefetch_move(g, degree, _task_of(via))
-            v = _other_end(via)
         else:
             _prefetch_push(g, via >> 1)
-            v = g.head[via >> 1] if via & 1 else g.tail[via >> 1]
+        v = _before(g, via, direction)
     v = end
     while v != vertex and v != nowhere:
         via = w.via[v]
+        u = _before(g, via, direction)
         if via < 0:
-            move_task(g, _task_of(via), _cheapest(g.arc, degree, _task_of(via), v))
-            v = _other_end(via)
-        elif via & 1:
-            push(g, via >> 1, -1)
-            v = g.head[via >> 1]
+            head = v if direction == FORWARD else u
+            move_task(g, _task_of(via), _cheapest(g.arc, degree, _task_of(via), head))
         else:
-            push(g, via >> 1, 1)
-            v = g.tail[via >> 1]
-            g.vertex[v, CURSOR + FORWARD] = (via >> 1) - g.vertex[v, OUT]
-
-
-@njit(cache=True, forceinline=True)
-def _fetch_along(g: Graph, w: Work, degree: int, sink: int, vertex: int) -> None:
-    """Sends one unit less into the sink and one more to `vertex`, along the path that the labels describe."""
-    v = sink
-    while v != vertex:
-        via = w.via[v]
-        if via < 0:
-            _prefetch_move(g, degree, _task_of(via))
-            v = _other_end(via)
-        else:
-            _prefetch_push(g, via >> 1)
-            v = g.tail[via >> 1] if via & 1 else g.head[via >> 1]
-    v = sink
-    while v != vertex:
-        via = w.via[v]
-        if via < 0:
-            v = _other_end(via)
-            move_task(g, _task_of(via), _cheapest(g.arc, degree, _task_of(via), v))
-        elif via & 1:
-            push(g, via >> 1, -1)
-            v = g.tail[via >> 1]
-            g.vertex[v, CURSOR + BACKWARD] = (via >> 1) - g.vertex[v, OUT]
-        else:
-            push(g, via >> 1, 1)
-            v = g.head[via >> 1]
+            push(g, via >> 1, -1 if via & 1 else 1)
+            if (via & 1) == direction:
+                g.vertex[u, CURSOR + direction] = (via >> 1) - g.vertex[u, OUT]
+        v = u
 
 
 @njit(cache=True)
@@ -287,7 +266,7 @@ def send(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int) ->
     tally[NEEDED] = tally[DISTANCE] - nearest
     if end >= 0:
         deficit[end] -= 1
-        _send_along(g, w, degree, vertex, end)
+        _change_flow(g, w, degree, FORWARD, end, vertex)
     reprice(potential, label, lists, tally, 1)
     return bool(end >= 0)
 
@@ -410,6 +389,6 @@ def fetch(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: int) -
     tally[NEEDED] = tally[DISTANCE]
     if found:
         g.deficit[vertex] -= 1
-        _fetch_along(g, w, degree, sink, vertex)
+        _change_flow(g, w, degree, BACKWARD, sink, vertex)
     reprice(potential, label, lists, tally, -1)
     return found
