@@ -211,6 +211,7 @@ class Bridge:
         )
         self.gangs = Gangs(kube, store, binder, loop, reporter, feed.reject, settings)
         volumes = VolumeBinder(kube, store.storage, store.volumes, store.labels_of_node, settings.volume_timeout)
+        store.pod_queue.held = lambda: binder.saturated
         binder.prepare = volumes.prepare
         binder.on_bound = reporter.scheduled
         binder.on_failed = reporter.failed

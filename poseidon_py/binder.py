@@ -147,7 +147,7 @@ class Binder:
     @property
     def saturated(self) -> bool:
         """Whether binds wait for a slot."""
-        return bool(self._ready) and self.in_flight >= self._concurrency
+        return bool(self._ready) and not self._idle  # a worker between two binds takes one at once
 
     def start(self) -> None:
         self._workers = [

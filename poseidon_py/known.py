@@ -53,6 +53,7 @@ class KnownPod:
         "profile",
         "role",
         "running",
+        "said",
         "seen",
         "started_us",
         "task",
@@ -114,6 +115,8 @@ class KnownPod:
         self.problem = ""
         """Why it cannot be described."""
         self.version = ""
+        self.said = 0
+        """Of what store.py tells news by."""
         self.node = ""
         """Name of the node that the API server says it is bound to."""
         self.assumed = ""

@@ -130,7 +130,11 @@ class Store:
             known = self.pods[uid] = KnownPod(pod, task, self._monotonic())
         spec = pod.spec
         node = spec.node_name or ""
-        news = not node or node not in (known.node, known.assumed)  # else it is where the engine has it anyway
+        said = _said(pod)
+        # else it is where the engine has it anyway, and only the API server, which may add labels of the node as it
+        # binds, or the kubelet has changed it
+        news = not node or (said != known.said if node == known.node else node != known.assumed)
+        known.said = said
         if node != known.node:
             self._move(known, node)
         known.ours = spec.scheduler_name in self._ours
@@ -287,3 +291,10 @@ class Store:
         """The same of a pod, with an event for its owner to see."""
         if self.warn("pod", uid, f"{namespace}/{name}", problem):
             self.on_nonsense(namespace, name, uid, problem)
+
+
+def _said(pod: Pod) -> int:
+    """Differs when somebody changes what a pod that runs counts for: its labels, or what it asks for."""
+    spec = pod.spec
+    asked = [bytes(container.resources) for container in spec.containers or ()]
+    return hash((bytes(pod.metadata.labels), bytes(spec.resources), *asked))

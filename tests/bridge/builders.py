@@ -26,6 +26,7 @@ def pod_json(
     owner: str = "",
     gates: bool = False,
     deleting: bool = False,
+    labels: dict[str, str] | None = None,
     annotations: dict[str, Any] | None = None,
     created: str = "2026-01-01T00:00:00Z",
     spec: dict[str, Any] | None = None,
@@ -42,6 +43,8 @@ def pod_json(
     }
     if owner:
         metadata["ownerReferences"] = [{"uid": owner, "controller": True, "kind": "Job", "name": "j"}]
+    if labels is not None:
+        metadata["labels"] = labels
     if annotations is not None:
         metadata["annotations"] = annotations
     if deleting:

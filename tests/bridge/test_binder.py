@@ -92,6 +92,24 @@ async def test_concurrency_is_bounded_and_used():
         assert (len(bench.kube.binds), bench.kube.most_in_flight, bench.binder.busy) == (8, 3, False)
 
 
+async def test_it_is_saturated_while_binds_wait_for_a_slot_also_when_one_has_just_ended():
+    seen: list[bool] = []
+    async with Bench(concurrency=2) as bench:
+        bench.binder.on_bound = lambda known, node: seen.append(bench.binder.saturated)
+        bench.kube.hold = asyncio.Event()
+        await settle()
+        bench.place("p0")
+        assert not bench.binder.saturated
+        for number in range(1, 5):
+            bench.place(f"p{number}")
+        await settle()
+        assert bench.binder.saturated
+        bench.kube.hold.set()
+        await settle()
+        assert seen == [True, True, True, False, False]
+        assert not bench.binder.saturated
+
+
 @pytest.mark.parametrize(
     "error",
     [UnreachableError("refused"), BusyError(429, "", ""), BusyError(500, "", ""), BusyError(503, "", "", 1.0)],

@@ -388,6 +388,30 @@ async def test_news_that_changes_nothing_for_the_engine_goes_with_what_does():
         assert rig.agrees()
 
 
+@pytest.mark.parametrize(
+    ("change", "soon"),
+    [
+        ({"phase": "Running", "status": {"podIP": "10.0.0.1"}}, False),
+        ({"annotations": {"cni/networks": "[]"}}, False),
+        ({"labels": {"app": "b"}}, True),
+        ({"cpu": "200m"}, True),
+        ({"spec": {"resources": {"requests": {"cpu": "1"}}}}, True),
+        ({"node": "m"}, True),
+    ],
+)
+async def test_what_changes_what_a_pod_counts_for_does_not_wait_and_the_rest_does(change, soon):
+    async with Rig(nodes=("n", "m"), linger=1.0) as rig:
+        rig.store.pod_queue._call_later = lambda seconds, call: None
+        rig.confirm = False
+        rig.pod("a", labels={"app": "a"})
+        await rig.settle()
+        labels = {"app": "a", "topology.kubernetes.io/zone": "z"}  # the server adds the zone as it binds
+        rig.pod("a", labels=labels, node="n")
+        assert rig.store.pod_queue.pressing == 0
+        rig.pod("a", **{"labels": labels, "node": "n"} | change)
+        assert rig.store.pod_queue.pressing == soon
+
+
 @pytest.mark.parametrize("node", ["n", "m"])
 async def test_a_pod_that_somebody_else_binds_is_told_at_once(node):
     async with Rig(nodes=("n", "m"), linger=1.0) as rig:

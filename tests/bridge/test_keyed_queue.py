@@ -147,8 +147,55 @@ async def test_a_key_that_can_wait_goes_with_the_next_that_cannot(queue, later):
     assert (len(queue), queue.pressing) == (1, 0)
     assert await nothing_ready(queue)
     queue.add("b")
-    assert await take(queue) == ["a", "b"]
+    assert await take(queue) == ["b", "a"]
     assert queue.pressing == 0
+
+
+async def test_keys_that_can_wait_go_along_only_as_far_as_there_is_room(queue, later):
+    queue.add("a", soon=False)
+    queue.add("b", soon=False)
+    queue.add("c")
+    assert await take(queue, 2) == ["c", "a"]
+    assert await nothing_ready(queue)
+    later.fire()
+    assert await take(queue) == ["b"]
+
+
+async def test_while_there_is_better_to_do_keys_that_can_wait_have_to(queue, later):
+    held = True
+    queue.held = lambda: held
+    queue.add("a", soon=False)
+    queue.add("b")
+    assert await take(queue) == ["b"]
+    for _ in range(5):
+        later.fire()
+    assert await nothing_ready(queue)
+    held = False
+    later.fire()
+    assert await take(queue) == ["a"]
+    later.fire()
+    assert later.calls == []
+
+
+async def test_keys_that_can_wait_are_not_held_for_ever(queue, later):
+    queue.held = lambda: True
+    for key in "ab":  # for the second no longer than for the first
+        queue.add(key, soon=False)
+        for _ in range(99):
+            later.fire()
+        assert await nothing_ready(queue)
+        later.fire()
+        assert await take(queue) == [key]
+
+
+async def test_a_key_that_is_held_and_is_added_again_to_come_soon_does(queue):
+    queue.held = lambda: True
+    queue.add("a", soon=False)
+    queue.add("b", soon=False)
+    queue.add("a")
+    assert await take(queue) == ["a"]
+    queue.shut_down()
+    assert await take(queue) == ["b"]
 
 
 async def test_a_key_that_can_wait_does_not_wait_for_ever(queue, later):
@@ -221,44 +268,57 @@ async def test_shutdown_wakes_those_who_wait(queue):
 
 
 KEYS = st.sampled_from("abcde")
+LINGER = 0.07
+"""Unlike the delay of any retry."""
 
 
 class QueueAgainstModel(RuleBasedStateMachine):
-    """The model: an ordered list of ready keys, the batches in work, and what was added meanwhile."""
+    """The model: ordered lists of keys that are ready and that can wait, the batches in work, what was added meanwhile
+    to come soon and what not."""
 
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
         self.later = Later()
-        self.queue: KeyedQueue[str] = KeyedQueue("model", call_later=self.later)
+        self.queue: KeyedQueue[str] = KeyedQueue("model", linger=LINGER, call_later=self.later)
+        self.queue.held = lambda: self.held
+        self.held = False
         self.ready: list[str] = []
+        self.resting: list[str] = []
+        self.hurried: set[str] = set()
         self.batches: list[list[str]] = []
-        self.again: set[str] = set()
-        self.patient: set[str] = set()
-        self.due = False
+        self.again: dict[str, bool] = {}
         self.delayed: list[str] = []
 
     def teardown(self) -> None:
         # nothing is lost: what is still to be handed out comes out
+        self.queue.shut_down()
+        rest = self.ready + self.resting
         for batch in self.batches:
             self.queue.done(batch)
-            self.ready += [k for k in batch if k in self.again]
-        self.queue.shut_down()
-        assert self.loop.run_until_complete(self.queue.get(100)) == self.ready
+            rest += [k for k in batch if k in self.again]
+        if rest:
+            assert self.loop.run_until_complete(self.queue.get(100)) == rest
+        assert self.loop.run_until_complete(self.queue.get(100)) == []
         self.loop.close()
 
     def _add(self, key: str, soon: bool = True) -> None:
-        known = key in self.ready or key in self.again
-        if soon:
-            self.patient.discard(key)
-        elif not known:
-            self.patient.add(key)
         if any(key in batch for batch in self.batches):
-            self.again.add(key)
-            return
-        if not known:
+            self.again[key] = self.again.get(key, False) or soon
+        elif key in self.resting and soon:
+            self.resting.remove(key)
             self.ready.append(key)
-        self.due |= soon
+            self.hurried.add(key)
+        elif key in self.ready:
+            if soon:
+                self.hurried.add(key)
+        elif key not in self.resting:
+            self._present(key, soon)
+
+    def _present(self, key: str, soon: bool) -> None:
+        (self.ready if soon else self.resting).append(key)
+        if soon:
+            self.hurried.add(key)
 
     @rule(key=KEYS, soon=st.booleans())
     def add(self, key: str, soon: bool) -> None:
@@ -270,28 +330,37 @@ class QueueAgainstModel(RuleBasedStateMachine):
         self.queue.retry(key)
         self.delayed.append(key)
 
+    @rule(held=st.booleans())
+    def hold(self, held: bool) -> None:
+        self.held = held
+
     @rule()
     def time_passes(self) -> None:
+        calls = self.later.calls
         self.later.fire()
-        self.due = bool(self.ready)  # the timer of those that can wait, if it ran
-        for key in self.delayed:
-            self._add(key)
-        self.delayed.clear()
+        # timers in the order in which they were set: retries, and one for those that can wait
+        for seconds, _ in calls:
+            if seconds == LINGER:
+                if not self.held:
+                    self.ready += self.resting
+                    self.resting.clear()
+            else:
+                self._add(self.delayed.pop(0))
 
-    @precondition(lambda self: not (self.ready and self.due))
+    @precondition(lambda self: not self.ready)
     @rule()
     def nothing_to_get(self) -> None:
         assert self.loop.run_until_complete(nothing_ready(self.queue))
 
-    @precondition(lambda self: self.ready and self.due)
+    @precondition(lambda self: self.ready)
     @rule(most=st.integers(1, 4))
     def get(self, most: int) -> None:
         batch = self.loop.run_until_complete(self.queue.get(most))
-        assert batch == self.ready[:most]
+        along = 0 if self.held else max(0, most - len(self.ready))
+        assert batch == self.ready[:most] + self.resting[:along]
         assert not any(key in other for other in self.batches for key in batch)
-        del self.ready[:most]
-        self.patient.difference_update(batch)
-        self.due &= bool(self.ready)
+        del self.ready[:most], self.resting[:along]
+        self.hurried.difference_update(batch)
         self.batches.append(batch)
 
     @precondition(lambda self: self.batches)
@@ -299,15 +368,14 @@ class QueueAgainstModel(RuleBasedStateMachine):
     def done(self, data) -> None:
         batch = self.batches.pop(data.draw(st.integers(0, len(self.batches) - 1)))
         self.queue.done(batch)
-        back = [key for key in batch if key in self.again]
-        self.ready += back
-        self.due |= any(key not in self.patient for key in back)
-        self.again.difference_update(batch)
+        for key in batch:
+            if key in self.again:
+                self._present(key, self.again.pop(key))
 
     @invariant()
     def counts_agree(self) -> None:
-        assert len(self.queue) == len(self.ready) + len(self.again)
-        assert self.queue.pressing == len(self.queue) - len(self.patient)
+        assert len(self.queue) == len(self.ready) + len(self.resting) + len(self.again)
+        assert self.queue.pressing == len(self.hurried) + sum(self.again.values())
         assert self.queue.working == sum(map(len, self.batches))
 
 
