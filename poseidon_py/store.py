@@ -294,7 +294,7 @@ class Store:
 
 
 def _said(pod: Pod) -> int:
-    """Differs when somebody changes what a pod that runs counts for: its labels, or what it asks for."""
-    spec = pod.spec
-    asked = [bytes(container.resources) for container in spec.containers or ()]
-    return hash((bytes(pod.metadata.labels), bytes(spec.resources), *asked))
+    """Differs when somebody changes what a pod that runs counts for: its labels, what it asks for, or that it stays."""
+    spec, metadata = pod.spec, pod.metadata
+    asked = [bytes(container.resources) for container in (*(spec.containers or ()), *(spec.init_containers or ()))]
+    return hash((metadata.deleting is None, bytes(metadata.labels), bytes(spec.resources), *asked))

@@ -396,6 +396,8 @@ async def test_news_that_changes_nothing_for_the_engine_goes_with_what_does():
         ({"labels": {"app": "b"}}, True),
         ({"cpu": "200m"}, True),
         ({"spec": {"resources": {"requests": {"cpu": "1"}}}}, True),
+        ({"spec": {"initContainers": [{"name": "sidecar", "resources": {"requests": {"cpu": "1"}}}]}}, True),
+        ({"deleting": True}, True),
         ({"node": "m"}, True),
     ],
 )
