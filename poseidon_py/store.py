@@ -130,7 +130,7 @@ class Store:
             known = self.pods[uid] = KnownPod(pod, task, self._monotonic())
         spec = pod.spec
         node = spec.node_name or ""
-        said = _said(pod)
+        said = _said(pod) if node else 0
         # else it is where the engine has it anyway, and only the API server, which may add labels of the node as it
         # binds, or the kubelet has changed it
         news = not node or (said != known.said if node == known.node else node != known.assumed)

@@ -146,6 +146,22 @@ async def test_a_bridge_that_stops_lets_binds_end_and_says_the_last_word_on_ever
     assert len(world.events("Scheduled")) == len(world.bound()) == bridge.parts.binder.bound
 
 
+async def test_what_the_service_knows_anyway_is_told_when_a_burst_of_binds_is_over(world):
+    world.cluster.faults.set(Rule(("create",), ("pods/binding",), latency_ms=100.0))
+    world.cluster.add_pods(40, template())
+    bridge = await world.bridge(bind_concurrency=2)  # two seconds for all of them
+    pods = bridge.store.pods
+
+    def told_as_bound():
+        return sum(1 for pod in pods.values() if pod.node and pod.told.node)
+
+    await world.until(lambda: sum(1 for pod in pods.values() if pod.node) >= 16)
+    assert bridge.parts.binder.saturated
+    assert told_as_bound() == 0
+    await world.until(lambda: told_as_bound() == 40)
+    world.check()
+
+
 async def test_the_command_runs_until_it_is_asked_to_end_and_leaves_nothing_behind(world):
     kubeconfig = world.folder / "kubeconfig"
     kubeconfig.write_text(world.cluster.kubeconfig())
