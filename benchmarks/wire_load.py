@@ -31,6 +31,7 @@ def everything(load: EngineLoad) -> Iterator[flow_pb2.Update]:
     yield update
     for first in range(0, load.running + load.spec.pods, _TASKS_AT_ONCE):
         yield flow_pb2.Update(tasks=tasks(load.tasks(slice(first, first + _TASKS_AT_ONCE))))
+    yield flow_pb2.Update(complete=True)
 
 
 def tasks(event: TasksObserved) -> flow_pb2.Tasks:

@@ -55,11 +55,16 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
         self, request_iterator: Iterator[flow_pb2.Update], context: grpc.ServicerContext
     ) -> flow_pb2.UpdateReply:
         # built beside the present state, which goes on serving until the stream has ended well
-        state, reply = ClusterState(), flow_pb2.UpdateReply()
+        state, reply, complete = ClusterState(), flow_pb2.UpdateReply(), False
         for update in request_iterator:
             _apply(state, update, reply)
-        if not context.is_active():  # a stream that breaks off can look like one that ends
-            context.abort(grpc.StatusCode.CANCELLED, "the stream broke off")
+            complete = update.complete
+        if not complete:  # grpc ends the iteration in the same way when a sender dies, if only for a moment
+            context.abort(
+                grpc.StatusCode.INVALID_ARGUMENT,
+                "complete: not set in the last update, so that something may be missing: nothing was changed; "
+                "send everything again and set it",
+            )
         with self._engine.lock:
             self._engine.replace(state)
             reply.epoch = self._engine.epoch

@@ -164,6 +164,7 @@ class Session:
                 self.inputs.update(rows.inputs)
                 self.gangs.update(rows.gangs)
             await self._sleep(0)
+        yield flow_pb2.Update(complete=True)
 
 
 def note_refusal(session: Session, refusal: flow_pb2.Refusal) -> None:

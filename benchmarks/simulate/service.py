@@ -120,7 +120,7 @@ class ThroughGrpc:
         self._server.start()
         self._channel = grpc.insecure_channel(f"127.0.0.1:{self._server.port}", options=_LIMITS)
         self._stub = flow_pb2_grpc.FlowSchedulerStub(self._channel)  # type: ignore[no-untyped-call]  # generated
-        self._epoch = self._stub.Resync(iter([flow_pb2.Update()])).epoch
+        self._epoch = self._stub.Resync(iter([flow_pb2.Update(complete=True)])).epoch
         self._acknowledged = 0
 
     def apply(self, events: Sequence[Event]) -> None:

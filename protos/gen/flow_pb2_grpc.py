@@ -82,7 +82,9 @@ class FlowSchedulerServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Resync(self, request_iterator, context):
-        """Replaces everything that the service knows by what the stream says, all at once at its end.
+        """Replaces everything that the service knows by what the stream says, all at once at its end. The last update
+        says so (`complete`): to a service, a sender that dies can look like one that has no more to say. A stream that
+        ends otherwise changes nothing and fails with INVALID_ARGUMENT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -75,6 +75,7 @@ class FakeEngine:
     async def resync(self, updates):
         self._begin("resync")
         gathered = [update async for update in updates]
+        assert [update.complete for update in gathered] == [False] * (len(gathered) - 1) + [True]
         self._clear()
         self.epoch, self.last, self.resynced = next(_epochs), flow_pb2.RoundReply(), True
         reply = flow_pb2.UpdateReply(epoch=self.epoch)

@@ -44,7 +44,7 @@ async def test_a_service_is_started_answers_and_is_ended(started):
     assert hello.policy
 
     async def nothing():
-        yield flow_pb2.Update()
+        yield flow_pb2.Update(complete=True)
 
     reply = await engine.resync(nothing())
     assert (await engine.apply(flow_pb2.Update(epoch=1))).status == flow_pb2.STALE_EPOCH

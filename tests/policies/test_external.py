@@ -178,7 +178,7 @@ CLUSTER = flow_pb2.Update(
 
 
 def updates(*parts):
-    return iter([CLUSTER, *(flow_pb2.Update(tasks=part) for part in parts)])
+    return iter([CLUSTER, *(flow_pb2.Update(tasks=part) for part in parts), flow_pb2.Update(complete=True)])
 
 
 def test_a_policy_from_elsewhere_is_chosen_by_flag_and_prices_rounds(installed):

@@ -41,7 +41,7 @@ class Service:
         self.engine.state.validate()
 
     def resync(self, *updates: flow_pb2.Update) -> flow_pb2.UpdateReply:
-        reply: flow_pb2.UpdateReply = self.flow.Resync(iter(updates))
+        reply: flow_pb2.UpdateReply = self.flow.Resync(iter([*updates, flow_pb2.Update(complete=True)]))
         self.validate()
         return reply
 

@@ -100,6 +100,28 @@ def test_a_resync_that_breaks_off_changes_nothing(service):
     assert len(placed(service.round())) == 3
 
 
+@pytest.mark.parametrize(
+    "stream",
+    [
+        [],
+        [flow_pb2.Update(classes=[task_class(2)])],
+        [flow_pb2.Update(complete=True), flow_pb2.Update(classes=[task_class(2)])],
+    ],
+    ids=["empty", "without an end", "going on after its end"],
+)
+def test_a_resync_that_does_not_say_that_it_is_complete_changes_nothing(service, stream):
+    """What a service sees of a bridge that dies is, for a moment, a stream that has ended well."""
+    service.tell_small()
+    old = service.engine.epoch
+    with pytest.raises(grpc.RpcError) as caught:
+        service.flow.Resync(iter(stream))
+    assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert caught.value.details().startswith("complete: not set in the last update")
+    assert service.engine.epoch == old
+    assert not service.engine.resynced
+    assert len(placed(service.round())) == 3
+
+
 def test_a_resync_that_says_nothing_leaves_nothing(service):
     service.tell_small()
     service.resync()
