@@ -84,7 +84,7 @@ class Checker:
         bad = np.zeros(len(nodes), np.bool_)
         picky = {c for c in np.unique(classes).tolist() if self._state.classes.demand(c).picky}
         tainted = np.zeros(self._state.nodes.capacity, np.bool_)
-        tainted[[row for row, node in self._state.nodes.observed.items() if node.taints]] = True
+        tainted[[row for row in np.unique(nodes[sound]).tolist() if self._state.nodes.observed[row].taints]] = True
         look = np.flatnonzero(sound & (np.isin(classes, list(picky)) | tainted[nodes]))
         for i, cls, node in zip(look.tolist(), classes[look].tolist(), nodes[look].tolist(), strict=True):
             bad[i] = not self._welcome(cls, node)

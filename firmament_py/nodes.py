@@ -78,13 +78,14 @@ class NodeLooks:
         """Which of `rows` match one term, (N,)."""
         return self._term(term)[rows]
 
-    def discouraging(self, demand: NodeDemand, rows: I64) -> I64:
-        """How many taints of each of `rows` ask tasks with this demand to stay away if they can, (N,)."""
+    def discouraging(self, demand: NodeDemand, rows: I64) -> I64 | None:
+        """How many taints of each of `rows` ask tasks with this demand to stay away if they can, (N,); None: no taint
+        of any node does."""
         counts = [
             sum(t.effect == "PreferNoSchedule" and not demand.is_tolerated(t) for t in taints)
             for taints in self._taint_sets
         ]
-        return np.array(counts, np.int64)[self._taint_set[rows]]
+        return np.array(counts, np.int64)[self._taint_set[rows]] if any(counts) else None
 
     def avoiding(self, owner: str, rows: I64) -> Bools:
         """Which of `rows` ask tasks of `owner` to stay away, (N,)."""

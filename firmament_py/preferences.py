@@ -83,6 +83,8 @@ class Preferences:
         """
         static = self._static_costs(c, feasible)
         raw = self._peer_scores(c)
+        if raw is None and not self._wishes[c].spread:
+            return static
         total = np.zeros(len(self._nodes), np.int64) if static is None else static.copy()
         if raw is not None:
             low, high = _range(raw, feasible)
@@ -125,9 +127,10 @@ class Preferences:
         looks = self._state.looks
         total = np.zeros(len(self._nodes), np.int64)
         discouraged = looks.discouraging(self._state.classes.demand(row), self._nodes)
-        _, high = _range(discouraged, feasible)
-        if high:
-            total += _short_of(_TAINTS, FULL - FULL * discouraged // high)
+        if discouraged is not None:
+            _, high = _range(discouraged, feasible)
+            if high:
+                total += _short_of(_TAINTS, FULL - FULL * discouraged // high)
         if wish.nodes:
             raw = np.zeros(len(self._nodes), np.int64)
             for weight, term in wish.nodes:

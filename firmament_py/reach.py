@@ -46,27 +46,30 @@ def within_reach(room: Room, prices: Prices, offsets: I64, waiting: I64) -> Room
     Pairs of a class and a node are there or not, with all their slots; nodes are less deep. Classes whose nodes share
     limits keep all of them, and so does everybody where data has prices.
     """
-    tasks = int(waiting.sum())
-    arcs = np.count_nonzero(room.slots[waiting > 0]) + int(np.searchsorted(offsets, room.depth).sum())
+    tasks, there = int(waiting.sum()), room.slots > 0
+    arcs = np.count_nonzero(there[waiting > 0]) + int(np.searchsorted(offsets, room.depth).sum())
     if prices.data is not None or arcs < max(tasks * _WORTHWHILE, _SMALL):
         return room
     nodes = room.slots.shape[1]
     slot = np.broadcast_to(prices.slot, (nodes, len(offsets)))
     cheap = _without_extra(room)
+    cheaply = there if cheap is room.slots else cheap > 0
     dearest = np.full(nodes, np.iinfo(np.int64).min)  # of each node: the most that a task is likely to pay for its slot
-    slots = np.zeros_like(room.slots)
+    pairs = np.zeros_like(there)
     for classes, row in _alike(prices.place, waiting):
         place = np.broadcast_to(row, nodes)
         first = place + slot[:, 0]
-        some, weight = _sample(np.where(cheap[classes].any(axis=0), first, _NO_BOUND))
+        some, weight = _sample(np.where(cheaply[classes].any(axis=0), first, _NO_BOUND))
         total = place[some][:, None] + slot[some, :_RUNS]
         sample = _Sample(cheap[np.ix_(classes, some)], total, offsets, weight)
         own, known, share = sample.bounds(waiting[classes], tasks)
         near = first <= own[:, None]
         near |= (first <= known[:, None]) & _picked(classes, nodes, share)
-        slots[classes] = np.where(near, room.slots[classes], 0)
+        near &= there[classes]
+        pairs[classes] = near
         most = _NO_BOUND if (known == _NO_BOUND).any() else known.max() - place
-        np.maximum(dearest, most, out=dearest, where=slots[classes].any(axis=0))
+        np.maximum(dearest, most, out=dearest, where=near.any(axis=0))
+    slots = np.where(pairs, room.slots, 0)
     depth = slots.sum(axis=0)
     kept = np.flatnonzero(depth)
     bought = np.where(slot[kept] <= dearest[kept, None], widths(offsets, room.depth[kept]), 0).sum(axis=1)
@@ -153,10 +156,8 @@ def _picked(classes: I64, nodes: int, share: F64) -> Bools:
     """(C, N) a share (C,) of all nodes for each class, as if at random; the same nodes for the same class again."""
     rng = np.random.default_rng(1)
     of_node = rng.integers(0, 2**32, nodes, np.uint32)
-    lot = rng.integers(0, 2**32, int(classes.max(initial=0)) + 1, np.uint32)[classes][:, None] ^ of_node
-    lot *= np.uint32(0x85EBCA6B)
-    lot ^= lot >> np.uint32(13)
-    lot *= np.uint32(0xC2B2AE35)
+    of_class = rng.integers(0, 2**32, int(classes.max(initial=0)) + 1, np.uint32)[classes] | np.uint32(1)
+    lot = of_class[:, None] * of_node  # multiplying by an odd number shuffles the numbers below 2**32
     picked: Bools = lot <= (share * (2**32 - 1)).astype(np.uint32)[:, None]
     return picked
 
