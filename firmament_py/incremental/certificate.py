@@ -8,9 +8,9 @@ for its other arcs is c + p(head) >= p(task).
 """
 
 import numpy as np
-from numba import njit
 
 from firmament_py.arrays import I64, Bools
+from firmament_py.incremental.compiled import compiled
 from firmament_py.incremental.graph import HEAD, HEAD_BITS, Graph
 from firmament_py.incremental.memory import prefetch
 from firmament_py.incremental.network import TaskNetwork
@@ -42,7 +42,7 @@ def faults(network: TaskNetwork) -> list[str]:
     return [clause for clause, times in zip(_CLAUSES, broken.tolist(), strict=True) if times]
 
 
-@njit(cache=True)
+@compiled
 def _count(g: Graph, p: I64, live: Bools, degree: int, sink: int) -> I64:
     """How often each clause is broken. p (V + 1,): potentials, and one for no arc, which is dearer than all arcs."""
     arc, chosen, now, vertices = g.arc, g.chosen, g.now, len(p) - 1

@@ -2,9 +2,8 @@
 
 from typing import NamedTuple
 
-from numba import njit
-
 from firmament_py.arrays import I32, I64
+from firmament_py.incremental.compiled import compiled, inlined
 
 FAR = 2**62
 """A label of what was not reached."""
@@ -96,7 +95,7 @@ UNKNOWN = -(2**61)
 """An in_least that says nothing: less than all that costs and potentials add up to."""
 
 
-@njit(cache=True)
+@compiled
 def _swap(g: Graph, i: int, j: int) -> None:
     """Lets two arcs into the same vertex, at i and j of in_arc, change places."""
     if i != j:
@@ -107,7 +106,7 @@ def _swap(g: Graph, i: int, j: int) -> None:
         g.in_place[a], g.in_place[b] = g.in_place[b], g.in_place[a]
 
 
-@njit(cache=True)
+@compiled
 def move_task(g: Graph, task: int, arc: int) -> None:
     """Lets the task flow through `arc`, -1: not at all."""
     vertices, vertex = len(g.deficit), g.vertex
@@ -130,12 +129,12 @@ def move_task(g: Graph, task: int, arc: int) -> None:
     vertex[there, USED] += 1
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _state(g: Graph, a: int) -> int:
     return (ROOM if g.flow[a] < g.capacity[a] else 0) | (FLOWS if g.flow[a] > 0 else 0)
 
 
-@njit(cache=True)
+@compiled
 def show(g: Graph, a: int) -> None:
     """Tells both ends of fixed arc `a` what it is like now."""
     state = _state(g, a)
@@ -143,7 +142,7 @@ def show(g: Graph, a: int) -> None:
     g.into_word[g.into_place[a]] = g.cost[a] << COST_SHIFT | g.tail[a] << VERTEX_SHIFT | state
 
 
-@njit(cache=True)
+@compiled
 def push(g: Graph, a: int, units: int) -> None:
     """Adds to the flow of fixed arc `a`."""
     g.flow[a] += units

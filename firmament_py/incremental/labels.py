@@ -4,9 +4,8 @@ Dijkstra's algorithm on reduced costs. Of vertices with the same label the one t
 tasks come after all fixed arcs: where many reduced costs are 0 that goes straight for an end instead of around it.
 """
 
-from numba import njit
-
 from firmament_py.arrays import I32, I64
+from firmament_py.incremental.compiled import compiled, inlined
 from firmament_py.incremental.graph import (
     DISTANCE,
     END,
@@ -24,7 +23,7 @@ from firmament_py.incremental.graph import (
 )
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _sift_up(label: I64, lists: I32, i: int) -> None:
     v = lists[HEAP, i]
     key = label[v]
@@ -40,7 +39,7 @@ def _sift_up(label: I64, lists: I32, i: int) -> None:
     lists[PLACE, v] = i
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _pop(label: I64, lists: I32, tally: I64) -> int:
     top = lists[HEAP, 0]
     lists[PLACE, top] = -1
@@ -67,7 +66,7 @@ def _pop(label: I64, lists: I32, tally: I64) -> int:
     return int(top)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def give_label(
     label: I64, via: I64, lists: I32, tally: I64, v: int, distance: int, how: int, now: int, is_end: bool
 ) -> None:
@@ -92,7 +91,7 @@ def give_label(
     _sift_up(label, lists, lists[PLACE, v])
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def next_step(label: I64, lists: I32, tally: I64) -> int:
     """What to do next: v, follow the fixed arcs of v; -1 - v, its tasks; FAR, nothing, the nearest end is known."""
     if tally[LEVELS] > 0:
@@ -114,14 +113,14 @@ def next_step(label: I64, lists: I32, tally: I64) -> int:
     return int(v)
 
 
-@njit(cache=True)
+@compiled
 def begin(tally: I64, bound: int) -> None:
     tally[SIZE] = tally[LABELLED] = tally[LEVELS] = tally[LATERS] = 0
     tally[END] = -1
     tally[DISTANCE] = bound
 
 
-@njit(cache=True)
+@compiled
 def reprice(potential: I64, label: I64, lists: I32, tally: I64, sign: int) -> None:
     """Moves the potentials of the vertices nearer than the end, and clears the labels."""
     end = tally[DISTANCE]

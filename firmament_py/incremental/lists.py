@@ -1,9 +1,9 @@
 """Compiled bookkeeping of a Graph: which tasks flow to a vertex, which arcs come into it."""
 
 import numpy as np
-from numba import njit
 
 from firmament_py.arrays import I32, I64
+from firmament_py.incremental.compiled import compiled, inlined
 from firmament_py.incremental.graph import (
     HEAD,
     HEAD_BITS,
@@ -28,7 +28,7 @@ _AHEAD = 16
 """What the arcs of so many tasks lead to is asked for at a time."""
 
 
-@njit(cache=True)
+@compiled
 def route(g: Graph, tasks: I64, arcs: I64) -> None:
     """Lets tasks (K,) flow through arcs (K,), -1: not at all."""
     g = borrowed(g)
@@ -36,7 +36,7 @@ def route(g: Graph, tasks: I64, arcs: I64) -> None:
         move_task(g, tasks[i], arcs[i])
 
 
-@njit(cache=True)
+@compiled
 def enter(g: Graph, v: int, arc: int, degree: int) -> None:
     """Adds an arc to those into v, which has room for it."""
     i = g.vertex[v, START] + g.vertex[v, SIZE_IN]
@@ -46,7 +46,7 @@ def enter(g: Graph, v: int, arc: int, degree: int) -> None:
     g.vertex[v, SIZE_IN] += 1
 
 
-@njit(cache=True)
+@compiled
 def refresh(g: Graph, arcs: I64) -> None:
     """Tells both ends of fixed arcs (K,) what they are like now."""
     g = borrowed(g)
@@ -54,7 +54,7 @@ def refresh(g: Graph, arcs: I64) -> None:
         show(g, a)
 
 
-@njit(cache=True)
+@compiled
 def find_ways_out(g: Graph, sink: int, units: int, length: int) -> None:
     """Follows fixed arcs that `units` cannot fill up from the sink, at most `length` of them one after the other."""
     g = borrowed(g)
@@ -73,7 +73,7 @@ def find_ways_out(g: Graph, sink: int, units: int, length: int) -> None:
             return
 
 
-@njit(cache=True)
+@compiled
 def index_arcs(g: Graph, degree: int, slack: int) -> None:
     """Builds the arcs by head anew; every vertex gets room for `slack` and a quarter more arcs."""
     g = borrowed(g)
@@ -96,7 +96,7 @@ def index_arcs(g: Graph, degree: int, slack: int) -> None:
             enter(g, v, a, degree)
 
 
-@njit(cache=True)
+@compiled
 def enter_arcs(g: Graph, tasks: I64, degree: int) -> bool:
     """Adds the arcs of tasks (K,) to the index; False if a vertex has no room for them: index_arcs is due."""
     g = borrowed(g)
@@ -110,7 +110,7 @@ def enter_arcs(g: Graph, tasks: I64, degree: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@compiled
 def leave_arcs(g: Graph, tasks: I64, degree: int) -> None:
     """Takes the arcs of tasks (K,), with their units, out of the index and off the network."""
     g = borrowed(g)
@@ -138,7 +138,7 @@ def leave_arcs(g: Graph, tasks: I64, degree: int) -> None:
         g.now[t] = vertices
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _put(in_arc: I32, in_word: I64, in_place: I32, start: int, place: int, other: int) -> None:
     """Puts an arc into a vertex from one place to another."""
     a = in_arc[start + place]
@@ -147,7 +147,7 @@ def _put(in_arc: I32, in_word: I64, in_place: I32, start: int, place: int, other
     in_word[start + other] = in_word[start + place]
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _prefetch_places(g: Graph, tasks: I64, degree: int) -> None:
     """Asks for what leave_arcs will touch of tasks (K,), first for what says where the rest is."""
     arc, in_arc, in_word, in_place, vertex = g.arc, g.in_arc, g.in_word, g.in_place, g.vertex
@@ -176,7 +176,7 @@ def _prefetch_places(g: Graph, tasks: I64, degree: int) -> None:
                 prefetch(in_place, in_arc[vertex[v, START] + vertex[v, SIZE_IN] - 1])
 
 
-@njit(cache=True)
+@compiled
 def change_costs(g: Graph, tasks: I64, degree: int) -> None:
     """Tells the arcs by head, and the tasks, what arcs of tasks (K,) cost now."""
     g = borrowed(g)
@@ -191,7 +191,7 @@ def change_costs(g: Graph, tasks: I64, degree: int) -> None:
             g.now[t] = g.arc[g.chosen[t]]
 
 
-@njit(cache=True)
+@compiled
 def price(g: Graph, sink: int, far: int) -> bool:
     """Finds potentials for an optimal flow: the cost of the cheapest residual path to the sink, `far` without any.
 

@@ -1,8 +1,7 @@
 """Compiled phases of a repair: all searches forward, then all searches backward."""
 
-from numba import njit
-
 from firmament_py.arrays import I64
+from firmament_py.incremental.compiled import compiled
 from firmament_py.incremental.graph import (
     BACKWARD,
     BEGIN,
@@ -36,13 +35,13 @@ _PATIENCE = 3
 """When one in so many arcs has been looked through vertex by vertex, one pass over all of them pays."""
 
 
-@njit(cache=True)
+@compiled
 def _learn(w: Work, direction: int, needed: int) -> None:
     """Remembers how far searches had to look lately: most of the next ones will not have to look much farther."""
     w.radius[direction] = min(max((7 * w.radius[direction] + 2 * needed) // 8, 1), FARTHEST // 2**10)
 
 
-@njit(cache=True)
+@compiled
 def _gather_near(g: Graph, w: Work, degree: int) -> None:
     """Finds the near arcs of all vertices in one pass over the tasks, if there is room for them."""
     arc, potential, now, near, near_of = g.arc, g.potential, g.now, w.near, w.near_of
@@ -81,14 +80,14 @@ def _gather_near(g: Graph, w: Work, degree: int) -> None:
     near_of[:, RANGE] = within
 
 
-@njit(cache=True)
+@compiled
 def _start_phase(w: Work) -> None:
     w.near_of[:, COUNT] = -1
     w.tally[NEAR] = 0
     w.tally[SCANNED] = 0
 
 
-@njit(cache=True)
+@compiled
 def route(g: Graph, w: Work, degree: int, tasks: I64, vertices: I64) -> bool:
     """Routes a unit from each of tasks (K,), then from each of vertices (L,). False: one of them has no path."""
     g, w = borrowed(g), borrowed(w)
@@ -104,7 +103,7 @@ def route(g: Graph, w: Work, degree: int, tasks: I64, vertices: I64) -> bool:
     return True
 
 
-@njit(cache=True)
+@compiled
 def _fell(g: Graph, before: I64) -> None:
     """Notes by how much potentials, which were `before` (V,), may have fallen."""
     g.fallen[0] += (before - g.potential).max()
@@ -113,7 +112,7 @@ def _fell(g: Graph, before: I64) -> None:
         g.in_least[:] = UNKNOWN
 
 
-@njit(cache=True)
+@compiled
 def fill(g: Graph, w: Work, degree: int, sink: int, vertices: I64) -> bool:
     """Fetches what each of the vertices (K,) misses. False: one of them has no path."""
     g, w = borrowed(g), borrowed(w)

@@ -25,9 +25,8 @@ What makes it wait less: lines of memory that will be needed are asked for in bl
 known, because a network of many nodes does not fit the caches of a core.
 """
 
-from numba import njit
-
 from firmament_py.arrays import I64
+from firmament_py.incremental.compiled import compiled, inlined
 from firmament_py.incremental.graph import (
     BACKWARD,
     BEGIN,
@@ -75,7 +74,7 @@ _AHEAD = 32
 """Arcs of so many tasks are asked for at a time."""
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _prefetch_rows(arc: I64, in_word: I64, in_least: I64, degree: int, begin: int, end: int, most: int) -> None:
     """Asks for the arcs of the tasks at begin to end of in_word for which an other arc may cost less than `most`."""
     for i in range(begin, end):
@@ -86,14 +85,14 @@ def _prefetch_rows(arc: I64, in_word: I64, in_least: I64, degree: int, begin: in
             prefetch(arc, row + degree - 1)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _prefetch_tasks(now: I64, in_word: I64, begin: int, end: int) -> None:
     """Asks for where the tasks at begin to end of in_word are."""
     for i in range(begin, end):
         prefetch(now, in_word[i] & TASK)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _prefetch_move(g: Graph, degree: int, task: int) -> None:
     prefetch(g.now, task)
     prefetch(g.chosen, task)
@@ -102,14 +101,14 @@ def _prefetch_move(g: Graph, degree: int, task: int) -> None:
     prefetch(g.in_place, (task + 1) * degree - 1)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _prefetch_push(g: Graph, arc: int) -> None:
     prefetch(g.flow, arc)
     prefetch(g.capacity, arc)
     prefetch(g.into_place, arc)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _keep_near(near: I64, near_of: I64, tally: I64, word: int, reduced: int) -> bool:
     """Adds to the near arcs of a vertex; if there is no room, everybody's are forgotten."""
     i = tally[NEAR]
@@ -123,7 +122,7 @@ def _keep_near(near: I64, near_of: I64, tally: I64, word: int, reduced: int) -> 
     return True
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _cheapest(arc: I64, degree: int, task: int, head: int) -> int:
     """The cheapest arc of a task to `head`."""
     cheapest = -1
@@ -133,23 +132,23 @@ def _cheapest(arc: I64, degree: int, task: int, head: int) -> int:
     return cheapest
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _by_task(task: int, v: int) -> int:
     """A Work.via: from v, V if it is nowhere, along an arc of a task; backward, along an arc of a task to v."""
     return -1 - (v << TASK_BITS | task)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _task_of(via: int) -> int:
     return (-1 - via) & TASK
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _other_end(via: int) -> int:
     return (-1 - via) >> TASK_BITS
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _before(g: Graph, via: int, direction: int) -> int:
     """The vertex that a label came from."""
     if via < 0:
@@ -157,7 +156,7 @@ def _before(g: Graph, via: int, direction: int) -> int:
     return int(g.tail[via >> 1] if (via & 1) == direction else g.head[via >> 1])
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _change_flow(g: Graph, w: Work, degree: int, direction: int, end: int, vertex: int) -> None:
     """Sends one unit along the path of labels that leads to `end` from `vertex`, or from a task that is nowhere."""
     nowhere, v = len(g.deficit), end
@@ -182,7 +181,7 @@ def _change_flow(g: Graph, w: Work, degree: int, direction: int, end: int, verte
         v = u
 
 
-@njit(cache=True)
+@compiled
 def send(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int) -> bool:
     """Routes one unit from a task that flows nowhere (or, task < 0, from a vertex) to the nearest that misses one.
 
@@ -271,7 +270,7 @@ def send(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int) ->
     return bool(end >= 0)
 
 
-@njit(cache=True)
+@compiled
 def _way_out(g: Graph, w: Work, v: int, now: int) -> None:
     """Follows the way out of v at once: what is farther than an end that is known need not be labelled."""
     while g.vertex[v, WAY_OUT] >= 0 and w.tally[END] != v:
@@ -286,7 +285,7 @@ def _way_out(g: Graph, w: Work, v: int, now: int) -> None:
         v = u
 
 
-@njit(cache=True)
+@compiled
 def _way_in(g: Graph, w: Work, v: int, sink: int, now: int) -> None:
     """_way_out against the arcs."""
     while g.vertex[v, WAY_OUT] >= 0:
@@ -301,7 +300,7 @@ def _way_in(g: Graph, w: Work, v: int, sink: int, now: int) -> None:
         v = u
 
 
-@njit(cache=True)
+@compiled
 def fetch(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: int) -> bool:
     """Fetches one unit from the sink to a vertex that misses it, on the shortest path to there.
 

@@ -1,16 +1,16 @@
 """Compiled passes over a whole Graph: what it costs, what contradicts its potentials, what does not balance."""
 
 import numpy as np
-from numba import njit
 
 from firmament_py.arrays import I64, Bools
+from firmament_py.incremental.compiled import compiled
 from firmament_py.incremental.graph import HEAD, HEAD_BITS, Graph, show
 from firmament_py.incremental.memory import borrowed
 
 _SPLIT = 20
 
 
-@njit(cache=True)
+@compiled
 def _cost(g: Graph) -> tuple[int, int, int]:
     """Of tasks; and of fixed arcs in two parts, because flow times cost may need more than 64 bits."""
     g = borrowed(g)
@@ -29,7 +29,7 @@ def cost(g: Graph) -> int:
     return int(tasks) + (int(high) << _SPLIT) + int(low)
 
 
-@njit(cache=True)
+@compiled
 def unrouted(g: Graph, live: Bools) -> I64:
     """(K,) the tasks that flow nowhere."""
     g = borrowed(g)
@@ -45,7 +45,7 @@ def unrouted(g: Graph, live: Bools) -> I64:
     return found
 
 
-@njit(cache=True)
+@compiled
 def obey_prices(g: Graph) -> I64:
     """Fills fixed arcs that are too cheap for the potentials and empties those that are too dear.
 

@@ -1,0 +1,41 @@
+"""numba's compiler, with a cache on disk that notices a change of any module of this package.
+
+Numba looks only at the file that a function is in, but what it compiled contains constants and inlined functions of
+other modules: with an old layout of an array it would read the wrong memory. So what is cached is named after all
+sources. Files of former sources stay behind until somebody clears the cache.
+"""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from numba import njit
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def _sources() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+_SOURCES = _sources()
+
+
+def compiled(function: _F) -> _F:
+    """Compiles a function at first use."""
+    return _named(function, njit(cache=True))
+
+
+def inlined(function: _F) -> _F:
+    """Compiles a function into each of its callers."""
+    return _named(function, njit(cache=True, forceinline=True))
+
+
+def _named(function: _F, compiler: Any) -> _F:
+    function.__qualname__ += f"_{_SOURCES}"  # numba names files after it
+    dispatcher: _F = compiler(function)
+    return dispatcher
