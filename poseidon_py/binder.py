@@ -41,12 +41,14 @@ from poseidon_py.kube import (
 from poseidon_py.metrics import METRICS
 from poseidon_py.objects import TERMINAL, Pod
 from poseidon_py.store import Store
-from poseidon_py.volume_gate import VolumeError
+from poseidon_py.volume_gate import VolumeError, VolumeTakenError
 
 log = logging.getLogger(__name__)
 
 _RETRY_FIRST, _RETRY_MOST = 0.1, 5.0
 _GIVE_BACK_FIRST, _GIVE_BACK_MOST = 1.0, 60.0
+_TAKEN = 0.2
+"""After so many seconds a pod is placed anew that wanted a volume which another one was given."""
 
 
 class BindApi(Protocol):
@@ -68,12 +70,20 @@ class Leave(Enum):
     DROP = "never"
 
 
+class End(Enum):
+    """What has become of a placement."""
+
+    BOUND = "the pod has a node, this one or another"
+    FAILED = "it has none from this"
+    TAKEN = "others were given its volumes; it is placed anew, elsewhere, in a moment"
+
+
 Reject = Callable[[KnownPod, str, int], None]
 """Pod, id of the node, not before (microseconds since the epoch)."""
 
 
 class _Placement:
-    __slots__ = ("backoff", "doubt", "give_up", "known", "node", "node_id")
+    __slots__ = ("backoff", "doubt", "ended", "give_up", "known", "node", "node_id")
 
     def __init__(self, known: KnownPod, node: str, node_id: str, give_up: float) -> None:
         self.known = known
@@ -84,6 +94,8 @@ class _Placement:
         self.backoff: Backoff | None = None
         self.doubt = False
         """Whether it may have been carried out already."""
+        self.ended = False
+        """Given back, or settled by the watch, while its volumes were being prepared."""
 
 
 class Binder:
@@ -131,8 +143,8 @@ class Binder:
         self.on_failed: Callable[[KnownPod, str], None] = lambda known, why: None
         self.may_send: Callable[[KnownPod], Leave] = lambda known: Leave.SEND
         """Asked for pods of gangs before a bind is sent."""
-        self.on_ended: Callable[[KnownPod, bool], None] = lambda known, bound: None
-        """Called for pods of gangs when a placement has come to its end; whether the pod is bound."""
+        self.on_ended: Callable[[KnownPod, End], None] = lambda known, end: None
+        """Called for pods of gangs when a placement has come to its end."""
         self.bound = 0
         """How many, ever."""
         self._durations = {r: METRICS.bind.labels(r) for r in ("bound", "lost", "busy", "conflict", "error")}
@@ -173,8 +185,7 @@ class Binder:
     def halt(self) -> None:
         """Sends nothing more, until `resume`; gives back what was not sent."""
         self._halted = True
-        for preparing in self._preparing.values():
-            preparing.cancel()
+        self._cancel(list(self._preparing))
         for placement in (*self._ready, *self._later, *self._preparing, *self._parked.values()):
             self._give_back(placement, "another replica leads", rest=False)
         self._parked.clear()
@@ -201,10 +212,10 @@ class Binder:
     def settled(self, known: KnownPod) -> None:
         """The watch says that the pod is bound, or gone."""
         self._failures.pop(known.uid, None)
-        if self._preparing:
-            for placement, preparing in self._preparing.items():
-                if placement.known is known:
-                    preparing.cancel()
+        if self._preparing and (mine := [p for p in self._preparing if p.known is known and not p.ended]):
+            self._cancel(mine)
+            if known.gang:
+                self.on_ended(known, End.BOUND if known.node else End.FAILED)
 
     # -- units ------------------------------------------------------------------------------------------------
 
@@ -225,8 +236,8 @@ class Binder:
         wanted = set(uids)
         for placement in (*self._ready, *self._later, *self._preparing, *self._parked.values()):
             if placement.known.uid in wanted:
-                if (preparing := self._preparing.get(placement)) is not None:
-                    preparing.cancel()
+                if placement in self._preparing:
+                    self._cancel([placement])
                 self._later.discard(placement)
                 self._give_back(placement, why, rest=bool(why))
         self._ready = deque(placement for placement in self._ready if placement.known.uid not in wanted)
@@ -237,13 +248,11 @@ class Binder:
     # -- volumes ----------------------------------------------------------------------------------------------
 
     def _begin_preparing(self, placement: _Placement) -> bool:
-        """Whether the pod can be bound at once."""
+        """Whether the pod can be bound at once. If it never can, that ends later: the rest of its gang may follow."""
         try:
             work = self.prepare(placement.known, placement.node)
         except VolumeError as error:
-            self._give_back(placement, str(error))
-            self._settle()
-            return False
+            work = _failed(error)
         if work is None:
             return True
         self._preparing[placement] = asyncio.create_task(self._prepare(placement, work))
@@ -251,19 +260,37 @@ class Binder:
 
     async def _prepare(self, placement: _Placement, work: Awaitable[None]) -> None:
         try:
-            await work
-        except (VolumeError, KubeError) as error:
-            self._give_back(placement, str(error))
-        except Exception:
-            log.exception("preparing the volumes of %s failed", placement.known.full_name)
-            self._give_back(placement, "internal error")
-        else:
-            placement.give_up = self._monotonic() + self._patience
-            self._ready.append(placement)
-            self._wake()
+            why, taken = await self._prepared(placement, work)
+            if placement.ended:
+                return
+            if taken:
+                self._give_back(placement, why, rest=False, end=End.TAKEN)
+            elif why:
+                self._give_back(placement, why)
+            else:
+                placement.give_up = self._monotonic() + self._patience
+                self._ready.append(placement)
+                self._wake()
         finally:
             del self._preparing[placement]
             self._settle()
+
+    async def _prepared(self, placement: _Placement, work: Awaitable[None]) -> tuple[str, bool]:
+        """Why it cannot be bound, empty: it can; and whether somebody else was given its volumes."""
+        try:
+            await work
+        except (VolumeError, KubeError) as error:
+            return str(error), isinstance(error, VolumeTakenError)
+        except Exception:
+            log.exception("preparing the volumes of %s failed", placement.known.full_name)
+            return "internal error", False
+        return "", False
+
+    def _cancel(self, placements: Iterable[_Placement]) -> None:
+        """Ends preparing them, but not at once: a task that is cancelled before it began never comes to a `finally`."""
+        for placement in placements:
+            placement.ended = True
+            asyncio.get_running_loop().call_soon(self._preparing[placement].cancel)
 
     def _wake(self) -> None:
         while self._idle:
@@ -316,7 +343,7 @@ class Binder:
             if stale == "deleting":
                 self._release(known)
             if known.gang:
-                self.on_ended(known, stale == "bound")
+                self.on_ended(known, End.BOUND if stale == "bound" else End.FAILED)
             return
         if placement.doubt and not await self._look(placement, None):
             return
@@ -373,7 +400,7 @@ class Binder:
         elif pod.spec.node_name:
             METRICS.bind_stale.labels("elsewhere").inc()
             log.info("%s was bound to %s by somebody else", known.full_name, pod.spec.node_name)
-            self.on_ended(known, False)
+            self.on_ended(known, End.FAILED)
         elif pod.metadata.deleting is not None or pod.status.phase in TERMINAL:
             self._end(placement, "deleting")
         else:
@@ -388,7 +415,7 @@ class Binder:
             self._failures.pop(placement.known.uid, None)
         self.on_bound(placement.known, placement.node)
         if placement.known.gang:
-            self.on_ended(placement.known, True)
+            self.on_ended(placement.known, End.BOUND)
 
     def _end(self, placement: _Placement, why: str) -> None:
         METRICS.bind_stale.labels(why).inc()
@@ -397,7 +424,7 @@ class Binder:
             placement.known.deleting = True
             self._release(placement.known)
         if placement.known.gang:
-            self.on_ended(placement.known, False)
+            self.on_ended(placement.known, End.FAILED)
 
     def _release(self, known: KnownPod) -> None:
         known.assumed = ""
@@ -422,19 +449,23 @@ class Binder:
 
         (self._call_later or asyncio.get_running_loop().call_later)(delay, ready)
 
-    def _give_back(self, placement: _Placement, why: str, *, rest: bool = True) -> None:
+    def _give_back(self, placement: _Placement, why: str, *, rest: bool = True, end: End = End.FAILED) -> None:
+        """rest: people are told, and the pod is placed again after a delay that grows."""
         known = placement.known
         if self._store.pods.get(known.uid) is not known or known.node or known.assumed != placement.node:
             return
         known.assumed = ""
-        not_before_us = 0
+        delay = _TAKEN if end is End.TAKEN else 0.0
         if rest:
             backoff = self._failures.setdefault(known.uid, Backoff(_GIVE_BACK_FIRST, _GIVE_BACK_MOST, self._rng))
             delay = backoff.next()
-            not_before_us = int((self._now() + delay) * 1_000_000)
             METRICS.attempts.labels("error").inc()
             log.warning("cannot bind %s to %s: %s; not before %.0f s", known.full_name, placement.node, why, delay)
             self.on_failed(known, f"binding to {placement.node} failed: {why}")
-        self._reject(known, placement.node_id, not_before_us)
+        self._reject(known, placement.node_id, int((self._now() + delay) * 1_000_000) if delay else 0)
         if known.gang:
-            self.on_ended(known, False)
+            self.on_ended(known, end)
+
+
+async def _failed(error: VolumeError) -> None:
+    raise error

@@ -50,13 +50,13 @@ class Feed:
         self._batch_size = batch_size
         self._rest = rest
         self._sleep = sleep
-        self._rejections: dict[str, flow_pb2.Rejection] = {}
+        self._rejections: dict[str, tuple[int, flow_pb2.Rejection]] = {}
+        """By UID, with the epoch of the placement: to an engine that was told everything since they mean nothing."""
 
     def reject(self, known: KnownPod, node_id: str, not_before_us: int) -> None:
         """A placement of a pod could not be carried out; the engine is to leave it out of rounds until then."""
-        self._rejections[known.uid] = flow_pb2.Rejection(
-            task_uid=known.task, node_id=node_id, not_before_us=not_before_us
-        )
+        rejection = flow_pb2.Rejection(task_uid=known.task, node_id=node_id, not_before_us=not_before_us)
+        self._rejections[known.uid] = self._session.epoch, rejection
         known.dirty = True
         self._store.pod_queue.add(known.uid)
 
@@ -111,7 +111,7 @@ class Feed:
     async def _feed_pods(self, uids: list[str], epoch: int) -> None:
         store, rows = self._store, Rows()
         gone: list[str] = []
-        rejected: dict[str, flow_pb2.Rejection] = {}
+        rejected: dict[str, tuple[int, flow_pb2.Rejection]] = {}
         left: list[KnownPod] = []
         for uid in uids:
             if (task := store.gone_tasks.get(uid)) is not None:
@@ -124,12 +124,12 @@ class Feed:
             known.dirty = False
             describe_pod(store, known)
             self._row(known, rows, left)
-            if (rejection := self._rejections.pop(uid, None)) is not None and not known.node:
+            if (rejection := self._rejections.pop(uid, None)) is not None and rejection[0] == epoch and not known.node:
                 rejected[uid] = rejection
         if not (rows.pods or left or gone or rejected):
             return
         rows.update.epoch = epoch
-        rows.update.rejections.extend(rejected.values())
+        rows.update.rejections.extend(rejection for _, rejection in rejected.values())
         session = self._session
         update = rows.finish(store, session.classes, session.profiles, session.gangs, session.inputs)
         try:

@@ -84,23 +84,27 @@ class Election:
     async def run(self) -> None:
         """Never returns."""
         while True:
+            asked = self._monotonic()
             while not await self._attempt():
                 await self._sleep(self._period * (1 + _JITTER * self._rng()))
+                asked = self._monotonic()
             self.leading = True
             METRICS.leader.set(1)
             log.info("leading: %s holds lease %s/%s", self.identity, self._namespace, self._name)
             self._started()
             try:
-                await self._renew()
+                await self._renew(asked)
             finally:
                 self.leading = False
                 METRICS.leader.set(0)
                 self._stopped()
             log.warning("lost lease %s/%s, standing by", self._namespace, self._name)
 
-    async def _renew(self) -> None:
-        """Returns when the lease could not be renewed in time, or is another's."""
-        renewed = self._monotonic()
+    async def _renew(self, renewed: float) -> None:
+        """Returns when the lease, which was asked for at `renewed`, could not be renewed in time, or is another's.
+
+        What counts is when we asked: others may see the lease at once, however long the answer takes to reach us.
+        """
         while True:
             left = renewed + self._deadline - self._monotonic()
             if left <= 0:
@@ -109,8 +113,9 @@ class Election:
             try:
                 # a request that hangs must not keep us from stopping in time
                 async with asyncio.timeout(renewed + self._deadline - self._monotonic()):
+                    asked = self._monotonic()
                     if await self._attempt():
-                        renewed = self._monotonic()
+                        renewed = asked
                     elif self.holder not in ("", self.identity):
                         return
             except TimeoutError:

@@ -97,6 +97,8 @@ class Loop:
         return self._leading.is_set()
 
     def lead(self) -> None:
+        if self._stopped:
+            return  # the lease came too late
         self._leading.set()
         self._work.set()
 

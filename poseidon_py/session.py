@@ -134,6 +134,11 @@ class Session:
         METRICS.resyncs.inc()
         for refusal in reply.refused:
             note_refusal(self, refusal)
+        if self.refused:
+            for known in self._store.pods.values():
+                if known.told is not None and known.told.class_id in self.refused:
+                    known.dirty = True  # feed.py says why it is not scheduled
+                    self._store.pod_queue.add(known.uid)
         nodes, pods = len(self._store.nodes), len(self._store.pods)
         log.info("the flow service (policy %s) knows %d nodes and %d pods", policy, nodes, pods)
 
@@ -151,7 +156,8 @@ class Session:
         for start in range(0, len(pods), _CHUNK):
             rows = Rows()
             for known in pods[start : start + _CHUNK]:
-                # one that went since the iteration began gets a row all the same: feed.py removes it afterwards
+                if store.pods.get(known.uid) is not known:
+                    continue  # it went since the iteration began
                 known.dirty = False
                 describe_pod(store, known)
                 known.told = target(store, known, fresh=True)

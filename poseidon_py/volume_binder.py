@@ -65,6 +65,7 @@ class VolumeBinder:
 
     async def _carry_out(self, plan: Plan) -> None:
         try:
+            await asyncio.sleep(0)  # if the placement is given back at once nothing is written
             for claim, volume in plan.pairs:
                 await self._give(claim, volume)
             for claim in plan.made:
@@ -73,6 +74,8 @@ class VolumeBinder:
                 for claim in (*(claim for claim, _ in plan.pairs), *plan.made):
                     while not self._is_done(claim, plan):
                         await self._gate.claim_news(claim)
+            if self._labels_of(plan.node) is None:
+                raise VolumeError(f"node {plan.node} is gone")
         except TimeoutError as error:
             raise VolumeError("binding volumes: context deadline exceeded") from error
         finally:

@@ -24,6 +24,10 @@ class VolumeError(Exception):
     """A pod's volumes cannot be had on the node that was chosen."""
 
 
+class VolumeTakenError(VolumeError):
+    """Because others were given them: there may be more on other nodes."""
+
+
 @dataclass(slots=True)
 class Plan:
     """What has to be done before a pod with these claims can be bound to a node."""
@@ -175,7 +179,7 @@ class VolumeGate:
             topology, space = provisioning(storage, claim, storage.classes[class_of(claim)])
             if topology == [] or space == []:
                 self._shunned.setdefault(known.uid, set()).add(node)
-                raise VolumeError("the volumes that it could use there were given to other pods")
+                raise VolumeTakenError("the volumes that it could use there were given to other pods")
         for claim, volume in plan.pairs:
             storage.reserved[volume.metadata.name] = (claim.metadata.namespace, claim.metadata.name)
             self._class_changed(class_of(claim))

@@ -261,7 +261,7 @@ class Watch(Generic[T]):
                 failure = api_error(0, bytes(raw.object))
                 code = _code(bytes(raw.object))
                 raise api_error(code, bytes(raw.object)) if code else failure from None
-            self._nonsense(bytes(raw.object), error)
+            self._nonsense(bytes(raw.object), error, gone=raw.type == "DELETED")
             return
         self._tell(event.type, event.object)
         self._counters[event.type].inc()
@@ -277,13 +277,16 @@ class Watch(Generic[T]):
             raise KubeError(f"the watch of {self._kind.name} sent an event of unknown type {what!r}")
         self._version = item.metadata.resource_version or self._version
 
-    def _nonsense(self, raw: bytes, error: Exception) -> None:
+    def _nonsense(self, raw: bytes, error: Exception, *, gone: bool = False) -> None:
         try:
             who = msgspec.json.decode(raw, type=Identity).metadata
         except msgspec.DecodeError:
             who = Metadata(name="?")
         self._version = who.resource_version or self._version
-        self._follower.nonsense(who, str(error))
+        if gone:
+            self._follower.removed(self._kind.item(metadata=who))  # type: ignore[call-arg]
+        else:
+            self._follower.nonsense(who, str(error))
 
 
 def _code(raw: bytes) -> int:

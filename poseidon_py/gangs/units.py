@@ -4,7 +4,7 @@
                  │ yes
                  ▼
               closed ──first bind about to be sent: still whole, and all volumes ready?──► open ──► all bound: done
-                 │ no longer whole                                                           │
+                 │ no longer whole: a member is gone                                         │
                  ▼                                                                           │ a bind ends in failure
               rejected, all of it                                                            ▼
                                                placed again, bound ◄── engine ──────────── half ──► timeout: unwound
@@ -13,6 +13,9 @@ No bind of a gang is sent before its whole minimum is placed. After that a bind 
 is half bound, what is bound stays, and the engine places the failed member again in its next round: alone, because it
 is all that the gang lacks. If the gang is not whole within its timeout, all that is not bound is given back and, if it
 is to be so, what is bound is evicted, so that its controller makes it anew and the gang begins from nothing.
+
+Members of one gang can be placed where they want the same volume. The one that gets it and the others that are ready
+wait while those that do not are placed anew: if all began anew they would want the same one again.
 
 A gang that was whole once and lost a member (its node died) is not unwound: its members work, and only they know
 whether they can do so without the one that is missing. It is if it says that it can only be disrupted as a whole, and
@@ -25,7 +28,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from poseidon_py.binder import Leave
+from poseidon_py.binder import End, Leave
 from poseidon_py.gangs.book import Book
 from poseidon_py.gangs.group import Group
 from poseidon_py.known import KnownPod
@@ -65,6 +68,8 @@ class Unit:
     open: bool = False
     """Whether a bind may have been sent."""
     parked: set[str] = field(default_factory=set)
+    turned_away: dict[str, KnownPod] = field(default_factory=dict)
+    """By UID: others were given their volumes, and they are placed anew."""
     timer: Timer | None = None
 
 
@@ -133,6 +138,8 @@ class Units:
             return
         unit = self._units.setdefault(group.id, Unit(group))
         unit.waiting.update({placement[0].uid: placement for placement in members})
+        for known, _, _ in members:
+            unit.turned_away.pop(known.uid, None)
         unit.open = unit.open or bool(group.bound)
         self._arm(unit)
         for placement in members:
@@ -145,17 +152,17 @@ class Units:
         unit = self._units.get(known.gang) if known.gang else None
         if unit is None or unit.open or known.uid not in unit.waiting:
             return Leave.SEND
-        if self._is_short(unit.group):
+        if self._is_hopeless(unit):
             self._abort(unit)
             return Leave.DROP
-        if self._binder.preparing(unit.waiting):
+        if self._is_short(unit.group) or self._binder.preparing(unit.waiting):
             unit.parked.add(known.uid)
             return Leave.WAIT
         unit.open = True
         self._release(unit)
         return Leave.SEND
 
-    def ended(self, known: KnownPod, bound: bool) -> None:
+    def ended(self, known: KnownPod, end: End) -> None:
         """The placement of a pod has come to its end."""
         unit = self._units.get(known.gang) if known.gang else None
         if unit is None:
@@ -163,10 +170,12 @@ class Units:
         unit.parked.discard(known.uid)
         if unit.waiting.pop(known.uid, None) is None:
             return
-        if not bound and not unit.open:
-            if self._is_short(unit.group):
+        if not unit.open:
+            if end is End.TAKEN:
+                unit.turned_away[known.uid] = known
+            if self._is_hopeless(unit):
                 self._abort(unit)
-            elif not self._binder.preparing(unit.waiting):
+            elif not self._is_short(unit.group) and not self._binder.preparing(unit.waiting):
                 self._release(unit)
         if not unit.waiting and not self._is_short(unit.group):
             METRICS.gang_units.labels("bound").inc()
@@ -176,15 +185,19 @@ class Units:
         """Somebody else leads: what was begun is theirs to end."""
         for unit in list(self._units.values()):
             self._drop(unit)
+        for task in self._tasks:
+            task.cancel()
 
     async def stop(self) -> None:
         self.clear()
-        for task in self._tasks:
-            task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _is_short(self, group: Group) -> bool:
         return group.short({known.uid: known.role for known in group.settled()})
+
+    def _is_hopeless(self, unit: Unit) -> bool:
+        """Whether too few are placed, and none will be in a moment."""
+        return self._is_short(unit.group) and not any(known.wanted for known in unit.turned_away.values())
 
     def _release(self, unit: Unit) -> None:
         parked, unit.parked = unit.parked, set()
@@ -253,13 +266,15 @@ class Units:
             )
         log.warning("%s", what)
         for known in bound:
+            if not self._is_short(group):
+                return  # it became whole while a disruption budget was waited for
             if self._unwind != "evict":
                 self._say(known, "GangHalfBound", f"{what}; they stay bound, as configured")
             elif not known.owner:
                 self._say(known, "GangHalfBound", f"{what}; it stays bound, because no controller would make it anew")
             else:
                 self._say(known, "GangUnwound", f"{what}; it is evicted, to be scheduled with its gang again")
-                await self._evict_patiently(known)
+                await self._evict_patiently(known, group)
 
     async def _began_whole(self, group: Group, bound: list[KnownPod]) -> bool:
         """Whether a half gang is one whose binding did not come to its end, and not one that has lost members since.
@@ -277,8 +292,10 @@ class Units:
             return False
         return min(known.created_us for known in waiting) <= since
 
-    async def _evict_patiently(self, known: KnownPod) -> None:
+    async def _evict_patiently(self, known: KnownPod, group: Group) -> None:
         for attempt in range(_EVICTIONS):
+            if not self._is_short(group):
+                return
             try:
                 await self._evict(known)
             except NotFoundError:

@@ -314,6 +314,25 @@ async def test_local_volumes_are_shared_out(running):
     await running.until(lambda: running.placed(f"a{left}", 1))
 
 
+@pytest.mark.slow
+async def test_a_gang_whose_members_are_placed_where_they_want_the_same_local_volume(world):
+    """bin-packing places all on one node, and that has one volume only."""
+    world.storage_class("local", provisioner="kubernetes.io/no-provisioner")
+    nodes = [node["metadata"]["name"] for node in world.cluster.objects(NODES)]
+    for i in range(4):
+        world.volume(f"pv-{i}", "local", on=nodes[i])
+        world.claim(f"data-{i}", "local")
+    bridge = await world.bridge(policy="bin-packing")
+    name = "pod-group.scheduling.x-k8s.io"
+    gang = {f"{name}/name": "g", f"{name}/min-available": "6"}
+    for i in range(4):
+        world.run(1, f"a{i}", labels=gang, **with_claim(f"data-{i}"))
+    world.run(2, "z", labels=gang)
+    await world.until(lambda: len(world.bound()) == 6, 40)
+    assert sorted(world.nodes_of(f"a{i}")[f"a{i}-0000"] for i in range(4)) == sorted(nodes[:4])
+    assert not bridge.store.storage.reserved
+
+
 async def test_read_write_once_pod_waits_for_the_other_pod(running):
     running.storage_class("now", mode="Immediate")
     running.claim("one", "now", modes=("ReadWriteOncePod",))

@@ -4,8 +4,11 @@ import asyncio
 
 import pytest
 
+from poseidon_py import session
+from poseidon_py.kube import ConflictError
 from protos.gen import flow_pb2
 from tests.bridge.builders import pod
+from tests.bridge.fakes import unavailable
 from tests.bridge.rig import Rig
 
 
@@ -424,3 +427,95 @@ async def test_a_pod_that_somebody_else_binds_is_told_at_once(node):
         rig.pod("other", scheduler="default-scheduler", node=node)
         await rig.settle()
         assert rig.state("other") == "bound"
+
+
+async def test_a_rejection_from_before_a_resync_does_not_hit_a_later_placement():
+    async with Rig(pods="1") as rig:  # the node takes one pod
+        await rig.bind_in_flight("a")
+        rig.engine.restart()
+        back, hello = asyncio.Event(), rig.engine.hello
+
+        async def hello_when_back():
+            await back.wait()
+            return await hello()
+
+        rig.engine.hello = hello_when_back
+        rig.session.lost()
+        rig.kube.faults = [ConflictError(409, "Conflict", "a hook objects")]
+        await rig.answered()  # given back while there is nobody to tell
+        rig.kube.hold = asyncio.Event()
+        back.set()
+        await rig.settle()
+        assert (rig.kube.in_flight, rig.state("a")) == (1, "assumed")  # there again, and its bind on its way
+        rig.store.observe_pod(pod("a", labels={"x": "y"}))
+        await rig.settle()
+        assert rig.state("a") == "assumed"
+        rig.pod("b")
+        await rig.settle()
+        await rig.answered()
+        assert rig.bound == ["a"]
+
+
+async def test_nor_does_one_that_could_not_be_told_to_a_service_that_died():
+    async with Rig(pods="1") as rig:
+        await rig.bind_in_flight("a")
+        rig.kube.faults = [ConflictError(409, "Conflict", "a hook objects")]
+        rig.engine.restart()
+        rig.engine.fail["apply"] = [unavailable()]
+        answered, rig.kube.hold = rig.kube.hold, asyncio.Event()
+        assert answered is not None
+        answered.set()
+        await rig.settle()
+        assert (rig.kube.in_flight, rig.state("a")) == (1, "assumed")
+        rig.store.observe_pod(pod("a", labels={"x": "y"}))
+        await rig.settle()
+        assert rig.state("a") == "assumed"
+
+
+async def test_a_class_that_is_refused_in_a_resync_is_told_to_its_pods_too():
+    async with Rig() as rig:
+        rig.pod("a")
+        await rig.settle()
+        rig.engine.refuse_classes = {rig.task("a")["cls"]: "no such resource"}
+        rig.kube.hold = asyncio.Event()
+        rig.engine.restart()
+        rig.pod("b")
+        await rig.settle()
+        assert "b" in {name for name, problem in rig.nonsense if "no such resource" in problem}
+
+
+async def test_no_round_is_run_for_a_lease_that_comes_after_the_end():
+    async with Rig(leads=False) as rig:
+        rig.loop.stop()
+        rig.loop.lead()
+        rig.pod("a")
+        await rig.settle()
+        assert rig.engine.calls["round"] == 0
+
+
+async def test_a_gang_does_not_keep_members_that_went_during_a_resync(monkeypatch):
+    monkeypatch.setattr(session, "_CHUNK", 1)
+
+    def marks(minimum):
+        name = "pod-group.scheduling.x-k8s.io"
+        return {"labels": {f"{name}/name": "g", f"{name}/min-available": str(minimum)}}
+
+    rig = Rig()
+    rig.pod("a")
+    for name in ("m0", "m1", "m2"):
+        rig.pod(name, **marks(3))
+
+    async def sleep(seconds):
+        for name in ("m0", "m1", "m2"):
+            if f"uid-{name}" in rig.store.pods:
+                rig.gone(name)  # while the first chunk is on its way
+        await asyncio.sleep(0)
+
+    rig.session._sleep = sleep
+    async with rig:
+        await rig.settle()
+        assert not rig.store.gangs.groups
+        for name in ("k0", "k1"):  # made anew, and smaller
+            rig.pod(name, **marks(2))
+        await rig.settle()
+        assert rig.bound == ["a", "k0", "k1"]

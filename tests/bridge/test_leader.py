@@ -47,6 +47,8 @@ class Api:
     def __init__(self, world: World, who: str) -> None:
         self.world, self.who = world, who
         self.hang = False
+        self.slow = 0.0
+        """Seconds until the answer to a change arrives that is made at once."""
 
     async def _reach(self):
         if self.hang:
@@ -67,13 +69,19 @@ class Api:
         assert path == FOLDER
         if self.world.lease is not None:
             raise ConflictError(409, "AlreadyExists", "")
-        return self._store(body)
+        answer = self._store(body)
+        if self.slow:
+            await self.world.sleep(self.slow)
+        return answer
 
     async def update(self, path, body, timeout=30.0):
         await self._reach()
         if body["metadata"]["resourceVersion"] != str(self.world.version):
             raise ConflictError(409, "Conflict", "")
-        return self._store(body)
+        answer = self._store(body)
+        if self.slow:
+            await self.world.sleep(self.slow)
+        return answer
 
     def _store(self, body):
         self.world.version += 1
@@ -264,3 +272,31 @@ def test_durations_that_cannot_work_are_refused():
             lease_duration=5,
             renew_deadline=10,
         )
+
+
+async def test_a_slow_answer_does_not_make_two_leaders(world):
+    """The others count from when they see the lease, which is when it is written."""
+    a = world.replica("a")
+    await world.pass_time(1)
+    b = world.replica("b")
+    await world.pass_time(20)
+    a.api.slow = 7.5
+    await world.pass_time(3)
+    world.down.add("a")
+    for _ in range(300):
+        await world.pass_time(0.1)
+        assert not (a.leads and b.leads)
+    assert b.leads
+
+
+async def test_nor_does_a_slow_answer_to_the_first(world):
+    a = world.replica("a")
+    a.api.slow = 7.5
+    await world.pass_time(1)
+    b = world.replica("b")
+    await world.pass_time(7)
+    world.down.add("a")
+    for _ in range(300):
+        await world.pass_time(0.1)
+        assert not (a.leads and b.leads)
+    assert b.leads

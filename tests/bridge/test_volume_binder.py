@@ -61,8 +61,12 @@ class World(Bench):
         self.storage.put_claim(claim("c"))
         self.api = FakePatches(*volumes, claim("c"))
         gate = self.store.volumes
-        volumes_of = VolumeBinder(self.api, self.storage, gate, lambda node: {"host": node}, timeout)
+        self.gone: set[str] = set()
+        volumes_of = VolumeBinder(self.api, self.storage, gate, self._labels_of, timeout)
         self.binder.prepare = volumes_of.prepare
+
+    def _labels_of(self, node):
+        return None if node in self.gone else {"host": node}
 
     def place(self, name="a", on="n", **more):
         self.kube.put(name)
@@ -166,11 +170,33 @@ async def test_patience_ends():
 async def test_a_node_without_the_volume_is_refused_at_once_and_not_tried_again():
     async with World(volume("v", on=["m"])) as world:
         known = world.place(on="n")
-        assert (len(world.rejected), known.assumed) == (1, "")
+        await settle()
+        assert (len(world.rejected), known.assumed, world.failed) == (1, "", [])  # elsewhere there may be more
         verdict = world.store.volumes.judge(known)
         assert len(verdict.further) == 2  # the nodes of volumes, and not this one
         world.storage.put_volume(volume("w", on=["n"]))
         assert len(world.store.volumes.judge(known).further) == 1
+
+
+async def test_a_pod_is_not_bound_to_a_node_that_went_while_its_volume_was_made():
+    async with World(volume("v", on=["n"])) as world:
+        known = world.place(on="n")
+        await settle()
+        assert known.assumed
+        world.gone.add("n")  # an autoscaler saw it empty
+        world.bound_by_controller()
+        await settle()
+        assert (world.bound, known.assumed) == ([], "")
+        assert "node n is gone" in world.failed[0]
+
+
+async def test_a_placement_that_is_given_back_at_once_writes_nothing_and_keeps_nothing():
+    async with World(volume("v", on=["n"])) as world:
+        world.place(on="n")
+        world.binder.withdraw(["uid-a"], "")
+        await settle()
+        assert (world.api.patches, world.storage.reserved) == ([], {})
+        assert await world.binder.drain(0.1)
 
 
 async def test_a_pod_that_goes_meanwhile_leaves_nothing_behind():

@@ -127,6 +127,13 @@ async def test_events_are_told_in_order_whatever_the_pieces_are_cut_like():
     assert log[1:] == [("observe", "a"), ("observe", "b"), ("removed", "a")]
 
 
+async def test_what_is_deleted_is_gone_even_if_it_makes_no_sense():
+    bad = pod_json("a", version=12)
+    bad["spec"]["priority"] = "high"
+    _, log, _, _ = await play(("page", page(A)), ("watch", [line("DELETED", bad)]))
+    assert log[-1] == ("removed", "a")
+
+
 async def test_a_watch_that_ends_goes_on_from_the_last_version_without_delay():
     script, log, slept, _ = await play(("page", page()), ("watch", [line("ADDED", C)]), ("watch", [bookmark("30")]))
     assert [asked["resourceVersion"] for kind, asked in script.asked if kind == "watch"] == ["10", "7", "30"]

@@ -7,17 +7,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from poseidon_py.binder import Binder
+from poseidon_py.claims import ClaimUse
 from poseidon_py.gangs.by_object import NATIVE
 from poseidon_py.gangs.units import Units
 from poseidon_py.kube import BusyError, ConflictError, LostAnswerError, NotFoundError
 from poseidon_py.store import Store
 from poseidon_py.telling import describe_pod
+from poseidon_py.volume_gate import VolumeError, VolumeTakenError
 from tests.bridge.builders import node
 from tests.bridge.fakes import FakeKube, settle
 from tests.bridge.gangs.builders import JOB, Objects, pod, thing
 
 MARK = {"pod-group.scheduling.x-k8s.io/name": "g"}
-CLAIM: Any = "a claim"
+CLAIM = ClaimUse("c")
 MIN = "pod-group.scheduling.x-k8s.io/min-available"
 
 
@@ -353,6 +355,135 @@ async def test_volumes_that_cannot_be_made_ready_give_all_of_it_back():
     assert rig.kube.asked == []
     assert sorted(rig.rejected) == ["a", "b", "c"]
     assert await rig.binder.drain(0.1)
+
+
+async def forever():
+    await asyncio.Event().wait()
+
+
+def volumes(rig, **what):
+    """What happens to the volumes of members, by name: forever, an error that is known at once, or nothing."""
+    for name in what:
+        rig.store.pods[f"uid-{name}"].claims = (CLAIM,)
+
+    def prepare(known, node):
+        then = what[known.name]
+        if isinstance(then, Exception):
+            raise then
+        return then and then()
+
+    rig.binder.prepare = prepare
+
+
+async def test_a_gang_of_which_one_cannot_be_bound_as_is_known_at_once_sends_nothing():
+    rig = Rig()
+    rig.pods("a", "b", "c")
+    volumes(rig, b=VolumeError("a persistentvolumeclaim went away"))
+    rig.place("a", "b", "c")  # c is handed over after it is known of b
+    await rig.run()
+    assert rig.kube.asked == []
+    assert sorted(rig.rejected) == ["a", "b", "c"]
+    assert not len(rig.units)
+
+
+async def test_preparing_that_is_ended_before_it_has_begun_ends():
+    rig = Rig()
+    rig.pods("a", "b", "c")
+    volumes(rig, a=forever, b=VolumeError("a persistentvolumeclaim went away"))
+    rig.place("b", "c", "a")
+    await rig.run()
+    assert not rig.binder.preparing(["uid-a"])
+    assert await rig.binder.drain(0.1)
+
+
+async def test_members_do_not_wait_for_the_volumes_of_one_that_is_gone():
+    rig = Rig()
+    rig.pods("a", "b", "c", "d")  # one more than has to be
+    volumes(rig, a=forever)
+    rig.place("a", "b", "c", "d")
+    await rig.run()
+    assert rig.kube.asked == []
+    rig.gone("a")
+    await settle()
+    assert rig.bound == ["b", "c", "d"]
+    assert not len(rig.units)
+
+
+async def test_the_others_wait_for_a_member_whose_volume_another_one_was_given():
+    rig = Rig()
+    rig.pods("a", "b", "c")
+    volumes(rig, b=VolumeTakenError("the volumes that it could use there were given to other pods"))
+    rig.place("a", "b", "c")
+    await rig.run()
+    assert (rig.kube.asked, rig.rejected) == ([], ["b"])
+    assert rig.store.pods["uid-a"].assumed
+    volumes(rig, b=None)
+    rig.place("b")  # on another node
+    await settle()
+    assert (rig.bound, rig.rejected, len(rig.units)) == (["a", "b", "c"], ["b"], 0)
+
+
+async def test_they_do_not_wait_for_ever_nor_for_one_that_is_gone():
+    rig = Rig()
+    rig.pods("a", "b", "c")
+    taken = VolumeTakenError("the volumes that it could use there were given to other pods")
+    volumes(rig, b=taken)
+    rig.place("a", "b", "c")
+    await rig.run()
+    rig.deadlines[0].call()
+    await settle()
+    assert (rig.kube.asked, sorted(rig.rejected)) == ([], ["a", "b", "c"])
+
+    volumes(rig, a=taken, b=forever)
+    rig.rejected.clear()
+    rig.place("a", "b", "c")
+    await settle()
+    rig.gone("a")
+    rig.gone("b")
+    await settle()
+    assert (rig.kube.asked, rig.rejected, len(rig.units)) == ([], ["a", "c"], 0)
+
+
+def under_a_budget(rig):
+    """Evictions wait for the event that is returned."""
+    budget = asyncio.Event()
+
+    async def evict(known):
+        if not budget.is_set():
+            raise BusyError(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
+        rig.evicted.append(known.name)
+
+    async def sleep(seconds):
+        await budget.wait()
+
+    rig.units._evict, rig.units._sleep = evict, sleep
+    return budget
+
+
+async def test_a_gang_that_became_whole_while_a_budget_was_waited_for_is_not_evicted():
+    rig = Rig()
+    budget = under_a_budget(rig)
+    await half(rig, owner=JOB)
+    await call(rig.deadlines)
+    said = list(rig.said)
+    rig.place("b")
+    await settle()
+    assert rig.bound == ["a", "b", "c"]
+    budget.set()
+    await settle()
+    assert (rig.evicted, rig.said) == ([], said)
+
+
+async def test_who_does_not_lead_any_more_evicts_nobody():
+    rig = Rig()
+    budget = under_a_budget(rig)
+    await half(rig, owner=JOB)
+    await call(rig.deadlines)
+    rig.binder.halt()
+    rig.units.clear()
+    budget.set()
+    await settle()
+    assert rig.evicted == []
 
 
 FAULTS = st.sampled_from(
