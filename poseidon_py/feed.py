@@ -5,7 +5,8 @@ while they pour in, a worker rests a moment after each call, because a call cost
 pods. What the engine already knows is not told again: most events of a pod's life change nothing for it.
 
 A call that fails is repeated for all its keys, later: telling a thing twice is harmless. If the service answers with
-an error, the next calls are smaller, until what it cannot bear is alone.
+an error, or we fail to make the call, the next calls are smaller until the culprit is alone. What a defect of ours
+keeps from being described is left out until there is news of it, and its owner hears of it.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ from poseidon_py.known import KnownNode, KnownPod, Told
 from poseidon_py.metrics import METRICS
 from poseidon_py.session import Session, note_refusal
 from poseidon_py.store import Store
-from poseidon_py.telling import Rows, describe_pod, node_message, target
+from poseidon_py.telling import Rows, describe_pod, internal, leave_out, node_message, target
 from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)
@@ -90,6 +91,16 @@ class Feed:
                     self._session.lost()
                 else:
                     most = max(1, len(keys) // 2)
+            except Exception as error:
+                log.exception("cannot tell the flow service about %d %s", len(keys), name)
+                most = max(1, len(keys) // 2)
+                if len(keys) == 1:
+                    self._leave_alone(name, str(keys[0]), error)
+                    queue.forget(keys[0])
+                else:
+                    self._mark_dirty(name, keys)
+                    for key in keys:
+                        queue.retry(key)
             else:
                 most = min(self._batch_size, 2 * most)
                 for key in keys:
@@ -105,6 +116,12 @@ class Feed:
                 pod.dirty = True
             elif name == "nodes" and (node := self._store.nodes.get(key)) is not None:
                 node.dirty = True
+
+    def _leave_alone(self, name: str, key: str, error: Exception) -> None:
+        if name == "pods" and (pod := self._store.pods.get(key)) is not None:
+            leave_out(self._store, pod, error)
+        elif name == "nodes" and (node := self._store.nodes.get(key)) is not None:
+            self._store.warn("node", node.uid, node.name, internal(error))
 
     # -- pods -------------------------------------------------------------------------------------------------
 
@@ -122,7 +139,12 @@ class Feed:
             if known is None or not known.dirty:
                 continue
             known.dirty = False
-            describe_pod(store, known)
+            try:
+                describe_pod(store, known)
+            except Exception as error:
+                log.exception("cannot describe %s", known.full_name)
+                leave_out(store, known, error)
+                continue
             self._row(known, rows, left)
             if (rejection := self._rejections.pop(uid, None)) is not None and rejection[0] == epoch and not known.node:
                 rejected[uid] = rejection
@@ -224,7 +246,12 @@ class Feed:
             if known is None or not known.dirty:
                 continue
             known.dirty = False
-            message = node_message(store, known)
+            try:
+                message = node_message(store, known)
+            except Exception as error:
+                log.exception("cannot describe node %s", known.name)
+                store.warn("node", known.uid, known.name, internal(error))
+                continue
             if message is not None and known.key != known.told:
                 update.nodes.append(message)
                 told.append((known, known.key))

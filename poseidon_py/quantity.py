@@ -37,7 +37,7 @@ def nanos(text: str) -> int:
     if found is None:
         raise QuantityError(f"{text!r} is not a quantity")
     whole, fraction = found["whole"], found["fraction"] or ""
-    if not whole and not fraction:
+    if not 0 < len(whole) + len(fraction) <= 1000:
         raise QuantityError(f"{text!r} is not a quantity")
     digits: int = int(whole + fraction)
     shift = -len(fraction)

@@ -10,14 +10,15 @@ placement that a Round made before must be in the stream.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 
 from poseidon_py.backoff import Backoff
 from poseidon_py.engine import Engine, EngineError
+from poseidon_py.known import KnownPod
 from poseidon_py.metrics import METRICS
 from poseidon_py.store import Store
-from poseidon_py.telling import Rows, describe_pod, node_message, target
+from poseidon_py.telling import Rows, describe_pod, internal, leave_out, node_message, target
 from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)
@@ -147,30 +148,55 @@ class Session:
         nodes = flow_pb2.Update(namespaces=store.namespaces.values())
         for node in list(store.nodes.values()):
             node.dirty = False
-            message = node_message(store, node)
+            try:
+                message = node_message(store, node)
+            except Exception as error:
+                log.exception("cannot describe node %s", node.name)
+                store.warn("node", node.uid, node.name, internal(error))
+                message = node.message
             if message is not None:
                 nodes.nodes.append(message)
                 node.told = node.key
         yield nodes
         pods = list(store.pods.values())
         for start in range(0, len(pods), _CHUNK):
-            rows = Rows()
-            for known in pods[start : start + _CHUNK]:
-                if store.pods.get(known.uid) is not known:
-                    continue  # it went since the iteration began
-                known.dirty = False
-                describe_pod(store, known)
-                known.told = target(store, known, fresh=True)
-                if known.told is not None:
-                    rows.add(known, known.told)
-            if len(rows):
-                yield rows.finish(store, self.classes, self.profiles, self.gangs, self.inputs)
+            for rows in self._described(pods[start : start + _CHUNK]):
+                yield rows.update
                 self.classes.update(rows.classes)
                 self.profiles.update(rows.profiles)
                 self.inputs.update(rows.inputs)
                 self.gangs.update(rows.gangs)
             await self._sleep(0)
         yield flow_pb2.Update(complete=True)
+
+    def _described(self, pods: list[KnownPod]) -> Iterator[Rows]:
+        """Finished rows of pods; one that cannot be described, which is a defect, is left out alone."""
+        try:
+            rows = self._rows(pods)
+        except Exception as error:
+            if len(pods) > 1:
+                yield from self._described(pods[: len(pods) // 2])
+                yield from self._described(pods[len(pods) // 2 :])
+                return
+            log.exception("cannot describe %s", pods[0].full_name)
+            leave_out(self._store, pods[0], error)
+            return
+        if len(rows):
+            yield rows
+
+    def _rows(self, pods: list[KnownPod]) -> Rows:
+        store, rows = self._store, Rows()
+        for known in pods:
+            if store.pods.get(known.uid) is not known:
+                continue  # it went since the iteration began
+            known.dirty = False
+            describe_pod(store, known)
+            known.told = target(store, known, fresh=True)
+            if known.told is not None:
+                rows.add(known, known.told)
+        if len(rows):
+            rows.finish(store, self.classes, self.profiles, self.gangs, self.inputs)
+        return rows
 
 
 def note_refusal(session: Session, refusal: flow_pb2.Refusal) -> None:

@@ -37,6 +37,17 @@ def describe_pod(store: Store, known: KnownPod) -> None:
         _extend(store, known)
 
 
+def internal(error: Exception) -> str:
+    """What people are told of something that a defect keeps us from describing."""
+    return f"internal error, see the scheduler's log: {type(error).__name__}: {error}"
+
+
+def leave_out(store: Store, known: KnownPod, error: Exception) -> None:
+    """The pod cannot be described, through no fault of anybody but us: all others go on."""
+    known.told, known.problem = None, internal(error)
+    store.warn_pod(known.namespace, known.name, known.uid, known.problem)
+
+
 def _describe_template(store: Store, known: KnownPod, pod: Pod) -> None:
     """One that makes no sense gets none, and a warning."""
     known.profile = store.profiles.of(pod)

@@ -3,7 +3,7 @@
 import msgspec
 
 from poseidon_py.gangs import marks as m
-from poseidon_py.gangs.model import Declaration, Invalid, Marks, Objects, whole
+from poseidon_py.gangs.model import MOST, Declaration, Invalid, Marks, Objects, whole
 
 
 class LightLabels:
@@ -116,4 +116,6 @@ class YuniKorn:
             raise Invalid(f"annotation {m.YUNIKORN_GROUPS}: {error}") from error
         if any(group.minimum < 0 for group in groups):
             raise Invalid(f"annotation {m.YUNIKORN_GROUPS}: a minMember is below 0")
+        if any(group.minimum > MOST for group in groups):
+            raise Invalid(f"annotation {m.YUNIKORN_GROUPS}: a minMember is more than {MOST}")
         return {group.name: group.minimum for group in groups}

@@ -131,10 +131,17 @@ class Convention(Protocol):
         """None: the pod says nothing in this convention. Raises Invalid, Unknown."""
 
 
+MOST = 2**31 - 1
+"""Kubernetes counts no pods beyond it; the contract holds sums of so many."""
+
+
 def whole(text: str, mark: str, least: int = 1) -> int:
     """The number that a mark holds. Raises Invalid."""
     digits = text.strip()
-    if not (digits.isascii() and digits.isdigit() and int(digits) >= least):
+    number = digits.isascii() and digits.isdigit()
+    if number and (len(digits) > 10 or int(digits) > MOST):  # Python does not even read thousands of digits
+        raise Invalid(f"{mark}: {text[:20]!r} is more than {MOST}")
+    if not number or int(digits) < least:
         raise Invalid(f"{mark}: {text!r} is not a whole number of {least} or more")
     return int(digits)
 
@@ -143,4 +150,6 @@ def number_of(value: object, path: str, least: int = 0) -> int:
     """The number in a field of an object. Raises Invalid."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise Invalid(f"{path}: {value!r} is not a whole number of {least} or more")
+    if value > MOST:
+        raise Invalid(f"{path}: is more than {MOST}")
     return value
