@@ -78,7 +78,7 @@ class Admission:
             done = end
         # lower priorities without gangs share their solves
         self._attempt(done + np.flatnonzero(single[done:]))
-        if self._claims and snapshot.peers.any:
+        if snapshot.peers.any and (self._claims or self._placing.in_turns):
             self._follow_up()
 
     def _attempt(self, tasks: I64) -> None:
@@ -134,7 +134,7 @@ class Admission:
         for claim in [*admitted, *self._in_order(complete)]:
             extra = claim.members[self._placing.node_of[claim.members] < 0]
             lower = self._snapshot.priority[self._snapshot.task_class[extra]] < claim.priority
-            self._single[extra[lower]] = True  # these get their turn later
+            self._single[extra] = True  # the lower ones get their turn later, the others once more at the end
             rest.append(extra[~lower])
         self._attempt(np.sort(np.concatenate(rest)))
 

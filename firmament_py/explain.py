@@ -1,6 +1,6 @@
 """Why tasks wait: how many nodes fail for which reason, and which nodes come closest."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
@@ -126,7 +126,7 @@ def waiting_classes(state: ClusterState, rejected: list[Rejected]) -> list[Waiti
     rows, starts = by_class(state, rows, apart=tasks.gang[rows])
     of_gang = {r.claim.row: _gang_reason(r) for r in rejected}
     full = full_gangs(state, tasks.gang[rows[starts]].tolist())
-    keepers = [(r.claim.priority, r.claim.definition.name) for r in rejected if r.reserves]
+    keepers = keepers_among(rejected)
     first = rows[starts]
     nodes = state.present_nodes()
     peers = Peers(state, nodes, tasks.cls[first], tasks.profile[first], PlacedTasks(state, nodes))
@@ -134,11 +134,10 @@ def waiting_classes(state: ClusterState, rejected: list[Rejected]) -> list[Waiti
     for c, of_class in enumerate(np.split(rows, starts[1:])):
         cls = int(tasks.cls[of_class[0]])
         gang = int(tasks.gang[of_class[0]])
-        lower = [name for priority, name in keepers if priority >= state.classes.priority[cls]]
         if gang in full:  # nodes do not matter
             why: tuple[Reason, ...] = (full[gang],)
         else:
-            why = reasons(state, cls, peers, c, "" if gang in of_gang else ", ".join(lower))
+            why = reasons(state, cls, peers, c, "" if gang in of_gang else _kept_for(state, cls, keepers))
             if gang in of_gang:
                 why = (of_gang[gang], *why)
         signature = np.uint64(hash((why, len(state.nodes.observed))) & (2**63 - 1) | 1)
@@ -146,6 +145,16 @@ def waiting_classes(state: ClusterState, rejected: list[Rejected]) -> list[Waiti
         tasks.reported[news] = signature
         answer.append(Waiting(cls, len(of_class), why, news))
     return answer
+
+
+def keepers_among(rejected: list[Rejected]) -> list[tuple[int, str]]:
+    """Priority and name of the gangs that a round kept room for."""
+    return [(r.claim.priority, r.claim.definition.name) for r in rejected if r.reserves]
+
+
+def _kept_for(state: ClusterState, cls: int, keepers: Sequence[tuple[int, str]]) -> str:
+    """The gangs whose room a task of class row `cls` may not have."""
+    return ", ".join(name for priority, name in keepers if priority >= state.classes.priority[cls])
 
 
 def full_gangs(state: ClusterState, gangs: Iterable[int]) -> dict[int, Reason]:
@@ -200,18 +209,19 @@ def _gang_reason(rejected: Rejected) -> Reason:
     return Reason(ReasonKind.GANG_DOES_NOT_FIT, 0, name, f"{rejected.fitted}/{rejected.claim.lacking}")
 
 
-def reasons_of_task(state: ClusterState, row: int) -> tuple[Reason, ...]:
-    """`reasons` for one task row, or that its gang is full."""
+def reasons_of_task(state: ClusterState, row: int, keepers: Sequence[tuple[int, str]] = ()) -> tuple[Reason, ...]:
+    """`reasons` for one task row, or that its gang is full. keepers: priority and name of gangs that keep room."""
     full = full_gangs(state, [int(state.tasks.gang[row])])
     if full:
         return tuple(full.values())
     cls, nodes = state.tasks.cls[row : row + 1], state.present_nodes()
     peers = Peers(state, nodes, cls, state.tasks.profile[row : row + 1], PlacedTasks(state, nodes))
-    return reasons(state, int(cls[0]), peers, 0)
+    return reasons(state, int(cls[0]), peers, 0, _kept_for(state, int(cls[0]), keepers))
 
 
 def nearest(state: ClusterState, cls: int, most: int = 3) -> list[tuple[str, dict[str, int]]]:
-    """The suitable nodes that lack least for a task of class row `cls`, with what they lack: (name, amounts).
+    """The suitable nodes that lack least for a task of class row `cls`, with what they lack: (name, amounts); of a
+    token, 1.
 
     Least is judged by the largest lacking share of a request. Nodes that lack nothing come first, with {}.
     """
@@ -223,18 +233,23 @@ def nearest(state: ClusterState, cls: int, most: int = 3) -> list[tuple[str, dic
     return [
         (
             state.nodes.observed[int(nodes[i])].name,
-            {name: int(v) for name, v in zip(state.resources.names, lacks[i], strict=True) if v > 0},
+            {
+                name.removeprefix(TOKEN): 1 if name.startswith(TOKEN) else int(v)
+                for name, v in zip(state.resources.names, lacks[i], strict=True)
+                if v > 0
+            },
         )
         for i in np.lexsort((nodes, share))[:most].tolist()
     ]
 
 
-def fitting_nodes(state: ClusterState, cls: int) -> int:
-    """How many nodes would take a further task of class row `cls` as things stand."""
-    nodes = state.present_nodes()
-    selected, taint = state.looks.judge(state.classes.demand(cls), nodes)
-    nodes = nodes[selected & (taint < 0)]
-    return int((_lacks(state, cls, nodes) <= 0).all(axis=1).sum())
+def fitting_nodes(state: ClusterState, row: int) -> int:
+    """How many nodes would take a further task like task row `row` as things stand."""
+    cls, nodes = state.tasks.cls[row : row + 1], state.present_nodes()
+    selected, taint = state.looks.judge(state.classes.demand(int(cls[0])), nodes)
+    peers = Peers(state, nodes, cls, state.tasks.profile[row : row + 1], PlacedTasks(state, nodes))
+    fits = selected & (taint < 0) & peers.allowed(0)
+    return int((fits & (_lacks(state, int(cls[0]), nodes) <= 0).all(axis=1)).sum())
 
 
 def _lacks(state: ClusterState, cls: int, nodes: I64) -> I64:

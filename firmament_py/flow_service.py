@@ -229,14 +229,14 @@ def _explain(state: ClusterState, uid: int, scheduler: Scheduler) -> flow_pb2.Ex
     )
     standing = explain.gang_standing(state, row)
     if standing is not None:
-        gang = int(tasks.gang[row])
+        gang = standing.definition.id
         reply.gang.CopyFrom(
             flow_pb2.GangStanding(
                 name=standing.definition.name,
                 minimum=standing.definition.minimum,
                 present=standing.present,
                 placed=standing.placed,
-                missing=standing.missing,
+                missing=min(standing.missing, 2**32 - 1),
                 fits=scheduler.gang_fits.get(gang, -1),
                 maximum=standing.definition.maximum,
                 reserves=gang in scheduler.gang_starts_us,
@@ -244,8 +244,10 @@ def _explain(state: ClusterState, uid: int, scheduler: Scheduler) -> flow_pb2.Ex
             )
         )
     if tasks.state[row] == TaskState.WAITING:
-        reply.reasons.extend(translate.reason(r) for r in explain.reasons_of_task(state, row))
-        reply.fits_now = explain.fitting_nodes(state, cls)
+        turned_away = standing is not None and standing.definition.id in scheduler.gang_fits
+        keepers = [] if turned_away else scheduler.keepers
+        reply.reasons.extend(translate.reason(r) for r in explain.reasons_of_task(state, row, keepers))
+        reply.fits_now = explain.fitting_nodes(state, row)
         for name, lacks in explain.nearest(state, cls):
             reply.nearest.add(node=name, lacks=lacks)
     return reply

@@ -1,5 +1,6 @@
 """How much room there is for a gang: bounds that need no solve, and the domains that it may choose from."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,6 +91,17 @@ class GangRoom:
         room = choices.sums(self._placing.room_for(claim.members)[1]).sum(axis=0)
         order = np.argsort(room, kind="stable")
         return [choices.nodes(d) for d in order[room[order] >= claim.lacking].tolist()]
+
+    def homes(self, claim: Claim, most: int = 8) -> Iterator[Bools]:
+        """Domains that members want to share with others, (N,) each, the roomiest first."""
+        classes, slots = self._placing.room_for(claim.members)
+        for key in sorted({key for c in classes.tolist() for key in self._snapshot.peers.affine_keys(c)}):
+            domain = self._snapshot.domains(key)
+            choices = Choices(domain, int(domain.max(initial=-1)) + 1, everywhere=False)
+            room = choices.sums(slots).sum(axis=0)
+            for d in np.argsort(-room, kind="stable")[:most].tolist():
+                if room[d] >= claim.lacking:
+                    yield self._snapshot.domains(key) == d
 
     def choices(self, claim: Claim) -> Choices:
         """Where all that it lacks may go: one of these."""

@@ -29,7 +29,7 @@ class GangTry:
     def anywhere(self, claim: Claim) -> bool:
         """Places the gang where its topology allows, or takes it back whole."""
         if not claim.definition.topology_key:
-            return self.within(claim, None)
+            return self.within(claim, None) or any(self.within(claim, home) for home in self._room.homes(claim))
         if any(self.within(claim, domain) for domain in self._room.domains(claim)):
             return True
         return not claim.definition.topology_required and self.within(claim, None)

@@ -108,6 +108,20 @@ class Peers:
         """(N,): where one more task of class c may go."""
         return self._allowed_but_for(c, ())
 
+    def affine_keys(self, c: int) -> list[str]:
+        """Keys of the domains that tasks of class c have to share with others."""
+        return [term.topology_key for term in self._demands[c].affinity]
+
+    def conceivable(self, c: int) -> Bools:
+        """(N,): where a task of class c may go if others come: tasks that it wants near it, or that level its spread.
+
+        Whom it keeps away from, and who keeps it away, stays.
+        """
+        ok = self._clear_of_others(c) & self._clear_of_repelling(c) & self._has_spread_labels(c)
+        for term in self._demands[c].affinity:
+            ok &= self._domain(term.topology_key) >= 0
+        return ok
+
     def _allowed_together(self, c: int) -> Bools:
         """(N,): where one of several tasks of class c may go: beside others that level what it is to be spread over.
 

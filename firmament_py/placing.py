@@ -22,6 +22,7 @@ from firmament_py.locality import DataPrices
 from firmament_py.network import PlacementNetwork, slot_offsets, supply_order
 from firmament_py.policy import Prices, View
 from firmament_py.releases import FOREVER
+from firmament_py.resources import TOKEN
 from firmament_py.room import Room
 from firmament_py.snapshot import Snapshot
 from firmament_py.solver import Solution, Status
@@ -60,6 +61,9 @@ class Placing:
         self.solving = Solving(solve, lap)
         self._price = price
         self._lap = lap
+        self.in_turns = False
+        """Whether tasks of different classes were placed one after the other, so that those who depend on others may
+        have come too early."""
         self._flows_left = 0
         self._free = snapshot.free.copy()
         self._running = snapshot.running.copy()
@@ -121,6 +125,7 @@ class Placing:
 
     def _attempt(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
         classes = np.unique(self.snapshot.task_class[tasks])
+        self.in_turns |= len(classes) > CLASSES_AT_ONCE
         for first in range(0, len(classes), CLASSES_AT_ONCE):
             some = classes[first : first + CLASSES_AT_ONCE]
             mine = tasks[np.isin(self.snapshot.task_class[tasks], some)] if len(some) < len(classes) else tasks
@@ -191,11 +196,11 @@ class Placing:
         return classes, task_slots(free, snapshot.requests[classes], suitable, counts)
 
     def open_to(self, classes: I64) -> Bools:
-        """(C', N) where one more task of each of `classes` may go as things stand, room apart."""
+        """(C', N) where tasks of each of `classes` may go, room apart, beside others that are to come."""
         suitable = self.snapshot.suitable[classes]
         for i, c in enumerate(classes.tolist()):
             if self.snapshot.peers.concerns(c):
-                suitable[i] &= self.snapshot.peers.allowed(c)
+                suitable[i] &= self.snapshot.peers.conceivable(c)
         return suitable
 
     def cheapest_first(self) -> Callable[[int], I64]:
@@ -247,11 +252,13 @@ class Placing:
                 return
             prices, on_turn = self._price(look.view), look.tasks
             if prices.turn is not None:
+                self.in_turns = True
                 on_turn = _first_in_turn(look, prices.turn)
                 look = self._look(on_turn, within)
                 prices = replace(self._price(look.view), turn=prices.turn)
             prices = self._with_preferences(look, prices)
             self._lap("price")
+            self.in_turns |= self._flows_left <= 0
             if self._flows_left <= 0 or not self._flow_step(look, prices, within, largest_first):
                 self._fill(look, prices)
                 self._lap("fit")
@@ -280,15 +287,16 @@ class Placing:
                 if wishes:
                     limits[i] = [*limits.get(i, ()), *wishes]
         depth = np.minimum(depth, slots.sum(axis=0))
+        told = [r for r, name in enumerate(snapshot.resources) if not name.startswith(TOKEN)]  # what can be used up
         hopeful = (slots.max(axis=1, initial=0) > 0)[task_class]
         tasks, task_class = tasks[hopeful], task_class[hopeful]
         view = View(
-            resources=snapshot.resources,
-            requests=_read_only(requests),
+            resources=tuple(snapshot.resources[r] for r in told),
+            requests=_read_only(requests[:, told]),
             priority=_read_only(snapshot.priority[classes]),
             waiting=_read_only(waiting),
-            allocatable=_read_only(snapshot.allocatable),
-            free=_read_only(self._free.copy()),
+            allocatable=_read_only(snapshot.allocatable[:, told]),
+            free=_read_only(self._free[:, told]),
             running=_read_only(self._running.copy()),
             slot_offsets=_read_only(slot_offsets(len(tasks), depth)),
             task_class=_read_only(task_class),
@@ -296,20 +304,20 @@ class Placing:
             depth=_read_only(depth),
             expected_us=_read_only(snapshot.expected_us[classes]),
             inputs=None if snapshot.inputs is None else snapshot.inputs.of_tasks(snapshot.inputs.of_task[tasks]),
-            measured_load=self._measured_load(),
+            measured_load=self._measured_load(told),
             measured_usage=self._reading.usage,
             traits=tuple(snapshot.census.traits[c] for c in classes.tolist()),
             surroundings=snapshot.census,
         )
         return _Look(view, Room(slots, depth, limits), suitable, classes, tasks)
 
-    def _measured_load(self) -> I64 | None:
+    def _measured_load(self, told: list[int]) -> I64 | None:
         """(N, R) the load at the start and the requests of what was placed since; None: requests say it all."""
         load = self._reading.load
         if load is None:
             return None
         # where it is supposed that tasks have gone, more can be free than at the start
-        return _read_only(np.maximum(load + (self.snapshot.free - self._free), 0))
+        return _read_only(np.maximum(load + (self.snapshot.free - self._free), 0)[:, told])
 
     def _with_preferences(self, look: "_Look", prices: Prices) -> Prices:
         """The policy's prices and, on top, what each class's wishes make of each node."""
@@ -353,7 +361,7 @@ class Placing:
             mine = wanted.where(priority == level)
             fitting = accept(
                 mine,
-                view.requests,
+                self.snapshot.requests[look.classes],
                 self._free,
                 None if largest_first else value,
                 lambda i, *where: self._settle(int(look.classes[i]), *where),
@@ -400,7 +408,7 @@ class Placing:
         peers, nodes = self.snapshot.peers, len(self._free)
         for i in np.unique(look.view.task_class).tolist():
             c = int(look.classes[i])
-            positions, request = np.flatnonzero(look.view.task_class == i), look.view.requests[i]
+            positions, request = np.flatnonzero(look.view.task_class == i), self.snapshot.requests[c]
             if prices.data is not None:
                 positions = self._bid(look, prices.data, i, positions)
             mine = look.tasks[positions]
@@ -425,7 +433,7 @@ class Placing:
     def _bid(self, look: "_Look", data: DataPrices, i: int, positions: I64) -> I64:
         """Places tasks of class i (positions in look.tasks) where their data is: each bids for the best of its nodes
         that has room, and those who save most get it, a few times over. Returns those that are left."""
-        peers, c, request = self.snapshot.peers, int(look.classes[i]), look.view.requests[i]
+        peers, c, request = self.snapshot.peers, int(look.classes[i]), self.snapshot.requests[int(look.classes[i])]
         bids = Bids(data, data.of_task[positions])
         for _ in range(BIDS):
             room = task_slots(self._free, request[None], look.suitable[i : i + 1], np.array([len(positions)]))[0]

@@ -10,7 +10,7 @@ from firmament_py.arrays import I64
 from firmament_py.certify import certify
 from firmament_py.check import Checker
 from firmament_py.cluster import ClusterState
-from firmament_py.explain import Waiting, waiting_classes
+from firmament_py.explain import Waiting, keepers_among, waiting_classes
 from firmament_py.lifecycle import TaskState
 from firmament_py.network import PlacementNetwork
 from firmament_py.placing import Placing
@@ -94,9 +94,11 @@ class Scheduler:
         self._seen_opportunities = -1
         self._last_now_us = 0
         self.gang_fits: dict[int, int] = {}
-        """Rows of gangs that the last round turned away -> how many of the members that they lack fitted at best."""
+        """Ids of gangs that the last round turned away -> how many of the members that they lack fitted at best."""
         self.gang_starts_us: dict[int, int] = {}
-        """Rows of gangs that the last round kept room for -> when they are expected to fit, 0: unknown."""
+        """Ids of gangs that the last round kept room for -> when they are expected to fit, 0: unknown."""
+        self.keepers: list[tuple[int, str]] = []
+        """Their priorities and names."""
 
     def due(self, now_us: int) -> bool:
         """Whether a round could do anything that the last one could not."""
@@ -155,8 +157,9 @@ class Scheduler:
         self.state.place(tasks, nodes)
         lap("commit")
         waiting = waiting_classes(self.state, admission.rejected)
-        self.gang_starts_us = {r.claim.row: r.starts_us for r in admission.rejected if r.reserves}
-        self.gang_fits = {r.claim.row: r.fitted for r in admission.rejected if not r.untried}
+        self.gang_starts_us = {r.claim.definition.id: r.starts_us for r in admission.rejected if r.reserves}
+        self.gang_fits = {r.claim.definition.id: r.fitted for r in admission.rejected if not r.untried}
+        self.keepers = keepers_among(admission.rejected)
         lap("explain")
         stats.placed, stats.waiting = len(tasks), sum(w.count for w in waiting)
         stats.seconds = sum(stats.stage_seconds.values())

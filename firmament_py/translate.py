@@ -34,6 +34,7 @@ from firmament_py.events import (
 )
 from firmament_py.explain import Reason, Waiting
 from firmament_py.gangs import MAX_ROLES
+from firmament_py.resources import TOKEN
 from firmament_py.rings import METRICS
 from firmament_py.round import RoundResult, RoundStats
 from firmament_py.usage import Usage
@@ -316,8 +317,10 @@ def unscheduled(state: ClusterState, waiting: Waiting, nodes: int) -> flow_pb2.U
 
 
 def amounts(names: tuple[str, ...], vector: Iterable[int]) -> dict[str, int]:
-    """The amounts that are not 0, by resource."""
-    return {name: int(amount) for name, amount in zip(names, vector, strict=False) if amount}
+    """The amounts that are not 0, by resource; tokens are none."""
+    return {
+        name: int(amount) for name, amount in zip(names, vector, strict=False) if amount and not name.startswith(TOKEN)
+    }
 
 
 def require(message: Message, *fields: str) -> None:

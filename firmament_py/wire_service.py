@@ -285,6 +285,8 @@ def _task_events(
 
 
 def _foreign_events(info: pb.TaskInfo, uid: int, now_us: int) -> Iterator[Event]:
+    if not info.resource_id:
+        raise Nonsense("resource_id", "is empty; give the UUID of the machine that the task runs on")
     requests = {
         "cpu": max(info.cpu_utilization, 0),
         "memory": max(info.mem_utilization, 0),

@@ -3,11 +3,22 @@
 import pytest
 from hypothesis import given
 
-from firmament_py.constraints import NodeDemand, Taint, Toleration
+from firmament_py.constraints import NodeDemand, PeerDemand, PeerTerm, Taint, Toleration
 from firmament_py.events import PlacementRejected
 from firmament_py.explain import Reason, ReasonKind, fitting_nodes, nearest, reasons_of_task, waiting_classes
 from protos.gen import flow_pb2
-from tests.builders import Cluster, make_class, make_cluster, make_node, make_tasks, needs, removed, selecting
+from tests.builders import (
+    Cluster,
+    make_class,
+    make_cluster,
+    make_node,
+    make_profile,
+    make_tasks,
+    needs,
+    removed,
+    selecting,
+    tasks_like,
+)
 from tests.engine.test_rounds import clusters, world_of
 
 LACKS, PODS = ReasonKind.INSUFFICIENT_RESOURCE, ReasonKind.TOO_MANY_TASKS
@@ -18,6 +29,12 @@ FAST = {"disk": "fast"}
 
 def class_row(cluster: Cluster, uid: int = 1) -> int:
     return int(cluster.state.tasks.cls[cluster.state.task_row(uid)])
+
+
+def fitting(cluster: Cluster, uid: int = 1) -> int:
+    row = cluster.state.task_row(uid)
+    assert row is not None
+    return fitting_nodes(cluster.state, row)
 
 
 def why(cluster: Cluster, uid: int = 1) -> tuple[Reason, ...]:
@@ -97,14 +114,13 @@ def test_a_node_has_a_reason_exactly_if_it_would_not_take_one(events):
     for uid, task in world.tasks.items():
         if task.state != "waiting":
             continue
-        row = class_row(cluster, uid)
-        fitting = [node for node in world.nodes if world.takes(task.cls, node)]
-        assert fitting_nodes(cluster.state, row) == len(fitting)
+        takes = [node for node in world.nodes if world.takes(task.cls, node)]
+        assert fitting(cluster, uid) == len(takes)
         found = why(cluster, uid)
         by_identity = sum(r.nodes for r in found if r.kind in (TAINT, SELECTOR))
         assert by_identity == sum(not world.welcome(task.cls, node) for node in world.nodes)
         lacking = [r.nodes for r in found if r.kind in (LACKS, PODS)]
-        short = len(world.nodes) - by_identity - len(fitting)
+        short = len(world.nodes) - by_identity - len(takes)
         assert max(lacking, default=0) <= short <= sum(lacking)
 
 
@@ -131,7 +147,7 @@ def test_a_node_that_lacks_nothing_comes_first():
         *(make_class(1, cpu=8), make_node("a", cpu=7), make_node("b", cpu=8), make_tasks([1], 1)),
     )
     assert nearest(cluster.state, class_row(cluster)) == [("b", {}), ("a", {"cpu": 1})]
-    assert fitting_nodes(cluster.state, class_row(cluster)) == 1
+    assert fitting(cluster) == 1
 
 
 def test_an_over_committed_node_lacks_no_more_than_the_request():
@@ -172,3 +188,20 @@ def test_a_task_that_was_placed_and_comes_back_is_told_again():
     assert cluster.round() == {1: "a"}
     cluster.tell(make_node("a", cpu=1), PlacementRejected(1, "id-a"))
     assert told(cluster) == [(1, 1, {1})]
+
+
+def test_other_tasks_keep_a_node_from_fitting():
+    web = tasks_like(needs("app", "In", "web"))
+    alone = make_class(1, cpu=1, peers=PeerDemand(anti_affinity=(PeerTerm(web, "host"),)))
+    nodes = [make_node(name, cpu=9, labels={"host": name}) for name in "abc"]
+    cluster = make_cluster(alone, make_profile(1, app="web"), *nodes, make_tasks([1, 2, 3, 4], 1, profile=1))
+    [waits] = {1, 2, 3, 4} - set(cluster.round())
+    assert why(cluster, waits) == (Reason(ReasonKind.ANTI_AFFINITY, 3),)
+    assert fitting(cluster, waits) == 0
+
+
+def test_a_token_that_is_lacking_is_one():
+    cluster = make_cluster(
+        *(make_class(1, tokens=["TCP:80"]), make_node("a"), make_tasks([1], 1, on="a"), make_tasks([2], 1)),
+    )
+    assert nearest(cluster.state, class_row(cluster)) == [("a", {"TCP:80": 1})]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from firmament_py.constraints import PeerDemand, PeerTerm, Spread
 from tests.builders import (
     NOW_US,
     Cluster,
@@ -9,9 +10,12 @@ from tests.builders import (
     make_cluster,
     make_gang,
     make_node,
+    make_profile,
     make_tasks,
+    needs,
     per_node,
     removed,
+    tasks_like,
 )
 from tests.engine.gang_builders import GPU1, OVERDUE_US, RACKS, gpu_nodes, placed_gangs
 
@@ -180,3 +184,57 @@ def test_the_room_is_in_a_domain_that_can_become_large_enough():
     assert cluster.round() == {}
     cluster.tell(removed(2))
     assert placed_gangs(cluster) == {1}
+
+
+# -- members that depend on each other -------------------------------------------------------------------------------
+
+LEADER, WORKER = tasks_like(needs("app", "In", "leader")), tasks_like(needs("app", "In", "worker"))
+WITH_LEADER = PeerDemand(affinity=(PeerTerm(LEADER, "rack"),))
+
+
+def leader_and_workers(*racks: str, workers: int) -> Cluster:
+    """Nodes of 2 cpu in these racks; task 101 leads, and who works has to be in its rack."""
+    return make_cluster(
+        *(make_class(1, cpu=1), make_class(2, cpu=1, peers=WITH_LEADER)),
+        *(make_profile(1, app="leader"), make_profile(2, app="worker"), make_gang(1, 1 + workers)),
+        *(make_node(f"n{i}", cpu=2, labels={"rack": rack}) for i, rack in enumerate(racks)),
+        make_tasks([101], 1, gang=1, profile=1),
+        make_tasks(range(102, 102 + workers), 2, gang=1, profile=2),
+    )
+
+
+def test_workers_that_want_to_be_near_their_leader_are_placed_with_it():
+    placed = leader_and_workers("a", "a", "b", "b", workers=2).round()
+    assert len({node in ("n0", "n1") for node in placed.values()}) == 1
+    assert set(placed) == {101, 102, 103}
+
+
+@pytest.mark.parametrize("racks", ["abbbb", "bbbba"])
+def test_a_leader_goes_where_there_is_room_for_its_workers_too(racks):
+    placed = leader_and_workers(*racks, workers=5).round()
+    assert set(placed) == set(range(101, 107))
+    assert {racks[int(node[1:])] for node in placed.values()} == {"b"}
+
+
+def test_a_half_gang_that_has_to_be_spread_is_completed():
+    """One is in zone a: the next has to go to b, and only then there is a place in a again."""
+    even = PeerDemand(spread=(Spread(WORKER, "zone", 1),))
+    cluster = make_cluster(
+        *(make_class(1, gpu=1, peers=even), make_profile(1, app="worker"), make_gang(1, 4)),
+        *(make_node(f"n{i}", gpu=1, labels={"zone": zone}) for i, zone in enumerate("aabb")),
+        make_tasks([101], 1, gang=1, profile=1, on="n0"),
+        make_tasks([102, 103, 104], 1, gang=1, profile=1),
+    )
+    assert set(cluster.round()) == {102, 103, 104}
+
+
+def test_a_further_member_that_depends_on_a_task_of_a_lower_priority_gets_its_turn():
+    near_single = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "single")), "rack"),))
+    cluster = make_cluster(
+        *(make_class(1, cpu=1, priority=5), make_class(2, cpu=1, priority=5, peers=near_single), make_class(3, cpu=1)),
+        *(make_profile(1, app="member"), make_profile(3, app="single"), make_gang(1, 1)),
+        *(make_node(f"n{i}", cpu=4, labels={"rack": rack}) for i, rack in enumerate("aabb")),
+        make_tasks([101], 1, gang=1, profile=1),
+        *(make_tasks([102], 2, gang=1, profile=1), make_tasks([301], 3, profile=3)),
+    )
+    assert set(cluster.round()) == {101, 102, 301}

@@ -7,7 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament_py import placing
+from firmament_py.constraints import PeerDemand, PeerTerm
 from firmament_py.explain import ReasonKind, reasons_of_task
+from firmament_py.placing import CLASSES_AT_ONCE
+from tests.builders import make_class, make_cluster, make_node, make_profile, make_tasks, needs, tasks_like
 from tests.engine import peer_oracle
 from tests.engine.mixtures import Mixture
 from tests.engine.peer_oracle import an_order, may_place
@@ -93,3 +96,17 @@ def test_nor_with_few_flows_and_classes_in_turns(data, few, at_once):
         patch.setattr(placing, "CLASSES_AT_ONCE", at_once)
         mixture = Mixture(lambda options: data.draw(st.sampled_from(options)))
         carry_out(mixture)
+
+
+@pytest.mark.parametrize("classes", [CLASSES_AT_ONCE, CLASSES_AT_ONCE + 44])
+def test_who_depends_on_a_class_of_a_later_turn_is_placed_in_the_same_round(classes):
+    """The first wants to be near the last; with so many tasks there is no second opinion."""
+    db = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "db")), "zone"),))
+    cluster = make_cluster(
+        *(make_class(1, cpu=1, peers=db), *(make_class(k, cpu=1, memory=k) for k in range(2, classes + 1))),
+        make_profile(1, app="db"),
+        *(make_node(f"n{i}", pods=1000, cpu=1000, memory=10**6, labels={"zone": "ab"[i % 2]}) for i in range(4)),
+        make_tasks(range(1, 6), 1),
+        *(make_tasks(range(10 * k, 10 * k + 3), k, profile=int(k == classes)) for k in range(2, classes + 1)),
+    )
+    assert len(cluster.round()) == 5 + 3 * (classes - 1)

@@ -117,3 +117,22 @@ def test_cpu_memory_does_not_let_a_large_task_take_the_room_of_small_ones():
         policy=CpuMemory(),
     )
     assert set(cluster.round()) == set(range(2, 10))
+
+
+@pytest.mark.parametrize("policy", [BinPacking(), LoadSpreading(by="requested")])
+def test_a_host_port_on_every_node_does_not_make_all_nodes_look_full(policy):
+    """A DaemonSet's task is on each node, with or without a port; of 16 cpu node i has i in use."""
+
+    def placed(tokens):
+        cluster = make_cluster(
+            *(make_node(f"n{i}", cpu=16) for i in range(8)),
+            *(make_class(1, tokens=tokens), make_class(2, cpu=1)),
+            policy=policy,
+        )
+        for i in range(8):
+            cluster.tell(make_tasks([100 + i], 1, on=f"n{i}"))
+            cluster.tell(make_tasks(range(1000 + 20 * i, 1000 + 20 * i + i), 2, on=f"n{i}"))
+        cluster.tell(make_tasks(range(1, 9), 2))
+        return per_node(cluster.round())
+
+    assert placed(["TCP:9100"]) == placed([])

@@ -154,3 +154,37 @@ def test_gangs_survive_a_resync(service):
         flow_pb2.Update(tasks=in_gang(tasks([4], 1), 7)),
     )
     assert placed(service.round()) == {4: "id-a"}
+
+
+def test_explain_names_the_gang_that_room_is_kept_for(service):
+    gang = flow_pb2.Gang(id=7, minimum=2, created_us=NOW_US - RESERVE_AFTER_US, name="big")
+    service.apply(
+        classes=[task_class(1, gpu=2), task_class(2, gpu=1)],
+        nodes=[node("a", gpu=2), node("b", gpu=2)],
+        gangs=[gang],
+        tasks=tasks([50], 2, on="a"),
+    )
+    service.apply(tasks=in_gang(tasks([1, 2], 1), 7))
+    service.apply(tasks=tasks([9], 2))
+    told = [r for u in service.round().unscheduled for r in u.reasons if u.class_id == 2]
+    assert [(r.kind, r.detail) for r in told] == [(flow_pb2.Reason.KEPT_FREE, "big")]
+    assert list(service.explain(9).reasons) == told
+
+
+def test_explain_shows_a_new_gang_nothing_of_one_that_is_gone(service):
+    old = flow_pb2.Gang(id=7, minimum=3, created_us=NOW_US - RESERVE_AFTER_US, name="old")
+    service.apply(classes=[task_class(1, gpu=1)], nodes=[node("a", gpu=2)], gangs=[old])
+    service.apply(tasks=in_gang(tasks([1, 2, 3], 1), 7))
+    service.round()
+    assert service.explain(1).gang.fits == 2
+    service.apply(removed_tasks=[1, 2, 3], removed_gangs=[7])
+    service.apply(gangs=[flow_pb2.Gang(id=8, minimum=2, name="new")], tasks=in_gang(tasks([4], 1), 8))
+    gang = service.explain(4).gang
+    assert (gang.name, gang.fits, gang.reserves, gang.starts_us) == ("new", -1, False, 0)
+
+
+def test_a_minimum_beyond_all_counting_can_be_explained(service):
+    huge = flow_pb2.Gang(id=7, minimum=5_000_000_000, name="huge")
+    service.apply(classes=[task_class(1)], nodes=[node("a")], gangs=[huge], tasks=in_gang(tasks([1], 1), 7))
+    service.round()
+    assert service.explain(1).gang.missing == 2**32 - 1

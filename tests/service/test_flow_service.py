@@ -413,3 +413,13 @@ def test_status_counts_and_adds_up(service):
     assert dict(status.allocatable) == {"pods": 220, "cpu": 6, "gpu": 3}
     assert dict(status.used) == {"pods": 3, "cpu": 3}
     assert (status.last_round.placed, status.last_round.waiting) == (3, 1)
+
+
+def test_status_counts_no_tokens(service):
+    service.apply(
+        classes=[flow_pb2.TaskClass(id=1, requests={"cpu": 1}, tokens=["TCP:80"])],
+        nodes=[node("a", cpu=4)],
+        tasks=tasks([1], 1, on="a"),
+    )
+    status = service.flow.GetStatus(flow_pb2.StatusRequest())
+    assert (dict(status.allocatable), dict(status.used)) == ({"cpu": 4, "pods": 110}, {"cpu": 1, "pods": 1})

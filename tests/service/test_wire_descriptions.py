@@ -283,6 +283,8 @@ def test_a_task_of_others_that_comes_before_its_node_counts(poseidon):
 def test_replies_about_tasks_of_others(poseidon):
     poseidon.add_node(topology("n1"))
     assert poseidon.foreign("x", "n1", remove=True) == pb.TASKINFO_REMOVE_FAILED
+    nowhere = pb.TaskInfo(task_name="x/default", cpu_utilization=500, type=pb.TASKINFO_ADD)
+    assert poseidon.stub.AddTaskInfo(nowhere).type == pb.TASKINFO_SUBMIT_FAILED  # it would be taken for one that waits
     assert poseidon.foreign("x", "n1") == pb.TASKINFO_SUBMITTED_OK
     assert poseidon.foreign("x", "n1") == pb.TASKINFO_SUBMIT_FAILED
     assert poseidon.foreign("x", "n1", remove=True) == pb.TASKINFO_REMOVED_OK
