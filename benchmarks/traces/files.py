@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.traces import google_v2, own_csv, own_json
-from benchmarks.traces.form import Trace, TraceError
+from benchmarks.traces.form import HOUR, Trace, TraceError
 
 FORMATS = ("json", "csv", "google-v2")
 
@@ -26,15 +26,19 @@ def read(path: Path, end_us: int | None = None) -> tuple[Trace, list[str]]:
         trace = own_json.read(path)
     else:
         raise TraceError(f"there is no {path}")
-    if not trace.machines or not len(trace.task_us):
-        raise TraceError(f"{path} holds {len(trace.machines)} machines and {len(trace.task_us)} tasks; it needs both")
-    return (trace if end_us is None else trace.until(end_us)), notes
+    if end_us is None:
+        _check_holds_something(trace, str(path), "it needs both")
+        return trace, notes
+    cut, left_out = trace.until(end_us)
+    _check_holds_something(cut, f"{path}, in its first {end_us / HOUR:g} hours,", "it needs both: give more hours")
+    return cut, [*notes, *left_out]
 
 
 def write(trace: Trace, path: Path, form: str, *, compress: bool = False) -> list[str]:
     """Writes a trace; notes on what the format has no place for. Raises TraceError."""
     if form not in FORMATS:
         raise TraceError(f"there is no format {form!r}; there are: {', '.join(FORMATS)}")
+    _check_holds_something(trace, "the trace", "make it longer, or give it more machines")
     if form == "json":
         if not path.name.endswith((".json", ".json.gz")):
             raise TraceError(f"{path}: the name of a JSON trace ends in .json or .json.gz")
@@ -46,3 +50,9 @@ def write(trace: Trace, path: Path, form: str, *, compress: bool = False) -> lis
         own_csv.write(trace, path)
         return []
     return google_v2.write(trace, path, compress=compress)
+
+
+def _check_holds_something(trace: Trace, what: str, remedy: str) -> None:
+    """What has no machines or tasks is not written, because it could not be read, and not replayed."""
+    if not trace.machines or not len(trace.task_us):
+        raise TraceError(f"{what} holds {len(trace.machines)} machines and {len(trace.task_us)} tasks; {remedy}")

@@ -121,21 +121,39 @@ class Trace:
     def task_name(self, task: int) -> str:
         return f"{self.jobs[int(self.task_job[task])].name}/{int(self.task_index[task])}"
 
-    def until(self, end_us: int) -> Trace:
-        """The trace without tasks and machine events from `end_us` on."""
+    def until(self, end_us: int) -> tuple[Trace, list[str]]:
+        """The trace without tasks and machine events from `end_us` on, and without jobs, machines and shapes of which
+        nothing is left; notes on what else is left out: gangs of which too few come in time, which could never start.
+        """
         tasks, events = self.task_us < end_us, self.event_us < end_us
-        return replace(
+        minimum = np.array([job.gang_minimum for job in self.jobs], np.int64)
+        left = np.bincount(self.task_job[tasks], minlength=len(self.jobs))
+        broken = (left > 0) & (left < minimum)
+        tasks &= ~broken[self.task_job]
+        jobs, task_job = np.unique(self.task_job[tasks], return_inverse=True)
+        shapes, task_shape = np.unique(self.task_shape[tasks], return_inverse=True)
+        machines, event_machine = np.unique(self.event_machine[events], return_inverse=True)
+        cut = replace(
             self,
+            machines=tuple(self.machines[m] for m in machines.tolist()),
             event_us=self.event_us[events],
-            event_machine=self.event_machine[events],
+            event_machine=event_machine.astype(np.int64),
             event_kind=self.event_kind[events],
             event_allocatable=self.event_allocatable[events],
+            jobs=tuple(self.jobs[j] for j in jobs.tolist()),
+            shapes=tuple(self.shapes[c] for c in shapes.tolist()),
             task_us=self.task_us[tasks],
-            task_job=self.task_job[tasks],
+            task_job=task_job.astype(np.int64),
             task_index=self.task_index[tasks],
             task_duration_us=self.task_duration_us[tasks],
-            task_shape=self.task_shape[tasks],
+            task_shape=task_shape.astype(np.int64),
         )
+        if not broken.any():
+            return cut, []
+        return cut, [
+            f"left out: {int(broken.sum())} gangs with {int(left[broken].sum())} tasks, the others of which come too "
+            f"late for their minimum, e.g. {self.jobs[int(np.flatnonzero(broken)[0])].name}"
+        ]
 
 
 class TraceBuilder:

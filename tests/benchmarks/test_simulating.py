@@ -19,8 +19,10 @@ from benchmarks.runner import Options
 from benchmarks.simulate.baselines import BASELINES, OneByOne
 from benchmarks.simulate.running import schedulers
 from benchmarks.suites import quality, scale
+from benchmarks.traces import files
 from firmament_py import registry
 from firmament_py.events import TasksObserved, TasksRemoved
+from tests.benchmarks.traces_made import small
 
 
 def shell(*arguments):
@@ -45,6 +47,19 @@ def test_making_describing_and_converting(tmp_path):
     assert said[0]["machines"] == 8
     text = shell("trace", "describe", table).output
     assert "machines               8" in text
+
+
+def test_a_gang_that_the_cut_breaks_is_left_out_and_told(tmp_path):
+    whole, cut = tmp_path / "whole.json", tmp_path / "cut.json"
+    gang = [("gang", at, 60, 1, 0) for at in (0, 0, 4000, 4000)]
+    files.write(small([*gang, ("one", 1, 60, 1, 0)], gangs={"gang": 4}), whole, "json")
+    note = "note: left out: 1 gangs with 2 tasks"
+    assert note in shell("trace", "convert", whole, cut, "--hours", 1).stderr
+    assert json.loads(shell("trace", "describe", cut, "--json").stdout)["jobs"] == 1
+    done = shell("simulate", "--trace", whole, "--hours", 1, "--policy", "first-fit", "--json", tmp_path / "r.json")
+    assert (done.exit_code, note in done.stderr) == (0, True)
+    [case] = read(tmp_path / "r.json").cases
+    assert case.facts["tasks"] == case.facts["placements"] == 1
 
 
 def test_the_presets_are_listed_with_their_sources():

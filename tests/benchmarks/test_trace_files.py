@@ -5,15 +5,15 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from benchmarks.traces import files, google_v2, texts
-from benchmarks.traces.form import FOREVER, MachineEvent, Shape, TraceBuilder, TraceError
+from benchmarks.traces.form import FOREVER, HOUR, MachineEvent, Shape, TraceBuilder, TraceError
 from benchmarks.traces.generate import generate, preset
 from benchmarks.traces.presets import CPU_UNIT, MEMORY_UNIT, PRESETS
 from firmament_py.constraints import Operator, Requirement
-from tests.benchmarks.traces_made import BOUNDS, ONE_VALUE, PRESENCE, content, traces
+from tests.benchmarks.traces_made import BOUNDS, ONE_VALUE, PRESENCE, content, small, traces
 
 SAMPLE = Path(__file__).parent / "data" / "google-v2"
 
@@ -60,6 +60,32 @@ def test_presets_survive_our_formats(tmp_path, name):
     for form, path in (("json", tmp_path / "t.json"), ("csv", tmp_path / "t")):
         files.write(trace, path, form)
         assert content(files.read(path)[0]) == content(trace)
+
+
+@given(trace=traces(), end_us=st.integers(1, 10**13), form=st.sampled_from(("json", "csv")))
+def test_what_is_left_of_a_cut_trace_survives(tmp_path_factory, trace, end_us, form):
+    folder = tmp_path_factory.mktemp("t")
+    whole, path = folder / "whole.json", folder / ("t.json" if form == "json" else "t")
+    files.write(trace, whole, "json")
+    left, _ = trace.until(end_us)
+    assume(left.machines and len(left.task_us))
+    cut, _ = files.read(whole, end_us)
+    files.write(cut, path, form)
+    again, notes = files.read(path)
+    assert notes == []
+    assert content(again) == content(cut)
+
+
+def test_nothing_is_read_or_written_without_tasks(tmp_path):
+    trace = small([("late", 100, 5, 1, 0)])
+    files.write(trace, tmp_path / "t.json", "json")
+    with pytest.raises(
+        TraceError, match=r"t\.json, in its first 0\.001 hours, holds 1 machines and 0 tasks; .* more h"
+    ):
+        files.read(tmp_path / "t.json", HOUR // 1000)
+    with pytest.raises(TraceError, match="0 tasks; make it longer"):
+        files.write(trace.until(1)[0], tmp_path / "u.json", "json")
+    assert not (tmp_path / "u.json").exists()
 
 
 def test_the_same_trace_gives_the_same_bytes(tmp_path):
@@ -222,7 +248,7 @@ def test_a_broken_archive_is_told(tmp_path):
 
 def test_the_google_layout_refuses_what_it_cannot_keep(tmp_path):
     with pytest.raises(TraceError, match=r"no place for nvidia.com/gpu; use --format json"):
-        files.write(generate(preset("philly"), 5, 1), tmp_path / "p", "google-v2")
+        files.write(generate(preset("philly"), 20, 12), tmp_path / "p", "google-v2")
     builder = TraceBuilder("t")
     builder.event(0, builder.machine("m"), MachineEvent.ADD, {"cpu": 1})
     either = Requirement("zone", Operator.IN, ("a", "b"))

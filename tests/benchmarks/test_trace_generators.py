@@ -168,9 +168,44 @@ def test_what_a_description_says():
 
 def test_a_trace_can_be_cut():
     trace = generate(preset("google2019"), 20, 3)
-    short = trace.until(HOUR)
+    short, notes = trace.until(HOUR)
+    assert notes == []
     assert short.task_us.max() < HOUR
     assert len(short.task_us) == (trace.task_us < HOUR).sum()
+
+
+def test_a_cut_keeps_only_what_something_is_left_of():
+    late = [(100, 0, MachineEvent.UPDATE, 2, 8)]
+    trace = small([("late", 100, 5, 2, 0), ("a", 0, 5, 1, 0), ("b", 9, 5, 1, 0), ("b", 99, 5, 3, 0)], events=late)
+    short, notes = trace.until(99 * SECOND)
+    assert notes == []
+    assert short.jobs == tuple(job for job in trace.jobs if job.name in ("a", "b"))
+    assert [short.task_name(t) for t in range(2)] == ["a/0", "b/0"]
+    assert (len(short.shapes), len(short.event_us)) == (1, 1)
+    assert content(short) == content(small([("a", 0, 5, 1, 0), ("b", 9, 5, 1, 0)]))
+
+
+def test_a_cut_drops_machines_that_come_later():
+    builder = TraceBuilder("t")
+    for name, us in (("late", 7), ("m", 0), ("n", 3)):
+        builder.event(us, builder.machine(name), MachineEvent.ADD, {"cpu": us})
+    builder.task(0, builder.job("j"), 5, builder.shape(Shape.of({"cpu": 1})))
+    short, _ = builder.build().until(7)
+    assert [m.name for m in short.machines] == ["m", "n"]
+    assert short.event_allocatable[:, short.resources.index("cpu")].tolist() == [0, 3]
+    assert short.event_machine.tolist() == [0, 1]
+
+
+def test_a_gang_that_is_cut_below_its_minimum_goes_whole():
+    two_and_two = [("gang", at, 5, 1, 0) for at in (0, 0, 4000, 4000)]
+    enough = [("enough", at, 5, 1, 0) for at in (0, 0, 4000)]
+    trace = small([*two_and_two, *enough, ("one", 1, 5, 1, 0)], gangs={"gang": 4, "enough": 2})
+    short, notes = trace.until(HOUR)
+    assert {job.name: int(n) for job, n in zip(short.jobs, sizes_of_jobs(short), strict=True)} == {
+        "enough": 2,
+        "one": 1,
+    }
+    assert notes == ["left out: 1 gangs with 2 tasks, the others of which come too late for their minimum, e.g. gang"]
 
 
 @pytest.mark.parametrize(
