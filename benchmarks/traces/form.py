@@ -170,12 +170,18 @@ class TraceBuilder:
         self._tasks = {name: array("q") for name in ("us", "job", "index", "duration", "shape")}
         self._next_index: dict[int, int] = {}
 
-    def machine(self, name: str, labels: Mapping[str, str] = NO_LABELS) -> int:
-        """The number of machine `name`; a new one has these labels."""
+    def machine(self, name: str, labels: Mapping[str, str] | None = None) -> int:
+        """The number of machine `name`. A new one has these labels, None: none; one that was named before has the same
+        ones, None: whatever they are."""
         row = self._machine_row.setdefault(name, len(self._machines))
         if row == len(self._machines):
-            self._machines.append(Machine(name, dict(labels)))
+            self._machines.append(Machine(name, dict(labels or NO_LABELS)))
+        elif labels is not None and labels != self._machines[row].labels:
+            raise _contradiction("labels", f"machine {name}", labels, self._machines[row].labels)
         return row
+
+    def has_machine(self, name: str) -> bool:
+        return name in self._machine_row
 
     def label(self, machine: int, key: str, value: str | None) -> None:
         """Sets a label of a machine, or takes it away."""
@@ -192,14 +198,24 @@ class TraceBuilder:
                 raise TraceError(f"machine {self._machines[machine].name}: {resource} is {amount}; give 0 or more")
         self._events.append((us, machine, int(kind), dict(allocatable)))
 
-    def job(self, name: str, gang_minimum: int = 0, labels: Mapping[str, str] = NO_LABELS) -> int:
-        """The number of job `name`, which is new unless it was named before."""
+    def job(self, name: str, gang_minimum: int | None = None, labels: Mapping[str, str] | None = None) -> int:
+        """The number of job `name`. A new one has this minimum, None: 0, and these labels, None: none; one that was
+        named before has the same, None: whatever they are."""
+        if gang_minimum is not None and gang_minimum < 0:
+            raise TraceError(f"gang_minimum of job {name} is {gang_minimum}; give 0 or more")
         row = self._job_row.setdefault(name, len(self._jobs))
         if row == len(self._jobs):
-            if gang_minimum < 0:
-                raise TraceError(f"job {name}: gang minimum is {gang_minimum}; give 0 or more")
-            self._jobs.append(Job(name, gang_minimum, dict(labels)))
+            self._jobs.append(Job(name, gang_minimum or 0, dict(labels or NO_LABELS)))
+            return row
+        known = self._jobs[row]
+        if gang_minimum is not None and gang_minimum != known.gang_minimum:
+            raise _contradiction("gang_minimum", f"job {name}", gang_minimum, known.gang_minimum)
+        if labels is not None and labels != known.labels:
+            raise _contradiction("labels", f"job {name}", labels, known.labels)
         return row
+
+    def has_job(self, name: str) -> bool:
+        return name in self._job_row
 
     def shape(self, shape: Shape) -> int:
         """The number of a shape, the same for equal ones."""
@@ -257,6 +273,12 @@ class TraceBuilder:
 def sizes_of_jobs(trace: Trace) -> I64:
     """(J,) tasks of each job."""
     return np.bincount(trace.task_job, minlength=len(trace.jobs)).astype(np.int64)
+
+
+def _contradiction(field: str, of: str, now: object, before: object) -> TraceError:
+    return TraceError(
+        f"{field} of {of} is {now}, and was {before} before; say it the first time, or the same each time"
+    )
 
 
 def _resources(amounts: Iterable[Mapping[str, int]]) -> tuple[str, ...]:

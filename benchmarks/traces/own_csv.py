@@ -1,12 +1,14 @@
 """Our own CSV format of traces: a folder with machines.csv and tasks.csv (docs/benchmarks.md describes them).
 
 The first line names the columns, in any order. A column that is no field is a resource: cpu, memory,
-ephemeral-storage, pods, or a name with a slash.
+ephemeral-storage, pods, or a name with a slash. What is said of a machine or job, and not of an event or task, may be
+left out of all its lines but the first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.traces import texts
@@ -40,12 +42,16 @@ def read(path: Path) -> Trace:
         kind = line.text("event") or "add"
         if kind not in texts.EVENTS:
             raise line.error("event", f"is {kind!r}; it is one of {', '.join(texts.EVENTS)}")
-        row = builder.machine(line.needed("machine"), line.labels())
+        name, labels = line.needed("machine"), line.labels()
+        with line.place():
+            row = builder.machine(name, labels)
         offer = {} if kind == "remove" else line.amounts()
         builder.event(line.time("time_s", 0), row, MachineEvent(texts.EVENTS.index(kind)), offer)
     for line in _lines(path, "tasks.csv", _TASK_FIELDS, ("job", "submit_s")):
-        gang = line.integer("gang_minimum", 0)
-        job = builder.job(line.needed("job"), gang, line.labels())
+        gang = line.integer("gang_minimum") if line.text("gang_minimum") else None
+        name, labels = line.needed("job"), line.labels()
+        with line.place():
+            job = builder.job(name, gang, labels)
         shape = builder.shape(Shape.of(line.amounts(), line.integer("priority", 0), line.selector()))
         index = line.integer("task") if line.text("task") else None
         builder.task(line.time("submit_s"), job, line.time("duration_s", FOREVER), shape, index)
@@ -69,6 +75,14 @@ class _Line:
 
     def error(self, name: str, what: str) -> TraceError:
         return TraceError(f"{self._row.path}, line {self._row.line}: {name} {what}")
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """Says of what the builder refuses where it is."""
+        try:
+            yield
+        except TraceError as error:
+            raise TraceError(f"{self._row.path}, line {self._row.line}: {error}") from None
 
     def text(self, name: str) -> str:
         return self._row.text(self._column[name]) if name in self._column else ""
@@ -94,9 +108,11 @@ class _Line:
         except ValueError:
             raise self.error(name, f"is {text!r}; give seconds from the begin of the trace") from None
 
-    def labels(self) -> dict[str, str]:
+    def labels(self) -> dict[str, str] | None:
+        """None: it says nothing of them."""
+        text = self.text("labels")
         try:
-            return texts.labels(self.text("labels"))
+            return texts.labels(text) if text else None
         except ValueError as error:
             raise self.error("labels", f": {error}") from None
 

@@ -19,8 +19,11 @@ FORMAT, VERSION = "poseidon-trace", 1
 
 def read(path: Path) -> Trace:
     """Raises TraceError naming file and field."""
+    text = read_text(path)
     try:
-        raw = json.loads(read_text(path))
+        raw = json.loads(text, object_pairs_hook=_object)
+    except TraceError as error:
+        raise TraceError(f"{path}: {error}") from None
     except ValueError as error:
         raise TraceError(f"{path} is not JSON: {error}") from error
     top = _Node(path, "", raw)
@@ -50,6 +53,15 @@ def write(trace: Trace, path: Path) -> None:
         "jobs": list(_jobs(trace)),
     }
     write_text(path, json.dumps(document, separators=(",", ":")) + "\n")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, of which JSON as such would silently keep the last of equal fields."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise TraceError(f"field {next(n for n in names if names.count(n) > 1)!r} is there twice in one object {{...}}")
+    return found
 
 
 class _Node:
@@ -152,8 +164,15 @@ def _read_machine(builder: TraceBuilder, node: _Node) -> None:
         raise node.error("count", f"is {count}; give 1 or more")
     if node.has("allocatable") is node.has("events"):
         raise node.error("allocatable", "or events is needed, and not both")
+    for field in ("added_s", "removed_s"):
+        if node.has(field) and node.has("events"):
+            raise node.error(field, "contradicts events; say it there")
+    labels = node.labels("labels")
     for i in range(count):
-        row = builder.machine(f"{name}-{i:05d}" if count > 1 else name, node.labels("labels"))
+        its = f"{name}-{i:05d}" if count > 1 else name
+        if builder.has_machine(its):
+            raise node.error("name", f"makes a second machine {its!r}; give it another name")
+        row = builder.machine(its, labels)
         if node.has("allocatable"):
             builder.event(node.time("added_s", 0), row, MachineEvent.ADD, node.amounts("allocatable"))
             if node.has("removed_s"):
@@ -169,10 +188,12 @@ def _read_machine(builder: TraceBuilder, node: _Node) -> None:
 
 def _read_job(builder: TraceBuilder, node: _Node) -> None:
     node.known("name", "submit_s", "gang_minimum", "labels", "tasks")
-    gang = node.integer("gang_minimum", 0)
+    name, gang = node.text("name"), node.integer("gang_minimum", 0)
     if gang < 0:
         raise node.error("gang_minimum", f"is {gang}; give 0 or more")
-    job = builder.job(node.text("name"), gang, node.labels("labels"))
+    if builder.has_job(name):
+        raise node.error("name", f"makes a second job {name!r}; give it another name, or its tasks to the first")
+    job = builder.job(name, gang, node.labels("labels"))
     for task in node.items("tasks"):
         task.known("count", "first_index", "submit_s", "duration_s", "priority", "requests", "selector")
         shape = builder.shape(

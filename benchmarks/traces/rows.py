@@ -71,7 +71,10 @@ def headed_rows(path: Path) -> tuple[list[str], Iterator[Row]]:
     if header is None:
         raise TraceError(f"{path} is empty; its first line names the columns")
     names = [name.strip() for name in header._values]
-    return names, (Row(row.path, row.line, names, row._values) for row in lines)
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise TraceError(f"{path}, line {header.line}: column {name!r} is there twice; leave one out")
+    return names, (_headed(row, names) for row in lines)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -98,6 +101,15 @@ def csv_text(lines: Iterator[Sequence[object]]) -> str:
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(lines)
     return out.getvalue()
+
+
+def _headed(row: Row, names: Sequence[str]) -> Row:
+    if len(row._values) > len(names):
+        raise TraceError(
+            f"{row.path}, line {row.line}: field {len(names) + 1} is {row._values[len(names)]!r}, and the header names "
+            f"{len(names)} columns; name it there, or leave it out"
+        )
+    return Row(row.path, row.line, names, row._values)
 
 
 def _open(path: Path) -> IO[str]:

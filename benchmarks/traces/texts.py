@@ -51,11 +51,13 @@ def labels_text(labels: Mapping[str, str]) -> str:
 
 def labels(text: str) -> dict[str, str]:
     """Raises ValueError."""
-    found = {}
+    found: dict[str, str] = {}
     for part in filter(None, (p.strip() for p in text.split(";"))):
         key, sign, value = part.partition("=")
         if not sign or not key:
             raise ValueError(f"{part!r} is not key=value")
+        if unquote(key) in found:
+            raise ValueError(f"{unquote(key)!r} is there twice")
         found[unquote(key)] = unquote(value)
     return found
 

@@ -3,6 +3,7 @@
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -269,7 +270,7 @@ def test_what_the_google_layout_drops_is_told(tmp_path):
 
 # -- our own formats -------------------------------------------------------------------------------------------
 
-DOCUMENT = {
+DOCUMENT: dict[str, Any] = {
     "format": "poseidon-trace",
     "version": 1,
     "machines": [{"name": "m", "count": 2, "allocatable": {"cpu": "4", "memory": "8Gi"}, "removed_s": 60}],
@@ -340,12 +341,34 @@ JOB, TASK, MACHINE = ("jobs", 0), ("jobs", 0, "tasks", 0), ("machines", 0)
         pytest.param(changed((*TASK, "selector", 0, "operator"), "Is"), r"selector\[0\].operator", id="operator"),
         pytest.param(changed((*TASK, "selector", 0, "values"), []), "In needs values", id="values"),
         pytest.param(changed((*TASK, "selector", 0, "values"), 5), "is not a list of texts", id="no list"),
+        pytest.param(
+            changed(("jobs",), [DOCUMENT["jobs"][0], {"name": "j", "gang_minimum": 3}]),
+            r"jobs\[1\].name makes a second job 'j'",
+            id="a second job",
+        ),
+        pytest.param(
+            changed(("machines",), [DOCUMENT["machines"][0], {"name": "m-00001", "added_s": 70, "allocatable": {}}]),
+            r"machines\[1\].name makes a second machine 'm-00001'",
+            id="a second machine",
+        ),
+        pytest.param(
+            changed(MACHINE, {"name": "m", "added_s": 5, "events": []}),
+            r"machines\[0\].added_s contradicts events",
+            id="events and a time",
+        ),
         pytest.param(changed(("jobs",), []), "0 tasks; it needs both", id="no jobs"),
     ],
 )
 def test_a_mistake_in_json_names_the_field(tmp_path, document, said):
     (tmp_path / "t.json").write_text(json.dumps(document))
     with pytest.raises(TraceError, match=said):
+        files.read(tmp_path / "t.json")
+
+
+def test_json_that_says_two_things_of_one_field(tmp_path):
+    text = json.dumps(DOCUMENT).replace('"gang_minimum": 2', '"gang_minimum": 2, "gang_minimum": 3')
+    (tmp_path / "t.json").write_text(text)
+    with pytest.raises(TraceError, match=r"t\.json: field 'gang_minimum' is there twice in one object"):
         files.read(tmp_path / "t.json")
 
 
@@ -384,13 +407,35 @@ def test_a_csv_trace_written_by_hand(tmp_path):
         pytest.param("job,submit_s,priority\nj,1,x\n", "line 2: priority is 'x', not a whole number", id="priority"),
         pytest.param("job,submit_s,selector\nj,1,zone\n", "line 2: selector : 'zone' is not", id="selector"),
         pytest.param("job,submit_s,labels\nj,1,zone\n", "line 2: labels : 'zone' is not key=value", id="labels"),
+        pytest.param("job,submit_s,labels\nj,1,a=1;a=2\n", "line 2: labels : 'a' is there twice", id="a label twice"),
         pytest.param("job,submit_s,task\nj,1,0\nj,2,0\n", "task j/0 is there twice", id="twice"),
+        pytest.param(
+            "job,submit_s,gang_minimum\nj,1,2\nj,1,\nj,1,3\n",
+            r"tasks\.csv, line 4: gang_minimum of job j is 3, and was 2 before",
+            id="another minimum",
+        ),
+        pytest.param("job,submit_s,gang_minimum\nj,1,\nj,1,1\n", "line 3: gang_minimum of job j", id="a late minimum"),
+        pytest.param("job,submit_s,gang_minimum\nj,1,-1\n", "line 2: gang_minimum of job j is -1", id="minus"),
+        pytest.param(
+            "job,submit_s,labels\nj,1,a=1\nj,1,a=1\nj,1,a=2\n",
+            "line 4: labels of job j is {'a': '2'}, and was {'a': '1'} before",
+            id="other labels",
+        ),
+        pytest.param("job,submit_s\nj,1\nj,1,5\n", "line 3: field 3 is '5', and the header names 2", id="too many"),
+        pytest.param("job,submit_s,cpu,cpu\nj,1,1,2\n", "line 1: column 'cpu' is there twice", id="a column twice"),
         pytest.param("job,submit_s,duration_s\nj,1,-5\n", "line 2: duration_s is '-5'", id="duration"),
     ],
 )
 def test_a_mistake_in_csv_names_line_and_field(tmp_path, tasks, said):
     with pytest.raises(TraceError, match=said):
         tables(tmp_path, tasks)
+
+
+def test_machines_in_csv_keep_their_labels(tmp_path):
+    head = "machine,time_s,event,labels,cpu\nm,0,add,zone=a,4\nm,1,remove,,\n"
+    assert tables(tmp_path, "job,submit_s\nj,1\n", head + "m,2,add,zone=a,4\n").machines[0].labels == {"zone": "a"}
+    with pytest.raises(TraceError, match=r"machines\.csv, line 4: labels of machine m is {'zone': 'b'}"):
+        tables(tmp_path, "job,submit_s\nj,1\n", head + "m,2,add,zone=b,4\n")
 
 
 @pytest.mark.parametrize(

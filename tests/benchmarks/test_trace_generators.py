@@ -232,7 +232,7 @@ def test_an_unknown_preset_is_answered_with_those_there_are():
         pytest.param(lambda b: b.task(-1, 0, 1, 0), "submitted before 0", id="task before 0"),
         pytest.param(lambda b: b.task(0, 0, 0, 0), "no duration above 0", id="no duration"),
         pytest.param(lambda b: b.task(0, 0, 1, 0, 0), "j/0 is there twice", id="twice"),
-        pytest.param(lambda b: b.job("k", -1), "gang minimum is -1", id="gang"),
+        pytest.param(lambda b: b.job("k", -1), "gang_minimum of job k is -1", id="gang"),
     ],
 )
 def test_a_trace_that_makes_no_sense_is_refused(spoil, said):
