@@ -10,7 +10,8 @@
 Times are microseconds; amounts are parts of the largest machine's, which stand for presets.CPU_UNIT and MEMORY_UNIT.
 What a task needs is in what happened to it: it is submitted at its first SUBMIT, and runs as long as it did from its
 last SCHEDULE to FINISH, FAIL, KILL or LOST. A task that was evicted goes on; one that is submitted again after its end
-is another task. Requests that are missing are taken from the usage, if that table is there.
+is another task. Requests that are missing are taken from the usage, if that table is there. Of its constraints
+those hold that were listed last when it was submitted, or updated while it was pending.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class _Life:
 @dataclass(slots=True)
 class _Reading:
     builder: TraceBuilder
-    constraints: dict[_Key, tuple[Requirement, ...]] = field(default_factory=dict)
+    constraints: dict[_Key, dict[int, tuple[Requirement, ...]]] = field(default_factory=dict)  # by time
     usage: dict[_Key, tuple[float, float]] = field(default_factory=dict)
     alive: dict[_Key, _Life] = field(default_factory=dict)
     runs: Counter[_Key] = field(default_factory=Counter)
@@ -186,9 +187,10 @@ def _read_constraints(path: Path, reading: _Reading) -> None:
                 found = Requirement(name, Operator.LT if operator == 2 else Operator.GT, (value,))
             case operator:
                 raise row.error(3, f"is {operator}; it is 0 (=), 1 (!=), 2 (<) or 3 (>)")
-        known = reading.constraints.get(key, ())
+        listed = reading.constraints.setdefault(key, {})
+        known = listed.get(row.integer(0), ())
         if found not in known:
-            reading.constraints[key] = (*known, found)
+            listed[row.integer(0)] = (*known, found)
 
 
 def _read_usage(path: Path, reading: _Reading) -> None:
@@ -235,7 +237,9 @@ def _shape(row: Row, key: _Key, reading: _Reading) -> int:
         "cpu": round((used[0] if cpu is None else cpu) * CPU_UNIT),
         "memory": round((used[1] if memory is None else memory) * MEMORY_UNIT),
     }
-    return reading.builder.shape(Shape.of(requests, row.integer(8, 0), reading.constraints.get(key, ())))
+    listed = reading.constraints.get(key, {})
+    newest = max((us for us in listed if us <= row.integer(0)), default=None)
+    return reading.builder.shape(Shape.of(requests, row.integer(8, 0), () if newest is None else listed[newest]))
 
 
 def _needed(row: Row, column: int) -> str:

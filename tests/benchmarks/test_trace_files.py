@@ -200,6 +200,27 @@ def test_constraints_and_attributes(tmp_path):
     assert trace.machines[0].labels == {"platform": "X", "zone": "a"}
 
 
+def test_constraints_are_those_of_their_time(tmp_path):
+    constraints = "".join(f"{us},1,{index},0,zone,{zone}\n" for us, index, zone in
+                          ((1, 0, "a"), (5, 0, "b"), (5, 1, "b"), (1, 1, "a"), (9, 2, "late")))  # fmt: skip
+    lines = (
+        event(1, SUBMIT)
+        + event(1, SUBMIT, 1)
+        + event(2, SUBMIT, 2)
+        + event(5, UPDATE_PENDING, 1)
+        + "".join(event(6, SCHEDULE, index) for index in range(3))
+        + event(7, FINISH)
+        + event(8, SUBMIT)
+        + event(9, SCHEDULE)
+    )
+    trace, _ = google(tmp_path, lines, task_constraints=constraints)
+    zones = {
+        trace.task_name(i): [r.values for r in trace.shapes[shape].selector]
+        for i, shape in enumerate(trace.task_shape.tolist())
+    }
+    assert zones == {"1/0": [("a",)], "1/1": [("b",)], "1/2": [], "1/1000000": [("b",)]}
+
+
 def test_machines_come_change_and_go(tmp_path):
     machines = "0,7,0,X,0.5,0.5\n3,7,2,X,,0.25\n5,7,1\n6,7,0,X,1,1\n7,8,1\n9223372036854775807,7,1\n"
     trace, notes = google(tmp_path, event(1, SUBMIT) + event(2, SCHEDULE), machines)
