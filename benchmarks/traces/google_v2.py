@@ -85,8 +85,8 @@ def read(path: Path, end_us: int | None = None) -> tuple[Trace, list[str]]:
         raise TraceError(f"{path} needs the folders task_events and machine_events, with files *.csv or *.csv.gz")
     reading = _Reading(TraceBuilder(path.name))
     _read_machines(path, reading, end_us)
-    _read_constraints(path, reading)
-    _read_usage(path, reading)
+    _read_constraints(path, reading, end_us)
+    _read_usage(path, reading, end_us)
     for row in _table(path, "task_events", _TASK_EVENTS, end_us):
         _take_task_event(row, reading)
     for (job, _), life in reading.alive.items():
@@ -172,8 +172,8 @@ def _read_machines(path: Path, reading: _Reading, end_us: int | None) -> None:
         builder.label(builder.machine(_needed(row, 1)), _needed(row, 2), None if deleted else row.text(3))
 
 
-def _read_constraints(path: Path, reading: _Reading) -> None:
-    for row in _table(path, "task_constraints", _TASK_CONSTRAINTS):
+def _read_constraints(path: Path, reading: _Reading, end_us: int | None) -> None:
+    for row in _table(path, "task_constraints", _TASK_CONSTRAINTS, end_us):
         key, name, value = (_needed(row, 1), row.integer(2)), _needed(row, 4), row.text(5)
         match row.integer(3):
             case 0:
@@ -193,9 +193,9 @@ def _read_constraints(path: Path, reading: _Reading) -> None:
             listed[row.integer(0)] = (*known, found)
 
 
-def _read_usage(path: Path, reading: _Reading) -> None:
+def _read_usage(path: Path, reading: _Reading, end_us: int | None) -> None:
     """The most that each task was seen to use."""
-    for row in _table(path, "task_usage", _TASK_USAGE):
+    for row in _table(path, "task_usage", _TASK_USAGE, end_us):
         key = (_needed(row, 2), row.integer(3))
         cpu, memory = reading.usage.get(key, (0.0, 0.0))
         reading.usage[key] = (max(cpu, row.number(5) or 0.0), max(memory, row.number(6) or 0.0))

@@ -230,10 +230,25 @@ def test_machines_come_change_and_go(tmp_path):
     assert notes == ["left out: 1 removals of machines that are not there"]
 
 
+def test_usage_and_constraints_after_the_end_do_not_count(tmp_path):
+    lines = event(1, SUBMIT, cpu="", memory="") + event(2, SCHEDULE)
+    usage, constraints = "0,9,1,0,7,0.25,0.125\n9,18,1,0,7,1,1\n9,18,x\n", "1,1,0,0,zone,a\n9,1,x\n"
+    google(tmp_path, lines)
+    for table, text in (("task_usage", usage), ("task_constraints", constraints)):
+        (tmp_path / table).mkdir()
+        (tmp_path / table / "part-0.csv").write_text(text)
+    trace, _ = files.read(tmp_path, end_us=9)
+    assert trace.shapes[0].requests == (("cpu", CPU_UNIT // 4), ("memory", MEMORY_UNIT // 8))
+    assert trace.shapes[0].selector == (Requirement("zone", Operator.IN, ("a",)),)
+
+
 def test_only_the_first_hours_are_read(tmp_path):
     lines = event(1, SUBMIT) + event(2, SCHEDULE) + event(2, SUBMIT, 1) + event(3, SCHEDULE, 1) + event(50, FINISH)
     google(tmp_path, lines)
-    (tmp_path / "task_events" / "part-1.csv").write_text("60,,1,2,7,0\nnot read any more\n")
+    for table in ("task_events", "machine_events", "machine_attributes", "task_constraints", "task_usage"):
+        (tmp_path / table).mkdir(exist_ok=True)
+        (tmp_path / table / "part-1.csv").write_text("60,only the time counts\n")
+        (tmp_path / table / "part-2.csv").write_text("60,,1,2,7,0\nnot read any more\n")
     trace, _ = files.read(tmp_path, end_us=3)
     assert trace.task_duration_us.tolist() == [FOREVER]
 
