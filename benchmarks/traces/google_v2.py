@@ -9,8 +9,8 @@
 
 Times are microseconds; amounts are parts of the largest machine's, which stand for presets.CPU_UNIT and MEMORY_UNIT.
 What a task needs is in what happened to it: it is submitted at its first SUBMIT, and runs as long as it did from its
-last SCHEDULE to FINISH, FAIL, KILL or LOST. A task that was evicted goes on; one that is submitted again after its end
-is another task. Requests that are missing are taken from the usage, if that table is there. Of its constraints
+last SCHEDULE to FINISH, FAIL, KILL, LOST or EVICT. A task that was evicted goes on; one that is submitted again after
+its end is another task. Requests that are missing are taken from the usage, if that table is there. Of its constraints
 those hold that were listed last when it was submitted, or updated while it was pending.
 """
 
@@ -56,12 +56,17 @@ _Key = tuple[str, int]
 
 @dataclass(slots=True)
 class _Life:
-    """A task that has not ended: times are -1 as long as there is none."""
+    """A task that has not ended. scheduled: -1 while it is pending; ran: for how long when it ran last, 0: never."""
 
     submitted: int
     scheduled: int
     shape: int
     index: int
+    ran: int = 0
+
+    def stop(self, us: int) -> None:
+        if self.scheduled >= 0:
+            self.ran, self.scheduled = max(us - self.scheduled, 1), -1
 
 
 @dataclass(slots=True)
@@ -90,7 +95,7 @@ def read(path: Path, end_us: int | None = None) -> tuple[Trace, list[str]]:
     for row in _table(path, "task_events", _TASK_EVENTS, end_us):
         _take_task_event(row, reading)
     for (job, _), life in reading.alive.items():
-        if life.scheduled < 0:
+        if life.scheduled < 0 and not life.ran:
             reading.odd["tasks that never ran"] += 1
         else:
             reading.builder.task(life.submitted, reading.builder.job(job), FOREVER, life.shape, life.index)
@@ -218,16 +223,16 @@ def _take_task_event(row: Row, reading: _Reading) -> None:
     if life is None:
         reading.odd["events of tasks that were not submitted"] += 1
     elif kind == _EVICT:
-        life.scheduled = -1
+        life.stop(us)
     elif kind == _UPDATE_PENDING:
         life.shape = _shape(row, key, reading)
     elif kind in (_FAIL, _FINISH, _KILL, _LOST):
         del reading.alive[key]
-        if life.scheduled < 0:
+        life.stop(us)
+        if not life.ran:
             reading.odd["tasks that never ran"] += 1
         else:
-            job = reading.builder.job(key[0])
-            reading.builder.task(life.submitted, job, max(us - life.scheduled, 1), life.shape, life.index)
+            reading.builder.task(life.submitted, reading.builder.job(key[0]), life.ran, life.shape, life.index)
 
 
 def _shape(row: Row, key: _Key, reading: _Reading) -> int:

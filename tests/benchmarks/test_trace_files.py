@@ -149,6 +149,17 @@ SUBMIT, SCHEDULE, EVICT, FAIL, FINISH, KILL, LOST, UPDATE_PENDING = range(8)
             id="evicted: what counts is the last run",
         ),
         pytest.param(
+            [(0, SUBMIT), (1, SCHEDULE), (100, EVICT), (100, SUBMIT), (150, KILL)], [(0, 99)], id="evicted, then killed"
+        ),
+        pytest.param(
+            [(0, SUBMIT), (1, SCHEDULE), (100, EVICT), (110, SCHEDULE), (115, EVICT), (120, EVICT), (150, LOST)],
+            [(0, 5)],
+            id="evicted twice, then lost",
+        ),
+        pytest.param(
+            [(0, SUBMIT), (1, SCHEDULE), (100, EVICT)], [(0, FOREVER)], id="evicted: it goes on after the end"
+        ),
+        pytest.param(
             [(5, SUBMIT), (7, SCHEDULE), (9, FAIL), (11, SUBMIT), (12, SCHEDULE), (20, FINISH)],
             [(5, 2), (11, 8)],
             id="failed and submitted again: two tasks",
