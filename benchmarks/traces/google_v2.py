@@ -21,7 +21,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.traces.form import FOREVER, MachineEvent, Shape, Trace, TraceBuilder, TraceError
+from benchmarks.traces.form import (
+    FOREVER,
+    LEAST_PRIORITY,
+    LONGEST_US,
+    MOST_AMOUNT,
+    MOST_INDEX,
+    MOST_PRIORITY,
+    MachineEvent,
+    Shape,
+    Trace,
+    TraceBuilder,
+    TraceError,
+)
 from benchmarks.traces.presets import CPU_UNIT, MEMORY_UNIT, PLATFORM
 from benchmarks.traces.rows import Row, csv_text, rows, write_text
 from firmament_py.constraints import Operator, Requirement
@@ -73,7 +85,7 @@ class _Life:
 class _Reading:
     builder: TraceBuilder
     constraints: dict[_Key, dict[int, tuple[Requirement, ...]]] = field(default_factory=dict)  # by time
-    usage: dict[_Key, tuple[float, float]] = field(default_factory=dict)
+    usage: dict[_Key, tuple[int, int]] = field(default_factory=dict)
     alive: dict[_Key, _Life] = field(default_factory=dict)
     runs: Counter[_Key] = field(default_factory=Counter)
     odd: Counter[str] = field(default_factory=Counter)
@@ -100,7 +112,10 @@ def read(path: Path, end_us: int | None = None) -> tuple[Trace, list[str]]:
         else:
             reading.builder.task(life.submitted, reading.builder.job(job), FOREVER, life.shape, life.index)
     notes = [f"left out: {count} {what}" for what, count in sorted(reading.odd.items())]
-    return reading.builder.build(), notes
+    try:
+        return reading.builder.build(), notes
+    except TraceError as error:
+        raise TraceError(f"{path}: {error}") from error
 
 
 def write(trace: Trace, path: Path, *, compress: bool = False) -> list[str]:
@@ -140,6 +155,8 @@ def _table(path: Path, table: str, names: Sequence[str], end_us: int | None = No
             us = row.integer(0)
             if us < 0:
                 raise row.error(0, f"is {us}; times start at 0")
+            if LONGEST_US < us < _AFTER_THE_TRACE:
+                raise row.error(0, f"is {us}; give at most {LONGEST_US}")
             if end_us is not None and us >= end_us:
                 if position == 0:
                     return
@@ -166,9 +183,9 @@ def _read_machines(path: Path, reading: _Reading, end_us: int | None) -> None:
             continue
         offer = offers.setdefault(machine, {"cpu": 0, "memory": 0})
         for column, name, unit in ((4, "cpu", CPU_UNIT), (5, "memory", MEMORY_UNIT)):
-            amount = row.number(column)
+            amount = _amount(row, column, unit)
             if amount is not None:
-                offer[name] = round(amount * unit)
+                offer[name] = amount
         event = MachineEvent.UPDATE if machine in present else MachineEvent.ADD
         present.add(machine)
         builder.event(row.integer(0), machine, event, dict(offer))
@@ -179,7 +196,7 @@ def _read_machines(path: Path, reading: _Reading, end_us: int | None) -> None:
 
 def _read_constraints(path: Path, reading: _Reading, end_us: int | None) -> None:
     for row in _table(path, "task_constraints", _TASK_CONSTRAINTS, end_us):
-        key, name, value = (_needed(row, 1), row.integer(2)), _needed(row, 4), row.text(5)
+        key, name, value = _key(row, 1), _needed(row, 4), row.text(5)
         match row.integer(3):
             case 0:
                 found = (
@@ -201,14 +218,17 @@ def _read_constraints(path: Path, reading: _Reading, end_us: int | None) -> None
 def _read_usage(path: Path, reading: _Reading, end_us: int | None) -> None:
     """The most that each task was seen to use."""
     for row in _table(path, "task_usage", _TASK_USAGE, end_us):
-        key = (_needed(row, 2), row.integer(3))
-        cpu, memory = reading.usage.get(key, (0.0, 0.0))
-        reading.usage[key] = (max(cpu, row.number(5) or 0.0), max(memory, row.number(6) or 0.0))
+        key = _key(row, 2)
+        cpu, memory = reading.usage.get(key, (0, 0))
+        reading.usage[key] = (
+            max(cpu, _amount(row, 5, CPU_UNIT) or 0),
+            max(memory, _amount(row, 6, MEMORY_UNIT) or 0),
+        )
 
 
 def _take_task_event(row: Row, reading: _Reading) -> None:
     us, kind = row.integer(0), row.integer(5)
-    key = (_needed(row, 2), row.integer(3))
+    key = _key(row, 2)
     life = reading.alive.get(key)
     if not _SUBMIT <= kind <= _UPDATE_RUNNING:
         raise row.error(5, f"is {kind}; it is 0 (submit) to 8 (update running)")
@@ -236,15 +256,24 @@ def _take_task_event(row: Row, reading: _Reading) -> None:
 
 
 def _shape(row: Row, key: _Key, reading: _Reading) -> int:
-    used = reading.usage.get(key, (0.0, 0.0))
-    cpu, memory = (row.number(column) for column in (9, 10))
-    requests = {
-        "cpu": round((used[0] if cpu is None else cpu) * CPU_UNIT),
-        "memory": round((used[1] if memory is None else memory) * MEMORY_UNIT),
-    }
+    used = reading.usage.get(key, (0, 0))
+    cpu, memory = _amount(row, 9, CPU_UNIT), _amount(row, 10, MEMORY_UNIT)
+    requests = {"cpu": used[0] if cpu is None else cpu, "memory": used[1] if memory is None else memory}
+    priority = row.integer(8, 0, least=LEAST_PRIORITY, most=MOST_PRIORITY)
     listed = reading.constraints.get(key, {})
     newest = max((us for us in listed if us <= row.integer(0)), default=None)
-    return reading.builder.shape(Shape.of(requests, row.integer(8, 0), () if newest is None else listed[newest]))
+    return reading.builder.shape(Shape.of(requests, priority, () if newest is None else listed[newest]))
+
+
+def _key(row: Row, column: int) -> _Key:
+    """The task of a row that names its job and, in the next column, its index."""
+    return _needed(row, column), row.integer(column + 1, least=0, most=MOST_INDEX)
+
+
+def _amount(row: Row, column: int, unit: int) -> int | None:
+    """A part of the largest machine's amount, as that."""
+    part = row.number(column, MOST_AMOUNT / unit)
+    return None if part is None else round(part * unit)
 
 
 def _needed(row: Row, column: int) -> str:

@@ -12,7 +12,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.traces import texts
-from benchmarks.traces.form import FOREVER, MachineEvent, Shape, Trace, TraceBuilder, TraceError
+from benchmarks.traces.form import (
+    FOREVER,
+    LEAST_PRIORITY,
+    MOST_INDEX,
+    MOST_PRIORITY,
+    MachineEvent,
+    Shape,
+    Trace,
+    TraceBuilder,
+    TraceError,
+)
 from benchmarks.traces.rows import Row, csv_text, headed_rows, write_text
 from firmament_py.constraints import Requirement
 from poseidon_py.quantity import schedulable
@@ -52,9 +62,13 @@ def read(path: Path) -> Trace:
         name, labels = line.needed("job"), line.labels()
         with line.place():
             job = builder.job(name, gang, labels)
-        shape = builder.shape(Shape.of(line.amounts(), line.integer("priority", 0), line.selector()))
-        index = line.integer("task") if line.text("task") else None
-        builder.task(line.time("submit_s"), job, line.time("duration_s", FOREVER), shape, index)
+        priority = line.integer("priority", 0, least=LEAST_PRIORITY, most=MOST_PRIORITY)
+        shape = builder.shape(Shape.of(line.amounts(), priority, line.selector()))
+        index = line.integer("task", least=0, most=MOST_INDEX) if line.text("task") else None
+        duration = line.time("duration_s", FOREVER)
+        if duration == 0:
+            raise line.error("duration_s", "is 0; give more, or leave it out for a task that stays")
+        builder.task(line.time("submit_s"), job, duration, shape, index)
     try:
         return builder.build()
     except TraceError as error:
@@ -93,10 +107,10 @@ class _Line:
             raise self.error(name, "is missing; it is needed")
         return text
 
-    def integer(self, name: str, default: int | None = None) -> int:
+    def integer(self, name: str, default: int | None = None, *, least: int = -(2**63), most: int = 2**63 - 1) -> int:
         if not self.text(name) and default is not None:
             return default
-        return self._row.integer(self._column[name])
+        return self._row.integer(self._column[name], least=least, most=most)
 
     def time(self, name: str, default: int | None = None) -> int:
         """Seconds, as microseconds."""

@@ -10,11 +10,24 @@ from typing import Any
 import numpy as np
 
 from benchmarks.traces import texts
-from benchmarks.traces.form import FOREVER, MachineEvent, Shape, Trace, TraceBuilder, TraceError
+from benchmarks.traces.form import (
+    FOREVER,
+    LEAST_PRIORITY,
+    MOST_INDEX,
+    MOST_PRIORITY,
+    MachineEvent,
+    Shape,
+    Trace,
+    TraceBuilder,
+    TraceError,
+)
 from benchmarks.traces.rows import read_text, write_text
 from firmament_py.constraints import Requirement
 
 FORMAT, VERSION = "poseidon-trace", 1
+
+_MOST_ALIKE = 10_000_000
+"""Machines or tasks that one object stands for: a slip of the finger must not fill the memory."""
 
 
 def read(path: Path) -> Trace:
@@ -24,7 +37,7 @@ def read(path: Path) -> Trace:
         raw = json.loads(text, object_pairs_hook=_object)
     except TraceError as error:
         raise TraceError(f"{path}: {error}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TraceError(f"{path} is not JSON: {error}") from error
     top = _Node(path, "", raw)
     top.known("format", "version", "name", "machines", "jobs")
@@ -91,10 +104,13 @@ class _Node:
             raise self.error(name, f"is {value!r}, not a text")
         return value
 
-    def integer(self, name: str, default: int | None = None) -> int:
+    def integer(self, name: str, default: int | None = None, *, least: int = -(2**63), most: int = 2**63 - 1) -> int:
+        """A whole number from `least` to `most`."""
         value = self._value(name, default)
         if not isinstance(value, int) or isinstance(value, bool):
             raise self.error(name, f"is {value!r}, not a whole number")
+        if not least <= value <= most:
+            raise self.error(name, f"is {value}; give a whole number from {least} to {most}")
         return value
 
     def time(self, name: str, default: float | None = None) -> int:
@@ -159,9 +175,7 @@ class _Node:
 
 def _read_machine(builder: TraceBuilder, node: _Node) -> None:
     node.known("name", "count", "labels", "allocatable", "added_s", "removed_s", "events")
-    name, count = node.text("name"), node.integer("count", 1)
-    if count < 1:
-        raise node.error("count", f"is {count}; give 1 or more")
+    name, count = node.text("name"), node.integer("count", 1, least=1, most=_MOST_ALIKE)
     if node.has("allocatable") is node.has("events"):
         raise node.error("allocatable", "or events is needed, and not both")
     for field in ("added_s", "removed_s"):
@@ -188,25 +202,20 @@ def _read_machine(builder: TraceBuilder, node: _Node) -> None:
 
 def _read_job(builder: TraceBuilder, node: _Node) -> None:
     node.known("name", "submit_s", "gang_minimum", "labels", "tasks")
-    name, gang = node.text("name"), node.integer("gang_minimum", 0)
-    if gang < 0:
-        raise node.error("gang_minimum", f"is {gang}; give 0 or more")
+    name, gang = node.text("name"), node.integer("gang_minimum", 0, least=0)
     if builder.has_job(name):
         raise node.error("name", f"makes a second job {name!r}; give it another name, or its tasks to the first")
     job = builder.job(name, gang, node.labels("labels"))
     for task in node.items("tasks"):
         task.known("count", "first_index", "submit_s", "duration_s", "priority", "requests", "selector")
-        shape = builder.shape(
-            Shape.of(task.amounts("requests"), task.integer("priority", 0), task.requirements("selector"))
-        )
+        priority = task.integer("priority", 0, least=LEAST_PRIORITY, most=MOST_PRIORITY)
+        shape = builder.shape(Shape.of(task.amounts("requests"), priority, task.requirements("selector")))
         duration = task.time("duration_s") if task.has("duration_s") else FOREVER
         if duration == 0:
             raise task.error("duration_s", "is 0; give more, or leave it out for a task that stays")
         us = task.time("submit_s") if task.has("submit_s") else node.time("submit_s", 0)
-        first = task.integer("first_index") if task.has("first_index") else None
-        count = task.integer("count", 1)
-        if count < 1:
-            raise task.error("count", f"is {count}; give 1 or more")
+        first = task.integer("first_index", least=0, most=MOST_INDEX) if task.has("first_index") else None
+        count = task.integer("count", 1, least=1, most=_MOST_ALIKE)
         for i in range(count):
             builder.task(us, job, duration, shape, None if first is None else first + i)
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
 from benchmarks.traces.form import TraceError
+
+_BROKEN = (OSError, EOFError, UnicodeDecodeError, zlib.error)
+"""What reading a file raises that is not there, not text, or not what was compressed."""
 
 
 class Row:
@@ -24,20 +28,23 @@ class Row:
     def text(self, column: int) -> str:
         return self._values[column].strip() if column < len(self._values) else ""
 
-    def integer(self, column: int, default: int | None = None) -> int:
-        """A whole number; the default if the field is empty, which is an error if there is none."""
+    def integer(self, column: int, default: int | None = None, *, least: int = -(2**63), most: int = 2**63 - 1) -> int:
+        """A whole number from `least` to `most`; the default if the field is empty, an error if there is none."""
         text = self.text(column)
         if not text:
             if default is None:
                 raise self.error(column, "is missing; it is needed")
             return default
         try:
-            return int(text)
+            value = int(text)
         except ValueError:
             raise self.error(column, f"is {text!r}, not a whole number") from None
+        if not least <= value <= most:
+            raise self.error(column, f"is {text}; give a whole number from {least} to {most}")
+        return value
 
-    def number(self, column: int) -> float | None:
-        """A finite number of 0 or more, None if the field is empty."""
+    def number(self, column: int, most: float) -> float | None:
+        """A number from 0 to `most`, None if the field is empty."""
         text = self.text(column)
         if not text:
             return None
@@ -45,8 +52,8 @@ class Row:
             value = float(text)
         except ValueError:
             raise self.error(column, f"is {text!r}, not a number") from None
-        if not 0 <= value < float("inf"):
-            raise self.error(column, f"is {text}; give a finite number of 0 or more")
+        if not 0 <= value <= most:
+            raise self.error(column, f"is {text}; give a number from 0 to {most:g}")
         return value
 
     def error(self, column: int, what: str) -> TraceError:
@@ -60,7 +67,7 @@ def rows(path: Path, names: Sequence[str]) -> Iterator[Row]:
             for line, values in enumerate(csv.reader(file), start=1):
                 if values:
                     yield Row(path, line, names, values)
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+    except (*_BROKEN, csv.Error) as error:
         raise TraceError(f"cannot read {path}: {error}") from error
 
 
@@ -92,7 +99,7 @@ def read_text(path: Path) -> str:
     try:
         with _open(path) as file:
             return file.read()
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except _BROKEN as error:
         raise TraceError(f"cannot read {path}: {error}") from error
 
 

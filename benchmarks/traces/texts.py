@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote, unquote
 
-from benchmarks.traces.form import SECOND
+from benchmarks.traces.form import LONGEST_US, MOST_AMOUNT, SECOND
 from firmament_py.constraints import Operator, Requirement
 from poseidon_py import quantity
 from poseidon_py.quantity import QuantityError
 
 EVENTS = ("add", "remove", "update")
 """By the number of the MachineEvent."""
-
-_LONGEST_S = 1e12
 
 
 def amount(resource: str, text: str) -> int:
@@ -24,7 +22,10 @@ def amount(resource: str, text: str) -> int:
         raise ValueError(f"{error}; give one such as 4, 500m or 2Gi") from None
     if nanos < 0:
         raise ValueError(f"{text!r} is below 0")
-    return quantity.asked(resource, nanos)
+    value = quantity.asked(resource, nanos)
+    if value > MOST_AMOUNT:
+        raise ValueError(f"{text!r} is too much; give at most {amount_text(resource, MOST_AMOUNT)}")
+    return value
 
 
 def amount_text(resource: str, value: int) -> str:
@@ -34,7 +35,7 @@ def amount_text(resource: str, value: int) -> str:
 
 def microseconds(seconds: float) -> int:
     """Raises ValueError for what is no time of a trace."""
-    if not 0 <= seconds <= _LONGEST_S:
+    if not 0 <= seconds <= LONGEST_US / SECOND:
         raise ValueError(f"{seconds!r} is no time in seconds from the begin of the trace")
     return round(seconds * SECOND)
 

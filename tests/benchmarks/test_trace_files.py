@@ -277,6 +277,15 @@ def test_only_the_first_hours_are_read(tmp_path):
         pytest.param(event(1, 0, memory="-1"), None, "line 1: memory request is -1", id="memory"),
         pytest.param(event(1, 0, memory="nan"), None, "line 1: memory request is nan", id="nan"),
         pytest.param(
+            event(1, 0, cpu="1e300"), None, r"line 1: CPU request is 1e300; give a number from 0 to 1\.4", id="too much"
+        ),
+        pytest.param(event(1, 0, memory="inf"), None, "line 1: memory request is inf", id="infinite"),
+        pytest.param(event(1, 0, priority=str(2**31)), None, "line 1: priority is 2147483648; give", id="priority"),
+        pytest.param(event(1, 0, index=2**63), None, "line 1: task index is 9223372036854775808; give", id="large"),
+        pytest.param(event(1, 0, index=-1), None, "line 1: task index is -1; give", id="negative index"),
+        pytest.param(event(2**63 - 2, 0), None, "line 1: time is 9223372036854775806; give at most", id="too late"),
+        pytest.param(event(1, 0), "0,7,0,X,1,1e300\n", "line 1: Memory is 1e300; give", id="large machine"),
+        pytest.param(
             event(1, 0), "0,7,5,X,1,1\n", r"machine_events.part-0\.csv, line 1: event type is 5", id="machine"
         ),
         pytest.param(event(1, 0), "0,,0,X,1,1\n", "line 1: machine ID is missing", id="machine id"),
@@ -292,6 +301,15 @@ def test_a_broken_archive_is_told(tmp_path):
     (tmp_path / "task_events" / "part-1.csv.gz").write_bytes(b"no gzip")
     with pytest.raises(TraceError, match=r"cannot read .*part-1\.csv\.gz"):
         files.read(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["task_events/part-1.csv.gz", "t.json.gz"])
+def test_a_corrupt_archive_is_told(tmp_path, name):
+    google(tmp_path, event(1, SUBMIT) + event(2, SCHEDULE))
+    whole = gzip.compress(bytes(range(256)) * 9)
+    (tmp_path / name).write_bytes(whole[:10] + bytes(b ^ 0xFF for b in whole[10:20]) + whole[20:])
+    with pytest.raises(TraceError, match=f"cannot read .*{Path(name).name}: Error -3"):
+        files.read(tmp_path / name if name.startswith("t.") else tmp_path)
 
 
 def test_the_google_layout_refuses_what_it_cannot_keep(tmp_path):
@@ -382,6 +400,12 @@ JOB, TASK, MACHINE = ("jobs", 0), ("jobs", 0, "tasks", 0), ("machines", 0)
         pytest.param(changed((*JOB, "name"), None), r"jobs\[0\].name is missing", id="name"),
         pytest.param(changed((*JOB, "gang_minimum"), 9), "job j wants 9 tasks at once and has 3", id="gang"),
         pytest.param(changed((*TASK, "count"), 0), r"jobs\[0\].tasks\[0\].count is 0", id="count"),
+        pytest.param(changed((*TASK, "count"), 10**15), r"tasks\[0\].count is 10{15}; give .* 10000000$", id="many"),
+        pytest.param(changed((*TASK, "priority"), 2**63), r"tasks\[0\].priority is 9223372036854775808", id="priority"),
+        pytest.param(changed((*TASK, "priority"), -(2**31) - 1), r"priority is -2147483649; give", id="low priority"),
+        pytest.param(changed((*TASK, "first_index"), 10**20), r"tasks\[0\].first_index is 10{20}; give", id="index"),
+        pytest.param(changed((*JOB, "gang_minimum"), -1), r"jobs\[0\].gang_minimum is -1; give", id="minus"),
+        pytest.param(changed((*TASK, "requests", "memory"), 1e300), r"requests.memory : .* is too much", id="much"),
         pytest.param(changed((*TASK, "duration_s"), 0), r"tasks\[0\].duration_s is 0", id="duration"),
         pytest.param(changed((*TASK, "duration_s"), "long"), "not a number of seconds", id="text"),
         pytest.param(changed((*TASK, "requests", "cpu"), -1), r"requests.cpu", id="negative"),
@@ -452,6 +476,10 @@ def test_a_csv_trace_written_by_hand(tmp_path):
         pytest.param("job,submit_s\nj,soon\n", "line 2: submit_s is 'soon'", id="time"),
         pytest.param("job,submit_s,cpu\nj,1,x\n", "line 2: cpu : 'x' is not a quantity", id="quantity"),
         pytest.param("job,submit_s,priority\nj,1,x\n", "line 2: priority is 'x', not a whole number", id="priority"),
+        pytest.param(f"job,submit_s,priority\nj,1,{2**63}\n", "line 2: priority is 9223372036854775808", id="high"),
+        pytest.param(f"job,submit_s,task\nj,1,{'9' * 20}\n", "line 2: task is 9{20}; give a whole number", id="index"),
+        pytest.param(f"job,submit_s,gang_minimum\nj,1,{2**63}\n", "line 2: gang_minimum is 922", id="minimum"),
+        pytest.param("job,submit_s,cpu\nj,1,1e300\n", "line 2: cpu : '1e300' is too much; give at most", id="much"),
         pytest.param("job,submit_s,selector\nj,1,zone\n", "line 2: selector : 'zone' is not", id="selector"),
         pytest.param("job,submit_s,labels\nj,1,zone\n", "line 2: labels : 'zone' is not key=value", id="labels"),
         pytest.param("job,submit_s,labels\nj,1,a=1;a=2\n", "line 2: labels : 'a' is there twice", id="a label twice"),
@@ -470,6 +498,7 @@ def test_a_csv_trace_written_by_hand(tmp_path):
         ),
         pytest.param("job,submit_s\nj,1\nj,1,5\n", "line 3: field 3 is '5', and the header names 2", id="too many"),
         pytest.param("job,submit_s,cpu,cpu\nj,1,1,2\n", "line 1: column 'cpu' is there twice", id="a column twice"),
+        pytest.param("job,submit_s,duration_s\nj,1,0\n", "line 2: duration_s is 0", id="no duration"),
         pytest.param("job,submit_s,duration_s\nj,1,-5\n", "line 2: duration_s is '-5'", id="duration"),
     ],
 )
@@ -491,6 +520,7 @@ def test_machines_in_csv_keep_their_labels(tmp_path):
         pytest.param("nix", None, "there is no", id="nothing there"),
         pytest.param("t.txt", "x", "is no trace that we know", id="another file"),
         pytest.param("t.json", "{", "is not JSON", id="broken"),
+        pytest.param("t.json", "[" * 10**5, "is not JSON", id="deep"),
     ],
 )
 def test_what_is_no_trace_is_refused(tmp_path, name, text, said):
