@@ -18,8 +18,8 @@ from benchmarks.simulate.recording import Outcome
 from benchmarks.simulate.replay import Settings
 from benchmarks.simulate.running import Run, horizon_us, measured, run
 from benchmarks.simulate.service import RefusedError
-from benchmarks.traces import files
-from benchmarks.traces.cli import preset_options
+from benchmarks.traces import files, fitting
+from benchmarks.traces.cli import preset_options, tell
 from benchmarks.traces.form import HOUR, Trace, TraceError
 from benchmarks.traces.generate import generate, preset
 from benchmarks.traces.presets import PRESETS
@@ -101,6 +101,7 @@ def simulate(
     began = time.perf_counter()
     try:
         trace, hours = _trace(path, name, nodes or 100, hours, seed, load, labels)
+        tell(fitting.notes(trace))
         sample, outcome = _with_progress(console, trace, Run(policy, settings, grpc, audit), hours)
     except (TraceError, UnknownPolicyError) as error:
         raise click.UsageError(str(error)) from error
@@ -139,8 +140,7 @@ def _trace(
         return generate(preset(name), nodes, hours, seed, load, labels=labels), hours
     assert path is not None
     trace, notes = files.read(path, None if hours is None else int(hours * HOUR))
-    for note in notes:
-        click.echo(f"note: {note}", err=True)
+    tell(notes)
     return trace, hours
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from benchmarks.traces import describe as describing
-from benchmarks.traces import files
+from benchmarks.traces import files, fitting
 from benchmarks.traces.form import HOUR, TraceError
 from benchmarks.traces.generate import generate as generate_trace
 from benchmarks.traces.generate import preset
@@ -73,7 +73,7 @@ def generate(
         notes = files.write(made, out, form, compress=compress)
     except TraceError as error:
         raise click.ClickException(str(error)) from error
-    _tell(notes)
+    tell(notes)
     click.echo(f"{out}: {len(made.machines)} machines, {len(made.jobs)} jobs, {len(made.task_us)} tasks")
 
 
@@ -89,7 +89,7 @@ def describe(path: Path, as_json: bool, hours: float | None) -> None:
         raise click.ClickException(str(error)) from error
     figures = describing.describe(read)
     click.echo(json.dumps(figures, indent=2) if as_json else "\n".join(describing.lines(figures)))
-    _tell(notes)
+    tell([*notes, *fitting.notes(read)])
 
 
 @trace.command()
@@ -105,10 +105,11 @@ def convert(source: Path, out: Path, form: str, compress: bool, hours: float | N
         notes += files.write(read, out, form, compress=compress)
     except TraceError as error:
         raise click.ClickException(str(error)) from error
-    _tell(notes)
+    tell(notes)
     click.echo(f"{out}: {len(read.machines)} machines, {len(read.jobs)} jobs, {len(read.task_us)} tasks")
 
 
-def _tell(notes: list[str]) -> None:
+def tell(notes: list[str]) -> None:
+    """Notes on a trace, beside what a command puts out."""
     for note in notes:
         click.echo(f"note: {note}", err=True)

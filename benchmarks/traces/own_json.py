@@ -209,7 +209,9 @@ def _read_job(builder: TraceBuilder, node: _Node) -> None:
     for task in node.items("tasks"):
         task.known("count", "first_index", "submit_s", "duration_s", "priority", "requests", "selector")
         priority = task.integer("priority", 0, least=LEAST_PRIORITY, most=MOST_PRIORITY)
-        shape = builder.shape(Shape.of(task.amounts("requests"), priority, task.requirements("selector")))
+        shape = builder.shape(
+            Shape.of(task.amounts("requests") if task.has("requests") else {}, priority, task.requirements("selector"))
+        )
         duration = task.time("duration_s") if task.has("duration_s") else FOREVER
         if duration == 0:
             raise task.error("duration_s", "is 0; give more, or leave it out for a task that stays")

@@ -4,6 +4,7 @@ import io
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -60,6 +61,60 @@ def test_a_gang_that_the_cut_breaks_is_left_out_and_told(tmp_path):
     assert (done.exit_code, note in done.stderr) == (0, True)
     [case] = read(tmp_path / "r.json").cases
     assert case.facts["tasks"] == case.facts["placements"] == 1
+
+
+def example(name):
+    """The lines of the example in docs/benchmarks.md that begins with `name`, without their indentation."""
+    lines = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text().splitlines()
+    begin = next(i for i, line in enumerate(lines) if line.startswith(f"    {name}"))
+    return [line[4:] for line in lines[begin : lines.index("", begin)]]
+
+
+def document(folder):
+    path = folder / "t.json"
+    path.write_text("\n".join(example('{"format"')))
+    return path
+
+
+def folder_of_tables(folder):
+    """Each line that is not indented begins with the name of a table."""
+    tables: dict[str, list[str]] = {}
+    for line in example("machines.csv "):
+        if not line.startswith(" "):
+            name, line = line.split(maxsplit=1)
+            tables[name] = []
+        tables[name].append(line.strip())
+    for name, its in tables.items():
+        (folder / name).write_text("\n".join(its) + "\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("make", "figures"),
+    [
+        (document, {"machines": 10, "tasks": 4, "gangs": 1, "capacity": (320_000, 640 * 2**30, 80)}),
+        (folder_of_tables, {"machines": 1, "tasks": 2, "gangs": 1, "capacity": (32_000, 64 * 2**30, 8)}),
+    ],
+)
+def test_the_examples_of_the_documentation_are_traces_that_run(tmp_path, make, figures):
+    path, out = make(tmp_path), tmp_path / "r.json"
+    done = shell("trace", "describe", path, "--json")
+    assert (done.exit_code, done.stderr) == (0, "")
+    said = json.loads(done.stdout)
+    said["capacity"] = tuple(said["capacity"].values())
+    assert {key: said[key] for key in figures} == figures
+    done = shell("simulate", "--trace", path, "--json", out)
+    assert (done.exit_code, done.stderr) == (0, "")
+    [case] = read(out).cases
+    assert case.facts["placements"] == case.facts["tasks"] == figures["tasks"]
+
+
+def test_tasks_that_fit_nowhere_are_told(tmp_path):
+    path = tmp_path / "t.json"
+    files.write(small([("a", 0, 9, 4, 8), ("huge", 1, 9, 5, 8)]), path, "json")
+    note = "note: 1 tasks fit on no machine of the trace and wait for ever, e.g. huge/0 (cpu 5m, memory 8)\n"
+    assert shell("trace", "describe", path).stderr == note
+    assert shell("simulate", "--trace", path, "--policy", "first-fit").stderr == note
 
 
 def test_the_presets_are_listed_with_their_sources():

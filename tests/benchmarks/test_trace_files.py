@@ -368,6 +368,12 @@ def test_a_json_trace_written_by_hand(tmp_path):
     assert trace.jobs[0].gang_minimum == 2
 
 
+def test_a_task_may_request_nothing(tmp_path):
+    (tmp_path / "t.json").write_text(json.dumps(changed((*TASK, "requests"), None)))
+    trace, _ = files.read(tmp_path / "t.json")
+    assert trace.shapes[0].requests == ()
+
+
 def changed(path, value):
     """DOCUMENT with another value at a path; None: the field is left out."""
     copy = json.loads(json.dumps(DOCUMENT))
@@ -534,21 +540,3 @@ def test_a_folder_with_something_in_it_is_not_overwritten(tmp_path):
     (tmp_path / "precious").write_text("x")
     with pytest.raises(TraceError, match="is there already"):
         files.write(generate(preset("google2011"), 5, 1), tmp_path, "csv")
-
-
-def test_the_examples_of_the_documentation_are_traces(tmp_path):
-    lines = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text().splitlines()
-    begin = next(i for i, line in enumerate(lines) if '"poseidon-trace"' in line)
-    (tmp_path / "t.json").write_text("\n".join(lines[begin : lines.index("", begin)]))
-    train, _ = files.read(tmp_path / "t.json")
-    assert (len(train.machines), len(train.task_us), train.jobs[0].gang_minimum) == (10, 4, 4)
-    begin = next(i for i, line in enumerate(lines) if line.startswith("    machines.csv "))
-    machines, machine, tasks, task = (line[4:].strip() for line in lines[begin : begin + 4])
-    # the gang of four would need four lines
-    read = tables(
-        tmp_path,
-        f"{tasks.split(maxsplit=1)[1]}\n{task.replace('3600,0,4,', '3600,0,1,')}\n",
-        f"{machines.split(maxsplit=1)[1]}\n{machine}\n",
-    )
-    assert read.capacity.tolist() == [32_000, 64 * 2**30, 8]
-    assert read.shapes[0].selector[0] == Requirement("zone", Operator.IN, ("a", "b"))

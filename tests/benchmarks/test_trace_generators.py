@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from benchmarks.traces.describe import describe
 from benchmarks.traces.distributions import Fixed, Lognormal, Mixture, Pareto, choices
+from benchmarks.traces.fitting import homeless, notes
 from benchmarks.traces.form import FOREVER, HOUR, SECOND, MachineEvent, Shape, TraceBuilder, TraceError, sizes_of_jobs
 from benchmarks.traces.generate import generate, offered_load, preset
 from benchmarks.traces.presets import GPU, GPU_MILLI, PRESETS, Tier
+from firmament_py.constraints import Operator, Requirement
 from tests.benchmarks.traces_made import content, small
 
 GRID = (np.arange(20_000) + 0.5) / 20_000
@@ -166,10 +168,47 @@ def test_what_a_description_says():
     assert said["tasks_by_priority"] == {0: 2, 7: 1}
 
 
+def test_tasks_that_fit_on_no_machine_are_named():
+    builder = TraceBuilder("t")
+    for name, zone, offer in (("m", "a", {"cpu": 4, "memory": 8, "pods": 0}), ("n", "b", {"cpu": 2, "memory": 9})):
+        row = builder.machine(name, {"zone": zone})
+        builder.event(0, row, MachineEvent.ADD, offer)
+        builder.event(5, row, MachineEvent.REMOVE)
+    in_b = (Requirement("zone", Operator.IN, ("b",)),)
+    asked = [
+        ({"cpu": 4, "memory": 8}, ()),
+        ({"cpu": 4, "memory": 9}, ()),  # each machine lacks something
+        ({"cpu": 2, "pods": 7}, in_b),  # a task takes one slot, whatever it says
+        ({"cpu": 3}, in_b),  # what fits is excluded
+        ({"example.com/gpu": 1}, ()),
+        ({}, (Requirement("zone", Operator.DOES_NOT_EXIST),)),
+        ({"cpu": 3}, ()),
+    ]
+    for requests, selector in asked:
+        builder.task(9, builder.job("j"), 1, builder.shape(Shape.of(requests, 0, selector)))
+    trace = builder.build()
+    assert [trace.task_name(t) for t in homeless(trace)] == ["j/1", "j/3", "j/4", "j/5"]
+    assert notes(trace) == ["4 tasks fit on no machine of the trace and wait for ever, e.g. j/1 (cpu 4m, memory 9)"]
+
+
+def test_no_task_fits_where_no_machine_ever_comes():
+    builder = TraceBuilder("t")
+    builder.machine("m")
+    builder.task(0, builder.job("j"), 1, builder.shape(Shape.of({}, 0, (Requirement("zone", Operator.EXISTS),))))
+    assert notes(builder.build()) == [
+        "1 tasks fit on no machine of the trace and wait for ever, e.g. j/0 (zone Exists)"
+    ]
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_ask_for_nothing_that_no_machine_has(name):
+    assert notes(generate(preset(name), 100, 6)) == []
+
+
 def test_a_trace_can_be_cut():
     trace = generate(preset("google2019"), 20, 3)
-    short, notes = trace.until(HOUR)
-    assert notes == []
+    short, told = trace.until(HOUR)
+    assert told == []
     assert short.task_us.max() < HOUR
     assert len(short.task_us) == (trace.task_us < HOUR).sum()
 
@@ -177,8 +216,8 @@ def test_a_trace_can_be_cut():
 def test_a_cut_keeps_only_what_something_is_left_of():
     late = [(100, 0, MachineEvent.UPDATE, 2, 8)]
     trace = small([("late", 100, 5, 2, 0), ("a", 0, 5, 1, 0), ("b", 9, 5, 1, 0), ("b", 99, 5, 3, 0)], events=late)
-    short, notes = trace.until(99 * SECOND)
-    assert notes == []
+    short, told = trace.until(99 * SECOND)
+    assert told == []
     assert short.jobs == tuple(job for job in trace.jobs if job.name in ("a", "b"))
     assert [short.task_name(t) for t in range(2)] == ["a/0", "b/0"]
     assert (len(short.shapes), len(short.event_us)) == (1, 1)
@@ -200,12 +239,12 @@ def test_a_gang_that_is_cut_below_its_minimum_goes_whole():
     two_and_two = [("gang", at, 5, 1, 0) for at in (0, 0, 4000, 4000)]
     enough = [("enough", at, 5, 1, 0) for at in (0, 0, 4000)]
     trace = small([*two_and_two, *enough, ("one", 1, 5, 1, 0)], gangs={"gang": 4, "enough": 2})
-    short, notes = trace.until(HOUR)
+    short, told = trace.until(HOUR)
     assert {job.name: int(n) for job, n in zip(short.jobs, sizes_of_jobs(short), strict=True)} == {
         "enough": 2,
         "one": 1,
     }
-    assert notes == ["left out: 1 gangs with 2 tasks, the others of which come too late for their minimum, e.g. gang"]
+    assert told == ["left out: 1 gangs with 2 tasks, the others of which come too late for their minimum, e.g. gang"]
 
 
 @pytest.mark.parametrize(
