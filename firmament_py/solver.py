@@ -1,7 +1,8 @@
 """Min-cost flow solvers behind one small interface. The only module that imports OR-Tools.
 
-Safe range: OR-Tools needs unit costs times (vertices + 1) to stay below 2**63 and capacities and supplies to add
-up below 2**63; the policy contract keeps costs under 2**40, so 2**22 vertices are safe.
+Safe range: OR-Tools multiplies unit costs by the vertices, and its prices add that up along a path: costs times
+vertices times the arcs of the longest path have to stay below 2**62, and sums of capacities and supplies below 2**63.
+The policy contract keeps costs under 2**40, and placement networks have paths of a few arcs: 2**19 vertices are safe.
 """
 
 from collections.abc import Callable

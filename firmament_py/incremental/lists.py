@@ -193,10 +193,10 @@ def change_costs(g: Graph, tasks: I64, degree: int) -> None:
 
 @compiled
 def price(g: Graph, sink: int, far: int) -> bool:
-    """Finds potentials for an optimal flow: the cost of the cheapest residual path to the sink, `far` without any.
+    """Finds potentials for an optimal flow: the cost of the cheapest residual path to the sink; without one, about far.
 
-    Label correction (Bellman, Ford, Moore) from the sink along residual arcs; False if there is a negative cycle,
-    so that the flow was no optimum.
+    Label correction (Bellman, Ford, Moore) from the sink along residual arcs, and then from all that has no path, which
+    needs prices that suit each other, too. False if there is a negative cycle, so that the flow was no optimum.
     """
     g = borrowed(g)
     vertices = len(g.deficit)
@@ -204,12 +204,23 @@ def price(g: Graph, sink: int, far: int) -> bool:
     g.fallen[0] = 0  # tasks that have just been routed have no bounds
     p[:] = far
     p[sink] = 0
-    queue = np.zeros(vertices, np.int32)
-    queued = np.zeros(vertices, np.uint8)
+    queue = np.full(vertices, sink, np.int32)
     rounds = np.zeros(vertices, np.int32)
-    first, waiting = 0, 1
-    queue[0] = sink
-    queued[sink] = 1
+    if not _correct(g, sink, queue, 1, rounds):
+        return False
+    lost = np.flatnonzero(p == far)
+    queue[: len(lost)] = lost
+    return _correct(g, sink, queue, len(lost), rounds)
+
+
+@compiled
+def _correct(g: Graph, sink: int, queue: I32, waiting: int, rounds: I32) -> bool:
+    """Corrects potentials against the residual arcs from the first `waiting` vertices of the queue (V,) on. False if a
+    vertex had its turn (rounds (V,)) more often than it can without a negative cycle."""
+    vertices, p = len(queue), g.potential
+    queued = np.zeros(vertices, np.uint8)
+    queued[queue[:waiting]] = 1
+    first = 0
     while waiting > 0:
         v = queue[first]
         first = first + 1 if first + 1 < vertices else 0

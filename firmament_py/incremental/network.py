@@ -35,13 +35,20 @@ COST_MAX = 2**40
 
 VERTICES_MAX = 2**18
 """A residual path visits each vertex once and pays at most two costs on the way to the next: 2**59 in all. So
-potentials stay within 2**59, distances in reduced costs below 2**61, and nothing that is added up reaches 2**63."""
+potentials of what has a path to the sink stay within 2**59, distances in reduced costs below 2**61, and nothing that is
+added up reaches 2**63. Where nothing has one, potentials can rise round after round; repair.py looks at them."""
 
 TASKS_MAX = 2**TASK_BITS
 """Most tasks at a time."""
 
+DEGREE_MAX = 2**8
+"""Most arcs of a task: arcs of all tasks are numbered in 32 bits."""
+
 CAPACITY_MAX = 2**40
-"""Largest capacity: 2**22 of them still add up below 2**63."""
+"""Largest capacity."""
+
+FIXED_ARCS_MAX = 2**21
+"""Most fixed arcs: their capacities add up to 2**61 at most."""
 
 _SLACK = 8
 _NEAR = 2**20
@@ -74,8 +81,13 @@ class TaskNetwork:
             raise RangeError(f"vertices is {vertices}; 1 to {VERTICES_MAX} can be had")
         if not 0 <= sink < vertices:
             raise ValueError(f"sink is {sink}; the vertices are 0 to {vertices - 1}")
-        if degree < 1:
-            raise ValueError(f"degree is {degree}; a task needs at least one arc")
+        if not 1 <= degree <= DEGREE_MAX:
+            raise ValueError(f"degree is {degree}; a task needs one arc, and can have {DEGREE_MAX}")
+        lengths = [len(column) for column in (tail, head, capacity, unit_cost)]
+        if len(set(lengths)) > 1:
+            raise ValueError(f"tail, head, capacity and unit_cost hold {lengths} arcs; they must be as many")
+        if lengths[0] > FIXED_ARCS_MAX:
+            raise RangeError(f"tail holds {lengths[0]} arcs; at most {FIXED_ARCS_MAX} can be had")
         self.vertices, self.sink, self.degree = vertices, sink, degree
         tail, head = _vertices("tail", tail, vertices), _vertices("head", head, vertices)
         if (tail == sink).any():
@@ -149,13 +161,15 @@ class TaskNetwork:
     def add_tasks(self, heads: I32, costs: I64) -> I64:
         """Adds K tasks with arcs to heads (K, D') at costs (K, D'), D' <= degree, V: no arc; their rows (K,)."""
         heads = np.asarray(heads)
+        if heads.size and heads.dtype.kind not in "iu":
+            raise ValueError(f"heads holds {heads.dtype}; vertices are whole numbers")
         if heads.ndim != 2 or heads.shape != np.shape(costs) or heads.shape[1] > self.degree:
             raise ValueError(f"heads {heads.shape} and costs {np.shape(costs)} must both be (K, at most {self.degree})")
         if heads.size and (heads.min() < 0 or heads.max() > self.vertices):
             raise ValueError(f"heads must be vertices, 0 to {self.vertices - 1}, or {self.vertices} for no arc")
         if (heads == self.vertices).all(axis=1).any():
             raise ValueError("heads has a task without an arc; give it one to an unscheduled vertex")
-        costs = _within("costs", costs, -COST_MAX, COST_MAX)
+        costs, heads = _within("costs", costs, -COST_MAX, COST_MAX), heads.astype(np.int64)
         if self.size + len(heads) > TASKS_MAX:
             raise RangeError(f"heads holds {len(heads)} more tasks than {self.size}; at most {TASKS_MAX} can be had")
         if len(self._free) < len(heads):
@@ -192,15 +206,18 @@ class TaskNetwork:
 
     def set_capacity(self, arcs: I64, capacity: I64) -> None:
         """New capacities (K,) of fixed arcs (K,)."""
-        places = self._place[arcs]
-        self.graph.capacity[places] = _within("capacity", capacity, 0, CAPACITY_MAX)
-        lists.refresh(self.graph, places)
+        self._change_fixed(self.graph.capacity, arcs, _within("capacity", capacity, 0, CAPACITY_MAX))
 
     def set_unit_cost(self, arcs: I64, unit_cost: I64) -> None:
         """New unit costs (K,) of fixed arcs (K,)."""
-        places = self._place[arcs]
-        self.graph.cost[places] = _within("unit_cost", unit_cost, -COST_MAX, COST_MAX)
-        lists.refresh(self.graph, places)
+        self._change_fixed(self.graph.cost, arcs, _within("unit_cost", unit_cost, -COST_MAX, COST_MAX))
+
+    def _change_fixed(self, column: I64, arcs: I64, values: I64) -> None:
+        arcs, fixed = np.asarray(arcs, np.int64), len(self.graph.tail)
+        if arcs.size and (arcs.min() < 0 or arcs.max() >= fixed):
+            raise ValueError(f"arcs holds {arcs.min()} to {arcs.max()}; the fixed arcs are 0 to {fixed - 1}")
+        column[self._place[arcs]] = values
+        lists.refresh(self.graph, self._place[arcs])
 
     def cost(self) -> int:
         """What the flow costs."""

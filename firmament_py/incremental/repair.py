@@ -18,6 +18,9 @@ _WAY_OUT_LENGTH = 8
 _FAR = 2**59
 """Potential of a vertex without a residual path to the sink."""
 
+_POTENTIAL_MAX = 2**60
+"""Where nothing has a path to the sink each round can raise all potentials; from here on they are found anew."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reoptimized:
@@ -84,6 +87,8 @@ class Reoptimizer:
     def _repair(self) -> Reoptimized | None:
         began = perf_counter()
         net, g, w = self.network, self.network.graph, self.network.work
+        if np.abs(g.potential).max() > _POTENTIAL_MAX:
+            return None
         unrouted = totals.unrouted(g, net.live)
         balance = totals.obey_prices(g)
         balance[net.sink] = 0

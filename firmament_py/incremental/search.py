@@ -356,7 +356,7 @@ def fetch(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: int) -
                 distance = base + (near[i, WORD] >> TASK_BITS) - (task_now >> HEAD_BITS) - potential[u]
                 if distance < label[u] and distance < tally[DISTANCE]:
                     how = _by_task(near[i, WORD] & TASK, v)
-                    give_label(label, via, lists, tally, u, distance, how, now, False)
+                    give_label(label, via, lists, tally, u, distance, how, now, u == sink)
                     if places[u, WAY_OUT] >= 0:
                         _way_in(g, w, u, sink, now)
             continue
@@ -377,7 +377,7 @@ def fetch(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: int) -
                     kept = kept and _keep_near(near, near_of, tally, word, distance - now)
                     if distance < tally[DISTANCE] and distance < label[u]:
                         how = _by_task(word & TASK, v)
-                        give_label(label, via, lists, tally, u, distance, how, now, False)
+                        give_label(label, via, lists, tally, u, distance, how, now, u == sink)
                         if places[u, WAY_OUT] >= 0:
                             _way_in(g, w, u, sink, now)
         if kept:

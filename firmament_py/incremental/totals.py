@@ -8,25 +8,30 @@ from firmament_py.incremental.graph import HEAD, HEAD_BITS, Graph, show
 from firmament_py.incremental.memory import borrowed
 
 _SPLIT = 20
+_LARGE = 2**21
+"""Flows up to here, times half a cost, add up below 2**63 over all fixed arcs."""
 
 
 @compiled
 def _cost(g: Graph) -> tuple[int, int, int]:
-    """Of tasks; and of fixed arcs in two parts, because flow times cost may need more than 64 bits."""
+    """Of tasks; and of fixed arcs without large flows in two parts, because flow times cost may need over 64 bits."""
     g = borrowed(g)
     tasks = high = low = 0
     for word in g.now:
         tasks += word >> HEAD_BITS
     for a in range(len(g.flow)):
-        high += g.flow[a] * (g.cost[a] >> _SPLIT)
-        low += g.flow[a] * (g.cost[a] & ((1 << _SPLIT) - 1))
+        if g.flow[a] <= _LARGE:
+            high += g.flow[a] * (g.cost[a] >> _SPLIT)
+            low += g.flow[a] * (g.cost[a] & ((1 << _SPLIT) - 1))
     return tasks, high, low
 
 
 def cost(g: Graph) -> int:
     """What the flow costs."""
     tasks, high, low = _cost(g)
-    return int(tasks) + (int(high) << _SPLIT) + int(low)
+    large = np.flatnonzero(g.flow > _LARGE)  # larger than all tasks: only where costs are negative
+    rest: int = sum(flow * unit for flow, unit in zip(g.flow[large].tolist(), g.cost[large].tolist(), strict=True))
+    return int(tasks) + (int(high) << _SPLIT) + int(low) + rest
 
 
 @compiled

@@ -18,7 +18,16 @@ from hypothesis.stateful import (
 from benchmarks.quincy_load import QuincyLoad
 from firmament_py.incremental import certificate, phases
 from firmament_py.incremental.graph import HEAD, HEAD_BITS, START, UNKNOWN, USED
-from firmament_py.incremental.network import CAPACITY_MAX, COST_MAX, TASKS_MAX, VERTICES_MAX, RangeError, TaskNetwork
+from firmament_py.incremental.network import (
+    CAPACITY_MAX,
+    COST_MAX,
+    DEGREE_MAX,
+    FIXED_ARCS_MAX,
+    TASKS_MAX,
+    VERTICES_MAX,
+    RangeError,
+    TaskNetwork,
+)
 from firmament_py.incremental.repair import Reoptimizer
 from firmament_py.solver import OrToolsSolver, Solution, Status
 from tests.engine.incremental_networks import (
@@ -108,8 +117,65 @@ class History(RuleBasedStateMachine):
         self.reoptimize()
 
 
-def test_any_history_of_changes_is_repaired_to_the_optimum():
-    run_state_machine_as_test(History, settings=settings(max_examples=60, stateful_step_count=30))
+class TightHistory(History):
+    """Nobody may stay unscheduled: networks are exactly full, infeasible, or have parts without a way to the sink; and
+    some tasks have an arc to the sink itself."""
+
+    @initialize(few=st.booleans(), seed=st.integers(0, 10**6))
+    def begin(self, few, seed):
+        super().begin(few, seed)
+        self.feasible = False
+
+    @rule(count=st.integers(1, 4))
+    def add(self, count):
+        if len(self.rows) > 10:
+            return
+        heads = self.rng.integers(0, CLUSTER + 1, (count, DEGREE))
+        heads[self.rng.random(heads.shape) < 0.3] = VERTICES  # no arc
+        heads[:, -1] = np.where(self.rng.random(count) < 0.1, SINK, self.rng.integers(0, CLUSTER + 1, count))
+        self.rows = np.append(self.rows, self.network.add_tasks(heads, self.costs(count)))
+
+    @rule(count=st.integers(1, 3))
+    def change_fixed_costs(self, count):
+        arcs = self.rng.choice(BOUNDED, count, replace=False)
+        self.network.set_unit_cost(arcs, self.rng.integers(-self.most, self.most + 1, count))
+
+    @rule()
+    def reoptimize(self):
+        result = self.reoptimizer.run()
+        expected = OrToolsSolver().solve(self.network.flow_network()[0]).status
+        assert result.status is expected
+        if expected is Status.OPTIMAL:
+            assert_optimal(self.network, result)
+            assert not (self.feasible and result.from_scratch), "a repair gave up"
+        assert self.reoptimizer.rejected == 0
+        self.feasible = expected is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("history", [History, TightHistory])
+def test_any_history_of_changes_is_repaired_to_the_optimum(history):
+    run_state_machine_as_test(history, settings=settings(max_examples=60, stateful_step_count=30))
+
+
+def test_potentials_that_have_risen_too_far_are_found_anew(caplog):
+    network, _, reoptimizer = routed_network()
+    network.graph.potential[:] += 2**60 + 1
+    result = reoptimizer.run()
+    assert_optimal(network, result)
+    assert (result.from_scratch, reoptimizer.rejected, caplog.text) == (True, 0, "")
+    assert not reoptimizer.run().from_scratch
+
+
+def test_the_cost_of_flows_far_larger_than_the_tasks_is_exact():
+    """Cycles of negative cost that are as large as can be."""
+    pairs = 10
+    tail, head = np.array([0, 1] * pairs + [0]), np.array([1, 0] * pairs + [2])
+    capacity, cost = np.full(len(tail), CAPACITY_MAX), np.full(len(tail), -COST_MAX)
+    network = TaskNetwork(3, 2, tail, head, capacity, cost, degree=1)
+    network.add_tasks(np.array([[0]]), np.array([[7]]))
+    network.graph.flow[:] = np.where(network.graph.head == 2, 1, CAPACITY_MAX)
+    network.graph.now[0] = network.graph.arc[0]
+    assert network.cost() == 7 - COST_MAX - 2 * pairs * CAPACITY_MAX * COST_MAX
 
 
 @pytest.mark.parametrize("shape", ["running", "zipf", "oversubscribed"])
@@ -358,6 +424,9 @@ def test_the_last_vertex_and_the_largest_costs_fit_a_word():
         (lambda n: n.set_capacity(np.array([0]), np.array([CAPACITY_MAX + 1])), RangeError, "capacity holds"),
         (lambda n: n.add_tasks(np.array([[VERTICES + 1]]), np.array([[0]])), ValueError, "heads must be vertices"),
         (lambda n: n.add_tasks(np.array([[VERTICES]]), np.array([[0]])), ValueError, "without an arc"),
+        (lambda n: n.add_tasks(np.array([[0.0]]), np.array([[0]])), ValueError, "heads holds float64"),
+        (lambda n: n.set_capacity(np.array([-1]), np.array([1])), ValueError, "arcs holds -1"),
+        (lambda n: n.set_unit_cost(np.array([len(FIXED)]), np.array([1])), ValueError, "the fixed arcs are 0 to"),
         (
             lambda n: n.add_tasks(np.zeros((1, DEGREE + 1), int), np.zeros((1, DEGREE + 1), int)),
             ValueError,
@@ -383,6 +452,13 @@ def test_what_makes_no_network_is_refused_and_changes_nothing(change, error, say
         ({"vertices": VERTICES_MAX + 1}, "vertices is"),
         ({"sink": VERTICES}, "sink is"),
         ({"degree": 0}, "degree is 0"),
+        ({"degree": DEGREE_MAX + 1}, "degree is 257"),
+        ({"head": np.array([SINK, SINK])}, r"hold \[1, 2, 1, 1\] arcs"),
+        ({"capacity": np.array([1, 1])}, r"hold \[1, 1, 2, 1\] arcs"),
+        (
+            dict.fromkeys(["tail", "head", "capacity", "unit_cost"], np.zeros(FIXED_ARCS_MAX + 1, int)),
+            "tail holds 2097153",
+        ),
         ({"tasks": TASKS_MAX + 1}, "tasks is"),
         ({"tail": np.array([VERTICES])}, "tail holds"),
         ({"tail": np.array([SINK])}, "nothing leaves the sink"),
