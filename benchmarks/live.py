@@ -1,7 +1,8 @@
 """A live API server, synthetic or not: filling it, seeing when pods are bound, and leaving it as it was.
 
 The synthetic cluster stamps each bind in its audit, which costs nothing while it is measured. Any other server is
-watched, from before the first pod until the last one is bound.
+watched, from before the first pod until the last one is bound. Either way only pods that were created here count: the
+audit remembers every bind since its server started, and a scheduler may have pods of other people.
 """
 
 from __future__ import annotations
@@ -63,11 +64,17 @@ class Pods:
         """UID -> when the server was asked to create it."""
         self._progress = Progress(kube, scheduler)
         self._watching: asyncio.Task[None] | None = None
+        self._others = 0
+        """Binds that are counted and not of these pods."""
+
+    async def begin(self) -> None:
+        """Starts to count binds. Before the first pod is created, and before the clock runs."""
+        if not self._has_audit and self._watching is None:
+            self._watching = asyncio.create_task(self._progress.run())
+        self._others = await self._counted()
 
     async def create(self, count: int, per_second: float | None = None) -> None:
         """Creates pods as fast as the server takes them, or at a rate."""
-        if not self._has_audit and self._watching is None:
-            self._watching = asyncio.create_task(self._progress.run())
         began = time.monotonic()
 
         async def one(number: int) -> None:
@@ -89,19 +96,23 @@ class Pods:
             tasks.append(asyncio.create_task(one(number)))
         await asyncio.gather(*tasks)
 
-    async def bound(self) -> int:
-        """How many have a node."""
-        if not self._has_audit:
-            return self._progress.bound
-        stats = orjson.loads(await self._kube.call("GET", "/_stats"))
-        count: int = stats["audit"].get("bind", 0)
-        return count
+    async def wait_for(self, count: int, patience: float, watch: Callable[[], None] = lambda: None) -> dict[str, float]:
+        """The times of bind_times(), as soon as `count` of these pods are bound.
 
-    async def wait_for(self, count: int, patience: float, watch: Callable[[], None] = lambda: None) -> None:
-        """Until so many are bound. Raises CannotMeasureError when nothing has been bound for `patience` seconds."""
+        Raises CannotMeasureError when nothing has been bound for `patience` seconds. Counting is cheap, and says
+        nothing about whose binds there were: UIDs are looked at only when there were enough, and what others bound
+        meanwhile is not counted again. `watch` is called at each look, for the last time before UIDs are looked at.
+        """
         last, since = -1, time.monotonic()
-        while (now := await self.bound()) < count:
+        while True:
+            now = await self._counted() - self._others
             watch()
+            if now >= count:
+                times = await self.bind_times()
+                if len(times) >= count:
+                    return times
+                self._others += max(now - len(times), 0)
+                now = len(times)
             if now != last:
                 last, since = now, time.monotonic()
             elif time.monotonic() - since > patience:
@@ -119,6 +130,14 @@ class Pods:
             for uid, pod in self._progress.pods.items()
             if pod.bound_at is not None and uid in self.created
         }
+
+    async def _counted(self) -> int:
+        """Binds so far: of the whole server since it started, or of all pods of the scheduler that were seen."""
+        if not self._has_audit:
+            return self._progress.bound
+        stats = orjson.loads(await self._kube.call("GET", "/_stats"))
+        count: int = stats["audit"].get("bind", 0)
+        return count
 
     async def close(self) -> None:
         """Stops watching."""

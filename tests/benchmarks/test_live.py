@@ -1,12 +1,20 @@
-"""What a live benchmark leaves behind on a server: nothing, also if the server does not finish in one go."""
+"""A live benchmark counts its own pods and nobody else's, and leaves nothing behind on a server, also if the server
+does not finish in one go."""
 
 import asyncio
+import json
+import time
 from typing import Any
 
 import orjson
 import pytest
+from click.testing import CliRunner
 
-from benchmarks.live import remove
+from benchmarks.__main__ import cli
+from benchmarks.children import child, wait_for_file
+from benchmarks.live import Pods, remove
+from benchmarks.runner import CannotMeasureError
+from benchmarks.suites import end_to_end
 from poseidon_py.kube import LostAnswerError, api_error
 
 
@@ -43,3 +51,92 @@ def test_a_server_that_deletes_nothing_is_not_asked_for_ever():
     server: Any = Server(pods=1, nodes=0, at_once=0, failure=LostAnswerError("lost"))
     asyncio.run(remove(server, ["pods"]))
     assert server.deletions == 20
+
+
+class Bound:
+    """A synthetic cluster that has bound `before` pods of others. At each look at its counts it binds `others` more of
+    them, and one of those that were created, up to `most`."""
+
+    def __init__(self, before=0, others=0, most=1000):
+        self.entries = [self._bind(f"old-{n}") for n in range(before)]
+        self._others, self._most = others, most
+        self.waiting: list[str] = []
+        self.created = self.bound = self.audits = 0
+
+    def _bind(self, uid):
+        return {"what": "bind", "uid": uid, "time": 1.0}
+
+    async def call(self, verb, path, body=b"", timeout=30.0):
+        if verb == "POST":
+            uid = f"own-{self.created}"
+            self.created += 1
+            self.waiting.append(uid)
+            return orjson.dumps({"metadata": {"uid": uid}})
+        if path == "/_audit":
+            self.audits += 1
+            return orjson.dumps({"entries": self.entries})
+        assert path == "/_stats"
+        if self.created:
+            self.entries += [self._bind(f"other-{len(self.entries)}") for _ in range(self._others)]
+            if self.waiting and self.bound < self._most:
+                self.entries.append(self._bind(self.waiting.pop()))
+                self.bound += 1
+        return orjson.dumps({"audit": {"bind": len(self.entries)}})
+
+
+def waited(server: Any, count=4, patience=60.0):
+    """The pods whose times are known when the wait is over."""
+
+    async def wait():
+        pods = Pods(server, "mine", nodes=1, pods=count, seed=0, has_audit=True)
+        await pods.begin()
+        await pods.create(count)
+        return await pods.wait_for(count, patience)
+
+    return sorted(asyncio.run(wait()))
+
+
+OWN = [f"own-{n}" for n in range(4)]
+
+
+def test_what_a_server_bound_before_does_not_count():
+    server = Bound(before=100)
+    assert waited(server) == OWN
+    assert server.audits == 1, "nothing but the counts is asked for while pods are bound"
+
+
+def test_what_others_bind_meanwhile_does_not_count():
+    assert waited(Bound(before=3, others=2)) == OWN
+
+
+def test_pods_that_are_not_bound_are_told_however_many_others_are():
+    with pytest.raises(CannotMeasureError, match="only 3 of 4 pods were bound, and none for 0 s"):
+        waited(Bound(before=50, others=1, most=3), patience=0.1)
+
+
+def test_a_check_counts_the_pods_that_the_figures_are_of(monkeypatch):
+    monkeypatch.setattr(end_to_end, "_SETTLE_SECONDS", 0.0)
+    run = end_to_end._Run(1, 10, "burst", None, "basic", 0, None, "somebody")
+    nothing: Any = None
+    for measured, ok in ((10, True), (9, False)):
+        (check,) = asyncio.run(end_to_end._checks(nothing, measured, run))
+        assert (check.ok, check.detail) == (ok, f"{measured} of 10")
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+def test_samples_on_a_server_that_is_there_are_each_of_all_pods(tmp_path):
+    kubeconfig, out = tmp_path / "kubeconfig", tmp_path / "r.json"
+    arguments = ["poseidon_py.main", "cluster", "--nodes", "5", "--port", "0", "--kubeconfig-out", str(kubeconfig)]
+    log = tmp_path / "log"
+    with child(arguments, log) as server:
+        while not wait_for_file(server, kubeconfig, log, 30.0):
+            time.sleep(0.02)
+        arguments = ["run", "end-to-end", "--case", "beforehand", "--nodes", "5", "--pods", "40", "--repeat", "2"]
+        done = CliRunner().invoke(cli, [*arguments, "--kubeconfig", str(kubeconfig), "--json", str(out)])
+        assert done.exit_code == 0, done.output
+    (case,) = json.loads(out.read_text())["cases"]
+    assert case["failed"] == []
+    # all pods are in the timeline of the last sample, though the server had bound three times as many before
+    (line,) = [line for line in case["series"] if line["kind"] == "timeline"]
+    assert line["y"][-1] == len(line["y"]) == 40
