@@ -1,7 +1,7 @@
 """`poseidon-bench`: list, run, compare and report benchmarks, make traces and simulate.
 
 Exit codes: 0 measured and every check held, 1 a check failed (or, with --enforce, a target was missed, or B is
-worse than A), 2 wrong usage, or something that is needed is missing.
+worse than A or failed a check), 2 wrong usage, or something that is needed is missing.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def run(
 @click.argument("a", type=click.Path(dir_okay=False, path_type=Path))
 @click.argument("b", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--metric", "metrics", multiple=True, help="Only this metric; repeatable.")
-@click.option("--enforce", is_flag=True, help="Exit with 1 if B is worse anywhere.")
+@click.option("--enforce", is_flag=True, help="Exit with 1 if B is worse anywhere, or failed a check.")
 def compare(a: Path, b: Path, metrics: tuple[str, ...], enforce: bool) -> None:
     """Compare two results: is B better than A, worse, or is the difference noise?"""
     try:
@@ -131,11 +131,12 @@ def compare(a: Path, b: Path, metrics: tuple[str, ...], enforce: bool) -> None:
         raise click.UsageError(str(error)) from error
     if old.suite != new.suite:
         raise click.UsageError(f"{a} is of suite {old.suite}, {b} of {new.suite}")
-    found = comparing.compare(old, new, metrics)
+    found, notes = comparing.compare(old, new, metrics), comparing.differences(old, new)
     if not found:
-        raise click.UsageError(f"{a} and {b} have no case and metric in common")
-    tables.show_comparison(Console(highlight=False), found, comparing.differences(old, new))
-    sys.exit(1 if enforce and any(one.verdict is comparing.Verdict.WORSE for one in found) else 0)
+        why = "".join(f"\n  {note}" for note in notes)
+        raise click.UsageError(f"{a} and {b} have no case and metric in common{why}")
+    tables.show_comparison(Console(highlight=False), found, notes)
+    sys.exit(1 if enforce and any(one.verdict in comparing.FAILS for one in found) else 0)
 
 
 @cli.command()

@@ -18,7 +18,7 @@ _FEW = 6
 _PAIRS = 3
 """Figures beside each other where there is no room for a table."""
 
-_COLOUR = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.UNSURE: "yellow"}
+_COLOUR = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.UNSURE: "yellow", Verdict.BROKEN: "red"}
 
 
 def amount(value: float, unit: str) -> str:
@@ -112,7 +112,8 @@ def show_comparison(console: Console, found: Sequence[Comparison], notes: Sequen
         interval = "" if one.low is None or one.high is None else f"{one.low:.3f} .. {one.high:.3f}"
         colour = _COLOUR.get(one.verdict)
         verdict = f"[{colour}]{one.verdict}[/]" if colour else str(one.verdict)
-        cells = (amount(one.a, one.unit), amount(one.b, one.unit), f"{one.ratio:.3f}", interval, verdict)
+        ratio = "" if one.ratio is None else f"{one.ratio:.3f}"
+        cells = (amount(one.a, one.unit), amount(one.b, one.unit), ratio, interval, verdict)
         table.add_row(one.case, one.metric, *cells)
     console.print(table)
     for note in notes:

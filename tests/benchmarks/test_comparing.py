@@ -6,7 +6,7 @@ import random
 import pytest
 
 from benchmarks.comparing import Verdict, _critical, compare, differences, judge, ratio_interval
-from benchmarks.results import CaseResult, SuiteResult
+from benchmarks.results import CaseResult, Check, SuiteResult
 
 METRICS = {
     "s": {"title": "time", "unit": "s", "better": "lower"},
@@ -78,9 +78,56 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
 
 
 def test_only_the_same_case_at_the_same_size_is_compared():
-    assert compare(result(SLOW), result(FAST, sizes={"nodes": 2})) == []
+    other = result(FAST, sizes={"nodes": 2})
+    assert compare(result(SLOW), other) == []
+    assert differences(result(SLOW), other) == ["one is not compared, its sizes differ: nodes 1 and 2"]
     assert compare(result(SLOW), result(FAST), metrics=["rate"]) == []
-    assert compare(result([0.0] * 5), result(FAST)) == []
+
+
+def test_results_at_different_scales_are_not_compared():
+    small = result(FAST)
+    small.options["scale"] = 0.1
+    assert compare(result(SLOW), small) == []
+    assert any("no case is compared: at another --scale" in note for note in differences(result(SLOW), small))
+
+
+def test_a_metric_that_only_one_has_is_noted():
+    assert differences(result(SLOW), result(FAST, "rate")) == ["only one of them has, of one: rate, s"]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "metric", "expected"),
+    [
+        pytest.param([0.0] * 5, [0.0] * 5, "s", Verdict.SAME, id="nothing is nothing"),
+        pytest.param([0.0] * 5, FAST, "s", Verdict.WORSE, id="more than nothing"),
+        pytest.param([0.0] * 5, FAST, "rate", Verdict.BETTER, id="more than nothing, and that is good"),
+        pytest.param(FAST, [0.0] * 5, "s", Verdict.BETTER, id="nothing any more"),
+        pytest.param([0.0] * 5, [0.0, 0.0, 0.0, 0.0, 1.0], "s", Verdict.NOISE, id="once"),
+        pytest.param([0.0], [1.0], "s", Verdict.UNSURE, id="few"),
+        pytest.param([-2.0] * 5, [-1.0] * 5, "s", Verdict.WORSE, id="less than nothing"),
+    ],
+)
+def test_a_figure_of_0_has_no_ratio_and_a_verdict(a, b, metric, expected):
+    (only,) = compare(result(a, metric), result(b, metric))
+    assert (only.ratio, only.low, only.high, only.verdict) == (None, None, None, expected)
+
+
+def test_a_small_difference_that_may_be_larger_is_noise():
+    assert judge(1.02, 0.98, 1.05, "lower") is Verdict.SAME
+    assert judge(1.02, 1.001, 1.3, "lower") is Verdict.NOISE
+    assert judge(0.99, 0.7, 0.999, "lower") is Verdict.NOISE
+
+
+def test_failed_checks_are_a_verdict_whatever_the_figures():
+    broken = result(FAST)
+    broken.cases[0].failed.append(Check("sound", False, "no"))
+    of_s, checks = compare(result(SLOW), broken)
+    assert (of_s.metric, of_s.verdict) == ("s", Verdict.BROKEN)
+    assert of_s.ratio == pytest.approx(0.55, abs=0.05)
+    assert (checks.metric, checks.a, checks.b, checks.verdict) == ("checks", 0, 1, Verdict.BROKEN)
+    broken.cases[0].samples.clear()  # nothing was measured, because it broke
+    assert [one.verdict for one in compare(result(SLOW), broken)] == [Verdict.BROKEN]
+    assert "checks of one failed in A, too: sound; its figures mean little" in differences(broken, broken)
 
 
 def test_different_machines_are_noted():

@@ -167,6 +167,13 @@ def test_results_of_one_suite_are_compared_with_the_first():
     assert re.search(r"2\.000 .* worse", text)
 
 
+def test_a_comparison_without_a_ratio_is_shown():
+    none, some = (result(case("a", 1, *[0.0] * 6)), result(case("a", 1, *[1.0] * 6)))
+    some.cases[0].failed.append(Check("sound", False, "no"))
+    words = Page(render([("before", none), ("after", some)])).words
+    assert words.count("failed checks") == 2
+
+
 def test_the_command_writes_a_page_and_pictures(tmp_path):
     result(*grown()).write(tmp_path / "a.json")
     out, plots = tmp_path / "page.html", tmp_path / "plots"

@@ -140,6 +140,20 @@ def test_comparing_files(tmp_path):
     assert CliRunner().invoke(cli, ["compare", str(fast), str(slow)]).exit_code == 0
 
 
+def test_comparing_enforces_checks_and_tells_what_cannot_be_compared(tmp_path):
+    good, bad, small = (tmp_path / name for name in ("good.json", "bad.json", "small.json"))
+    run([2.0, 2.1, 2.2, 2.3]).write(good)
+    run([1.0, 1.1, 1.2, 1.3], ok=False).write(bad)
+    run([1.0, 1.1, 1.2, 1.3], scale=0.5).write(small)
+    done = CliRunner().invoke(cli, ["compare", str(good), str(bad), "--enforce"])
+    assert done.exit_code == 1
+    assert "failed checks" in done.output
+    assert CliRunner().invoke(cli, ["compare", str(bad), str(good), "--enforce"]).exit_code == 1  # twice as slow
+    done = CliRunner().invoke(cli, ["compare", str(good), str(small)])
+    assert done.exit_code == 2
+    assert "option scale differs: 1.0 and 0.5" in done.output
+
+
 @pytest.mark.parametrize(
     "arguments", [["run", "nix"], ["run", "round", "--case", "nix"], ["compare", "nix.json", "nix.json"]], ids=" ".join
 )
