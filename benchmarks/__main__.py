@@ -120,19 +120,27 @@ def run(
 
 @cli.command()
 @click.argument("a", type=click.Path(dir_okay=False, path_type=Path))
-@click.argument("b", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("b", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--metric", "metrics", multiple=True, help="Only this metric; repeatable.")
+@click.option("--policies", nargs=2, metavar="X Y", help="Policy Y in B (without B: in A) against X in A.")
 @click.option("--enforce", is_flag=True, help="Exit with 1 if B is worse anywhere, or failed a check.")
-def compare(a: Path, b: Path, metrics: tuple[str, ...], enforce: bool) -> None:
+def compare(a: Path, b: Path | None, metrics: tuple[str, ...], policies: tuple[str, str] | None, enforce: bool) -> None:
     """Compare two results: is B better than A, worse, or is the difference noise?"""
+    if b is None and policies is None:
+        raise click.UsageError("give two results, or one and --policies X Y")
+    b = b or a
     try:
         old, new = read(a), read(b)
     except ResultError as error:
         raise click.UsageError(str(error)) from error
     if old.suite != new.suite:
         raise click.UsageError(f"{a} is of suite {old.suite}, {b} of {new.suite}")
+    if policies is not None:
+        old, new = (_under(*which) for which in zip((a, b), (old, new), policies, strict=True))
     found, notes = comparing.compare(old, new, metrics), comparing.differences(old, new)
     if not found:
+        if policies is None and any("policy" in case.sizes for case in old.cases):
+            notes.append("two policies on the same traces are compared with --policies X Y")
         why = "".join(f"\n  {note}" for note in notes)
         raise click.UsageError(f"{a} and {b} have no case and metric in common{why}")
     tables.show_comparison(Console(highlight=False), found, notes)
@@ -169,6 +177,14 @@ def report(files: tuple[Path, ...], out: Path, plots: Path | None, form: str) ->
     click.echo(f"{out}: {len(results)} results")
     if plots is not None:
         click.echo(f"{plots}: {len(written)} pictures")
+
+
+def _under(path: Path, result: SuiteResult, policy: str) -> SuiteResult:
+    chosen = comparing.under(result, policy)
+    if not chosen.cases:
+        there = sorted({str(case.sizes["policy"]) for case in result.cases if "policy" in case.sizes})
+        raise click.UsageError(f"{path} has no case of policy {policy!r}; it has: {', '.join(there) or 'none'}")
+    return chosen
 
 
 def _measure(

@@ -5,6 +5,11 @@ The ratio is the Hodges-Lehmann estimate: the median of all ratios b / a between
 section 4.3): exact, free of assumptions on how times are distributed, and wide when there are few samples. With
 fewer than four samples on each side no interval of 95 % exists, and the verdict says so. Where a sample is 0 there
 is no ratio; then differences b - a are judged in the same way, as parts of the larger median.
+
+Figures of virtual time follow from the seed: samples of one seed are one sample, however often it is repeated, and
+samples of the same seed in A and B, which are of the same trace, are pairs. Of pairs the ratio is the median of the
+means (of logarithms) of every two of them, each with itself, too, and the interval inverts Wilcoxon's signed-rank test
+(section 3.3 there): exact where ratios lie symmetrically around theirs, and only for six pairs or more.
 """
 
 from __future__ import annotations
@@ -12,7 +17,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 
@@ -30,7 +35,7 @@ class Verdict(StrEnum):
     WORSE = "worse"
     SAME = "same"  # certain to be small
     NOISE = "within noise"  # 1 is in the interval, or the difference is small and might not be
-    UNSURE = "too few samples"
+    UNSURE = "too few samples"  # or seeds
     BROKEN = "failed checks"  # of B: its figures mean nothing
 
 
@@ -59,9 +64,11 @@ def compare(a: SuiteResult, b: SuiteResult, metrics: Sequence[str] = ()) -> list
     found = []
     for case, other in _shared(a, b):
         for name, about in a.metrics.items():
-            old, new = case.samples.get(name), other.samples.get(name)
-            if old and new and (not metrics or name in metrics):
-                ratio, low, high, verdict = _judged(old, new, about["better"])
+            if name in case.samples and name in other.samples and (not metrics or name in metrics):
+                old, new, paired = case.samples[name], other.samples[name], False
+                if a.virtual and b.virtual:
+                    old, new, paired = _by_seed(case, other, name)
+                ratio, low, high, verdict = _judged(old, new, about["better"], paired)
                 found.append(
                     Comparison(
                         case.name,
@@ -95,6 +102,12 @@ def differences(a: SuiteResult, b: SuiteResult) -> list[str]:
             found.append(f"option {name} differs: {a.options.get(name)} and {b.options.get(name)}")
     if not _same_scale(a, b):
         found.append("no case is compared: at another --scale all sizes are others; measure both at the same")
+    if a.virtual and b.virtual:
+        one, other = ({seed for case in r.cases for of in case.seeds.values() for seed in of} for r in (a, b))
+        if not one & other:
+            found.append("no seed is in both: samples are compared without pairs; measure both with the same --seed")
+        elif one ^ other:
+            found.append(f"only one of them has seeds {', '.join(map(str, sorted(one ^ other)))}: they have no pairs")
     missing = {case.name for case in a.cases} ^ {case.name for case in b.cases}
     if missing:
         found.append(f"only one of them has: {', '.join(sorted(missing))}")
@@ -134,24 +147,53 @@ def _same_scale(a: SuiteResult, b: SuiteResult) -> bool:
     return bool(a.options.get("scale", 1.0) == b.options.get("scale", 1.0))
 
 
+def under(result: SuiteResult, policy: str) -> SuiteResult:
+    """The cases of one policy, by the names that they have without it, so that two policies can be compared."""
+    cases = [
+        replace(
+            case,
+            name="/".join(part for part in case.name.split("/") if part != policy),
+            sizes={name: size for name, size in case.sizes.items() if name != "policy"},
+        )
+        for case in result.cases
+        if case.sizes.get("policy") == policy
+    ]
+    return replace(result, cases=cases)
+
+
+def _by_seed(a: CaseResult, b: CaseResult, metric: str) -> tuple[list[float], list[float], bool]:
+    """Samples of a metric, each seed once: in pairs where a seed is in both."""
+    old, new = ({*zip(case.seeds.get(metric, ()), case.samples[metric], strict=False)} for case in (a, b))
+    of_a, of_b = dict(old), dict(new)
+    if not of_a or not of_b or len(of_a) < len(old) or len(of_b) < len(new):  # not known, or not the same every time
+        return a.samples[metric], b.samples[metric], False
+    both = sorted(set(of_a) & set(of_b))
+    if not both:
+        return list(of_a.values()), list(of_b.values()), False
+    return [of_a[seed] for seed in both], [of_b[seed] for seed in both], True
+
+
 def _judged(
-    a: Sequence[float], b: Sequence[float], better: str
+    a: Sequence[float], b: Sequence[float], better: str, paired: bool
 ) -> tuple[float | None, float | None, float | None, Verdict]:
     """Ratio, interval and verdict of the samples of one metric."""
+    unchanged = list(a) == list(b) if paired else len({*a, *b}) == 1
     if min(*a, *b) > 0:
-        ratio, low, high = ratio_interval(a, b)
-        return ratio, low, high, judge(ratio, low, high, better)
-    if len({*a, *b}) == 1:  # one and the same number
+        ratio, low, high = ratio_interval(a, b, paired)
+        return ratio, low, high, Verdict.SAME if unchanged else judge(ratio, low, high, better)
+    if unchanged:
         return None, None, None, Verdict.SAME
     of = max(abs(statistics.median(a)), abs(statistics.median(b))) or max(map(abs, (*a, *b)))
-    shift, least, most = _interval(a, b, lambda x, y: (y - x) / of)
+    shift, least, most = _interval(a, b, lambda x, y: (y - x) / of, paired)
     low, high = (None, None) if least is None or most is None else (1 + least, 1 + most)
     return None, None, None, judge(1 + shift, low, high, better)
 
 
-def ratio_interval(a: Sequence[float], b: Sequence[float]) -> tuple[float, float | None, float | None]:
-    """Estimate and interval of the ratio b / a, from samples > 0."""
-    ratio, low, high = _interval(a, b, lambda x, y: math.log(y / x))
+def ratio_interval(
+    a: Sequence[float], b: Sequence[float], paired: bool = False
+) -> tuple[float, float | None, float | None]:
+    """Estimate and interval of the ratio b / a, from samples > 0, or from as many pairs of them."""
+    ratio, low, high = _interval(a, b, lambda x, y: math.log(y / x), paired)
     if low is None or high is None:
         return math.exp(ratio), None, None
     return math.exp(ratio), math.exp(low), math.exp(high)
@@ -170,11 +212,16 @@ def judge(ratio: float, low: float | None, high: float | None, better: str) -> V
 
 
 def _interval(
-    a: Sequence[float], b: Sequence[float], apart: Callable[[float, float], float]
+    a: Sequence[float], b: Sequence[float], apart: Callable[[float, float], float], paired: bool
 ) -> tuple[float, float | None, float | None]:
     """Estimate and interval of how far B is from A, where `apart` says it of one sample of each."""
-    steps = sorted(apart(x, y) for x in a for y in b)
-    k = _critical(len(a), len(b))
+    if paired:
+        each = [apart(x, y) for x, y in zip(a, b, strict=True)]
+        steps = sorted((x + y) / 2 for i, x in enumerate(each) for y in each[i:])
+        k = _critical_pairs(len(each))
+    else:
+        steps = sorted(apart(x, y) for x in a for y in b)
+        k = _critical(len(a), len(b))
     if k == 0:
         return statistics.median(steps), None, None
     return statistics.median(steps), steps[k - 1], steps[-k]
@@ -190,6 +237,23 @@ def _critical(m: int, n: int) -> int:
     while k < m * n:
         tail += _ways(m, n, k)
         if tail / total > (1 - CONFIDENCE) / 2:
+            break
+        k += 1
+    return k
+
+
+def _critical_pairs(n: int) -> int:
+    """The same for the n * (n + 1) / 2 means of every two of n differences, each with itself, too."""
+    if n > 50:
+        return math.floor(n * (n + 1) / 4 - 1.96 * math.sqrt(n * (n + 1) * (2 * n + 1) / 24))
+    sums = [1]  # in how many ways ranks from 1 to n add up to each sum
+    for rank in range(1, n + 1):
+        longer = [*sums, *[0] * rank]
+        sums = [ways + (sums[s - rank] if s >= rank else 0) for s, ways in enumerate(longer)]
+    tail, k = 0, 0
+    while k < len(sums):
+        tail += sums[k]
+        if tail / 2**n > (1 - CONFIDENCE) / 2:
             break
         k += 1
     return k

@@ -11,8 +11,8 @@ from typing import Any
 from benchmarks import series
 from benchmarks.series import Series
 
-FORMAT = 2
-"""Raised whenever an older reader would misread a file. 2: cases have series."""
+FORMAT = 3
+"""Raised whenever an older reader would misread a file. 2: cases have series. 3: samples have seeds."""
 
 
 class ResultError(ValueError):
@@ -52,11 +52,14 @@ class CaseResult:
     target: str = ""
     target_met: bool | None = None
     """None: there is none, or the case did not run at full scale."""
+    seeds: dict[str, list[int]] = field(default_factory=dict)
+    """By metric, the seed of each sample."""
 
-    def add(self, sample: Sample) -> None:
-        """Takes one more sample."""
+    def add(self, sample: Sample, seed: int = 0) -> None:
+        """Takes one more sample, which is of this seed."""
         for name, value in sample.metrics.items():
             self.samples.setdefault(name, []).append(value)
+            self.seeds.setdefault(name, []).append(seed)
         self.facts, self.series = sample.facts, sample.series
         self.checked += len(sample.checks)
         self.failed += [check for check in sample.checks if not check.ok]
@@ -77,6 +80,8 @@ class SuiteResult:
     metrics: dict[str, dict[str, str]]
     """name -> title, unit, better"""
     cases: list[CaseResult] = field(default_factory=list)
+    virtual: bool = False
+    """Figures follow from the seed, and each sample of a case has its own."""
 
     @property
     def sound(self) -> bool:

@@ -79,20 +79,25 @@ def run(
     listener: Listener = lambda *_: None,
     measure: Measure | None = None,
 ) -> SuiteResult:
-    """Executes each case `repeat` times. The garbage collector runs between executions, not because of them."""
+    """Executes each case `repeat` times. The garbage collector runs between executions, not because of them.
+
+    Where figures follow from the seed, the same seed again would be the same sample again: sample i is of seed + i.
+    """
     measure = measure or measure_of(suite.name)
     result = SuiteResult(
         suite=suite.name,
         environment=environment.describe(),
         options={"seed": options.seed, "scale": options.scale, "repeat": repeat, **options.more},
         metrics={metric.name: {k: v for k, v in asdict(metric).items() if k != "name"} for metric in suite.metrics},
+        virtual=suite.virtual,
     )
     for case in cases:
         gathered = CaseResult(case.name, dict(case.sizes))
         for done in range(repeat):
             listener(case, done, gathered)
             gc.collect()
-            gathered.add(measure(case, options))
+            seed = options.seed + done * suite.virtual
+            gathered.add(measure(case, replace(options, seed=seed)), seed)
         if case.targets:
             gathered.target = ", ".join(map(str, case.targets))
             reached = [(target, gathered.median(target.metric)) for target in case.targets]

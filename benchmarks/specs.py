@@ -3,6 +3,7 @@
     title, about           what is measured and how, for people
     metrics                name -> unit, better (lower or higher), title; the first is the suite's figure
     repeat                 samples of each case, unless --repeat says otherwise
+    virtual                true: figures follow from the seed, so each sample has a seed of its own
     options                which of --nodes, --pods, --kubeconfig, --against it understands
     defaults, cases        sizes and labels of each case; `target` is a bound on a metric at full scale, or a
                            list of bounds, `compared_with` lists figures of other systems for the same case
@@ -92,6 +93,8 @@ class Suite:
     repeat: int = 3
     options: tuple[str, ...] = ()
     """Options of `run` that only this suite has."""
+    virtual: bool = False
+    """Figures follow from the seed: sample i of a case is of seed + i."""
 
     def metric(self, name: str) -> Metric:
         """The metric of that name; KeyError if the suite has none."""
@@ -128,7 +131,7 @@ def _each_policy(case: Case) -> list[Case]:
 
 def parse(name: str, raw: Mapping[str, Any]) -> Suite:
     """A suite from its parsed YAML."""
-    _known(raw, {"title", "about", "metrics", "repeat", "options", "defaults", "cases"}, name)
+    _known(raw, {"title", "about", "metrics", "repeat", "virtual", "options", "defaults", "cases"}, name)
     metrics = tuple(
         Metric(name=key, **_checked(Metric, value, f"{name}: metric {key}")) for key, value in raw["metrics"].items()
     )
@@ -140,6 +143,7 @@ def parse(name: str, raw: Mapping[str, Any]) -> Suite:
         cases=tuple(_case(one, raw.get("defaults", {}), name) for one in raw["cases"]),
         repeat=raw.get("repeat", 3),
         options=tuple(raw.get("options", ())),
+        virtual=raw.get("virtual", False),
     )
     seen: set[str] = set()
     for case in suite.cases:

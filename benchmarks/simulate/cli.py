@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from benchmarks import environment, specs, tables
-from benchmarks.results import CaseResult, Sample, SuiteResult
+from benchmarks import runner, specs, tables
+from benchmarks.results import Sample
+from benchmarks.runner import Options
 from benchmarks.simulate.recording import Outcome
 from benchmarks.simulate.replay import Settings
 from benchmarks.simulate.running import Run, horizon_us, measured, run
 from benchmarks.simulate.service import RefusedError
+from benchmarks.specs import Case
 from benchmarks.traces import files, fitting
 from benchmarks.traces.cli import preset_options, tell
 from benchmarks.traces.form import HOUR, Trace, TraceError
@@ -66,6 +67,13 @@ SUITE = "simulate"
     show_default=True,
     help="Solve one of so many networks again with networkx; 0: none.",
 )
+@click.option(
+    "--repeat",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Samples: with --preset each of a trace of its own, of --seed and those that follow.",
+)
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the result here.")
 @click.option("--facts", is_flag=True, help="Show what else was counted.")
 def simulate(
@@ -84,6 +92,7 @@ def simulate(
     expectations: bool,
     grpc: bool,
     audit: int,
+    repeat: int,
     json_file: Path | None,
     facts: bool,
 ) -> None:
@@ -96,36 +105,43 @@ def simulate(
         raise click.UsageError("give either --trace FILE or --preset NAME")
     if path is not None and (nodes is not None or load is not None or labels):
         raise click.UsageError("--nodes, --load and --labels make a trace; with --trace there is one already")
+    if path is not None and repeat > 1 and not as_measured:
+        raise click.UsageError(
+            "a trace in a file gives the same figures every time: --repeat needs --preset or --measured"
+        )
     console = Console(highlight=False)
     settings = Settings(None if as_measured else round_ms, bind_ms, gap_ms, expectations=expectations)
-    began = time.perf_counter()
+    suite = replace(specs.load("quality"), name=SUITE, virtual=path is None or not as_measured)
+    began, times = time.perf_counter(), dict[str, float]()
     try:
-        trace, hours = _trace(path, name, nodes or 100, hours, seed, load, labels)
-        tell(fitting.notes(trace))
-        sample, outcome = _with_progress(console, trace, Run(policy, settings, grpc, audit), hours)
+        first, hours = _trace(path, name, nodes or 100, hours, seed, load, labels)
+        tell(fitting.notes(first))
+        until = horizon_us(first, hours)
+
+        def measure(case: Case, options: Options) -> Sample:
+            trace = first
+            if name is not None and options.seed != seed:
+                trace = generate(preset(name), nodes or 100, hours or 1.0, options.seed, load, labels=labels)
+                tell(fitting.notes(trace))
+            sample, outcome = _with_progress(console, trace, Run(policy, settings, grpc, audit), until)
+            times.update(measured(outcome))
+            return sample
+
+        sizes = {"trace": first.name, "policy": policy, "nodes": len(first.machines), "hours": until / HOUR}
+        case = Case(f"{first.name}/{policy}", sizes)
+        options = Options(seed, more={"load": load, **asdict(settings), "grpc": grpc})
+        result = runner.run(suite, [case], options, repeat, measure=measure)
     except (TraceError, UnknownPolicyError) as error:
         raise click.UsageError(str(error)) from error
     except RefusedError as error:
         raise click.ClickException(f"the scheduler did not understand what it was told: {error}") from error
-    suite = specs.load("quality")
-    result = SuiteResult(
-        suite=SUITE,
-        environment={**environment.describe(), "wall_s": round(time.perf_counter() - began, 3), **measured(outcome)},
-        options={"seed": seed, "scale": 1.0, "repeat": 1, "load": load, **asdict(settings), "grpc": grpc},
-        metrics={
-            metric.name: {"title": metric.title, "unit": metric.unit, "better": metric.better}
-            for metric in suite.metrics
-            if metric.name in sample.metrics
-        },
-    )
-    sizes: dict[str, Any] = {"trace": trace.name, "nodes": len(trace.machines), "hours": outcome.horizon_us / HOUR}
-    case = CaseResult(f"{trace.name}/{policy}", sizes)
-    case.add(sample)
-    result.cases.append(case)
+    result.environment |= {"wall_s": round(time.perf_counter() - began, 3), **times}
+    there = {name for one in result.cases for name in one.samples}
+    result.metrics = {name: about for name, about in result.metrics.items() if name in there}
     tables.show(console, suite, result)
     if facts:
         tables.show_facts(console, result)
-        console.print(", ".join(f"{k} {v:.4g}" for k, v in measured(outcome).items()))
+        console.print(", ".join(f"{k} {v:.4g}" for k, v in times.items()))
     if json_file is not None:
         result.write(json_file)
     sys.exit(0 if result.sound else 1)
@@ -144,10 +160,9 @@ def _trace(
     return trace, hours
 
 
-def _with_progress(console: Console, trace: Trace, what: Run, hours: float | None) -> tuple[Sample, Outcome]:
+def _with_progress(console: Console, trace: Trace, what: Run, until: int) -> tuple[Sample, Outcome]:
     """Runs with a progress bar where there is a terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        until = horizon_us(trace, hours)
         bar = progress.add_task(f"{trace.name}, {what.scheduler}", total=until)
         return run(trace, what, until, lambda now, _: progress.update(bar, completed=now))

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from benchmarks.comparing import Verdict, _critical, compare, differences, judge, ratio_interval
+from benchmarks.comparing import Verdict, _critical, _critical_pairs, compare, differences, judge, ratio_interval, under
 from benchmarks.results import CaseResult, Check, SuiteResult
 
 METRICS = {
@@ -128,6 +128,79 @@ def test_failed_checks_are_a_verdict_whatever_the_figures():
     broken.cases[0].samples.clear()  # nothing was measured, because it broke
     assert [one.verdict for one in compare(result(SLOW), broken)] == [Verdict.BROKEN]
     assert "checks of one failed in A, too: sound; its figures mean little" in differences(broken, broken)
+
+
+def virtual(samples, seeds=None, metric="s", case="one", **sizes):
+    found = result(samples, metric, sizes)
+    found.virtual = True
+    found.cases[0].name = case
+    found.cases[0].seeds = {metric: list(range(len(samples)) if seeds is None else seeds)}
+    return found
+
+
+TRACES = [1.0, 10.0, 100.0, 3.0, 30.0, 300.0]  # how much the traces of six seeds differ
+
+
+def test_samples_of_one_seed_are_pairs():
+    faster = [0.8 * x for x in TRACES]
+    (only,) = compare(virtual(TRACES), virtual(faster))
+    assert only.verdict is Verdict.BETTER
+    assert [only.ratio, only.low, only.high] == pytest.approx([0.8, 0.8, 0.8])
+    (only,) = compare(virtual(TRACES), virtual(faster[::-1], [5, 4, 3, 2, 1, 0]))  # in any order
+    assert only.verdict is Verdict.BETTER
+    # without seeds in common what the traces differ by hides it
+    other = virtual(faster, range(6, 12))
+    (only,) = compare(virtual(TRACES), other)
+    assert only.verdict is Verdict.NOISE
+    assert any("no seed is in both" in note for note in differences(virtual(TRACES), other))
+
+
+def test_what_only_one_of_them_has_a_seed_for_has_no_pair():
+    one, other = virtual(TRACES, range(6)), virtual([0.8 * x for x in TRACES[1:]] + [7.0], range(1, 7))
+    (only,) = compare(one, other)
+    assert only.verdict is Verdict.UNSURE  # five pairs are not enough
+    assert only.ratio == pytest.approx(0.8)
+    assert "only one of them has seeds 0, 6: they have no pairs" in differences(one, other)
+
+
+def test_the_same_seed_again_is_not_another_sample():
+    (only,) = compare(virtual([1.0] * 6, [0] * 6), virtual([2.0] * 6, [0] * 6))
+    assert (only.verdict, only.ratio, only.low) == (Verdict.UNSURE, 2.0, None)
+    (only,) = compare(virtual([1.0] * 6, [0] * 6), virtual([1.0] * 6, [0] * 6))
+    assert only.verdict is Verdict.SAME
+
+
+def test_pairs_of_0_are_judged_by_their_differences():
+    (only,) = compare(virtual([0.0] * 6), virtual([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]))
+    assert (only.ratio, only.verdict) == (None, Verdict.WORSE)
+    (only,) = compare(virtual([0.0, 0.1] * 3), virtual([0.0, 0.1] * 3))
+    assert only.verdict is Verdict.SAME
+
+
+def test_critical_ranks_of_pairs_are_those_of_the_tables():
+    # Wilcoxon's signed ranks at 5 %, two-sided: T <= 0 for 6 pairs, 2 for 7, 8 for 10, 52 for 20; one more is the rank
+    assert [_critical_pairs(n) for n in (1, 5, 6, 7, 10, 20)] == [0, 0, 1, 3, 9, 53]
+    assert _critical_pairs(51) == pytest.approx(_critical_pairs(50), rel=0.06)
+
+
+def test_the_interval_of_pairs_covers_the_truth_as_often_as_it_says():
+    rng = random.Random(1)
+    covered = 0
+    for _ in range(400):
+        a = [rng.lognormvariate(0, 3.0) for _ in range(8)]
+        _, low, high = ratio_interval(a, [1.3 * x * rng.lognormvariate(0, 0.3) for x in a], paired=True)
+        assert low is not None
+        assert high is not None
+        covered += low <= 1.3 <= high
+    assert covered >= 0.95 * 400 - 3 * math.sqrt(400 * 0.95 * 0.05)
+
+
+def test_two_policies_are_compared_on_the_same_traces():
+    both = virtual(TRACES, case="over/philly/x", policy="x", nodes=1)
+    both.cases += virtual([0.8 * v for v in TRACES], case="over/philly/y", policy="y", nodes=1).cases
+    (only,) = compare(under(both, "x"), under(both, "y"))
+    assert (only.case, only.verdict) == ("over/philly", Verdict.BETTER)
+    assert under(both, "z").cases == []
 
 
 def test_different_machines_are_noted():

@@ -1,6 +1,7 @@
 """The runner and the command line, on suites that measure nothing, and every real suite at a tiny scale."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -34,6 +35,19 @@ def run(values, ok=True, scale=1.0):
         return Sample({"x_s": next(left)}, {"n": case.sizes["n"]}, [Check("sound", ok, "no")])
 
     return runner.run(SUITE, SUITE.cases[:1], Options(scale=scale), len(values), measure=measure)
+
+
+def test_where_figures_follow_from_the_seed_each_sample_has_its_own():
+    def measure(case, options):
+        return Sample({"x_s": 10.0 * options.seed, **({"y": 1.0} if options.seed == 5 else {})})
+
+    for virtual, seeds in ((True, [4, 5, 6]), (False, [4, 4, 4])):
+        suite = replace(SUITE, virtual=virtual)
+        found = runner.run(suite, suite.cases[:1], Options(seed=4), 3, measure=measure)
+        assert found.virtual is virtual
+        assert found.cases[0].samples["x_s"] == [10.0 * seed for seed in seeds]
+        assert found.cases[0].seeds["x_s"] == seeds
+        assert found.cases[0].seeds.get("y", []) == [5] * virtual
 
 
 def test_of_several_targets_all_must_be_met():

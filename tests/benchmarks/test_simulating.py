@@ -134,6 +134,7 @@ def test_the_presets_are_listed_with_their_sources():
         (["simulate"], 2, "give either --trace FILE or --preset NAME"),
         (["simulate", "--preset", "google2011", "--trace", "x"], 2, "give either"),
         (["simulate", "--trace", "x", "--nodes", "5"], 2, "there is one already"),
+        (["simulate", "--trace", "x", "--repeat", "2"], 2, "--repeat needs --preset or --measured"),
         (["simulate", "--trace", "nix"], 2, "there is no nix"),
         (["simulate", "--preset", "nix"], 2, "no preset 'nix'"),
         (["simulate", "--preset", "google2011", "--policy", "nix"], 2, "no policy 'nix'; there are: bin-packing"),
@@ -171,6 +172,29 @@ def test_the_result_is_the_same_but_for_the_environment(tmp_path):
     assert case.checked >= 10
     done = shell("compare", tmp_path / "a.json", tmp_path / "b.json")
     assert done.exit_code == 0
+
+
+@pytest.mark.slow
+def test_two_policies_are_compared_on_the_same_traces(tmp_path):
+    tiny = ("simulate", "--preset", "google2011", "--nodes", 5, "--hours", 0.1, "--load", 1.2, "--seed", 7)
+    for policy in ("first-fit", "least-allocated"):
+        done = shell(*tiny, "--repeat", 6, "--policy", policy, "--json", tmp_path / f"{policy}.json")
+        assert done.exit_code == 0, done.output
+        [case] = read(tmp_path / f"{policy}.json").cases
+        assert case.seeds["utilisation"] == [7, 8, 9, 10, 11, 12]
+        assert len(set(case.samples["utilisation"])) > 1
+        assert (case.name, case.sizes["policy"]) == (f"google2011/{policy}", policy)
+    files = tmp_path / "first-fit.json", tmp_path / "least-allocated.json"
+    done = shell("compare", *files, "--policies", "first-fit", "least-allocated", "--metric", "utilisation")
+    assert done.exit_code == 0, done.output
+    assert " .. " in done.output
+    done = shell("compare", *files)
+    assert done.exit_code == 2
+    assert "--policies X Y" in done.output
+    done = shell("compare", files[0], "--policies", "first-fit", "nix")
+    assert done.exit_code == 2
+    assert "has no case of policy 'nix'; it has: first-fit" in done.output
+    assert "or one and --policies" in shell("compare", files[0]).output
 
 
 @pytest.mark.slow
@@ -306,14 +330,14 @@ def test_a_churning_cluster_fits_and_its_judge_sees_what_does_not():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"format": 1, "cases": []}', "of format 1, of an older version; this reads format 2: measure again"),
+        ('{"format": 1, "cases": []}', "of format 1, of an older version; this reads format 3: measure again"),
         ('{"format": 99, "cases": []}', "of format 99, of a newer version"),
-        ('{"format": 2, "cases": [{"name": "x", "failed": [], "series": [{}]}]}', "a series has the fields"),
+        ('{"format": 3, "cases": [{"name": "x", "failed": [], "series": [{}]}]}', "a series has the fields"),
     ],
     ids=["older", "newer", "series"],
 )
 def test_results_of_another_format_are_refused(tmp_path, text, said):
-    assert FORMAT == 2
+    assert FORMAT == 3
     (tmp_path / "r.json").write_text(text)
     with pytest.raises(ResultError, match=said):
         read(tmp_path / "r.json")
