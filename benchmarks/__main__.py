@@ -1,7 +1,7 @@
 """`poseidon-bench`: list, run, compare and report benchmarks, make traces and simulate.
 
 Exit codes: 0 measured and every check held, 1 a check failed (or, with --enforce, a target was missed, or B is
-worse than A or failed a check), 2 wrong usage, or something that is needed is missing.
+worse than A or failed a check), 2 wrong usage, or something that is needed is missing, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from benchmarks import comparing, runner, specs, tables
+from benchmarks.keeping import Keeper
 from benchmarks.report.drawing import FORMATS, DrawingError
 from benchmarks.report.figures import figures
 from benchmarks.report.page import render, write_plots
 from benchmarks.results import CaseResult, ResultError, SuiteResult, read
-from benchmarks.runner import CannotMeasureError, Options
+from benchmarks.runner import Options
 from benchmarks.simulate.cli import simulate
 from benchmarks.traces.cli import trace
 
@@ -103,19 +104,14 @@ def run(
     for name in (*more, *(["nodes"] if nodes else []), *(["pods"] if pods else [])):
         if name not in suite.options:
             raise click.UsageError(f"suite {suite_name} has no --{name}")
-    console = Console(highlight=False)
-    try:
-        result = _measure(console, suite, cases, Options(seed, scale, more), repeat or (1 if quick else suite.repeat))
-    except CannotMeasureError as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(2)
-    tables.show(console, suite, result)
+    keeper, console = Keeper(json_file), Console(highlight=False)
+    times = repeat or (1 if quick else suite.repeat)
+    result = _measure(console, suite, cases, Options(seed, scale, more), times, keeper)
+    if result.cases:
+        tables.show(console, suite, result)
     if facts:
         tables.show_facts(console, result)
-    if json_file is not None:
-        result.write(json_file)
-    missed = enforce and any(case.target_met is False for case in result.cases)
-    sys.exit(1 if missed or not result.sound else 0)
+    sys.exit(keeper.finish(result, enforce and any(case.target_met is False for case in result.cases)))
 
 
 @cli.command()
@@ -188,7 +184,7 @@ def _under(path: Path, result: SuiteResult, policy: str) -> SuiteResult:
 
 
 def _measure(
-    console: Console, suite: specs.Suite, cases: list[specs.Case], options: Options, repeat: int
+    console: Console, suite: specs.Suite, cases: list[specs.Case], options: Options, repeat: int, keeper: Keeper
 ) -> SuiteResult:
     """Runs with a progress bar where there is a terminal, and a line for each case where there is none."""
     with Progress(*_COLUMNS, console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -199,7 +195,7 @@ def _measure(
             if not console.is_terminal and done == 0:
                 click.echo(f"running {case.name} ...", err=True)
 
-        return runner.run(suite, cases, options, repeat, tell)
+        return runner.run(suite, cases, options, repeat, tell, keep=keeper.keep)
 
 
 if __name__ == "__main__":

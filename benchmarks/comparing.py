@@ -100,6 +100,7 @@ def differences(a: SuiteResult, b: SuiteResult) -> list[str]:
     for name in sorted(set(a.options) | set(b.options)):
         if a.options.get(name) != b.options.get(name) and name != "repeat":
             found.append(f"option {name} differs: {a.options.get(name)} and {b.options.get(name)}")
+    found += [f"{name} is incomplete: {r.stopped}" for name, r in (("A", a), ("B", b)) if r.stopped]
     if not _same_scale(a, b):
         found.append("no case is compared: at another --scale all sizes are others; measure both at the same")
     if a.virtual and b.virtual:

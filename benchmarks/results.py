@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -82,6 +83,8 @@ class SuiteResult:
     cases: list[CaseResult] = field(default_factory=list)
     virtual: bool = False
     """Figures follow from the seed, and each sample of a case has its own."""
+    stopped: str = ""
+    """Why not everything was measured; empty: it was."""
 
     @property
     def sound(self) -> bool:
@@ -89,8 +92,23 @@ class SuiteResult:
         return not any(case.failed for case in self.cases)
 
     def write(self, path: Path) -> None:
-        """As JSON."""
-        path.write_text(json.dumps({"format": FORMAT, **asdict(self)}, indent=2) + "\n")
+        """As JSON: whole, or not at all. Raises OSError."""
+        text = json.dumps({"format": FORMAT, **asdict(self)}, indent=2) + "\n"
+        if path.exists() and not path.is_file():
+            path.write_text(text)
+            return
+        beside = temporary(path)
+        try:
+            beside.write_text(text)
+            beside.replace(path.resolve())
+        finally:
+            beside.unlink(missing_ok=True)
+
+
+def temporary(path: Path) -> Path:
+    """A name beside `path`, or what that is a link to, for what is not finished."""
+    whole = path.resolve()
+    return whole.with_name(f".{whole.name}.{os.getpid()}")
 
 
 def read(path: Path) -> SuiteResult:

@@ -41,6 +41,9 @@ class CannotMeasureError(Exception):
     """A case cannot be measured here; the message says why, and what would help."""
 
 
+INTERRUPTED = "interrupted before everything was measured"
+_UNFINISHED = "not finished"
+
 Listener = Callable[[Case, int, CaseResult], None]
 """Told before each execution: the case, how many samples there are, what they were."""
 
@@ -78,10 +81,13 @@ def run(
     repeat: int,
     listener: Listener = lambda *_: None,
     measure: Measure | None = None,
+    keep: Callable[[SuiteResult], None] = lambda _: None,
 ) -> SuiteResult:
     """Executes each case `repeat` times. The garbage collector runs between executions, not because of them.
 
     Where figures follow from the seed, the same seed again would be the same sample again: sample i is of seed + i.
+    `keep` is told the result after each case. It is returned also if a case cannot be measured, or after an interrupt,
+    with all samples until then, and says why it was `stopped`.
     """
     measure = measure or measure_of(suite.name)
     result = SuiteResult(
@@ -91,18 +97,33 @@ def run(
         metrics={metric.name: {k: v for k, v in asdict(metric).items() if k != "name"} for metric in suite.metrics},
         virtual=suite.virtual,
     )
-    for case in cases:
-        gathered = CaseResult(case.name, dict(case.sizes))
-        for done in range(repeat):
-            listener(case, done, gathered)
-            gc.collect()
-            seed = options.seed + done * suite.virtual
-            gathered.add(measure(case, replace(options, seed=seed)), seed)
-        if case.targets:
-            gathered.target = ", ".join(map(str, case.targets))
-            reached = [(target, gathered.median(target.metric)) for target in case.targets]
-            # at another scale the bounds mean nothing
-            if options.scale == 1.0 and all(value is not None for _, value in reached):
-                gathered.target_met = all(target.met(value) for target, value in reached if value is not None)
-        result.cases.append(gathered)
+    result.stopped = _UNFINISHED
+    try:
+        for case in cases:
+            gathered = CaseResult(case.name, dict(case.sizes), target=", ".join(map(str, case.targets)))
+            try:
+                for done in range(repeat):
+                    listener(case, done, gathered)
+                    gc.collect()
+                    seed = options.seed + done * suite.virtual
+                    gathered.add(measure(case, replace(options, seed=seed)), seed)
+                gathered.target_met = _met(case, gathered, options)
+            finally:
+                if gathered.samples or gathered.checked:
+                    result.cases.append(gathered)
+            keep(result)
+    except CannotMeasureError as error:
+        result.stopped = str(error)
+    except KeyboardInterrupt:
+        result.stopped = INTERRUPTED
+    else:
+        result.stopped = ""
     return result
+
+
+def _met(case: Case, gathered: CaseResult, options: Options) -> bool | None:
+    """Whether a case reached all its targets; None if it has none, or at another scale, where bounds mean nothing."""
+    reached = [(target, gathered.median(target.metric)) for target in case.targets]
+    if not reached or options.scale != 1.0 or any(value is None for _, value in reached):
+        return None
+    return all(target.met(value) for target, value in reached if value is not None)

@@ -125,6 +125,7 @@ def _caption(result: SuiteResult) -> str:
     return (
         f"{where['cpu']}, {where['cores']} cores, Python {where['python']}, load {where['load_average'][0]}; "
         f"median of {result.options['repeat']}, and the farthest samples"
+        f"{f'; {result.stopped}' if result.stopped else ''}"
     )
 
 

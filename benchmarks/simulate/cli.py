@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from benchmarks import runner, specs, tables
+from benchmarks.keeping import Keeper
 from benchmarks.results import Sample
 from benchmarks.runner import Options
 from benchmarks.simulate.recording import Outcome
@@ -109,7 +110,7 @@ def simulate(
         raise click.UsageError(
             "a trace in a file gives the same figures every time: --repeat needs --preset or --measured"
         )
-    console = Console(highlight=False)
+    keeper, console = Keeper(json_file), Console(highlight=False)
     settings = Settings(None if as_measured else round_ms, bind_ms, gap_ms, expectations=expectations)
     suite = replace(specs.load("quality"), name=SUITE, virtual=path is None or not as_measured)
     began, times = time.perf_counter(), dict[str, float]()
@@ -130,7 +131,7 @@ def simulate(
         sizes = {"trace": first.name, "policy": policy, "nodes": len(first.machines), "hours": until / HOUR}
         case = Case(f"{first.name}/{policy}", sizes)
         options = Options(seed, more={"load": load, **asdict(settings), "grpc": grpc})
-        result = runner.run(suite, [case], options, repeat, measure=measure)
+        result = runner.run(suite, [case], options, repeat, measure=measure, keep=keeper.keep)
     except (TraceError, UnknownPolicyError) as error:
         raise click.UsageError(str(error)) from error
     except RefusedError as error:
@@ -138,13 +139,12 @@ def simulate(
     result.environment |= {"wall_s": round(time.perf_counter() - began, 3), **times}
     there = {name for one in result.cases for name in one.samples}
     result.metrics = {name: about for name, about in result.metrics.items() if name in there}
-    tables.show(console, suite, result)
+    if result.cases:
+        tables.show(console, suite, result)
     if facts:
         tables.show_facts(console, result)
         console.print(", ".join(f"{k} {v:.4g}" for k, v in times.items()))
-    if json_file is not None:
-        result.write(json_file)
-    sys.exit(0 if result.sound else 1)
+    sys.exit(keeper.finish(result))
 
 
 def _trace(

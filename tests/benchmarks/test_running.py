@@ -2,14 +2,16 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from benchmarks import runner, specs
 from benchmarks.__main__ import cli
+from benchmarks.comparing import differences
 from benchmarks.results import Check, ResultError, Sample, read
-from benchmarks.runner import Options
+from benchmarks.runner import CannotMeasureError, Options
 from benchmarks.suites import gangs as gangs_suite
 from benchmarks.suites import round as round_suite
 
@@ -89,6 +91,89 @@ def test_a_file_that_holds_no_results_is_refused(tmp_path, text):
     (tmp_path / "r.json").write_text(text)
     with pytest.raises(ResultError, match=r"r\.json"):
         read(tmp_path / "r.json")
+
+
+def stopping(error):
+    """Measures two samples, and is then stopped by `error`."""
+    left = [1.0, 2.0]
+
+    def measure(case, options):
+        if not left:
+            raise error
+        return Sample({"x_s": left.pop(0)})
+
+    return measure
+
+
+@pytest.mark.parametrize(
+    ("repeat", "names"), [(1, ["one", "two"]), (2, ["one"]), (3, ["one"])], ids=["after all", "between", "within"]
+)
+@pytest.mark.parametrize(
+    ("error", "why"), [(CannotMeasureError("no room"), "no room"), (KeyboardInterrupt(), runner.INTERRUPTED)]
+)
+def test_what_was_measured_before_the_end_is_kept(repeat, names, error, why):
+    kept: list[list[str]] = []
+    found = runner.run(
+        SUITE,
+        SUITE.cases,
+        Options(),
+        repeat,
+        measure=stopping(error),
+        keep=lambda result: kept.append([case.name for case in result.cases]),
+    )
+    assert [case.name for case in found.cases] == names
+    assert sum(len(case.samples["x_s"]) for case in found.cases) == 2
+    assert found.stopped == ("" if repeat == 1 else why)
+    assert kept == {1: [["one"], ["one", "two"]], 2: [["one"]], 3: []}[repeat]
+    assert found.cases[0].target_met is (None if repeat == 3 else True), "a target is met by all samples of a case"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(CannotMeasureError("no room"), 2), (KeyboardInterrupt(), 130)], ids=["cannot", "interrupted"]
+)
+def test_a_run_that_stops_writes_and_shows_what_there_is(monkeypatch, tmp_path, error, code):
+    monkeypatch.setattr(round_suite, "measure", stopping(error))
+    out = tmp_path / "r.json"
+    # the table does not know the metric, but the file does
+    done = CliRunner().invoke(cli, ["run", "round", "--repeat", "2", "--case", "fresh", "--json", str(out)])
+    assert done.exit_code == code, done.output
+    assert str(error) in done.output
+    found = read(out)
+    assert [case.samples["x_s"] for case in found.cases] == [[1.0, 2.0]]
+    assert "A is incomplete: " + found.stopped in differences(found, run([1.0]))
+    # nothing was measured: what the file holds stays
+    assert CliRunner().invoke(cli, ["run", "round", "--case", "fresh", "--json", str(out)]).exit_code == code
+    assert read(out) == found
+
+
+def test_a_result_is_written_whole_or_not_at_all(monkeypatch, tmp_path):
+    out, link = tmp_path / "r.json", tmp_path / "link.json"
+    run([1.0]).write(out)
+    link.symlink_to(out)
+    run([2.0]).write(link)
+    assert read(out).cases[0].samples == {"x_s": [2.0]}
+
+    def full(self, target):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="no space left"):
+        run([3.0]).write(out)
+    assert read(out).cases[0].samples == {"x_s": [2.0]}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.json", "r.json"]
+
+
+@pytest.mark.parametrize("command", [["run", "round"], ["simulate", "--preset", "philly"]], ids=["run", "simulate"])
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_measured(monkeypatch, tmp_path, command):
+    def measured(*_, **__):
+        raise AssertionError("it was measured")
+
+    monkeypatch.setattr(runner, "run", measured)
+    done = CliRunner().invoke(cli, [*command, "--json", str(tmp_path / "nix" / "r.json")])
+    assert done.exit_code == 2, done.output
+    assert "--json" in done.output
+    assert "name a file in a folder that can be written to" in done.output
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_choosing_cases():
