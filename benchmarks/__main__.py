@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from benchmarks import comparing, runner, specs, tables
-from benchmarks.keeping import Keeper
+from benchmarks.keeping import Keeper, ended_cleanly
 from benchmarks.report.drawing import FORMATS, DrawingError
 from benchmarks.report.figures import figures
 from benchmarks.report.page import render, write_plots
@@ -106,7 +106,8 @@ def run(
             raise click.UsageError(f"suite {suite_name} has no --{name}")
     keeper, console = Keeper(json_file), Console(highlight=False)
     times = repeat or (1 if quick else suite.repeat)
-    result = _measure(console, suite, cases, Options(seed, scale, more), times, keeper)
+    with ended_cleanly():
+        result = _measure(console, suite, cases, Options(seed, scale, more), times, keeper)
     if result.cases:
         tables.show(console, suite, result)
     if facts:

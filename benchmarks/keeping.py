@@ -4,8 +4,11 @@ each case and at the end, also if the end comes early."""
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 
 import click
 
@@ -13,6 +16,23 @@ from benchmarks.results import SuiteResult, temporary
 from benchmarks.runner import INTERRUPTED
 
 _FAILED, _NOT_MEASURED, _INTERRUPTED = 1, 2, 130
+
+
+@contextmanager
+def ended_cleanly() -> Iterator[None]:
+    """SIGTERM, which `timeout` and CI send, ends what is within as Ctrl-C does: with everything cleaned up and kept."""
+
+    def end(_: int, frame: FrameType | None) -> None:
+        interrupt = signal.getsignal(signal.SIGINT)  # an event loop has one of its own, and ends its task first
+        if not callable(interrupt):  # ignored, as in the background of a shell
+            raise KeyboardInterrupt
+        interrupt(signal.SIGINT, frame)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 class Keeper:

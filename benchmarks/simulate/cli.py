@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from benchmarks import runner, specs, tables
-from benchmarks.keeping import Keeper
+from benchmarks.keeping import Keeper, ended_cleanly
 from benchmarks.results import Sample
 from benchmarks.runner import Options
 from benchmarks.simulate.recording import Outcome
@@ -131,7 +131,8 @@ def simulate(
         sizes = {"trace": first.name, "policy": policy, "nodes": len(first.machines), "hours": until / HOUR}
         case = Case(f"{first.name}/{policy}", sizes)
         options = Options(seed, more={"load": load, **asdict(settings), "grpc": grpc})
-        result = runner.run(suite, [case], options, repeat, measure=measure, keep=keeper.keep)
+        with ended_cleanly():
+            result = runner.run(suite, [case], options, repeat, measure=measure, keep=keeper.keep)
     except (TraceError, UnknownPolicyError) as error:
         raise click.UsageError(str(error)) from error
     except RefusedError as error:

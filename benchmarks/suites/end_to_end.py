@@ -196,6 +196,8 @@ async def _blind(pods: Pods, kubeconfig: Path, count: int, follow: bool) -> tupl
         if process.returncode is None:
             process.kill()
             await process.wait()
+    if not out:
+        raise CannotMeasureError("the blind binder ended before it had bound its pods")
     done = orjson.loads(out)
     if done["failed"]:
         raise CannotMeasureError(f"{done['failed']:.0f} of the blind binder's {count} binds failed")

@@ -3,7 +3,9 @@ does not finish in one go."""
 
 import asyncio
 import json
+import signal
 import time
+from contextlib import contextmanager
 from typing import Any
 
 import orjson
@@ -12,10 +14,12 @@ from click.testing import CliRunner
 
 from benchmarks.__main__ import cli
 from benchmarks.children import child, wait_for_file
-from benchmarks.live import Pods, remove
+from benchmarks.live import LABEL, Pods, remove
 from benchmarks.runner import CannotMeasureError
 from benchmarks.suites import end_to_end
-from poseidon_py.kube import LostAnswerError, api_error
+from poseidon_py import credentials
+from poseidon_py.demo.evidence import listed
+from poseidon_py.kube import Kube, LostAnswerError, api_error
 
 
 class Server:
@@ -123,15 +127,22 @@ def test_a_check_counts_the_pods_that_the_figures_are_of(monkeypatch):
         assert (check.ok, check.detail) == (ok, f"{measured} of 10")
 
 
-@pytest.mark.e2e
-@pytest.mark.slow
-def test_samples_on_a_server_that_is_there_are_each_of_all_pods(tmp_path):
-    kubeconfig, out = tmp_path / "kubeconfig", tmp_path / "r.json"
+@contextmanager
+def synthetic(folder):
+    """The kubeconfig of a cluster of 5 nodes that is there already."""
+    kubeconfig, log = folder / "kubeconfig", folder / "log"
     arguments = ["poseidon_py.main", "cluster", "--nodes", "5", "--port", "0", "--kubeconfig-out", str(kubeconfig)]
-    log = tmp_path / "log"
     with child(arguments, log) as server:
         while not wait_for_file(server, kubeconfig, log, 30.0):
             time.sleep(0.02)
+        yield kubeconfig
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+def test_samples_on_a_server_that_is_there_are_each_of_all_pods(tmp_path):
+    out = tmp_path / "r.json"
+    with synthetic(tmp_path) as kubeconfig:
         arguments = ["run", "end-to-end", "--case", "beforehand", "--nodes", "5", "--pods", "40", "--repeat", "2"]
         done = CliRunner().invoke(cli, [*arguments, "--kubeconfig", str(kubeconfig), "--json", str(out)])
         assert done.exit_code == 0, done.output
@@ -140,3 +151,29 @@ def test_samples_on_a_server_that_is_there_are_each_of_all_pods(tmp_path):
     # all pods are in the timeline of the last sample, though the server had bound three times as many before
     (line,) = [line for line in case["series"] if line["kind"] == "timeline"]
     assert line["y"][-1] == len(line["y"]) == 40
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_a_signal_leaves_nothing_on_the_server(tmp_path, number):
+    async def ours(kubeconfig, *kinds):
+        kube = Kube(await credentials.load(kubeconfig, None), 4)
+        await kube.start()
+        try:
+            found = [await listed(kube, f"/api/v1/{kind}") for kind in kinds]
+        finally:
+            await kube.close()
+        return [one["metadata"]["name"] for some in found for one in some if LABEL in one["metadata"].get("labels", {})]
+
+    with synthetic(tmp_path) as kubeconfig:
+        arguments = ["run", "end-to-end", "--case", "rate", "--nodes", "5", "--pods", "2000", "--kubeconfig"]
+        with child(["benchmarks", *arguments, str(kubeconfig)], tmp_path / "bench") as bench:
+            deadline = time.monotonic() + 60
+            while not asyncio.run(ours(kubeconfig, "pods")):
+                assert bench.poll() is None, (tmp_path / "bench").read_text()
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            bench.send_signal(number)
+            assert bench.wait(60) == 130, (tmp_path / "bench").read_text()
+        assert asyncio.run(ours(kubeconfig, "pods", "nodes")) == []

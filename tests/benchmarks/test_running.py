@@ -1,6 +1,7 @@
 """The runner and the command line, on suites that measure nothing, and every real suite at a tiny scale."""
 
 import json
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -144,6 +145,28 @@ def test_a_run_that_stops_writes_and_shows_what_there_is(monkeypatch, tmp_path, 
     # nothing was measured: what the file holds stays
     assert CliRunner().invoke(cli, ["run", "round", "--case", "fresh", "--json", str(out)]).exit_code == code
     assert read(out) == found
+
+
+@pytest.mark.parametrize("ignored", [False, True], ids=["as ever", "SIGINT is ignored"])
+def test_sigterm_ends_a_run_as_an_interrupt_does(monkeypatch, tmp_path, ignored):
+    def measure(case, options):
+        if not left:
+            signal.raise_signal(signal.SIGTERM)
+            raise AssertionError("it went on")
+        return Sample({"round_s": left.pop()})
+
+    left, out = [1.0], tmp_path / "r.json"
+    monkeypatch.setattr(round_suite, "measure", measure)
+    terminate, interrupt = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    try:
+        if ignored:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        done = CliRunner().invoke(cli, ["run", "round", "--case", "fresh", "--json", str(out)])
+    finally:
+        signal.signal(signal.SIGINT, interrupt)
+    assert done.exit_code == 130, done.output
+    assert read(out).stopped == runner.INTERRUPTED
+    assert signal.getsignal(signal.SIGTERM) is terminate
 
 
 def test_a_result_is_written_whole_or_not_at_all(monkeypatch, tmp_path):
