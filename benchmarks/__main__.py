@@ -18,7 +18,7 @@ from benchmarks import comparing, runner, specs, tables
 from benchmarks.keeping import Keeper, ended_cleanly
 from benchmarks.report.drawing import FORMATS, DrawingError
 from benchmarks.report.figures import figures
-from benchmarks.report.page import render, write_plots
+from benchmarks.report.page import labels, render, write_plots
 from benchmarks.results import CaseResult, ResultError, SuiteResult, read
 from benchmarks.runner import Options
 from benchmarks.simulate.cli import simulate
@@ -65,7 +65,7 @@ def list_(verbose: bool) -> None:
 @click.option("--quick", is_flag=True, help="Only the short cases, one sample each.")
 @click.option("--repeat", type=click.IntRange(1), help="Samples of each case (default: the suite's).")
 @click.option("--scale", type=click.FloatRange(0, min_open=True), default=1.0, help="Multiplies all sizes.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of everything random.")
 @click.option("--nodes", type=click.IntRange(1), help="Live suites: so many nodes instead of the case's.")
 @click.option("--pods", type=click.IntRange(2), help="Live suites: so many pods instead of the case's.")
 @click.option(
@@ -158,7 +158,7 @@ def compare(a: Path, b: Path | None, metrics: tuple[str, ...], policies: tuple[s
 def report(files: tuple[Path, ...], out: Path, plots: Path | None, form: str) -> None:
     """Tables and plots of results that `run --json` wrote; results of one suite are compared, too."""
     try:
-        results = [(path.stem, read(path)) for path in files]
+        results = list(zip(labels(files), map(read, files), strict=True))
     except ResultError as error:
         raise click.UsageError(str(error)) from error
     console = Console(highlight=False)

@@ -16,6 +16,23 @@ FORMAT = 3
 """Raised whenever an older reader would misread a file. 2: cases have series. 3: samples have seeds."""
 
 
+_NEEDED: dict[str, dict[str, type | tuple[type, ...]]] = {
+    "environment": {
+        "time": str,
+        "cpu": str,
+        "cores": int,
+        "system": str,
+        "python": str,
+        "libraries": dict,
+        "commit": (str, type(None)),
+        "load_average": list,
+    },
+    "options": {"repeat": int},
+    "metrics": {},
+}
+"""What tables and reports show of every result."""
+
+
 class ResultError(ValueError):
     """A file does not hold results; the message says which and why."""
 
@@ -127,9 +144,27 @@ def read(path: Path) -> SuiteResult:
     if found is None:
         raise ResultError(f"{path} holds no results of format {FORMAT}; make it with `run SUITE --json {path}`")
     try:
-        return SuiteResult(cases=[_case(case) for case in raw.pop("cases")], **raw)
+        cases = [_case(case) for case in raw.pop("cases")]
+        _check(raw)
+        return SuiteResult(cases=cases, **raw)
     except (TypeError, KeyError, ValueError) as error:
         raise ResultError(f"{path} holds no results of format {FORMAT}: {error}") from error
+
+
+def _check(raw: dict[str, Any]) -> None:
+    """Raises ValueError for the first field without which results cannot be shown."""
+    for where, fields in _NEEDED.items():
+        inner = raw.get(where)
+        if not isinstance(inner, dict):
+            raise ValueError(f"{where} is missing or no object")
+        for name, kinds in fields.items():
+            if not isinstance(inner.get(name), kinds):
+                raise ValueError(f"{where}.{name} is missing or of a wrong type")
+    if not raw["environment"]["load_average"]:
+        raise ValueError("environment.load_average is empty")
+    for name, about in raw["metrics"].items():
+        if not isinstance(about, dict) or not {"title", "unit", "better"} <= set(about):
+            raise ValueError(f"metrics.{name} needs title, unit and better")
 
 
 def _case(raw: dict[str, Any]) -> CaseResult:

@@ -24,6 +24,17 @@ class Picture:
     html: str
 
 
+def labels(files: Sequence[Path]) -> list[str]:
+    """What files are called in a report: names without ending, and a number where several are equal."""
+    stems, found = [path.stem for path in files], list[str]()
+    for stem in stems:
+        label, number = stem, 1
+        while label in found or (stems.count(stem) > 1 and label in stems):
+            label, number = f"{stem}-{number}", number + 1
+        found.append(label)
+    return found
+
+
 def write_plots(results: Sequence[tuple[str, SuiteResult]], folder: Path, form: str) -> list[Path]:
     """Every picture as a file of its own. Raises DrawingError, OSError."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,10 @@
 """Reports: what is drawn of a result, the pictures, the page, the command."""
 
 import base64
+import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -11,7 +13,7 @@ from click.testing import CliRunner
 from benchmarks.__main__ import cli
 from benchmarks.report.drawing import draw
 from benchmarks.report.figures import Figure, Line, figures
-from benchmarks.report.page import render
+from benchmarks.report.page import labels, render
 from benchmarks.results import CaseResult, Check, SuiteResult
 from benchmarks.series import Series
 
@@ -183,6 +185,42 @@ def test_the_command_writes_a_page_and_pictures(tmp_path):
     assert "<h1>poseidon-bench</h1>" in out.read_text()
     names = sorted(path.name for path in plots.iterdir())
     assert names == ["a-growth-whole-round.png", "a-spread-whole-round.png"]
+
+
+def test_files_of_one_name_are_numbered(tmp_path):
+    assert labels([Path("a/r.json"), Path("b/r.json"), Path("s.json")]) == ["r-1", "r-2", "s"]
+    assert labels([Path("r.json"), Path("r-1.json"), Path("b/r.json")]) == ["r-2", "r-1", "r-3"]
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        result(*grown()).write(tmp_path / folder / "r.json")
+    files, plots = [str(tmp_path / folder / "r.json") for folder in ("a", "b")], tmp_path / "plots"
+    ran = CliRunner().invoke(cli, ["report", *files, "--out", str(tmp_path / "p.html"), "--plots", str(plots)])
+    assert ran.exit_code == 0, ran.output
+    assert f"{plots}: 4 pictures" in ran.output
+    assert len(list(plots.iterdir())) == 4
+    assert "r-2 against r-1" in (tmp_path / "p.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"environment": {}}, "environment.time is missing"),
+        ({"environment": None}, "environment is missing"),
+        ({"environment": {**WHERE, "commit": 1}}, "environment.commit is missing or of a wrong type"),
+        ({"environment": {**WHERE, "load_average": []}}, "environment.load_average is empty"),
+        ({"options": {}}, "options.repeat is missing"),
+        ({"metrics": {"round_s": {"title": "t"}}}, "metrics.round_s needs title, unit and better"),
+    ],
+    ids=lambda value: "" if isinstance(value, dict) else value,
+)
+def test_a_result_that_could_not_be_shown_is_refused(tmp_path, change, said):
+    path = tmp_path / "a.json"
+    result(*grown()).write(path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    ran = CliRunner().invoke(cli, ["report", str(path), "--out", str(tmp_path / "page.html")])
+    assert ran.exit_code == 2
+    assert said in ran.output.replace("\n", " ")
+    assert not (tmp_path / "page.html").exists()
 
 
 def test_a_file_without_results_is_told_and_nothing_written(tmp_path):

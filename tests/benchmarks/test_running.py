@@ -277,7 +277,14 @@ def test_comparing_enforces_checks_and_tells_what_cannot_be_compared(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["run", "nix"], ["run", "round", "--case", "nix"], ["compare", "nix.json", "nix.json"]], ids=" ".join
+    "arguments",
+    [
+        ["run", "nix"],
+        ["run", "round", "--case", "nix"],
+        ["run", "round", "--seed", "-1"],
+        ["compare", "nix.json", "nix.json"],
+    ],
+    ids=" ".join,
 )
 def test_wrong_usage_is_one_clear_line(arguments):
     done = CliRunner().invoke(cli, arguments)
