@@ -8,7 +8,8 @@
     defaults, cases        sizes and labels of each case; `target` is a bound on a metric at full scale, or a
                            list of bounds, `compared_with` lists figures of other systems for the same case
 
-A case whose sizes say `policy: each` stands for one case a policy: all that are registered, and the baselines.
+A case whose sizes say `policy: each` stands for one case a policy: all that are registered, and the baselines. A metric
+whose name has `{solver}` in it stands for one a solver that is installed beside our own (solvers.py).
 
 A field that is not known is an error: a typo must not silently measure something else.
 """
@@ -22,9 +23,11 @@ from typing import Any
 
 import yaml
 
+from benchmarks import solvers
 from firmament_py import registry
 
 EACH = "each"
+SOLVER = "{solver}"
 BASELINES = ("first-fit", "least-allocated")
 """What policies are compared with (simulate/baselines.py)."""
 
@@ -118,8 +121,16 @@ def load(name: str) -> Suite:
     if name not in available():
         raise SpecError(f"there is no suite {name!r}; there are: {', '.join(available())}")
     text = resources.files("benchmarks.suites").joinpath(f"{name.replace('-', '_')}.yaml").read_text()
-    suite = parse(name, yaml.safe_load(text))
+    raw = yaml.safe_load(text)
+    raw["metrics"] = {key: about for one in raw["metrics"].items() for key, about in _each_solver(*one)}
+    suite = parse(name, raw)
     return replace(suite, cases=tuple(one for case in suite.cases for one in _each_policy(case)))
+
+
+def _each_solver(key: str, about: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    if SOLVER not in key:
+        return [(key, about)]
+    return [(key.replace(SOLVER, name), {**about, "title": name}) for name in solvers.further()]
 
 
 def _each_policy(case: Case) -> list[Case]:
