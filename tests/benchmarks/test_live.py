@@ -19,6 +19,7 @@ from benchmarks.runner import CannotMeasureError
 from benchmarks.suites import end_to_end
 from poseidon_py import credentials
 from poseidon_py.demo.evidence import listed
+from poseidon_py.demo.progress import Seen
 from poseidon_py.kube import Kube, LostAnswerError, api_error
 
 
@@ -111,6 +112,26 @@ def test_what_a_server_bound_before_does_not_count():
 
 def test_what_others_bind_meanwhile_does_not_count():
     assert waited(Bound(before=3, others=2)) == OWN
+
+
+def test_pods_of_others_that_are_watched_do_not_count():
+    async def wait():
+        server: Any = Bound()
+        pods = Pods(server, "mine", nodes=1, pods=2, seed=0, has_audit=False)
+        await pods.create(2)
+        seen = pods._progress
+        seen.pods = {f"other-{n}": Seen("", 0.0, bound_at=1.0) for n in range(5)}
+        seen.bound = 5
+
+        def bind() -> None:
+            if left:
+                seen.pods[left.pop()] = Seen("", 0.0, bound_at=2.0)
+                seen.bound += 1
+
+        left = ["own-0", "own-1"]
+        return await pods.wait_for(2, 60.0, bind)
+
+    assert sorted(asyncio.run(wait())) == ["own-0", "own-1"]
 
 
 def test_pods_that_are_not_bound_are_told_however_many_others_are():
