@@ -68,8 +68,11 @@ class Checker:
 
     def _overfull(self, tasks: I64, nodes: I64, sound: Bools) -> Bools:
         table, requests = self._state.tasks, self._state.classes.requests
-        holding = np.flatnonzero((table.state == TaskState.ASSUMED) | (table.state == TaskState.BOUND))
         capacity = self._state.nodes.capacity
+        asked_of = np.zeros(capacity, np.bool_)
+        asked_of[nodes[sound]] = True
+        placed = (table.state == TaskState.ASSUMED) | (table.state == TaskState.BOUND)
+        holding = np.flatnonzero(placed & asked_of[table.node])
         overfull = np.zeros(capacity, np.bool_)
         for r in range(requests.shape[1]):
             wants = requests[table.cls[tasks[sound]], r]
