@@ -210,6 +210,10 @@ class Mixture:
         """The number of an input set for a task, 0 for none."""
         return 0
 
+    def member(self, uid: int) -> tuple[int, int]:
+        """Gang and role of a task, which may have been told of before; 0: no gang."""
+        return 0, 0
+
     def add_tasks(self, count: int = 1, bound: bool = False) -> None:
         """Tasks of one class and profile."""
         one = self.one
@@ -221,6 +225,7 @@ class Mixture:
 
     def _tell_task(self, uid: int, cls: ClassDefined, profile: int, on: str | None, leaving: bool, age: int) -> None:
         created_us = NOW_US - age * SECOND_US
+        gang, role = self.member(uid)
         self.cluster.tell(
             make_tasks(
                 [uid],
@@ -230,6 +235,8 @@ class Mixture:
                 profile=profile,
                 leaving=leaving,
                 inputs=self.inputs(),
+                gang=gang,
+                role=role,
             )
         )
         namespace, labels = next((p[1:] for p in self.profiles if p[0] == profile), ("", None))
