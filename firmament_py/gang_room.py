@@ -92,7 +92,7 @@ class GangRoom:
         order = np.argsort(room, kind="stable")
         return [choices.nodes(d) for d in order[room[order] >= claim.lacking].tolist()]
 
-    def homes(self, claim: Claim, most: int = 8) -> Iterator[Bools]:
+    def homes(self, claim: Claim, most: int = 4) -> Iterator[Bools]:
         """Domains that members want to share with others, (N,) each, the roomiest first."""
         classes, slots = self._placing.room_for(claim.members)
         for key in sorted({key for c in classes.tolist() for key in self._snapshot.peers.affine_keys(c)}):

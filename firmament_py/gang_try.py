@@ -4,6 +4,7 @@ A gang is placed with what it lacks, or whole again not at all.
 """
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 import numpy as np
 
@@ -17,6 +18,9 @@ STEPS_OF_A_GANG = 2_000
 STEPS_OF_A_ROUND = 10_000
 """How far a round searches for a way to place a gang of several classes that flows did not place."""
 
+HOMES_OF_A_ROUND = 16
+"""In so many domains a round tries gangs whose members want to share one: bounds a round with hundreds of them."""
+
 
 class GangTry:
     def __init__(self, placing: Placing, room: GangRoom, lap: Callable[[str], None]) -> None:
@@ -25,14 +29,25 @@ class GangTry:
         self._room = room
         self._lap = lap
         self._steps_left = STEPS_OF_A_ROUND
+        self._homes_left = HOMES_OF_A_ROUND
 
     def anywhere(self, claim: Claim) -> bool:
         """Places the gang where its topology allows, or takes it back whole."""
         if not claim.definition.topology_key:
-            return self.within(claim, None) or any(self.within(claim, home) for home in self._room.homes(claim))
+            return self.within(claim, None) or self._at_home(claim)
         if any(self.within(claim, domain) for domain in self._room.domains(claim)):
             return True
         return not claim.definition.topology_required and self.within(claim, None)
+
+    def _at_home(self, claim: Claim) -> bool:
+        """Places the gang in one of the domains that members want to share, or takes it back whole."""
+        if not self._homes_left:
+            return False
+        for home in islice(self._room.homes(claim), self._homes_left):
+            self._homes_left -= 1
+            if self.within(claim, home):
+                return True
+        return False
 
     def within(self, claim: Claim, nodes: Bools | None) -> bool:
         """Places the gang on `nodes` (N,), None: any, or takes it back whole."""

@@ -115,10 +115,14 @@ class Peers:
     def conceivable(self, c: int) -> Bools:
         """(N,): where a task of class c may go if others come: tasks that it wants near it, or that level its spread.
 
-        Whom it keeps away from, and who keeps it away, stays.
+        Whom it keeps away from, and who keeps it away, stays. And so do those that it wants near it if nobody who waits
+        is one of them.
         """
         ok = self._clear_of_others(c) & self._clear_of_repelling(c) & self._has_spread_labels(c)
-        for term in self._demands[c].affinity:
+        terms = self._demands[c].affinity
+        if terms and not self._matched[self._selectors.number(_all_of(terms))].any():
+            return ok & self._near_affine(c)
+        for term in terms:
             ok &= self._domain(term.topology_key) >= 0
         return ok
 

@@ -212,10 +212,14 @@ class Binder:
     def settled(self, known: KnownPod) -> None:
         """The watch says that the pod is bound, or gone."""
         self._failures.pop(known.uid, None)
-        if self._preparing and (mine := [p for p in self._preparing if p.known is known and not p.ended]):
-            self._cancel(mine)
-            if known.gang:
-                self.on_ended(known, End.BOUND if known.node else End.FAILED)
+        if self._preparing:
+            self._cancel([p for p in self._preparing if p.known is known and not p.ended])
+        parked = self._parked.get(known.uid)
+        if parked is not None and parked.known is known:
+            del self._parked[known.uid]
+        if known.gang:
+            self.on_ended(known, End.BOUND if known.node else End.FAILED)
+        self._settle()
 
     # -- units ------------------------------------------------------------------------------------------------
 

@@ -144,6 +144,10 @@ class Feed:
             except Exception as error:
                 log.exception("cannot describe %s", known.full_name)
                 leave_out(store, known, error)
+                if known.told is not None and not (known.node or known.assumed):  # not to be placed as what it was
+                    rows.update.removed_tasks.append(known.task)
+                    left.append(known)
+                    self._rejections.pop(uid, None)
                 continue
             self._row(known, rows, left)
             if (rejection := self._rejections.pop(uid, None)) is not None and rejection[0] == epoch and not known.node:

@@ -180,6 +180,7 @@ class Session:
                 return
             log.exception("cannot describe %s", pods[0].full_name)
             leave_out(self._store, pods[0], error)
+            pods[0].told = None
             return
         if len(rows):
             yield rows

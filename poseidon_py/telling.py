@@ -44,7 +44,7 @@ def internal(error: Exception) -> str:
 
 def leave_out(store: Store, known: KnownPod, error: Exception) -> None:
     """The pod cannot be described, through no fault of anybody but us: all others go on."""
-    known.told, known.problem = None, internal(error)
+    known.problem = internal(error)
     store.warn_pod(known.namespace, known.name, known.uid, known.problem)
 
 

@@ -141,6 +141,8 @@ class Units:
         for known, _, _ in members:
             unit.turned_away.pop(known.uid, None)
         unit.open = unit.open or bool(group.bound)
+        if unit.open:
+            self._release(unit)
         self._arm(unit)
         for placement in members:
             self._binder.bind(*placement)
@@ -168,7 +170,8 @@ class Units:
         if unit is None:
             return
         unit.parked.discard(known.uid)
-        if unit.waiting.pop(known.uid, None) is None:
+        away = unit.turned_away.pop(known.uid, None)
+        if unit.waiting.pop(known.uid, None) is None and away is None:
             return
         if not unit.open:
             if end is End.TAKEN:
@@ -244,6 +247,8 @@ class Units:
             else:  # the rest is on its way, and enough is there with it
                 unit.timer = None
                 self._arm(unit)
+                if unit.open or not self._binder.preparing(unit.waiting):
+                    self._release(unit)  # it became whole while nobody looked: it needs fewer, or others were bound
             return
         self._drop(unit)
         task = asyncio.create_task(self._take_back(unit), name=f"unwind {group.name}")

@@ -673,3 +673,28 @@ async def test_a_gang_that_cannot_be_described_stops_nobody_else(monkeypatch, re
         await rig.settle()
         assert rig.bound == ["good-0", "good-1"]
         assert sorted(name for name, _ in rig.nonsense) == ["bad-0", "bad-1"]
+
+
+async def test_what_cannot_be_described_any_more_is_not_placed_as_what_it_was(monkeypatch):
+    async with Rig(cpu="1") as rig:
+        rig.pod("bad", cpu="2")
+        await rig.settle()
+        assert rig.state("bad") == "waiting"
+        failing_for(monkeypatch, "bad")
+        rig.store.observe_pod(pod("bad", cpu="2", labels={"x": "y"}))
+        await rig.settle()
+        rig.node("n", cpu="4")
+        await rig.settle()
+        assert rig.bound == []
+
+
+async def test_nor_does_it_keep_the_room_that_it_could_not_be_bound_to(monkeypatch):
+    async with Rig(cpu="1") as rig:
+        await rig.bind_in_flight("bad", cpu="1")
+        rig.kube.faults = [ConflictError(409, "Conflict", "no")]
+        failing_for(monkeypatch, "bad")
+        await rig.answered()
+        rig.kube.hold = None
+        rig.pod("next", cpu="1")
+        await rig.settle()
+        assert rig.bound == ["next"]

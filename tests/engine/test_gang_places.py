@@ -238,3 +238,19 @@ def test_a_further_member_that_depends_on_a_task_of_a_lower_priority_gets_its_tu
         *(make_tasks([102], 2, gang=1, profile=1), make_tasks([301], 3, profile=3)),
     )
     assert set(cluster.round()) == {101, 102, 301}
+
+
+@pytest.mark.parametrize(("there", "fits"), [(False, 0), (True, 3)])
+def test_how_many_fit_does_not_count_on_tasks_that_nobody_waits_for(there, fits):
+    """Members want to be near a service that is nowhere, or in a rack that has room for three more."""
+    service = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "service")), "rack"),))
+    cluster = make_cluster(
+        *(make_class(1, cpu=1), make_class(2, cpu=1, peers=service)),
+        *(make_profile(1, app="service"), make_profile(2, app="member"), make_gang(1, 12)),
+        make_node("n0", cpu=4, labels={"rack": "a"}),
+        make_node("n1", cpu=40, labels={"rack": "b"}),
+        *([make_tasks([1], 1, profile=1, on="n0")] if there else []),
+        make_tasks(range(101, 113), 2, gang=1, profile=2),
+    )
+    assert cluster.round() == {}
+    assert list(cluster.scheduler.gang_fits.values()) == [fits]

@@ -277,7 +277,7 @@ async def broken(rig):
 
 
 async def call(deadlines):
-    for timer in deadlines:
+    for timer in list(deadlines):
         if not timer.cancelled:
             timer.call()
     await settle()
@@ -438,10 +438,55 @@ async def test_they_do_not_wait_for_ever_nor_for_one_that_is_gone():
     rig.rejected.clear()
     rig.place("a", "b", "c")
     await settle()
-    rig.gone("a")
-    rig.gone("b")
+    rig.gone("a")  # which c and the volumes of b would be waited for
     await settle()
-    assert (rig.kube.asked, rig.rejected, len(rig.units)) == ([], ["a", "c"], 0)
+    assert (rig.kube.asked, sorted(rig.rejected), len(rig.units)) == ([], ["a", "b", "c"], 0)
+
+
+async def parked_without_c(rig):
+    """c is placed anew, because others were given its volume, and a and b wait for it."""
+    rig.pods("a", "b", "c")
+    volumes(rig, c=VolumeTakenError("the volumes that it could use there were given to other pods"))
+    rig.place("a", "b", "c")
+    await rig.run()
+    assert set(rig.binder._parked) == {"uid-a", "uid-b"}
+
+
+async def test_who_waits_is_bound_when_the_gang_needs_fewer():
+    rig = Rig()
+    await parked_without_c(rig)
+    for name in "abc":
+        rig.pod(name, minimum=2)
+    await call(rig.deadlines)
+    assert (rig.bound, rig.rejected) == (["a", "b"], ["c"])
+
+
+async def test_who_waits_is_bound_when_the_one_that_is_missing_is_bound_by_somebody_else():
+    rig = Rig()
+    await parked_without_c(rig)
+    rig.pod("c", node="n", put=False)
+    await settle()
+    assert (rig.bound, rig.rejected, len(rig.units)) == (["a", "b"], ["c"], 0)
+
+
+async def test_who_waits_is_bound_with_those_that_are_placed_when_others_bind_members():
+    rig = Rig()
+    await parked_without_c(rig)
+    rig.pods("d", "e")
+    rig.pod("d", node="n", put=False)
+    rig.place("e")
+    await rig.run()
+    assert rig.bound == ["a", "b", "e"]
+
+
+async def test_one_that_goes_while_it_waits_leaves_nothing_behind():
+    rig = Rig()
+    await parked_without_c(rig)
+    rig.gone("a")
+    await settle()
+    await call(rig.deadlines)
+    assert (rig.kube.asked, sorted(rig.rejected), rig.binder._parked) == ([], ["b", "c"], {})
+    assert await rig.binder.drain(0.1)
 
 
 def under_a_budget(rig):
