@@ -273,9 +273,9 @@ class Placing:
         requests = snapshot.requests[classes]
         waiting = np.bincount(task_class, minlength=len(classes))
         suitable = snapshot.suitable[classes] if within is None else snapshot.suitable[classes] & within
-        # together a node is sent no more than it could take of the smallest class alone; where data draws tasks of
-        # many small classes to one node, that is more than there are tasks of any of them
-        most = waiting if snapshot.inputs is None else np.full_like(waiting, len(tasks))
+        # together a node is sent no more than it could take of the smallest class alone, however few tasks of any one
+        # class there are
+        most = np.full_like(waiting, len(tasks))
         slots = task_slots(self._free, requests, suitable, most)
         depth, limits = slots.max(axis=0, initial=0), {}
         slots = np.minimum(slots, waiting[:, None])

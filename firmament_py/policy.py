@@ -35,7 +35,7 @@ MOST_MAX = 2**31
 PRIORITY_STEP = 6 * COST_MAX
 """What leaving a task of the next higher priority waiting costs more, at least: more than placements differ."""
 
-_AGE_STEP = 10_000
+_AGE_STEP = 50_000
 
 _UNTOLD: I64 = np.zeros(0, np.int64)
 
@@ -256,7 +256,7 @@ def checked_prices(policy: Policy, view: View) -> Prices:
     if prices.turn is not None:
         _check(policy, "turn", prices.turn, (classes,), 0, 2**40)
     if prices.most is not None:
-        _check(policy, "most", prices.most, (nodes,), 1, MOST_MAX)
+        _check(policy, "most", prices.most, (nodes,), 0, MOST_MAX)
     if len(prices.wait):
         ranks = np.unique(view.priority[view.task_class], return_inverse=True)[1]
         lowest = np.full(int(ranks.max()) + 1, WAIT_MAX)
@@ -282,7 +282,9 @@ def checked_prices(policy: Policy, view: View) -> Prices:
 
 def _check(policy: Policy, field: str, array: I64, shape: tuple[int, ...], low: int, high: int) -> None:
     where = f"policy {policy.name}: {field}"
-    if not isinstance(array, np.ndarray) or array.dtype != np.int64:
+    if (
+        type(array) is not np.ndarray or array.dtype != np.int64
+    ):  # masked arrays and matrices are not what they look like
         raise PolicyError(f"{where} is {getattr(array, 'dtype', type(array).__name__)}, not an int64 array")
     repeatable = len(shape) == 2 and array.ndim == 2
     if array.shape != shape and not (

@@ -49,5 +49,5 @@ def shallower(room: Room, most: I64, waiting: int) -> Room:
     room for a fiftieth of the `waiting` tasks, or for as many as there is room for at all."""
     wanted = min(-(-waiting // 50), int(room.depth.sum()))
     while int(np.minimum(room.depth, most).sum()) < wanted:
-        most = 2 * most
+        most = np.maximum(2 * most, 1)  # also where none was to be sent
     return Room(np.minimum(room.slots, most), np.minimum(room.depth, most), room.limits)

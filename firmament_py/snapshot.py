@@ -69,7 +69,8 @@ def take_snapshot(state: ClusterState, now_us: int, rack_labels: tuple[str, ...]
     waiting, starts = by_class(state, waiting)
     classes, profiles = tasks.cls[waiting[starts]], tasks.profile[waiting[starts]]
     task_class = np.repeat(np.arange(len(starts)), np.diff(np.r_[starts, len(waiting)]))
-    by_priority = np.lexsort((np.arange(len(classes)), -state.classes.priority[classes]))
+    oldest_us = np.minimum.reduceat(tasks.created_us[waiting], starts) if len(starts) else starts
+    by_priority = np.lexsort((np.arange(len(classes)), oldest_us, -state.classes.priority[classes]))
     rank = np.empty_like(by_priority)
     rank[by_priority] = np.arange(len(rank))
     classes, profiles, task_class = classes[by_priority], profiles[by_priority], rank[task_class]

@@ -96,7 +96,7 @@ def _most(load: F64, allocatable: F64, mean: F64, tasks: float) -> I64:
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2.0
         low, high = (middle, high) if np.sort(taken(middle)).sum() < tasks else (low, middle)
-    return np.clip(np.ceil(taken(high)), 1, MOST_MAX).astype(np.int64)
+    return np.clip(np.ceil(taken(high)), 0, MOST_MAX).astype(np.int64)
 
 
 def _share(amount: F64, allocatable: F64) -> F64:

@@ -11,19 +11,23 @@ more. The second part of a slot is CoCo's cost vector: every dimension of resour
 
 Prices depend on who else comes, which one solve cannot know. So kinds are placed in turns, devils first, then rabbits,
 sheep and turtles: each sees all that came before it, and among its own kind k x J is exact. Within a priority only: a
-higher one goes first whatever its kind. Example: on an idle node with one rabbit (w = 1) a devil costs 1000 + 1000 =
-2000, a turtle 60; the second devil of a solve on an empty one costs 400 more than the first.
+higher one goes first whatever its kind, and classes of which a task has waited for over eight minutes go before all
+others, so that no stream of one kind starves another. Example: on an idle node with one rabbit (w = 1) a devil costs
+1000 + 1000 = 2000, a turtle 60; the second devil of a solve on an empty one costs 400 more than the first.
 """
 
 import numpy as np
 
-from firmament_py.arrays import F64
+from firmament_py.arrays import F64, I64
 from firmament_py.policy import COST_MAX, Prices, View, waiting_cost
 from policies import colocation
 from policies.colocation import KINDS
 
 _RESOURCES = ("cpu", "memory", "ephemeral-storage", "bandwidth.ingress", "bandwidth.egress")
 _FIT = 1000
+_OVERDUE = 8
+"""Doublings of a second that a task may wait, rounded down, before its class goes first: nine are 8.5 minutes."""
+_DOUBLINGS_MOST = 50
 _TURN = [("devil", "rabbit", "sheep", "turtle").index(kind) for kind in KINDS]
 
 
@@ -53,8 +57,18 @@ class Interference:
             place=np.rint(np.minimum(place, COST_MAX)).astype(np.int64),
             slot=np.rint(np.minimum(slot, COST_MAX)).astype(np.int64),
             wait=waiting_cost(view),
-            turn=np.array(_TURN)[kinds],
+            turn=_turn(view, kinds),
         )
+
+
+def _turn(view: View, kinds: I64) -> I64:
+    """(C,): devils first, but before all classes of which a task has waited long, those that waited longest first."""
+    oldest = np.zeros(len(kinds), np.int64)
+    np.maximum.at(oldest, view.task_class, view.task_age_us)
+    doublings = np.floor(np.log2(oldest // 1_000_000 + 1)).astype(np.int64)
+    overdue = np.maximum(doublings - _OVERDUE, 0)
+    turn: I64 = len(KINDS) * (_DOUBLINGS_MOST - overdue) + np.array(_TURN)[kinds]
+    return turn
 
 
 def _busy(view: View) -> F64:

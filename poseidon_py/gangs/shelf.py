@@ -29,6 +29,8 @@ class Shelf:
         """Whether it is known what there is: listed, absent or denied."""
         self.looked = -1e9
         """When it was looked for last, monotonic seconds."""
+        self.missed = False
+        """Whether it was not found then, though it had been served: while a server starts, that means nothing."""
         self.by_name: dict[tuple[str, str], Thing] = {}
         self.by_uid: dict[str, Thing] = {}
         self.gone: dict[str, None] = {}

@@ -25,7 +25,7 @@ from poseidon_py.gangs.by_owner import OWNERS
 from poseidon_py.gangs.model import Owner, Resource, Thing, Unknown
 from poseidon_py.gangs.shelf import Changed, Shelf
 from poseidon_py.gangs.things import Item, ItemEvent, ItemList
-from poseidon_py.kube import ApiError, KubeError, NotFoundError
+from poseidon_py.kube import ApiError, BusyError, KubeError, NotFoundError
 from poseidon_py.watch import Kind, Watch
 
 log = logging.getLogger(__name__)
@@ -59,6 +59,7 @@ class Shelves:
         timeout: float = 300.0,
         silence: float = 150.0,
         patience: float = 0.1,
+        pause: float = 1.0,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """`known_now` hears what could not be said and now can; `patience`: seconds for which an owner that is not
@@ -68,6 +69,7 @@ class Shelves:
         self._known_now = known_now
         self._watching = {"page_size": page_size, "timeout": timeout, "silence": silence}
         self._patience = patience
+        self._pause = pause  # before something is looked for again that could not be found out
         self._sleep = sleep
         self._shelves: dict[Resource, Shelf] = {}
         self._wake = asyncio.Event()
@@ -191,13 +193,21 @@ class Shelves:
             if path and path != shelf.path:
                 await self._api.page(path, {"limit": "1"})  # are we allowed to?
         except ApiError as error:
+            if isinstance(error, BusyError):
+                self._look_soon(shelf, str(error))
+                return
             log.warning("cannot watch %s, so gangs that need it are not seen: %s", shelf.resource.label, error)
+            if shelf.path:
+                return  # an API server that has just started knows of no roles, and the watch sees for itself
             path = ""
         except KubeError as error:
-            log.warning("cannot find out whether %s is served: %s", shelf.resource.label, error)
-            shelf.looked = -1e9
-            asyncio.get_running_loop().call_later(1.0, self._wake.set)
+            self._look_soon(shelf, str(error))
             return
+        if shelf.path and not path and not shelf.missed:
+            shelf.missed = True
+            self._look_soon(shelf, "it was, and is not found")
+            return
+        shelf.missed = False
         if path != shelf.path:
             if shelf.task is not None:
                 shelf.task.cancel()
@@ -210,6 +220,12 @@ class Shelves:
                 shelf.clear()
         if not path and not shelf.settled:
             self._settle(shelf)
+
+    def _look_soon(self, shelf: Shelf, why: str) -> None:
+        """What is known stands: forgetting it would make single pods of gangs' members."""
+        log.warning("cannot find out whether %s is served: %s", shelf.resource.label, why)
+        shelf.looked = -1e9
+        asyncio.get_running_loop().call_later(self._pause, self._wake.set)
 
     async def _follow(self, shelf: Shelf) -> None:
         watching: Any = self._watching

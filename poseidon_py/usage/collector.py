@@ -185,6 +185,9 @@ class _Watched:
             problem = f"no answer within {self._limit:.0f} s"
         except SourceError as error:
             problem = str(error)
+        except Exception as error:
+            # whatever a source answers, or its token file holds: nothing waits for it, and nothing may end with it
+            problem = f"its answer cannot be used: {type(error).__name__}: {error}"
         METRICS.usage_polls.labels(self.source.name, "failed" if problem else "answered").inc()
         if problem:
             self._not_before = self._monotonic() + self._backoff.next()

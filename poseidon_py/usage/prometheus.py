@@ -33,6 +33,9 @@ QUERIES: Mapping[str, str] = {
 _COLUMN = {"cpu": CPU, "memory": MEMORY, "rx": RX, "tx": TX}
 
 
+_LAST_SECOND = 2.0**62 / 1e6  # beyond it a time in microseconds is no 64-bit integer
+
+
 class _Labels(Struct, gc=False):
     namespace: str = ""
     pod: str = ""
@@ -101,13 +104,16 @@ class Prometheus:
             except (msgspec.DecodeError, ValueError):
                 into.refused += 1
                 continue
+            if not 0 < at < _LAST_SECOND:
+                into.refused += 1
+                continue
             labels = series.metric
             if (what == "pod" and not labels.pod) or (what == "node" and not labels.node):
                 into.refused += 1
                 continue
             row = into.pod(labels.namespace, labels.pod) if what == "pod" else into.node(labels.node)
             row[column] = value
-            if not row[AT] and math.isfinite(at):
+            if not row[AT] and 0 < at < _LAST_SECOND:
                 row[AT] = int(at * 1e6)
 
     def _read_token(self, problems: list[str]) -> None:
@@ -115,9 +121,14 @@ class Prometheus:
         if self._token_file is None:
             return
         try:
-            self._access.headers = {"Authorization": f"Bearer {self._token_file.read_text().strip()}"}
-        except OSError as error:
-            problems.append(f"cannot read the token in {self._token_file}: {error.strerror}")
+            token = self._token_file.read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            problems.append(f"cannot read the token in {self._token_file}: {getattr(error, 'strerror', None) or error}")
+            return
+        if not token.isprintable():
+            problems.append(f"the token in {self._token_file} is not one line of text")
+            return
+        self._access.headers = {"Authorization": f"Bearer {token}"}
 
 
 def _have(rows: Collection[Row]) -> set[str]:

@@ -143,7 +143,7 @@ class Alphabetical(Broken):
 class YoungestFirst(Broken):
     def price(self, view):
         good = self.good(view)
-        return replace(good, wait=good.wait + 1_000_000 - np.minimum(view.task_age_us // 10**6, 1_000_000))
+        return replace(good, wait=good.wait + 3_000_000 - np.minimum(view.task_age_us // 10**6, 3_000_000))
 
 
 class Starving(Broken):
@@ -152,7 +152,7 @@ class Starving(Broken):
     def price(self, view):
         good = self.good(view)
         short = view.expected_us < 10**9
-        return replace(good, wait=good.wait + 1_000_000 * short[view.task_class])
+        return replace(good, wait=good.wait + 3_000_000 * short[view.task_class])
 
 
 class Hungry(Broken):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from firmament_py import placing, second_opinion
+from firmament_py.placing import CLASSES_AT_ONCE
 from firmament_py.policy import Prices, waiting_cost
 from firmament_py.solver import OrToolsSolver
 from tests.builders import NOW_US, SECOND_US, make_class, make_cluster, make_node, make_tasks, removed
@@ -137,3 +138,17 @@ def test_a_policy_cannot_change_what_it_is_shown():
     cluster = make_cluster(make_node("a", cpu=3), make_class(1, cpu=2), make_tasks([1, 2, 3], 1), policy=Scribbling())
     result = cluster.scheduler.run(NOW_US)
     assert (result.stats.placed, result.stats.dropped) == (1, 0)
+
+
+@pytest.mark.parametrize("row", [2, CLASSES_AT_ONCE + 44])
+def test_the_oldest_goes_first_however_many_classes_wait(row):
+    classes = CLASSES_AT_ONCE + 100
+    cluster = make_cluster(
+        make_node("a", cpu=1, memory=10**6, pods=1),
+        *(make_class(c, cpu=1, memory=c) for c in range(1, classes + 1)),
+        *(
+            make_tasks([c], c, created_us=NOW_US - (7 * 86_400 if c == row else 1) * SECOND_US)
+            for c in range(1, classes + 1)
+        ),
+    )
+    assert cluster.round() == {row: "a"}

@@ -78,7 +78,7 @@ def ones(shape, value=1, dtype=np.int64):
         pytest.param(replace(GOOD, slot=ones((3, 2), -1)), "slot leaves the range", id="slot-negative"),
         pytest.param(replace(GOOD, wait=ones(3, WAIT_MIN - 1)), "wait leaves the range", id="wait-too-cheap"),
         pytest.param(replace(GOOD, wait=ones(3, WAIT_MAX + 1)), "wait leaves the range", id="wait-too-dear"),
-        pytest.param(replace(GOOD, most=ones(3, 0)), "most leaves the range 1 ..", id="most-nothing"),
+        pytest.param(replace(GOOD, most=ones(3, -1)), "most leaves the range 0 ..", id="most-negative"),
         pytest.param(replace(GOOD, most=ones((3, 1))), r"most has shape \(3, 1\), not \(3,\)", id="most-shape"),
         pytest.param(replace(GOOD, place=ones((3, 2))), r"place has shape \(3, 2\), not \(2, 3\)", id="transposed"),
         pytest.param(replace(GOOD, place=ones(3)), r"place has shape \(3,\), not \(2, 3\)", id="flat-place"),
@@ -145,12 +145,12 @@ def test_waiting_costs_more_than_any_placement():
 @pytest.mark.parametrize(
     ("priority", "age_seconds", "cost"),
     [
-        # WAIT_MIN + rank * 12,000,000 + floor(log2(age + 1)) * 10,000
+        # WAIT_MIN + rank * 12,000,000 + floor(log2(age + 1)) * 50,000
         pytest.param((5, 5, 5), (0, 0, 0), (0, 0, 0), id="alike"),
         pytest.param((9, 7, -3), (0, 0, 0), (24_000_000, 12_000_000, 0), id="priorities-count-by-rank"),
-        pytest.param((5, 5, 5), (0, 1, 3), (0, 10_000, 20_000), id="doublings"),
-        pytest.param((5, 5, 5), (2, 6, 7), (10_000, 20_000, 30_000), id="between-doublings"),
-        pytest.param((2, 1, 1), (0, 2**40, 0), (12_000_000, 400_000, 0), id="a-priority-outweighs-35,000-years"),
+        pytest.param((5, 5, 5), (0, 1, 3), (0, 50_000, 100_000), id="doublings"),
+        pytest.param((5, 5, 5), (2, 6, 7), (50_000, 100_000, 150_000), id="between-doublings"),
+        pytest.param((2, 1, 1), (0, 2**40, 0), (12_000_000, 2_000_000, 0), id="a-priority-outweighs-35,000-years"),
     ],
 )
 def test_waiting_cost(priority, age_seconds, cost):
@@ -162,3 +162,8 @@ def test_waiting_cost(priority, age_seconds, cost):
 def test_tasks_of_one_burst_cost_the_same():
     view = make_view(priority=(1,), task_class=(0, 0), age_us=(5 * SECOND_US, 5 * SECOND_US + 999_999))
     assert len(set(waiting_cost(view).tolist())) == 1
+
+
+def test_what_only_looks_like_an_array_is_refused():
+    with pytest.raises(PolicyError, match="place is"):
+        checked_prices(Answering(replace(GOOD, place=np.ma.masked_array(GOOD.place))), VIEW)

@@ -233,9 +233,11 @@ def test_what_a_round_has_placed_counts_by_its_requests():
             seen.append((view.load.copy(), view.free.copy(), view.allocatable))
             return super().price(view)
 
-    # two large ones fit each alone; while one of them is turned away nobody of a lower priority is placed
+    # two large ones fit on a each alone, and b has many already; while one of them is turned away nobody of a lower
+    # priority is placed
     cluster = make_cluster(
-        make_node("a", cpu=1000, memory=1000),
+        *(make_node("a", cpu=1000, memory=1000), make_node("b", cpu=1000)),
+        *(make_class(5), make_tasks(range(100, 140), 5, on="b")),
         make_class(1, cpu=600, priority=1),
         make_class(2, cpu=601, priority=1),
         make_class(3, cpu=50),
@@ -249,8 +251,8 @@ def test_what_a_round_has_placed_counts_by_its_requests():
     measure(one, cluster.state, 1, cpu=40, memory=7)
     scheduler(cluster, Watching(), one).round()
     first_load, first_free, _ = seen[0]
-    assert first_load.tolist() == [[1, 40, 7]]
-    assert first_free.tolist() == [[109, 900, 1000]]
+    assert first_load[0].tolist() == [1, 40, 7]
+    assert first_free[0].tolist() == [109, 900, 1000]
     assert any((free != first_free).any() for _, free, _ in seen), "there was a second solve"
     for loaded, free, _ in seen:
         assert (loaded - first_load == first_free - free).all()

@@ -92,7 +92,7 @@ COMPLAINTS = {
     "Raises": r"price\(\) raised ValueError: tuple.index\(x\): x not in tuple",
     "Nan": "place is float64, not an int64 array",
     "NegativePrice": r"place leaves the range 0 \.\. 1000000: -1 \.\. -1",
-    "NegativeCapacity": rf"most leaves the range 1 \.\. {MOST_MAX}: -3 \.\. -3",
+    "NegativeCapacity": rf"most leaves the range 0 \.\. {MOST_MAX}: -3 \.\. -3",
     "WrongShape": r"slot has shape \(3, 1\), not \(2, \d+\)",
 }
 

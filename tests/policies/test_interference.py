@@ -12,7 +12,7 @@ from policies import colocation
 from policies.interference import Interference
 from policies.load_spreading import LoadSpreading
 from policies.whare_map import WhareMap
-from tests.builders import make_class, make_cluster, make_node, make_tasks
+from tests.builders import NOW_US, SECOND_US, make_class, make_cluster, make_node, make_tasks, removed
 from tests.engine.test_rounds import assert_solved_to_optimum
 from tests.policies.views import make_view, node_usage
 
@@ -230,3 +230,22 @@ def test_all_tasks_suffer_less_than_with_other_policies():
         return suffering(there + [(node, KINDS[uid // 100 - 1]) for uid, node in cluster.round().items()])
 
     assert 1.4 * outcome(Interference()) < outcome(LoadSpreading())
+
+
+def test_no_stream_of_one_kind_starves_another():
+    """One slot, which is freed every minute, when a devil comes, too; the turtle waits since the first."""
+    kinds = {1: "devil", 2: "turtle"}
+    cluster = make_cluster(
+        make_node("a", cpu=1),
+        *(make_class(c, cpu=1, traits={TRAIT: kind}) for c, kind in kinds.items()),
+        policy=Interference(),
+    )
+    cluster.tell(make_tasks([1], 2))
+    for minute in range(1, 20):
+        now_us = NOW_US + minute * 60 * SECOND_US
+        cluster.tell(make_tasks([10 + minute], 1, created_us=now_us))
+        [uid] = cluster.round(now_us)
+        if uid == 1:
+            break
+        cluster.tell(removed(uid))
+    assert minute == 9  # 2**9 seconds have gone by

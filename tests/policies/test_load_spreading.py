@@ -141,3 +141,17 @@ def test_equal_tasks_that_come_in_bursts_differ_by_one_at_most(by):
     assert tasks.sum() == 50_000
     for alike in (tasks[with_devices], tasks[~with_devices]):
         assert alike.max() - alike.min() <= 1
+
+
+@pytest.mark.parametrize("classes", [1, 4, 40])
+def test_an_idle_node_takes_tasks_of_many_classes_as_it_takes_those_of_one(classes):
+    """One node runs fifty, the other nothing: forty more go to the other, whatever they are like."""
+    cluster = make_cluster(
+        *(make_node("idle", cpu=100_000, pods=500), make_node("busy", cpu=100_000, pods=500)),
+        *(make_class(c, cpu=c) for c in range(1, 42)),
+        make_tasks(range(1000, 1050), 41, on="busy"),
+        *(make_tasks([100 + i], 1 + i % classes) for i in range(40)),
+    )
+    result = cluster.run()
+    assert set(cluster.names(result).values()) == {"idle"}
+    assert result.stats.solves == 1

@@ -67,7 +67,7 @@ def test_cpu_memory_does_not_count_on_nodes_that_are_closed():
     view = make_view(resources=("cpu", "memory"), requests=[[1, 1]], allocatable=[[16, 16]] * 2, free=[[16, 16]] * 2)
     view = replace(view, waiting=np.array([12]), task_class=np.zeros(12, np.int64), task_age_us=np.zeros(12, np.int64))
     # 35 % of 12 tasks are five: 2.5 for each of two nodes, or all for one
-    for depth, most in (([12, 12], [3, 3]), ([0, 12], [1, 5])):
+    for depth, most in (([12, 12], [3, 3]), ([0, 12], [0, 5])):
         prices = CpuMemory().price(replace(view, depth=np.array(depth)))
         assert prices.most is not None
         assert prices.most.tolist() == most
@@ -136,3 +136,24 @@ def test_a_host_port_on_every_node_does_not_make_all_nodes_look_full(policy):
         return per_node(cluster.round())
 
     assert placed(["TCP:9100"]) == placed([])
+
+
+def test_bin_packing_packs_single_tasks_of_many_classes_onto_one_node():
+    cluster = make_cluster(
+        *(make_node(f"n{i:02}", cpu=16_000) for i in range(60)),
+        *(make_class(c, cpu=50 + c) for c in range(1, 61)),
+        *(make_tasks([c], c) for c in range(1, 61)),
+        policy=BinPacking(),
+    )
+    assert len(set(cluster.round().values())) == 1
+
+
+def test_cpu_memory_sends_nothing_to_nodes_above_the_common_level():
+    cluster = make_cluster(
+        *(make_node(f"n{i:03}", cpu=1000, memory=1000) for i in range(60)),
+        *(make_class(1, cpu=500, memory=500), make_class(2, cpu=5, memory=5)),
+        *(make_tasks([1000 + i], 1, on=f"n{i:03}") for i in range(50)),
+        make_tasks(range(1, 201), 2),
+        policy=CpuMemory(),
+    )
+    assert {node >= "n050" for node in cluster.round().values()} == {True}

@@ -12,7 +12,7 @@ from poseidon_py.gangs.by_owner import JOB_SETS, JOBS
 from poseidon_py.gangs.model import Owner, Unknown
 from poseidon_py.gangs.shelves import Shelves
 from poseidon_py.gangs.things import Item
-from poseidon_py.kube import ApiError, NotFoundError
+from poseidon_py.kube import ApiError, BusyError, NotFoundError, UnreachableError
 from tests.bridge.gangs.builders import JOB, SET, thing
 
 
@@ -24,10 +24,13 @@ class Api:
         self.items: dict[str, str] = {}
         self.denied: set[str] = set()
         self.asked: list[str] = []
+        self.faults: list[Exception] = []
 
     async def call(self, verb, path):
         await asyncio.sleep(0)
         self.asked.append(path)
+        if self.faults:
+            raise self.faults.pop()
         if path in self.items:
             return self.items[path].encode()
         if path not in self.served:
@@ -54,7 +57,7 @@ async def rig():
     known: list[str] = []
     changed: list[tuple[str, bool]] = []
     found = Shelves(
-        api, lambda resource, thing, gone=False: changed.append((thing.name, gone)), known.append, patience=0
+        api, lambda resource, thing, gone=False: changed.append((thing.name, gone)), known.append, patience=0, pause=0
     )
     task = asyncio.create_task(found.run())
     yield api, found, known, changed
@@ -128,6 +131,42 @@ async def test_owners_of_kinds_that_nobody_knows_are_not_looked_for(rig):
     await settle()
     assert found.owner(SET, "ns") is None  # not installed
     assert found.things(JOB_SETS) == []
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        BusyError(429, "TooManyRequests", "later"),
+        BusyError(503, "ServiceUnavailable", "starting"),
+        ApiError(403, "Forbidden", "no role is known yet"),
+        NotFoundError(404, "NotFound", "not installed yet"),
+        UnreachableError("refused"),
+    ],
+)
+async def test_an_api_server_that_restarts_does_not_take_owners_away(rig, monkeypatch, fault):
+    api, found, _known, changed = rig
+    with pytest.raises(Unknown):
+        found.owner(JOB, "ns")
+    await settle()
+    body = {"metadata": {"name": "j", "namespace": "ns", "uid": "uid-j"}, "spec": {"parallelism": 3}}
+    found._shelves[JOBS].observe(msgspec.json.decode(msgspec.json.encode(body), type=Item))
+    monkeypatch.setattr(shelves_module, "RECHECK", 0.0)
+    api.faults = [fault]
+    found._wake.set()
+    await settle()
+    assert found.owner(JOB, "ns").size == 3
+    assert changed == [("j", False)]
+    assert api.faults == []
+
+
+async def test_one_that_starts_is_asked_again_before_anything_counts_as_absent(rig):
+    api, found, known, _ = rig
+    api.faults = [BusyError(503, "ServiceUnavailable", "starting")]
+    with pytest.raises(Unknown):
+        found.owner(JOB, "ns")
+    await settle()
+    assert known == ["jobs.batch"]
+    assert found._shelves[JOBS].path
 
 
 async def test_a_definition_that_is_removed_takes_its_objects_with_it(rig, monkeypatch):
