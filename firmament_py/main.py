@@ -5,6 +5,7 @@ Exit codes: 0 ended as asked, 1 failed while running, 2 wrong usage or configura
 
 import json
 import logging
+import os
 import signal
 import sys
 import threading
@@ -200,7 +201,12 @@ def _pairs(options: tuple[str, ...]) -> dict[str, str]:
 
 
 def _wait_for_end_of_input(stopping: threading.Event) -> None:
-    while sys.stdin.buffer.read(4096):
+    # not through sys.stdin: its lock would be held while this waits, and the interpreter aborts if it cannot have it
+    # at its end
+    try:
+        while os.read(0, 4096):
+            pass
+    except OSError:  # closed from the start
         pass
     stopping.set()
 

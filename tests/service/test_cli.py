@@ -1,7 +1,11 @@
 """The `firmament` command: what it lists, and how it refuses."""
 
 import json
+import signal
 import socket
+import subprocess
+import sys
+import time
 
 import pytest
 from click.testing import CliRunner
@@ -113,3 +117,25 @@ def test_a_policy_that_cannot_be_loaded_is_exit_code_2(words, told):
 def test_loading_alone_says_nothing_if_it_works():
     result = run("check-policy", "--policy-option", "by=requested", "--load-only")
     assert (result.exit_code, result.output) == (0, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, None])
+def test_a_service_that_watches_its_parent_ends_in_peace(tmp_path, number):
+    port_file = tmp_path / "port"
+    words = ["serve", "--address", "127.0.0.1:0", "--exit-with-parent", "--port-file", str(port_file)]
+    command = [sys.executable, "-m", "firmament_py", *words]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as service:
+        try:
+            deadline = time.monotonic() + 30
+            while not port_file.exists() and service.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.02)
+            assert port_file.exists()
+            if number is not None:
+                service.send_signal(number)
+                assert service.wait(30) == 0  # while its input is still open
+            _, said = service.communicate(timeout=30)  # which ends its input
+        finally:
+            service.kill()
+    assert service.returncode == 0
+    assert "Fatal Python error" not in said
