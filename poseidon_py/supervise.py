@@ -55,7 +55,6 @@ class Supervisor:
         self._moved = moved
         self._timeout = startup_timeout
         self._sleep = sleep
-        self._folder = tempfile.TemporaryDirectory(prefix="poseidon-")
         self._process: asyncio.subprocess.Process | None = None
         self._started = 0.0
         self._errors: list[str] = []
@@ -71,7 +70,18 @@ class Supervisor:
 
     async def start(self) -> None:
         """Returns when the service serves. Raises FirmamentError."""
-        port_file = Path(self._folder.name) / f"port-{time.monotonic_ns()}"
+        # a folder for each start: what cleans up temporary files may take one that is kept
+        with tempfile.TemporaryDirectory(prefix="poseidon-", ignore_cleanup_errors=True) as folder:
+            process, port = await self._serve(Path(folder) / "port")
+        self.address = f"127.0.0.1:{port}"
+        self._serving = True
+        for line in self._errors:
+            sys.stderr.write(f"{line}\n")
+        log.info("flow service started: pid=%d address=%s", process.pid, self.address)
+        await self._moved(self.address)
+
+    async def _serve(self, port_file: Path) -> tuple[asyncio.subprocess.Process, str]:
+        """The service as a process, and the port that it wrote down."""
         self._process = process = await asyncio.create_subprocess_exec(
             *self._arguments,
             "--port-file",
@@ -84,7 +94,7 @@ class Supervisor:
         self._errors, self._serving = [], False
         self._reader = asyncio.create_task(self._pass_on_errors(process), name="firmament's log")
         self._started = time.monotonic()
-        while not port_file.exists():
+        while not (port := _port(port_file)):
             if process.returncode is not None:
                 await asyncio.gather(self._reader, return_exceptions=True)
                 raise FirmamentError(self._last_words(), usage=process.returncode == 2)
@@ -92,13 +102,7 @@ class Supervisor:
                 await self._end()
                 raise FirmamentError(f"the flow service did not start within {self._timeout:.0f} s")
             await asyncio.sleep(_POLL_SECONDS)
-        self.address = f"127.0.0.1:{port_file.read_text().strip()}"
-        port_file.unlink()
-        self._serving = True
-        for line in self._errors:
-            sys.stderr.write(f"{line}\n")
-        log.info("flow service started: pid=%d address=%s", process.pid, self.address)
-        await self._moved(self.address)
+        return process, port
 
     def _last_words(self) -> str:
         words = [line for line in self._errors if line.startswith("Error:")] or self._errors[-1:]
@@ -138,7 +142,6 @@ class Supervisor:
         await self._end()
         if self._reader is not None:
             await asyncio.gather(self._reader, return_exceptions=True)
-        self._folder.cleanup()
 
     async def _end(self) -> None:
         process = self._process
@@ -152,3 +155,8 @@ class Supervisor:
         except TimeoutError:
             process.kill()
             await process.wait()
+
+
+def _port(file: Path) -> str:
+    """What the service wrote down; empty: nothing yet."""
+    return file.read_text().strip() if file.exists() else ""

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 
@@ -74,6 +75,18 @@ async def test_one_that_dies_is_started_again(started, caplog):
     assert "code -9" in caplog.text
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_one_is_started_again_after_somebody_cleaned_up_temporary_files(started, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    supervisor = await started()
+    for left in tmp_path.iterdir():
+        shutil.rmtree(left)
+    os.kill(supervisor.pid, signal.SIGKILL)
+    await supervisor._process.wait()
+    await supervisor.start()
+    assert len(supervisor.addresses) == 2
+    assert list(tmp_path.iterdir()) == []
 
 
 async def test_one_that_does_not_start_says_why_in_one_line(started):
