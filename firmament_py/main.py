@@ -19,7 +19,7 @@ import click
 from firmament_py import conformance, registry
 from firmament_py.engine import Engine
 from firmament_py.registry import DEFAULT_POLICY, UnknownPolicyError
-from firmament_py.server import CannotListenError, Server, Tls
+from firmament_py.server import CannotListenError, CertificateError, Server, Tls
 from firmament_py.solver import SOLVERS
 from firmament_py.usage import Basis, UsageOptions
 from firmament_py.version import VERSION
@@ -123,7 +123,11 @@ def serve(
         raise click.UsageError(f"--address {address!r} is not HOST:PORT with a port from 0 to 65535")
     tls = Tls(tls_cert, tls_key, tls_client_ca) if tls_cert and tls_key else None
     try:
+        if tls is not None:
+            tls.check()
         server = Server(Engine(policy, SOLVERS[solver_name](), usage=usage, certified=certify), address, tls)
+    except CertificateError as error:
+        raise click.UsageError(str(error)) from error
     except CannotListenError as error:
         raise click.UsageError(f"{error}; choose another --address") from error
 
@@ -135,7 +139,13 @@ def serve(
     server.start()
     log.info("serving on port %d with policy %s and solver %s", server.port, policy_name, solver_name)
     if port_file is not None:
-        _write_port(port_file, server.port)
+        try:
+            _write_port(port_file, server.port)
+        except OSError as error:
+            server.stop(0)
+            raise click.UsageError(
+                f"cannot write --port-file {port_file}: {error.strerror}; give a file in a folder that is writable"
+            ) from error
     stopping.wait()
     server.stop(_GRACE_SECONDS)
 

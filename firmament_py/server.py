@@ -1,5 +1,6 @@
 """The gRPC server: both schedulers' services, the statistics service and standard health service on one port."""
 
+import ssl
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,10 @@ class CannotListenError(OSError):
     """The address cannot be listened on; the message says which and what to do."""
 
 
+class CertificateError(ValueError):
+    """A file for TLS cannot be used; the message says which and what to do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tls:
     """PEM files. With `client_ca` clients must present a certificate that it signed (mutual TLS)."""
@@ -29,6 +34,24 @@ class Tls:
     certificate: Path
     key: Path
     client_ca: Path | None = None
+
+    def check(self) -> None:
+        """Raises CertificateError; gRPC only says that it cannot listen."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.set_ciphers("ALL:@SECLEVEL=0")  # whether a key is long enough is left to gRPC
+        for flag, file in (("--tls-cert", self.certificate), ("--tls-client-ca", self.client_ca)):
+            try:
+                context.load_verify_locations(file or self.certificate)
+            except OSError as error:  # of which SSLError is one
+                raise CertificateError(f"{flag} {file} cannot be used; give a PEM certificate") from error
+        try:
+            context.load_cert_chain(self.certificate, self.key, password=lambda: "")
+        except OSError as error:
+            if getattr(error, "reason", "") == "KEY_VALUES_MISMATCH":
+                raise CertificateError(
+                    f"--tls-key {self.key} is not the key of --tls-cert {self.certificate}"
+                ) from error
+            raise CertificateError(f"--tls-key {self.key} cannot be used; give a PEM key without a password") from error
 
 
 class Server:

@@ -63,12 +63,16 @@ class Access:
 
 def at(url: str, token: str = "", tls: ssl.SSLContext | None = None) -> Access:
     """Access to a server at a plain address."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise CredentialsError(f"the API server's address {url!r} makes no sense: {error}") from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise CredentialsError(f"the API server's address {url!r} is not an http or https URL")
     if parts.scheme == "https" and tls is None:
         tls = ssl.create_default_context()
-    port = parts.port or (443 if parts.scheme == "https" else 80)
+    port = port or (443 if parts.scheme == "https" else 80)
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     return Access(parts.scheme, parts.hostname, port, parts.path.rstrip("/"), tls, headers)
 
@@ -110,7 +114,13 @@ def _load(path: Path | None, context: str | None) -> Access:
             ) from error
         why = " ".join(str(error).split())
         raise CredentialsError(f"cannot use the kubeconfig {path}: {why}") from error
-    access = at(configuration.host, tls=_tls(configuration) if configuration.host.startswith("https") else None)
+    tls = _tls(configuration) if configuration.host.startswith("https") else None
+    try:
+        access = at(configuration.host, tls=tls)
+    except CredentialsError as error:
+        if path is None:
+            raise
+        raise CredentialsError(f"cannot use the kubeconfig {path}: {error}; correct its server") from error
     access.headers = _headers(configuration)
     access.proxy = configuration.proxy
     access.tls_name = getattr(configuration, "tls_server_name", None)

@@ -1,5 +1,7 @@
 """From flags and a configuration file to Settings. Flags win; a key that nobody knows is an error."""
 
+import math
+import ssl
 import types
 import typing
 from collections.abc import Mapping
@@ -32,14 +34,25 @@ _ALIASES = {"policyOptions": "policy_option", "policy_options": "policy_option"}
 BASES = ("requests", "used", "larger")
 """What `usage` may be."""
 KEYS = tuple(field.name for field in fields(Settings))
+_POSITIVE = ("gang_timeout", "volume_timeout", "bind_timeout", "watch_timeout", "watch_silence", "rpc_timeout")
+_NOT_NEGATIVE = (
+    "bind_patience",
+    "batch_window",
+    "batch_window_max",
+    "event_rate",
+    "startup_timeout",
+    "shutdown_timeout",
+)
 
 
 def read_file(path: Path) -> dict[str, Any]:
     """The settings in a YAML file, checked. Raises OptionError."""
     try:
-        content = yaml.safe_load(path.read_text())
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise OptionError(f"cannot read the configuration {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise OptionError(f"the configuration {path} is not text in UTF-8; save --config as YAML in UTF-8") from error
     except yaml.YAMLError as error:
         raise OptionError(f"the configuration {path} is not YAML: {' '.join(str(error).split())}") from error
     if content is None:
@@ -125,7 +138,10 @@ def _convert(key: str, value: Any) -> Any:
     elif kind is Path and isinstance(value, str):
         return Path(value)
     elif kind is float and isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:  # a whole number may have any length
+            return math.inf
     elif isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
         return value
     name = "list" if typing.get_origin(kind) is tuple else {Path: "path", float: "number"}.get(kind, kind.__name__)
@@ -173,6 +189,10 @@ def link_bandwidth(given: Settings) -> int | None:
 def _check(given: Settings) -> None:
     if not all(given.scheduler_name) or not given.scheduler_name:
         raise OptionError("scheduler-name must not be empty")
+    for key in KEYS:
+        value = getattr(given, key)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise OptionError(f"{key.replace('_', '-')} must be a finite number, not {value}")
     if not given.lease_duration > given.renew_deadline > 1.2 * given.retry_period > 0:
         raise OptionError("lease-duration > renew-deadline > 1.2 * retry-period > 0 must hold")
     for key in ("bind_concurrency", "batch_size", "pod_workers", "node_workers", "event_concurrency", "list_page"):
@@ -186,11 +206,12 @@ def _check(given: Settings) -> None:
         link_bandwidth(given)
     except Nonsense as error:
         raise OptionError(f"{error}") from error
-    if given.gang_timeout <= 0:
-        raise OptionError("gang-timeout must be more than 0")
-    for key in ("batch_window", "batch_window_max", "event_rate", "startup_timeout", "shutdown_timeout"):
+    for key in _POSITIVE:
+        if getattr(given, key) <= 0:
+            raise OptionError(f"{key.replace('_', '-')} must be more than 0 seconds, not {getattr(given, key)}")
+    for key in _NOT_NEGATIVE:
         if getattr(given, key) < 0:
-            raise OptionError(f"{key.replace('_', '-')} must be 0 or more")
+            raise OptionError(f"{key.replace('_', '-')} must be 0 or more, not {getattr(given, key)}")
     try:
         added_affinity(given)
     except Nonsense as error:
@@ -236,7 +257,7 @@ def _check_usage(given: Settings) -> None:
         return
     try:
         credentials.at(given.prometheus_url)
-    except (CredentialsError, ValueError) as error:
+    except CredentialsError as error:
         url = given.prometheus_url
         raise OptionError(f"prometheus-url must be like http://HOST:PORT or https://HOST, not {url!r}") from error
     for name, query in (given.prometheus_queries or {}).items():
@@ -244,5 +265,13 @@ def _check_usage(given: Settings) -> None:
             raise OptionError(f"prometheus-queries has an unknown key {name!r}; there are: {', '.join(QUERIES)}")
         if not isinstance(query, str):
             raise OptionError(f"prometheus-queries: {name} must be a query as text, or empty, not {query!r}")
-    if given.prometheus_ca is not None and not given.prometheus_ca.is_file():
-        raise OptionError(f"there is no file {given.prometheus_ca}")
+    if given.prometheus_ca is not None:
+        if not given.prometheus_ca.is_file():
+            raise OptionError(f"there is no file {given.prometheus_ca}")
+        try:
+            ssl.create_default_context(cafile=given.prometheus_ca)
+        except OSError as error:  # of which SSLError is one
+            raise OptionError(
+                f"prometheus-ca {given.prometheus_ca} cannot be used ({error.strerror or error}); "
+                "give a readable file of PEM certificates"
+            ) from error

@@ -86,6 +86,16 @@ class TestProcesses:
         found = json.loads(process("policies", "--json").stdout)
         assert "load-spreading" in {policy["name"] for policy in found}
 
+    @pytest.mark.parametrize("server", ["https://127.0.0.1:99999", "ftp://h"])
+    def test_an_api_server_without_a_sensible_address(self, tmp_path, server):
+        file = tmp_path / "kubeconfig"
+        file.write_text(CONFIG.replace("http://127.0.0.1:9", server))
+        done = process("run", "--kubeconfig", str(file), "--health-port", "-1", "--log-level", "error")
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"error: cannot use the kubeconfig {file}: the API server's address {server!r}")
+        assert done.stderr.endswith("; correct its server\n")
+        assert done.stderr.count("\n") == 1
+
     @pytest.mark.parametrize(
         ("arguments", "code", "says"),
         [

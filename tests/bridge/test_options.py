@@ -84,6 +84,17 @@ def test_an_empty_file_says_nothing(tmp_path):
         ("prometheus-url: http://h\nprometheus-queries: {pod-cpu: 5}", "pod-cpu must be a query"),
         ("prometheus-url: http://h\nprometheus-queries: up", "must be a mapping"),
         ("prometheus-url: http://h\nprometheus-ca: /not/there", "there is no file /not/there"),
+        (f"prometheus-url: http://h\nprometheus-ca: {__file__}", "give a readable file of PEM certificates"),
+        ("batch-window: .nan", "batch-window must be a finite number, not nan"),
+        ("lease-duration: .inf", "lease-duration must be a finite number, not inf"),
+        (f"event-rate: {10**400}", "event-rate must be a finite number"),
+        ("usage-stale: .nan", "usage-stale must be a finite number"),
+        ("rpc-timeout: 0", "rpc-timeout must be more than 0 seconds, not 0.0"),
+        ("bind-timeout: 0", "bind-timeout must be more than 0"),
+        ("volume-timeout: -1", "volume-timeout must be more than 0"),
+        ("watch-timeout: 0", "watch-timeout must be more than 0"),
+        ("watch-silence: 0", "watch-silence must be more than 0"),
+        ("bind-patience: -1", "bind-patience must be 0 or more"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, text, says):
@@ -92,6 +103,12 @@ def test_what_is_wrong_is_named(tmp_path, text, says):
         options.settings(options.read_file(tmp_path / "c"), {})
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_text(tmp_path):
+    (tmp_path / "c").write_bytes(b"policy: caf\xe9")
+    with pytest.raises(OptionError, match="is not text in UTF-8; save --config as YAML in UTF-8"):
+        options.read_file(tmp_path / "c")
 
 
 def test_a_file_that_is_not_there(tmp_path):

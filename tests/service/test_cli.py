@@ -1,6 +1,7 @@
 """The `firmament` command: what it lists, and how it refuses."""
 
 import json
+import shutil
 import signal
 import socket
 import subprocess
@@ -50,6 +51,7 @@ def test_policies_are_listed_for_machines():
         pytest.param(["--usage-stale", "-1"], "--usage-stale is -1.0; give seconds", id="usage-stale"),
         pytest.param(["--usage-half-life", "0"], "--usage-half-life is 0.0; give seconds", id="usage-half-life"),
         pytest.param(["--tls-client-ca", "README.md"], "--tls-client-ca needs both", id="tls-ca-alone"),
+        pytest.param(["--port-file", "no/x"], "cannot write --port-file no/x: No such file", id="port-file"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(words, told, tmp_path, monkeypatch):
@@ -59,6 +61,39 @@ def test_wrong_usage_is_one_line_and_exit_code_2(words, told, tmp_path, monkeypa
     assert result.exit_code == 2
     assert told in " ".join(result.output.split())
     assert "Traceback" not in result.output
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    """A folder with two certificates and their keys."""
+    folder = tmp_path_factory.mktemp("tls")
+    for name in ("a", "b"):
+        curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+        files = ["-keyout", f"{folder}/{name}.key", "-out", f"{folder}/{name}.pem"]
+        command = ["openssl", "req", "-x509", *curve, *files, "-days", "2", "-subj", "/CN=localhost"]
+        subprocess.run(command, check=True, capture_output=True)
+    (folder / "junk").write_text("not a certificate\n")
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes certificates")
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        pytest.param(("a.pem", "junk"), "--tls-key junk cannot be used; give a PEM key", id="key"),
+        pytest.param(("a.pem", "b.key"), "--tls-key b.key is not the key of --tls-cert a.pem", id="other-key"),
+        pytest.param(("junk", "a.key"), "--tls-cert junk cannot be used; give a PEM certificate", id="certificate"),
+        pytest.param(("a.pem", "a.key", "junk"), "--tls-client-ca junk cannot be used; give a PEM", id="client-ca"),
+        pytest.param(("a.pem", "a.key", "b.pem"), "cannot write --port-file no/x", id="these-will-do"),
+    ],
+)
+def test_files_for_tls_that_cannot_be_used_are_named(pairs, files, told, monkeypatch):
+    monkeypatch.chdir(pairs)
+    flags = [word for pair in zip(("--tls-cert", "--tls-key", "--tls-client-ca"), files, strict=False) for word in pair]
+    result = run("serve", "--address", "127.0.0.1:0", "--port-file", "no/x", *flags)
+    assert result.exit_code == 2
+    assert told in " ".join(result.output.split())
 
 
 @pytest.mark.parametrize("address", ["9090", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:٣", "h:1x"])
