@@ -327,6 +327,7 @@ class Bridge:
             renew_deadline=settings.renew_deadline,
             retry_period=settings.retry_period,
         )
+        parts.binder.leads = self.election.holds
         self._spawn("election", self.election.run())
 
     def _spawn(self, name: str, work: Coroutine[Any, Any, Any]) -> None:

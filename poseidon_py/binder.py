@@ -138,6 +138,8 @@ class Binder:
         self._quiet.set()
         self.prepare: Prepare = lambda known, node: None
         """Asked for pods with claims."""
+        self.leads: Callable[[], bool] = lambda: True
+        """Asked before each bind is sent: a process that was stopped learns last that others lead."""
         self.in_flight = 0
         self.on_bound: Callable[[KnownPod, str], None] = lambda known, node: None
         self.on_failed: Callable[[KnownPod, str], None] = lambda known, why: None
@@ -351,7 +353,7 @@ class Binder:
             return
         if placement.doubt and not await self._look(placement, None):
             return
-        if self._halted:
+        if self._halted or not self.leads():
             self._give_back(placement, "another replica leads", rest=False)
             return
         if known.gang and (leave := self.may_send(known)) is not Leave.SEND:

@@ -13,6 +13,7 @@ requests that the old leader has on their way.
 
 import asyncio
 import logging
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -78,44 +79,50 @@ class Election:
         self._lease: dict[str, Any] = {}
         self._spec: dict[str, Any] = {}
         self._seen = 0.0  # when _spec was seen to change
+        self._renewed = 0.0  # when the lease that we hold was asked for
         self.leading = False
         self.holder = ""
+
+    def holds(self) -> bool:
+        """Whether the lease is ours for certain: also after this process was stopped for a while, when nobody here has
+        noticed yet that others lead."""
+        return self.leading and self._monotonic() < self._renewed + self._deadline
 
     async def run(self) -> None:
         """Never returns."""
         while True:
-            asked = self._monotonic()
+            self._renewed = self._monotonic()
             while not await self._attempt():
                 await self._sleep(self._period * (1 + _JITTER * self._rng()))
-                asked = self._monotonic()
+                self._renewed = self._monotonic()
             self.leading = True
             METRICS.leader.set(1)
             log.info("leading: %s holds lease %s/%s", self.identity, self._namespace, self._name)
             self._started()
             try:
-                await self._renew(asked)
+                await self._renew()
             finally:
                 self.leading = False
                 METRICS.leader.set(0)
                 self._stopped()
             log.warning("lost lease %s/%s, standing by", self._namespace, self._name)
 
-    async def _renew(self, renewed: float) -> None:
-        """Returns when the lease, which was asked for at `renewed`, could not be renewed in time, or is another's.
+    async def _renew(self) -> None:
+        """Returns when the lease could not be renewed in time, or is another's.
 
         What counts is when we asked: others may see the lease at once, however long the answer takes to reach us.
         """
         while True:
-            left = renewed + self._deadline - self._monotonic()
+            left = self._renewed + self._deadline - self._monotonic()
             if left <= 0:
                 return
             await self._sleep(min(self._period, left))
             try:
                 # a request that hangs must not keep us from stopping in time
-                async with asyncio.timeout(renewed + self._deadline - self._monotonic()):
+                async with asyncio.timeout(self._renewed + self._deadline - self._monotonic()):
                     asked = self._monotonic()
                     if await self._attempt():
-                        renewed = asked
+                        self._renewed = asked
                     elif self.holder not in ("", self.identity):
                         return
             except TimeoutError:
@@ -161,7 +168,7 @@ class Election:
         stamp = _micro_time(self._now())
         return {
             "holderIdentity": self.identity,
-            "leaseDurationSeconds": max(1, int(self._duration)),
+            "leaseDurationSeconds": math.ceil(self._duration),  # never less than we count on ourselves
             "acquireTime": stamp,
             "renewTime": stamp,
             "leaseTransitions": transitions,

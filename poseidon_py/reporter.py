@@ -206,9 +206,9 @@ class Reporter:
             METRICS.reports.labels("event", "stale").inc()
             return
         try:
-            await self._event(report)
             if report.condition:
-                await self._set_condition(report)
+                await self._try_condition(report)
+            await self._event(report)
         except (UnreachableError, BusyError, LostAnswerError) as error:
             await self._later(report, error)
         except KubeError as error:
@@ -217,6 +217,16 @@ class Reporter:
             log.debug("report on %s/%s: %s", report.namespace, report.name, error)
         else:
             self._count_sent.inc()
+
+    async def _try_condition(self, report: _Report) -> None:
+        """Before the event and whatever becomes of that: an autoscaler reads the condition."""
+        try:
+            await self._set_condition(report)
+        except (UnreachableError, BusyError, LostAnswerError):
+            raise
+        except KubeError as error:
+            METRICS.reports.labels("condition", "refused").inc()
+            log.debug("condition of %s/%s: %s", report.namespace, report.name, error)
 
     def _still_waits(self, uid: str) -> bool:
         known = self._store.pods.get(uid)

@@ -80,6 +80,7 @@ class Gangs:
         book.on_below = self._below
         book.on_half = self._half
         book.on_changed = self.status.note
+        self._binder = binder
         binder.may_send = self.units.may_send
         binder.on_ended = self.units.ended
         loop.place = self.units.place
@@ -138,7 +139,8 @@ class Gangs:
     # -- the API ----------------------------------------------------------------------------------------------
 
     async def _evict(self, known: KnownPod) -> None:
-        await self._kube.evict_pod(known.namespace, known.name, known.uid)
+        if self._binder.leads():
+            await self._kube.evict_pod(known.namespace, known.name, known.uid)
 
     async def _bound_since(self, known: KnownPod) -> int:
         """When the pod was bound, microseconds. Raises KubeError."""

@@ -361,3 +361,16 @@ def test_no_pod_is_bound_twice_and_none_is_lost(faults, read_faults, fates):
             assert await bench.binder.drain(0.1)
 
     asyncio.run(run())
+
+
+async def test_who_has_lost_the_lease_and_does_not_know_it_yet_sends_nothing():
+    """A process that was stopped: answers that have come meanwhile wake workers before the election notices."""
+    async with Bench(concurrency=1) as bench:
+        bench.kube.hold = asyncio.Event()
+        for name in ("a", "b"):
+            bench.place(name)
+        await settle()
+        bench.binder.leads = lambda: False
+        bench.kube.hold.set()
+        await settle()
+        assert (bench.kube.asked, [name for name, *_ in bench.rejected], bench.failed) == (["a"], ["b"], [])

@@ -300,3 +300,17 @@ async def test_nor_does_a_slow_answer_to_the_first(world):
         await world.pass_time(0.1)
         assert not (a.leads and b.leads)
     assert b.leads
+
+
+async def test_one_that_was_stopped_knows_that_its_lease_has_run_out_before_it_hears_of_it(world):
+    a = world.replica("a")
+    await world.pass_time(1)
+    assert a.election.holds()
+    world.now += 12  # nothing of it has run since
+    assert (a.leads, a.election.holds()) == (True, False)
+
+
+async def test_the_lease_is_never_written_for_less_than_it_is_held(world):
+    world.replica("a").election._duration = 2.9
+    await world.pass_time(1)
+    assert world.lease["spec"]["leaseDurationSeconds"] == 3

@@ -274,3 +274,11 @@ async def test_a_remark_is_made_beside_the_rest_even_when_the_pod_is_bound():
             ("InvalidAnnotation", "Warning", "metadata.annotations[x]: is odd; write y"),
             ("Scheduled", "Normal", "Successfully assigned default/a to n"),
         }
+
+
+async def test_the_condition_is_set_whatever_becomes_of_the_event():
+    async with Bench() as bench:
+        bench.api.faults = [ApiError(422, "Invalid", "a policy denies events")]
+        bench.reporter.unschedulable(bench.pod(), "0/1 nodes are available: 1 Insufficient cpu.")
+        await settle()
+        assert (len(bench.api.created), len(bench.api.patched)) == (0, 1)
