@@ -1,6 +1,7 @@
 """Who is asked when, what the flow service is told, and what a source that fails costs."""
 
 import asyncio
+import json
 import logging
 import math
 
@@ -10,6 +11,7 @@ from poseidon_py.engine import EngineError
 from poseidon_py.metrics import METRICS
 from poseidon_py.usage.collector import Collector
 from poseidon_py.usage.gathered import SourceError
+from poseidon_py.usage.prometheus import Prometheus
 from tests.bridge.rig import Rig
 
 CREATED_US = 1_767_225_600_000_000  # 2026-01-01, as the builders say
@@ -199,3 +201,29 @@ async def test_many_pods_are_told_in_several_calls(monkeypatch):
         await world.collector.poll()
         assert [len(report.task_uid) for report in world.engine.reports] == [2, 2, 1]
         assert [len(report.node_id) for report in world.engine.reports] == [1, 0, 0]
+
+
+async def test_an_answer_that_nobody_has_thought_of_ends_nothing(caplog):
+    caplog.set_level(logging.WARNING)
+    odd, other = Source("prometheus"), Source(nodes={"n": used(5.0)})
+    odd.problems = [RecursionError("maximum recursion depth exceeded")]
+    async with World(odd, other) as world:
+        await world.collector.poll()
+        assert world.told == {"n": 5.0}
+    assert "its answer cannot be used: RecursionError" in caplog.text
+
+
+async def test_a_time_that_is_no_time_of_seconds_is_refused():
+    class Nanoseconds:
+        async def page(self, path, parameters):
+            series = {"metric": {"namespace": "default", "pod": "a", "node": "n"}, "value": [1.7e18, "1"]}
+            return json.dumps({"data": {"resultType": "vector", "result": [series]}}).encode()
+
+    class Access:
+        url, headers = "http://x", {}
+
+    world = World(Prometheus(Nanoseconds(), Access(), {}))  # type: ignore[arg-type]
+    world.pod("a")
+    async with world:
+        await world.collector.poll()
+        assert world.engine.reports == []
