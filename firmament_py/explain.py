@@ -214,9 +214,14 @@ def reasons_of_task(state: ClusterState, row: int, keepers: Sequence[tuple[int, 
     full = full_gangs(state, [int(state.tasks.gang[row])])
     if full:
         return tuple(full.values())
-    cls, nodes = state.tasks.cls[row : row + 1], state.present_nodes()
-    peers = Peers(state, nodes, cls, state.tasks.profile[row : row + 1], PlacedTasks(state, nodes))
-    return reasons(state, int(cls[0]), peers, 0, _kept_for(state, int(cls[0]), keepers))
+    cls = int(state.tasks.cls[row])
+    return reasons(state, cls, _peers_of_task(state, row), 0, _kept_for(state, cls, keepers))
+
+
+def _peers_of_task(state: ClusterState, row: int) -> Peers:
+    """With one class, number 0: that of the task."""
+    tasks, nodes, one = state.tasks, state.present_nodes(), slice(row, row + 1)
+    return Peers(state, nodes, tasks.cls[one], tasks.profile[one], PlacedTasks(state, nodes))
 
 
 def nearest(state: ClusterState, cls: int, most: int = 3) -> list[tuple[str, dict[str, int]]]:
@@ -245,11 +250,10 @@ def nearest(state: ClusterState, cls: int, most: int = 3) -> list[tuple[str, dic
 
 def fitting_nodes(state: ClusterState, row: int) -> int:
     """How many nodes would take a further task like task row `row` as things stand."""
-    cls, nodes = state.tasks.cls[row : row + 1], state.present_nodes()
-    selected, taint = state.looks.judge(state.classes.demand(int(cls[0])), nodes)
-    peers = Peers(state, nodes, cls, state.tasks.profile[row : row + 1], PlacedTasks(state, nodes))
-    fits = selected & (taint < 0) & peers.allowed(0)
-    return int((fits & (_lacks(state, int(cls[0]), nodes) <= 0).all(axis=1)).sum())
+    cls, nodes = int(state.tasks.cls[row]), state.present_nodes()
+    selected, taint = state.looks.judge(state.classes.demand(cls), nodes)
+    fits = selected & (taint < 0) & _peers_of_task(state, row).allowed(0)
+    return int((fits & (_lacks(state, cls, nodes) <= 0).all(axis=1)).sum())
 
 
 def _lacks(state: ClusterState, cls: int, nodes: I64) -> I64:

@@ -101,7 +101,7 @@ class GangRoom:
             room = choices.sums(slots).sum(axis=0)
             for d in np.argsort(-room, kind="stable")[:most].tolist():
                 if room[d] >= claim.lacking:
-                    yield self._snapshot.domains(key) == d
+                    yield domain == d
 
     def choices(self, claim: Claim) -> Choices:
         """Where all that it lacks may go: one of these."""

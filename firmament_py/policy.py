@@ -282,9 +282,8 @@ def checked_prices(policy: Policy, view: View) -> Prices:
 
 def _check(policy: Policy, field: str, array: I64, shape: tuple[int, ...], low: int, high: int) -> None:
     where = f"policy {policy.name}: {field}"
-    if (
-        type(array) is not np.ndarray or array.dtype != np.int64
-    ):  # masked arrays and matrices are not what they look like
+    # not isinstance: masked arrays and matrices are not what they look like
+    if type(array) is not np.ndarray or array.dtype != np.int64:
         raise PolicyError(f"{where} is {getattr(array, 'dtype', type(array).__name__)}, not an int64 array")
     repeatable = len(shape) == 2 and array.ndim == 2
     if array.shape != shape and not (

@@ -21,7 +21,7 @@ from poseidon_py.known import KnownNode, KnownPod, Told
 from poseidon_py.metrics import METRICS
 from poseidon_py.session import Session, note_refusal
 from poseidon_py.store import Store
-from poseidon_py.telling import Rows, describe_pod, internal, leave_out, node_message, target
+from poseidon_py.telling import Rows, describe_pod, leave_out, leave_out_node, node_message, target
 from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)
@@ -121,7 +121,7 @@ class Feed:
         if name == "pods" and (pod := self._store.pods.get(key)) is not None:
             leave_out(self._store, pod, error)
         elif name == "nodes" and (node := self._store.nodes.get(key)) is not None:
-            self._store.warn("node", node.uid, node.name, internal(error))
+            leave_out_node(self._store, node, error)
 
     # -- pods -------------------------------------------------------------------------------------------------
 
@@ -142,7 +142,6 @@ class Feed:
             try:
                 describe_pod(store, known)
             except Exception as error:
-                log.exception("cannot describe %s", known.full_name)
                 leave_out(store, known, error)
                 if known.told is not None and not (known.node or known.assumed):  # not to be placed as what it was
                     rows.update.removed_tasks.append(known.task)
@@ -253,8 +252,7 @@ class Feed:
             try:
                 message = node_message(store, known)
             except Exception as error:
-                log.exception("cannot describe node %s", known.name)
-                store.warn("node", known.uid, known.name, internal(error))
+                leave_out_node(store, known, error)
                 continue
             if message is not None and known.key != known.told:
                 update.nodes.append(message)

@@ -18,7 +18,7 @@ from poseidon_py.engine import Engine, EngineError
 from poseidon_py.known import KnownPod
 from poseidon_py.metrics import METRICS
 from poseidon_py.store import Store
-from poseidon_py.telling import Rows, describe_pod, internal, leave_out, node_message, target
+from poseidon_py.telling import Rows, describe_pod, leave_out, leave_out_node, node_message, target
 from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)
@@ -151,8 +151,7 @@ class Session:
             try:
                 message = node_message(store, node)
             except Exception as error:
-                log.exception("cannot describe node %s", node.name)
-                store.warn("node", node.uid, node.name, internal(error))
+                leave_out_node(store, node, error)
                 message = node.message
             if message is not None:
                 nodes.nodes.append(message)
@@ -178,7 +177,6 @@ class Session:
                 yield from self._described(pods[: len(pods) // 2])
                 yield from self._described(pods[len(pods) // 2 :])
                 return
-            log.exception("cannot describe %s", pods[0].full_name)
             leave_out(self._store, pods[0], error)
             pods[0].told = None
             return

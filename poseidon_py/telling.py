@@ -1,5 +1,6 @@
 """From what the store knows to what the engine is told: rows of an Update. Shared by feed.py and session.py."""
 
+import logging
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -15,6 +16,8 @@ from poseidon_py.phrase import ATTACHABLE
 from poseidon_py.stay import begun, lasting
 from poseidon_py.store import Store
 from protos.gen import flow_pb2
+
+log = logging.getLogger(__name__)
 
 UNLIMITED = 2**40
 """Volumes that a node can hold that does not say how many."""
@@ -37,15 +40,21 @@ def describe_pod(store: Store, known: KnownPod) -> None:
         _extend(store, known)
 
 
-def internal(error: Exception) -> str:
-    """What people are told of something that a defect keeps us from describing."""
-    return f"internal error, see the scheduler's log: {type(error).__name__}: {error}"
-
-
 def leave_out(store: Store, known: KnownPod, error: Exception) -> None:
-    """The pod cannot be described, through no fault of anybody but us: all others go on."""
-    known.problem = internal(error)
+    """The pod cannot be described, through no fault of anybody but us: all others go on. Within `except`."""
+    log.exception("cannot describe %s", known.full_name)
+    known.problem = _internal(error)
     store.warn_pod(known.namespace, known.name, known.uid, known.problem)
+
+
+def leave_out_node(store: Store, known: KnownNode, error: Exception) -> None:
+    """The same of a node; what was told of it before stands."""
+    log.exception("cannot describe node %s", known.name)
+    store.warn("node", known.uid, known.name, _internal(error))
+
+
+def _internal(error: Exception) -> str:
+    return f"internal error, see the scheduler's log: {type(error).__name__}: {error}"
 
 
 def _describe_template(store: Store, known: KnownPod, pod: Pod) -> None:
