@@ -45,8 +45,8 @@ class Room:
 
 
 def shallower(room: Room, most: I64, waiting: int) -> Room:
-    """Room for at most `most` (N,), each >= 1, tasks on each node, or a power of two times as many: as few as leave
-    room for a fiftieth of the `waiting` tasks, or for as many as there is room for at all."""
+    """Room for at most `most` (N,), each >= 0, tasks on each node, or a power of two times as many, for that one where
+    it is 0: as few as leave room for a fiftieth of the `waiting` tasks, or for as many as there is room for at all."""
     wanted = min(-(-waiting // 50), int(room.depth.sum()))
     while int(np.minimum(room.depth, most).sum()) < wanted:
         most = np.maximum(2 * most, 1)  # also where none was to be sent

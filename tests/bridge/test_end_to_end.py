@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import sys
+import time
 
 import pytest
 
@@ -160,6 +161,29 @@ async def test_what_the_service_knows_anyway_is_told_when_a_burst_of_binds_is_ov
     assert told_as_bound() == 0
     await world.until(lambda: told_as_bound() == 40)
     world.check()
+
+
+async def test_a_leader_whose_lease_has_run_out_by_its_clock_binds_and_evicts_nothing(world):
+    bridge = await world.bridge(leader_elect=True)
+    await world.until(lambda: bridge.election.leading)
+    binder, given_back = bridge.parts.binder, []
+    reject = binder._reject
+
+    def rejected(known, *more):
+        given_back.append(known)
+        reject(known, *more)
+
+    binder._reject = rejected
+    world.cluster.faults.set(Rule(("update",), ("leases",), latency_ms=1500.0))  # it does not have it back at once
+    bridge.election._monotonic = lambda: time.monotonic() + 60  # as if it had been stopped for so long
+    world.cluster.add_pods(3, template())
+    await world.until(lambda: given_back)
+    assert world.bound() == set()
+    await bridge.gangs._evict(given_back[0])
+    assert len(world.pods) == 3
+    await world.until(lambda: len(world.bound()) == 3)  # when it has renewed its lease
+    await bridge.gangs._evict(given_back[0])
+    await world.until(lambda: given_back[0].name not in world.pods)
 
 
 async def test_the_command_runs_until_it_is_asked_to_end_and_leaves_nothing_behind(world):

@@ -199,3 +199,13 @@ def test_a_round_drops_what_fails_the_check_says_so_and_places_the_rest(monkeypa
     assert (result.stats.dropped, result.stats.placed) == (2, 1)
     assert "dropped 2 placements that failed the independent check" in caplog.text
     assert {1, 2} <= cluster.waiting()
+
+
+def test_who_waits_holds_nothing_on_any_node():
+    """As many nodes as the table has rows: the last is as good as any."""
+    rows = make_cluster(make_node("n0")).state.nodes.capacity
+    cluster = make_cluster(
+        *(make_node(f"n{i}", cpu=1) for i in range(rows)), make_class(1, cpu=1), make_tasks(range(1, 2 * rows + 1), 1)
+    )
+    assert cluster.state.nodes.capacity == rows
+    assert len(cluster.round()) == rows  # asserts that the check dropped nothing

@@ -2,6 +2,7 @@
 
 import pytest
 
+from firmament_py import gang_try
 from firmament_py.constraints import PeerDemand, PeerTerm, Spread
 from tests.builders import (
     NOW_US,
@@ -254,3 +255,27 @@ def test_how_many_fit_does_not_count_on_tasks_that_nobody_waits_for(there, fits)
     )
     assert cluster.round() == {}
     assert list(cluster.scheduler.gang_fits.values()) == [fits]
+
+
+def test_a_round_tries_only_so_many_domains_for_gangs_that_want_to_share_one(monkeypatch):
+    """Three gangs, each of which has room in two racks for two of its three workers, beside its leader."""
+    monkeypatch.setattr(gang_try, "HOMES_OF_A_ROUND", 4)
+    tried = []
+    within = gang_try.GangTry.within
+
+    def counted(self, claim, nodes):
+        tried.append(nodes is not None)
+        return within(self, claim, nodes)
+
+    monkeypatch.setattr(gang_try.GangTry, "within", counted)
+    racks = "aaaabbbb"
+    cluster = make_cluster(
+        *(make_class(1, cpu=1), make_class(2, cpu=1, tokens=["TCP:80"], peers=WITH_LEADER)),
+        *(make_profile(1, app="leader"), make_profile(2, app="worker")),
+        *(make_node(f"n{i}", cpu=9, labels={"rack": rack}) for i, rack in enumerate(racks)),
+        *(make_gang(gang, 6) for gang in (1, 2, 3)),
+        *(make_tasks([10 * gang], 1, gang=gang, profile=1) for gang in (1, 2, 3)),
+        *(make_tasks(range(10 * gang + 1, 10 * gang + 6), 2, gang=gang, profile=2) for gang in (1, 2, 3)),
+    )
+    assert cluster.round() == {}
+    assert sum(tried) == 4

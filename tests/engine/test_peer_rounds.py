@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py import placing
+from firmament_py import placing, second_opinion
 from firmament_py.constraints import PeerDemand, PeerTerm
 from firmament_py.explain import ReasonKind, reasons_of_task
 from firmament_py.placing import CLASSES_AT_ONCE
+from policies.colocation import TRAIT
+from policies.interference import Interference
 from tests.builders import make_class, make_cluster, make_node, make_profile, make_tasks, needs, tasks_like
 from tests.engine import peer_oracle
 from tests.engine.mixtures import Mixture
@@ -110,3 +112,25 @@ def test_who_depends_on_a_class_of_a_later_turn_is_placed_in_the_same_round(clas
         *(make_tasks(range(10 * k, 10 * k + 3), k, profile=int(k == classes)) for k in range(2, classes + 1)),
     )
     assert len(cluster.round()) == 5 + 3 * (classes - 1)
+
+
+def near_a_later_one(**more):
+    """One of class 1 wants to be near one of class 2."""
+    later = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "later")), "zone"),))
+    return make_cluster(
+        *(make_class(1, cpu=1, peers=later, traits={TRAIT: "devil"}), make_class(2, cpu=2, traits={TRAIT: "turtle"})),
+        *(make_profile(1, app="later"), make_node("a", cpu=9, labels={"zone": "a"})),
+        *(make_tasks([1], 1), make_tasks([2], 2, profile=1)),
+        **more,
+    )
+
+
+def test_nor_does_it_matter_that_no_flow_is_left(monkeypatch):
+    monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
+    monkeypatch.setattr(placing, "FLOWS_PER_TURN", 0)
+    assert set(near_a_later_one().round()) == {1, 2}
+
+
+def test_nor_that_a_policy_has_turns(monkeypatch):
+    monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
+    assert set(near_a_later_one(policy=Interference()).round()) == {1, 2}

@@ -22,6 +22,8 @@ def room(slots):
         pytest.param([9, 9, 9], 3, [8, 4, 3], id="nothing-to-cut"),
         # a fiftieth of 200 is 4, and 1 + 1 + 1 is less: twice as many
         pytest.param([1, 1, 1], 200, [2, 2, 2], id="raised"),
+        pytest.param([0, 2, 9], 3, [0, 2, 3], id="closed"),
+        pytest.param([0, 0, 0], 3, [1, 1, 1], id="none-can-be-closed-if-all-are"),
         # a fiftieth of 9999 is 200, and there is room for 15: all of it
         pytest.param([1, 1, 1], 9999, [8, 4, 3], id="raised-to-all-there-is"),
     ],
