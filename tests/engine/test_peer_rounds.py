@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament_py import placing, second_opinion
-from firmament_py.constraints import PeerDemand, PeerTerm
+from firmament_py.constraints import PeerDemand, PeerTerm, Spread
 from firmament_py.explain import ReasonKind, reasons_of_task
 from firmament_py.placing import CLASSES_AT_ONCE
 from policies.colocation import TRAIT
@@ -114,23 +114,27 @@ def test_who_depends_on_a_class_of_a_later_turn_is_placed_in_the_same_round(clas
     assert len(cluster.round()) == 5 + 3 * (classes - 1)
 
 
-def near_a_later_one(**more):
-    """One of class 1 wants to be near one of class 2."""
-    later = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "later")), "zone"),))
-    return make_cluster(
-        *(make_class(1, cpu=1, peers=later, traits={TRAIT: "devil"}), make_class(2, cpu=2, traits={TRAIT: "turtle"})),
-        *(make_profile(1, app="later"), make_node("a", cpu=9, labels={"zone": "a"})),
-        *(make_tasks([1], 1), make_tasks([2], 2, profile=1)),
-        **more,
-    )
-
-
 def test_nor_does_it_matter_that_no_flow_is_left(monkeypatch):
+    """One of class 1 wants to be near one of class 2."""
     monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
     monkeypatch.setattr(placing, "FLOWS_PER_TURN", 0)
-    assert set(near_a_later_one().round()) == {1, 2}
+    later = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "later")), "zone"),))
+    cluster = make_cluster(
+        *(make_class(1, cpu=1, peers=later), make_class(2, cpu=2), make_profile(1, app="later")),
+        *(make_node("a", cpu=9, labels={"zone": "a"}), make_tasks([1], 1), make_tasks([2], 2, profile=1)),
+    )
+    assert set(cluster.round()) == {1, 2}
 
 
 def test_nor_that_a_policy_has_turns(monkeypatch):
+    """The second devil is to be in zone a, which is even only when the turtle, which has its turn later, is in b."""
     monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
-    assert set(near_a_later_one(policy=Interference()).round()) == {1, 2}
+    even = PeerDemand(spread=(Spread(tasks_like(needs("app", "In", "w")), "zone", 1),))
+    cluster = make_cluster(
+        *(make_node("a", gpu=2, labels={"zone": "a"}), make_node("b", fpga=1, labels={"zone": "b"})),
+        make_class(1, gpu=1, peers=even, traits={TRAIT: "devil"}),
+        make_class(2, fpga=1, traits={TRAIT: "turtle"}),
+        *(make_profile(1, app="w"), make_tasks([1, 2], 1, profile=1), make_tasks([3], 2, profile=1)),
+        policy=Interference(),
+    )
+    assert cluster.round() == {1: "a", 2: "a", 3: "b"}
