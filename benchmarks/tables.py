@@ -121,10 +121,11 @@ def show_comparison(console: Console, found: Sequence[Comparison], notes: Sequen
 
 
 def _caption(result: SuiteResult) -> str:
-    where = result.environment
+    where, scale = result.environment, result.options.get("scale", 1.0)
     return (
         f"{where['cpu']}, {where['cores']} cores, Python {where['python']}, load {where['load_average'][0]}; "
         f"median of {result.options['repeat']}, and the farthest samples"
+        f"{f'; all sizes times {scale:g}, so targets do not count' if scale != 1.0 else ''}"
         f"{f'; {result.stopped}' if result.stopped else ''}"
     )
 

@@ -210,7 +210,14 @@ class Bridge:
             window_max=settings.batch_window_max,
         )
         self.gangs = Gangs(kube, store, binder, loop, reporter, feed.reject, settings)
-        volumes = VolumeBinder(kube, store.storage, store.volumes, store.labels_of_node, settings.volume_timeout)
+        volumes = VolumeBinder(
+            kube,
+            store.storage,
+            store.volumes,
+            store.labels_of_node,
+            settings.volume_timeout,
+            leads=lambda: binder.leads(),
+        )
         store.pod_queue.held = lambda: binder.saturated
         binder.prepare = volumes.prepare
         binder.on_bound = reporter.scheduled

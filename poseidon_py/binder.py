@@ -45,6 +45,7 @@ from poseidon_py.volume_gate import VolumeError, VolumeTakenError
 
 log = logging.getLogger(__name__)
 
+_DEPOSED = "another replica leads"
 _RETRY_FIRST, _RETRY_MOST = 0.1, 5.0
 _GIVE_BACK_FIRST, _GIVE_BACK_MOST = 1.0, 60.0
 _TAKEN = 0.2
@@ -139,7 +140,8 @@ class Binder:
         self.prepare: Prepare = lambda known, node: None
         """Asked for pods with claims."""
         self.leads: Callable[[], bool] = lambda: True
-        """Asked before each bind is sent: a process that was stopped learns last that others lead."""
+        """Asked before each bind is sent, and before volumes are written: a process that was stopped learns last that
+        others lead."""
         self.in_flight = 0
         self.on_bound: Callable[[KnownPod, str], None] = lambda known, node: None
         self.on_failed: Callable[[KnownPod, str], None] = lambda known, why: None
@@ -189,7 +191,7 @@ class Binder:
         self._halted = True
         self._cancel(list(self._preparing))
         for placement in (*self._ready, *self._later, *self._preparing, *self._parked.values()):
-            self._give_back(placement, "another replica leads", rest=False)
+            self._give_back(placement, _DEPOSED, rest=False)
         self._parked.clear()
         self._ready.clear()
         self._later.clear()
@@ -271,6 +273,8 @@ class Binder:
                 return
             if taken:
                 self._give_back(placement, why, rest=False, end=End.TAKEN)
+            elif why and not self.leads():
+                self._give_back(placement, _DEPOSED, rest=False)
             elif why:
                 self._give_back(placement, why)
             else:
@@ -354,7 +358,7 @@ class Binder:
         if placement.doubt and not await self._look(placement, None):
             return
         if self._halted or not self.leads():
-            self._give_back(placement, "another replica leads", rest=False)
+            self._give_back(placement, _DEPOSED, rest=False)
             return
         if known.gang and (leave := self.may_send(known)) is not Leave.SEND:
             if leave is Leave.WAIT:

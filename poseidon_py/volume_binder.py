@@ -47,13 +47,17 @@ class VolumeBinder:
         gate: VolumeGate,
         labels_of: Callable[[str], Mapping[str, str] | None],
         timeout: float = 600.0,
+        *,
+        leads: Callable[[], bool],
     ) -> None:
-        """`labels_of` a node by name; None: there is no such node. `timeout`: seconds for the controllers."""
+        """`labels_of` a node by name; None: there is no such node. `timeout`: seconds for the controllers. `leads` is
+        asked before each write: a process that was stopped learns last that others lead."""
         self._api = api
         self._storage = storage
         self._gate = gate
         self._labels_of = labels_of
         self._timeout = timeout
+        self._leads = leads
 
     def prepare(self, known: KnownPod, node: str) -> Awaitable[None] | None:
         """What to wait for before the bind; None: nothing. Raises VolumeError, and so may the wait, or KubeError."""
@@ -97,7 +101,7 @@ class VolumeBinder:
         if not is_meant_for(volume, claim):
             metadata["annotations"] = {BOUND_BY_CONTROLLER: "yes"}
         path = f"/api/v1/persistentvolumes/{quote(volume.metadata.name, safe='')}"
-        answer = await self._api.merge(path, {"metadata": metadata, "spec": {"claimRef": reference}})
+        answer = await self._write(path, {"metadata": metadata, "spec": {"claimRef": reference}})
         # the watch tells the same, but later
         self._storage.put_volume(_decode_volume(answer))
 
@@ -107,7 +111,12 @@ class VolumeBinder:
             return
         path = f"/api/v1/namespaces/{quote(who.namespace, safe='')}/persistentvolumeclaims/{quote(who.name, safe='')}"
         metadata = {"resourceVersion": who.resource_version, "uid": who.uid, "annotations": {SELECTED_NODE: node}}
-        self._storage.put_claim(_decode_claim(await self._api.merge(path, {"metadata": metadata})))
+        self._storage.put_claim(_decode_claim(await self._write(path, {"metadata": metadata})))
+
+    async def _write(self, path: str, patch: Mapping[str, Any]) -> bytes:
+        if not self._leads():
+            raise VolumeError("another replica leads")
+        return await self._api.merge(path, patch)
 
     def _is_done(self, claim: Claim, plan: Plan) -> bool:
         """Whether claim and volume are bound, and right for the node. Raises VolumeError if they cannot be any more."""

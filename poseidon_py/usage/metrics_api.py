@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
@@ -23,8 +24,8 @@ class _Name(Struct, gc=False):
 
 
 class _Amounts(Struct, gc=False):
-    cpu: str = "0"
-    memory: str = "0"
+    cpu: str | None = None
+    memory: str | None = None
 
 
 class _Container(Struct, gc=False):
@@ -77,7 +78,7 @@ class MetricsApi:
     async def _nodes(self, into: Gathered) -> None:
         async for item in self._items("nodes", _decode_node, into):
             try:
-                at, cpu, memory = _micros(item.timestamp), billionths(item.usage.cpu), billionths(item.usage.memory)
+                at, cpu, memory = _micros(item.timestamp), _sum([item.usage.cpu]), _sum([item.usage.memory])
             except (QuantityError, Nonsense):
                 into.refused += 1
                 continue
@@ -88,8 +89,8 @@ class MetricsApi:
         async for item in self._items("pods", _decode_pod, into):
             try:
                 at = _micros(item.timestamp)
-                cpu = sum(billionths(c.usage.cpu) for c in item.containers or ())
-                memory = sum(billionths(c.usage.memory) for c in item.containers or ())
+                cpu = _sum([c.usage.cpu for c in item.containers or ()])
+                memory = _sum([c.usage.memory for c in item.containers or ()])
             except (QuantityError, Nonsense):
                 into.refused += 1
                 continue
@@ -109,6 +110,17 @@ class MetricsApi:
                 into.refused += 1
                 continue
             yield item
+
+
+def _sum(quantities: list[str | None]) -> float:
+    """In billionths of a unit; NaN, nobody has said, if one is missing: of the rest it would be too little. Raises
+    QuantityError."""
+    total = 0
+    for quantity in quantities:
+        if quantity is None:
+            return math.nan
+        total += billionths(quantity)
+    return float(total)
 
 
 @functools.lru_cache(maxsize=64)

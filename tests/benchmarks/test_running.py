@@ -251,6 +251,14 @@ def test_a_missed_target_fails_only_if_asked_to(monkeypatch):
     assert CliRunner().invoke(cli, [*arguments, "--enforce"]).exit_code == 1
 
 
+def test_the_table_of_another_scale_says_so(monkeypatch):
+    monkeypatch.setattr(round_suite, "measure", lambda case, options: Sample({"round_s": 0.1}))
+    arguments = ["run", "round", "--quick", "--case", "35000-pods/20"]
+    said = "all sizes times 0.1, so targets do not count"
+    assert said not in " ".join(CliRunner().invoke(cli, arguments).output.split())
+    assert said in " ".join(CliRunner().invoke(cli, [*arguments, "--scale", "0.1"]).output.split())
+
+
 def test_comparing_files(tmp_path):
     slow, fast = tmp_path / "slow.json", tmp_path / "fast.json"
     run([2.0, 2.1, 2.2, 2.3]).write(slow)

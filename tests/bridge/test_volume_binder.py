@@ -64,7 +64,9 @@ class World(Bench):
         self.api = FakePatches(*volumes, claim("c"))
         gate = self.store.volumes
         self.gone: set[str] = set()
-        volumes_of = VolumeBinder(self.api, self.storage, gate, self._labels_of, timeout)
+        volumes_of = VolumeBinder(
+            self.api, self.storage, gate, self._labels_of, timeout, leads=lambda: self.binder.leads()
+        )
         self.binder.prepare = volumes_of.prepare
 
     def _labels_of(self, node):
@@ -221,6 +223,16 @@ async def test_a_deposed_leader_stops_preparing():
         world.bound_by_controller()
         await settle()
         assert world.bound == []
+
+
+@pytest.mark.parametrize("objects", [(volume("v", on=["n"]),), ()], ids=["given", "asked for"])
+async def test_who_has_lost_the_lease_and_does_not_know_it_yet_writes_no_volumes(objects):
+    async with World(*objects, provisioner="p" if not objects else "kubernetes.io/no-provisioner") as world:
+        world.binder.leads = lambda: False
+        known = world.place()
+        await settle()
+        assert (world.api.asked, known.assumed, len(world.rejected), world.failed) == (0, "", 1, [])
+        assert world.storage.reserved == {}
 
 
 def test_a_claim_that_went_away_before():

@@ -85,6 +85,19 @@ async def test_an_item_that_makes_no_sense_is_refused_alone(server, kube, bad):
     assert found.refused == 1
 
 
+@pytest.mark.parametrize("what", ["cpu", "memory"])
+async def test_what_is_left_out_is_unknown_and_not_0(server, kube, what):
+    part, some = node("n"), pod("a", ("1n", "1Ki"), ("1n", "1Ki"))
+    del part["usage"][what], some["containers"][1]["usage"][what]
+    serve(server, [part], [some, pod("b", ("1n", "1Ki"))])
+    await MetricsApi(kube).gather(found := Gathered())
+    cpu = what != "cpu"
+    assert rows(found.nodes) == {"n": [AT_US, 1500.0 if cpu else None, None if cpu else 2.0**31, None, None]}
+    assert rows(found.pods)["default", "a"] == [AT_US, 2e-6 if cpu else None, None if cpu else 2048.0, None, None]
+    assert rows(found.pods)["default", "b"] == [AT_US, 1e-6, 1024.0, None, None]
+    assert found.refused == 0
+
+
 async def test_a_pod_without_containers_uses_nothing_that_is_known(server, kube):
     serve(server, [], [pod("a")])
     await MetricsApi(kube).gather(found := Gathered())
