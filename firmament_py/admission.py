@@ -50,7 +50,11 @@ class Rejected:
 
 
 class Admission:
-    def __init__(self, placing: Placing, claims: list[Claim], lap: Callable[[str], None]) -> None:
+    """reserve_after_us: how long a gang waits before it keeps room (reservation.py), None: it never does."""
+
+    def __init__(
+        self, placing: Placing, claims: list[Claim], lap: Callable[[str], None], reserve_after_us: int | None
+    ) -> None:
         self._placing = placing
         self._snapshot = placing.snapshot
         self._claims = claims
@@ -60,7 +64,7 @@ class Admission:
             self._single[claim.members] = False
         self._room = GangRoom(placing)
         self._try = GangTry(placing, self._room, lap)
-        self._reservations = Reservations(placing, self._room, self._try)
+        self._reservations = Reservations(placing, self._room, self._try, reserve_after_us)
         self.rejected: list[Rejected] = []
 
     def run(self) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from firmament_py.cluster import ClusterState
 from firmament_py.events import Event, Outcome
 from firmament_py.policy import Policy
+from firmament_py.reservation import RESERVE_AFTER_US
 from firmament_py.round import RoundResult, RoundStats, Scheduler
 from firmament_py.solver import Solver
 from firmament_py.usage import Basis, Usage, UsageOptions
@@ -31,12 +32,14 @@ class Engine:
         usage: UsageOptions | None = None,
         *,
         certified: bool = False,
+        reserve_after_us: int | None = RESERVE_AFTER_US,
     ) -> None:
         self.lock = threading.Lock()
         self.usage = Usage(usage)
         self.policy = policy
         self.solver = solver
         self._certified = certified
+        self._reserve_after_us = reserve_after_us
         self.now_us = now_us or (lambda: time.time_ns() // 1000)
         self.rounds = 0
         self.last_round: RoundStats | None = None
@@ -46,7 +49,14 @@ class Engine:
     def _start(self, state: ClusterState) -> None:
         self.epoch = secrets.randbits(63) | 1
         self.state = state
-        self.scheduler = Scheduler(state, self.policy, self.solver, usage=self.usage, certified=self._certified)
+        self.scheduler = Scheduler(
+            state,
+            self.policy,
+            self.solver,
+            usage=self.usage,
+            certified=self._certified,
+            reserve_after_us=self._reserve_after_us,
+        )
         self.round_of_epoch = 0
 
     def apply(self, events: Iterable[Event]) -> Outcome:

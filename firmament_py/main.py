@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import click
 
-from firmament_py import conformance, registry
+from firmament_py import conformance, registry, reservation
 from firmament_py.engine import Engine
 from firmament_py.registry import DEFAULT_POLICY, UnknownPolicyError
 from firmament_py.server import CannotListenError, CertificateError, Server, Tls
@@ -73,6 +73,13 @@ def cli() -> None:
 @_usage_option("samples", "Samples of usage kept per task and per node.")
 @_usage_option("half-life", "Seconds after which a sample counts half.")
 @_usage_option("stale", "Seconds after which a sample does not count any more.")
+@click.option(
+    "--reserve-after",
+    default=f"{reservation.RESERVE_AFTER_US // 1_000_000}",
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a gang waits before room is kept for it; 0: at once, never: smaller ones may always pass it.",
+)
 @click.option("--port-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the port here once serving.")
 @click.option(
     "--exit-with-parent", is_flag=True, help="Stop when standard input ends, as it does when the parent dies."
@@ -93,6 +100,7 @@ def serve(
     usage_samples: int,
     usage_half_life: float,
     usage_stale: float,
+    reserve_after: str,
     port_file: Path | None,
     exit_with_parent: bool,
     tls_cert: Path | None,
@@ -118,6 +126,10 @@ def serve(
         usage = UsageOptions(Basis(usage_basis), usage_samples, usage_half_life, usage_stale)
     except ValueError as error:
         raise click.UsageError(f"--{error}") from error
+    try:
+        reserve_after_us = reservation.parse_after(reserve_after)
+    except ValueError as error:
+        raise click.UsageError(f"--reserve-after {error}") from error
     _, colon, port = address.rpartition(":")
     if not colon or not (port.isascii() and port.isdigit() and int(port) < 2**16):
         raise click.UsageError(f"--address {address!r} is not HOST:PORT with a port from 0 to 65535")
@@ -125,7 +137,9 @@ def serve(
     try:
         if tls is not None:
             tls.check()
-        server = Server(Engine(policy, SOLVERS[solver_name](), usage=usage, certified=certify), address, tls)
+        solver = SOLVERS[solver_name]()
+        engine = Engine(policy, solver, usage=usage, certified=certify, reserve_after_us=reserve_after_us)
+        server = Server(engine, address, tls)
     except CertificateError as error:
         raise click.UsageError(str(error)) from error
     except CannotListenError as error:

@@ -24,7 +24,25 @@ from firmament_py.gangs import Claim
 from firmament_py.placing import Placing
 
 RESERVE_AFTER_US = 300_000_000
-"""How long a gang waits before it keeps room free, microseconds."""
+"""How long a gang waits before it keeps room free unless the operator says otherwise, microseconds."""
+
+_LONGEST_S = 1e9
+
+
+def parse_after(text: str) -> int | None:
+    """How long gangs wait before they keep room, of seconds as text: microseconds; None for `never`.
+
+    Raises ValueError.
+    """
+    if text == "never":
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= _LONGEST_S:
+        raise ValueError(f"is {text!r}; give seconds from 0 to {_LONGEST_S:.0f}, or never")
+    return int(seconds * 1_000_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +55,25 @@ class Reservation:
 
 
 class Reservations:
-    def __init__(self, placing: Placing, room: GangRoom, trying: GangTry) -> None:
+    """after_us: how long a gang waits before it keeps room, None: it never does."""
+
+    def __init__(self, placing: Placing, room: GangRoom, trying: GangTry, after_us: int | None) -> None:
         self._placing = placing
         self._snapshot = placing.snapshot
         self._room = room
         self._try = trying
+        self._after_us = after_us
         self._priorities: set[int] = set()  # for which a gang keeps room
 
     def overdue(self, claim: Claim) -> bool:
         """Whether it is to keep room free if it does not fit: it has waited, could fit some day, and is the first."""
         waited = self._snapshot.now_us - claim.definition.created_us
-        return waited >= RESERVE_AFTER_US and claim.priority not in self._priorities and len(self._room.able(claim)) > 0
+        return (
+            self._after_us is not None
+            and waited >= self._after_us
+            and claim.priority not in self._priorities
+            and len(self._room.able(claim)) > 0
+        )
 
     def reserve(self, claim: Claim) -> Reservation:
         """Keeps room for a gang that is overdue and does not fit."""

@@ -15,6 +15,7 @@ from firmament_py.lifecycle import TaskState
 from firmament_py.network import PlacementNetwork
 from firmament_py.placing import Placing
 from firmament_py.policy import AnywherePolicy, Policy, PolicyError, Prices, View, checked_prices, rack_labels
+from firmament_py.reservation import RESERVE_AFTER_US
 from firmament_py.second_opinion import better, place_one_by_one, worth_asking
 from firmament_py.snapshot import Snapshot, take_snapshot
 from firmament_py.solver import Solution, Solver, Status
@@ -70,7 +71,8 @@ class Scheduler:
     """Runs rounds on a cluster state. Not safe for concurrent use with anything that touches the state.
 
     With certified, each solution is proved to be optimal (certify.py); one that is not is counted and logged, and used
-    all the same: the independent check does not depend on it.
+    all the same: the independent check does not depend on it. reserve_after_us: how long a gang waits before room is
+    kept for it, None: that is never done.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Scheduler:
         usage: Usage | None = None,
         *,
         certified: bool = False,
+        reserve_after_us: int | None = RESERVE_AFTER_US,
     ) -> None:
         self.state = state
         self._usage = usage or Usage()
@@ -89,6 +92,7 @@ class Scheduler:
         self._solver = solver
         self._observer = observer
         self._certified = certified
+        self._reserve_after_us = reserve_after_us
         self._checker = Checker(state)
         self._fallback = AnywherePolicy()
         self._seen_opportunities = -1
@@ -130,7 +134,7 @@ class Scheduler:
         stats.usage_measured, stats.usage_missing, stats.usage_stale = reading.measured, reading.missing, reading.stale
         lap("usage")
         placing = self._placing(snapshot, reading, stats, lap)
-        admission = Admission(placing, snapshot.claims, lap)
+        admission = Admission(placing, snapshot.claims, lap, self._reserve_after_us)
         admission.run()
         stats.widenings = placing.solving.widenings
         if placing.solving.first is not None:

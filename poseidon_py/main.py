@@ -123,6 +123,10 @@ def _flag(name: str, text: str, **more: Any) -> Callable[[Callable[..., Any]], C
 @_flag("added_node_affinity", "NodeSelector, as JSON, that nodes must match for every pod.")
 @_flag("gang_timeout", "Seconds for a gang to become whole after its first bind.", type=float)
 @_flag(
+    "gang_reserve_after",
+    "Seconds that a gang waits before room is kept for it; 0: at once, or never.  [default: 300]",
+)
+@_flag(
     "gang_unwind",
     "What becomes of a gang that did not: evict what is bound, or keep it.",
     type=click.Choice(("evict", "keep")),

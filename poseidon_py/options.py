@@ -30,6 +30,7 @@ class OptionError(Exception):
 
 _TYPES = typing.get_type_hints(Settings)
 _STRUCTURES = ("added_node_affinity", "prometheus_queries")
+_NUMBERS_OR_WORDS = ("usage_interval", "gang_reserve_after")
 _ALIASES = {"policyOptions": "policy_option", "policy_options": "policy_option"}
 BASES = ("requests", "used", "larger")
 """What `usage` may be."""
@@ -107,6 +108,22 @@ def usage_interval(given: Settings) -> float | None:
     return seconds
 
 
+def _check_reserving(given: Settings) -> None:
+    if not given.gang_reserve_after:
+        return
+    if given.firmament_address:
+        raise OptionError(
+            "gang-reserve-after belongs to the flow service: give --reserve-after to `firmament serve`, not beside "
+            "firmament-address"
+        )
+    try:
+        seconds = 0.0 if given.gang_reserve_after == "never" else float(given.gang_reserve_after)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= 1e9:
+        raise OptionError(f"gang-reserve-after must be never, or seconds from 0 on, not {given.gang_reserve_after!r}")
+
+
 def service_arguments(given: Settings) -> list[str]:
     """What the own flow service is started with because of these settings."""
     options = {
@@ -114,6 +131,7 @@ def service_arguments(given: Settings) -> list[str]:
         "--usage-samples": given.usage_samples,
         "--usage-half-life": given.usage_half_life,
         "--usage-stale": given.usage_stale,
+        "--reserve-after": given.gang_reserve_after,
     }
     found = [text for flag, value in options.items() if value not in ("", None) for text in (flag, str(value))]
     return [*found, *given.firmament_args]
@@ -121,7 +139,9 @@ def service_arguments(given: Settings) -> list[str]:
 
 def _convert(key: str, value: Any) -> Any:
     if key == "usage_interval":  # YAML takes off for false
-        value = "off" if value is False else str(value) if isinstance(value, (int, float)) else value
+        value = "off" if value is False else value
+    if key in _NUMBERS_OR_WORDS and isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = str(value)
     wanted = _TYPES[key]
     options = typing.get_args(wanted) if isinstance(wanted, types.UnionType) else (wanted,)
     if value is None and type(None) in options:
@@ -227,6 +247,7 @@ def _check(given: Settings) -> None:
             "policy belongs to the flow service: give it to `firmament serve`, not beside firmament-address"
         )
     _check_usage(given)
+    _check_reserving(given)
     tls = (given.firmament_ca, given.firmament_cert, given.firmament_key)
     if any(tls) and not (given.firmament_address and given.firmament_ca):
         raise OptionError("firmament-cert and firmament-key need firmament-ca, and that needs firmament-address")

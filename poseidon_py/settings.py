@@ -76,6 +76,8 @@ class Settings:
     """Seconds for controllers to bind or make the volumes of a pod that was placed."""
     gang_timeout: float = 60.0
     """Seconds for a gang to become whole after its first bind; a PodGroup's scheduleTimeoutSeconds wins."""
+    gang_reserve_after: str = ""
+    """Seconds that a gang waits before room is kept for it, or never. Of the own flow service; empty: its default."""
     gang_unwind: str = "evict"
     """What becomes of the bound members of a gang that did not become whole in time: evict, keep."""
     bind_concurrency: int = 100

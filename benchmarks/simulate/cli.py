@@ -22,10 +22,11 @@ from benchmarks.simulate.service import RefusedError
 from benchmarks.specs import Case
 from benchmarks.traces import files, fitting
 from benchmarks.traces.cli import preset_options, tell
-from benchmarks.traces.form import HOUR, Trace, TraceError
+from benchmarks.traces.form import HOUR, SECOND, Trace, TraceError
 from benchmarks.traces.generate import generate, preset
 from benchmarks.traces.presets import PRESETS
 from firmament_py.registry import DEFAULT_POLICY, UnknownPolicyError
+from firmament_py.reservation import RESERVE_AFTER_US, parse_after
 
 SUITE = "simulate"
 
@@ -60,6 +61,13 @@ SUITE = "simulate"
     help="From a round's start to the next at least.",
 )
 @click.option("--expectations", is_flag=True, help="Jobs say how long their tasks will run.")
+@click.option(
+    "--reserve-after",
+    default=f"{RESERVE_AFTER_US // SECOND}",
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a gang waits before room is kept for it, or never.",
+)
 @click.option("--grpc", is_flag=True, help="Talk to the engine through gRPC, as a bridge does.")
 @click.option(
     "--audit",
@@ -91,6 +99,7 @@ def simulate(
     bind_ms: float,
     gap_ms: float,
     expectations: bool,
+    reserve_after: str,
     grpc: bool,
     audit: int,
     repeat: int,
@@ -110,6 +119,10 @@ def simulate(
         raise click.UsageError(
             "a trace in a file gives the same figures every time: --repeat needs --preset or --measured"
         )
+    try:
+        reserve_after_us = parse_after(reserve_after)
+    except ValueError as error:
+        raise click.UsageError(f"--reserve-after {error}") from error
     keeper, console = Keeper(json_file), Console(highlight=False)
     settings = Settings(None if as_measured else round_ms, bind_ms, gap_ms, expectations=expectations)
     suite = replace(specs.load("quality"), name=SUITE, virtual=path is None or not as_measured)
@@ -124,13 +137,15 @@ def simulate(
             if name is not None and options.seed != seed:
                 trace = generate(preset(name), nodes or 100, hours or 1.0, options.seed, load, labels=labels)
                 tell(fitting.notes(trace))
-            sample, outcome = _with_progress(console, trace, Run(policy, settings, grpc, audit), until)
+            sample, outcome = _with_progress(
+                console, trace, Run(policy, settings, grpc, audit, reserve_after_us), until
+            )
             times.update(measured(outcome))
             return sample
 
         sizes = {"trace": first.name, "policy": policy, "nodes": len(first.machines), "hours": until / HOUR}
         case = Case(f"{first.name}/{policy}", sizes)
-        options = Options(seed, more={"load": load, **asdict(settings), "grpc": grpc})
+        options = Options(seed, more={"load": load, **asdict(settings), "reserve_after": reserve_after, "grpc": grpc})
         with ended_cleanly():
             result = runner.run(suite, [case], options, repeat, measure=measure, keep=keeper.keep)
     except (TraceError, UnknownPolicyError) as error:

@@ -16,6 +16,9 @@ SHORTEST_S = 10.0
 """Run times below this count as this in slowdowns, lest a second's wait of a short task outweighs all (the bounded
 slowdown of Feitelson and Rudolph)."""
 
+_LARGE = 8
+"""Of jobs that ask for more than so many machines have the waits are told apart."""
+
 _OVER_TIME = {
     "link_use": "link use",
     "link_use_p99": "link p99",
@@ -93,11 +96,31 @@ def summary(outcome: Outcome) -> dict[str, float]:
         "completed_jobs": float(done.sum()),
         "waiting_tasks": float((outcome.state == State.WAITING).sum()),
         "restarts": float(outcome.restarts),
+        **_whom(outcome, wait, jobs),
     }
     found |= {name: _mean(outcome.sampled[line]) for name, line in _OVER_TIME.items() if line in outcome.sampled}
     # these are of all that started so far
     found |= {name: float(outcome.sampled[line][-1]) for name, line in _SO_FAR.items() if line in outcome.sampled}
     return {name: value for name, value in found.items() if not math.isnan(value)}
+
+
+def _whom(outcome: Outcome, wait_s: F64, jobs: I64) -> dict[str, float]:
+    """Who waits, of jobs (K,) that waited for wait_s (K,): those that ask for no more of the contended resource than
+    the largest machine has, those that ask for over _LARGE times as much, and all by what they use, where each counts
+    by what it asks for and for how long. A mean over jobs is lowest where large ones are passed over."""
+    trace = outcome.trace
+    r = trace.resources.index(outcome.contended)
+    asked = trace.requests[trace.task_shape, r].astype(np.float64)
+    seconds = np.where(trace.task_duration_us == FOREVER, outcome.horizon_us, trace.task_duration_us) / SECOND
+    machines = np.bincount(trace.task_job, asked, len(trace.jobs))[jobs] / max(
+        trace.event_allocatable[:, r].max(initial=0), 1
+    )
+    use = np.bincount(trace.task_job, asked * seconds, len(trace.jobs))[jobs]
+    return {
+        "job_wait_small_s": _mean(wait_s[machines <= 1]),
+        "job_wait_large_s": _mean(wait_s[machines > _LARGE]),
+        "job_wait_by_use_s": float(np.average(wait_s, weights=use)) if use.sum() > 0 else math.nan,
+    }
 
 
 def slowdown(completion_s: F64, alone_s: F64) -> F64:

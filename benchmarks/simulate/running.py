@@ -16,6 +16,7 @@ from benchmarks.simulate.service import InProcess, Service, ThroughGrpc
 from benchmarks.traces.form import HOUR, Trace, TraceError
 from firmament_py import registry
 from firmament_py.registry import UnknownPolicyError
+from firmament_py.reservation import RESERVE_AFTER_US
 
 MUST_HOLD = (
     "a machine is over-committed",
@@ -34,13 +35,15 @@ MUST_HOLD = (
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What to replay with. scheduler: a policy, or one of BASELINES."""
+    """What to replay with. scheduler: a policy, or one of BASELINES. reserve_after_us: how long a gang waits before
+    room is kept for it, None: that is never done; baselines know no such thing."""
 
     scheduler: str
     settings: Settings = field(default_factory=Settings)
     grpc: bool = False
     audit_every: int = 20
     """Of so many networks one is solved again by networkx; 0: none."""
+    reserve_after_us: int | None = RESERVE_AFTER_US
 
 
 def schedulers() -> list[str]:
@@ -104,8 +107,8 @@ def measured(outcome: Outcome) -> dict[str, float]:
 def _service(what: Run, audit: AuditedSolver | None) -> Service:
     if what.scheduler in BASELINES:
         return BASELINES[what.scheduler]()
-    make: Callable[[str, AuditedSolver | None], Service] = ThroughGrpc if what.grpc else InProcess
+    make: Callable[[str, AuditedSolver | None, int | None], Service] = ThroughGrpc if what.grpc else InProcess
     try:
-        return make(what.scheduler, audit)
+        return make(what.scheduler, audit, what.reserve_after_us)
     except UnknownPolicyError as error:
         raise UnknownPolicyError(f"{error}; or compare with {', '.join(BASELINES)}") from error

@@ -30,6 +30,7 @@ from firmament_py.events import (
     TasksRemoved,
 )
 from firmament_py.policy import counts_links
+from firmament_py.reservation import RESERVE_AFTER_US
 from firmament_py.server import Server
 from firmament_py.solver import SOLVERS, Solver
 from protos.gen import flow_pb2, flow_pb2_grpc
@@ -74,9 +75,11 @@ class Service(Protocol):
 class InProcess:
     """The engine, called directly."""
 
-    def __init__(self, policy: str, solver: Solver | None = None) -> None:
+    def __init__(
+        self, policy: str, solver: Solver | None = None, reserve_after_us: int | None = RESERVE_AFTER_US
+    ) -> None:
         self.name = policy
-        self.engine = Engine(registry.load(policy, {}), solver or SOLVERS["or-tools"]())
+        self.engine = _engine(policy, solver, reserve_after_us)
         self.counts_links = counts_links(self.engine.policy)
 
     def apply(self, events: Sequence[Event]) -> None:
@@ -112,9 +115,11 @@ class InProcess:
 class ThroughGrpc:
     """The engine behind its server, on a port of loopback."""
 
-    def __init__(self, policy: str, solver: Solver | None = None) -> None:
+    def __init__(
+        self, policy: str, solver: Solver | None = None, reserve_after_us: int | None = RESERVE_AFTER_US
+    ) -> None:
         self.name = policy
-        engine = Engine(registry.load(policy, {}), solver or SOLVERS["or-tools"]())
+        engine = _engine(policy, solver, reserve_after_us)
         self.counts_links = counts_links(engine.policy)
         self._server = Server(engine, "127.0.0.1:0")
         self._server.start()
@@ -146,6 +151,10 @@ class ThroughGrpc:
     def close(self) -> None:
         self._channel.close()
         self._server.stop(1.0)
+
+
+def _engine(policy: str, solver: Solver | None, reserve_after_us: int | None) -> Engine:
+    return Engine(registry.load(policy, {}), solver or SOLVERS["or-tools"](), reserve_after_us=reserve_after_us)
 
 
 def update(events: Iterable[Event], epoch: int) -> flow_pb2.Update:

@@ -126,6 +126,25 @@ def test_waits_completions_and_slowdowns_by_hand():
     assert "gang_wait_s" not in summary
 
 
+def test_whose_waits_they_are_by_hand():
+    # a machine has 4; small asks for 4 and runs 1 s, middle for 12 and 2 s, large for 36 and 5 s, which never fits
+    builder = TraceBuilder("whom")
+    for i in range(3):
+        builder.event(0, builder.machine(f"m{i}"), MachineEvent.ADD, {"cpu": 4})
+    for name, tasks, seconds in (("small", 2, 1), ("middle", 6, 2), ("large", 18, 5)):
+        job = builder.job(name, tasks)
+        for _ in range(tasks):
+            builder.task(0, job, seconds * SECOND, builder.shape(Shape.of({"cpu": 2})))
+    outcome = replay(builder.build(), first_fit(), 10 * SECOND, Settings(round_ms=10, bind_ms=0))
+    wait = dict(zip(("small", "middle", "large"), metrics.jobs_s(outcome)[0].tolist(), strict=True))
+    assert (wait["middle"] > wait["small"], wait["large"]) == (True, 10)
+    summary = metrics.summary(outcome)
+    assert summary["job_wait_small_s"] == wait["small"]
+    assert summary["job_wait_large_s"] == wait["large"]
+    weighted = wait["small"] * 4 + wait["middle"] * 24 + wait["large"] * 180
+    assert summary["job_wait_by_use_s"] == pytest.approx(weighted / 208)
+
+
 def test_slowdowns_are_bounded():
     # 40 s for 20 s of work: 2; 15 s for 1 s, which counts as 10: 1.5; faster than alone: 1
     found = metrics.slowdown(np.array([40.0, 15.0, 3.0]), np.array([20.0, 1.0, 2.0]))

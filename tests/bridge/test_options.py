@@ -95,6 +95,11 @@ def test_an_empty_file_says_nothing(tmp_path):
         ("watch-timeout: 0", "watch-timeout must be more than 0"),
         ("watch-silence: 0", "watch-silence must be more than 0"),
         ("bind-patience: -1", "bind-patience must be 0 or more"),
+        ("gang-reserve-after: later", "gang-reserve-after must be never, or seconds from 0 on, not 'later'"),
+        ("gang-reserve-after: -1", "gang-reserve-after must be never, or seconds from 0 on, not '-1'"),
+        ("gang-reserve-after: .nan", "gang-reserve-after must be never, or seconds from 0 on"),
+        ("gang-reserve-after: true", "gang-reserve-after must be a str, not True"),
+        ("gang-reserve-after: 60\nfirmament-address: h:1", "gang-reserve-after belongs to the flow service"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, text, says):
@@ -129,6 +134,13 @@ def test_a_file_that_is_not_there(tmp_path):
 def test_how_often_usage_is_polled(tmp_path, text, seconds):
     (tmp_path / "c").write_text(text)
     assert options.usage_interval(options.settings(options.read_file(tmp_path / "c"), {})) == seconds
+
+
+@pytest.mark.parametrize(("text", "told"), [("900", "900"), ("0", "0"), ("2.5", "2.5"), ("never", "never")])
+def test_when_the_own_flow_service_is_to_keep_room_for_gangs(tmp_path, text, told):
+    (tmp_path / "c").write_text(f"gang-reserve-after: {text}")
+    given = options.settings(options.read_file(tmp_path / "c"), {})
+    assert options.service_arguments(given) == ["--reserve-after", told]
 
 
 def test_what_the_own_flow_service_is_to_know_of_usage():

@@ -8,9 +8,13 @@ from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 from firmament_py.cluster import ClusterState
-from firmament_py.events import ClassDefined, NodeRemoved
+from firmament_py.engine import Engine
+from firmament_py.events import ClassDefined, NodeRemoved, Outcome
 from firmament_py.explain import Reason, ReasonKind
 from firmament_py.releases import FOREVER, Releases
+from firmament_py.reservation import RESERVE_AFTER_US, parse_after
+from firmament_py.solver import OrToolsSolver
+from policies.load_spreading import LoadSpreading
 from tests.builders import (
     NOW_US,
     SECOND_US,
@@ -47,6 +51,39 @@ def kept_until(cluster: Cluster) -> list[int]:
     """Seconds from now on until each gang that keeps room is expected to fit, -1: unknown."""
     found = cluster.scheduler.gang_starts_us.values()
     return [(start - NOW_US) // SECOND_US if start else -1 for start in found]
+
+
+# -- how long a gang waits before -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("after_us", "keeps"),
+    [(0, True), (60 * SECOND_US, True), (60 * SECOND_US + 1, False), (None, False)],
+    ids=["at once", "as long as it waits", "longer", "never"],
+)
+@pytest.mark.parametrize("resynchronised", [False, True])
+def test_how_long_a_gang_waits_before_room_is_kept_for_it_is_the_operators_choice(after_us, keeps, resynchronised):
+    engine = Engine(LoadSpreading(), OrToolsSolver(), reserve_after_us=after_us)
+    if resynchronised:
+        engine.replace(ClusterState())
+    gang = gang_of(3, created_us=NOW_US - 60 * SECOND_US)
+    younger = make_tasks([1], LONG, created_us=NOW_US)
+    outcome = engine.apply([*gpu_nodes(3), *CLASSES, running(2, LONG, "n0"), *gang, younger])
+    assert outcome == Outcome()
+    result = engine.run_round(NOW_US)
+    assert result is not None
+    assert engine.state.tasks.uid[result.tasks].tolist() == ([] if keeps else [1])
+    assert len(engine.scheduler.gang_starts_us) == keeps
+
+
+@pytest.mark.parametrize("text", ["", "-1", "nan", "inf", "1e10", "soon", "Never"])
+def test_what_is_no_time_to_wait_is_refused(text):
+    with pytest.raises(ValueError, match=r"give seconds from 0 to 1000000000, or never"):
+        parse_after(text)
+
+
+def test_times_to_wait():
+    assert [parse_after(text) for text in ("0", "2.5", "300", "never")] == [0, 2_500_000, RESERVE_AFTER_US, None]
 
 
 # -- when tasks end ---------------------------------------------------------------------------------------------------

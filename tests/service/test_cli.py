@@ -50,6 +50,7 @@ def test_policies_are_listed_for_machines():
         pytest.param(["--usage-samples", "0"], "--usage-samples is 0; give 1 to", id="usage-samples"),
         pytest.param(["--usage-stale", "-1"], "--usage-stale is -1.0; give seconds", id="usage-stale"),
         pytest.param(["--usage-half-life", "0"], "--usage-half-life is 0.0; give seconds", id="usage-half-life"),
+        pytest.param(["--reserve-after", "soon"], "--reserve-after is 'soon'; give seconds from 0", id="reserve-after"),
         pytest.param(["--tls-client-ca", "README.md"], "--tls-client-ca needs both", id="tls-ca-alone"),
         pytest.param(["--port-file", "no/x"], "cannot write --port-file no/x: No such file", id="port-file"),
     ],
