@@ -35,15 +35,16 @@ _ALIASES = {"policyOptions": "policy_option", "policy_options": "policy_option"}
 BASES = ("requests", "used", "larger")
 """What `usage` may be."""
 KEYS = tuple(field.name for field in fields(Settings))
-_POSITIVE = ("gang_timeout", "volume_timeout", "bind_timeout", "watch_timeout", "watch_silence", "rpc_timeout")
-_NOT_NEGATIVE = (
-    "bind_patience",
-    "batch_window",
-    "batch_window_max",
-    "event_rate",
+_POSITIVE = (
+    "gang_timeout",
+    "volume_timeout",
+    "bind_timeout",
+    "watch_timeout",
+    "watch_silence",
+    "rpc_timeout",
     "startup_timeout",
-    "shutdown_timeout",
 )
+_NOT_NEGATIVE = ("bind_patience", "batch_window", "batch_window_max", "event_rate", "shutdown_timeout")
 
 
 def read_file(path: Path) -> dict[str, Any]:

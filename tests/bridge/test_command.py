@@ -101,7 +101,7 @@ class TestProcesses:
         [
             (("--startup-timeout", "3"), 1, "error: cannot reach the API server at http://127.0.0.1:9: "),
             (
-                ("--firmament-address", "127.0.0.1:9", "--startup-timeout", "0"),
+                ("--firmament-address", "127.0.0.1:9", "--startup-timeout", "0.1"),
                 1,
                 "error: no flow service at 127.0.0.1:9: ",
             ),
