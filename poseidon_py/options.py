@@ -249,17 +249,66 @@ def _check(given: Settings) -> None:
         )
     _check_usage(given)
     _check_reserving(given)
-    tls = (given.firmament_ca, given.firmament_cert, given.firmament_key)
-    if any(tls) and not (given.firmament_address and given.firmament_ca):
-        raise OptionError("firmament-cert and firmament-key need firmament-ca, and that needs firmament-address")
-    if (given.firmament_cert is None) != (given.firmament_key is None):
-        raise OptionError("firmament-cert and firmament-key go together")
-    for file in tls:
-        if file is not None and not file.is_file():
-            raise OptionError(f"there is no file {file}")
+    _check_tls(given)
     for option in given.policy_option:
         if "=" not in option:
             raise OptionError(f"policy-option {option!r} is not of the form K=V")
+
+
+def _check_tls(given: Settings) -> None:
+    """gRPC says nothing of files that it cannot use: each call would fail as if nobody were there."""
+    certificate, key = given.firmament_cert, given.firmament_key
+    if (given.firmament_ca or certificate or key) and not (given.firmament_address and given.firmament_ca):
+        raise OptionError("firmament-cert and firmament-key need firmament-ca, and that needs firmament-address")
+    if (certificate is None) != (key is None):
+        raise OptionError("firmament-cert and firmament-key go together")
+    _check_certificates("firmament-ca", given.firmament_ca)
+    if certificate is None or key is None:
+        return
+    _check_certificates("firmament-cert", certificate)
+    _check_file("firmament-key", key)
+    context = _tls_context()
+    try:
+        context.load_cert_chain(certificate, key, password=lambda: "")
+    except OSError as error:  # of which SSLError is one
+        if getattr(error, "reason", "") == "KEY_VALUES_MISMATCH":
+            raise OptionError(
+                f"firmament-key {key} is not the key of firmament-cert {certificate}; give the two that belong together"
+            ) from error
+        raise OptionError(
+            f"firmament-key {key} cannot be used ({_why(error)}); give a PEM key without a password"
+        ) from error
+
+
+def _check_certificates(option: str, file: Path | None) -> None:
+    """Raises OptionError if what this option names holds no certificates."""
+    if file is None:
+        return
+    _check_file(option, file)
+    try:
+        _tls_context().load_verify_locations(file)
+    except OSError as error:  # of which SSLError is one
+        raise OptionError(
+            f"{option} {file} cannot be used ({_why(error)}); give a readable file of PEM certificates"
+        ) from error
+
+
+def _check_file(option: str, file: Path) -> None:
+    if not file.is_file():
+        raise OptionError(f"there is no file {file}; correct {option}")
+
+
+def _why(error: OSError) -> str:
+    """In words, without the place in OpenSSL's source."""
+    reason = getattr(error, "reason", None)
+    return str(reason).replace("_", " ").lower() if reason else error.strerror or str(error)
+
+
+def _tls_context() -> ssl.SSLContext:
+    """Whether a key is long enough is left to who uses it."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    return context
 
 
 def _check_usage(given: Settings) -> None:
@@ -287,13 +336,4 @@ def _check_usage(given: Settings) -> None:
             raise OptionError(f"prometheus-queries has an unknown key {name!r}; there are: {', '.join(QUERIES)}")
         if not isinstance(query, str):
             raise OptionError(f"prometheus-queries: {name} must be a query as text, or empty, not {query!r}")
-    if given.prometheus_ca is not None:
-        if not given.prometheus_ca.is_file():
-            raise OptionError(f"there is no file {given.prometheus_ca}")
-        try:
-            ssl.create_default_context(cafile=given.prometheus_ca)
-        except OSError as error:  # of which SSLError is one
-            raise OptionError(
-                f"prometheus-ca {given.prometheus_ca} cannot be used ({error.strerror or error}); "
-                "give a readable file of PEM certificates"
-            ) from error
+    _check_certificates("prometheus-ca", given.prometheus_ca)

@@ -71,7 +71,11 @@ def test_an_empty_file_says_nothing(tmp_path):
         ("firmament-ca: /x", "needs firmament-address"),
         ("firmament-address: h:1\nfirmament-cert: /x\nfirmament-key: /y", "need firmament-ca"),
         ("firmament-address: h:1\nfirmament-ca: /x\nfirmament-cert: /x", "go together"),
-        ("firmament-address: h:1\nfirmament-ca: /not/there", "there is no file /not/there"),
+        ("firmament-address: h:1\nfirmament-ca: /not/there", "there is no file /not/there; correct firmament-ca"),
+        (
+            f"firmament-address: h:1\nfirmament-ca: {__file__}",
+            f"firmament-ca {__file__} cannot be used (no certificate",
+        ),
         ("firmament-address: h:1\nusage-samples: 5", "belong to the flow service"),
         ("usage: everything", "usage must be one of requests, used, larger, not 'everything'"),
         ("usage-interval: 0.5", "usage-interval must be off, or seconds from 1 to 86400, not '0.5'"),

@@ -12,9 +12,10 @@ from firmament_py.server import Server
 from firmament_py.server import Tls as ServerTls
 from firmament_py.solver import OrToolsSolver
 from policies.load_spreading import LoadSpreading
-from poseidon_py import credentials
+from poseidon_py import credentials, options
 from poseidon_py.engine import EngineError, GrpcEngine, Tls
 from poseidon_py.kube import Kube, UnreachableError
+from poseidon_py.options import OptionError
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("openssl") is None, reason="makes certificates")]
 
@@ -81,3 +82,42 @@ async def test_the_flow_service_asks_for_our_certificate(pair, shows):
             await client.hello()
     await client.close()
     server.stop(0)
+
+
+def given(authority, certificate=None, key=None):
+    """What `poseidon run` makes of these files."""
+    files = {"firmament_ca": authority, "firmament_cert": certificate, "firmament_key": key}
+    return options.settings({"firmament_address": "h:1"}, files)
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        pytest.param(("junk",), "firmament-ca {junk} cannot be used", id="authority"),
+        pytest.param(("key",), "firmament-ca {key} cannot be used", id="key-for-authority"),
+        pytest.param(("cert", "junk", "key"), "firmament-cert {junk} cannot be used", id="certificate"),
+        pytest.param(("cert", "cert", "junk"), "firmament-key {junk} cannot be used", id="key"),
+        pytest.param(("cert", "cert", "none"), "there is no file {none}; correct firmament-key", id="no-key"),
+        pytest.param(("cert", "cert", "locked"), "give a PEM key without a password", id="locked-key"),
+        pytest.param(
+            ("cert", "cert", "other"), "firmament-key {other} is not the key of firmament-cert", id="other-key"
+        ),
+    ],
+)
+def test_files_that_cannot_be_used_are_named_before_anything_is_started(pair, tmp_path, names, told):
+    certificate, key = pair
+    files = {"cert": certificate, "key": key} | {name: tmp_path / name for name in ("junk", "other", "locked", "none")}
+    files["junk"].write_text("not a certificate\n")
+    curve = ["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
+    subprocess.run([*curve, "-out", str(files["other"])], check=True, capture_output=True)
+    lock = ["-aes256", "-passout", "pass:x", "-out", str(files["locked"])]
+    subprocess.run(["openssl", "pkey", "-in", str(key), *lock], check=True, capture_output=True)
+    with pytest.raises(OptionError) as caught:
+        given(*(files[name] for name in names))
+    assert told.format(**files) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_files_that_can_be_used_are_taken(pair):
+    certificate, key = pair
+    assert given(certificate, certificate, key).firmament_key == key
