@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import click
 
-from firmament_py import conformance, registry, reservation
+from firmament_py import conformance, logs, registry, reservation
 from firmament_py.engine import Engine
 from firmament_py.registry import DEFAULT_POLICY, UnknownPolicyError
 from firmament_py.server import CannotListenError, CertificateError, Server, Tls
@@ -87,9 +87,8 @@ def cli() -> None:
 @click.option("--tls-cert", type=_PEM, help="PEM certificate: serve TLS.")
 @click.option("--tls-key", type=_PEM, help="PEM key of the certificate.")
 @click.option("--tls-client-ca", type=_PEM, help="PEM CA: demand client certificates.")
-@click.option(
-    "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True
-)
+@click.option("--log-level", type=click.Choice(logs.LEVELS), default="info", show_default=True)
+@click.option("--log-format", type=click.Choice(logs.FORMATS), default="text", show_default=True)
 def serve(
     address: str,
     policy_name: str,
@@ -107,15 +106,14 @@ def serve(
     tls_key: Path | None,
     tls_client_ca: Path | None,
     log_level: str,
+    log_format: str,
 ) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Serves firmament.FlowScheduler (what `poseidon run` uses), firmament.FirmamentScheduler and stats.PoseidonStats
     (the original contract), and grpc.health.v1.Health.
     """
-    logging.basicConfig(
-        level=log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    logs.configure(log_level, log_format)
     if (tls_cert is None) != (tls_key is None) or (tls_client_ca and tls_cert is None):
         raise click.UsageError("--tls-cert and --tls-key go together, and --tls-client-ca needs both")
     try:

@@ -119,6 +119,7 @@ class Bridge:
                 moved=self._engine_moved,
                 more=options.service_arguments(settings),
                 log_level="warning" if settings.log_level == "info" else settings.log_level,
+                log_format=settings.log_format,
                 startup_timeout=settings.startup_timeout,
             )
             await self.supervisor.start()

@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 _POLL_SECONDS = 0.02
 _LIVED_LONG = 30.0
 _END_SECONDS = 5.0
+_LINE_BYTES = 1 << 20
+"""Of the longest line that the service may say: as JSON a whole traceback is one."""
 
 
 class FirmamentError(Exception):
@@ -42,16 +44,19 @@ class Supervisor:
         moved: Callable[[str], Awaitable[None]],
         more: Sequence[str] = (),
         log_level: str = "info",
+        log_format: str = "text",
         startup_timeout: float = 60.0,
         command: Sequence[str] = (sys.executable, "-m", "firmament_py", "serve"),
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._arguments = [*command, "--address", "127.0.0.1:0", "--exit-with-parent", "--log-level", log_level]
+        self._arguments = [*command, "--address", "127.0.0.1:0", "--exit-with-parent"]
+        self._arguments += ["--log-level", log_level, "--log-format", log_format]
         if policy:
             self._arguments += ["--policy", policy]
         for option in policy_options:
             self._arguments += ["--policy-option", option]
         self._arguments += more
+        self._json = log_format == "json"
         self._moved = moved
         self._timeout = startup_timeout
         self._sleep = sleep
@@ -76,7 +81,7 @@ class Supervisor:
         self.address = f"127.0.0.1:{port}"
         self._serving = True
         for line in self._errors:
-            sys.stderr.write(f"{line}\n")
+            self._pass_on(line)
         log.info("flow service started: pid=%d address=%s", process.pid, self.address)
         await self._moved(self.address)
 
@@ -89,6 +94,7 @@ class Supervisor:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
+            limit=_LINE_BYTES,
         )
         METRICS.firmament_starts.inc()
         self._errors, self._serving = [], False
@@ -113,10 +119,18 @@ class Supervisor:
         while line := await process.stderr.readline():
             text = line.decode(errors="replace").rstrip()
             if self._serving:
-                sys.stderr.write(f"{text}\n")
+                self._pass_on(text)
             else:
                 # of a service that does not start, one line is worth telling: its caller does
                 self._errors = [*self._errors[-99:], text]
+
+    def _pass_on(self, line: str) -> None:
+        """As it is; if JSON was asked for, what does not come from the service's log (a library's words, the traceback
+        of its end) goes into ours, for one line that is no JSON is enough to confuse who collects them."""
+        if self._json and not line.startswith("{"):
+            log.warning("the flow service says: %s", line)
+        else:
+            sys.stderr.write(f"{line}\n")
 
     async def run(self) -> None:
         """Starts the service again whenever it ends."""

@@ -190,13 +190,15 @@ async def test_the_command_runs_until_it_is_asked_to_end_and_leaves_nothing_behi
     kubeconfig = world.folder / "kubeconfig"
     kubeconfig.write_text(world.cluster.kubeconfig())
     command = [sys.executable, "-m", "poseidon_py.main", "run", "--kubeconfig", str(kubeconfig), "--health-port", "0"]
-    process = await asyncio.create_subprocess_exec(*command, "--log-format", "json", stderr=asyncio.subprocess.PIPE)
+    log = ["--log-format", "json", "--log-level", "debug"]  # at debug its flow service speaks, too
+    process = await asyncio.create_subprocess_exec(*command, *log, stderr=asyncio.subprocess.PIPE)
     world.cluster.add_pods(30, template())
     await world.until(lambda: len(world.bound()) == 30)
     process.send_signal(signal.SIGTERM)
     _, errors = await asyncio.wait_for(process.communicate(), 30)
     assert process.returncode == 0
-    messages = [json.loads(line)["message"] for line in errors.decode().splitlines() if line.startswith("{")]
+    messages = [json.loads(line)["message"] for line in errors.decode().splitlines()]
+    assert any(message.startswith("serving on port") for message in messages)
     started = next(message for message in messages if message.startswith("flow service started"))
     with pytest.raises(ProcessLookupError):
         os.kill(int(started.split("pid=")[1].split()[0]), 0)

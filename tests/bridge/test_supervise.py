@@ -1,6 +1,8 @@
 """The own flow service: started, started again, and ended; and the client that talks to it."""
 
 import asyncio
+import json
+import logging
 import os
 import shutil
 import signal
@@ -8,6 +10,8 @@ import sys
 
 import pytest
 
+import firmament_py.logs
+import poseidon_py.logs
 from poseidon_py.engine import EngineError, GrpcEngine
 from poseidon_py.supervise import FirmamentError, Supervisor
 from protos.gen import flow_pb2
@@ -26,7 +30,7 @@ async def started():
         async def moved(address):
             addresses.append(address)
 
-        supervisor = Supervisor(policy="", policy_options=(), moved=moved, log_level="warning", **more)
+        supervisor = Supervisor(policy="", policy_options=(), moved=moved, **{"log_level": "warning", **more})
         made.append(supervisor)
         supervisor.addresses = addresses  # type: ignore[attr-defined]
         await supervisor.start()
@@ -114,3 +118,42 @@ async def test_one_that_does_not_end_when_asked_is_killed(started, monkeypatch):
     await supervisor.stop()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_both_logs_have_the_same_keys():
+    try:
+        raise ValueError("ü")
+    except ValueError:
+        record = logging.LogRecord("x", logging.ERROR, __file__, 1, "%d pods", (3,), sys.exc_info())
+    ours, theirs = (json.loads(each.JsonFormatter().format(record)) for each in (poseidon_py.logs, firmament_py.logs))
+    assert ours == theirs
+    assert theirs["message"] == "3 pods"
+    assert theirs["error"].endswith("ValueError: ü")
+
+
+async def test_what_a_service_says_is_json_if_that_is_asked_for(started, capfd):
+    supervisor = await started(log_level="info", log_format="json")
+    await supervisor.stop()
+    said = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    assert any(each["message"].startswith("serving on port") for each in said)
+
+
+async def test_a_long_line_of_a_service_does_not_silence_it(started, capfd):
+    script = (
+        "import sys; from pathlib import Path; a = sys.argv; sys.stderr.write('x' * 200_000 + '\\nlast\\n'); "
+        "Path(a[a.index('--port-file') + 1]).write_text('1'); sys.stdin.read()"
+    )
+    supervisor = await started(command=(sys.executable, "-c", script))
+    await supervisor.stop()
+    assert capfd.readouterr().err.endswith("x\nlast\n")
+
+
+async def test_words_of_a_service_that_are_not_of_its_log_go_into_ours_beside_json(started, capfd, caplog):
+    script = (
+        "import sys; from pathlib import Path; a = sys.argv; print('a library', file=sys.stderr, flush=True); "
+        "Path(a[a.index('--port-file') + 1]).write_text('1'); sys.stdin.read()"
+    )
+    supervisor = await started(command=(sys.executable, "-c", script), log_format="json")
+    await supervisor.stop()
+    assert "the flow service says: a library" in caplog.text
+    assert "a library" not in capfd.readouterr().err

@@ -1,0 +1,32 @@
+"""The service's log on standard error: readable lines, or one JSON object a line for what collects logs."""
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+
+LEVELS = ("debug", "info", "warning", "error")
+FORMATS = ("text", "json")
+
+
+class JsonFormatter(logging.Formatter):
+    """The keys that `poseidon run --log-format json` uses: its own lines and those of its service go one way."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        said = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            said["error"] = self.formatException(record.exc_info)
+        return json.dumps(said, ensure_ascii=False)
+
+
+def configure(level: str, style: str) -> None:
+    """Sends logs of this level and above to standard error, as `text` or `json`."""
+    handler = logging.StreamHandler(sys.stderr)
+    text = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler.setFormatter(JsonFormatter() if style == "json" else text)
+    logging.basicConfig(level=level.upper(), handlers=[handler])
