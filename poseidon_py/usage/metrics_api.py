@@ -135,7 +135,7 @@ def _explain(what: str, error: Exception) -> str:
     if isinstance(error, BusyError):
         return f"{what}: {error}; is metrics-server running?"
     if isinstance(error, ApiError) and error.code in (401, 403):
-        return f"{what}: {error}; allow get and list of nodes and pods in metrics.k8s.io"
+        return f"{what}: {error}; allow list of nodes and pods in metrics.k8s.io"
     if isinstance(error, msgspec.DecodeError):
         return f"{what}: the answer cannot be understood: {error}"
     return f"{what}: {error or 'no answer in time'}"

@@ -12,7 +12,7 @@ import socket
 import ssl
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -170,8 +170,8 @@ class Backend(ABC):
     # -- doing things -----------------------------------------------------------------------------------------
 
     def create(self, *items: Json) -> list[Json]:
-        """Creates nodes and pods, and other things of the default namespace by `apiVersion` and `kind`."""
-        return self.api.many("POST", [(_home(item), item) for item in items])
+        """Creates nodes, pods and other things; where nothing else is said, in the default namespace."""
+        return self.api.many("POST", [(home_of(item), item) for item in items])
 
     def delete(self, path: str, *names: str, grace: int = 0) -> None:
         self.api.many("DELETE", [(f"{path}/{name}?gracePeriodSeconds={grace}", None) for name in names])
@@ -247,18 +247,19 @@ def bound(pods: list[Json], prefix: str = "") -> dict[str, str]:
     }
 
 
-def _home(item: Json) -> str:
-    match item["kind"]:
-        case "Node":
-            return NODES
-        case "Pod":
-            return PODS
-        case "PriorityClass":
-            return "/apis/scheduling.k8s.io/v1/priorityclasses"
-        case "RuntimeClass":
-            return "/apis/node.k8s.io/v1/runtimeclasses"
-    api, kind = item["apiVersion"], item["kind"].lower() + "s"
-    return f"/{'apis' if '/' in api else 'api'}/{api}/namespaces/default/{kind}"
+_OF_NO_NAMESPACE = (
+    "Node", "Namespace", "PersistentVolume", "StorageClass", "PriorityClass", "RuntimeClass",
+    "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding",
+)  # fmt: skip
+
+
+def home_of(item: Json) -> str:
+    """The collection that a thing belongs to."""
+    api, kind = item["apiVersion"], item["kind"].lower()
+    root = f"/{'apis' if '/' in api else 'api'}/{api}"
+    if item["kind"] not in _OF_NO_NAMESPACE:
+        root += f"/namespaces/{item['metadata'].get('namespace', 'default')}"
+    return f"{root}/{kind}{'es' if kind.endswith('s') else 's'}"
 
 
 def free_ports(count: int) -> list[int]:
@@ -329,9 +330,19 @@ class Real(Backend):
 
     name = "real"
 
-    def __init__(self, assets: Path, folder: Path) -> None:
+    def __init__(
+        self,
+        assets: Path,
+        folder: Path,
+        *,
+        authorization: str = "AlwaysAllow",
+        flags: Sequence[str] = (),
+        watched: str = "",
+    ) -> None:
+        """`flags`: further ones of the API server. `watched`: a user whose every request is written down."""
         super().__init__()
         self._assets, self._folder = assets, folder
+        self._flags = ("--authorization-mode", authorization, *flags)
         etcd, peer, self._port = free_ports(3)
         self._etcd_url = f"http://127.0.0.1:{etcd}"
         peer_url = f"http://127.0.0.1:{peer}"
@@ -348,14 +359,14 @@ class Real(Backend):
         binding = {"level": "Request", "verbs": ["create"], "resources": [{"group": "", "resources": ["pods/binding"]}]}
         policy = {
             "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
-            "rules": [binding, {"level": "None"}],
+            "rules": [binding, *([{"level": "Metadata", "users": [watched]}] if watched else []), {"level": "None"}],
         }  # fmt: skip
         (folder / "audit.yaml").write_text(yaml.safe_dump(policy))
         self._audit = folder / "audit.log"
         self.url = f"https://127.0.0.1:{self._port}"
         self.kubeconfig = folder / "kubeconfig"
         certificate = folder / "certs" / "apiserver.crt"
-        self.kubeconfig.write_text(yaml.safe_dump(_kubeconfig(self.url, certificate)))
+        self.kubeconfig.write_text(yaml.safe_dump(_kubeconfig(self.url, certificate, _TOKEN)))
         try:
             self._start()
         except BaseException:
@@ -372,7 +383,7 @@ class Real(Backend):
                 str(self._assets / "kube-apiserver"), "--etcd-servers", self._etcd_url,
                 "--bind-address", "127.0.0.1", "--secure-port", str(self._port), "--advertise-address", "127.0.0.1",
                 "--endpoint-reconciler-type", "none", "--cert-dir", str(folder / "certs"),
-                "--token-auth-file", str(folder / "tokens.csv"), "--authorization-mode", "AlwaysAllow",
+                "--token-auth-file", str(folder / "tokens.csv"), *self._flags,
                 "--service-account-issuer", "https://kubernetes.default.svc",
                 "--service-account-key-file", str(key), "--service-account-signing-key-file", str(key),
                 "--service-cluster-ip-range", "10.0.0.0/24",
@@ -395,13 +406,19 @@ class Real(Backend):
                     raise AssertionError(f"{error}\n{self._server.output[-3000:]}") from error
             time.sleep(0.1)  # nothing to watch yet
 
+    def audited(self) -> list[Json]:
+        """What the server wrote down of requests: binds, and all of the user that is watched."""
+        return [json.loads(line) for line in self._audit.read_text().splitlines()] if self._audit.exists() else []
+
+    def kubeconfig_with(self, token: str, path: Path) -> Path:
+        """Written to `path`: for somebody who is not the administrator."""
+        path.write_text(yaml.safe_dump(_kubeconfig(self.url, self._folder / "certs" / "apiserver.crt", token)))
+        return path
+
     def all_binds(self) -> list[Bind]:
-        if not self._audit.exists():
-            return []
         found = []
-        for line in self._audit.read_text().splitlines():
-            entry = json.loads(line)
-            if entry["responseStatus"]["code"] == 201:
+        for entry in self.audited():
+            if entry["responseStatus"]["code"] == 201 and "requestObject" in entry:
                 request = entry["requestObject"]
                 uid = request["metadata"].get("uid") or f"{entry['auditID']} (not said)"
                 found.append(Bind(uid, entry["objectRef"]["name"], request["target"]["name"]))
@@ -439,12 +456,12 @@ class Real(Backend):
         self._etcd.end(9)
 
 
-def _kubeconfig(url: str, certificate: Path) -> Json:
+def _kubeconfig(url: str, certificate: Path, token: str) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "real", "cluster": {"server": url, "certificate-authority": str(certificate)}}],
-        "users": [{"name": "admin", "user": {"token": _TOKEN}}],
+        "users": [{"name": "admin", "user": {"token": token}}],
         "contexts": [{"name": "real", "context": {"cluster": "real", "user": "admin"}}],
         "current-context": "real",
     }

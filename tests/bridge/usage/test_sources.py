@@ -113,7 +113,7 @@ def refusal(code, reason, message):
     [
         pytest.param(refusal(404, "NotFound", "no"), "install metrics-server, or set usage-interval to off", id="404"),
         pytest.param(refusal(503, "ServiceUnavailable", "no"), "is metrics-server running?", id="503"),
-        pytest.param(refusal(403, "Forbidden", "no"), "allow get and list of nodes and pods", id="403"),
+        pytest.param(refusal(403, "Forbidden", "no"), "allow list of nodes and pods", id="403"),
         pytest.param(web.Response(text="<html>"), "cannot be understood", id="not-json"),
         pytest.param(web.json_response({"items": 5}), "cannot be understood", id="another-type"),
     ],

@@ -1,0 +1,290 @@
+"""The rights that deploy/poseidon.yaml grants, on an API server that enforces them.
+
+As the manifest's account the scheduler does all that it ever asks an API server for. What the server wrote down of that
+must be what is granted: a right that is missing shows as a refusal, one too many as never used.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import yaml
+
+from tests.e2e.api import Json, View
+from tests.e2e.backends import Backend, Real, home_of, why_not_real
+from tests.e2e.objects import condition, container, node, pod
+from tests.e2e.processes import Scheduler
+from tests.e2e.test_constraints import BOUND, NONE, claim, volume, waiting
+from tests.e2e.test_restarts import LEASE
+
+Schedule = Callable[..., Scheduler]
+Grant = tuple[str, str, str]
+
+MANIFEST = Path(__file__).parents[2] / "deploy" / "poseidon.yaml"
+ACCOUNT = "system:serviceaccount:kube-system:poseidon"
+NATIVE = "scheduling.k8s.io"
+FEATURE = "GenericWorkload"
+"""With it a server has PodGroups of its own; older ones do not know the word."""
+LABELS = {"app": "x"}
+
+
+def manifest(*kinds: str) -> list[Json]:
+    return [item for item in yaml.safe_load_all(MANIFEST.read_text()) if item["kind"] in kinds]
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """A server, and whether it has PodGroups of its own, of the version that is known here."""
+
+    server: Real
+    native: bool
+
+    def granted(self) -> set[Grant]:
+        """Group, resource and verb of all that the manifest allows, so far as this server has it."""
+        rules = [rule for role in manifest("ClusterRole", "Role") for rule in role["rules"]]
+        found = [each for r in rules for each in itertools.product(r["apiGroups"], r["resources"], r["verbs"])]
+        return {grant for grant in found if self.native or grant[0] != NATIVE}
+
+    def asked(self) -> Iterator[tuple[Grant, int]]:
+        """What the account asked for, and the server's answer."""
+        for entry in self.server.audited():
+            if entry["user"]["username"] == ACCOUNT and (what := entry.get("objectRef")):
+                resource = "/".join(filter(None, (what["resource"], what.get("subresource"))))
+                yield (what.get("apiGroup", ""), resource, entry["verb"]), entry["responseStatus"]["code"]
+
+    @contextmanager
+    def nothing_refused(self) -> Iterator[None]:
+        """Also told if something was waited for in vain: most likely for this reason."""
+        try:
+            yield
+        finally:
+            refused = {grant for grant, code in self.asked() if code in (401, 403)}
+            assert refused == set(), "the manifest does not allow what is needed"
+
+
+@pytest.fixture(scope="module", params=["real"])
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    """A server on which the manifest was applied, whose kubeconfig is that of the manifest's account."""
+    if problem := why_not_real():
+        pytest.skip(problem)
+    assets, folder = Path(os.environ["KUBEBUILDER_ASSETS"]), tmp_path_factory.mktemp("rights")
+    usage = subprocess.run([assets / "kube-apiserver", "--help"], capture_output=True, text=True, check=True).stdout
+    flags = (f"--feature-gates={FEATURE}=true", "--runtime-config=api/alpha=true") if FEATURE in usage else ()
+    server = Real(assets, folder, authorization="RBAC", flags=flags, watched=ACCOUNT)
+    try:
+        for item in yaml.safe_load_all(MANIFEST.read_text()):
+            server.api("POST", f"{home_of(item)}?fieldValidation=Strict", item)
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        account = "/api/v1/namespaces/kube-system/serviceaccounts/poseidon"
+        token = server.api("POST", f"{account}/token", request)["status"]["token"]
+        server.kubeconfig = server.kubeconfig_with(token, folder / "account")
+        served = server.api("GET", f"/apis/{NATIVE}")["versions"]
+        yield Guarded(server, native="v1alpha2" in [each["version"] for each in served])
+    finally:
+        server.close()
+
+
+@pytest.fixture(scope="module")
+def server(guarded: Guarded) -> Real:
+    """For the fixtures that all tests share."""
+    return guarded.server
+
+
+def test_all_that_it_does_is_allowed_and_nothing_else(guarded: Guarded, backend: Backend, schedule: Schedule) -> None:
+    with guarded.nothing_refused():
+        do_everything(guarded, backend, schedule)
+    assert {grant for grant, _ in guarded.asked()} == guarded.granted()
+
+
+def do_everything(guarded: Guarded, backend: Backend, schedule: Schedule) -> None:
+    """All that makes the scheduler ask for anything, by two replicas of which the second takes over."""
+    backend.create(*(node(f"n{at}", cpu="8", pods=40) for at in range(3)), node("small", cpu="2"))
+    define(backend)
+    half_a_gang(backend)
+    flags = (*LEASE, "--usage", "used", "--usage-interval", "1", "--gang-timeout", "1")
+    leader = schedule(*flags)
+    leader.until_says("leading: ")
+    standby = schedule(*flags)
+    for scenario in (reports, gangs_by_owner, gangs_by_object, volumes):
+        scenario(backend)
+    if guarded.native:
+        native_gang(backend)
+    backend.pods.until(lambda pods: not {"half-0", "half-1"} & {p["metadata"]["name"] for p in pods}, "evictions")
+    leader.end()
+    standby.until_says("leading: ")
+    backend.create(pod("after"))
+    backend.until_bound(1, "after")
+    standby.end()
+
+
+def define(backend: Backend) -> None:
+    """The kinds that other projects bring. None of their controllers runs: what is needed of them, the tests do."""
+    kinds = [(group, "PodGroup", "podgroups", version) for group, version, _ in GROUPS]
+    kinds += [("jobset.x-k8s.io", "JobSet", "jobsets", "v1alpha2")]
+    kinds += [("metrics.k8s.io", f"{kind}Metrics", f"{kind.lower()}s", "v1beta1") for kind in ("Node", "Pod")]
+    for group, kind, plural, version in kinds:
+        schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+        served = {"name": version, "served": True, "storage": True, "schema": schema, "subresources": {"status": {}}}
+        scope = "Cluster" if kind == "NodeMetrics" else "Namespaced"
+        names = {"plural": plural, "kind": kind}
+        metadata = {
+            "name": f"{plural}.{group}",
+            "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"},
+        }
+        spec = {"group": group, "scope": scope, "names": names, "versions": [served]}
+        crd = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+        backend.create(crd | {"metadata": metadata, "spec": spec})
+    until(
+        backend,
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        lambda items: all(condition(item, "Established").get("status") == "True" for item in items),
+    )
+
+
+def until(backend: Backend, path: str, true: Callable[[list[Json]], object]) -> None:
+    """Waits for something about other things than pods."""
+    view = View(backend.api, path)
+    try:
+        view.until(true, path)
+    finally:
+        view.stop()
+
+
+def reports(backend: Backend) -> None:
+    """Events, one of them said twice, and conditions."""
+    backend.create(pod("large", cpu="64"))
+    backend.until_unschedulable("large")
+    said = backend.until_event("FailedScheduling", "large")["message"]
+    backend.create(node("another"))
+    backend.until_event("FailedScheduling", "large", "0/5 nodes")
+    backend.delete("/api/v1/nodes", "another")
+    backend.events.until(lambda events: any(e["message"] == said and e.get("count", 0) > 1 for e in events))
+
+
+# -- gangs -----------------------------------------------------------------------------------------------------------
+
+
+def members(
+    name: str, count: int = 2, owner: Json | None = None, metadata: Json | None = None, **spec: Any
+) -> list[Json]:
+    """Pods of a gang; `owner`: the object that controls them."""
+    about = dict(metadata or {})
+    if owner is not None:
+        about["ownerReferences"] = [controlled_by(owner)]
+    return [pod(f"{name}-{at}", metadata=about, **spec) for at in range(count)]
+
+
+def controlled_by(owner: Json) -> Json:
+    about = {"name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"], "controller": True}
+    return {"apiVersion": owner["apiVersion"], "kind": owner["kind"]} | about
+
+
+def template(restart: str = "Always") -> Json:
+    return {"metadata": {"labels": LABELS}, "spec": {"containers": [container()], "restartPolicy": restart}}
+
+
+JOB = {"parallelism": 2, "completions": 2, "template": template("Never")}
+REPLICAS = {"replicas": 2, "selector": {"matchLabels": LABELS}, "template": template()}
+OWNERS: dict[str, tuple[str, Json]] = {
+    "Job": ("batch/v1", JOB),
+    "ReplicaSet": ("apps/v1", REPLICAS),
+    "StatefulSet": ("apps/v1", REPLICAS | {"serviceName": "x"}),
+    "Deployment": ("apps/v1", REPLICAS),
+    "JobSet": (
+        "jobset.x-k8s.io/v1alpha2",
+        {"replicatedJobs": [{"name": "j", "replicas": 1, "template": {"spec": JOB}}]},
+    ),
+}
+BETWEEN = {"Deployment": "ReplicaSet", "JobSet": "Job"}
+"""What such an owner has that has the pods."""
+
+
+def owner(kind: str, name: str, **metadata: object) -> Json:
+    version, spec = OWNERS[kind]
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, **metadata}, "spec": spec}
+
+
+def half_a_gang(backend: Backend) -> None:
+    """Two of three are bound, as if a scheduler had died in between, and there is no room for the third."""
+    spec = {**JOB, "parallelism": 3, "completions": 3}
+    (job,) = backend.create(owner("Job", "half", annotations={"poseidon.io/gang": "all"}) | {"spec": spec})
+    pods = members("half", 3, job, cpu="1", nodeSelector={"kubernetes.io/hostname": "small"})
+    backend.create(*pods)
+    backend.bind("half-0", "small")
+    backend.bind("half-1", "small")
+
+
+def gangs_by_owner(backend: Backend) -> None:
+    gang = {"poseidon.io/gang": "all"}
+    for kind in OWNERS:
+        name = kind.lower()
+        (found,) = backend.create(owner(kind, name, annotations=gang))
+        if kind in BETWEEN:
+            between = owner(BETWEEN[kind], f"of-{name}", ownerReferences=[controlled_by(found)])
+            (found,) = backend.create(between)
+        role = {"labels": {"jobset.sigs.k8s.io/replicatedjob-name": "j"}} if kind == "JobSet" else {}
+        first, second = members(name, owner=found, metadata=role)
+        backend.create(first)
+        backend.until_event("FailedScheduling", f"{name}-0", "1 more member is needed")
+        backend.create(second)
+        backend.until_bound(2, f"{name}-")
+        # what is not there when its pods are is asked for by name
+        gone = owner(kind, "gone", uid=str(uuid4()))
+        backend.create(*members(f"orphan-{name}", 1, gone))
+        backend.until_bound(1, f"orphan-{name}")
+
+
+GROUPS: tuple[tuple[str, str, Json], ...] = (
+    ("scheduling.x-k8s.io", "v1alpha1", {"labels": {"scheduling.x-k8s.io/pod-group": "g"}}),
+    ("scheduling.volcano.sh", "v1beta1", {"annotations": {"scheduling.k8s.io/group-name": "g"}}),
+    ("scheduling.run.ai", "v2alpha2", {"annotations": {"pod-group-name": "g"}}),
+    ("scheduling.godel.kubewharf.io", "v1alpha1", {"annotations": {"godel.bytedance.com/pod-group-name": "g"}}),
+)
+
+
+def gangs_by_object(backend: Backend) -> None:
+    for group, version, marks in GROUPS:
+        name = group.removeprefix("scheduling.").partition(".")[0]
+        about = {"apiVersion": f"{group}/{version}", "kind": "PodGroup", "metadata": {"name": "g"}}
+        backend.create(about | {"spec": {"minMember": 2}}, *members(name, metadata=marks))
+        backend.until_bound(2, f"{name}-")
+    path = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups"
+    until(backend, path, lambda items: [item for item in items if item.get("status", {}).get("phase") == "Scheduled"])
+
+
+def native_gang(backend: Backend) -> None:
+    about = {"apiVersion": f"{NATIVE}/v1alpha2", "kind": "PodGroup", "metadata": {"name": "g"}}
+    backend.create(about | {"spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}})
+    backend.create(*members("native", schedulingGroup={"podGroupName": "g"}))
+    backend.until_bound(2, "native-")
+    path = f"/apis/{NATIVE}/v1alpha2/namespaces/default/podgroups"
+    until(backend, path, lambda items: [i for i in items if condition(i, "PodGroupScheduled").get("status") == "True"])
+
+
+# -- volumes ---------------------------------------------------------------------------------------------------------
+
+
+def volumes(backend: Backend) -> None:
+    """One that is there is given to its claim, one that is not is asked for; controllers would do the rest."""
+    backend.create(waiting("there", NONE), volume("there", "n1"), waiting("made"), claim("there"), claim("made"))
+    backend.patch("/api/v1/persistentvolumes/there/status", {"status": {"phase": "Available"}})
+    for name in ("there", "made"):
+        user = pod(f"uses-{name}", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": name}}])
+        backend.create(user)
+    claims = "/api/v1/namespaces/default/persistentvolumeclaims"
+    until(backend, "/api/v1/persistentvolumes", lambda items: [i for i in items if i["spec"].get("claimRef")])
+    chosen = "volume.kubernetes.io/selected-node"
+    until(backend, claims, lambda items: [i for i in items if chosen in i["metadata"].get("annotations", {})])
+    backend.create(volume("made"))
+    for name in ("there", "made"):
+        backend.patch(f"{claims}/{name}", {"metadata": {"annotations": BOUND}, "spec": {"volumeName": name}})
+    assert backend.until_bound(2, "uses-")["uses-there"] == "n1"
