@@ -99,6 +99,15 @@ def server(guarded: Guarded) -> Real:
     return guarded.server
 
 
+def test_a_namespace_that_demands_restricted_pods_takes_the_scheduler(backend: Backend) -> None:
+    metadata = {"name": "strict", "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}
+    backend.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    (deployment,) = manifest("Deployment")
+    template = deployment["spec"]["template"]
+    item = {"apiVersion": "v1", "kind": "Pod", **template, "metadata": {"name": "p", **template["metadata"]}}
+    backend.api("POST", "/api/v1/namespaces/strict/pods?dryRun=All", item)
+
+
 def test_all_that_it_does_is_allowed_and_nothing_else(guarded: Guarded, backend: Backend, schedule: Schedule) -> None:
     with guarded.nothing_refused():
         do_everything(guarded, backend, schedule)
