@@ -223,7 +223,7 @@ class Bridge:
         binder.prepare = volumes.prepare
         binder.on_bound = reporter.scheduled
         binder.on_failed = reporter.failed
-        store.on_nonsense = reporter.nonsense
+        store.on_nonsense = self._nonsense
         session.on_ready = loop.wake
 
         def settled(known: KnownPod) -> None:
@@ -275,6 +275,11 @@ class Bridge:
         nodes = len(self.store.nodes)
         self.parts.reporter.unschedulable(known, phrase.blocked(nodes, known.blocked, known.blocked_anywhere))
 
+    def _nonsense(self, namespace: str, name: str, uid: str, problem: str) -> None:
+        """A pod cannot be understood; who leads says so."""
+        if self.parts is not None and self.parts.loop.leads:
+            self.parts.reporter.nonsense(namespace, name, uid, problem)
+
     def _ignored(self, known: KnownPod) -> None:
         """A pod says something that makes no sense and can be done without; who leads says so."""
         if self.parts is not None and self.parts.loop.leads and known.wanted and known.ignored:
@@ -312,6 +317,9 @@ class Bridge:
             parts.loop.lead()
             if self.gangs is not None:
                 self.gangs.lead()
+            for uid, (namespace, name, problem) in list(self.store.nonsense.items()):
+                if uid not in self.store.pods or self.store.pods[uid].problem:
+                    self._nonsense(namespace, name, uid, problem)
             for known in list(self.store.waiting()):
                 self._ignored(known)
                 if known.blocked:

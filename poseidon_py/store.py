@@ -83,6 +83,8 @@ class Store:
         self._on_node: dict[str, dict[str, None]] = {}
         """Node name -> UIDs of the pods that are bound to it."""
         self._node_name: dict[str, str] = {}
+        self.nonsense: dict[str, tuple[str, str, str]] = {}
+        """Pods that made no sense, by UID: namespace, name, problem."""
         self._warned: set[str] = set()
         self._prune_at = _DESCRIPTIONS
 
@@ -159,12 +161,13 @@ class Store:
             known.assumed = ""
 
     def remove_pod(self, uid: str) -> None:
+        self._warned.discard(uid)
+        self.nonsense.pop(uid, None)
         known = self.pods.pop(uid, None)
         if known is None:
             return
         if known.node:
             self._on_node.get(known.node, {}).pop(uid, None)
-        self._warned.discard(uid)
         self.gangs.leave(uid, deleted=known.deleting)
         known.deleting = True
         self.volumes.settled(known)
@@ -181,8 +184,8 @@ class Store:
                 self._tasks.remove(task)
 
     def pods_listed(self, uids: set[str]) -> None:
-        """Pods that are known and not among `uids` went while nobody looked."""
-        for uid in [uid for uid in self.pods if uid not in uids]:
+        """Pods that were heard of and are not among `uids` went while nobody looked."""
+        for uid in [uid for uid in (*self.pods, *self.nonsense) if uid not in uids]:
             self.remove_pod(uid)
 
     def observe_node(self, node: Node) -> None:
@@ -290,6 +293,7 @@ class Store:
     def warn_pod(self, namespace: str, name: str, uid: str, problem: str) -> None:
         """The same of a pod, with an event for its owner to see."""
         if self.warn("pod", uid, f"{namespace}/{name}", problem):
+            self.nonsense[uid] = namespace, name, problem
             self.on_nonsense(namespace, name, uid, problem)
 
 

@@ -139,6 +139,20 @@ async def test_of_two_replicas_one_leads_and_the_other_takes_over(world):
     world.check()
 
 
+async def test_of_a_pod_that_cannot_be_understood_only_the_leader_speaks(world):
+    fast = {"leader_elect": True, "lease_duration": 3.0, "renew_deadline": 2.0, "retry_period": 0.2}
+    leader = await world.bridge(**fast)
+    await world.until(lambda: leader.election.leading)
+    standby = await world.bridge(**fast)
+    world.cluster.add_pods(1, template(resourceClaims=[{"name": "c", "resourceClaimName": "x"}]))
+    await world.until(lambda: leader.store.nonsense and standby.store.nonsense)
+    for bridge in (leader, standby):
+        await bridge.parts.reporter.flush(5.0)
+    assert len(world.events("FailedScheduling")) == 1
+    await world.stop(leader)
+    await world.until(lambda: len(world.events("FailedScheduling")) == 2)  # its owner may have missed the first
+
+
 async def test_a_bridge_that_stops_lets_binds_end_and_says_the_last_word_on_every_pod(world):
     bridge = await world.bridge(event_rate=1.0)
     world.cluster.add_pods(60, template())

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from poseidon_py.followers import PodFollower
 from poseidon_py.kube import BusyError, GoneError, LostAnswerError, UnreachableError
+from poseidon_py.objects import Metadata, Pod
 from poseidon_py.store import Store
 from poseidon_py.watch import PODS, Watch
 from tests.bridge.builders import pod_json
@@ -298,3 +299,14 @@ def test_after_any_gaps_the_store_knows_exactly_what_is_there(steps):
     }
     # every pod that went is in the queue, or was never known; none is both here and gone
     assert not set(store.gone_tasks) & set(store.pods)
+
+
+def test_pods_that_make_no_sense_are_forgotten_when_they_go():
+    store = Store(["poseidon"])
+    follower = PodFollower(store)
+    for uid in ("seen going", "gone unseen", "there"):
+        follower.nonsense(Metadata(name=uid, namespace="ns", uid=uid), "spec: is odd")
+    follower.removed(Pod(metadata=Metadata(name="seen going", namespace="ns", uid="seen going")))
+    follower.listed({"there"})
+    follower.listed({"there"})  # those that could not be read in one list count as there until the next
+    assert list(store.nonsense) == ["there"]
