@@ -23,7 +23,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from poseidon_py.kube import ConflictError, KubeError, NotFoundError
+from poseidon_py.kube import ApiError, ConflictError, KubeError, NotFoundError
 from poseidon_py.metrics import METRICS
 
 log = logging.getLogger(__name__)
@@ -135,7 +135,9 @@ class Election:
         except ConflictError:
             log.debug("somebody else was quicker to change the lease")
         except KubeError as error:
-            log.warning("cannot use lease %s/%s: %s", self._namespace, self._name, error)
+            denied = isinstance(error, ApiError) and error.code == 403
+            remedy = "; until that is allowed (deploy/poseidon.yaml: Role) we stand by" if denied else ""
+            log.warning("cannot use lease %s/%s: %s%s", self._namespace, self._name, error, remedy)
         return False
 
     async def _try(self) -> bool:

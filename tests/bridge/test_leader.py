@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from poseidon_py.kube import ConflictError, LostAnswerError, NotFoundError, UnreachableError
+from poseidon_py.kube import ApiError, ConflictError, LostAnswerError, NotFoundError, UnreachableError
 from poseidon_py.leader import Election
 from tests.bridge.fakes import settle
 
@@ -21,6 +21,7 @@ class World:
         self.lease: dict | None = None
         self.version = 0
         self.down: set[str] = set()
+        self.denied: set[str] = set()
 
     async def sleep(self, seconds):
         waiter = asyncio.get_running_loop().create_future()
@@ -56,6 +57,8 @@ class Api:
         await asyncio.sleep(0)
         if self.who in self.world.down:
             raise UnreachableError("down")
+        if self.who in self.world.denied:
+            raise ApiError(403, "Forbidden", "no")
 
     async def call(self, verb, path, body=b"", content_type="", timeout=30.0):
         await self._reach()
@@ -303,3 +306,14 @@ async def test_the_lease_is_never_written_for_less_than_it_is_held(world):
     world.replica("a").election._duration = 2.9
     await world.pass_time(1)
     assert world.lease["spec"]["leaseDurationSeconds"] == 3
+
+
+async def test_one_that_is_not_allowed_to_stands_by_says_how_to_allow_it_and_leads_then(world, caplog):
+    a = world.replica("a")
+    world.denied.add("a")
+    await world.pass_time(10)
+    assert a.log == []
+    assert "kube-system/poseidon: 403 Forbidden: no; until that is allowed (deploy/poseidon.yaml: Role)" in caplog.text
+    world.denied.clear()
+    await world.pass_time(10)
+    assert a.leads
