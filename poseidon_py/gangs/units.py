@@ -306,6 +306,8 @@ class Units:
             except NotFoundError:
                 return
             except BusyError as error:  # a disruption budget, most likely
+                if not attempt:
+                    log.warning("cannot evict %s yet: %s", known.full_name, error)
                 await self._sleep(max(error.retry_after or 0.0, 0.5 * 2**attempt))
             except KubeError as error:
                 log.warning("cannot evict %s: %s", known.full_name, error)

@@ -337,11 +337,12 @@ def under_a_budget(rig):
     return budget
 
 
-async def test_a_gang_that_became_whole_while_a_budget_was_waited_for_is_not_evicted():
+async def test_a_gang_that_became_whole_while_a_budget_was_waited_for_is_not_evicted(caplog):
     rig = Rig()
     budget = under_a_budget(rig)
     await half(rig, owner=JOB)
     await call(rig.deadlines)
+    assert "cannot evict ns/a yet: 429 TooManyRequests: Cannot evict pod as it would violate" in caplog.text
     said = list(rig.said)
     rig.place("b")
     await settle()
