@@ -428,6 +428,7 @@ class Bridge:
             "identity": self.identity,
             "leading": self.election.leading if self.election is not None else True,
             "leader": self.election.holder if self.election is not None else self.identity,
+            "not_ready": self._ready(),
             "pid": os.getpid(),
             "firmament": {
                 "address": self.engine.address,

@@ -145,10 +145,16 @@ def _state(known: KnownPod, reply: flow_pb2.ExplainReply) -> str:
 
 def print_status(body: Json, console: Console) -> None:
     last = body["last_round"]
-    role = "leads" if body.get("leading") else "stands by"
+    role = "leads"
+    if not body.get("leading"):
+        # one that lost its lease may still be the last that is known to have held it
+        other = body.get("leader") if body.get("leader") != body.get("identity") else ""
+        role = f"stands by, {other} leads" if other else "stands by, nobody is known to lead"
     console.print(
         f"[bold]{body.get('identity', 'poseidon')}[/bold] {role}, policy {body['policy']}, {body['nodes']} nodes"
     )
+    if body.get("not_ready"):
+        console.print(f"[red]not ready[/red]: {body['not_ready']}", highlight=False)
     pods = Table("pods", "count", title=None)
     for state, count in body["pods"].items():
         pods.add_row(state, str(count))
@@ -162,6 +168,8 @@ def print_status(body: Json, console: Console) -> None:
         f"round {body['rounds']}: placed {last['placed']} of {last['pending']} in {1000 * last['seconds']:.1f} ms, "
         f"{last['waiting']} wait; network of {last['vertices']} vertices and {last['arcs']} arcs, "
         f"{last['solves']} solves"
+        if body["rounds"]
+        else "no round yet"
     )
     if last.get("fallback"):
         console.print(f"[red]the last round placed pods anywhere they fit[/red]: {last['fallback']}", highlight=False)

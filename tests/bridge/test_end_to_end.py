@@ -263,6 +263,7 @@ async def test_health_status_and_explain(world):
             assert name in text
         status = await (await http.get("/status")).json()
         assert (status["nodes"], status["pods"]["waiting"], status["leading"]) == (5, 3, True)
+        assert (status["leader"], status["not_ready"]) == (bridge.identity, "")
         answer = await (await http.get("/explain?pod=default/pod-0001")).json()
         assert answer["state"] == "waits for a node"
         assert answer["message"] == "0/5 nodes are available: 5 Insufficient cpu."
