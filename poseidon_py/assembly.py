@@ -20,7 +20,7 @@ from poseidon_py.backoff import Backoff
 from poseidon_py.bandwidth import Bandwidth
 from poseidon_py.binder import Binder
 from poseidon_py.credentials import Access
-from poseidon_py.engine import EngineError, GrpcEngine, Tls
+from poseidon_py.engine import EngineError, GrpcEngine, Tls, why_unreachable
 from poseidon_py.feed import Feed
 from poseidon_py.gangs.wiring import Gangs
 from poseidon_py.health import Health
@@ -124,10 +124,19 @@ class Bridge:
             )
             await self.supervisor.start()
             return
+        said: list[str] = []
+
+        async def hello() -> None:
+            try:
+                await self.engine.hello()
+            except EngineError as error:
+                said.append(error.details)
+                raise
+
         try:
-            await self._patiently(self.engine.hello, EngineError)
+            await self._patiently(hello, EngineError)
         except EngineError as error:
-            why = error.details.rsplit(": ", 1)[-1] or error.code
+            why = why_unreachable(said) or error.code
             raise StartError(
                 f"no flow service at {settings.firmament_address}: {why}; tried for {settings.startup_timeout:.0f} s; "
                 "start one with `firmament serve`, or leave --firmament-address out"

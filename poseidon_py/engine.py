@@ -7,7 +7,7 @@ the process.
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -42,6 +42,28 @@ class EngineError(Exception):
         super().__init__(f"{method}: {code}: {details}")
         self.code = code
         self.details = details
+
+
+_TELLING = (
+    ("CERTIFICATE_VERIFY_FAILED", "its certificate is not one that firmament-ca vouches for"),
+    (
+        "WRONG_VERSION_NUMBER",
+        "it does not speak TLS: leave firmament-ca out, or start it with --tls-cert and --tls-key",
+    ),
+    ("Hostname Verification", "its certificate is for another name: give one that the certificate has"),
+    ("Socket closed", "it hangs up: it may want TLS (firmament-ca), or a certificate that it trusts (firmament-cert)"),
+)
+
+
+def why_unreachable(details: Sequence[str]) -> str:
+    """What is wrong, of all that gRPC said of several attempts, the last of them last.
+
+    Of a name with several addresses it tells of one, and a refused connection to the next hides what the first said.
+    """
+    for mark, why in _TELLING:
+        if any(mark in said for said in details):
+            return why
+    return details[-1].removesuffix(": OK").rsplit(": ", 1)[-1] if details else ""
 
 
 class Engine(Protocol):

@@ -13,17 +13,17 @@ from firmament_py.server import Tls as ServerTls
 from firmament_py.solver import OrToolsSolver
 from policies.load_spreading import LoadSpreading
 from poseidon_py import credentials, options
-from poseidon_py.engine import EngineError, GrpcEngine, Tls
+from poseidon_py.assembly import Bridge, StartError
+from poseidon_py.engine import EngineError, GrpcEngine, Tls, why_unreachable
 from poseidon_py.kube import Kube, UnreachableError
 from poseidon_py.options import OptionError
+from poseidon_py.settings import Settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("openssl") is None, reason="makes certificates")]
 
 
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory):
-    """A self-signed certificate for localhost and api.example, and its key."""
-    folder = tmp_path_factory.mktemp("tls")
+def self_signed(folder):
+    """A certificate for localhost and api.example, and its key."""
     certificate, key = folder / "cert.pem", folder / "key.pem"
     names = "subjectAltName=DNS:localhost,DNS:api.example"
     curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
@@ -31,6 +31,17 @@ def pair(tmp_path_factory):
     command = ["openssl", "req", "-x509", *curve, *files, "-days", "2", "-subj", "/CN=localhost", "-addext", names]
     subprocess.run(command, check=True, capture_output=True)
     return certificate, key
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    return self_signed(tmp_path_factory.mktemp("tls"))
+
+
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory):
+    """Another pair, which nobody trusts."""
+    return self_signed(tmp_path_factory.mktemp("stranger"))
 
 
 async def test_the_api_server_is_known_by_the_name_in_the_kubeconfig(pair, tmp_path):
@@ -82,6 +93,57 @@ async def test_the_flow_service_asks_for_our_certificate(pair, shows):
             await client.hello()
     await client.close()
     server.stop(0)
+
+
+async def refused(host: str, port: int, tls: Tls | None) -> list[str]:
+    """What gRPC says of a few attempts."""
+    client = GrpcEngine(f"{host}:{port}", 5, tls)
+    said = []
+    for _ in range(3):
+        with pytest.raises(EngineError) as caught:
+            await client.hello()
+        said.append(caught.value.details)
+    await client.close()
+    return said
+
+
+async def test_what_keeps_the_two_apart_is_told_in_words_of_the_options(pair, stranger):
+    certificate, key = pair
+    engine = Engine(LoadSpreading(), OrToolsSolver())
+    encrypted = Server(engine, "127.0.0.1:0", ServerTls(certificate, key, client_ca=certificate))
+    plain = Server(engine, "127.0.0.1:0")
+    ours = Tls(certificate, certificate, key)
+    for server in (encrypted, plain):
+        server.start()
+    for host, server, tls, why in (
+        ("localhost", encrypted, Tls(stranger[0]), "its certificate is not one that firmament-ca vouches for"),
+        ("localhost", plain, ours, "it does not speak TLS: leave firmament-ca out"),
+        ("127.0.0.1", encrypted, ours, "its certificate is for another name"),
+        ("localhost", encrypted, None, "it hangs up: it may want TLS"),
+        ("localhost", encrypted, Tls(certificate), "or a certificate that it trusts (firmament-cert)"),
+        ("localhost", encrypted, Tls(certificate, *stranger), "or a certificate that it trusts (firmament-cert)"),
+    ):
+        assert why in why_unreachable(await refused(host, server.port, tls))
+    for server in (encrypted, plain):
+        server.stop(0)
+
+
+async def test_a_start_that_fails_for_lack_of_tls_says_so(pair):
+    server = Server(Engine(LoadSpreading(), OrToolsSolver()), "127.0.0.1:0", ServerTls(*pair))
+    server.start()
+    bridge = Bridge(Settings(firmament_address=f"localhost:{server.port}", startup_timeout=1.0))
+    with pytest.raises(StartError, match="it hangs up: it may want TLS"):
+        await bridge._start_engine()
+    await bridge.stop()
+    server.stop(0)
+
+
+def test_what_grpc_says_of_a_service_that_is_not_there_is_told_without_its_addresses():
+    said = (
+        "failed to connect to all addresses; last error: UNKNOWN: ipv4:1.2.3.4:1: Failed to connect: Connection refused"
+    )
+    assert why_unreachable([said]) == "Connection refused"
+    assert why_unreachable([]) == ""
 
 
 def given(authority, certificate=None, key=None):
