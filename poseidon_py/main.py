@@ -8,6 +8,7 @@ import asyncio
 import gc
 import importlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -146,6 +147,8 @@ def run(config: Path | None, **flags: Any) -> None:
     except options.OptionError as error:
         _fail(str(error), 2)
     logs.configure(settings.log_level, settings.log_format)
+    # gRPC's core writes lines of its own to standard error, in no format of ours; what fails, its callers tell
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     if settings.policy or settings.policy_option:
         _check_policy(settings)
     # what the bridge keeps, it keeps for long, and hardly any of it in cycles: look for those rarely

@@ -1,8 +1,11 @@
 """Encrypted on both sides: the API server by a name of its own, the flow service with certificates for both."""
 
+import asyncio
 import base64
+import json
 import shutil
 import subprocess
+import sys
 
 import pytest
 from aiohttp import web
@@ -136,6 +139,27 @@ async def test_a_start_that_fails_for_lack_of_tls_says_so(pair):
         await bridge._start_engine()
     await bridge.stop()
     server.stop(0)
+
+
+async def test_grpc_writes_nothing_of_its_own_between_lines_of_json(pair, tmp_path):
+    plain = Server(Engine(LoadSpreading(), OrToolsSolver()), "127.0.0.1:0")
+    plain.start()
+    (tmp_path / "kubeconfig").write_text(
+        "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], "
+        'users: [{name: u, user: {}}], clusters: [{name: c, cluster: {server: "http://127.0.0.1:9"}}]}'
+    )
+    (tmp_path / "config").write_text(
+        f"kubeconfig: {tmp_path}/kubeconfig\nhealth-port: -1\nlog-format: json\nstartup-timeout: 0.5\n"
+        f"firmament-address: 127.0.0.1:{plain.port}\nfirmament-ca: {pair[0]}\n"
+    )
+    command = [sys.executable, "-m", "poseidon_py.main", "run", "--config", str(tmp_path / "config")]
+    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=60, check=False)
+    plain.stop(0)
+    *said, last = done.stderr.splitlines()
+    assert "it does not speak TLS" in last
+    assert said
+    for line in said:
+        json.loads(line)
 
 
 def test_what_grpc_says_of_a_service_that_is_not_there_is_told_without_its_addresses():
