@@ -238,11 +238,6 @@ class Kube:
     async def merge(self, path: str, patch: Mapping[str, Any]) -> bytes:
         return await self.call("PATCH", path, _encode(patch), MERGE_PATCH)
 
-    async def delete_pod(self, namespace: str, name: str, uid: str) -> None:
-        """Deletes a pod, if it is the pod of that UID."""
-        body = _encode({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}})
-        await self.call("DELETE", pod_path(namespace, name), body)
-
     async def evict_pod(self, namespace: str, name: str, uid: str) -> None:
         """Deletes a pod if its disruption budgets allow that; BusyError (429) if they do not."""
         body = {
