@@ -285,8 +285,13 @@ class Bridge:
         self.parts.reporter.unschedulable(known, phrase.blocked(nodes, known.blocked, known.blocked_anywhere))
 
     def _nonsense(self, namespace: str, name: str, uid: str, problem: str) -> None:
-        """A pod cannot be understood; who leads says so."""
-        if self.parts is not None and self.parts.loop.leads:
+        """A pod cannot be understood; who leads says so, and sets the condition of one that is ours and waits."""
+        if self.parts is None or not self.parts.loop.leads:
+            return
+        known = self.store.pods.get(uid)
+        if known is not None and known.wanted:
+            self.parts.reporter.failed(known, phrase.cannot_use(problem))
+        else:
             self.parts.reporter.nonsense(namespace, name, uid, problem)
 
     def _ignored(self, known: KnownPod) -> None:

@@ -74,7 +74,8 @@ def unscheduled(nodes: int, reasons: Iterable[flow_pb2.Reason], minimum: int = 0
             return full(why)
         if why.kind == flow_pb2.Reason.GANG_DOES_NOT_FIT:
             fit, _, needed = why.value.partition("/")
-            gang = f" gang {why.detail} needs {needed} members placed together, {fit} fit"
+            members = "1 member placed" if needed == "1" else f"{needed} members placed together"
+            gang = f" gang {why.detail} needs {members}, {fit} fit"
             continue
         text = reason(why)
         counts[text] = counts.get(text, 0) + why.nodes
@@ -84,6 +85,11 @@ def unscheduled(nodes: int, reasons: Iterable[flow_pb2.Reason], minimum: int = 0
     if gang:
         return f"0/{nodes} nodes are available:{gang}{': ' if parts else ''}{parts}."
     return f"0/{nodes} nodes are available:" + (f" {parts}." if parts else "")
+
+
+def cannot_use(problem: str) -> str:
+    """The message of a pod that makes no sense."""
+    return f"cannot use {problem}"
 
 
 def incomplete(why: flow_pb2.Reason, minimum: int = 0) -> str:

@@ -23,7 +23,7 @@ from poseidon_py.known import KnownPod
 from poseidon_py.kube import BusyError, ConflictError, KubeError, LostAnswerError, NotFoundError, UnreachableError
 from poseidon_py.metrics import METRICS
 from poseidon_py.outbox import Binds, Outbox
-from poseidon_py.phrase import note
+from poseidon_py.phrase import cannot_use, note
 from poseidon_py.store import Store
 
 log = logging.getLogger(__name__)
@@ -132,7 +132,7 @@ class Reporter:
     def nonsense(self, namespace: str, name: str, uid: str, problem: str) -> None:
         """The pod cannot be understood."""
         if namespace and name and uid:
-            self._add(_Report(namespace, name, uid, "FailedScheduling", f"cannot use {problem}", warning=True))
+            self._add(_Report(namespace, name, uid, "FailedScheduling", cannot_use(problem), warning=True))
 
     def waits_for_gang(self, known: KnownPod, message: str) -> None:
         """The pod's gang cannot be tried yet. Not Unschedulable: a larger cluster would not help."""

@@ -149,6 +149,10 @@ async def test_of_a_pod_that_cannot_be_understood_only_the_leader_speaks(world):
     for bridge in (leader, standby):
         await bridge.parts.reporter.flush(5.0)
     assert len(world.events("FailedScheduling")) == 1
+    (pod,) = world.pods.values()
+    (condition,) = (c for c in pod["status"]["conditions"] if c["type"] == "PodScheduled")
+    assert (condition["status"], condition["reason"]) == ("False", "SchedulerError")
+    assert "resourceClaims" in condition["message"]
     await world.stop(leader)
     await world.until(lambda: len(world.events("FailedScheduling")) == 2)  # its owner may have missed the first
 
