@@ -81,3 +81,5 @@ def test_gangs_that_wait():
     assert phrase.unscheduled(12, [unfit]) == f"{start}."
     full = R(kind=R.GANG_FULL, detail="ns/g", value="4/4")
     assert phrase.unscheduled(12, [full]) == "pod group ns/g: 4 of its members are placed, and it has 4 at most"
+    one = R(kind=R.GANG_DOES_NOT_FIT, detail="ns/g", value="0/1")
+    assert phrase.unscheduled(12, [one]) == "0/12 nodes are available: gang ns/g needs 1 member placed, 0 fit."
