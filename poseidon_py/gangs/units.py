@@ -32,7 +32,7 @@ from poseidon_py.binder import End, Leave
 from poseidon_py.gangs.book import Book
 from poseidon_py.gangs.group import Group
 from poseidon_py.known import KnownPod
-from poseidon_py.kube import BusyError, KubeError, NotFoundError
+from poseidon_py.kube import ApiError, KubeError, NotFoundError
 from poseidon_py.metrics import METRICS
 
 log = logging.getLogger(__name__)
@@ -41,8 +41,8 @@ Placement = tuple[KnownPod, str, str]
 """Pod, name and id of its node."""
 
 _AGAIN_US = 200_000
-_EVICTIONS = 8
-"""Attempts at one eviction."""
+_EVICT_AGAIN_FIRST, _EVICT_AGAIN_MOST = 0.5, 60.0
+"""Seconds until an eviction that was refused is asked for again."""
 
 
 class UnitBinder(Protocol):
@@ -270,16 +270,15 @@ class Units:
                 "not be replaced in time, while it is to be disrupted as a whole"
             )
         log.warning("%s", what)
+        evictable = []
         for known in bound:
-            if not self._is_short(group):
-                return  # it became whole while a disruption budget was waited for
             if self._unwind != "evict":
                 self._say(known, "GangHalfBound", f"{what}; they stay bound, as configured")
             elif not known.owner:
                 self._say(known, "GangHalfBound", f"{what}; it stays bound, because no controller would make it anew")
             else:
-                self._say(known, "GangUnwound", f"{what}; it is evicted, to be scheduled with its gang again")
-                await self._evict_patiently(known, group)
+                evictable.append(known)
+        await self._evict_all(group, evictable, what)
 
     async def _began_whole(self, group: Group, bound: list[KnownPod]) -> bool:
         """Whether a half gang is one whose binding did not come to its end, and not one that has lost members since.
@@ -297,21 +296,30 @@ class Units:
             return False
         return min(known.created_us for known in waiting) <= since
 
-    async def _evict_patiently(self, known: KnownPod, group: Group) -> None:
-        for attempt in range(_EVICTIONS):
-            if not self._is_short(group):
-                return
-            try:
-                await self._evict(known)
-            except NotFoundError:
-                return
-            except BusyError as error:  # a disruption budget, most likely
-                if not attempt:
-                    log.warning("cannot evict %s yet: %s", known.full_name, error)
-                await self._sleep(max(error.retry_after or 0.0, 0.5 * 2**attempt))
-            except KubeError as error:
-                log.warning("cannot evict %s: %s", known.full_name, error)
-                return
-            else:
-                return
-        log.warning("cannot evict %s: given up", known.full_name)
+    async def _evict_all(self, group: Group, pods: list[KnownPod], what: str) -> None:
+        """Asks again for those that cannot be evicted yet, until they went or the gang is whole after all."""
+        told: set[str] = set()
+        pause = _EVICT_AGAIN_FIRST
+        while pods and self._is_short(group):
+            refused, after = [], 0.0
+            for known in pods:
+                if not self._is_short(group):
+                    return  # it became whole while an eviction was waited for
+                try:
+                    await self._evict(known)
+                except NotFoundError:
+                    continue
+                except KubeError as error:  # a disruption budget, most likely
+                    refused.append(known)
+                    after = max(after, (error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0)
+                    if known.uid not in told:
+                        told.add(known.uid)
+                        log.warning("cannot evict %s yet: %s", known.full_name, error)
+                        self._say(known, "GangHalfBound", f"{what}; it cannot be evicted yet: {error}")
+                else:
+                    self._say(known, "GangUnwound", f"{what}; it is evicted, to be scheduled with its gang again")
+            if refused:
+                await self._sleep(max(pause, after))
+                pause = min(2 * pause, _EVICT_AGAIN_MOST)
+            there = {known.uid for known in group.settled()}
+            pods = [known for known in refused if known.uid in there]

@@ -139,8 +139,9 @@ class Gangs:
     # -- the API ----------------------------------------------------------------------------------------------
 
     async def _evict(self, known: KnownPod) -> None:
-        if self._binder.leads():
-            await self._kube.evict_pod(known.namespace, known.name, known.uid)
+        if not self._binder.leads():
+            raise KubeError("the lease has run out and is not renewed yet")
+        await self._kube.evict_pod(known.namespace, known.name, known.uid)
 
     async def _bound_since(self, known: KnownPod) -> int:
         """When the pod was bound, microseconds. Raises KubeError."""

@@ -11,6 +11,7 @@ import pytest
 
 from poseidon_py.cluster import Rule, WatchFaults
 from poseidon_py.cluster.kinds import LEASES, NODES, PODS
+from poseidon_py.kube import KubeError
 from tests.bridge.world import World, template, world_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -197,7 +198,8 @@ async def test_a_leader_whose_lease_has_run_out_by_its_clock_binds_and_evicts_no
     world.cluster.add_pods(3, template())
     await world.until(lambda: given_back)
     assert world.bound() == set()
-    await bridge.gangs._evict(given_back[0])
+    with pytest.raises(KubeError, match="the lease has run out"):
+        await bridge.gangs._evict(given_back[0])
     assert len(world.pods) == 3
     await world.until(lambda: len(world.bound()) == 3)  # when it has renewed its lease
     await bridge.gangs._evict(given_back[0])

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -10,7 +11,7 @@ from poseidon_py.binder import Binder
 from poseidon_py.claims import ClaimUse
 from poseidon_py.gangs.by_object import NATIVE
 from poseidon_py.gangs.units import Units
-from poseidon_py.kube import BusyError, ConflictError, LostAnswerError, NotFoundError
+from poseidon_py.kube import ApiError, BusyError, ConflictError, LostAnswerError, NotFoundError, UnreachableError
 from poseidon_py.store import Store
 from poseidon_py.telling import describe_pod
 from tests.bridge.builders import node
@@ -350,6 +351,49 @@ async def test_a_gang_that_became_whole_while_a_budget_was_waited_for_is_not_evi
     budget.set()
     await settle()
     assert (rig.evicted, rig.said) == ([], said)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [BusyError(429, "TooManyRequests", "a budget"), UnreachableError("refused"), ApiError(403, "Forbidden", "no")],
+)
+async def test_who_cannot_be_evicted_is_asked_again_for_as_long_as_it_takes(error):
+    rig, pauses = Rig(), []
+    evict, tries = rig.units._evict, []
+
+    async def refuse(known):
+        tries.append(known.name)
+        if known.name == "a" and tries.count("a") <= 20:
+            raise error
+        await evict(known)
+        rig.gone(known.name)
+
+    async def sleep(seconds):
+        pauses.append(seconds)
+
+    rig.units._evict, rig.units._sleep = refuse, sleep
+    await half(rig, owner=JOB)
+    await call(rig.deadlines)
+    assert rig.evicted == ["c", "a"]  # who can go does not wait for who cannot
+    assert (tries.count("a"), tries.count("c")) == (21, 1)
+    assert (pauses[0], max(pauses), len(pauses)) == (0.5, 60.0, 20)
+    assert [(name, reason) for name, reason, _ in rig.said] == [
+        ("a", "GangHalfBound"),
+        ("c", "GangUnwound"),
+        ("a", "GangUnwound"),
+    ]
+    assert rig.said[0][2].endswith(f"it cannot be evicted yet: {error}")
+
+
+async def test_who_went_by_itself_meanwhile_is_not_evicted():
+    rig = Rig()
+    budget = under_a_budget(rig)
+    await half(rig, owner=JOB)
+    await call(rig.deadlines)
+    rig.gone("a")
+    budget.set()
+    await settle()
+    assert rig.evicted == ["c"]
 
 
 async def test_who_does_not_lead_any_more_evicts_nobody():
