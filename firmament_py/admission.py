@@ -25,6 +25,7 @@ from firmament_py.gang_room import GangRoom
 from firmament_py.gang_try import GangTry
 from firmament_py.gangs import Claim
 from firmament_py.placing import Placing
+from firmament_py.prospects import Prospects
 from firmament_py.reservation import Reservations
 
 STRICT_TURNS = 16
@@ -64,7 +65,8 @@ class Admission:
             self._single[claim.members] = False
         self._room = GangRoom(placing)
         self._try = GangTry(placing, self._room, lap)
-        self._reservations = Reservations(placing, self._room, self._try, reserve_after_us)
+        prospects = Prospects(placing, self._room, lap)
+        self._reservations = Reservations(placing, self._room, self._try, prospects, reserve_after_us)
         self.rejected: list[Rejected] = []
 
     def run(self) -> None:

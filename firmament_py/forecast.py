@@ -60,6 +60,16 @@ def first_ends(need: Need, free: I64, choice: I64, choices: int, releases: Relea
     return answer
 
 
+def enough_there(need: Need, free: I64, choice: I64, choices: int) -> Bools:
+    """(D,) which choices could meet the need with `free` (N, R), by the same bound."""
+    useful = _useful(need, free, need.suitable & (choice >= 0))
+    inside = np.flatnonzero(choice >= 0)
+    total = np.zeros((len(useful), choices), np.int64)
+    for measure, amounts in zip(total, useful, strict=True):
+        np.add.at(measure, choice[inside], amounts[inside])
+    return _enough(need, total)
+
+
 def _useful(need: Need, free: I64, suitable: Bools) -> I64:
     """(M, K) what places with `free` (K, R) are good for: how many tasks of each class, then, of several classes, how
     much of each resource."""

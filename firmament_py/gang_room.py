@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.arrays import I64, Bools
-from firmament_py.forecast import Need, first_ends
+from firmament_py.forecast import Need, enough_there, first_ends
 from firmament_py.gangs import Claim
 from firmament_py.placing import Placing
 
@@ -39,16 +39,15 @@ class GangRoom:
     def __init__(self, placing: Placing) -> None:
         self._placing = placing
         self._snapshot = placing.snapshot
-        self._able: dict[int, I64] = {}
 
     def fitting(self, members: I64, within: Bools | None) -> int:
         """How many of `members` would fit if their classes did not compete: an upper bound."""
         _, slots = self._placing.room_for(members, within)
         return int(np.minimum(slots.sum(axis=1), self._waiting(members)).sum())
 
-    def fitting_each(self, members: I64, choices: Choices, *, empty: bool = False) -> I64:
-        """The same for each of the choices: (D,). empty: if nobody was on the nodes who may go some day."""
-        _, slots = self._placing.room_for(members, empty=empty)
+    def fitting_each(self, members: I64, choices: Choices) -> I64:
+        """The same for each of the choices: (D,)."""
+        _, slots = self._placing.room_for(members)
         fitting: I64 = np.minimum(choices.sums(slots), self._waiting(members)[:, None]).sum(axis=0)
         return fitting
 
@@ -64,9 +63,21 @@ class GangRoom:
         there beside what is kept for others, len(ends): none. Its members fit then if they are of one class and depend
         on nobody."""
         placing, snapshot = self._placing, self._snapshot
-        classes = np.unique(snapshot.task_class[claim.members])
-        need = Need(snapshot.requests[classes], placing.open_to(classes), self._waiting(claim.members), claim.lacking)
+        need = self._need(claim, placing.open_to(np.unique(snapshot.task_class[claim.members])))
         return first_ends(need, placing.unclaimed, choices.of, choices.count, snapshot.releases)
+
+    def some_day(self, claim: Claim, choices: Choices) -> Bools:
+        """(D,) for each choice whether, by that bound, what the gang lacks could fit there if nobody was on the nodes
+        but those who stay."""
+        snapshot = self._snapshot
+        need = self._need(claim, snapshot.suitable[np.unique(snapshot.task_class[claim.members])])
+        free = snapshot.allocatable - snapshot.releases.staying(claim.row)[1]
+        return enough_there(need, free, choices.of, choices.count)
+
+    def _need(self, claim: Claim, suitable: Bools) -> Need:
+        """What the gang lacks, of members whose classes may go to `suitable` (C', N)."""
+        requests = self._snapshot.requests[np.unique(self._snapshot.task_class[claim.members])]
+        return Need(requests, suitable, self._waiting(claim.members), claim.lacking)
 
     def _waiting(self, members: I64) -> I64:
         """(C',) how many there are of each of their classes."""
@@ -108,11 +119,3 @@ class GangRoom:
         if claim.definition.topology_required:
             return self.every_domain(claim)
         return Choices(np.zeros(len(self._snapshot.nodes), np.int64), 1, everywhere=True)
-
-    def able(self, claim: Claim) -> I64:
-        """Numbers of the choices that could take it some day, ascending."""
-        known = self._able.get(claim.row)
-        if known is None:
-            most = self.fitting_each(claim.members, self.choices(claim), empty=True)
-            known = self._able[claim.row] = np.flatnonzero(most >= claim.lacking)
-        return known

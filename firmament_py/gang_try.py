@@ -34,10 +34,14 @@ class GangTry:
     def anywhere(self, claim: Claim) -> bool:
         """Places the gang where its topology allows, or takes it back whole."""
         if not claim.definition.topology_key:
-            return self.within(claim, None) or self._at_home(claim)
+            return self.on(claim, None)
         if any(self.within(claim, domain) for domain in self._room.domains(claim)):
             return True
         return not claim.definition.topology_required and self.within(claim, None)
+
+    def on(self, claim: Claim, nodes: Bools | None) -> bool:
+        """The same on `nodes` (N,), None: any, which is where members that want to share a domain choose one."""
+        return self.within(claim, nodes) or (nodes is None and self._at_home(claim))
 
     def _at_home(self, claim: Claim) -> bool:
         """Places the gang in one of the domains that members want to share, or takes it back whole."""

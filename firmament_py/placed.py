@@ -13,11 +13,14 @@ T = TypeVar("T")
 
 
 class PlacedTasks:
-    """The assumed and bound tasks on `nodes` (N,), rows of the node table; P tasks."""
+    """The assumed and bound tasks on `nodes` (N,), rows of the node table; P tasks. only: task rows, ascending, of such
+    that count, None: all."""
 
-    def __init__(self, state: ClusterState, nodes: I64) -> None:
+    def __init__(self, state: ClusterState, nodes: I64, only: I64 | None = None) -> None:
         tasks = state.tasks
-        placed = np.flatnonzero((tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND))
+        placed = only
+        if placed is None:
+            placed = np.flatnonzero((tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND))
         position = np.full(state.nodes.capacity, -1, np.int64)
         position[nodes] = np.arange(len(nodes))
         where = position[tasks.node[placed]]

@@ -157,6 +157,11 @@ class Placing:
         will be left then, not counting what is kept."""
         self._kept.keep(starts_us, room, claimed)
 
+    def elsewhere(self, snapshot: Snapshot) -> "Placing":
+        """A fresh start on another snapshot of the same round. Wishes and the census are one for both: what is placed
+        there has to be taken back."""
+        return Placing(snapshot, self._price, self.solving.solve, self._lap)
+
     @contextmanager
     def supposing(self, free: I64) -> Iterator[None]:
         """As if `free` (N, R) was left, and nobody kept room; what is placed meanwhile has to be taken back."""
@@ -182,18 +187,12 @@ class Placing:
             of_class = pairs // nodes == c
             yield c, pairs[of_class] % nodes, counts[of_class]
 
-    def room_for(self, tasks: I64, within: Bools | None = None, *, empty: bool = False) -> tuple[I64, I64]:
-        """(C',) classes of `tasks` and (C', N) how many tasks of each class each node could take alone.
-
-        empty: if only tasks were there that stay as long as their nodes."""
-        snapshot = self.snapshot
-        classes, counts = np.unique(snapshot.task_class[tasks], return_counts=True)
-        if empty:
-            free, suitable = snapshot.allocatable - snapshot.releases.lasting, snapshot.suitable[classes]
-        else:
-            free, suitable = self.free_for(tasks), self.open_to(classes)
+    def room_for(self, tasks: I64, within: Bools | None = None) -> tuple[I64, I64]:
+        """(C',) classes of `tasks` and (C', N) how many tasks of each class each node could take alone."""
+        classes, counts = np.unique(self.snapshot.task_class[tasks], return_counts=True)
+        suitable = self.open_to(classes)
         suitable = suitable if within is None else suitable & within
-        return classes, task_slots(free, snapshot.requests[classes], suitable, counts)
+        return classes, task_slots(self.free_for(tasks), self.snapshot.requests[classes], suitable, counts)
 
     def open_to(self, classes: I64) -> Bools:
         """(C', N) where tasks of each of `classes` may go, room apart, beside others that are to come."""

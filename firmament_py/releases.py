@@ -22,18 +22,27 @@ class Releases:
     """
 
     def __init__(self, state: ClusterState, nodes: I64, now_us: int) -> None:
-        self._state = state
+        self.state = state
         self._nodes = nodes
         self._now_us = now_us
 
+    def staying(self, gang: int) -> tuple[I64, I64]:
+        """Rows (K,), ascending, of the tasks whose room a gang, a row of the gang table, waits for in vain: those that
+        stay as long as their node and do not say how long they run, and its own. And (N, R) what these hold."""
+        tasks, (rows, node, _), (stay, lasting) = self.state.tasks, self._holding, self._lasting
+        own = np.flatnonzero((tasks.gang[rows] == gang) & ~tasks.leaving[rows] & ~stay)
+        held = lasting.copy()
+        np.add.at(held, node[own], self.state.classes.requests[tasks.cls[rows[own]]])
+        return np.sort(np.concatenate([rows[stay], rows[own]])), held
+
     @cached_property
-    def lasting(self) -> I64:
-        """(N, R) what is held by tasks that stay as long as their node, and do not say how long they run."""
-        state, (rows, node, end) = self._state, self._holding
-        stay = state.tasks.lasting[rows] & (end == FOREVER)
+    def _lasting(self) -> tuple[Bools, I64]:
+        """Which of those who hold room stay as long as their node, and (N, R) what they hold."""
+        state, (rows, node, end) = self.state, self._holding
+        stay: Bools = state.tasks.lasting[rows] & (end == FOREVER)
         held = np.zeros((len(self._nodes), len(state.resources)), np.int64)
         np.add.at(held, node[stay], state.classes.requests[state.tasks.cls[rows[stay]]])
-        return held
+        return stay, held
 
     @cached_property
     def ends(self) -> I64:
@@ -67,16 +76,16 @@ class Releases:
         by_node = stable_order(node[order], len(self._nodes))
         order, rank = order[by_node], rank[by_node]
         node = node[order]
-        held = self._state.classes.requests.take(self._state.tasks.cls[rows[order]], axis=0)
-        total = np.zeros((len(rows) + 1, len(self._state.resources)), np.int64)
+        held = self.state.classes.requests.take(self.state.tasks.cls[rows[order]], axis=0)
+        total = np.zeros((len(rows) + 1, len(self.state.resources)), np.int64)
         np.cumsum(held, axis=0, out=total[1:])
         return _Sorted(ends, node, rank, total, np.searchsorted(node, np.arange(len(self._nodes))))
 
     @cached_property
     def _holding(self) -> tuple[I64, I64, I64]:
         """Rows of those tasks, the numbers of their nodes, and their expected ends."""
-        tasks, classes = self._state.tasks, self._state.classes
-        position = np.full(self._state.nodes.capacity, -1, np.int64)
+        tasks, classes = self.state.tasks, self.state.classes
+        position = np.full(self.state.nodes.capacity, -1, np.int64)
         position[self._nodes] = np.arange(len(self._nodes))
         rows = np.flatnonzero((tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND))
         node = position[tasks.node[rows]]

@@ -10,7 +10,7 @@ it could take now; for members that do not fit it keeps others out of the nodes 
 What is released there, or anywhere else, adds to it until it fits whole.
 
 One gang of a priority at most, so that two can never block each other with halves; and none that the nodes could not
-take beside what never ends.
+take beside what never ends (prospects.py).
 """
 
 from dataclasses import dataclass
@@ -22,6 +22,7 @@ from firmament_py.gang_room import Choices, GangRoom
 from firmament_py.gang_try import GangTry
 from firmament_py.gangs import Claim
 from firmament_py.placing import Placing
+from firmament_py.prospects import Prospects
 
 RESERVE_AFTER_US = 300_000_000
 """How long a gang waits before it keeps room free unless the operator says otherwise, microseconds."""
@@ -57,11 +58,14 @@ class Reservation:
 class Reservations:
     """after_us: how long a gang waits before it keeps room, None: it never does."""
 
-    def __init__(self, placing: Placing, room: GangRoom, trying: GangTry, after_us: int | None) -> None:
+    def __init__(
+        self, placing: Placing, room: GangRoom, trying: GangTry, prospects: Prospects, after_us: int | None
+    ) -> None:
         self._placing = placing
         self._snapshot = placing.snapshot
         self._room = room
         self._try = trying
+        self._prospects = prospects
         self._after_us = after_us
         self._priorities: set[int] = set()  # for which a gang keeps room
 
@@ -72,13 +76,13 @@ class Reservations:
             self._after_us is not None
             and waited >= self._after_us
             and claim.priority not in self._priorities
-            and len(self._room.able(claim)) > 0
+            and self._prospects.any(claim)
         )
 
     def reserve(self, claim: Claim) -> Reservation:
         """Keeps room for a gang that is overdue and does not fit."""
         self._priorities.add(claim.priority)
-        choices, able, core = self._room.choices(claim), self._room.able(claim), claim.core()
+        choices, able, core = self._room.choices(claim), self._prospects.able(claim), claim.core()
         fitting = self._room.fitting_each(core, choices)[able]
         fitted = int(fitting.max())
         placing, releases = self._placing, self._snapshot.releases
@@ -86,19 +90,20 @@ class Reservations:
         if claimed is not None:
             placing.keep(starts_us, placing.free_now + releases.until(starts_us), claimed)
             return Reservation(fitted, starts_us)
-        best = choices.nodes(int(able[fitting.argmax()]))
+        roomiest = able[np.argsort(-fitting, kind="stable")].tolist()
+        best = choices.nodes(next(number for number in roomiest if self._prospects.possible(claim, number)))
         placing.attempt(core, best, largest_first=True)
         fitted = int((placing.node_of[core] >= 0).sum())
-        later = self._where_least_has_to_go(core[placing.node_of[core] < 0], best)
+        later = self._where_least_has_to_go(claim, core[placing.node_of[core] < 0], best)
         claimed = self._take_back(core) + later
         placing.keep(self._snapshot.now_us, placing.free_now, claimed)
         return Reservation(fitted, 0)
 
-    def _where_least_has_to_go(self, members: I64, within: Bools | None) -> I64:
-        """(N, R) what `members`, which do not fit now, would take if all had gone who may, on the nodes of which least
-        has to. Nobody else may enter there, so that what is released adds up."""
+    def _where_least_has_to_go(self, claim: Claim, members: I64, within: Bools | None) -> I64:
+        """(N, R) what `members` of a gang, which do not fit now, would take if all had gone who may, on the nodes of
+        which least has to. Nobody else may enter there, so that what is released adds up."""
         placing, snapshot = self._placing, self._snapshot
-        held = snapshot.allocatable - snapshot.free - snapshot.releases.lasting
+        held = snapshot.allocatable - snapshot.free - snapshot.releases.staying(claim.row)[1]
         scale = np.maximum(snapshot.allocatable.max(axis=0, initial=1), 1)
         order = np.argsort((held / scale).max(axis=1, initial=0.0), kind="stable")
         inside = np.ones(len(order), np.bool_) if within is None else within
@@ -118,7 +123,7 @@ class Reservations:
         Before the bound nothing fits. Where that is not enough, because classes compete or depend on others, later ends
         are tried at growing distance, then by halving.
         """
-        able, ends = self._room.able(claim), self._snapshot.releases.ends
+        able, ends = self._prospects.able(claim), self._snapshot.releases.ends
         first = np.full(choices.count, len(ends), np.int64)
         first[able] = self._room.first_ends(claim, choices)[able]
 

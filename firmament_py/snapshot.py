@@ -5,7 +5,7 @@ Numbering inside a round is dense and local: class c, node n and task t are posi
 the round is a class of the state together with what those demands can tell of a task's labels.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -113,6 +113,17 @@ def take_snapshot(state: ClusterState, now_us: int, rack_labels: tuple[str, ...]
         looks=state.looks,
         releases=Releases(state, nodes, now_us),
     )
+
+
+def once_gone(snapshot: Snapshot, gang: int) -> Snapshot:
+    """The same as if all tasks had gone that no place for a gang, a row of the gang table, has to do without."""
+    releases, nodes = snapshot.releases, snapshot.nodes
+    rows, held = releases.staying(gang)
+    peers = snapshot.peers
+    if peers.any:
+        placed = PlacedTasks(releases.state, nodes, rows)
+        peers = Peers(releases.state, nodes, snapshot.classes, snapshot.profiles, placed)
+    return replace(snapshot, free=snapshot.allocatable - held, peers=peers)
 
 
 def _inputs(state: ClusterState, waiting: I64, nodes: I64, rack_labels: tuple[str, ...]) -> Inputs | None:

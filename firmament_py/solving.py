@@ -31,7 +31,7 @@ class Solving:
     """solve is called for each network; lap(stage) is called after each stage of work."""
 
     def __init__(self, solve: Callable[[PlacementNetwork], Solution], lap: Callable[[str], None]) -> None:
-        self._solve = solve
+        self.solve = solve
         self._lap = lap
         self.widenings = 0
         """How many networks had to be built again, because what they left out was not proved not to matter."""
@@ -82,7 +82,7 @@ class Solving:
     ) -> tuple[PlacementNetwork, Solution]:
         network = build(room, prices, offsets, task_class, crowded)
         self._lap("build")
-        solution = self._solve(network)
+        solution = self.solve(network)
         self._lap("solve")
         return network, solution
 

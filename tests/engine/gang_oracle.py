@@ -44,6 +44,7 @@ class Member:
     node: str | None = None
     assumed: bool = False
     not_before_us: int = 0
+    weightless: bool = False
 
     @property
     def priority(self) -> int:
@@ -66,7 +67,7 @@ class GangWorld:
     def used(self, name: str) -> Counter[str]:
         total: Counter[str] = Counter()
         for task in self.tasks.values():
-            if task.node == name:
+            if task.node == name and not task.weightless:
                 total.update(requests(CLASSES[task.cls]))
         return total
 
@@ -226,6 +227,15 @@ class GangWorld:
             if found is not None:
                 return found
         return None
+
+    def could_be_placed_some_day(self, gang: int, now_us: int) -> bool:
+        """Whether it could if all others had gone, or stayed whom members want near them or away but needed no room."""
+        empty, weightless = self.copy(), self.copy()
+        for uid, task in self.tasks.items():
+            if task.node and task.gang != gang:
+                del empty.tasks[uid]
+                weightless.tasks[uid].weightless = True
+        return any(world.could_be_placed(gang, now_us) is not None for world in (empty, weightless))
 
     def _search(
         self, uids: list[int], total: int, of_role: list[int], names: list[str], so_far: dict[int, str]

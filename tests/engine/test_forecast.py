@@ -153,17 +153,19 @@ def test_where_the_bound_is_not_enough_later_ends_are_tried(second):
     assert list(cluster.scheduler.gang_starts_us.values()) == [NOW_US + second * SECOND_US]
 
 
-def test_where_classes_compete_for_good_there_is_no_plan():
-    """The same without a third node: the room that has to go first is kept."""
+@pytest.mark.parametrize(("third", "kept"), [(2, [0]), (1, [])], ids=["until-it-goes", "for-good"])
+def test_where_classes_compete_for_what_goes_there_is_no_plan(third, kept):
+    """Who holds the third node does not say for how long: the room that has to go first is kept. Were that node too
+    small as well, the gang could never be placed, and nothing is kept."""
     lengths = make_class(1000, gpu=4, expected_us=10 * SECOND_US)
     cluster = make_cluster(
-        *(make_node("n0", gpu=4), make_node("n1", gpu=4), lengths),
-        *(make_tasks([1], 1000, on="n0"), make_tasks([2], 1000, on="n1")),
+        *(make_node("n0", gpu=4), make_node("n1", gpu=4), make_node("n2", gpu=third), lengths, make_class(1, gpu=1)),
+        *(make_tasks([1], 1000, on="n0"), make_tasks([2], 1000, on="n1"), make_tasks(range(3, 3 + third), 1, on="n2")),
         *(make_class(7, gpu=3), make_class(8, gpu=2), make_gang(1, 3, created_us=NOW_US - RESERVE_AFTER_US)),
         make_tasks([101, 102, 103], [7, 7, 8], gang=1),
     )
     assert cluster.round() == {}
-    assert list(cluster.scheduler.gang_starts_us.values()) == [0]
+    assert list(cluster.scheduler.gang_starts_us.values()) == kept
 
 
 # -- the bound ---------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from tests.builders import (
     removed,
     tasks_like,
 )
-from tests.engine.gang_builders import GPU1, OVERDUE_US, RACKS, gpu_nodes, placed_gangs
+from tests.engine.gang_builders import GPU1, OVERDUE_US, RACKS, WITH_LEAD, gpu_nodes, host_nodes, placed_gangs
 
 # -- topology ---------------------------------------------------------------------------------------------------------
 
@@ -171,6 +171,65 @@ def test_a_gang_that_no_empty_cluster_could_take_keeps_nothing():
         *(make_gang(2, 4, created_us=1), make_tasks(range(201, 205), 1, gang=2), make_tasks([901], 1)),
     )
     assert placed_gangs(cluster) == {2}
+
+
+APART = PeerDemand(anti_affinity=(PeerTerm(tasks_like(needs("app", "In", "apart")), "host"),))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "members"),
+    [
+        # each class alone would fit: 2 x 2 and 2 x 1 GPUs on two nodes of 2
+        pytest.param(gpu_nodes(2, 2), [3, 3, 1, 1], id="too-large-in-sum"),
+        # 3 + 3 of 6 GPUs, but of two nodes of 4 and 2 only one takes members of 3, and one of these
+        pytest.param(gpu_nodes(4, 2), [5, 6], id="two-kinds-that-compete-for-a-node"),
+        pytest.param(host_nodes(2, 2), [7, 7, 7], id="more-that-keep-apart-than-hosts"),
+        pytest.param(host_nodes(2, 2), [8, 8], id="near-somebody-who-is-not-there"),
+    ],
+)
+def test_nor_one_whose_members_could_never_all_be_placed(nodes, members):
+    cluster = make_cluster(
+        *(*nodes, GPU1, make_class(3, gpu=2), make_class(5, gpu=3)),
+        *(make_class(6, gpu=3, traits={"kind": "other"}), make_profile(1, app="apart")),
+        *(make_class(7, gpu=1, peers=APART), make_class(8, gpu=1, peers=WITH_LEAD)),
+        *(make_gang(1, len(members), created_us=OVERDUE_US), make_tasks(range(901, 909), 1)),
+        *(make_tasks([101 + i], cls, gang=1, profile=1) for i, cls in enumerate(members)),
+    )
+    left = sum(node.allocatable["gpu"] for node in nodes)
+    assert len(cluster.round()) == left, "all that there is goes to the others"
+    assert cluster.scheduler.gang_starts_us == {}
+
+
+def test_nor_one_that_its_own_members_are_in_the_way_of():
+    """Of 3 GPUs its first member holds 2, and does not go before the second has come, which needs 2 as well."""
+    cluster = make_cluster(
+        *(*gpu_nodes(3), GPU1, make_class(3, gpu=2), make_gang(1, 2, created_us=OVERDUE_US)),
+        *(make_tasks([101], 3, on="n0", gang=1), make_tasks([102], 3, gang=1), make_tasks([901], 1)),
+    )
+    assert cluster.round() == {901: "n0"}
+
+
+def test_one_that_is_kept_away_by_somebody_who_may_go_keeps_room():
+    """Two that keep apart need both hosts; task 1, which keeps one of them out of n0, need not stay there."""
+    cluster = make_cluster(
+        *(*host_nodes(2, 2), GPU1, make_class(2, gpu=1, peers=APART), make_profile(1, app="apart")),
+        *(make_gang(1, 2, created_us=OVERDUE_US), make_tasks([101, 102], 2, gang=1, profile=1)),
+        *(make_tasks([1], 1, on="n0", profile=1), make_tasks(range(901, 909), 1)),
+    )
+    assert per_node(cluster.round()) == {"n0": 1, "n1": 1}, "on each host one GPU is kept"
+    cluster.tell(removed(1))
+    assert placed_gangs(cluster) >= {1}
+
+
+def test_and_one_that_wants_to_be_near_somebody_who_is_there():
+    cluster = make_cluster(
+        *(*host_nodes(3, 3), GPU1, make_class(2, gpu=1, peers=WITH_LEAD), make_profile(1, app="lead")),
+        *(make_gang(1, 2, created_us=OVERDUE_US), make_tasks([101, 102], 2, gang=1)),
+        *(make_tasks([1], 1, on="n0", profile=1), make_tasks([2], 1, on="n0"), make_tasks(range(901, 909), 1)),
+    )
+    assert per_node(cluster.round()) == {"n1": 3}, "the last GPU of n0 is kept"
+    cluster.tell(removed(2))
+    assert placed_gangs(cluster) == {1}
 
 
 def test_the_room_is_in_a_domain_that_can_become_large_enough():

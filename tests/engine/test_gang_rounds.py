@@ -125,9 +125,34 @@ def test_nor_if_its_members_keep_away_from_each_other_or_want_to_be_near_others(
 def test_what_fits_is_left_out_for_a_reservation_only(world):
     cluster = cluster_of(world)
     world.carry_out(cluster.round(), NOW_US)
-    reserving = [world.priority(gang, NOW_US) for gang in world.may_reserve(NOW_US)]
+    assert set(cluster.scheduler.gang_starts_us) <= set(world.may_reserve(NOW_US))
+    reserving = [world.priority(gang, NOW_US) for gang in cluster.scheduler.gang_starts_us]
     for uid, _ in world.left_over(NOW_US):
         assert world.tasks[uid].priority <= max(reserving, default=-1), "nobody keeps that room"
+
+
+OVERDUE = st.just(NOW_US - RESERVE_AFTER_US)
+
+
+@given(world=worlds(created_us=OVERDUE), running=st.lists(st.sampled_from([1, 2, 3, 4, 5, 7]), max_size=5))
+def test_room_is_kept_for_gangs_only_that_could_be_placed_some_day(world, running):
+    """Brute force finds a way to place each when others have gone; of those that keep none and have one class that
+    depends on nobody it finds no way."""
+    for uid, cls in enumerate(running, 800):
+        name = next((name for name in world.nodes if world.takes(cls, name)), None)
+        if name is not None:
+            world.tasks[uid] = Member(cls, node=name)
+    cluster = cluster_of(world)
+    world.carry_out(cluster.round(), NOW_US)
+    keeping = set(cluster.scheduler.gang_starts_us)
+    event(f"keep room: {len(keeping)}")
+    for gang in keeping:
+        assert world.could_be_placed_some_day(gang, NOW_US), f"gang {gang} could never be placed"
+    taken = {world.priority(gang, NOW_US) for gang in keeping}
+    for gang in world.may_reserve(NOW_US):
+        plain = {world.tasks[uid].cls for uid in world.waiting(gang, NOW_US)} <= set(PLAIN)
+        if plain and world.priority(gang, NOW_US) not in taken:
+            assert not world.could_be_placed_some_day(gang, NOW_US), f"gang {gang} keeps no room"
 
 
 @given(world=worlds())

@@ -112,7 +112,9 @@ def test_when_room_is_given_back():
     assert [(end - NOW_US) // SECOND_US for end in releases.ends.tolist()] == [0, 40, 60, 120]
     # 3 is over its time, 5 on its way out; 4 has not begun; 7 says when it ends, so it does not last
     assert [freed(seconds) for seconds in (0, 39, 40, 60, 120)] == [[1, 1], [1, 1], [2, 1], [2, 2], [2, 3]]
-    assert [int(amount) for amount in releases.lasting[:, gpu]] == [0, 1]
+    rows, held = releases.staying(0)
+    assert state.tasks.uid[rows].tolist() == [6], "and it has no members here"
+    assert held[:, gpu].tolist() == [0, 1]
     assert releases.ends.max() < FOREVER
     cluster.tell(NodeRemoved("id-n1"))
     left = Releases(state, state.present_nodes(), NOW_US)
