@@ -87,6 +87,10 @@ class NodeLooks:
         ]
         return np.array(counts, np.int64)[self._taint_set[rows]] if any(counts) else None
 
+    def avoided(self, owner: str) -> bool:
+        """Whether any node asks tasks of `owner` to stay away."""
+        return owner in self._avoided
+
     def avoiding(self, owner: str, rows: I64) -> Bools:
         """Which of `rows` ask tasks of `owner` to stay away, (N,)."""
         asking = np.zeros(self._labels.capacity, np.bool_)

@@ -53,7 +53,11 @@ class Nonsense(ValueError):
 # -- messages to events ---------------------------------------------------------------------------------------
 
 
-def requirement(message: firmament_pb2.NodeSelectorRequirement) -> Requirement:
+def requirement(
+    message: firmament_pb2.NodeSelectorRequirement
+    | firmament_pb2.LabelSelectorRequirement
+    | firmament_pb2.LabelSelectorRequirementAntiAff,
+) -> Requirement:
     try:
         operator = Operator(message.operator)
     except ValueError:

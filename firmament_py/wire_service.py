@@ -4,6 +4,8 @@ Answers what the original answers wherever its client depends on it, and is kind
 its client would exit: completing, failing or removing a known task always succeeds, whatever its node's fate.
 Ids are UUIDs of the machine; PLACE names the machine's first processing unit, as the original does.
 
+What tasks demand of each other is kept as Kubernetes means it, by labels and topology keys (wire_affinity.py).
+
 Units on this wire (see firmament.proto): millicores; thousandths of a byte, kept here as bytes (requests are
 rounded up, capacities down); a TaskInfo has bytes.
 """
@@ -17,9 +19,18 @@ from hashlib import blake2b
 import grpc
 import numpy as np
 
-from firmament_py import samples, translate
+from firmament_py import samples, translate, wire_affinity
 from firmament_py.arrays import U64
-from firmament_py.constraints import NodeDemand, Operator, Requirement
+from firmament_py.cluster import ClusterState
+from firmament_py.constraints import (
+    NO_PEERS,
+    NO_PREFERENCES,
+    NodeDemand,
+    Operator,
+    PeerDemand,
+    PreferenceSet,
+    Requirement,
+)
 from firmament_py.engine import Engine
 from firmament_py.events import (
     ClassDefined,
@@ -28,11 +39,11 @@ from firmament_py.events import (
     GangRemoved,
     NodeObserved,
     NodeRemoved,
+    ProfileDefined,
     TasksEnded,
     TasksObserved,
     TasksRemoved,
 )
-from firmament_py.gangs import GangTable
 from firmament_py.lifecycle import TaskState
 from firmament_py.policy import counts_links
 from firmament_py.resources import LIMIT, LINKS, TASK_SLOTS
@@ -94,11 +105,16 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
         task, node = state.task_row(uid), state.node_row(machine)
         return task is not None and node is not None and int(state.tasks.node[task]) == node
 
-    def _confirm(self, uids: U64, machines: list[str]) -> None:
+    def _confirm(self, uids: U64, machines: list[str], profile: ProfileDefined | None = None) -> None:
+        """Tasks are on these machines, and of this profile, None: of the one they have."""
         state = self._engine.state
         rows = np.array([state.task_row(uid) for uid in uids.tolist()], np.int64)
         nodes, index = np.unique(machines, return_inverse=True)
         gang = state.tasks.gang[rows]
+        profiles = state.profiles.id[state.tasks.profile[rows]]
+        if profile is not None:
+            state.apply(profile)
+            profiles = np.full(len(uids), profile.id, np.uint64)
         state.apply(
             TasksObserved(
                 uid=uids,
@@ -108,7 +124,7 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
                 node=index + 1,
                 names=state.tasks.name[rows].tolist(),
                 nodes=tuple(nodes.tolist()),
-                profile_id=state.profiles.id[state.tasks.profile[rows]],
+                profile_id=profiles,
                 gang_id=np.where(gang >= 0, state.gangs.id[gang], 0).astype(np.uint64),
                 role=state.tasks.role[rows],
             )
@@ -133,6 +149,9 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
                 return pb.TaskUpdatedResponse(type=pb.TASK_NOT_FOUND)
             if tasks.state[row] == TaskState.WAITING:
                 self._observe(request, context, int(tasks.created_us[row]))
+            elif tasks.node[row] >= 0:  # others may look at its labels
+                machine = self._engine.state.nodes.id[int(tasks.node[row])]
+                self._confirm(tasks.uid[[row]], [machine], _profile(request.task_descriptor))
         return pb.TaskUpdatedResponse(type=pb.TASK_UPDATED_OK)
 
     def TaskCompleted(self, request: pb.TaskUID, context: grpc.ServicerContext) -> pb.TaskCompletedResponse:
@@ -158,7 +177,7 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
         try:
             translate.require(request, "task_descriptor", "job_descriptor")
             links = counts_links(self._engine.policy)
-            self._carry_out(_task_events(request, created_us, self._engine.state.gangs, links=links))
+            self._carry_out(_task_events(request, created_us, self._engine.state, links=links))
         except Nonsense as problem:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"task {request.task_descriptor.uid}: {problem}")
 
@@ -258,7 +277,7 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
 
 
 def _task_events(
-    request: pb.TaskDescription, created_us: int, gangs: GangTable, *, links: bool = False
+    request: pb.TaskDescription, created_us: int, state: ClusterState, *, links: bool = False
 ) -> Iterator[Event]:
     task, job = request.task_descriptor, request.job_descriptor
     affinity = task.affinity.node_affinity
@@ -269,17 +288,28 @@ def _task_events(
         tolerations=translate.tolerations(task.toleration),
     )
     amounts = _amounts(task.resource_request, round_up=True) | (_links(task.resource_request) if links else {})
-    cls = _class({k: v for k, v in amounts.items() if v}, demand, task.priority, _traits(task))
+    # classes are not told apart by an owner that no machine speaks of
+    avoided_as = task.owner_ref_uid if state.looks.avoided(task.owner_ref_uid) else ""
+    cls = _class(
+        {k: v for k, v in amounts.items() if v},
+        demand,
+        task.priority,
+        _traits(task),
+        wire_affinity.peers(task),
+        wire_affinity.preferences(task, avoided_as),
+    )
     yield cls
+    profile = _profile(task)
+    yield profile
     job_id = _hash("job", job.uuid or task.job_id)
     if 0 < task.submit_time < 2**63:
         created_us = task.submit_time
     gang = 0
     if job.is_gang_scheduling_job and 0 < job.min_number_of_tasks < 2**63:
-        gang, known = job_id, gangs.known(job_id)
+        gang, known = job_id, state.gangs.known(job_id)
         since = min(created_us, known.created_us) if known else created_us
         yield GangObserved(gang, job.min_number_of_tasks, since, name=job.name or job.uuid)
-    yield _one_task(task.uid, cls.id, job_id, created_us, task.name, gang=gang)
+    yield _one_task(task.uid, cls.id, job_id, created_us, task.name, gang=gang, profile=profile.id)
     if gang:
         yield GangRemoved(gang)  # nobody tells when the job is over: it lives as long as its tasks
 
@@ -299,7 +329,7 @@ def _foreign_events(info: pb.TaskInfo, uid: int, now_us: int) -> Iterator[Event]
 
 
 def _one_task(
-    uid: int, class_id: int, job: int, created_us: int, name: str, node: str = "", gang: int = 0
+    uid: int, class_id: int, job: int, created_us: int, name: str, node: str = "", gang: int = 0, profile: int = 0
 ) -> TasksObserved:
     return TasksObserved(
         uid=np.array([uid], np.uint64),
@@ -310,6 +340,7 @@ def _one_task(
         names=[name],
         nodes=(node,) if node else (),
         gang_id=np.array([gang], np.uint64),
+        profile_id=np.array([profile], np.uint64),
     )
 
 
@@ -331,17 +362,19 @@ def _node_event(request: pb.ResourceTopologyNodeDescriptor, *, links: bool = Fal
     machine = request.resource_desc
     if not machine.uuid:
         raise Nonsense("resource_desc.uuid", "is empty; give the machine's UUID")
+    name = machine.friendly_name or machine.uuid
     available = machine.available_resources if machine.HasField("available_resources") else machine.resource_capacity
     return NodeObserved(
         id=machine.uuid,
-        name=machine.friendly_name or machine.uuid,
+        name=name,
         allocatable={
             **_amounts(available, round_up=False),
             **(_links(available) if links else {}),
             TASK_SLOTS: machine.max_pods,
         },
-        labels={label.key: label.value for label in machine.labels},
+        labels={wire_affinity.HOST: name, **{label.key: label.value for label in machine.labels}},
         taints=translate.taints(machine.taints),
+        avoids=frozenset(item.uid for item in machine.avoids if item.uid),
     )
 
 
@@ -365,11 +398,23 @@ def _selector(selector: pb.LabelSelector) -> Requirement:
 
 
 def _class(
-    requests: Mapping[str, int], demand: NodeDemand, priority: int, traits: Mapping[str, str] | None = None
+    requests: Mapping[str, int],
+    demand: NodeDemand,
+    priority: int,
+    traits: Mapping[str, str] | None = None,
+    peers: PeerDemand = NO_PEERS,
+    preferences: PreferenceSet = NO_PREFERENCES,
 ) -> ClassDefined:
-    identity = repr((sorted(requests.items()), demand, priority, traits))
+    identity = repr((sorted(requests.items()), demand, priority, traits, peers, preferences))
     name = f"wire-{zlib.crc32(identity.encode()):08x}"
-    return ClassDefined(_hash("class", identity), requests, demand, priority, name, traits=traits or {})
+    return ClassDefined(
+        _hash("class", identity), requests, demand, priority, name, peers, preferences, traits=traits or {}
+    )
+
+
+def _profile(task: pb.TaskDescriptor) -> ProfileDefined:
+    namespace, labels = wire_affinity.namespace(task), {label.key: label.value for label in task.labels}
+    return ProfileDefined(_hash("profile", repr((namespace, sorted(labels.items())))), namespace, labels)
 
 
 def _hash(kind: str, text: str) -> int:

@@ -1,5 +1,6 @@
 """What descriptions of the original contract come to mean: amounts, labels and taints, gangs, tasks of others."""
 
+import grpc
 import pytest
 
 from policies.load_spreading import LoadSpreading
@@ -141,6 +142,139 @@ def test_selectors_and_taints(poseidon, node, task, fits):
     poseidon.add_node(node)
     poseidon.submit(task)
     assert poseidon.schedule() == ({1: "n"} if fits else {})
+
+
+# -- what tasks want of each other and of nodes ------------------------------------------------------------------------
+
+ZONES = {"n1": "a", "n2": "b"}
+EXISTS_APP = pb.LabelSelectorRequirement(key="app", operator="Exists")
+APP_IS_DB = pb.LabelSelectorRequirement(key="app", operator="In", values=["db"])
+
+
+def in_zones(poseidon, **cpu):
+    for name, zone in ZONES.items():
+        poseidon.add_node(topology(name, cpu=cpu.get(name, 4000), labels={"zone": zone}))
+
+
+def near(*expressions, key="zone", weight=0, **parts) -> pb.Affinity:
+    """To tasks with such labels; required, or preferred if there is a weight. matchLabels is empty, as Poseidon has it."""
+    selector = pb.PodLabelSelector(matchLabels=pb.MatchLabels(), matchExpressions=expressions)
+    term = pb.PodAffinityTerm(labelSelector=selector, topologyKey=key, **parts)
+    affinity = pb.Affinity(pod_affinity=pb.PodAffinity(), pod_anti_affinity=pb.PodAntiAffinity())
+    if weight:
+        affinity.pod_affinity.preferredDuringSchedulingIgnoredDuringExecution.add(weight=weight, podAffinityTerm=term)
+    else:
+        affinity.pod_affinity.requiredDuringSchedulingIgnoredDuringExecution.append(term)
+    return affinity
+
+
+def apart(*expressions, **parts) -> pb.Affinity:
+    """The same with anti-affinity, whose messages have names and nothing else of their own."""
+    wanted = near(*expressions, **parts)
+    affinity = pb.Affinity()
+    affinity.pod_anti_affinity.ParseFromString(wanted.pod_affinity.SerializeToString())
+    return affinity
+
+
+def wants(uid, affinity, job="job", cpu=100):
+    return description(uid, resources(cpu=cpu), job=job, affinity=affinity)
+
+
+@pytest.mark.parametrize(
+    ("affinity", "where"),
+    [
+        pytest.param(near(APP_IS_DB), {"n2"}, id="near"),
+        pytest.param(near(APP_IS_DB, namespaces=["other"]), set(), id="near-nobody-of-another-namespace"),
+        pytest.param(near(APP_IS_DB, namespaces=["other", "default"]), {"n2"}, id="near-in-one-of-two-namespaces"),
+        pytest.param(near(APP_IS_DB, weight=100), {"n2"}, id="rather-near"),
+        pytest.param(near(APP_IS_DB, weight=0, key="no-such-label"), set(), id="no-such-domain"),
+        pytest.param(apart(APP_IS_DB), {"n1"}, id="apart"),
+        pytest.param(apart(APP_IS_DB, key=""), {"n1"}, id="apart-on-the-machine"),
+        pytest.param(apart(), {"n1"}, id="apart-from-everybody-when-labels-are-lost"),
+        pytest.param(apart(APP_IS_DB, weight=50), {"n1"}, id="rather-apart"),
+    ],
+)
+def test_where_others_are(poseidon, affinity, where):
+    """A db runs in zone b. More runs where the task is to go than on the other machine."""
+    in_zones(poseidon)
+    poseidon.submit(description(1, job="db", selector={"zone": "b"}))
+    assert poseidon.schedule() == {1: "n2"}
+    for name in where:
+        for i in range(3):
+            poseidon.foreign(f"other-{i}", name)
+    poseidon.submit(wants(2, affinity))
+    assert set(poseidon.schedule().values()) == where
+
+
+@pytest.mark.parametrize("key", ["zone", "kubernetes.io/hostname", ""])
+def test_who_keeps_apart_from_its_like_is_spread_in_one_round(poseidon, key):
+    in_zones(poseidon)
+    poseidon.submit(*(wants(uid, apart(EXISTS_APP, key=key)) for uid in (1, 2, 3)))
+    assert sorted(poseidon.schedule().values()) == ["n1", "n2"]
+    assert len(poseidon.unscheduled) == 1
+
+
+def test_who_runs_keeps_others_away_too(poseidon):
+    in_zones(poseidon)
+    poseidon.submit(wants(1, apart(APP_IS_DB)))
+    (taken,) = poseidon.schedule().values()
+    poseidon.submit(*(description(uid, job="db") for uid in range(2, 7)))
+    placed = poseidon.schedule()
+    assert len(placed) == 5
+    assert set(placed.values()) == set(ZONES) - {taken}
+
+
+def test_match_labels_of_clients_that_do_not_lose_them(poseidon):
+    in_zones(poseidon)
+    poseidon.submit(description(1, job="db", selector={"zone": "b"}), description(2, job="web", selector={"zone": "a"}))
+    poseidon.schedule()
+    affinity = near()
+    [term] = affinity.pod_affinity.requiredDuringSchedulingIgnoredDuringExecution
+    term.labelSelector.matchLabels.CopyFrom(pb.MatchLabels(key="app", value="db"))
+    poseidon.submit(wants(3, affinity))
+    assert poseidon.schedule() == {3: "n2"}
+
+
+def test_labels_that_change_while_a_task_runs_count(poseidon):
+    in_zones(poseidon)
+    poseidon.submit(description(1, job="web", selector={"zone": "b"}))
+    poseidon.schedule()
+    poseidon.submit(wants(2, near(APP_IS_DB)))
+    assert poseidon.schedule() == {}
+    relabelled = description(1, job="web")
+    relabelled.task_descriptor.labels[0].value = "db"
+    poseidon.update(relabelled)
+    assert poseidon.schedule() == {2: "n2"}
+
+
+def test_an_operator_of_a_pod_term_that_nobody_knows_is_refused_by_name(service):
+    with pytest.raises(grpc.RpcError) as caught:
+        service.wire.TaskSubmitted(wants(1, near(pb.LabelSelectorRequirement(key="app", operator="Like"))))
+    assert "operator of 'app' is 'Like'" in (caught.value.details() or "")
+
+
+@pytest.mark.parametrize(("weight", "node"), [(100, "n1"), (0, "n2"), (-5, "n2")])
+def test_preferred_node_affinity(poseidon, weight, node):
+    """Zone a, rather than the larger machine; a weight of 0 or less is none."""
+    in_zones(poseidon, n2=8000)
+    expression = pb.NodeSelectorRequirement(key="zone", operator="In", values=["a"])
+    affinity = pb.Affinity()
+    affinity.node_affinity.preferredDuringSchedulingIgnoredDuringExecution.add(
+        weight=weight, preference=pb.NodeSelectorTerm(matchExpressions=[expression])
+    )
+    poseidon.submit(description(9, resources(cpu=8000), selector={"zone": "none"}), wants(1, affinity))
+    poseidon.submit(*(description(uid, job="other", selector={"zone": "a"}) for uid in (2, 3, 4)))
+    assert poseidon.schedule()[1] == node
+
+
+def test_machines_that_ask_tasks_of_an_owner_to_stay_away(poseidon):
+    node = topology("n1", cpu=8000)
+    node.resource_desc.avoids.add(kind="ReplicaSet", uid="web")
+    poseidon.add_node(node, topology("n2", cpu=1000))
+    poseidon.submit(*(description(uid, job="web") for uid in range(1, 6)), description(9, job="other"))
+    placed = poseidon.schedule()
+    assert [placed[uid] for uid in range(1, 6)] == ["n2"] * 5
+    assert placed[9] == "n1"
 
 
 def test_a_label_that_comes_later_takes_effect(poseidon):
