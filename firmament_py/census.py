@@ -5,6 +5,7 @@ on a trait's counts follow what is placed and taken back.
 """
 
 from collections.abc import Callable
+from types import MappingProxyType
 
 import numpy as np
 
@@ -23,8 +24,8 @@ class Census:
         self._placed = placed
         with_traits = placed.classes_that(state.classes.has_traits)
         self._traits_of_placed = {row: state.classes.definition(row).traits for row in with_traits}
-        self.traits = tuple(state.classes.definition(row).traits for row in classes.tolist())
-        """(C,) of the round's classes."""
+        self.traits = tuple(MappingProxyType(state.classes.definition(row).traits) for row in classes.tolist())
+        """(C,) of the round's classes. Policies see them: what they could change would be the class itself."""
         self.cpu_used: Callable[[I64], F64] = lambda rows: np.full(len(rows), np.nan)
         """Millicores that task rows (K,) were measured to use, (K,), NaN: not measured."""
         self._changes: list[tuple[int, I64, I64]] = []

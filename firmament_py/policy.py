@@ -197,6 +197,19 @@ class Policy(Protocol):
     def price(self, view: View) -> Prices: ...
 
 
+FAILURES = (Exception, SystemExit, GeneratorExit)
+"""What somebody else's code may raise: sys.exit(), too, would end the thread that runs a round, and leave who asked
+without an answer."""
+
+
+def failure(error: BaseException) -> str:
+    """Its kind and what it says, if it can say anything."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except FAILURES:
+        return f"{type(error).__name__}, which cannot be put into words"
+
+
 def counts_links(policy: Policy) -> bool:
     """Whether bandwidth is to be told of and counted."""
     return bool(getattr(policy, "counts_links", False))
@@ -236,8 +249,8 @@ def checked_prices(policy: Policy, view: View) -> Prices:
     """
     try:
         prices = policy.price(view)
-    except Exception as error:
-        raise PolicyError(f"policy {policy.name}: price() raised {type(error).__name__}: {error}") from error
+    except FAILURES as error:
+        raise PolicyError(f"policy {policy.name}: price() raised {failure(error)}") from error
     if not isinstance(prices, Prices):
         raise PolicyError(f"policy {policy.name}: price() returned {type(prices).__name__}, not Prices")
     classes, nodes = len(view.requests), len(view.allocatable)

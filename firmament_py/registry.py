@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from importlib.metadata import entry_points
 from typing import Any, Literal, get_args, get_origin
 
-from firmament_py.policy import API_VERSION, Policy, rack_labels
+from firmament_py.policy import API_VERSION, FAILURES, Policy, failure, rack_labels
 
 GROUP = "firmament.policies"
 DEFAULT_POLICY = "load-spreading"
@@ -46,7 +46,7 @@ def load(name: str, options: Mapping[str, str]) -> Policy:
     Raises UnknownPolicyError with a message for the user.
     """
     factory = _factory(name)
-    parameters = _parameters(factory)
+    parameters = _parameters(name, factory)
     values: dict[str, Any] = {}
     for option, text in options.items():
         parameter = parameters.get(option.replace("-", "_"))
@@ -62,10 +62,8 @@ def load(name: str, options: Mapping[str, str]) -> Policy:
         policy: Policy = factory(**values)
     except ValueError as error:
         raise UnknownPolicyError(f"policy {name}: {error}") from error
-    except Exception as error:
-        raise UnknownPolicyError(
-            f"policy {name} cannot be made: {type(error).__name__}: {error}; report it to its author"
-        ) from error
+    except FAILURES as error:
+        raise UnknownPolicyError(f"policy {name} cannot be made: {failure(error)}; report it to its author") from error
     if not isinstance(getattr(policy, "name", None), str) or not callable(getattr(policy, "price", None)):
         raise UnknownPolicyError(f"policy {name} is no policy: it needs a text `name` and a method price(view)")
     try:
@@ -87,8 +85,8 @@ def _factory(name: str) -> Any:
         raise UnknownPolicyError(f"policy {name!r} is registered more than once: {', '.join(sorted(sources))}")
     try:
         factory = found[0].load()
-    except Exception as error:
-        raise UnknownPolicyError(f"policy {name} cannot be loaded: {type(error).__name__}: {error}") from error
+    except FAILURES as error:
+        raise UnknownPolicyError(f"policy {name} cannot be loaded: {failure(error)}") from error
     if not callable(factory):
         raise UnknownPolicyError(f"policy {name} cannot be loaded: {found[0].value} is not a class")
     version = getattr(factory, "api_version", API_VERSION)
@@ -102,12 +100,17 @@ def _factory(name: str) -> Any:
     return factory
 
 
-def _parameters(factory: Any) -> dict[str, inspect.Parameter]:
+def _parameters(name: str, factory: Any) -> dict[str, inspect.Parameter]:
     """The options: named parameters of the constructor, if it has one of its own."""
     try:
-        signature = inspect.signature(factory, eval_str=True)
-    except NameError:  # an annotation that is only imported for type checkers
-        signature = inspect.signature(factory)
+        try:
+            signature = inspect.signature(factory, eval_str=True)
+        except FAILURES:  # an annotation that means something to type checkers only
+            signature = inspect.signature(factory)
+    except FAILURES as error:
+        raise UnknownPolicyError(
+            f"policy {name} cannot be loaded: its options cannot be told: {failure(error)}"
+        ) from error
     return {
         name: parameter
         for name, parameter in signature.parameters.items()
@@ -139,12 +142,13 @@ def _value(policy: str, option: str, parameter: inspect.Parameter, text: str) ->
 def _describe(name: str) -> PolicyInfo:
     try:
         factory = _factory(name)
+        parameters = _parameters(name, factory)
     except UnknownPolicyError as error:
         return PolicyInfo(name, "", {}, str(error))
     summary = (inspect.getdoc(factory) or "").partition("\n")[0]
     options = {
         p.name.replace("_", "-"): _kind(p.annotation) + ("" if p.default is p.empty else f" = {p.default}")
-        for p in _parameters(factory).values()
+        for p in parameters.values()
     }
     return PolicyInfo(name, summary, options)
 

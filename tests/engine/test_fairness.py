@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from firmament_py import placing, second_opinion
+from firmament_py.events import Outcome
 from firmament_py.placing import CLASSES_AT_ONCE
-from firmament_py.policy import Prices, waiting_cost
+from firmament_py.policy import AnywherePolicy, Prices, waiting_cost
 from firmament_py.solver import OrToolsSolver
 from tests.builders import NOW_US, SECOND_US, make_class, make_cluster, make_node, make_tasks, removed
 
@@ -138,6 +139,23 @@ def test_a_policy_cannot_change_what_it_is_shown():
     cluster = make_cluster(make_node("a", cpu=3), make_class(1, cpu=2), make_tasks([1, 2, 3], 1), policy=Scribbling())
     result = cluster.scheduler.run(NOW_US)
     assert (result.stats.placed, result.stats.dropped) == (1, 0)
+
+
+class Renaming:
+    """Changes what it is shown of a class for good."""
+
+    name = "renaming"
+
+    def price(self, view):
+        view.traits[0]["kind"] = "mine"
+        return AnywherePolicy().price(view)
+
+
+def test_nor_what_a_class_is():
+    tame = make_class(1, traits={"kind": "tame"})
+    cluster = make_cluster(make_node("a"), tame, make_tasks([1], 1), policy=Renaming())
+    assert "TypeError" in cluster.run().stats.fallback
+    assert cluster.tell(tame) == [Outcome()], "told again, it is the same class"
 
 
 @pytest.mark.parametrize("row", [2, CLASSES_AT_ONCE + 44])

@@ -44,6 +44,11 @@ GOOD = Prices(place=np.zeros((2, 3), np.int64), slot=np.zeros((3, 2), np.int64),
 ENOUGH = replace(GOOD, enough=np.ones((1, 3), np.int64), beyond=np.ones(2, np.int64))
 
 
+class Unspeakable(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
 class Answering:
     name = "answering"
 
@@ -51,7 +56,7 @@ class Answering:
         self.answer = answer
 
     def price(self, view):
-        if isinstance(self.answer, Exception):
+        if isinstance(self.answer, BaseException):
             raise self.answer
         return self.answer
 
@@ -64,6 +69,8 @@ def ones(shape, value=1, dtype=np.int64):
     ("answer", "complaint"),
     [
         pytest.param(ZeroDivisionError("ouch"), r"price\(\) raised ZeroDivisionError: ouch", id="raises"),
+        pytest.param(SystemExit(3), r"price\(\) raised SystemExit: 3", id="exits"),
+        pytest.param(Unspeakable(), r"price\(\) raised Unspeakable, which cannot be put into words", id="unspeakable"),
         pytest.param(None, r"price\(\) returned NoneType, not Prices", id="returns-nothing"),
         pytest.param((1, 2, 3), r"price\(\) returned tuple, not Prices", id="returns-a-tuple"),
         pytest.param(replace(GOOD, place=ones((2, 3), np.nan, float)), "place is float64, not an int64", id="nan"),

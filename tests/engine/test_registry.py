@@ -95,6 +95,32 @@ class Derived(Policy):
         return AnywherePolicy().price(view)
 
 
+class Leaving(AnywherePolicy):
+    """Ends the process that makes it."""
+
+    def __init__(self) -> None:
+        raise SystemExit(0)
+
+
+class Misspelt(AnywherePolicy):
+    """An annotation that names nothing."""
+
+    name = "misspelt"
+
+    def __init__(self, depth: "registry.Depth" = 3) -> None:  # type: ignore[name-defined]
+        self.depth = depth
+
+
+class _Unreadable(type):
+    @property
+    def __signature__(cls) -> object:
+        raise RuntimeError("no signature")
+
+
+class Unreadable(AnywherePolicy, metaclass=_Unreadable):
+    """Does not say what it takes."""
+
+
 NOT_CALLABLE = "no factory at all"
 
 
@@ -185,6 +211,7 @@ def test_one_distribution_seen_twice_is_not_a_duplicate(entries):
     [
         pytest.param("no.such.module:Thing", "ModuleNotFoundError", id="module"),
         pytest.param("NoSuchClass", "AttributeError", id="class"),
+        pytest.param("Unreadable", "its options cannot be told: RuntimeError: no signature", id="signature"),
     ],
 )
 def test_a_policy_that_cannot_be_loaded_is_listed_with_its_error(entries, target, message):
@@ -258,6 +285,7 @@ def test_a_policy_for_a_newer_interface_is_refused(entries):
     ("target", "message"),
     [
         pytest.param("Breaking", "cannot be made: ZeroDivisionError: ouch", id="constructor"),
+        pytest.param("Leaving", "cannot be made: SystemExit: 0", id="constructor-exits"),
         pytest.param("Nameless", "needs a text `name` and a method price", id="no-name"),
         pytest.param("Priceless", "needs a text `name` and a method price", id="no-price"),
         pytest.param("OneRackLabel", "rack_labels is 'topology.kubernetes.io/rack'; give a tuple", id="rack-labels"),
@@ -267,6 +295,12 @@ def test_a_class_that_makes_no_policy_is_named(entries, target, message):
     entries.append(_entry("odd", target))
     with pytest.raises(UnknownPolicyError, match=f"policy odd .*{message}"):
         load("odd", {})
+
+
+def test_an_option_whose_annotation_is_wrong_is_a_text(entries):
+    entries.append(_entry("misspelt", "Misspelt"))
+    assert {info.name: info.options for info in available()}["misspelt"] == {"depth": "registry.Depth = 3"}
+    assert load("misspelt", {"depth": "4"}).depth == "4"  # type: ignore[attr-defined]
 
 
 def test_an_option_without_a_default_is_listed_without_one(entries):

@@ -157,7 +157,7 @@ def in_zones(poseidon, **cpu):
 
 
 def near(*expressions, key="zone", weight=0, **parts) -> pb.Affinity:
-    """To tasks with such labels; required, or preferred if there is a weight. matchLabels is empty, as Poseidon has it."""
+    """To tasks with such labels; required, or preferred if there is a weight; with Poseidon's empty matchLabels."""
     selector = pb.PodLabelSelector(matchLabels=pb.MatchLabels(), matchExpressions=expressions)
     term = pb.PodAffinityTerm(labelSelector=selector, topologyKey=key, **parts)
     affinity = pb.Affinity(pod_affinity=pb.PodAffinity(), pod_anti_affinity=pb.PodAntiAffinity())
