@@ -36,6 +36,11 @@ PRIORITY_STEP = 6 * COST_MAX
 """What leaving a task of the next higher priority waiting costs more, at least: more than placements differ."""
 
 _AGE_STEP = 50_000
+_LONG_AGE_STEP = 300_000
+_LONG_AGES = (9, 19)
+"""Doublings of a second, 8.5 minutes to six days, over which waiting costs more by the larger step. So who costs
+COST_MAX more to place than those that keep coming goes before them after two hours, and who costs three times as much
+within a week. All steps together stay below PRIORITY_STEP."""
 
 _UNTOLD: I64 = np.zeros(0, np.int64)
 
@@ -231,7 +236,8 @@ def rack_labels(policy: Policy) -> tuple[str, ...] | None:
 
 
 def waiting_cost(view: View) -> I64:
-    """The usual Prices.wait: a step for each distinct priority, and within it one for each doubling of the age.
+    """The usual Prices.wait: a step for each distinct priority, and within it one for each doubling of the age, larger
+    from some minutes on, so that nobody whose place costs much waits for as long as cheaper ones keep coming.
 
     (T,). Priorities count by rank, so that any difference outweighs every age; age in whole seconds, so that
     tasks of one burst share a price.
@@ -239,7 +245,9 @@ def waiting_cost(view: View) -> I64:
     ranks = np.unique(view.priority, return_inverse=True)[1]
     age_seconds = view.task_age_us // 1_000_000
     doublings = np.floor(np.log2(age_seconds + 1)).astype(np.int64)
-    return WAIT_MIN + ranks[view.task_class] * PRIORITY_STEP * 2 + doublings * _AGE_STEP
+    long = np.clip(doublings, *_LONG_AGES) - _LONG_AGES[0]
+    by_age = doublings * _AGE_STEP + long * (_LONG_AGE_STEP - _AGE_STEP)
+    return WAIT_MIN + ranks[view.task_class] * PRIORITY_STEP * 2 + by_age
 
 
 def checked_prices(policy: Policy, view: View) -> Prices:

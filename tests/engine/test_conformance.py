@@ -147,12 +147,11 @@ class YoungestFirst(Broken):
 
 
 class Starving(Broken):
-    """Never the long ones."""
+    """The long ones only when no others are there: they do not age."""
 
     def price(self, view):
-        good = self.good(view)
-        short = view.expected_us < 10**9
-        return replace(good, wait=good.wait + 3_000_000 * short[view.task_class])
+        long = view.expected_us >= 10**9
+        return self.good(replace(view, task_age_us=np.where(long[view.task_class], 0, view.task_age_us)))
 
 
 class Hungry(Broken):

@@ -152,18 +152,33 @@ def test_waiting_costs_more_than_any_placement():
 @pytest.mark.parametrize(
     ("priority", "age_seconds", "cost"),
     [
-        # WAIT_MIN + rank * 12,000,000 + floor(log2(age + 1)) * 50,000
+        # WAIT_MIN + rank * 12,000,000 + floor(log2(age + 1)) * 50,000, and 250,000 for each from the tenth to the 19th
         pytest.param((5, 5, 5), (0, 0, 0), (0, 0, 0), id="alike"),
         pytest.param((9, 7, -3), (0, 0, 0), (24_000_000, 12_000_000, 0), id="priorities-count-by-rank"),
         pytest.param((5, 5, 5), (0, 1, 3), (0, 50_000, 100_000), id="doublings"),
         pytest.param((5, 5, 5), (2, 6, 7), (50_000, 100_000, 150_000), id="between-doublings"),
-        pytest.param((2, 1, 1), (0, 2**40, 0), (12_000_000, 2_000_000, 0), id="a-priority-outweighs-35,000-years"),
+        pytest.param((5, 5, 5), (2**9, 2**11, 2**19), (450_000, 1_050_000, 3_450_000), id="from-minutes-on"),
+        pytest.param((2, 1, 1), (0, 2**40, 0), (12_000_000, 4_500_000, 0), id="a-priority-outweighs-35,000-years"),
     ],
 )
 def test_waiting_cost(priority, age_seconds, cost):
     ages = [s * SECOND_US for s in age_seconds]
     view = make_view(priority=priority, task_class=(0, 1, 2), age_us=ages)
     assert (waiting_cost(view) - WAIT_MIN).tolist() == list(cost)
+
+
+def test_ages_never_come_near_another_priority():
+    view = make_view(priority=(2, 1), task_class=(0, 1), age_us=(0, 2**63 - 1))
+    first, second = waiting_cost(view).tolist()
+    assert first - second >= PRIORITY_STEP
+
+
+@pytest.mark.parametrize(("dearer", "hours"), [(COST_MAX, 2), (2 * COST_MAX, 24), (3 * COST_MAX, 7 * 24)])
+def test_who_costs_more_to_place_goes_before_those_that_keep_coming_in_the_end(dearer, hours):
+    """Against tasks that came a minute ago; `place`, `slot` and `data` come to three times COST_MAX at most."""
+    view = make_view(priority=(1,), task_class=(0, 0), age_us=(hours * 3600 * SECOND_US, 60 * SECOND_US))
+    old, fresh = waiting_cost(view).tolist()
+    assert old - fresh > dearer
 
 
 def test_tasks_of_one_burst_cost_the_same():

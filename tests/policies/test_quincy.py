@@ -200,11 +200,12 @@ def test_the_largest_reader_is_not_starved_by_the_oldest():
     assert make_cluster(*events, policy=Quincy()).round() == {1: "a"}
 
 
-def test_a_large_reader_far_from_its_data_is_not_starved_by_those_who_read_nothing():
-    """500 GiB that are elsewhere cost much, but a day of waiting costs more."""
+@pytest.mark.parametrize("gib", [500, 1024, 9000])
+def test_a_large_reader_far_from_its_data_is_not_starved_by_those_who_read_nothing(gib):
+    """However many bytes are elsewhere, an hour of waiting costs more."""
     events = (
-        *(racked("a", "r", pods=1), racked("b", "s", pods=0), make_class(1), make_inputs(5, (500 * 1024, "b"))),
-        make_tasks([1], 1, inputs=5, created_us=NOW_US - 86_400_000_000),
+        *(racked("a", "r", pods=1), racked("b", "s", pods=0), make_class(1), make_inputs(5, (gib * 1024, "b"))),
+        make_tasks([1], 1, inputs=5, created_us=NOW_US - 3_600_000_000),
         make_tasks([2], 1),
     )
     assert make_cluster(*events, policy=Quincy()).round() == {1: "a"}
