@@ -17,7 +17,7 @@ from firmament_py.gangs import Claim
 from firmament_py.placing import Placing
 from firmament_py.snapshot import Snapshot, once_gone
 
-TRIALS_OF_A_ROUND = 8
+TRIALS_OF_A_ROUND = 16
 """So often a round places a gang on trial; one that is not certain to be possible then waits without keeping room."""
 
 
