@@ -72,7 +72,8 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._unit_of_machine: dict[str, str] = {}
+        self._units: dict[str, list[str]] = {}  # of each machine, in the order of its tree
+        self._all_units: set[str] = set()
         self._foreign: dict[str, int] = {}  # TaskInfo.task_name -> uid
         self._undelivered: dict[int, str] = {}  # uid -> machine: placements for the next replies, in order
 
@@ -93,7 +94,7 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
                 uid = next(iter(self._undelivered))
                 machine = self._undelivered.pop(uid)
                 if self._is_on(uid, machine):
-                    unit = self._unit_of_machine.get(machine, machine)
+                    unit = (self._units.get(machine) or [machine])[0]
                     reply.deltas.add(task_id=uid, resource_id=unit, type=pb.SchedulingDelta.PLACE)
             waiting = state.tasks.uid[state.tasks.state == TaskState.WAITING]
             reply.unscheduled_tasks.extend(waiting[:_MOST_UNSCHEDULED].tolist())
@@ -191,7 +192,8 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
         self, request: pb.ResourceTopologyNodeDescriptor, context: grpc.ServicerContext
     ) -> pb.NodeAddedResponse:
         with self._engine.lock:
-            if self._engine.state.node_row(request.resource_desc.uuid) is not None:
+            node_row, units = self._engine.state.node_row, self._all_units
+            if any(node_row(part.uuid) is not None or part.uuid in units for part in _tree(request)):
                 return pb.NodeAddedResponse(type=pb.NODE_ALREADY_EXISTS)
             self._observe_node(request, context)
         return pb.NodeAddedResponse(type=pb.NODE_ADDED_OK)
@@ -215,6 +217,7 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
 
     def _remove_node(self, request: pb.ResourceUID) -> bool:
         with self._engine.lock:
+            self._all_units.difference_update(self._units.pop(request.resource_uid, ()))
             return not self._engine.state.apply(NodeRemoved(request.resource_uid)).unknown
 
     def _observe_node(self, request: pb.ResourceTopologyNodeDescriptor, context: grpc.ServicerContext) -> None:
@@ -224,10 +227,11 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
             self._carry_out(iter([_node_event(request, links=counts_links(self._engine.policy))]))
         except Nonsense as problem:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"node {machine.friendly_name}: {problem}")
-        units = [
-            c.resource_desc.uuid for c in request.children if c.resource_desc.type == pb.ResourceDescriptor.RESOURCE_PU
-        ]
-        self._unit_of_machine[machine.uuid] = units[0] if units else machine.uuid
+        units = [part.uuid for part in _tree(request) if part.type == pb.ResourceDescriptor.RESOURCE_PU]
+        if units or machine.uuid not in self._units:  # an update may leave them out
+            self._all_units.difference_update(self._units.get(machine.uuid, ()))
+            self._units[machine.uuid] = units
+            self._all_units.update(units)
 
     # -- statistics and tasks of others -----------------------------------------------------------------------
 
@@ -356,6 +360,13 @@ def _links(vector: pb.ResourceVector) -> dict[str, int]:
     """What a task asks of its node's links, or what a node has; 0, which says nothing, is left out."""
     said = zip(LINKS, (vector.net_rx_bw, vector.net_tx_bw), strict=True)
     return {link: min(amount, LIMIT) for link, amount in said if amount}
+
+
+def _tree(node: pb.ResourceTopologyNodeDescriptor) -> Iterator[pb.ResourceDescriptor]:
+    """A machine and all its parts, from the top."""
+    yield node.resource_desc
+    for child in node.children:
+        yield from _tree(child)
 
 
 def _node_event(request: pb.ResourceTopologyNodeDescriptor, *, links: bool = False) -> NodeObserved:

@@ -95,6 +95,36 @@ def test_place_names_the_processing_unit(service, poseidon):
     assert [d.resource_id for d in reply.deltas] == [generate_uuid("n1_PU #0")]
 
 
+def test_place_names_it_wherever_in_the_tree_of_the_machine_it_is(service, poseidon):
+    node = topology("n1")
+    unit = node.children.pop()
+    socket = node.children.add().resource_desc
+    socket.uuid, socket.type = generate_uuid("socket"), pb.ResourceDescriptor.RESOURCE_SOCKET
+    node.children[0].children.append(unit)
+    poseidon.add_node(node)
+    poseidon.submit(description(1))
+    assert poseidon.schedule() == {1: "n1"}
+
+
+def test_an_update_may_leave_the_processing_unit_out(service, poseidon):
+    poseidon.add_node(topology("n1"))
+    without = topology("n1", labels={"zone": "a"})
+    del without.children[:]
+    poseidon.update_node(without)
+    poseidon.submit(description(1))
+    assert poseidon.schedule() == {1: "n1"}
+
+
+def test_a_machine_that_comes_back_may_have_another_processing_unit(service, poseidon):
+    poseidon.add_node(topology("n1"))
+    poseidon.remove_node("n1")
+    node = topology("n1")
+    node.children[0].resource_desc.uuid = generate_uuid("another")
+    assert service.wire.NodeAdded(node).type == pb.NODE_ADDED_OK
+    poseidon.submit(description(1))
+    assert [d.resource_id for d in service.wire.Schedule(pb.ScheduleRequest()).deltas] == [generate_uuid("another")]
+
+
 # -- identity of nodes ----------------------------------------------------------------------------------------------
 
 GPU = pb.Taint(key="gpu", value="yes", effect="NoSchedule")

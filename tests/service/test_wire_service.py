@@ -77,6 +77,13 @@ def resource(name: str) -> pb.ResourceUID:
     return pb.ResourceUID(resource_uid=generate_uuid(name))
 
 
+def with_the_unit_of(other: str) -> pb.ResourceTopologyNodeDescriptor:
+    """A machine of another name."""
+    node = topology("ny")
+    node.children[0].resource_desc.uuid = generate_uuid(f"{other}_PU #0")
+    return node
+
+
 def not_created() -> pb.TaskDescription:
     task = description(9)
     task.task_descriptor.state = pb.TaskDescriptor.RUNNING
@@ -87,6 +94,7 @@ def not_created() -> pb.TaskDescription:
     ("method", "request_", "reply"),
     [
         pytest.param("NodeAdded", topology("n1"), pb.NODE_ALREADY_EXISTS, id="node-added-again"),
+        pytest.param("NodeAdded", with_the_unit_of("n1"), pb.NODE_ALREADY_EXISTS, id="unit-of-another-node-added"),
         pytest.param("NodeUpdated", topology("nx"), pb.NODE_NOT_FOUND, id="unknown-node-updated"),
         pytest.param("NodeRemoved", resource("nx"), pb.NODE_NOT_FOUND, id="unknown-node-removed"),
         pytest.param("NodeFailed", resource("nx"), pb.NODE_NOT_FOUND, id="unknown-node-failed"),
