@@ -9,6 +9,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+import firmament_py.round
 from firmament_py import placing
 from firmament_py.constraints import NO_DEMAND
 from firmament_py.events import NodeRemoved, PlacementRejected
@@ -228,6 +229,34 @@ def test_a_policy_that_fails_stops_nothing_and_is_named(events):
     assert left_over(world) == []
     if len(result.tasks):
         assert "policy raising: price() raised RuntimeError: no" in result.stats.fallback
+
+
+class Slow(Portions):
+    """Sixteen seconds for each answer, by a clock that only it moves; wants to be asked again after each task."""
+
+    name = "slow"
+
+    def __init__(self):
+        self.answers = 0
+
+    def price(self, view):
+        self.answers += 1
+        return super().price(view)
+
+    def clock(self):
+        return 16.0 * self.answers
+
+
+def test_a_policy_that_is_slow_is_not_asked_again_in_a_round(monkeypatch):
+    slow = Slow()
+    monkeypatch.setattr(firmament_py.round, "perf_counter", slow.clock)
+    cluster = make_cluster(make_node("a"), make_class(1), make_tasks(range(1, 41), 1), policy=slow)
+    result = cluster.run()
+    assert (len(result.tasks), slow.answers) == (40, 2), "after 32 seconds the others are placed anywhere"
+    assert result.stats.fallback == "policy slow: price() took more than 30 s of a round, and was not asked again"
+    cluster.tell(make_tasks([50], 1))
+    cluster.run()
+    assert slow.answers == 3, "in the next round it is"
 
 
 # -- the optimum ----------------------------------------------------------------------------------------------------
