@@ -190,11 +190,13 @@ def describe_node(node: Node, node_id: str, bandwidth: Bandwidth = NOT_COUNTED) 
     message.allocatable.update(offered_by(allocatable.items()))
     message.labels.update(decode(node.metadata.labels, Labels, "metadata.labels") or {})
     message.allocatable.update(bandwidth.offered(node, message.labels, message.allocatable))
-    for taint in decode(node.spec.taints, Taints, "spec.taints") or ():
-        message.taints.add(key=taint.key, value=taint.value or "", effect=taint.effect)
-    cordoned = any(t.key == UNSCHEDULABLE_TAINT and t.effect == "NoSchedule" for t in message.taints)
-    if node.spec.unschedulable and not cordoned:
+    if node.spec.unschedulable:
+        # first, because a pod is told the first taint that it does not tolerate
         message.taints.add(key=UNSCHEDULABLE_TAINT, effect="NoSchedule")
+    for taint in decode(node.spec.taints, Taints, "spec.taints") or ():
+        same = (taint.key, taint.value or "", taint.effect) == (UNSCHEDULABLE_TAINT, "", "NoSchedule")
+        if not (same and node.spec.unschedulable):
+            message.taints.add(key=taint.key, value=taint.value or "", effect=taint.effect)
     for image in decode(node.status.images, Images, "status.images") or ():
         for name in image.names or ():
             message.images[name] = max(image.size, 0)

@@ -192,6 +192,14 @@ def test_a_cordoned_node_has_the_taint_once():
         assert [(t.key, t.effect) for t in got.taints] == [(key, "NoSchedule")]
 
 
+def test_of_a_cordoned_node_with_other_taints_that_it_is_cordoned_comes_first():
+    key = "node.kubernetes.io/unschedulable"
+    other = {"key": "dedicated", "value": "x", "effect": "NoSchedule"}
+    for taints in ([other], [other, {"key": key, "effect": "NoSchedule"}]):
+        got = describe_node(node(unschedulable=True, taints=taints), "id")
+        assert [t.key for t in got.taints] == [key, "dedicated"]
+
+
 @pytest.mark.parametrize("allocatable", [{"cpu": "much"}, {"cpu": "-1"}, ["cpu"]])
 def test_a_node_that_makes_no_sense(allocatable):
     with pytest.raises(Nonsense) as caught:
