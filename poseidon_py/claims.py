@@ -10,7 +10,7 @@ The messages, and the order in which they are looked for, are kube-scheduler's.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from poseidon_py.objects import NOTHING, Metadata, Nonsense, Pod
+from poseidon_py.objects import NOTHING, Metadata, Nonsense, Pod, SelectorTerm
 from poseidon_py.phrase import ATTACHABLE, VOLUME_NODE, VOLUME_NONE, VOLUME_SPACE, VOLUME_ZONE
 from poseidon_py.selectors import label_requirements, node_selector, on_node
 from poseidon_py.storage import (
@@ -176,7 +176,12 @@ def affinity_terms(volume: Volume) -> Terms | None:
     affinity = volume.spec.affinity
     if affinity is None or affinity.required is None:
         return None
-    return list(node_selector(affinity.required.terms or (), "spec.nodeAffinity.required").nodeSelectorTerms)
+    given = affinity.required.terms or ()
+    # kube-scheduler and kubelets hold a volume against a node's labels alone: demands on fields are as good as met
+    if any(term.fields and not term.labels for term in given):
+        return None
+    labelled = [SelectorTerm(labels=term.labels) for term in given]
+    return list(node_selector(labelled, "spec.nodeAffinity.required").nodeSelectorTerms)
 
 
 def _zones(value: str) -> list[str]:

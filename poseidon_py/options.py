@@ -188,7 +188,7 @@ def added_affinity(given: Settings) -> firmament_pb2.NodeSelector | None:
         raise Nonsense("nodeSelectorTerms", str(error)) from error
     if not required.terms:
         raise Nonsense("nodeSelectorTerms", "is empty: no node would ever do")
-    return node_selector(required.terms, "nodeSelectorTerms")
+    return node_selector(required.terms, "nodeSelectorTerms", strict=True)
 
 
 def _mapping(key: str, value: Any) -> Mapping[str, Any]:

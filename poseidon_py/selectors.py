@@ -12,22 +12,28 @@ from protos.gen import firmament_pb2
 NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 _FIELDS = ("metadata.name",)
+_DIGITS = 19
+"""Of the longest 64-bit integer."""
 
 Told = firmament_pb2.NodeSelectorRequirement
 
 
-def node_selector(terms: Iterable[SelectorTerm], path: str) -> firmament_pb2.NodeSelector:
-    """Alternatives; without any of them no node matches. Raises Nonsense."""
+def node_selector(terms: Iterable[SelectorTerm], path: str, *, strict: bool = False) -> firmament_pb2.NodeSelector:
+    """Alternatives; without any of them no node matches. Raises Nonsense.
+
+    API servers let a bound pass that is no number. Unless `strict`, its term is told, matches nothing, and leaves the
+    other alternatives what they are, as in kube-scheduler.
+    """
     return firmament_pb2.NodeSelector(
-        nodeSelectorTerms=[node_term(term, f"{path}[{at}]") for at, term in enumerate(terms)]
+        nodeSelectorTerms=[node_term(term, f"{path}[{at}]", strict=strict) for at, term in enumerate(terms)]
     )
 
 
-def node_term(term: SelectorTerm, path: str) -> firmament_pb2.NodeSelectorTerm:
+def node_term(term: SelectorTerm, path: str, *, strict: bool = True) -> firmament_pb2.NodeSelectorTerm:
     """Demands that must all be met; an empty term matches nothing. Raises Nonsense."""
     return firmament_pb2.NodeSelectorTerm(
-        matchExpressions=_requirements(term.labels or (), f"{path}.matchExpressions", NODE_OPERATORS),
-        matchFields=_requirements(term.fields or (), f"{path}.matchFields", NODE_OPERATORS, _FIELDS),
+        matchExpressions=_requirements(term.labels or (), f"{path}.matchExpressions", NODE_OPERATORS, strict=strict),
+        matchFields=_requirements(term.fields or (), f"{path}.matchFields", NODE_OPERATORS, _FIELDS, strict=strict),
     )
 
 
@@ -55,7 +61,12 @@ def with_label_keys(
 
 
 def _requirements(
-    given: Iterable[Requirement], path: str, operators: tuple[str, ...], keys: tuple[str, ...] | None = None
+    given: Iterable[Requirement],
+    path: str,
+    operators: tuple[str, ...],
+    keys: tuple[str, ...] | None = None,
+    *,
+    strict: bool = True,
 ) -> list[Told]:
     result = []
     for each in given:
@@ -64,7 +75,7 @@ def _requirements(
             raise Nonsense(path, f"operator {each.operator!r} is none of {', '.join(operators)}")
         if keys is not None and each.key not in keys:
             raise Nonsense(path, f"{each.key!r} is not a field that can be selected by; {', '.join(keys)} is")
-        if each.operator in ("Gt", "Lt") and (len(values) != 1 or not _is_integer(values[0])):
+        if strict and each.operator in ("Gt", "Lt") and (len(values) != 1 or integer(values[0]) is None):
             raise Nonsense(path, f"{each.operator} needs one integer, not {values}")
         if each.operator in ("In", "NotIn") and not values:
             raise Nonsense(path, f"{each.operator} needs values")
@@ -72,6 +83,13 @@ def _requirements(
     return result
 
 
-def _is_integer(text: str) -> bool:
+def integer(text: str) -> int | None:
+    """What Gt and Lt compare: the value of a decimal 64-bit integer, None if it is none. Python's own idea is wider."""
     digits = text[1:] if text[:1] in ("+", "-") else text
-    return digits.isascii() and digits.isdigit()
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    digits = digits.lstrip("0") or "0"
+    if len(digits) > _DIGITS:  # Python refuses to convert thousands of them
+        return None
+    value = -int(digits) if text[0] == "-" else int(digits)
+    return value if -(2**63) <= value < 2**63 else None

@@ -4,6 +4,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 
 from poseidon_py.objects import Nonsense, Requirement
 from poseidon_py.parts import LabelSelector
+from poseidon_py.selectors import integer
 from poseidon_py.storage import Storage, class_of, labels, offered_bytes, wanted_bytes
 from poseidon_py.storage_objects import Claim, Volume
 
@@ -87,9 +88,8 @@ def meets(demand: Requirement, given: Mapping[str, str]) -> bool:
         case "DoesNotExist":
             return value is None
         case "Gt" | "Lt":
-            try:
-                number, bound = int(value or ""), int(values[0])
-            except (ValueError, IndexError):
+            number, bound = integer(value or ""), integer(values[0] if len(values) == 1 else "")
+            if number is None or bound is None:
                 return False
             return number > bound if demand.operator == "Gt" else number < bound
     raise Nonsense("operator", f"{demand.operator!r} is not known")
@@ -102,7 +102,7 @@ def usable_on(volume: Volume, node_labels: Mapping[str, str]) -> bool:
         return True
     try:
         return any(
-            bool(term.labels) and not term.fields and all(meets(each, node_labels) for each in term.labels or ())
+            bool(term.labels or term.fields) and all(meets(each, node_labels) for each in term.labels or ())
             for term in required.terms or ()
         )
     except Nonsense:

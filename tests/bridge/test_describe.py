@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from firmament_py.translate import requirement
 from poseidon_py.classes import Classes
 from poseidon_py.describe import describe_class, describe_node, key_of
 from poseidon_py.objects import Nonsense
@@ -152,11 +153,20 @@ def test_without_node_affinity_any_node_will_do_and_with_an_empty_one_none():
     assert describe_class(pod(spec=affinity())).HasField("node_affinity")
 
 
+@pytest.mark.parametrize("bound", ["x", "", "1_0", "1.5"])
+def test_a_bound_that_is_no_number_spoils_its_own_term_only(bound):
+    odd = {"matchExpressions": [{"key": "cores", "operator": "Gt", "values": [bound]}]}
+    told = affinity(odd, {"matchExpressions": [{"key": "z", "operator": "Exists"}]})
+    terms = describe_class(pod(spec=told)).node_affinity.nodeSelectorTerms
+    spoilt, other = (requirement(term.matchExpressions[0]) for term in terms)
+    assert other.matches({"z": "1"})
+    assert not any(spoilt.matches({"cores": value}) for value in ("9", "10", "11", bound))
+
+
 @pytest.mark.parametrize(
     ("spec", "field"),
     [
         (affinity({"matchExpressions": [{"key": "a", "operator": "Near"}]}), "matchExpressions"),
-        (affinity({"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["x"]}]}), "matchExpressions"),
         (affinity({"matchFields": [{"key": "spec.x", "operator": "In", "values": ["x"]}]}), "matchFields"),
         ({"tolerations": [{"key": "a", "operator": "Like"}]}, "spec.tolerations"),
         ({"tolerations": {}}, "spec.tolerations"),

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firmament_py.constraints import NAME_FIELD
+from firmament_py.translate import term
 from poseidon_py.claims import ClaimUse, User, claims_of, judge
 from poseidon_py.phrase import VOLUME_NODE, VOLUME_NONE, VOLUME_SPACE, VOLUME_ZONE
 from poseidon_py.storage import Storage
@@ -283,6 +285,45 @@ def test_a_reserved_volume_is_for_its_claim_only():
     found.reserved["v"] = ("default", "d")
     assert candidates(found, claim("c")) == []
     assert len(candidates(found, claim("d"))) == 1
+
+
+ON_A = {"key": "host", "operator": "In", "values": ["a"]}
+NAMED_N = {"key": "metadata.name", "operator": "In", "values": ["n"]}
+
+
+def above(bound):
+    return {"matchExpressions": [{"key": "rank", "operator": "Gt", "values": [bound]}]}
+
+
+@pytest.mark.parametrize(
+    ("terms", "labels", "fits"),
+    [
+        ([{"matchExpressions": [ON_A]}], {"host": "a"}, True),
+        ([{"matchExpressions": [ON_A]}], {"host": "b"}, False),
+        ([{}], {"host": "a"}, False),
+        ([{"matchFields": [NAMED_N]}], {}, True),  # a volume is held against labels alone
+        ([{"matchFields": [NAMED_N], "matchExpressions": [ON_A]}], {"host": "a"}, True),
+        ([{"matchFields": [NAMED_N], "matchExpressions": [ON_A]}], {"host": "b"}, False),
+        ([above("9")], {"rank": "10"}, True),
+        ([above("9")], {"rank": "1_0"}, False),
+        ([above("9")], {"rank": "9223372036854775808"}, False),
+        ([above("x")], {"rank": "10"}, False),
+        ([above("x"), {"matchExpressions": [ON_A]}], {"host": "a"}, True),
+    ],
+)
+def test_on_which_nodes_a_volume_can_be_used(terms, labels, fits):
+    given_volume = volume(
+        claimRef={"namespace": "default", "name": "c"}, nodeAffinity={"required": {"nodeSelectorTerms": terms}}
+    )
+    assert usable_on(given_volume, labels) == fits
+    found = verdict(claim(bound_to="v"), given_volume)
+    assert found.blocked == ""
+    told = [firmament_pb2.NodeSelector.FromString(raw) for _, raw in found.further]
+    # as the flow service understands it, on a node of another name
+    assert (
+        all(any(term(one).matches(labels, {NAME_FIELD: "m"}) for one in each.nodeSelectorTerms) for each in told)
+        == fits
+    )
 
 
 SIZES = st.integers(1, 6)
