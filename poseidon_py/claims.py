@@ -30,7 +30,9 @@ from protos.gen import firmament_pb2
 
 WAIT_FOR_POD = "WaitForFirstConsumer"
 ONE_POD = "ReadWriteOncePod"
-_ONE_POD_CONFLICT = f"node has pod using PersistentVolumeClaim with the same name and {ONE_POD} access mode"
+_ONE_POD_CONFLICT = (
+    f"node(s) unavailable due to PersistentVolumeClaim with {ONE_POD} access mode already in-use by another pod"
+)
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 _BETA_ZONE, _BETA_REGION = "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"

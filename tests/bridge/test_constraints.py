@@ -339,7 +339,8 @@ async def test_read_write_once_pod_waits_for_the_other_pod(running):
     running.run(3, "a", **with_claim("one"))
     await running.until(lambda: running.placed("a", 1))
     left = next(name for name, node in running.nodes_of("a").items() if not node)
-    text = "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode"
+    conflict = "PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
+    text = f"node(s) unavailable due to {conflict}"
     await running.hears(left, f"0/6 nodes are available: 6 {text}.")
     running.remove(next(name for name, node in running.nodes_of("a").items() if node))
     await running.until(lambda: running.placed("a", 1))

@@ -235,7 +235,7 @@ def test_one_pod_only():
     items = [claim(bound_to="v", accessModes=["ReadWriteOncePod"]), volume()]
     assert verdict(*items).blocked == ""
     found = verdict(*items, taken=True)
-    assert found.blocked.startswith("node has pod using PersistentVolumeClaim")
+    assert found.blocked.startswith("node(s) unavailable due to PersistentVolumeClaim")
     assert found.per_node
 
 
