@@ -119,6 +119,8 @@ def judge(storage: Storage, user: User, uses: Sequence[ClaimUse], taken: Callabl
             verdict.blocked = f'volume of persistentvolumeclaim "{use.name}" makes no sense: {problem}'
         if verdict.blocked:
             return verdict
+    # zones are asked about when all volumes have been found usable on a node, or to be had there
+    verdict.further.sort(key=lambda demand: demand[0] == VOLUME_ZONE)
     verdict.requests = attachments(storage, [claim for _, claim in claims])
     return verdict
 

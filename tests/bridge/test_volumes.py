@@ -326,6 +326,14 @@ def test_on_which_nodes_a_volume_can_be_used(terms, labels, fits):
     )
 
 
+def test_zones_are_asked_about_last():
+    zonal = volume("z", labels={ZONE: "a"}, claimRef={"namespace": "default", "name": "c"})
+    near = volume("w", labels={ZONE: "a"}, on=["a"], claimRef={"namespace": "default", "name": "d"})
+    items = (claim(bound_to="z"), zonal, claim("d", bound_to="w"), near)
+    found = verdict(*items, uses=(*ONE, ClaimUse("d")))
+    assert [name for name, _ in found.further] == [VOLUME_NODE, VOLUME_ZONE, VOLUME_ZONE]
+
+
 SIZES = st.integers(1, 6)
 
 
