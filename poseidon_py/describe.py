@@ -6,6 +6,7 @@ constraint refers to the pod's own labels or namespace.
 
 from msgspec import Raw
 
+from poseidon_py import declared
 from poseidon_py.bandwidth import NOT_COUNTED, Bandwidth
 from poseidon_py.exclusive import tokens
 from poseidon_py.expected import annotated, expected_seconds
@@ -40,22 +41,23 @@ Key = tuple[object, ...]
 def key_of(pod: Pod, bandwidth: Bandwidth = NOT_COUNTED) -> Key:
     """Equal keys mean equal classes. Bytes of the pod, undecoded: it is asked of every event of every pod."""
     spec = pod.spec
-    parts: list[object] = [spec.priority, spec.host_network, bool(spec.resource_claims and not spec.node_name)]
+    network = (spec.host_network, spec.host_users)
+    parts: list[object] = [spec.priority, network, bool(spec.resource_claims and not spec.node_name)]
     parts.append(spec.deadline if (expected := annotated(pod)) is None else expected)
     for raw in (spec.node_selector, spec.affinity, spec.tolerations, spec.spread, spec.overhead, spec.resources):
         parts.append(None if raw is NOTHING else bytes(raw))
     for container in spec.containers or ():
-        parts.append((container.image, bytes(container.ports), bytes(container.resources)))
+        raws = (container.ports, container.resources, container.restart_rules)
+        parts.append((container.image, *map(bytes, raws)))
     if spec.init_containers:
         for container in spec.init_containers:
-            parts.append(
-                (container.restart_policy, container.image, bytes(container.ports), bytes(container.resources))
-            )
+            raws = (container.ports, container.resources, container.restart_rules)
+            parts.append((container.restart_policy, container.image, *map(bytes, raws)))
     for volume in spec.volumes or ():
         # others have names that API servers draw at random
         if volume.special:
-            raws = (volume.gce_disk, volume.aws_disk, volume.iscsi, volume.rbd, volume.image)
-            parts.append(tuple(map(bytes, raws)))
+            disks = (volume.gce_disk, volume.aws_disk, volume.iscsi, volume.rbd, volume.image)
+            parts.append(tuple(map(bytes, disks)))
     if spec.affinity is not NOTHING or spec.spread is not NOTHING:
         near = bytes(spec.affinity) + bytes(spec.spread)
         if spec.spread is not NOTHING or b'"podA' in near:
@@ -119,6 +121,9 @@ def describe_class(
     if added is not None:
         message.further_affinity.append(added)
         message.further_names.append(ENFORCED)
+    if features := declared.needed(pod):
+        message.further_affinity.append(declared.demand(features))
+        message.further_names.append(declared.FEATURES)
     seal(message)
     # for people, and not part of what makes a class: named after the first of its pods that was seen
     message.name = f"{pod.metadata.namespace}/{pod.metadata.name}"
@@ -179,6 +184,7 @@ def node_key(node: Node, bandwidth: Bandwidth = NOT_COUNTED) -> Key:
         bytes(node.spec.taints),
         bool(node.spec.unschedulable),
         bytes(node.status.images),
+        bytes(node.status.declared),
         annotations if _AVOID_BYTES in annotations or bandwidth.mentioned_by(node) else b"",
     )
 
@@ -190,6 +196,7 @@ def describe_node(node: Node, node_id: str, bandwidth: Bandwidth = NOT_COUNTED) 
     message.allocatable.update(offered_by(allocatable.items()))
     message.labels.update(decode(node.metadata.labels, Labels, "metadata.labels") or {})
     message.allocatable.update(bandwidth.offered(node, message.labels, message.allocatable))
+    message.labels.update(declared.labels(node))
     if node.spec.unschedulable:
         # first, because a pod is told the first taint that it does not tolerate
         message.taints.add(key=UNSCHEDULABLE_TAINT, effect="NoSchedule")

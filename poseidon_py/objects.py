@@ -42,6 +42,7 @@ class Container(Struct, gc=False):
     ports: Raw = NOTHING
     resources: Raw = NOTHING
     restart_policy: str | None = field(default=None, name="restartPolicy")
+    restart_rules: Raw = field(default=NOTHING, name="restartPolicyRules")
 
 
 class ClaimSource(Struct, gc=False):
@@ -88,6 +89,7 @@ class PodSpec(Struct):
     volumes: list[PodVolume] | None = None
     resource_claims: list[Raw] | None = field(default=None, name="resourceClaims")
     host_network: bool | None = field(default=None, name="hostNetwork")
+    host_users: bool | None = field(default=None, name="hostUsers")
     priority: int | None = None
     deadline: int | None = field(default=None, name="activeDeadlineSeconds")
     restart_policy: str | None = field(default=None, name="restartPolicy")
@@ -131,6 +133,7 @@ class NodeSpec(Struct):
 class NodeStatus(Struct):
     allocatable: Raw = NOTHING
     images: Raw = NOTHING
+    declared: Raw = field(default=NOTHING, name="declaredFeatures")
 
 
 class NodeMetadata(Struct):

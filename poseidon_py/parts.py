@@ -68,6 +68,10 @@ class ContainerPort(Struct, gc=False):
     protocol: str | None = None
 
 
+class RestartRule(Struct, gc=False):
+    action: str | None = None
+
+
 class Disk(Struct, gc=False):
     """An in-tree disk, whatever its kind."""
 
@@ -107,4 +111,5 @@ class AvoidPods(Struct):
 
 SpreadConstraints = list[SpreadConstraint]
 Ports = list[ContainerPort]
+RestartRules = list[RestartRule]
 Images = list[NodeImage]

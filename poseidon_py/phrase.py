@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from poseidon_py.declared import FEATURES
 from poseidon_py.describe import ENFORCED, UNSCHEDULABLE_TAINT
 from poseidon_py.exclusive import is_port
 from protos.gen import flow_pb2
@@ -14,6 +15,7 @@ VOLUME_NODE, VOLUME_ZONE, VOLUME_NONE, VOLUME_SPACE = "volume node", "volume zon
 
 _FURTHER = {
     ENFORCED: "node(s) didn't match scheduler-enforced node affinity",
+    FEATURES: "node(s) didn't match Pod's required features",
     VOLUME_NODE: "node(s) didn't match PersistentVolume's node affinity",
     VOLUME_ZONE: "node(s) had no available volume zone",
     VOLUME_NONE: "node(s) didn't find available persistent volumes to bind",

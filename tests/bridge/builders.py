@@ -80,6 +80,7 @@ def node_json(
     labels: dict[str, str] | None = None,
     taints: list[dict[str, str]] | None = None,
     unschedulable: bool = False,
+    declared: list[str] | None = None,
     version: int | None = None,
 ) -> dict[str, Any]:
     body: dict[str, Any] = {
@@ -96,6 +97,8 @@ def node_json(
         body["spec"]["taints"] = taints
     if unschedulable:
         body["spec"]["unschedulable"] = True
+    if declared is not None:
+        body["status"]["declaredFeatures"] = declared
     return body
 
 

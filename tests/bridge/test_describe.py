@@ -4,13 +4,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament_py.translate import requirement
+from firmament_py.translate import requirement, term
 from poseidon_py.classes import Classes
 from poseidon_py.describe import describe_class, describe_node, key_of
 from poseidon_py.objects import Nonsense
 from tests.bridge.builders import node, pod
 
 TERM = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+
+RESTARTING_ALL = {"name": "main", "image": "x", "restartPolicyRules": [{"action": "RestartAllContainers"}]}
+RESTARTING = {"name": "main", "image": "x", "restartPolicyRules": [{"action": "Restart"}]}
 
 
 def affinity(*terms, kind="nodeAffinity"):
@@ -34,6 +37,8 @@ def test_pods_that_differ_in_name_namespace_labels_and_owner_are_of_one_class():
         {"spec": {"priority": 5}},
         {"spec": {"overhead": {"cpu": "1m"}}},
         {"spec": {"activeDeadlineSeconds": 60}},
+        {"spec": {"containers": [RESTARTING_ALL]}},
+        {"spec": {"hostNetwork": True, "hostUsers": False}},
         {"annotations": {"poseidon.io/expected-duration": "90s"}},
     ],
     ids=lambda change: next(iter(change)),
@@ -146,6 +151,36 @@ def test_tolerations_that_compare_are_told():
     compare = {"key": "sla", "operator": "Gt", "value": "900", "effect": "NoExecute"}
     (got,) = describe_class(pod(spec={"tolerations": [compare]})).tolerations
     assert (got.key, got.operator, got.value, got.effect) == ("sla", "Gt", "900", "NoExecute")
+
+
+@pytest.mark.parametrize(
+    ("spec", "features"),
+    [
+        ({"containers": [RESTARTING_ALL]}, ["RestartAllContainersOnContainerExits"]),
+        ({"initContainers": [RESTARTING_ALL]}, ["RestartAllContainersOnContainerExits"]),
+        ({"containers": [RESTARTING]}, []),
+        ({"hostNetwork": True, "hostUsers": False}, ["UserNamespacesHostNetworkSupport"]),
+        ({"hostNetwork": True, "hostUsers": True}, []),
+        ({"hostNetwork": True}, []),
+        ({"hostUsers": False}, []),
+        (
+            {"containers": [RESTARTING_ALL], "hostNetwork": True, "hostUsers": False},
+            ["RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"],
+        ),
+    ],
+)
+def test_features_that_a_node_has_to_have_declared(spec, features):
+    got = describe_class(pod(spec=spec))
+    assert list(got.further_names) == (["features"] if features else [])
+    demanded = [term(one) for selector in got.further_affinity for one in selector.nodeSelectorTerms]
+
+    def fits(*declared):
+        labels = dict(describe_node(node(declared=[*declared]), "id").labels)
+        return all(each.matches(labels, {}) for each in demanded)
+
+    assert fits(*features)
+    assert fits("another", *features)
+    assert all(not fits(*(set(features) - {missing})) for missing in features)
 
 
 def test_without_node_affinity_any_node_will_do_and_with_an_empty_one_none():

@@ -39,6 +39,11 @@ R = flow_pb2.Reason
             [R(kind=R.UNTOLERATED_TAINT, detail="node.kubernetes.io/not-ready", nodes=1)],
             "0/1 nodes are available: 1 node(s) had untolerated taint {node.kubernetes.io/not-ready: }.",
         ),
+        (
+            2,
+            [R(kind=R.FURTHER_AFFINITY, detail="features", nodes=2)],
+            "0/2 nodes are available: 2 node(s) didn't match Pod's required features.",
+        ),
         # the same words are one reason
         (
             5,

@@ -45,6 +45,12 @@ def tolerating(key: str, **more: str) -> Json:
     return pod("p", tolerations=[{"key": key, **more}])
 
 
+def declaring(item: Json, feature: str) -> Json:
+    return item | {"status": item["status"] | {"declaredFeatures": [feature]}}
+
+
+RULE = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
+RESTARTING_ALL = container() | {"restartPolicy": "Never", "restartPolicyRules": [RULE]}
 SIDECAR = container("side", cpu="1") | {"restartPolicy": "Always"}
 CASES = {
     "cpu": Case([node("a", cpu="1"), node("b", cpu="2")], pod("p", cpu="3"), why="2 Insufficient cpu."),
@@ -144,6 +150,24 @@ CASES = {
     "cordoned": Case(CORDONED, pod("p"), why="1 node(s) were unschedulable."),
     "cordoned, and tolerated": Case(
         CORDONED, tolerating("node.kubernetes.io/unschedulable", operator="Exists"), where="a"
+    ),
+    "cordoned, and tainted": Case(
+        [node("a") | {"spec": {"unschedulable": True, "taints": [taint("x")]}}],
+        pod("p"),
+        why="1 node(s) were unschedulable.",
+    ),
+    "a feature that one node declares": Case(
+        [node("a"), declaring(node("b"), "RestartAllContainersOnContainerExits"), declaring(node("c"), "Other")],
+        pod("p", containers=[RESTARTING_ALL]),
+        where="b",
+    ),
+    "a feature that no node declares": Case(
+        [node("a"), declaring(node("b"), "Other")],
+        pod("p", containers=[RESTARTING_ALL]),
+        why="2 node(s) didn't match Pod's required features.",
+    ),
+    "a bound that is no number": Case(
+        ZONES, pod("p", affinity=required(expression("rank", "Gt", "x"), expression("zone", "In", "b"))), where="b"
     ),
     "different reasons on different nodes": Case(
         [node("a", cpu="1"), node("b", taints=[taint("x", "1")]), node("c", labels={"no": "yes"})],
