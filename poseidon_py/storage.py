@@ -34,6 +34,8 @@ class Storage:
     csi_nodes: dict[str, CsiNode] = field(default_factory=dict)
     of_class: dict[str, dict[str, Volume]] = field(default_factory=dict)
     """Class name -> volumes by name."""
+    named_by: dict[str, dict[ClaimKey, None]] = field(default_factory=dict)
+    """Volume name -> the claims that name it, which the volume need not know of."""
     reserved: dict[str, ClaimKey] = field(default_factory=dict)
     """Volumes that were chosen for a claim, until the watch says that they are the claim's."""
     limited: dict[str, int] = field(default_factory=dict)
@@ -52,12 +54,24 @@ class Storage:
 
     def put_claim(self, claim: Claim) -> None:
         key = (claim.metadata.namespace, claim.metadata.name)
+        self._forget_name(key)
         self.claims[key] = claim
+        if claim.spec.volume_name:
+            self.named_by.setdefault(claim.spec.volume_name, {})[key] = None
         self.on_claim(key)
 
     def drop_claim(self, key: ClaimKey) -> None:
+        self._forget_name(key)
         if self.claims.pop(key, None) is not None:
             self.on_claim(key)
+
+    def _forget_name(self, key: ClaimKey) -> None:
+        old = self.claims.get(key)
+        name = old.spec.volume_name or "" if old is not None else ""
+        if name in self.named_by:
+            self.named_by[name].pop(key, None)
+            if not self.named_by[name]:
+                del self.named_by[name]
 
     def put_volume(self, volume: Volume) -> None:
         name = volume.metadata.name
@@ -78,14 +92,14 @@ class Storage:
             self._volume_changed(old, None)
 
     def _volume_changed(self, *states: Volume | None) -> None:
-        free = False
-        for volume in states:
-            if volume is not None and volume.spec.claim is not None:
-                self.on_claim((volume.spec.claim.namespace, volume.spec.claim.name))
-            elif volume is not None:
-                free = True
-        if free:
-            for name in {class_of(volume) for volume in states if volume is not None}:
+        there = [volume for volume in states if volume is not None]
+        concerned = {(v.spec.claim.namespace, v.spec.claim.name): None for v in there if v.spec.claim is not None}
+        for volume in there:
+            concerned |= self.named_by.get(volume.metadata.name, {})
+        for key in concerned:
+            self.on_claim(key)
+        if any(volume.spec.claim is None for volume in there):
+            for name in {class_of(volume) for volume in there}:
                 self.on_class(name)
 
     def put_class(self, item: StorageClass) -> None:

@@ -326,6 +326,26 @@ def test_on_which_nodes_a_volume_can_be_used(terms, labels, fits):
     )
 
 
+@pytest.mark.parametrize("kept_for", [None, {"namespace": "default", "name": "other"}])
+def test_news_of_a_volume_are_news_of_the_claims_that_name_it(kept_for):
+    found = storage(claim("c", bound_to="v"))
+    heard: list[tuple[str, str]] = []
+    found.on_claim = heard.append
+    more = {"claimRef": kept_for} if kept_for else {}
+    found.put_volume(volume("v", **more))
+    assert heard.count(("default", "c")) == 1
+    heard.clear()
+    found.put_claim(claim("c", bound_to="w"))
+    assert heard == [("default", "c")]
+    found.put_volume(volume("v", labels={ZONE: "a"}, **more))
+    found.drop_claim(("default", "c"))
+    heard.clear()
+    found.drop_volume("v")
+    found.put_volume(volume("w"))
+    assert ("default", "c") not in heard
+    assert found.named_by == {}
+
+
 def test_zones_are_asked_about_last():
     zonal = volume("z", labels={ZONE: "a"}, claimRef={"namespace": "default", "name": "c"})
     near = volume("w", labels={ZONE: "a"}, on=["a"], claimRef={"namespace": "default", "name": "d"})
