@@ -10,16 +10,17 @@ network, largest members first. Those that come out short are taken back whole, 
 the short one has been tried on its own. Each gang that the sums left out, that asks for a domain, or whose members
 depend on where others are, is tried on its own, too. What gangs cannot use goes to others in the same round.
 
-Backfilling can starve a large gang: smaller ones always fit first. So the oldest gang of a priority that has waited
-for long gets its turn before any younger one, and if it does not fit room is kept for it (reservation.py).
+Backfilling can starve a large gang, or a large task: smaller ones always fit first. So the oldest gang or single task
+of a priority that has waited for long gets its turn before any younger one, and if it does not fit room is kept for it
+(reservation.py).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
 
+from firmament_py import lone
 from firmament_py.arrays import I64, run_positions
 from firmament_py.gang_room import GangRoom
 from firmament_py.gang_try import GangTry
@@ -67,22 +68,24 @@ class Admission:
         self._try = GangTry(placing, self._room, lap)
         prospects = Prospects(placing, self._room, lap)
         self._reservations = Reservations(placing, self._room, self._try, prospects, reserve_after_us)
+        self._overdue = lone.overdue(placing.snapshot, reserve_after_us)
         self.rejected: list[Rejected] = []
 
     def run(self) -> None:
         """Places everything that can be placed, in order."""
         snapshot, single = self._snapshot, self._single
-        by_priority = sorted(
-            self._claims, key=lambda claim: (-claim.priority, claim.definition.created_us, claim.definition.id)
-        )
+        waiting = np.unique(snapshot.priority[snapshot.task_class[self._overdue]]).tolist()
+        by_priority: dict[int, list[Claim]] = {priority: [] for priority in waiting}
+        for claim in sorted(self._claims, key=lambda claim: (claim.definition.created_us, claim.definition.id)):
+            by_priority.setdefault(claim.priority, []).append(claim)
         done = 0  # tasks before this position are of priorities that had their turn
-        for priority, claims in groupby(by_priority, key=lambda claim: claim.priority):
+        for priority, claims in sorted(by_priority.items(), reverse=True):
             first, end = np.searchsorted(-snapshot.priority[snapshot.task_class], (-priority, -priority + 1)).tolist()
             if first > done:
                 self._attempt(done + np.flatnonzero(single[done:first]))
-            self._gangs(list(claims), first + np.flatnonzero(single[first:end]))
+            self._gangs(claims, first + np.flatnonzero(single[first:end]))
             done = end
-        # lower priorities without gangs share their solves
+        # lower priorities where nobody may keep room share their solves
         self._attempt(done + np.flatnonzero(single[done:]))
         if snapshot.peers.any and (self._claims or self._placing.in_turns):
             self._follow_up()
@@ -135,14 +138,26 @@ class Admission:
             oldest_us = min(claim.definition.created_us for claim in complete)
             older = singles[self._snapshot.task_created_us[singles] < oldest_us]
             if len(older):
+                self._overdue_first(older)
                 self._attempt(older)
+        admitted += self._in_order(complete)
+        self._overdue_first(singles)
         rest = [singles[self._placing.node_of[singles] < 0]]
-        for claim in [*admitted, *self._in_order(complete)]:
+        for claim in admitted:
             extra = claim.members[self._placing.node_of[claim.members] < 0]
             lower = self._snapshot.priority[self._snapshot.task_class[extra]] < claim.priority
             self._single[extra] = True  # the lower ones get their turn later, the others once more at the end
             rest.append(extra[~lower])
         self._attempt(np.sort(np.concatenate(rest)))
+
+    def _overdue_first(self, singles: I64) -> None:
+        """Gives the oldest of single tasks (positions, ascending), if they are overdue, their turn before others; the
+        first that finds no place keeps room."""
+        tasks = np.intersect1d(self._overdue, singles[self._placing.node_of[singles] < 0], assume_unique=True)
+        for claim in lone.claims(self._snapshot, tasks):
+            if self._reservations.overdue(claim) and not self._try.anywhere(claim):
+                self._turn_away(claim)
+                return
 
     def _in_order(self, claims: list[Claim]) -> list[Claim]:
         """Tries complete gangs of one priority, oldest first; those that were placed."""

@@ -34,7 +34,7 @@ class ReasonKind(IntEnum):
     GANG_INCOMPLETE = 11  # detail: the gang, value: members that it still lacks before it can be tried
     GANG_DOES_NOT_FIT = 12  # detail: the gang, value: "fitting/needed" members
     FURTHER_AFFINITY = 13  # detail: its name
-    KEPT_FREE = 14  # detail: the gang that the room of these nodes is kept for
+    KEPT_FREE = 14  # detail: the gang or single task that the room of these nodes is kept for
     GANG_FULL = 15  # detail: the gang, value: "placed/maximum" members
 
 
@@ -61,7 +61,7 @@ def reasons(state: ClusterState, cls: int, peers: Peers, c: int, kept_for: str =
 
     Judged in kube-scheduler's order, so that a node fails for a taint, else for a selector, else for tokens, else for
     each resource that it has too little of, else for a further demand, else for what other tasks demand. A node that
-    would take one is in none, unless a gang, kept_for, keeps room free.
+    would take one is in none, unless somebody, kept_for, keeps room free.
     """
     nodes = state.present_nodes()
     demand = state.classes.demand(cls)
@@ -126,7 +126,7 @@ def waiting_classes(state: ClusterState, rejected: list[Rejected]) -> list[Waiti
     rows, starts = by_class(state, rows, apart=tasks.gang[rows])
     of_gang = {r.claim.row: _gang_reason(r) for r in rejected}
     full = full_gangs(state, tasks.gang[rows[starts]].tolist())
-    keepers = keepers_among(rejected)
+    keepers = keepers_among(state, rejected)
     first = rows[starts]
     nodes = state.present_nodes()
     peers = Peers(state, nodes, tasks.cls[first], tasks.profile[first], PlacedTasks(state, nodes))
@@ -147,13 +147,15 @@ def waiting_classes(state: ClusterState, rejected: list[Rejected]) -> list[Waiti
     return answer
 
 
-def keepers_among(rejected: list[Rejected]) -> list[tuple[int, str]]:
-    """Priority and name of the gangs that a round kept room for."""
-    return [(r.claim.priority, r.claim.definition.name) for r in rejected if r.reserves]
+def keepers_among(state: ClusterState, rejected: list[Rejected]) -> list[tuple[int, str]]:
+    """Priority and name of the gangs and single tasks that a round kept room for."""
+    names = state.tasks.name
+    claims = [r.claim for r in rejected if r.reserves]
+    return [(c.priority, c.definition.name if c.task < 0 else str(names[c.task])) for c in claims]
 
 
 def _kept_for(state: ClusterState, cls: int, keepers: Sequence[tuple[int, str]]) -> str:
-    """The gangs whose room a task of class row `cls` may not have."""
+    """The gangs and single tasks whose room a task of class row `cls` may not have."""
     return ", ".join(name for priority, name in keepers if priority >= state.classes.priority[cls])
 
 
@@ -210,7 +212,7 @@ def _gang_reason(rejected: Rejected) -> Reason:
 
 
 def reasons_of_task(state: ClusterState, row: int, keepers: Sequence[tuple[int, str]] = ()) -> tuple[Reason, ...]:
-    """`reasons` for one task row, or that its gang is full. keepers: priority and name of gangs that keep room."""
+    """`reasons` for one task row, or that its gang is full. keepers: priority and name of who keeps room."""
     full = full_gangs(state, [int(state.tasks.gang[row])])
     if full:
         return tuple(full.values())

@@ -75,6 +75,11 @@ class Placing:
         self._class_ends_us = np.where(expected > 0, snapshot.now_us + expected, FOREVER)  # (C,)
 
     @property
+    def keeps_room(self) -> bool:
+        """Whether some of what is left is kept for somebody."""
+        return bool(self._kept)
+
+    @property
     def free(self) -> I64:
         """(N, R) what is left for tasks that may run for ever. Not to be written to."""
         return self._kept.left_of(self._free, FOREVER)

@@ -106,6 +106,8 @@ class Scheduler:
         """Ids of gangs that the last round turned away -> how many of the members that they lack fitted at best."""
         self.gang_starts_us: dict[int, int] = {}
         """Ids of gangs that the last round kept room for -> when they are expected to fit, 0: unknown."""
+        self.task_starts_us: dict[int, int] = {}
+        """Uids of single tasks that the last round kept room for -> likewise."""
         self.keepers: list[tuple[int, str]] = []
         """Their priorities and names."""
 
@@ -167,9 +169,12 @@ class Scheduler:
         self.state.place(tasks, nodes)
         lap("commit")
         waiting = waiting_classes(self.state, admission.rejected)
-        self.gang_starts_us = {r.claim.definition.id: r.starts_us for r in admission.rejected if r.reserves}
-        self.gang_fits = {r.claim.definition.id: r.fitted for r in admission.rejected if not r.untried}
-        self.keepers = keepers_among(admission.rejected)
+        gangs = [r for r in admission.rejected if r.claim.task < 0]
+        self.gang_starts_us = {r.claim.definition.id: r.starts_us for r in gangs if r.reserves}
+        self.gang_fits = {r.claim.definition.id: r.fitted for r in gangs if not r.untried}
+        uid = self.state.tasks.uid
+        self.task_starts_us = {int(uid[r.claim.task]): r.starts_us for r in admission.rejected if r.claim.task >= 0}
+        self.keepers = keepers_among(self.state, admission.rejected)
         lap("explain")
         stats.placed, stats.waiting = len(tasks), sum(w.count for w in waiting)
         stats.seconds = sum(stats.stage_seconds.values())

@@ -23,7 +23,7 @@ def worth_asking(placing: Placing) -> bool:
     """Whether the round left tasks waiting that had room at its start, and is small enough."""
     snapshot = placing.snapshot
     left = placing.node_of < 0
-    if not left.any() or len(left) > MOST_TASKS or snapshot.claims or len(snapshot.quota):
+    if not left.any() or len(left) > MOST_TASKS or snapshot.claims or len(snapshot.quota) or placing.keeps_room:
         return False
     waiting = np.bincount(snapshot.task_class, minlength=len(snapshot.classes))
     slots = task_slots(snapshot.free, snapshot.requests, snapshot.suitable, waiting)

@@ -47,6 +47,7 @@ class Snapshot:
     task_age_us: I64  # (T,) >= 0
     task_created_us: I64  # (T,)
     task_uid: U64  # (T,)
+    task_gang: I64  # (T,) rows of the gang table, NO_GANG: none
     inputs: Inputs | None  # where the tasks' data is; None: nobody asked, or they have none
     claims: list[Claim]  # gangs that lack members, with waiting ones
     quota: I64  # (Q,) of gangs that have a maximum: how many more of their tasks may be placed
@@ -106,6 +107,7 @@ def take_snapshot(state: ClusterState, now_us: int, rack_labels: tuple[str, ...]
         task_age_us=np.maximum(now_us - tasks.created_us[waiting], 0),
         task_created_us=tasks.created_us[waiting],
         task_uid=tasks.uid[waiting],
+        task_gang=tasks.gang[waiting],
         inputs=None if rack_labels is None else _inputs(state, waiting, nodes, rack_labels),
         claims=gangs.claims,
         quota=np.array(gangs.quota, np.int64),

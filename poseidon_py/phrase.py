@@ -56,7 +56,7 @@ def reason(why: flow_pb2.Reason) -> str:
                 return "node(s) didn't have free ports for the requested pod ports"
             return "node(s) had no available disk"
         case flow_pb2.Reason.KEPT_FREE:
-            return f"node(s) are kept free for gang {why.detail}"
+            return f"node(s) are kept free for {why.detail}"
         case flow_pb2.Reason.FURTHER_AFFINITY if why.detail in _FURTHER:
             return _FURTHER[why.detail]
     return f"node(s) failed for reason {_KIND.Name(why.kind) if why.kind in _KIND.values() else why.kind}"

@@ -80,6 +80,8 @@ def explain_json(known: KnownPod, reply: flow_pb2.ExplainReply, group: Group | N
         "problem": known.problem or known.held or known.blocked,
         "gang": gang,
         "message": phrase.unscheduled(reply.nodes, reply.reasons) if reply.reasons and not known.node else "",
+        "keeps_room": reply.keeps_room,
+        "starts": _time(reply.starts_us) if reply.starts_us else None,
         "fits_now": reply.fits_now,
         "nearest": [{"node": near.node, "lacks": dict(sorted(near.lacks.items()))} for near in reply.nearest],
         "story": list(reply.story),
@@ -114,9 +116,12 @@ def gang_line(gang: Json) -> str:
     if gang["fits"] is not None:
         lacks = gang["minimum"] - gang["placed"]
         line = f"{line}; of the {lacks} that it lacks {gang['fits']} fitted together at best in the last round"
-    if gang["keeps_room"]:
-        line += f"; room is kept for it, to fit at {gang['starts']}" if gang["starts"] else "; room is kept for it"
-    return line
+    return f"{line}; {kept_line(gang)}" if gang["keeps_room"] else line
+
+
+def kept_line(body: Json) -> str:
+    """That room is kept, of a gang or a pod, and when it is expected to fit in it, if that is known."""
+    return f"room is kept for it, to fit at {body['starts']}" if body["starts"] else "room is kept for it"
 
 
 def _time(micros: int) -> str:
@@ -203,6 +208,8 @@ def print_explanation(body: Json, console: Console) -> None:
             console.print(f"  {body[key]}", highlight=False)
     if body.get("gang"):
         console.print(f"  {gang_line(body['gang'])}", highlight=False)
+    if body.get("keeps_room"):
+        console.print(f"  {kept_line(body)}", highlight=False)
     if body["requests"]:
         console.print("  requests: " + ", ".join(f"{k} {show(k, v)}" for k, v in body["requests"].items()))
     if body["state"] == "waits for a node":

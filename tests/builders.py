@@ -36,6 +36,7 @@ from firmament_py.events import (
 )
 from firmament_py.lifecycle import TaskState
 from firmament_py.policy import Policy
+from firmament_py.reservation import RESERVE_AFTER_US
 from firmament_py.round import Observer, RoundResult, Scheduler
 from firmament_py.solver import OrToolsSolver, Solver
 from policies.load_spreading import LoadSpreading
@@ -209,11 +210,18 @@ class Cluster:
 
 
 def make_cluster(
-    *events: Event, policy: Policy | None = None, solver: Solver | None = None, observer: Observer | None = None
+    *events: Event,
+    policy: Policy | None = None,
+    solver: Solver | None = None,
+    observer: Observer | None = None,
+    reserve_after_us: int | None = RESERVE_AFTER_US,
 ) -> Cluster:
     """A cluster that was told `events`, none of which may be refused."""
     state = ClusterState()
-    cluster = Cluster(state, Scheduler(state, policy or LoadSpreading(), solver or OrToolsSolver(), observer))
+    scheduler = Scheduler(
+        state, policy or LoadSpreading(), solver or OrToolsSolver(), observer, reserve_after_us=reserve_after_us
+    )
+    cluster = Cluster(state, scheduler)
     for outcome in cluster.tell(*events):
         assert outcome == Outcome(), outcome
     return cluster

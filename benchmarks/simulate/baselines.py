@@ -47,7 +47,7 @@ class OneByOne:
     """name: what it is called; by_priority: whether priority goes before age."""
 
     def __init__(self, name: str, score: Score | None, *, by_priority: bool) -> None:
-        self.name, self.counts_links = name, False
+        self.name, self.counts_links, self.reserve_after_us = name, False, None
         self._score, self._by_priority = score, by_priority
         self._resources: list[str] = [TASK_SLOTS]
         self._classes: dict[int, ClassDefined] = {}

@@ -283,4 +283,5 @@ class _Replay:
             self._placements += len(placed)
         # the judge knows nothing of links, for want of which a task may wait
         if settings.waste_every and not self._service.counts_links and self._rounds % settings.waste_every == 0:
-            world.judge_waste()
+            after_us = self._service.reserve_after_us
+            world.judge_waste(None if after_us is None else now - after_us)

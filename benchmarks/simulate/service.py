@@ -61,6 +61,11 @@ class Service(Protocol):
     counts_links: bool
     """Whether it wants to hear of bandwidth."""
 
+    @property
+    def reserve_after_us(self) -> int | None:
+        """Who waits for so long may have room kept; None: nobody ever has."""
+        ...
+
     def apply(self, events: Sequence[Event]) -> None:
         """Tells it what happened, in the order of flow_service: classes, inputs, gangs, nodes, removals, tasks."""
         ...
@@ -78,7 +83,7 @@ class InProcess:
     def __init__(
         self, policy: str, solver: Solver | None = None, reserve_after_us: int | None = RESERVE_AFTER_US
     ) -> None:
-        self.name = policy
+        self.name, self.reserve_after_us = policy, reserve_after_us
         self.engine = _engine(policy, solver, reserve_after_us)
         self.counts_links = counts_links(self.engine.policy)
 
@@ -118,7 +123,7 @@ class ThroughGrpc:
     def __init__(
         self, policy: str, solver: Solver | None = None, reserve_after_us: int | None = RESERVE_AFTER_US
     ) -> None:
-        self.name = policy
+        self.name, self.reserve_after_us = policy, reserve_after_us
         engine = _engine(policy, solver, reserve_after_us)
         self.counts_links = counts_links(engine.policy)
         self._server = Server(engine, "127.0.0.1:0")

@@ -167,13 +167,16 @@ class World:
         self._wait(tasks, +1)
         self.attempt[tasks] += 1
 
-    def judge_waste(self) -> None:
-        """After a round: does a task wait beside room for it? Not while a gang waits, which may keep room."""
+    def judge_waste(self, overdue_us: int | None) -> None:
+        """After a round: does a task wait beside room for it? Not while a gang waits, or a task that came at overdue_us
+        or before (None: it does not matter), which may keep room."""
         shapes = [c for c in np.flatnonzero(self.waiting_of).tolist() if self.fits(c).any()]
         if not shapes:
             return
         waiting = np.flatnonzero(self.state == State.WAITING)
         if (self.minimum[self.trace.task_job[waiting]] > 1).any():
+            return
+        if overdue_us is not None and (self.trace.task_us[waiting] <= overdue_us).any():
             return
         wasted = waiting[np.isin(self.trace.task_shape[waiting], shapes)]
         self._blame("a task waits beside room for it", self._names(wasted))

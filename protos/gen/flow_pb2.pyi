@@ -556,7 +556,7 @@ class ExplainRequest(_message.Message):
     def __init__(self, task_uid: _Optional[int] = ...) -> None: ...
 
 class ExplainReply(_message.Message):
-    __slots__ = ("found", "state", "node", "job", "class_name", "priority", "requests", "nodes", "reasons", "nearest", "story", "fits_now", "gang")
+    __slots__ = ("found", "state", "node", "job", "class_name", "priority", "requests", "nodes", "reasons", "nearest", "story", "fits_now", "gang", "keeps_room", "starts_us")
     class RequestsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -577,6 +577,8 @@ class ExplainReply(_message.Message):
     STORY_FIELD_NUMBER: _ClassVar[int]
     FITS_NOW_FIELD_NUMBER: _ClassVar[int]
     GANG_FIELD_NUMBER: _ClassVar[int]
+    KEEPS_ROOM_FIELD_NUMBER: _ClassVar[int]
+    STARTS_US_FIELD_NUMBER: _ClassVar[int]
     found: bool
     state: str
     node: str
@@ -590,7 +592,9 @@ class ExplainReply(_message.Message):
     story: _containers.RepeatedScalarFieldContainer[str]
     fits_now: int
     gang: GangStanding
-    def __init__(self, found: _Optional[bool] = ..., state: _Optional[str] = ..., node: _Optional[str] = ..., job: _Optional[str] = ..., class_name: _Optional[str] = ..., priority: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., nodes: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ..., nearest: _Optional[_Iterable[_Union[NearMiss, _Mapping]]] = ..., story: _Optional[_Iterable[str]] = ..., fits_now: _Optional[int] = ..., gang: _Optional[_Union[GangStanding, _Mapping]] = ...) -> None: ...
+    keeps_room: bool
+    starts_us: int
+    def __init__(self, found: _Optional[bool] = ..., state: _Optional[str] = ..., node: _Optional[str] = ..., job: _Optional[str] = ..., class_name: _Optional[str] = ..., priority: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., nodes: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ..., nearest: _Optional[_Iterable[_Union[NearMiss, _Mapping]]] = ..., story: _Optional[_Iterable[str]] = ..., fits_now: _Optional[int] = ..., gang: _Optional[_Union[GangStanding, _Mapping]] = ..., keeps_room: _Optional[bool] = ..., starts_us: _Optional[int] = ...) -> None: ...
 
 class GangStanding(_message.Message):
     __slots__ = ("name", "minimum", "present", "placed", "missing", "fits", "maximum", "reserves", "starts_us")

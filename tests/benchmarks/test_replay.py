@@ -337,7 +337,7 @@ def test_quincy_moves_fewer_bytes():
 class Heard:
     """Places nothing, and keeps what it is told."""
 
-    name, counts_links = "heard", False
+    name, counts_links, reserve_after_us = "heard", False, None
 
     def __init__(self):
         self.events = []
@@ -386,7 +386,7 @@ def test_when_a_task_began_is_told():
 class Wrong:
     """Places everything that waits as it is told, right or wrong."""
 
-    name, counts_links = "wrong", False
+    name, counts_links, reserve_after_us = "wrong", False, None
 
     def __init__(self, where):
         self.where = where

@@ -1,11 +1,11 @@
-"""What people read of `poseidon status`."""
+"""What people read of `poseidon status` and `poseidon explain`."""
 
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from poseidon_py.views import print_status
+from poseidon_py.views import print_explanation, print_status
 
 NEVER = dict.fromkeys(("pending", "placed", "waiting", "solves", "vertices", "arcs"), 0) | {"seconds": 0.0}
 USAGE = {"basis": "requests", "polling": False, "samples": {"taken": 0}}
@@ -37,3 +37,27 @@ def test_who_leads_and_how_far_it_is(more, says):
     text = told(**more)
     assert says in text
     assert ("not ready" in text) == bool(more.get("not_ready"))
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        pytest.param({"keeps_room": False, "starts": None}, "", id="not"),
+        pytest.param({"keeps_room": True, "starts": None}, "room is kept for it\n", id="until-it-fits"),
+        pytest.param(
+            {"keeps_room": True, "starts": "2026-01-01T00:00:00Z"},
+            "room is kept for it, to fit at 2026-01-01T00:00:00Z\n",
+            id="expected",
+        ),
+    ],
+)
+def test_that_room_is_kept_for_a_pod(more, says):
+    nothing: dict[str, Any] = dict.fromkeys(("node", "problem", "message"), "") | {
+        "requests": {},
+        "nearest": [],
+        "story": [],
+    }
+    console = Console(width=200)
+    with console.capture() as said:
+        print_explanation({"pod": "ns/p", "state": "bound", "priority": 0} | nothing | more, console)
+    assert said.get().partition("\n")[2].strip(" ") == says

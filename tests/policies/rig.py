@@ -17,7 +17,8 @@ def is_optimal(network: PlacementNetwork, solution: Solution) -> None:
 
 
 def cluster_under(policy: Policy, *events: Event) -> Cluster:
-    return make_cluster(*events, policy=policy, observer=is_optimal)
+    """Nobody keeps room: what waiting brings is the policy's doing alone."""
+    return make_cluster(*events, policy=policy, observer=is_optimal, reserve_after_us=None)
 
 
 def places(policy: Policy, *events: Event, now_us: int = NOW_US) -> dict[int, str]:

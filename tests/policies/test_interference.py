@@ -239,6 +239,7 @@ def test_no_stream_of_one_kind_starves_another():
         make_node("a", cpu=1),
         *(make_class(c, cpu=1, traits={TRAIT: kind}) for c, kind in kinds.items()),
         policy=Interference(),
+        reserve_after_us=None,
     )
     cluster.tell(make_tasks([1], 2))
     for minute in range(1, 20):

@@ -17,7 +17,12 @@ from firmament_py.version import VERSION
 
 
 def run(*words: str):
-    return CliRunner().invoke(cli, list(words))
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        return CliRunner().invoke(cli, list(words))
+    finally:  # `serve` takes them for good
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def test_version():

@@ -171,6 +171,25 @@ def test_explain_names_the_gang_that_room_is_kept_for(service):
     assert list(service.explain(9).reasons) == told
 
 
+def test_explain_says_that_room_is_kept_for_a_single_task_and_from_whom(service):
+    minute = task_class(2, gpu=1)
+    minute.expected_seconds = 60
+    running = tasks([50], 2, on="a")
+    running.started_us.append(NOW_US - 20_000_000)
+    service.apply(classes=[task_class(1, gpu=2), minute, task_class(3, gpu=1)], nodes=[node("a", gpu=2)], tasks=running)
+    large = tasks([1], 1)
+    large.created_us[:] = [NOW_US - RESERVE_AFTER_US]
+    large.name[:] = ["ns/large"]
+    service.apply(tasks=large)
+    service.apply(tasks=tasks([9], 3))
+    service.round()
+    kept = service.explain(1)
+    assert (kept.keeps_room, kept.starts_us) == (True, NOW_US + 40_000_000)
+    other = service.explain(9)
+    assert (other.keeps_room, other.starts_us) == (False, 0)
+    assert [(r.kind, r.detail) for r in other.reasons] == [(flow_pb2.Reason.KEPT_FREE, "ns/large")]
+
+
 def test_explain_shows_a_new_gang_nothing_of_one_that_is_gone(service):
     old = flow_pb2.Gang(id=7, minimum=3, created_us=NOW_US - RESERVE_AFTER_US, name="old")
     service.apply(classes=[task_class(1, gpu=1)], nodes=[node("a", gpu=2)], gangs=[old])

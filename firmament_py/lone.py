@@ -1,0 +1,45 @@
+"""Single tasks that have waited for long, as gangs of one: so they keep room by the same rules (reservation.py).
+
+A small task fits into what is released; a large one may wait for as long as small ones keep coming.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from firmament_py.arrays import I64
+from firmament_py.events import GangObserved
+from firmament_py.gangs import NO_GANG, Claim
+from firmament_py.snapshot import Snapshot
+
+CLASSES_OF_A_PRIORITY = 4
+"""Of so many classes the oldest task is looked at: those before it may be such that can never be placed."""
+
+NOBODY: I64 = np.zeros(0, np.int64)
+
+
+def overdue(snapshot: Snapshot, after_us: int | None) -> I64:
+    """The tasks (K,), ascending, in no gang that have waited for so long; None: there is no such time."""
+    if after_us is None:
+        return NOBODY
+    return np.flatnonzero((snapshot.task_created_us <= snapshot.now_us - after_us) & (snapshot.task_gang == NO_GANG))
+
+
+def claims(snapshot: Snapshot, tasks: I64) -> Iterator[Claim]:
+    """The oldest of the tasks (K,), ascending, of each of some classes, the oldest of all first."""
+    _, first = np.unique(snapshot.task_class[tasks], return_index=True)
+    oldest = tasks[first]  # tasks of a class are ordered by age
+    order = np.lexsort((oldest, snapshot.task_created_us[oldest]))
+    for t in oldest[order[:CLASSES_OF_A_PRIORITY]].tolist():
+        task = int(snapshot.tasks[t])
+        yield Claim(
+            row=NO_GANG - 1 - task,
+            definition=GangObserved(0, 1, int(snapshot.task_created_us[t])),
+            members=np.array([t], np.int64),
+            role=np.zeros(1, np.int64),
+            lacking=1,
+            lacking_of_role=(),
+            settled=NOBODY,
+            priority=int(snapshot.priority[snapshot.task_class[t]]),
+            task=task,
+        )
