@@ -8,7 +8,7 @@ resources are counted exactly before anything is kept. What an attempt placed ca
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,11 +19,10 @@ from firmament_py.feasibility import task_slots
 from firmament_py.fit import accept
 from firmament_py.kept import KeptRoom
 from firmament_py.locality import DataPrices
-from firmament_py.network import PlacementNetwork, slot_offsets, supply_order
+from firmament_py.look import Look, look_at, with_preferences
+from firmament_py.network import PlacementNetwork, supply_order
 from firmament_py.policy import Prices, View
 from firmament_py.releases import FOREVER
-from firmament_py.resources import TOKEN
-from firmament_py.room import Room
 from firmament_py.snapshot import Snapshot
 from firmament_py.solver import Solution, Status
 from firmament_py.solving import Solving
@@ -214,7 +213,7 @@ class Placing:
         if classes > CLASSES_AT_ONCE:
             return lambda task: np.arange(nodes)
         look = self._look(np.arange(tasks), None)
-        prices = self._with_preferences(look, self._price(look.view))
+        prices = with_preferences(self.snapshot, look, self._price(look.view))
         slot = np.broadcast_to(prices.slot, (nodes, len(look.view.slot_offsets)))[:, 0]
         price = np.broadcast_to(prices.place, (classes, nodes)) + slot
         by_class, task_class, data = np.argsort(price, axis=1, kind="stable"), self.snapshot.task_class, prices.data
@@ -257,10 +256,10 @@ class Placing:
             prices, on_turn = self._price(look.view), look.tasks
             if prices.turn is not None:
                 self.in_turns = True
-                on_turn = _first_in_turn(look, prices.turn)
+                on_turn = look.first_in_turn(prices.turn)
                 look = self._look(on_turn, within)
                 prices = replace(self._price(look.view), turn=prices.turn)
-            prices = self._with_preferences(look, prices)
+            prices = with_preferences(self.snapshot, look, prices)
             self._lap("price")
             self.in_turns |= self._flows_left <= 0
             if self._flows_left <= 0 or not self._flow_step(look, prices, within, largest_first):
@@ -270,75 +269,11 @@ class Placing:
                     return
                 tasks, self._flows_left = np.setdiff1d(tasks, on_turn), FLOWS_PER_TURN
 
-    def _look(self, tasks: I64, within: Bools | None) -> "_Look":
+    def _look(self, tasks: I64, within: Bools | None) -> Look:
         """What there is for `tasks` (K,), ascending, as things stand."""
-        snapshot = self.snapshot
-        classes, task_class = np.unique(snapshot.task_class[tasks], return_inverse=True)
-        requests = snapshot.requests[classes]
-        waiting = np.bincount(task_class, minlength=len(classes))
-        suitable = snapshot.suitable[classes] if within is None else snapshot.suitable[classes] & within
-        # together a node is sent no more than it could take of the smallest class alone, however few tasks of any one
-        # class there are
-        most = np.full_like(waiting, len(tasks))
-        slots = task_slots(self._free, requests, suitable, most)
-        depth, limits = slots.max(axis=0, initial=0), {}
-        slots = np.minimum(slots, waiting[:, None])
-        for i, c in enumerate(classes.tolist()):
-            if snapshot.peers.concerns(c):
-                slots[i], limits[i] = snapshot.peers.limit(c, slots[i], int(waiting[i]))
-            if slots[i].any():
-                wishes = snapshot.preferences.limits(c, slots[i], int(waiting[i]))
-                if wishes:
-                    limits[i] = [*limits.get(i, ()), *wishes]
-        depth = np.minimum(depth, slots.sum(axis=0))
-        told = [r for r, name in enumerate(snapshot.resources) if not name.startswith(TOKEN)]  # what can be used up
-        hopeful = (slots.max(axis=1, initial=0) > 0)[task_class]
-        tasks, task_class = tasks[hopeful], task_class[hopeful]
-        view = View(
-            resources=tuple(snapshot.resources[r] for r in told),
-            requests=_read_only(requests[:, told]),
-            priority=_read_only(snapshot.priority[classes]),
-            waiting=_read_only(waiting),
-            allocatable=_read_only(snapshot.allocatable[:, told]),
-            free=_read_only(self._free[:, told]),
-            running=_read_only(self._running.copy()),
-            slot_offsets=_read_only(slot_offsets(len(tasks), depth)),
-            task_class=_read_only(task_class),
-            task_age_us=_read_only(snapshot.task_age_us[tasks]),
-            depth=_read_only(depth),
-            expected_us=_read_only(snapshot.expected_us[classes]),
-            inputs=None if snapshot.inputs is None else snapshot.inputs.of_tasks(snapshot.inputs.of_task[tasks]),
-            measured_load=self._measured_load(told),
-            measured_usage=self._reading.usage,
-            traits=tuple(snapshot.census.traits[c] for c in classes.tolist()),
-            surroundings=snapshot.census,
-        )
-        return _Look(view, Room(slots, depth, limits), suitable, classes, tasks)
+        return look_at(self.snapshot, self._free, self._running, self._reading, tasks, within)
 
-    def _measured_load(self, told: list[int]) -> I64 | None:
-        """(N, R) the load at the start and the requests of what was placed since; None: requests say it all."""
-        load = self._reading.load
-        if load is None:
-            return None
-        # where it is supposed that tasks have gone, more can be free than at the start
-        return _read_only(np.maximum(load + (self.snapshot.free - self._free), 0)[:, told])
-
-    def _with_preferences(self, look: "_Look", prices: Prices) -> Prices:
-        """The policy's prices and, on top, what each class's wishes make of each node."""
-        slots = look.room.slots
-        wishes = {
-            i: costs
-            for i, c in enumerate(look.classes.tolist())
-            if (costs := self.snapshot.preferences.costs(c, slots[i] > 0)) is not None
-        }
-        if not wishes:
-            return prices
-        place = np.broadcast_to(prices.place, slots.shape).copy()
-        for i, costs in wishes.items():
-            place[i] += costs
-        return replace(prices, place=place)
-
-    def _flow_step(self, look: "_Look", prices: Prices, within: Bools | None, largest_first: bool) -> bool:
+    def _flow_step(self, look: Look, prices: Prices, within: Bools | None, largest_first: bool) -> bool:
         """One network: builds, solves, keeps what fits. False if it got nowhere.
 
         Priority after priority: if not all of one fit where the flow sent them, places are looked for anew for those
@@ -394,7 +329,7 @@ class Placing:
         self.snapshot.preferences.add(c, node, count)
         self.snapshot.census.add(c, node, count)
 
-    def _assign(self, look: "_Look", fitting: Allotment, candidates: I64) -> None:
+    def _assign(self, look: Look, fitting: Allotment, candidates: I64) -> None:
         """Gives the places to the oldest of the candidates (positions in look.tasks, by class, oldest first)."""
         places = np.bincount(fitting.cls, fitting.count).astype(np.int64)
         start = np.searchsorted(look.view.task_class[candidates], np.arange(len(places)))
@@ -407,7 +342,7 @@ class Placing:
         self._batch_of[tasks] = self._batch_of_class[classes]
         np.add.at(self._running, nodes, 1)
 
-    def _fill(self, look: "_Look", prices: Prices) -> None:
+    def _fill(self, look: Look, prices: Prices) -> None:
         """Places the rest class by class, each on its cheapest nodes first: no optimum, but nothing is left over."""
         peers, nodes = self.snapshot.peers, len(self._free)
         for i in np.unique(look.view.task_class).tolist():
@@ -434,7 +369,7 @@ class Placing:
                 self._running[order] += count
                 mine = mine[placed:]
 
-    def _bid(self, look: "_Look", data: DataPrices, i: int, positions: I64) -> I64:
+    def _bid(self, look: Look, data: DataPrices, i: int, positions: I64) -> I64:
         """Places tasks of class i (positions in look.tasks) where their data is: each bids for the best of its nodes
         that has room, and those who save most get it, a few times over. Returns those that are left."""
         peers, c, request = self.snapshot.peers, int(look.classes[i]), self.snapshot.requests[int(look.classes[i])]
@@ -454,34 +389,6 @@ class Placing:
             bids.close(bidders[won])
         placed = self.node_of[look.tasks[positions]] >= 0
         return positions[~placed]
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """What one solve sees. Classes of view, room and suitable (C', N) are numbered locally; classes (C',) says which
-    they are in the snapshot, tasks (T',) which tasks the view's are."""
-
-    view: View
-    room: Room
-    suitable: Bools
-    classes: I64
-    tasks: I64
-
-
-def _first_in_turn(look: _Look, turn: I64) -> I64:
-    """The tasks, ascending, of the classes with the highest priority and, of these, the lowest turn (C',)."""
-    classes = np.unique(look.view.task_class)
-    priority = look.view.priority[classes]
-    classes = classes[priority == priority.max()]
-    first = classes[turn[classes] == turn[classes].min()]
-    return look.tasks[np.isin(look.view.task_class, first)]
-
-
-def _read_only(array: I64) -> I64:
-    """The same numbers for somebody who must not change them."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 def _chosen(network: PlacementNetwork, flow: I64, order: I64) -> I64:
