@@ -203,7 +203,8 @@ class Loop:
             message = ""
             for task in group.task_uid:
                 known = self._store.pod_of_task(task)
-                if known is not None and known.wanted:
+                # one that was blocked meanwhile was told why
+                if known is not None and known.wanted and not known.blocked:
                     if not message:  # all of them are of one gang, or of none
                         gang = self._store.gangs.group_of(known)
                         message = phrase.unscheduled(group.nodes, group.reasons, gang.minimum if gang else 0)

@@ -153,9 +153,14 @@ class VolumeGate:
             if other is None or other is known:
                 continue
             ahead = (other.created_us, other.uid) < (known.created_us, known.uid)
-            if other.node or other.assumed or (ahead and other.wanted and not other.blocked):
+            if ahead and other.wanted and not other.blocked:
                 return True
-        return False
+        return self._is_held(key, known)
+
+    def _is_held(self, key: ClaimKey, known: KnownPod) -> bool:
+        """Whether another pod has a claim that only one may have."""
+        others = (self._pods.get(uid) for uid in self._users.get(key, ()))
+        return any(other is not None and other is not known and (other.node or other.assumed) for other in others)
 
     # -- placements ---------------------------------------------------------------------------------------------
 
@@ -168,6 +173,10 @@ class VolumeGate:
         claims = [storage.claims.get(key) for key in self._keys(known)]
         if None in claims:
             raise VolumeError("a persistentvolumeclaim went away")
+        for key, claim in zip(self._keys(known), claims, strict=True):
+            # who is before us may have come, or got its claim, while the round that placed us was on its way
+            if claim is not None and ONE_POD in (claim.spec.access_modes or ()) and self._is_held(key, known):
+                raise VolumeError(f'another pod was given persistentvolumeclaim "{claim.metadata.name}"')
         waiting = [claim for claim in claims if claim is not None and waits_for_pod(storage, claim)]
         if not waiting:
             return None

@@ -198,6 +198,24 @@ async def test_a_placement_on_a_node_that_left_meanwhile_is_rejected():
         assert rig.kube.binds == [("uid-a", "m")]
 
 
+@pytest.mark.parametrize("blocked", ["", "its claim is in use"])
+async def test_a_round_says_nothing_of_a_pod_that_was_blocked_while_it_ran(blocked):
+    """It was told why already, and what it was told last is what people see."""
+    async with Rig(pods="0") as rig:
+        rounds = rig.engine.round
+
+        async def slow(request):
+            reply = await rounds(request)
+            for known in rig.store.pods.values():
+                known.blocked = blocked
+            return reply
+
+        rig.engine.round = slow
+        rig.pod("a")
+        await rig.settle()
+        assert [name for name, _ in rig.unscheduled] == ([] if blocked else ["a"])
+
+
 # -- nonsense ---------------------------------------------------------------------------------------------------------
 
 

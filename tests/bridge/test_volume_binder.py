@@ -153,6 +153,20 @@ async def test_what_cannot_be_had_is_given_back(change, words):
         assert words in world.failed[0]
 
 
+@pytest.mark.parametrize("mode", ["ReadWriteOncePod", "ReadWriteOnce"])
+async def test_of_two_that_one_round_places_with_a_claim_for_one_only_one_is_bound(mode):
+    """Each may have been told while the other was not known to want the claim, or was still blocked."""
+    async with World(volume("v", on=["n"])) as world:
+        world.storage.put_volume(volume("v", on=["n"], claimRef={"namespace": "default", "name": "c", "uid": "uid-c"}))
+        world.storage.put_claim(claim("c", bound_to="v", accessModes=[mode]))
+        for name in ("a", "b"):
+            world.place(name)
+        await settle()
+        alone = mode == "ReadWriteOncePod"
+        assert world.bound == [("a", "n")] + [("b", "n")] * (not alone)
+        assert [name for name, *_ in world.rejected] == ["b"] * alone
+
+
 async def test_someone_was_faster():
     async with World(volume("v", on=["n"])) as world:
         world.api.fault = ConflictError(409, "Conflict", "the object has been modified")
