@@ -72,3 +72,15 @@ def test_the_roles_are_bound_to_the_account_that_the_pods_run_as(manifest):
         assert binding["metadata"].get("namespace") == role["metadata"].get("namespace")
         assert (binding["roleRef"]["kind"], binding["roleRef"]["name"]) == (kind, role["metadata"]["name"])
         assert binding["subjects"] == [subject]
+
+
+def test_replicas_stay_apart_and_go_one_at_a_time(manifest):
+    (deployment,) = [each for each in manifest if each["kind"] == "Deployment"]
+    (budget,) = [each for each in manifest if each["kind"] == "PodDisruptionBudget"]
+    pod = deployment["spec"]["template"]
+    ((term,),) = (each.values() for each in pod["spec"]["affinity"].values())
+    selectors = [deployment["spec"], term[0]["podAffinityTerm"], budget["spec"]]
+    selected = [each.get("selector") or each["labelSelector"] for each in selectors]
+    assert all(each == {"matchLabels": pod["metadata"]["labels"]} for each in selected)
+    assert budget["metadata"]["namespace"] == deployment["metadata"]["namespace"]
+    assert budget["spec"]["maxUnavailable"] < deployment["spec"]["replicas"]
