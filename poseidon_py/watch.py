@@ -23,7 +23,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from poseidon_py.backoff import Backoff
-from poseidon_py.kube import GoneError, KubeError, api_error
+from poseidon_py.kube import ApiError, GoneError, KubeError, api_error
 from poseidon_py.metrics import METRICS
 from poseidon_py.objects import (
     Identity,
@@ -163,7 +163,9 @@ class Watch(Generic[T]):
                 self._backoff.attempts += 1
             except KubeError as error:
                 delay = self._backoff.next()
-                log.warning("the watch of %s broke: %s; again in %.1f s", self._kind.name, error, delay)
+                denied = isinstance(error, ApiError) and error.code == 403
+                remedy = "; allow to list and watch it (deploy/poseidon.yaml: ClusterRole)" if denied else ""
+                log.warning("the watch of %s broke: %s; again in %.1f s%s", self._kind.name, error, delay, remedy)
                 METRICS.watch_restarts.labels(self._kind.name, "error").inc()
                 await self._sleep(delay)
 

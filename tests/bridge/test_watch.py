@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poseidon_py.followers import PodFollower
-from poseidon_py.kube import BusyError, GoneError, LostAnswerError, UnreachableError
+from poseidon_py.kube import ApiError, BusyError, GoneError, LostAnswerError, UnreachableError
 from poseidon_py.objects import Metadata, Pod
 from poseidon_py.store import Store
 from poseidon_py.watch import PODS, Watch
@@ -310,3 +310,10 @@ def test_pods_that_make_no_sense_are_forgotten_when_they_go():
     follower.listed({"there"})
     follower.listed({"there"})  # those that could not be read in one list count as there until the next
     assert list(store.nonsense) == ["there"]
+
+
+async def test_what_is_not_allowed_is_asked_again_and_the_remedy_named(caplog):
+    await play(("page", ApiError(403, "Forbidden", "no")), ("page", BusyError(503, "", "")), ("page", page(A)))
+    denied, busy = (r.getMessage() for r in caplog.records if "broke" in r.getMessage())
+    assert denied.endswith("allow to list and watch it (deploy/poseidon.yaml: ClusterRole)")
+    assert "allow" not in busy
