@@ -13,6 +13,8 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+import msgspec
+
 from poseidon_py.backoff import Backoff
 from poseidon_py.metrics import METRICS
 
@@ -116,7 +118,8 @@ class Supervisor:
 
     async def _pass_on_errors(self, process: asyncio.subprocess.Process) -> None:
         assert process.stderr is not None
-        while line := await process.stderr.readline():
+        # what nobody reads any more stops the service in the middle of a line, and us as we wait for its end
+        while line := await _line(process.stderr):
             text = line.decode(errors="replace").rstrip()
             if self._serving:
                 self._pass_on(text)
@@ -127,7 +130,7 @@ class Supervisor:
     def _pass_on(self, line: str) -> None:
         """As it is; if JSON was asked for, what does not come from the service's log (a library's words, the traceback
         of its end) goes into ours, for one line that is no JSON is enough to confuse who collects them."""
-        if self._json and not line.startswith("{"):
+        if self._json and not _is_object(line):
             log.warning("the flow service says: %s", line)
         else:
             sys.stderr.write(f"{line}\n")
@@ -169,6 +172,33 @@ class Supervisor:
         except TimeoutError:
             process.kill()
             await process.wait()
+
+
+async def _line(stream: asyncio.StreamReader) -> bytes:
+    """The next line, b"" at the end; of one that is too long, what it begins with."""
+    try:
+        return await stream.readuntil()
+    except asyncio.IncompleteReadError as end:
+        return end.partial
+    except asyncio.LimitOverrunError as error:
+        begun = await stream.readexactly(error.consumed)
+    while True:
+        try:
+            await stream.readuntil()
+        except asyncio.IncompleteReadError:
+            return begun
+        except asyncio.LimitOverrunError as error:
+            await stream.readexactly(error.consumed)
+        else:
+            return begun
+
+
+def _is_object(line: str) -> bool:
+    """Whether it is a JSON object: a service that is killed may leave half of one."""
+    try:
+        return isinstance(msgspec.json.decode(line), dict)
+    except msgspec.DecodeError:
+        return False
 
 
 def _port(file: Path) -> str:

@@ -157,3 +157,28 @@ async def test_words_of_a_service_that_are_not_of_its_log_go_into_ours_beside_js
     await supervisor.stop()
     assert "the flow service says: a library" in caplog.text
     assert "a library" not in capfd.readouterr().err
+
+
+async def test_no_line_of_a_service_is_so_long_that_what_follows_stops_it(started, capfd):
+    script = (
+        "import sys; from pathlib import Path; a = sys.argv; Path(a[a.index('--port-file') + 1]).write_text('1'); "
+        "sys.stderr.write('x' * 3_000_000 + '\\n' + 'y\\n' * 2_000_000 + 'last'); sys.stderr.flush(); sys.stdin.read()"
+    )
+    supervisor = await started(command=(sys.executable, "-c", script))
+    async with asyncio.timeout(30):
+        await supervisor.stop()
+    assert supervisor._process.returncode == 0  # it could say all that it had to say
+    said = capfd.readouterr().err
+    assert said.startswith("x" * 1_000_000)
+    assert said.endswith("x\n" + "y\n" * 2_000_000 + "last\n")
+
+
+async def test_half_a_line_of_a_service_that_was_killed_is_not_taken_for_json(started, capfd, caplog):
+    script = (
+        """import sys; from pathlib import Path; a = sys.argv; sys.stderr.write('{"message": "ha'); """
+        "sys.stderr.flush(); Path(a[a.index('--port-file') + 1]).write_text('1'); sys.stdin.read()"
+    )
+    supervisor = await started(command=(sys.executable, "-c", script), log_format="json")
+    await supervisor.stop()
+    assert 'the flow service says: {"message": "ha' in caplog.text
+    assert capfd.readouterr().err == ""
