@@ -105,6 +105,8 @@ class Units:
         self._sleep = sleep
         self._units: dict[int, Unit] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._evicting: set[str] = set()
+        """UIDs of those that are being evicted, which can take for ever."""
 
     def __len__(self) -> int:
         """Gangs that are being bound, or stand half bound."""
@@ -260,7 +262,9 @@ class Units:
         bound = [known for known in group.settled() if known.uid not in unit.waiting]
         self._binder.withdraw(list(unit.waiting), "its gang was not bound in time")
         broken = group.broken and any(m.known.wanted for m in group.members.values())
-        if not bound or (not broken and (group.started or not await self._began_whole(group, bound))):
+        if all(known.uid in self._evicting for known in bound) or (
+            not broken and (group.started or not await self._began_whole(group, bound))
+        ):
             return
         METRICS.gang_units.labels("unwound").inc()
         what = f"pod group {group.name}: only {len(bound)} of {group.minimum} members could be bound in time"
@@ -276,9 +280,14 @@ class Units:
                 self._say(known, "GangHalfBound", f"{what}; they stay bound, as configured")
             elif not known.owner:
                 self._say(known, "GangHalfBound", f"{what}; it stays bound, because no controller would make it anew")
-            else:
+            elif known.uid not in self._evicting:
                 evictable.append(known)
-        await self._evict_all(group, evictable, what)
+        uids = {known.uid for known in evictable}
+        self._evicting |= uids
+        try:
+            await self._evict_all(group, evictable, what)
+        finally:
+            self._evicting -= uids
 
     async def _began_whole(self, group: Group, bound: list[KnownPod]) -> bool:
         """Whether a half gang is one whose binding did not come to its end, and not one that has lost members since.
@@ -305,6 +314,8 @@ class Units:
             for known in pods:
                 if not self._is_short(group):
                     return  # it became whole while an eviction was waited for
+                if known not in group.settled():
+                    continue  # it ended meanwhile: evicted, it would be deleted
                 try:
                     await self._evict(known)
                 except NotFoundError:

@@ -396,6 +396,53 @@ async def test_who_went_by_itself_meanwhile_is_not_evicted():
     assert rig.evicted == ["c"]
 
 
+async def test_who_ends_by_itself_while_another_is_evicted_is_not():
+    rig = Rig()
+    evict = rig.units._evict
+
+    async def slowly(known):
+        await evict(known)
+        if known.name == "a":
+            rig.gone("c")
+
+    rig.units._evict = slowly
+    await half(rig, owner=JOB)
+    assert rig.evicted == ["a"]
+
+
+async def test_while_evictions_are_refused_its_time_over_again_begins_nothing_anew():
+    rig = Rig()
+    budget = under_a_budget(rig)
+    await half(rig, owner=JOB)
+    said = list(rig.said)
+    for _ in range(3):
+        rig.pod("d", owner=JOB)  # any news of a member finds the gang half bound
+        assert len(rig.units) == 1
+        await call(rig.deadlines[-1:])
+    assert (len(rig.units._tasks), rig.said) == (1, said)
+    budget.set()
+    await settle()
+    assert rig.evicted == ["a", "c"]
+    assert not rig.units._evicting
+
+
+async def test_who_was_bound_while_evictions_are_refused_is_evicted_too():
+    rig = Rig()
+    budget = under_a_budget(rig)
+    rig.pods("a", "b", "c", "d", minimum=4, owner=JOB)
+    rig.kube.faults = [None, ConflictError(409, "Conflict", "no"), ConflictError(409, "Conflict", "no"), None]
+    rig.place("a", "b", "c", "d")
+    await rig.run()
+    await call(rig.deadlines)
+    rig.kube.faults = [None, ConflictError(409, "Conflict", "no")]
+    rig.place("b", "c")
+    await settle()
+    await call(rig.deadlines[-1:])
+    budget.set()
+    await settle()
+    assert sorted(rig.evicted) == ["a", "b", "d"]
+
+
 async def test_who_does_not_lead_any_more_evicts_nobody():
     rig = Rig()
     budget = under_a_budget(rig)
