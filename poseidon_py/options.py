@@ -301,7 +301,9 @@ def _check_file(option: str, file: Path) -> None:
 def _why(error: OSError) -> str:
     """In words, without the place in OpenSSL's source."""
     reason = getattr(error, "reason", None)
-    return str(reason).replace("_", " ").lower() if reason else error.strerror or str(error)
+    if reason:
+        return str(reason).replace("_", " ").lower()
+    return (error.strerror or str(error)).removeprefix("[SSL] ").partition(" (_ssl.c:")[0]
 
 
 def _tls_context() -> ssl.SSLContext:
