@@ -188,7 +188,7 @@ class World:
         np.add.at(used, self.machine[holding], self.requests[self.trace.task_shape[holding]])
         if (used != self.used).any():
             self._blame("the replay lost count of a machine", "used")
-        if ((self.state == State.RUNNING) & ~self.present[self.machine]).any():
+        if not self.present[self.machine[self.state == State.RUNNING]].all():
             self._blame("a task runs on a machine that is not there", "")
 
     # -- details ----------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from benchmarks.simulate.audit import AuditedSolver
 from benchmarks.simulate.baselines import BASELINES, first_fit, least_allocated
+from benchmarks.simulate.metrics import summary
 from benchmarks.simulate.replay import Settings, replay
 from benchmarks.simulate.running import MUST_HOLD, Run, run
 from benchmarks.simulate.service import InProcess, RefusedError, Round, ThroughGrpc
@@ -484,3 +485,11 @@ def test_the_audit_finds_no_gap_in_ortools_and_one_in_a_bad_solver():
     audit._ours = Bad()
     played(trace, InProcess("load-spreading", audit), 3600)
     assert audit.gap > 0
+
+
+def test_on_no_machines_all_wait():
+    builder = TraceBuilder("none")
+    builder.task(0, builder.job("j"), SECOND, builder.shape(Shape.of({"cpu": 1})))
+    outcome = replay(builder.build(), first_fit(), 10 * SECOND, Settings())
+    assert outcome.state.tolist() == [State.WAITING]
+    assert summary(outcome)["waiting_tasks"] == 1
