@@ -78,7 +78,8 @@ def cli() -> None:
     default=f"{reservation.RESERVE_AFTER_US // 1_000_000}",
     show_default=True,
     metavar="SECONDS",
-    help="How long a gang waits before room is kept for it; 0: at once, never: smaller ones may always pass it.",
+    help="How long a gang or a single task waits before room is kept for it; 0: at once, never: smaller ones may "
+    "always pass it.",
 )
 @click.option("--port-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the port here once serving.")
 @click.option(

@@ -125,7 +125,7 @@ def _flag(name: str, text: str, **more: Any) -> Callable[[Callable[..., Any]], C
 @_flag("gang_timeout", "Seconds for a gang to become whole after its first bind.", type=float)
 @_flag(
     "gang_reserve_after",
-    "Seconds that a gang waits before room is kept for it; 0: at once, or never.  [default: 300]",
+    "Seconds that a gang or a single pod waits before room is kept for it; 0: at once, or never.  [default: 300]",
 )
 @_flag(
     "gang_unwind",

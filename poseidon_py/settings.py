@@ -77,7 +77,8 @@ class Settings:
     gang_timeout: float = 60.0
     """Seconds for a gang to become whole after its first bind; a PodGroup's scheduleTimeoutSeconds wins."""
     gang_reserve_after: str = ""
-    """Seconds that a gang waits before room is kept for it, or never. Of the own flow service; empty: its default."""
+    """Seconds that a gang or a single pod waits before room is kept for it, or never. Of the own flow service; empty:
+    its default."""
     gang_unwind: str = "evict"
     """What becomes of the bound members of a gang that did not become whole in time: evict, keep."""
     bind_concurrency: int = 100

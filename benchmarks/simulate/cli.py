@@ -66,7 +66,7 @@ SUITE = "simulate"
     default=f"{RESERVE_AFTER_US // SECOND}",
     show_default=True,
     metavar="SECONDS",
-    help="How long a gang waits before room is kept for it, or never.",
+    help="How long a gang or a single task waits before room is kept for it, or never.",
 )
 @click.option("--grpc", is_flag=True, help="Talk to the engine through gRPC, as a bridge does.")
 @click.option(
