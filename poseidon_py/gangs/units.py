@@ -306,10 +306,11 @@ class Units:
         return min(known.created_us for known in waiting) <= since
 
     async def _evict_all(self, group: Group, pods: list[KnownPod], what: str) -> None:
-        """Asks again for those that cannot be evicted yet, until they went or the gang is whole after all."""
+        """Asks again for those that cannot be evicted yet, until they went, the gang is whole after all, or nobody
+        waits any more to whom that would be of use."""
         told: set[str] = set()
         pause = _EVICT_AGAIN_FIRST
-        while pods and self._is_short(group):
+        while pods and self._is_short(group) and any(m.known.wanted for m in group.members.values()):
             refused, after = [], 0.0
             for known in pods:
                 if not self._is_short(group):

@@ -385,6 +385,17 @@ async def test_who_cannot_be_evicted_is_asked_again_for_as_long_as_it_takes(erro
     assert rig.said[0][2].endswith(f"it cannot be evicted yet: {error}")
 
 
+async def test_nobody_is_evicted_any_more_for_those_who_do_not_wait_any_more():
+    rig = Rig()
+    budget = under_a_budget(rig)
+    await half(rig, owner=JOB)
+    await call(rig.deadlines)
+    rig.gone("b")
+    budget.set()
+    await settle()
+    assert rig.evicted == []
+
+
 async def test_who_went_by_itself_meanwhile_is_not_evicted():
     rig = Rig()
     budget = under_a_budget(rig)
