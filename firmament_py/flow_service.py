@@ -245,7 +245,7 @@ def _explain(state: ClusterState, uid: int, scheduler: Scheduler) -> flow_pb2.Ex
         )
     if tasks.state[row] == TaskState.WAITING:
         turned_away = standing is not None and standing.definition.id in scheduler.gang_fits
-        keepers = [] if turned_away else scheduler.keepers
+        keepers = [] if turned_away or uid in scheduler.task_starts_us else scheduler.keepers
         reply.reasons.extend(translate.reason(r) for r in explain.reasons_of_task(state, row, keepers))
         reply.keeps_room = uid in scheduler.task_starts_us
         reply.starts_us = scheduler.task_starts_us.get(uid, 0)

@@ -188,6 +188,9 @@ def test_explain_says_that_room_is_kept_for_a_single_task_and_from_whom(service)
     other = service.explain(9)
     assert (other.keeps_room, other.starts_us) == (False, 0)
     assert [(r.kind, r.detail) for r in other.reasons] == [(flow_pb2.Reason.KEPT_FREE, "ns/large")]
+    service.apply(removed_tasks=[50])
+    kept = service.explain(1)
+    assert (list(kept.reasons), kept.fits_now) == ([], 1), "nobody's room is kept from themselves"
 
 
 def test_explain_shows_a_new_gang_nothing_of_one_that_is_gone(service):
