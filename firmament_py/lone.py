@@ -4,6 +4,7 @@ A small task fits into what is released; a large one may wait for as long as sma
 """
 
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 
@@ -13,7 +14,8 @@ from firmament_py.gangs import NO_GANG, Claim
 from firmament_py.snapshot import Snapshot
 
 CLASSES_OF_A_PRIORITY = 4
-"""Of so many classes the oldest task is looked at: those before it may be such that can never be placed."""
+"""Of so many classes, of which the nodes could take a task some day as far as sums say, the oldest task is looked at:
+those before it may be such that can never be placed beside others."""
 
 NOBODY: I64 = np.zeros(0, np.int64)
 
@@ -30,7 +32,9 @@ def claims(snapshot: Snapshot, tasks: I64) -> Iterator[Claim]:
     _, first = np.unique(snapshot.task_class[tasks], return_index=True)
     oldest = tasks[first]  # tasks of a class are ordered by age
     order = np.lexsort((oldest, snapshot.task_created_us[oldest]))
-    for t in oldest[order[:CLASSES_OF_A_PRIORITY]].tolist():
+    room = snapshot.allocatable - snapshot.releases.staying(NO_GANG - 1)[1]
+    able = (t for t in oldest[order].tolist() if _could_go(snapshot, int(snapshot.task_class[t]), room))
+    for t in islice(able, CLASSES_OF_A_PRIORITY):
         task = int(snapshot.tasks[t])
         yield Claim(
             row=NO_GANG - 1 - task,
@@ -43,3 +47,10 @@ def claims(snapshot: Snapshot, tasks: I64) -> Iterator[Claim]:
             priority=int(snapshot.priority[snapshot.task_class[t]]),
             task=task,
         )
+
+
+def _could_go(snapshot: Snapshot, c: int, room: I64) -> bool:
+    """Whether a task of class c finds a node with `room` (N, R), whoever else is there."""
+    needs = np.flatnonzero(snapshot.requests[c])
+    enough = np.greater_equal(room[:, needs], snapshot.requests[c, needs]).all(axis=1)
+    return bool((snapshot.suitable[c] & enough).any())

@@ -19,7 +19,9 @@ from tests.builders import (
     make_gang,
     make_node,
     make_tasks,
+    needs,
     removed,
+    selecting,
 )
 from tests.engine.gang_builders import OVERDUE_US, WITH_LEAD
 
@@ -134,6 +136,19 @@ def test_who_could_never_be_placed_keeps_nothing_and_hides_nobody_for_long():
         *lonely,
         make_tasks(range(50, 53), [10, 11, 12], created_us=OVERDUE_US - SECOND_US),
         *(make_tasks([1], SMALL, on="n"), waits(), make_tasks([2], SMALL, created_us=NOW_US)),
+    )
+    assert cluster.round() == {}
+    assert set(cluster.scheduler.task_starts_us) == {100}
+
+
+def test_classes_too_large_or_suited_nowhere_hide_nobody():
+    """However many: mistaken selectors are no rare thing, and wait for ever."""
+    nowhere = [make_class(10 + i, cpu=1, demand=selecting(needs("zone", "In", f"z{i}"))) for i in range(6)]
+    too_large = [make_class(20 + i, cpu=5 + i) for i in range(6)]
+    before = make_tasks(range(50, 62), [*range(10, 16), *range(20, 26)], created_us=OVERDUE_US - SECOND_US)
+    cluster = make_cluster(
+        *(make_node("n", cpu=4), *CLASSES, *nowhere, *too_large, before, make_tasks([1], SMALL, on="n"), waits()),
+        make_tasks([2], SMALL, created_us=NOW_US),
     )
     assert cluster.round() == {}
     assert set(cluster.scheduler.task_starts_us) == {100}
