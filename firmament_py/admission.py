@@ -87,7 +87,7 @@ class Admission:
             done = end
         # lower priorities where nobody may keep room share their solves
         self._attempt(done + np.flatnonzero(single[done:]))
-        if snapshot.peers.any and (self._claims or self._placing.in_turns):
+        if snapshot.peers.any and (by_priority or self._placing.in_turns):
             self._follow_up()
 
     def _attempt(self, tasks: I64) -> None:

@@ -18,6 +18,7 @@ from tests.builders import (
     make_cluster,
     make_gang,
     make_node,
+    make_profile,
     make_tasks,
     needs,
     removed,
@@ -152,6 +153,19 @@ def test_classes_too_large_or_suited_nowhere_hide_nobody():
     )
     assert cluster.round() == {}
     assert set(cluster.scheduler.task_starts_us) == {100}
+
+
+def test_who_wants_to_be_near_a_task_of_lower_priority_that_is_overdue_is_placed_in_the_same_round():
+    """Priorities where a task is overdue have their turns apart."""
+    lead, follower = make_class(3, cpu=1, demand=selecting(needs("host", "In", "a"))), 4
+    cluster = make_cluster(
+        *(make_node("a", cpu=9, labels={"host": "a"}), make_node("b", cpu=20, labels={"host": "b"}), *CLASSES, lead),
+        make_profile(1, app="lead"),
+        *(make_class(follower, cpu=4, priority=5, peers=WITH_LEAD), make_class(5, cpu=20)),
+        *(make_tasks([1], SMALL, on="b"), waits(99, 5)),  # room is kept on b
+        *(make_tasks([2], 3, profile=1), make_tasks([3], follower)),
+    )
+    assert cluster.round() == {2: "a", 3: "a"}
 
 
 @given(ages=st.lists(st.integers(0, 2 * RESERVE_AFTER_US), max_size=8), sizes=st.data())
