@@ -12,7 +12,7 @@ depend on where others are, is tried on its own, too. What gangs cannot use goes
 
 Backfilling can starve a large gang, or a large task: smaller ones always fit first. So the oldest gang or single task
 of a priority that has waited for long gets its turn before any younger one, and if it does not fit room is kept for it
-(reservation.py).
+(reservation.py). Single tasks that all find places in one network need no turns: those would cost others their places.
 """
 
 from collections.abc import Callable
@@ -138,26 +138,67 @@ class Admission:
             oldest_us = min(claim.definition.created_us for claim in complete)
             older = singles[self._snapshot.task_created_us[singles] < oldest_us]
             if len(older):
-                self._overdue_first(older)
-                self._attempt(older)
+                self._one_by_one(older)
+        # a single task that is overdue has its turn before younger gangs
+        for lone_claim in self._overdue_among(singles) if complete else ():
+            since_us = lone_claim.definition.created_us
+            before = [claim for claim in complete if claim.definition.created_us <= since_us]
+            if len(before) == len(complete):
+                break
+            admitted += self._in_order(before)
+            complete = complete[len(before) :]
+            if not self._gets_turn(lone_claim):
+                break
         admitted += self._in_order(complete)
-        self._overdue_first(singles)
         rest = [singles[self._placing.node_of[singles] < 0]]
         for claim in admitted:
             extra = claim.members[self._placing.node_of[claim.members] < 0]
             lower = self._snapshot.priority[self._snapshot.task_class[extra]] < claim.priority
             self._single[extra] = True  # the lower ones get their turn later, the others once more at the end
             rest.append(extra[~lower])
-        self._attempt(np.sort(np.concatenate(rest)))
+        tasks = np.sort(np.concatenate(rest))
+        self._one_by_one(tasks)
 
-    def _overdue_first(self, singles: I64) -> None:
-        """Gives the oldest of single tasks (positions, ascending), if they are overdue, their turn before others; the
-        first that finds no place keeps room."""
+    def _one_by_one(self, tasks: I64) -> None:
+        """`_attempt` of those of the tasks that wait, where overdue ones come first if they do not find places among
+        the others anyway: alone they could take one that somebody else has no other choice but."""
+        tasks = tasks[self._placing.node_of[tasks] < 0]
+        overdue = self._overdue_among(tasks)
+        together = all(self._fits(claim) for claim in overdue)
+        if together:
+            self._attempt(tasks)
+            together = all(self._placing.node_of[claim.members[0]] >= 0 for claim in overdue)
+            if not together:
+                self._placing.take_back(tasks)
+        if not together:
+            self._get_turns(overdue)
+            self._attempt(tasks[self._placing.node_of[tasks] < 0])
+        if overdue:  # of their classes others may be overdue, too
+            self._get_turns(self._overdue_among(tasks))
+
+    def _fits(self, claim: Claim) -> bool:
+        """Whether there is a node for a single task as things stand."""
+        c, peers = int(self._snapshot.task_class[claim.members[0]]), self._snapshot.peers
+        return self._room.fitting(claim.members, peers.allowed(c) if peers.concerns(c) else None) > 0
+
+    def _overdue_among(self, singles: I64) -> list[Claim]:
+        """The oldest of single tasks (positions, ascending) that wait and are overdue."""
         tasks = np.intersect1d(self._overdue, singles[self._placing.node_of[singles] < 0], assume_unique=True)
-        for claim in lone.claims(self._snapshot, tasks):
-            if self._reservations.overdue(claim) and not self._try.anywhere(claim):
-                self._turn_away(claim)
+        return [claim for claim in lone.claims(self._snapshot, tasks) if self._reservations.overdue(claim)]
+
+    def _get_turns(self, claims: list[Claim]) -> None:
+        for claim in claims:
+            if not self._gets_turn(claim):
                 return
+
+    def _gets_turn(self, claim: Claim) -> bool:
+        """Places a single task that is overdue; if it finds no place it keeps room, and no other has a turn."""
+        if not self._reservations.overdue(claim):  # somebody keeps room by now
+            return False
+        if not self._try.anywhere(claim):
+            self._turn_away(claim)
+            return False
+        return True
 
     def _in_order(self, claims: list[Claim]) -> list[Claim]:
         """Tries complete gangs of one priority, oldest first; those that were placed."""

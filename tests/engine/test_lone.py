@@ -168,6 +168,42 @@ def test_who_wants_to_be_near_a_task_of_lower_priority_that_is_overdue_is_placed
     assert cluster.round() == {2: "a", 3: "a"}
 
 
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_who_is_overdue_and_fits_takes_nobody_the_only_place(first):
+    """As many are placed as without anybody who is overdue."""
+    picky = make_class(3, cpu=1, demand=selecting(needs("zone", "In", "x")))
+    nodes = {"a": make_node("a", cpu=1, labels={"zone": "x"}), "b": make_node("b", cpu=1)}
+    cluster = make_cluster(
+        *(nodes.pop(first), *nodes.values()),
+        *(*CLASSES, picky, waits(100, SMALL), make_tasks([2], 3, created_us=NOW_US)),
+    )
+    assert cluster.round() == {100: "b", 2: "a"}
+
+
+def test_a_stream_of_gangs_starves_no_older_task_behind_a_gang_that_never_fits():
+    cluster = make_cluster(
+        *(make_node("n", cpu=4), *CLASSES, make_class(3, cpu=9)),
+        *(make_gang(9, 2, created_us=OVERDUE_US - SECOND_US), make_tasks([901, 902], 3, gang=9)),
+        *(waits(), make_tasks([1], SMALL, on="n")),
+        *(make_gang(1, 2, created_us=NOW_US), make_tasks([101, 102], SMALL, gang=1)),
+    )
+    assert cluster.round() == {}
+    assert set(cluster.scheduler.task_starts_us) == {100}
+    cluster.tell(removed(1))
+    assert cluster.round() == {100: "n"}
+
+
+def test_the_next_of_a_class_keeps_room_when_the_oldest_has_found_a_place():
+    """From lower priorities, in the same round."""
+    low = make_class(3, cpu=1, priority=-1)
+    cluster = make_cluster(
+        *(make_node("a", cpu=4), make_node("b", cpu=4), *CLASSES, low, make_tasks([1], SMALL, on="b")),
+        *(waits(100), waits(101), make_tasks([2], 3, created_us=NOW_US)),
+    )
+    assert cluster.round() == {100: "a"}
+    assert set(cluster.scheduler.task_starts_us) == {101}
+
+
 @given(ages=st.lists(st.integers(0, 2 * RESERVE_AFTER_US), max_size=8), sizes=st.data())
 def test_at_most_one_keeps_room_and_only_if_it_waited_and_has_no_place(ages, sizes):
     classes = [make_class(i + 1, cpu=i + 1) for i in range(4)]
