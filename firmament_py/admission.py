@@ -123,6 +123,7 @@ class Admission:
                     self.rejected = [other for other in self.rejected if other is not rejected]
                     self._single[rejected.claim.members] = True
             self._attempt(np.flatnonzero(self._single & (self._placing.node_of < 0)))
+            self._let_go()
 
     def _gangs(self, claims: list[Claim], singles: I64) -> None:
         """One priority: gangs that are begun, then the others by age among its single tasks (positions, ascending)."""
@@ -158,6 +159,8 @@ class Admission:
             rest.append(extra[~lower])
         tasks = np.sort(np.concatenate(rest))
         self._one_by_one(tasks)
+        while self._let_go():
+            self._one_by_one(tasks)
 
     def _one_by_one(self, tasks: I64) -> None:
         """`_attempt` of those of the tasks that wait, where overdue ones come first if they do not find places among
@@ -199,6 +202,15 @@ class Admission:
             self._turn_away(claim)
             return False
         return True
+
+    def _let_go(self) -> bool:
+        """Gives up the room kept for single tasks that found a place after all, beside others who came; whether
+        there was any."""
+        found = [r for r in self.rejected if r.claim.task >= 0 and self._placing.node_of[r.claim.members[0]] >= 0]
+        for rejected in found:
+            self._reservations.give_up(rejected.claim)
+        self.rejected = [r for r in self.rejected if not any(r is other for other in found)]
+        return bool(found)
 
     def _in_order(self, claims: list[Claim]) -> list[Claim]:
         """Tries complete gangs of one priority, oldest first; those that were placed."""

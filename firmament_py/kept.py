@@ -42,6 +42,14 @@ class KeptRoom:
                 kept.later -= claimed
         self._all.append(_Kept(starts_us, later, claimed))
 
+    def give_up(self, claimed: I64) -> None:
+        """As if the very array `claimed` had never been kept."""
+        gone = next(kept for kept in self._all if kept.claimed is claimed)
+        self._all = [kept for kept in self._all if kept is not gone]
+        for kept in self._all:
+            if kept.starts_us >= gone.starts_us:
+                kept.later += claimed
+
     def left_of(self, free: I64, ends_us: int) -> I64:
         """What of `free` tasks may use that end at `ends_us`. Not to be written to."""
         bounds = [kept.later for kept in self._all if ends_us > kept.starts_us]

@@ -161,6 +161,10 @@ class Placing:
         will be left then, not counting what is kept."""
         self._kept.keep(starts_us, room, claimed)
 
+    def give_up(self, claimed: I64) -> None:
+        """What was kept as the very array `claimed` is no longer."""
+        self._kept.give_up(claimed)
+
     def elsewhere(self, snapshot: Snapshot) -> "Placing":
         """A fresh start on another snapshot of the same round. Wishes and the census are one for both: what is placed
         there has to be taken back."""

@@ -67,7 +67,7 @@ class Reservations:
         self._try = trying
         self._prospects = prospects
         self._after_us = after_us
-        self._priorities: set[int] = set()  # for which a gang keeps room
+        self._kept: dict[int, I64] = {}  # of priorities for which a gang keeps room: what it keeps
 
     def overdue(self, claim: Claim) -> bool:
         """Whether it is to keep room free if it does not fit: it has waited, could fit some day, and is the first."""
@@ -75,19 +75,19 @@ class Reservations:
         return (
             self._after_us is not None
             and waited >= self._after_us
-            and claim.priority not in self._priorities
+            and claim.priority not in self._kept
             and self._prospects.any(claim)
         )
 
     def reserve(self, claim: Claim) -> Reservation:
         """Keeps room for a gang that is overdue and does not fit."""
-        self._priorities.add(claim.priority)
         choices, able, core = self._room.choices(claim), self._prospects.able(claim), claim.core()
         fitting = self._room.fitting_each(core, choices)[able]
         fitted = int(fitting.max())
         placing, releases = self._placing, self._snapshot.releases
         starts_us, claimed = self._earliest(claim, choices)
         if claimed is not None:
+            self._kept[claim.priority] = claimed
             placing.keep(starts_us, placing.free_now + releases.until(starts_us), claimed)
             return Reservation(fitted, starts_us)
         roomiest = able[np.argsort(-fitting, kind="stable")].tolist()
@@ -95,9 +95,13 @@ class Reservations:
         placing.attempt(core, best, largest_first=True)
         fitted = int((placing.node_of[core] >= 0).sum())
         later = self._where_least_has_to_go(claim, core[placing.node_of[core] < 0], best)
-        claimed = self._take_back(core) + later
+        claimed = self._kept[claim.priority] = self._take_back(core) + later
         placing.keep(self._snapshot.now_us, placing.free_now, claimed)
         return Reservation(fitted, 0)
+
+    def give_up(self, claim: Claim) -> None:
+        """Keeps no longer what `claim` reserved."""
+        self._placing.give_up(self._kept.pop(claim.priority))
 
     def _where_least_has_to_go(self, claim: Claim, members: I64, within: Bools | None) -> I64:
         """(N, R) what `members` of a gang, which do not fit now, would take if all had gone who may, on the nodes of

@@ -204,6 +204,20 @@ def test_the_next_of_a_class_keeps_room_when_the_oldest_has_found_a_place():
     assert set(cluster.scheduler.task_starts_us) == {101}
 
 
+def test_room_is_given_up_again_if_the_task_finds_a_place_beside_others_of_the_round():
+    """It wants to be near a task whose node is full; another such task comes, to a node with room for both."""
+    near = make_class(3, cpu=4, peers=WITH_LEAD)
+    on_a, on_b = (make_class(c, cpu=1, demand=selecting(needs("host", "In", name))) for c, name in ((5, "a"), (6, "b")))
+    cluster = make_cluster(
+        *(make_node("a", cpu=5, labels={"host": "a"}), make_node("b", cpu=5, labels={"host": "b"}), *CLASSES),
+        *(near, on_a, on_b, make_profile(1, app="lead"), make_tasks([1], LARGE, on="a", profile=1)),
+        *(make_tasks([2], 6, profile=1), waits(100, 3), make_tasks([3], 5)),
+    )
+    assert cluster.round() == {2: "b", 100: "b", 3: "a"}
+    assert cluster.scheduler.task_starts_us == {}
+    assert cluster.scheduler.keepers == []
+
+
 @given(ages=st.lists(st.integers(0, 2 * RESERVE_AFTER_US), max_size=8), sizes=st.data())
 def test_at_most_one_keeps_room_and_only_if_it_waited_and_has_no_place(ages, sizes):
     classes = [make_class(i + 1, cpu=i + 1) for i in range(4)]
