@@ -78,8 +78,11 @@ class Admission:
         by_priority: dict[int, list[Claim]] = {priority: [] for priority in waiting}
         for claim in sorted(self._claims, key=lambda claim: (claim.definition.created_us, claim.definition.id)):
             by_priority.setdefault(claim.priority, []).append(claim)
+        turns = sorted(by_priority.items(), reverse=True)
         done = 0  # tasks before this position are of priorities that had their turn
-        for priority, claims in sorted(by_priority.items(), reverse=True):
+        if not self._claims and by_priority and self._all_at_once():
+            turns, done = [], len(snapshot.tasks)
+        for priority, claims in turns:
             first, end = np.searchsorted(-snapshot.priority[snapshot.task_class], (-priority, -priority + 1)).tolist()
             if first > done:
                 self._attempt(done + np.flatnonzero(single[done:first]))
@@ -89,6 +92,23 @@ class Admission:
         self._attempt(done + np.flatnonzero(single[done:]))
         if snapshot.peers.any and (by_priority or self._placing.in_turns):
             self._follow_up()
+
+    def _all_at_once(self) -> bool:
+        """Places single tasks of all priorities in one go if none that is overdue is left out: apart, a higher one
+        could take a place that is the only one of a lower."""
+        if not all(self._fits(claim) for claim in self._overdue_of_each()):
+            return False
+        everybody = np.arange(len(self._snapshot.tasks))
+        self._attempt(everybody)
+        if self._overdue_of_each():
+            self._placing.take_back(everybody)
+            return False
+        return True
+
+    def _overdue_of_each(self) -> list[Claim]:
+        """The oldest of each priority that wait and are overdue."""
+        priority = self._snapshot.priority[self._snapshot.task_class[self._overdue]]
+        return [c for p in np.unique(priority) for c in self._overdue_among(self._overdue[priority == p])]
 
     def _attempt(self, tasks: I64) -> None:
         """Places what can be placed of `tasks` (K,), ascending, one by one; of gangs no more than their maximum."""

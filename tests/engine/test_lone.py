@@ -218,6 +218,16 @@ def test_room_is_given_up_again_if_the_task_finds_a_place_beside_others_of_the_r
     assert cluster.scheduler.keepers == []
 
 
+def test_who_is_overdue_and_fits_takes_nobody_of_a_lower_priority_the_only_place():
+    """As many are placed as without anybody who is overdue."""
+    picky, high = make_class(3, cpu=1, demand=selecting(needs("zone", "In", "x"))), make_class(4, cpu=1, priority=1)
+    cluster = make_cluster(
+        *(make_node("a", cpu=1, labels={"zone": "x"}), make_node("b", cpu=3), *CLASSES, picky, high),
+        *(waits(100, 4), make_tasks([2], 3, created_us=NOW_US)),
+    )
+    assert cluster.round() == {100: "b", 2: "a"}
+
+
 @given(ages=st.lists(st.integers(0, 2 * RESERVE_AFTER_US), max_size=8), sizes=st.data())
 def test_at_most_one_keeps_room_and_only_if_it_waited_and_has_no_place(ages, sizes):
     classes = [make_class(i + 1, cpu=i + 1) for i in range(4)]
