@@ -10,6 +10,7 @@ import numpy as np
 
 from firmament_py.arrays import I64
 from firmament_py.events import GangObserved
+from firmament_py.feasibility import task_slots
 from firmament_py.gangs import NO_GANG, Claim
 from firmament_py.snapshot import Snapshot
 
@@ -18,6 +19,9 @@ CLASSES_OF_A_PRIORITY = 4
 those before it may be such that can never be placed beside others."""
 
 NOBODY: I64 = np.zeros(0, np.int64)
+
+_NO_ROW = NO_GANG - 1
+"""From here down no number is a row of the gang table, or says of a task that it is in none."""
 
 
 def overdue(snapshot: Snapshot, after_us: int | None) -> I64:
@@ -32,12 +36,12 @@ def claims(snapshot: Snapshot, tasks: I64) -> Iterator[Claim]:
     _, first = np.unique(snapshot.task_class[tasks], return_index=True)
     oldest = tasks[first]  # tasks of a class are ordered by age
     order = np.lexsort((oldest, snapshot.task_created_us[oldest]))
-    room = snapshot.allocatable - snapshot.releases.staying(NO_GANG - 1)[1]
+    room = snapshot.allocatable - snapshot.releases.staying(_NO_ROW)[1]
     able = (t for t in oldest[order].tolist() if _could_go(snapshot, int(snapshot.task_class[t]), room))
     for t in islice(able, CLASSES_OF_A_PRIORITY):
         task = int(snapshot.tasks[t])
         yield Claim(
-            row=NO_GANG - 1 - task,
+            row=_NO_ROW - task,
             definition=GangObserved(0, 1, int(snapshot.task_created_us[t])),
             members=np.array([t], np.int64),
             role=np.zeros(1, np.int64),
@@ -51,6 +55,4 @@ def claims(snapshot: Snapshot, tasks: I64) -> Iterator[Claim]:
 
 def _could_go(snapshot: Snapshot, c: int, room: I64) -> bool:
     """Whether a task of class c finds a node with `room` (N, R), whoever else is there."""
-    needs = np.flatnonzero(snapshot.requests[c])
-    enough = np.greater_equal(room[:, needs], snapshot.requests[c, needs]).all(axis=1)
-    return bool((snapshot.suitable[c] & enough).any())
+    return bool(task_slots(room, snapshot.requests[[c]], snapshot.suitable[[c]], np.ones(1, np.int64)).any())

@@ -2,8 +2,9 @@
 
 import pytest
 
-from firmament_py import gang_try
+from firmament_py import gang_try, prospects
 from firmament_py.constraints import PeerDemand, PeerTerm, Spread
+from firmament_py.prospects import Prospects
 from tests.builders import (
     NOW_US,
     Cluster,
@@ -197,6 +198,26 @@ def test_nor_one_whose_members_could_never_all_be_placed(nodes, members):
     )
     left = sum(node.allocatable["gpu"] for node in nodes)
     assert len(cluster.round()) == left, "all that there is goes to the others"
+    assert cluster.scheduler.gang_starts_us == {}
+
+
+@pytest.mark.parametrize("trials", [1, 3])
+def test_a_round_places_no_more_gangs_on_trial_than_it_may(monkeypatch, trials):
+    """Gangs that are not possible, though sums do not say so: they want to be near somebody who is not there."""
+    tried: list[int] = []
+    really = Prospects._try
+
+    def count(self, claim, *more):
+        tried.append(claim.row)
+        return really(self, claim, *more)
+
+    monkeypatch.setattr(prospects, "TRIALS_OF_A_ROUND", trials)
+    monkeypatch.setattr(Prospects, "_try", count)
+    gangs = [make_gang(g, 2, created_us=OVERDUE_US) for g in range(1, 6)]
+    members = [make_tasks([100 * g + 1, 100 * g + 2], 6, gang=g) for g in range(1, 6)]
+    cluster = make_cluster(*host_nodes(4, 2), make_class(6, gpu=1, peers=WITH_LEAD), *gangs, *members)
+    assert cluster.round() == {}
+    assert len(tried) == trials
     assert cluster.scheduler.gang_starts_us == {}
 
 

@@ -204,14 +204,25 @@ def test_the_next_of_a_class_keeps_room_when_the_oldest_has_found_a_place():
     assert set(cluster.scheduler.task_starts_us) == {101}
 
 
-def test_room_is_given_up_again_if_the_task_finds_a_place_beside_others_of_the_round():
+@pytest.mark.parametrize(
+    ("priority_of_a", "priority_of_b", "gang"),
+    [
+        pytest.param(0, 0, 0, id="of its priority"),
+        pytest.param(-1, 0, 1, id="and a gang of a lower one may have it"),
+        pytest.param(-1, -1, 0, id="of a lower one"),
+    ],
+)
+def test_room_is_given_up_again_if_the_task_finds_a_place_beside_others_of_the_round(
+    priority_of_a, priority_of_b, gang
+):
     """It wants to be near a task whose node is full; another such task comes, to a node with room for both."""
     near = make_class(3, cpu=4, peers=WITH_LEAD)
-    on_a, on_b = (make_class(c, cpu=1, demand=selecting(needs("host", "In", name))) for c, name in ((5, "a"), (6, "b")))
+    on_a = make_class(5, cpu=1, demand=selecting(needs("host", "In", "a")), priority=priority_of_a)
+    on_b = make_class(6, cpu=1, demand=selecting(needs("host", "In", "b")), priority=priority_of_b)
     cluster = make_cluster(
         *(make_node("a", cpu=5, labels={"host": "a"}), make_node("b", cpu=5, labels={"host": "b"}), *CLASSES),
         *(near, on_a, on_b, make_profile(1, app="lead"), make_tasks([1], LARGE, on="a", profile=1)),
-        *(make_tasks([2], 6, profile=1), waits(100, 3), make_tasks([3], 5)),
+        *(make_gang(1, 1), make_tasks([2], 6, profile=1), waits(100, 3), make_tasks([3], 5, gang=gang)),
     )
     assert cluster.round() == {2: "b", 100: "b", 3: "a"}
     assert cluster.scheduler.task_starts_us == {}
