@@ -6,7 +6,8 @@ from poseidon_py.claims import ClaimUse
 from poseidon_py.kube import NotFoundError
 from poseidon_py.volume_gate import VolumeError, VolumeTakenError
 from tests.bridge.fakes import settle
-from tests.bridge.gangs.test_units import Rig, call
+from tests.bridge.gangs.test_half_gangs import call
+from tests.bridge.gangs.test_units import Rig
 
 CLAIM = ClaimUse("c")
 
