@@ -14,13 +14,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from benchmarks import comparing, runner, specs, tables
-from benchmarks.keeping import Keeper, ended_cleanly
+from benchmarks.harness import runner, specs
+from benchmarks.harness.keeping import Keeper, ended_cleanly
+from benchmarks.harness.results import CaseResult, ResultError, SuiteResult, read
+from benchmarks.harness.runner import Options
+from benchmarks.report import comparison, tables
 from benchmarks.report.drawing import FORMATS, DrawingError
 from benchmarks.report.figures import figures
 from benchmarks.report.page import labels, render, write_plots
-from benchmarks.results import CaseResult, ResultError, SuiteResult, read
-from benchmarks.runner import Options
 from benchmarks.simulate.cli import simulate
 from benchmarks.traces.cli import trace
 
@@ -134,14 +135,14 @@ def compare(a: Path, b: Path | None, metrics: tuple[str, ...], policies: tuple[s
         raise click.UsageError(f"{a} is of suite {old.suite}, {b} of {new.suite}")
     if policies is not None:
         old, new = (_under(*which) for which in zip((a, b), (old, new), policies, strict=True))
-    found, notes = comparing.compare(old, new, metrics), comparing.differences(old, new)
+    found, notes = comparison.compare(old, new, metrics), comparison.differences(old, new)
     if not found:
         if policies is None and any("policy" in case.sizes for case in old.cases):
             notes.append("two policies on the same traces are compared with --policies X Y")
         why = "".join(f"\n  {note}" for note in notes)
         raise click.UsageError(f"{a} and {b} have no case and metric in common{why}")
     tables.show_comparison(Console(highlight=False), found, notes)
-    sys.exit(1 if enforce and any(one.verdict in comparing.FAILS for one in found) else 0)
+    sys.exit(1 if enforce and any(one.verdict in comparison.FAILS for one in found) else 0)
 
 
 @cli.command()
@@ -177,7 +178,7 @@ def report(files: tuple[Path, ...], out: Path, plots: Path | None, form: str) ->
 
 
 def _under(path: Path, result: SuiteResult, policy: str) -> SuiteResult:
-    chosen = comparing.under(result, policy)
+    chosen = comparison.under(result, policy)
     if not chosen.cases:
         there = sorted({str(case.sizes["policy"]) for case in result.cases if "policy" in case.sizes})
         raise click.UsageError(f"{path} has no case of policy {policy!r}; it has: {', '.join(there) or 'none'}")

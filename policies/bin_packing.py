@@ -12,8 +12,7 @@ first costs 500 and the second 750: the first takes all that it can.
 
 import numpy as np
 
-from firmament_py.arrays import Bools
-from firmament_py.policy import Prices, View, waiting_cost
+from firmament_py.policy import Bools, Prices, View, waiting_cost
 from policies.scarcity import devices, used, wasted
 
 _SCALE = 1000

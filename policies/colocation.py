@@ -11,8 +11,7 @@ those that Firmament's CoCo cost model starts from).
 
 import numpy as np
 
-from firmament_py.arrays import F64, I64
-from firmament_py.policy import View
+from firmament_py.policy import F64, I64, View
 
 KINDS = ("sheep", "rabbit", "devil", "turtle")
 TRAIT = "interference-class"

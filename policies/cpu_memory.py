@@ -19,8 +19,7 @@ Example: of two nodes of 4 cpu and 8 Gi, one has 1 cpu and 4 Gi in use, the othe
 
 import numpy as np
 
-from firmament_py.arrays import F64, I64
-from firmament_py.policy import COST_MAX, MOST_MAX, Prices, View, waiting_cost
+from firmament_py.policy import COST_MAX, F64, I64, MOST_MAX, Prices, View, waiting_cost
 
 _RESOURCES = ("cpu", "memory")
 _LEVEL = 1000

@@ -18,8 +18,7 @@ others, so that no stream of one kind starves another. Example: on an idle node 
 
 import numpy as np
 
-from firmament_py.arrays import F64, I64
-from firmament_py.policy import COST_MAX, Prices, View, waiting_cost
+from firmament_py.policy import COST_MAX, F64, I64, Prices, View, waiting_cost
 from policies import colocation
 from policies.colocation import KINDS
 

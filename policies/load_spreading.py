@@ -19,8 +19,7 @@ from typing import Literal
 
 import numpy as np
 
-from firmament_py.arrays import I64
-from firmament_py.policy import COST_MAX, Prices, View, waiting_cost
+from firmament_py.policy import COST_MAX, I64, Prices, View, waiting_cost
 from policies.scarcity import used, wasted
 
 _PER_TASK = 100

@@ -23,8 +23,7 @@ tasks come up to 40 % of the idle one and leave the other alone: 4 are enough fo
 
 import numpy as np
 
-from firmament_py.arrays import F64, I64
-from firmament_py.policy import COST_MAX, Prices, View, waiting_cost
+from firmament_py.policy import COST_MAX, F64, I64, Prices, View, waiting_cost
 
 _LINKS = ("bandwidth.ingress", "bandwidth.egress")  # bits a second
 _SCALE = 100_000

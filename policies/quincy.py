@@ -19,9 +19,7 @@ other rack 1000. A task whose dearest place would cost more than COST_MAX has al
 
 import numpy as np
 
-from firmament_py.arrays import F64, I64
-from firmament_py.locality import DataPrices, Inputs
-from firmament_py.policy import COST_MAX, Prices, View, waiting_cost
+from firmament_py.policy import COST_MAX, F64, I64, DataPrices, Inputs, Prices, View, waiting_cost
 
 _MIB = 2**20
 RACK_LABELS = ("topology.kubernetes.io/rack", "topology.kubernetes.io/zone")

@@ -16,8 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from firmament_py.arrays import I64, U64
-from firmament_py.policy import COST_MAX, Prices, View, waiting_cost
+from firmament_py.policy import COST_MAX, I64, U64, Prices, View, waiting_cost
 
 _MEAN_GAP = 1000
 _SPREAD = 1000

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from firmament_py.arrays import F64, Bools
-from firmament_py.policy import View
+from firmament_py.policy import F64, Bools, View
 
 PLAIN = ("cpu", "memory", "ephemeral-storage", "pods")
 """Never devices, even if some node offers none."""

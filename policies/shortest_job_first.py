@@ -13,8 +13,7 @@ long one came six minutes ago (a = 8.5), it goes first.
 
 import numpy as np
 
-from firmament_py.arrays import F64
-from firmament_py.policy import PRIORITY_STEP, WAIT_MIN, Prices, View
+from firmament_py.policy import F64, PRIORITY_STEP, WAIT_MIN, Prices, View
 from policies.load_spreading import by_tasks
 
 _STEP = 50_000

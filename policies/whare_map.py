@@ -24,8 +24,7 @@ cent of slowdown by each neighbour; w[n] = mean cpu of a node / cpu of n. Exampl
 
 import numpy as np
 
-from firmament_py.arrays import F64
-from firmament_py.policy import COST_MAX, Prices, View, waiting_cost
+from firmament_py.policy import COST_MAX, F64, Prices, View, waiting_cost
 from policies import colocation
 from policies.colocation import KINDS
 

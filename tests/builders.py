@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.cluster import ClusterState
-from firmament_py.constraints import (
+from firmament_py.admission.backfill import RESERVE_AFTER_US
+from firmament_py.engine.scheduler import Observer, RoundResult, Scheduler
+from firmament_py.flow.solver import OrToolsSolver, Solver
+from firmament_py.model.constraints import (
     NO_PEERS,
     NO_PREFERENCES,
     NodeDemand,
@@ -21,7 +23,7 @@ from firmament_py.constraints import (
     Taint,
     Term,
 )
-from firmament_py.events import (
+from firmament_py.model.events import (
     Block,
     ClassDefined,
     Event,
@@ -34,11 +36,9 @@ from firmament_py.events import (
     TasksObserved,
     TasksRemoved,
 )
-from firmament_py.lifecycle import TaskState
+from firmament_py.model.lifecycle import TaskState
 from firmament_py.policy import Policy
-from firmament_py.reservation import RESERVE_AFTER_US
-from firmament_py.round import Observer, RoundResult, Scheduler
-from firmament_py.solver import OrToolsSolver, Solver
+from firmament_py.state.cluster import ClusterState
 from policies.load_spreading import LoadSpreading
 
 NOW_US = 1_700_000_000_000_000

@@ -13,8 +13,8 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from benchmarks.results import CaseResult, SuiteResult
-from benchmarks.series import Series
+from benchmarks.harness.results import CaseResult, SuiteResult
+from benchmarks.harness.series import Series
 
 _GROWS = ("nodes", "pods", "running", "tasks", "gangs", "classes")
 """Sizes that may grow along one curve."""

@@ -9,11 +9,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from benchmarks import comparing
+from benchmarks.harness.results import CaseResult, SuiteResult
+from benchmarks.report import comparison
 from benchmarks.report.drawing import DrawingError, draw
 from benchmarks.report.figures import Figure, figures
-from benchmarks.results import CaseResult, SuiteResult
-from benchmarks.tables import amount, spread
+from benchmarks.report.tables import amount, spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +103,8 @@ def _comparisons(results: Sequence[tuple[str, SuiteResult]]) -> list[dict[str, A
             {
                 "a": base_label,
                 "b": label,
-                "found": comparing.compare(base, result),
-                "notes": comparing.differences(base, result),
+                "found": comparison.compare(base, result),
+                "notes": comparison.differences(base, result),
             }
         )
     return found

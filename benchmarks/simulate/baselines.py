@@ -17,8 +17,8 @@ from time import perf_counter
 import numpy as np
 
 from benchmarks.simulate.service import Round
-from firmament_py.arrays import F64, I64, Bools
-from firmament_py.events import (
+from firmament_py.model.arrays import F64, I64, Bools
+from firmament_py.model.events import (
     ClassDefined,
     Event,
     GangObserved,
@@ -28,7 +28,7 @@ from firmament_py.events import (
     TasksObserved,
     TasksRemoved,
 )
-from firmament_py.resources import TASK_SLOTS
+from firmament_py.model.resources import TASK_SLOTS
 
 Score = Callable[[I64, I64, Sequence[str]], F64]
 """From what would be left of nodes (K, R), what they offer (K, R), and the names of the R resources: (K,); the highest

@@ -11,22 +11,23 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from benchmarks import runner, specs, tables
-from benchmarks.keeping import Keeper, ended_cleanly
-from benchmarks.results import Sample
-from benchmarks.runner import Options
+from benchmarks.harness import runner, specs
+from benchmarks.harness.keeping import Keeper, ended_cleanly
+from benchmarks.harness.results import Sample
+from benchmarks.harness.runner import Options
+from benchmarks.harness.specs import Case
+from benchmarks.report import tables
 from benchmarks.simulate.recording import Outcome
 from benchmarks.simulate.replay import Settings
 from benchmarks.simulate.running import Run, horizon_us, measured, run
 from benchmarks.simulate.service import RefusedError
-from benchmarks.specs import Case
 from benchmarks.traces import files, fitting
 from benchmarks.traces.cli import preset_options, tell
 from benchmarks.traces.form import HOUR, SECOND, Trace, TraceError
 from benchmarks.traces.generate import generate, preset
 from benchmarks.traces.presets import PRESETS
-from firmament_py.registry import DEFAULT_POLICY, UnknownPolicyError
-from firmament_py.reservation import RESERVE_AFTER_US, parse_after
+from firmament_py.admission.backfill import RESERVE_AFTER_US, parse_after
+from firmament_py.policy.registry import DEFAULT_POLICY, UnknownPolicyError
 
 SUITE = "simulate"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.simulate.said import Said
 from benchmarks.simulate.world import State, World
-from firmament_py.arrays import I64, Bools, run_positions
+from firmament_py.model.arrays import I64, Bools, run_positions
 from policies import colocation
 
 _PENALTY = colocation.penalties("")

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from benchmarks.series import Series, cdf, timeline
+from benchmarks.harness.series import Series, cdf, timeline
 from benchmarks.simulate.recording import Outcome
 from benchmarks.simulate.world import State
 from benchmarks.traces.form import FOREVER, SECOND
-from firmament_py.arrays import F64, I64
+from firmament_py.model.arrays import F64, I64
 
 SHORTEST_S = 10.0
 """Run times below this count as this in slowdowns, lest a second's wait of a short task outweighs all (the bounded

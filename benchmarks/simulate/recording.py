@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.simulate.effects import Effects
 from benchmarks.simulate.world import State, World
 from benchmarks.traces.form import Trace
-from firmament_py.arrays import F64, I64
+from firmament_py.model.arrays import F64, I64
 
 _POPULAR = 16
 """So many of the commonest shapes stand for all where fragmentation is measured."""

@@ -21,14 +21,8 @@ from benchmarks.simulate.telling import BEGIN_US, Teller
 from benchmarks.simulate.world import State, World
 from benchmarks.traces.form import FOREVER, SECOND, MachineEvent, Trace
 from benchmarks.traces.generate import offered_load
-from firmament_py.arrays import I64
-from firmament_py.events import (
-    Event,
-    GangRemoved,
-    NodeRemoved,
-    PlacementRejected,
-    TasksRemoved,
-)
+from firmament_py.model.arrays import I64
+from firmament_py.model.events import Event, GangRemoved, NodeRemoved, PlacementRejected, TasksRemoved
 
 
 @dataclass(frozen=True, slots=True)

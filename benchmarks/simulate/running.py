@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from benchmarks.results import Check, Sample
+from benchmarks.harness.results import Check, Sample
 from benchmarks.simulate import metrics
 from benchmarks.simulate.audit import AuditedSolver
 from benchmarks.simulate.baselines import BASELINES
@@ -14,9 +14,9 @@ from benchmarks.simulate.recording import Outcome
 from benchmarks.simulate.replay import Progress, Settings, replay
 from benchmarks.simulate.service import InProcess, Service, ThroughGrpc
 from benchmarks.traces.form import HOUR, Trace, TraceError
-from firmament_py import registry
-from firmament_py.registry import UnknownPolicyError
-from firmament_py.reservation import RESERVE_AFTER_US
+from firmament_py.admission.backfill import RESERVE_AFTER_US
+from firmament_py.policy import registry
+from firmament_py.policy.registry import UnknownPolicyError
 
 MUST_HOLD = (
     "a machine is over-committed",

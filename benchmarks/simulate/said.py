@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmarks.traces.form import BANDWIDTH, DATA_BYTES, DATA_MACHINES, INTERFERENCE, LINK, Trace, TraceError
 from benchmarks.traces.presets import RACK
-from firmament_py.arrays import I64
-from firmament_py.inputs import MAX_BYTES
+from firmament_py.model.arrays import I64
+from firmament_py.state.input_sets import MAX_BYTES
 from policies import colocation
 
 LINK_KBPS = 10_000_000

@@ -14,10 +14,11 @@ import grpc
 import numpy as np
 
 from benchmarks.traces.form import SECOND
-from firmament_py import registry
-from firmament_py.arrays import U64
-from firmament_py.engine import Engine
-from firmament_py.events import (
+from firmament_py.admission.backfill import RESERVE_AFTER_US
+from firmament_py.engine.engine import Engine
+from firmament_py.flow.solver import SOLVERS, Solver
+from firmament_py.model.arrays import U64
+from firmament_py.model.events import (
     ClassDefined,
     Event,
     GangObserved,
@@ -29,10 +30,8 @@ from firmament_py.events import (
     TasksObserved,
     TasksRemoved,
 )
-from firmament_py.policy import counts_links
-from firmament_py.reservation import RESERVE_AFTER_US
-from firmament_py.server import Server
-from firmament_py.solver import SOLVERS, Solver
+from firmament_py.policy import counts_links, registry
+from firmament_py.service.server import Server
 from protos.gen import flow_pb2, flow_pb2_grpc
 
 _LIMITS = [("grpc.max_receive_message_length", 2**30), ("grpc.max_send_message_length", 2**30)]

@@ -7,10 +7,18 @@ import numpy as np
 from benchmarks.simulate.said import Said
 from benchmarks.simulate.world import State, World
 from benchmarks.traces.form import INTERFERENCE, SECOND
-from firmament_py.arrays import I64, U64
-from firmament_py.constraints import NodeDemand
-from firmament_py.events import Block, ClassDefined, Event, GangObserved, InputsDefined, NodeObserved, TasksObserved
-from firmament_py.resources import LINKS
+from firmament_py.model.arrays import I64, U64
+from firmament_py.model.constraints import NodeDemand
+from firmament_py.model.events import (
+    Block,
+    ClassDefined,
+    Event,
+    GangObserved,
+    InputsDefined,
+    NodeObserved,
+    TasksObserved,
+)
+from firmament_py.model.resources import LINKS
 
 BEGIN_US = 1_700_000_000 * SECOND
 """What the scheduler's clock says at the trace's begin."""

@@ -16,8 +16,8 @@ from enum import IntEnum
 import numpy as np
 
 from benchmarks.traces.form import MachineEvent, Trace
-from firmament_py.arrays import I64, U8, Bools
-from firmament_py.resources import TASK_SLOTS
+from firmament_py.model.arrays import I64, U8, Bools
+from firmament_py.model.resources import TASK_SLOTS
 
 DEFAULT_TASK_SLOTS = 250
 """Tasks that a machine takes at most if the trace does not say how many."""

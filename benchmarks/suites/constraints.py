@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from benchmarks.constraint_load import START_US, ConstraintSpec, load
-from benchmarks.results import Check, Sample
-from benchmarks.runner import Options
-from benchmarks.specs import Case
-from firmament_py import registry
-from firmament_py.engine import Engine
-from firmament_py.solver import SOLVERS
+from benchmarks.harness.results import Check, Sample
+from benchmarks.harness.runner import Options
+from benchmarks.harness.specs import Case
+from benchmarks.loads.constraints import START_US, ConstraintSpec, load
+from firmament_py.engine.engine import Engine
+from firmament_py.flow.solver import SOLVERS
+from firmament_py.policy import registry
 
 
 def measure(case: Case, options: Options) -> Sample:

@@ -11,21 +11,21 @@ from pathlib import Path
 import orjson
 import uvloop
 
-from benchmarks import live
-from benchmarks.children import cpu_seconds
-from benchmarks.live import Pods
-from benchmarks.results import Check, Sample
-from benchmarks.runner import CannotMeasureError, Options
-from benchmarks.series import Series, cdf, timeline
-from benchmarks.specs import Case
-from poseidon_py.credentials import CredentialsError
-from poseidon_py.demo.checks import run_checks
-from poseidon_py.demo.children import ChildError, environment
-from poseidon_py.demo.evidence import gather
-from poseidon_py.demo.progress import percentiles
-from poseidon_py.demo.stack import Stack
-from poseidon_py.demo.workload import UNIFORM
-from poseidon_py.kube import KubeError
+from benchmarks.demo.checks import run_checks
+from benchmarks.demo.children import ChildError, environment
+from benchmarks.demo.evidence import gather
+from benchmarks.demo.progress import percentiles
+from benchmarks.demo.stack import Stack
+from benchmarks.demo.workload import UNIFORM
+from benchmarks.harness.results import Check, Sample
+from benchmarks.harness.runner import CannotMeasureError, Options
+from benchmarks.harness.series import Series, cdf, timeline
+from benchmarks.harness.specs import Case
+from benchmarks.live import session
+from benchmarks.live.processes import cpu_seconds
+from benchmarks.live.session import Pods
+from poseidon_py.kube.client import KubeError
+from poseidon_py.kube.credentials import CredentialsError
 
 OURS, BLIND = "poseidon", "blind"
 _PATIENCE = 60.0
@@ -75,16 +75,16 @@ async def _measure(run: _Run) -> Sample:
             await stack.start_cluster(run.nodes, UNIFORM, run.seed)
             return await _phases(stack, stack.kubeconfig, run)
         await stack.connect(run.kubeconfig, 100)
-        await live.remove(stack.kube)
+        await session.remove(stack.kube)
         try:
-            await live.add_nodes(stack.kube, run.nodes)
+            await session.add_nodes(stack.kube, run.nodes)
             return await _phases(stack, run.kubeconfig, run)
         finally:
-            await live.remove(stack.kube)
+            await session.remove(stack.kube)
 
 
 async def _phases(stack: Stack, kubeconfig: Path, run: _Run) -> Sample:
-    audit = await live.has_audit(stack.kube)
+    audit = await session.has_audit(stack.kube)
     blind = Pods(stack.kube, BLIND, run.nodes, run.pods, run.seed, audit)
     ours = Pods(stack.kube, run.against or OURS, run.nodes, run.pods, run.seed, audit, run.workload)
     rates = []
@@ -175,7 +175,7 @@ async def _blind(pods: Pods, kubeconfig: Path, count: int, follow: bool) -> tupl
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "benchmarks.blind",
+        "benchmarks.live.blind",
         *arguments,
         *(["--follow"] if follow else []),
         stdout=asyncio.subprocess.PIPE,

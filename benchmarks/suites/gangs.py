@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.gang_load import START_US, GangLoad, GangSpec
-from benchmarks.reservation_load import ReservationLoad, ReservationSpec
-from benchmarks.results import Check, Sample
-from benchmarks.runner import Options
-from benchmarks.specs import Case
-from firmament_py import registry
-from firmament_py.arrays import I64
-from firmament_py.engine import Engine
-from firmament_py.events import Event
-from firmament_py.solver import SOLVERS
+from benchmarks.harness.results import Check, Sample
+from benchmarks.harness.runner import Options
+from benchmarks.harness.specs import Case
+from benchmarks.loads.gangs import START_US, GangLoad, GangSpec
+from benchmarks.loads.reservations import ReservationLoad, ReservationSpec
+from firmament_py.engine.engine import Engine
+from firmament_py.flow.solver import SOLVERS
+from firmament_py.model.arrays import I64
+from firmament_py.model.events import Event
+from firmament_py.policy import registry
 
 
 def measure(case: Case, options: Options) -> Sample:

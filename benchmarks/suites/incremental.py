@@ -8,12 +8,12 @@ from time import perf_counter, process_time
 
 import numpy as np
 
-from benchmarks.quincy_load import QuincyLoad
-from benchmarks.results import Check, Sample
-from benchmarks.runner import Options
-from benchmarks.specs import Case
-from firmament_py.incremental.repair import Reoptimized, Reoptimizer
-from firmament_py.solver import OrToolsSolver, Status
+from benchmarks.harness.results import Check, Sample
+from benchmarks.harness.runner import Options
+from benchmarks.harness.specs import Case
+from benchmarks.loads.quincy import QuincyLoad
+from firmament_py.flow.incremental.reoptimize import Reoptimized, Reoptimizer
+from firmament_py.flow.solver import OrToolsSolver, Status
 
 _TASKS_PER_NODE = 12
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from benchmarks.results import Check, Sample
-from benchmarks.runner import Options
+from benchmarks.harness.results import Check, Sample
+from benchmarks.harness.runner import Options
+from benchmarks.harness.specs import Case
 from benchmarks.simulate.replay import Settings
 from benchmarks.simulate.running import Run, horizon_us, measured, run
 from benchmarks.simulate.service import RefusedError
-from benchmarks.specs import Case
 from benchmarks.traces.generate import generate, preset
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from benchmarks.data_load import DataLoad, DataSpec
-from benchmarks.engine_load import START_US, LoadSpec
-from benchmarks.results import Check, Sample
-from benchmarks.runner import Options
-from benchmarks.specs import Case
+from benchmarks.harness.results import Check, Sample
+from benchmarks.harness.runner import Options
+from benchmarks.harness.specs import Case
+from benchmarks.loads.data import DataLoad, DataSpec
+from benchmarks.loads.engine import START_US, LoadSpec
 from benchmarks.suites.round import judge
-from firmament_py import registry
-from firmament_py.engine import Engine
-from firmament_py.solver import SOLVERS
+from firmament_py.engine.engine import Engine
+from firmament_py.flow.solver import SOLVERS
+from firmament_py.policy import registry
 
 
 def measure(case: Case, options: Options) -> Sample:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from benchmarks.engine_load import START_US, EngineLoad, LoadSpec
-from benchmarks.results import Check, Sample
-from benchmarks.runner import Options
-from benchmarks.specs import Case
-from firmament_py import registry
-from firmament_py.engine import Engine
-from firmament_py.round import RoundResult
-from firmament_py.solver import SOLVERS
-from firmament_py.usage import Basis, UsageOptions
+from benchmarks.harness.results import Check, Sample
+from benchmarks.harness.runner import Options
+from benchmarks.harness.specs import Case
+from benchmarks.loads.engine import START_US, EngineLoad, LoadSpec
+from firmament_py.engine.engine import Engine
+from firmament_py.engine.scheduler import RoundResult
+from firmament_py.flow.solver import SOLVERS
+from firmament_py.policy import registry
+from firmament_py.usage.usage import Basis, UsageOptions
 
 _OUTSIDE = ("snapshot", "commit", "explain")
 """Stages that are not network, solve, decode or check."""

@@ -7,15 +7,15 @@ import statistics
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from benchmarks.churn_load import START_US, ChurnLoad, ChurnSpec
-from benchmarks.results import Check, Sample
-from benchmarks.runner import Options
-from benchmarks.series import curve
-from benchmarks.specs import Case
-from firmament_py import registry
-from firmament_py.engine import Engine
-from firmament_py.events import Event
-from firmament_py.solver import SOLVERS
+from benchmarks.harness.results import Check, Sample
+from benchmarks.harness.runner import Options
+from benchmarks.harness.series import curve
+from benchmarks.harness.specs import Case
+from benchmarks.loads.churn import START_US, ChurnLoad, ChurnSpec
+from firmament_py.engine.engine import Engine
+from firmament_py.flow.solver import SOLVERS
+from firmament_py.model.events import Event
+from firmament_py.policy import registry
 
 _ROUND_US = 1_000_000
 

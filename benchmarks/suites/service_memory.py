@@ -9,12 +9,12 @@ from pathlib import Path
 import grpc
 import numpy as np
 
-from benchmarks import wire_load
-from benchmarks.children import child, cpu_seconds, peak_mib, resident_mib, wait_for_file
-from benchmarks.engine_load import START_US, EngineLoad, LoadSpec
-from benchmarks.results import Check, Sample
-from benchmarks.runner import Options
-from benchmarks.specs import Case
+from benchmarks.harness.results import Check, Sample
+from benchmarks.harness.runner import Options
+from benchmarks.harness.specs import Case
+from benchmarks.live.processes import child, cpu_seconds, peak_mib, resident_mib, wait_for_file
+from benchmarks.loads import wire
+from benchmarks.loads.engine import START_US, EngineLoad, LoadSpec
 from protos.gen import flow_pb2, flow_pb2_grpc
 
 _LIMITS = [("grpc.max_receive_message_length", 256 * 2**20), ("grpc.max_send_message_length", 256 * 2**20)]
@@ -40,7 +40,7 @@ def _stub(channel: grpc.Channel) -> flow_pb2_grpc.FlowSchedulerStub:
 def _drive(load: EngineLoad, service: flow_pb2_grpc.FlowSchedulerStub, pid: int) -> Sample:
     service.Hello(flow_pb2.HelloRequest())
     empty_mib = resident_mib(pid)
-    updates = list(wire_load.everything(load))  # not to measure how fast we describe
+    updates = list(wire.everything(load))  # not to measure how fast we describe
     metrics: dict[str, float] = {}
 
     began = time.perf_counter()
@@ -57,7 +57,7 @@ def _drive(load: EngineLoad, service: flow_pb2_grpc.FlowSchedulerStub, pid: int)
     wrong = load.complaints(uids, nodes)
 
     batches = [
-        flow_pb2.Update(epoch=epoch, tasks=wire_load.confirmation(load, placed, start, _BATCH))
+        flow_pb2.Update(epoch=epoch, tasks=wire.confirmation(load, placed, start, _BATCH))
         for start in range(0, len(uids), _BATCH)
     ]
     began = time.perf_counter()
@@ -67,7 +67,7 @@ def _drive(load: EngineLoad, service: flow_pb2_grpc.FlowSchedulerStub, pid: int)
     leaving = uids[:: max(1, len(uids) // max(1, len(uids) // 100))].tolist()
     fresh = flow_pb2.Tasks()
     for uid in leaving:
-        told = wire_load.tasks(load.tasks(slice(uid - 1, uid)))
+        told = wire.tasks(load.tasks(slice(uid - 1, uid)))
         told.uid[0] = uid + 2**32
         told.node[0] = 0
         fresh.MergeFrom(told)

@@ -6,18 +6,18 @@ from time import perf_counter
 
 import numpy as np
 
-from benchmarks import solvers
-from benchmarks.engine_load import START_US, EngineLoad, LoadSpec
-from benchmarks.quincy_load import QuincyLoad
-from benchmarks.results import Check, Sample
-from benchmarks.runner import Options
-from benchmarks.specs import Case
-from firmament_py import registry
-from firmament_py.cluster import ClusterState
-from firmament_py.events import Event
-from firmament_py.network import FlowNetwork, PlacementNetwork
-from firmament_py.round import Scheduler
-from firmament_py.solver import SOLVERS, Solution, Solver, Status
+from benchmarks.harness import solvers
+from benchmarks.harness.results import Check, Sample
+from benchmarks.harness.runner import Options
+from benchmarks.harness.specs import Case
+from benchmarks.loads.engine import START_US, EngineLoad, LoadSpec
+from benchmarks.loads.quincy import QuincyLoad
+from firmament_py.engine.scheduler import Scheduler
+from firmament_py.flow.solver import SOLVERS, Solution, Solver, Status
+from firmament_py.model.events import Event
+from firmament_py.network.build import FlowNetwork, PlacementNetwork
+from firmament_py.policy import registry
+from firmament_py.state.cluster import ClusterState
 
 _TASKS_PER_NODE = 12
 

@@ -17,7 +17,7 @@ from benchmarks.traces.form import (
     sizes_of_jobs,
 )
 from benchmarks.traces.generate import offered_load
-from firmament_py.arrays import F64, I64
+from firmament_py.model.arrays import F64, I64
 
 
 def describe(trace: Trace) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from firmament_py.arrays import F64
+from firmament_py.model.arrays import F64
 
 _NORMAL = NormalDist()
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from benchmarks.traces.form import MachineEvent, Trace
 from benchmarks.traces.texts import amount_text
-from firmament_py.arrays import I64
-from firmament_py.constraints import Requirement
-from firmament_py.resources import TASK_SLOTS
+from firmament_py.model.arrays import I64
+from firmament_py.model.constraints import Requirement
+from firmament_py.model.resources import TASK_SLOTS
 
 
 def homeless(trace: Trace) -> I64:

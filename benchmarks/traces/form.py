@@ -14,8 +14,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from firmament_py.arrays import I64, U8, Bools
-from firmament_py.constraints import Requirement
+from firmament_py.model.arrays import I64, U8, Bools
+from firmament_py.model.constraints import Requirement
 
 FOREVER = -1
 """Duration of a task that outlives the trace."""

@@ -25,7 +25,7 @@ from benchmarks.traces.form import (
     TraceError,
 )
 from benchmarks.traces.presets import PRESETS, RACK, ZONE, Preset, Tier
-from firmament_py.arrays import F64, I64
+from firmament_py.model.arrays import F64, I64
 
 _TASKS_A_MACHINE = 5
 """No job has more tasks than so many times the machines: a cluster of 100 does not get a job for 12,500."""

@@ -36,7 +36,7 @@ from benchmarks.traces.form import (
 )
 from benchmarks.traces.presets import CPU_UNIT, MEMORY_UNIT, PLATFORM
 from benchmarks.traces.rows import Row, csv_text, rows, write_text
-from firmament_py.constraints import Operator, Requirement
+from firmament_py.model.constraints import Operator, Requirement
 
 _SUBMIT, _SCHEDULE, _EVICT, _FAIL, _FINISH, _KILL, _LOST, _UPDATE_PENDING, _UPDATE_RUNNING = range(9)
 _AFTER_THE_TRACE = 2**63 - 1

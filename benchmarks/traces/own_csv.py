@@ -24,8 +24,8 @@ from benchmarks.traces.form import (
     TraceError,
 )
 from benchmarks.traces.rows import Row, csv_text, headed_rows, write_text
-from firmament_py.constraints import Requirement
-from poseidon_py.quantity import schedulable
+from firmament_py.model.constraints import Requirement
+from poseidon_py.kube.quantity import schedulable
 
 _MACHINE_FIELDS = ("machine", "time_s", "event", "labels")
 _TASK_FIELDS = (

@@ -22,7 +22,7 @@ from benchmarks.traces.form import (
     TraceError,
 )
 from benchmarks.traces.rows import read_text, write_text
-from firmament_py.constraints import Requirement
+from firmament_py.model.constraints import Requirement
 
 FORMAT, VERSION = "poseidon-trace", 1
 

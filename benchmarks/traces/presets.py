@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from benchmarks.traces.distributions import Distribution, Fixed, Lognormal, Mixture, Pareto, choices
-from firmament_py.constraints import Operator, Requirement
+from firmament_py.model.constraints import Operator, Requirement
 
 CPU_UNIT = 64_000
 """Millicores that the Google traces' 1.0 of cpu (the largest machine) stands for here; they do not say what it is."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import quote, unquote
 
 from benchmarks.traces.form import LONGEST_US, MOST_AMOUNT, SECOND
-from firmament_py.constraints import Operator, Requirement
-from poseidon_py import quantity
-from poseidon_py.quantity import QuantityError
+from firmament_py.model.constraints import Operator, Requirement
+from poseidon_py.kube import quantity
+from poseidon_py.kube.quantity import QuantityError
 
 EVENTS = ("add", "remove", "update")
 """By the number of the MachineEvent."""

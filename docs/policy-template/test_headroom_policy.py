@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from headroom_policy import Headroom
 
-from firmament_py.conformance import check
 from firmament_py.policy import View
+from firmament_py.policy.conformance import check
 
 
 def test_it_conforms():

@@ -11,12 +11,12 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
-from poseidon_py.backoff import Backoff
-from poseidon_py.engine import Engine, EngineError
-from poseidon_py.metrics import METRICS
-from poseidon_py.session import Session
-from poseidon_py.store import Store
+from poseidon_py.feed.client import Engine, EngineError
+from poseidon_py.feed.resync import Session
+from poseidon_py.state.store import Store
 from poseidon_py.usage.gathered import AT, CPU, MEMORY, RX, TX, Gathered, Row, SourceError
+from poseidon_py.util.backoff import Backoff
+from poseidon_py.util.metrics import METRICS
 from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)

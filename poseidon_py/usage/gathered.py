@@ -3,7 +3,7 @@
 import math
 from typing import TypeVar
 
-from poseidon_py.quantity import NANO, nanos
+from poseidon_py.kube.quantity import NANO, nanos
 
 AT, CPU, MEMORY, RX, TX = range(5)
 """Of a row: microseconds since the epoch, 0: the source said none; millicores; bytes; bytes a second in and out."""

@@ -9,9 +9,9 @@ from typing import TypeVar
 import msgspec
 from msgspec import Raw, Struct, field
 
-from poseidon_py.kube import ApiError, BusyError, Kube, KubeError, NotFoundError
-from poseidon_py.objects import Nonsense, micros
-from poseidon_py.quantity import QuantityError
+from poseidon_py.kube.client import ApiError, BusyError, Kube, KubeError, NotFoundError
+from poseidon_py.kube.objects import Nonsense, micros
+from poseidon_py.kube.quantity import QuantityError
 from poseidon_py.usage.gathered import AT, CPU, MEMORY, Gathered, SourceError, billionths
 
 _API = "/apis/metrics.k8s.io/v1beta1"

@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw, Struct
 
-from poseidon_py.credentials import Access
-from poseidon_py.kube import Kube, KubeError, UnreachableError
+from poseidon_py.kube.client import Kube, KubeError, UnreachableError
+from poseidon_py.kube.credentials import Access
 from poseidon_py.usage.gathered import AT, CPU, MEMORY, RX, TX, Gathered, Row, SourceError
 
 _CONTAINERS = 'container!="",pod!=""'

@@ -20,7 +20,7 @@ from typing import Any
 
 from tests.e2e.api import PATIENCE
 
-POSEIDON = (sys.executable, "-m", "poseidon_py.main")
+POSEIDON = (sys.executable, "-m", "poseidon_py")
 FIRMAMENT = (sys.executable, "-m", "firmament_py")
 
 

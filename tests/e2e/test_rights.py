@@ -25,11 +25,12 @@ from tests.e2e.objects import condition, container, node, pod
 from tests.e2e.processes import Scheduler
 from tests.e2e.test_constraints import BOUND, NONE, claim, volume, waiting
 from tests.e2e.test_restarts import LEASE
+from tests.paths import ROOT
 
 Schedule = Callable[..., Scheduler]
 Grant = tuple[str, str, str]
 
-MANIFEST = Path(__file__).parents[2] / "deploy" / "poseidon.yaml"
+MANIFEST = ROOT / "deploy" / "poseidon.yaml"
 ACCOUNT = "system:serviceaccount:kube-system:poseidon"
 NATIVE = "scheduling.k8s.io"
 FEATURE = "GenericWorkload"

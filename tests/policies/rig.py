@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from firmament_py.events import Event
-from firmament_py.network import PlacementNetwork
+from firmament_py.flow.solver import NetworkxSolver, Solution, Status
+from firmament_py.model.events import Event
+from firmament_py.network.build import PlacementNetwork
 from firmament_py.policy import Policy, View
-from firmament_py.solver import NetworkxSolver, Solution, Status
 from tests.builders import NOW_US, Cluster, make_cluster
 
 

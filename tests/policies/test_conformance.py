@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.conformance import check, waived
 from firmament_py.policy import AnywherePolicy, NodeUsage, View, checked_prices
-from firmament_py.registry import available, load
+from firmament_py.policy.conformance import check, waived
+from firmament_py.policy.registry import available, load
 from tests.policies.views import Around
 
 VARIANTS: list[tuple[str, dict[str, str]]] = [

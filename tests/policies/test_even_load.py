@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from firmament_py.cluster import ClusterState
-from firmament_py.events import ClassDefined, NodeObserved
-from firmament_py.round import Scheduler
-from firmament_py.solver import OrToolsSolver
+from firmament_py.engine.scheduler import Scheduler
+from firmament_py.flow.solver import OrToolsSolver
+from firmament_py.model.events import ClassDefined, NodeObserved
+from firmament_py.state.cluster import ClusterState
 from policies.cpu_memory import CpuMemory
 from policies.load_spreading import LoadSpreading
 from tests.builders import NOW_US, make_tasks

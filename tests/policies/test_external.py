@@ -9,22 +9,21 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import SimpleNamespace
 
 import grpc
 import pytest
 
 from firmament_py.policy import MOST_MAX
-from poseidon_py.metrics import METRICS
+from poseidon_py.util.metrics import METRICS
 from protos.gen import flow_pb2, flow_pb2_grpc
-from tests.bridge.world import World, template, world_of
 from tests.builders import NOW_US
-from tests.service.messages import node, placed, task_class, tasks
+from tests.firmament_py.service.flow_messages import node, placed, task_class, tasks
+from tests.paths import DOCS
+from tests.poseidon_py.world import World, template, world_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(300)]
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
 TUTORIAL = (DOCS / "policies.md").read_text()
 
 FILES: dict[str, str] = dict(

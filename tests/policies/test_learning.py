@@ -5,11 +5,11 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from firmament_py.events import ClassDefined
+from firmament_py.engine.scheduler import Scheduler
+from firmament_py.flow.solver import OrToolsSolver
+from firmament_py.model.events import ClassDefined
 from firmament_py.policy import Policy
-from firmament_py.round import Scheduler
-from firmament_py.solver import OrToolsSolver
-from firmament_py.usage import Usage
+from firmament_py.usage.usage import Usage
 from policies.interference import Interference
 from policies.network_aware import NetworkAware
 from policies.whare_map import WhareMap

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament_py.policy import NodeUsage, View, checked_prices
-from firmament_py.registry import load
+from firmament_py.policy.registry import load
 from policies.trivial import Trivial
 
 BY_LOAD = [load(name, {}) for name in ("load-spreading", "cpu-memory", "bin-packing")]

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from firmament_py.cluster import ClusterState
-from firmament_py.events import Event
+from firmament_py.engine.scheduler import Scheduler
+from firmament_py.flow.solver import OrToolsSolver
+from firmament_py.model.events import Event
 from firmament_py.policy import COST_MAX
-from firmament_py.round import Scheduler
-from firmament_py.solver import OrToolsSolver
+from firmament_py.state.cluster import ClusterState
 from policies.load_spreading import LoadSpreading
 from tests.builders import NOW_US, make_class, make_cluster, make_node, make_tasks, per_node
 from tests.policies.rig import make_view, places

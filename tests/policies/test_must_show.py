@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from firmament_py.events import Event
-from firmament_py.registry import available, load
+from firmament_py.model.events import Event
+from firmament_py.policy.registry import available, load
 from tests.builders import NOW_US, SECOND_US, make_class, make_node, make_tasks, per_node
 from tests.policies.rig import places
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.arrays import F64
+from firmament_py.model.arrays import F64
 from firmament_py.policy import Policy
 from policies.load_spreading import LoadSpreading
 from policies.network_aware import NetworkAware
 from tests.builders import Cluster, make_class, make_cluster, make_node, make_tasks, per_node
-from tests.engine.oracle import PlainTask, World
-from tests.engine.test_rounds import assert_solved_to_optimum, carry_out, left_over
+from tests.firmament_py.engine.test_rounds import assert_solved_to_optimum, carry_out, left_over
+from tests.firmament_py.oracle import PlainTask, World
 from tests.policies.views import make_view, node_usage
 
 EGRESS, INGRESS = "bandwidth.egress", "bandwidth.ingress"

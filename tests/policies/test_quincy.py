@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.events import Event
-from firmament_py.locality import Inputs
+from firmament_py.model.events import Event
 from firmament_py.policy import COST_MAX, View, checked_prices
-from firmament_py.registry import UnknownPolicyError, load
-from firmament_py.snapshot import take_snapshot
+from firmament_py.policy.locality import Inputs
+from firmament_py.policy.registry import UnknownPolicyError, load
+from firmament_py.snapshot.snapshot import take_snapshot
 from policies.load_spreading import LoadSpreading
 from policies.quincy import Quincy
 from tests.builders import NOW_US, make_class, make_cluster, make_inputs, make_node, make_tasks, per_node

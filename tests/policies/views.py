@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from firmament_py.arrays import F64, I64
+from firmament_py.model.arrays import F64, I64
 from firmament_py.policy import NodeUsage, View
 
 

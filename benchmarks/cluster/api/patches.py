@@ -1,0 +1,272 @@
+"""The three kinds of patch that clients send, on plain JSON values.
+
+All functions take the current object and return a new one; the current one is not changed. Which lists a
+strategic merge patch merges, and by what key, is the table below; every other list is replaced whole.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from benchmarks.cluster.store.errors import ApiError, bad_request
+
+Json = dict[str, Any]
+
+MERGE_KEYS: dict[str, str] = {
+    "addresses": "type",
+    "conditions": "type",
+    "containers": "name",
+    "env": "name",
+    "ephemeralContainers": "name",
+    "hostAliases": "ip",
+    "hostIPs": "ip",
+    "imagePullSecrets": "name",
+    "initContainers": "name",
+    "ownerReferences": "uid",
+    "podIPs": "ip",
+    "resourceClaims": "name",
+    "resourceClaimStatuses": "name",
+    "schedulingGates": "name",
+    "secrets": "name",
+    "topologySpreadConstraints": "topologyKey",
+    "volumeDevices": "devicePath",
+    "volumeMounts": "mountPath",
+    "volumes": "name",
+}
+"""List field to the field that identifies an element, where a strategic merge patch merges."""
+# `ports` is keyed by containerPort in containers and by port in services; the element itself tells which.
+PORT_KEYS = ("containerPort", "port")
+MERGED_SETS = frozenset(("finalizers", "podCIDRs"))
+"""Lists of plain values that are merged as sets."""
+
+_DIRECTIVE = "$patch"
+_ORDER = "$setElementOrder/"
+_DELETE_FROM = "$deleteFromPrimitiveList/"
+_RETAIN = "$retainKeys"
+
+
+def merge_patch(current: Any, patch: Any) -> Any:
+    """RFC 7386: objects merge, null deletes, everything else replaces."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(current) if isinstance(current, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = merge_patch(merged.get(key), value)
+    return merged
+
+
+def apply_merge(current: Any, applied: Any, field: str = "") -> Any:
+    """Server-side apply as a merge: maps merge, keyed lists merge by key, other values replace."""
+    if isinstance(applied, dict):
+        merged = dict(current) if isinstance(current, dict) else {}
+        for key, value in applied.items():
+            if value is None:
+                merged.pop(key, None)
+            else:
+                merged[key] = apply_merge(merged.get(key), value, key)
+        return merged
+    if isinstance(applied, list) and isinstance(current, list):
+        if field in MERGED_SETS:
+            return current + [value for value in applied if value not in current]
+        merge_key = _merge_key(field, applied)
+        if merge_key is not None:
+            return _merge_elements(current, applied, merge_key, apply_merge)
+    return applied
+
+
+def _merge_key(field: str, elements: list[Any]) -> str | None:
+    if not elements or not all(isinstance(element, dict) for element in elements):
+        return None
+    if field == "ports":
+        return next((key for key in PORT_KEYS if all(key in element for element in elements)), None)
+    key = MERGE_KEYS.get(field)
+    if key is None or not all(key in element for element in elements if element.get(_DIRECTIVE) != "replace"):
+        return None
+    return key
+
+
+def _merge_elements(current: list[Any], patch: list[Any], key: str, merge: Any) -> list[Any]:
+    result = list(current)
+    for element in patch:
+        identity = element.get(key)
+        at = next((i for i, old in enumerate(result) if isinstance(old, dict) and old.get(key) == identity), None)
+        if element.get(_DIRECTIVE) == "delete":
+            if at is not None:
+                del result[at]
+        elif at is None:
+            result.append(merge({}, element))
+        else:
+            result[at] = merge(result[at], element)
+    return result
+
+
+def strategic_merge_patch(current: Any, patch: Any) -> Any:
+    """Kubernetes' strategic merge: like a merge patch, but the lists of `MERGE_KEYS` merge by element."""
+    if not isinstance(patch, dict):
+        return patch
+    directive = patch.get(_DIRECTIVE)
+    if directive == "replace":
+        return {key: value for key, value in patch.items() if key != _DIRECTIVE}
+    if directive == "delete":
+        return {}
+    if directive not in (None, "merge"):
+        raise bad_request(f"unknown patch type {directive!r} in the patch's $patch directive")
+    merged = dict(current) if isinstance(current, dict) else {}
+    retained = patch.get(_RETAIN)
+    if isinstance(retained, list):
+        merged = {key: value for key, value in merged.items() if key in retained}
+    for key, value in patch.items():
+        if key.startswith(_DELETE_FROM):
+            field = key.removeprefix(_DELETE_FROM)
+            merged[field] = [old for old in merged.get(field) or () if old not in value]
+    for key, value in patch.items():
+        if key.startswith("$"):
+            continue
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, dict):
+            merged[key] = strategic_merge_patch(merged.get(key), value)
+        elif isinstance(value, list):
+            merged[key] = _strategic_list(key, merged.get(key) or [], value)
+        else:
+            merged[key] = value
+    for key, order in patch.items():
+        if key.startswith(_ORDER) and isinstance(merged.get(key.removeprefix(_ORDER)), list):
+            field = key.removeprefix(_ORDER)
+            merged[field] = _ordered(field, merged[field], order)
+    return merged
+
+
+def _strategic_list(field: str, current: list[Any], patch: list[Any]) -> list[Any]:
+    if field in MERGED_SETS:
+        return current + [value for value in patch if value not in current]
+    elements = [element for element in patch if not _is_replace(element)]
+    if len(elements) != len(patch):  # a lone {"$patch": "replace"} element says: the rest is the whole list
+        return list(elements)
+    key = _merge_key(field, patch)
+    return patch if key is None else _merge_elements(current, patch, key, strategic_merge_patch)
+
+
+def _is_replace(element: Any) -> bool:
+    return isinstance(element, dict) and element.get(_DIRECTIVE) == "replace"
+
+
+def _ordered(field: str, elements: list[Any], order: list[Any]) -> list[Any]:
+    """Elements named in `order` follow it; the others keep their place behind their neighbour."""
+    key = _merge_key(field, [element for element in order if isinstance(element, dict)])
+
+    def rank(element: Any) -> int | None:
+        for at, wanted in enumerate(order):
+            same = element.get(key) == wanted.get(key) if key and isinstance(wanted, dict) else element == wanted
+            if same:
+                return at
+        return None
+
+    last = -1
+    ranked: list[tuple[int, int, Any]] = []
+    for position, element in enumerate(elements):
+        place = rank(element)
+        if place is not None:
+            last = place
+        ranked.append((last if place is None else place, position, element))
+    ranked.sort(key=lambda entry: entry[:2])
+    return [element for _, _, element in ranked]
+
+
+def json_patch(current: Any, operations: Any) -> Any:
+    """RFC 6902. A failed test or a missing path is a 422."""
+    if not isinstance(operations, list):
+        raise bad_request("a JSON patch must be a list of operations")
+    document = copy.deepcopy(current)
+    for operation in operations:
+        document = _apply_operation(document, operation)
+    return document
+
+
+def _refuse(why: str) -> ApiError:
+    message = f"the server rejected our request due to an error in our request: {why}"
+    return ApiError(422, "Invalid", message, details={})
+
+
+def _apply_operation(document: Any, operation: Any) -> Any:
+    if not isinstance(operation, dict) or "op" not in operation or "path" not in operation:
+        raise bad_request("each operation of a JSON patch needs op and path")
+    op, path = operation["op"], _pointer(operation["path"])
+    match op:
+        case "add" | "replace":
+            if "value" not in operation:
+                raise bad_request(f"operation {op} of a JSON patch needs a value")
+            return _set(document, path, operation["value"], insert=op == "add")
+        case "remove":
+            return _take(document, path)[1]
+        case "test":
+            if _find(document, path) != operation.get("value"):
+                raise _refuse(f"testing value {operation['path']} failed")
+            return document
+        case "copy":
+            return _set(document, path, copy.deepcopy(_find(document, _pointer(operation["from"]))), insert=True)
+        case "move":
+            value, document = _take(document, _pointer(operation["from"]))
+            return _set(document, path, value, insert=True)
+    raise bad_request(f"unknown operation {op!r} in a JSON patch")
+
+
+def _pointer(path: str) -> list[str]:
+    if path == "":
+        return []
+    if not path.startswith("/"):
+        raise bad_request(f"JSON pointer {path!r} must start with '/'")
+    return [part.replace("~1", "/").replace("~0", "~") for part in path[1:].split("/")]
+
+
+def _child(parent: Any, part: str, path: list[str]) -> Any:
+    if isinstance(parent, dict) and part in parent:
+        return parent[part]
+    if isinstance(parent, list) and part.isdigit() and int(part) < len(parent):
+        return parent[int(part)]
+    raise _refuse(f"the path /{'/'.join(path)} does not exist")
+
+
+def _find(document: Any, path: list[str]) -> Any:
+    for part in path:
+        document = _child(document, part, path)
+    return document
+
+
+def _set(document: Any, path: list[str], value: Any, *, insert: bool) -> Any:
+    if not path:
+        return value
+    parent, last = _find(document, path[:-1]), path[-1]
+    if isinstance(parent, dict):
+        if not insert and last not in parent:
+            raise _refuse(f"the path /{'/'.join(path)} does not exist")
+        parent[last] = value
+    elif isinstance(parent, list):
+        if last == "-" and insert:
+            parent.append(value)
+        elif last.isdigit() and int(last) < len(parent) + insert:
+            if insert:
+                parent.insert(int(last), value)
+            else:
+                parent[int(last)] = value
+        else:
+            raise _refuse(f"the index of /{'/'.join(path)} is out of bounds")
+    else:
+        raise _refuse(f"the path /{'/'.join(path)} does not exist")
+    return document
+
+
+def _take(document: Any, path: list[str]) -> tuple[Any, Any]:
+    if not path:
+        raise _refuse("the whole object cannot be removed")
+    parent, last = _find(document, path[:-1]), path[-1]
+    value = _child(parent, last, path)
+    if isinstance(parent, dict):
+        del parent[last]
+    else:
+        del parent[int(last)]
+    return value, document

@@ -1,0 +1,171 @@
+"""The shape of the built-in kinds: which fields they have, and of what type.
+
+The Kubernetes Python client knows: each of its model classes maps attribute to JSON name and to type. They are
+read when a kind is first met, and kept as one table per class; no model is ever made. What the installed
+client does not know, like custom resources, is not checked.
+
+`conform` does what decoding into typed structs does in the real server: a value of the wrong type is a 400,
+null means unset, unknown fields stay.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any, NamedTuple
+
+from benchmarks.cluster.store.errors import ApiError, bad_request
+from benchmarks.cluster.store.kinds import BUILT_IN
+
+Json = dict[str, Any]
+
+_OTHER_NAMES = {("v1", "Event"): "CoreV1Event", ("events.k8s.io/v1", "Event"): "EventsV1Event"}
+_MODELS = {
+    (api_version, kind): _OTHER_NAMES.get((api_version, kind), "V1" + kind)
+    for api_version, kind in [
+        *((kind.api_version, kind.kind) for kind in BUILT_IN if kind.version == "v1"),
+        ("v1", "Binding"),
+        ("policy/v1", "Eviction"),
+        ("autoscaling/v1", "Scale"),
+    ]
+}
+
+# The client calls these str, but a number is as good.
+_QUANTITIES = frozenset(
+    (
+        *("limits", "requests", "overhead", "capacity", "allocatable", "allocatedResources", "sizeLimit", "divisor"),
+        *("hard", "used", "min", "max", "default", "defaultRequest", "maxLimitRequestRatio", "maximumVolumeSize"),
+    )
+)
+# The client calls these object, like fields that may hold anything.
+_NUMBER_OR_STRING = frozenset(("port", "targetPort", "minAvailable", "maxUnavailable", "maxSurge"))
+
+_LIST = re.compile(r"list\[(.+)\]", re.IGNORECASE)
+_MAP = re.compile(r"dict[\[(]str, (.+)[\])]", re.IGNORECASE)
+_LIMIT = 2**63
+
+
+class Type(NamedTuple):
+    """What a field may hold."""
+
+    name: str
+    """string, integer, boolean, number, time, quantity, number or string, anything, list, map, or a model class."""
+    accepts: tuple[type, ...]
+    """As what it may come out of JSON."""
+    of: Type | None = None
+    """What is in the list or map."""
+
+
+_STRING = Type("string", (str,))
+_QUANTITY = Type("quantity", (str, int, float))
+_EITHER = Type("number or string", (str, int))
+_SCALARS = {
+    "str": _STRING,
+    "bytes": _STRING,
+    "bytearray": _STRING,
+    "datetime": Type("time", (str,)),
+    "int": Type("integer", (int,)),
+    "bool": Type("boolean", (bool,)),
+    "float": Type("number", (int, float)),
+    "object": Type("anything", (object, bool)),
+}
+_OBJECT = (dict,)
+_ONLY_METADATA = {"metadata": Type("V1ObjectMeta", _OBJECT)}
+
+
+class _Mismatch(Exception):
+    """A value of the wrong type; on its way up it learns where it was found."""
+
+    def __init__(self, wanted: str, value: Any) -> None:
+        super().__init__(wanted)
+        self.wanted = wanted
+        self.value = value
+        self.path = ""
+
+
+def model_of(api_version: str, kind: str) -> str | None:
+    """The client's class for a built-in kind, if it has one."""
+    model = "V1DeleteOptions" if kind == "DeleteOptions" else _MODELS.get((api_version, kind))
+    return model if model is not None and fields_of(model) else None
+
+
+@cache
+def fields_of(model: str) -> dict[str, Type]:
+    """JSON name to type of the fields of a model class; empty if the installed client has no such class."""
+    from kubernetes.client import models  # slow: not before it is needed
+
+    cls: Any = getattr(models, model, None)
+    if cls is None:
+        return {}
+    names: dict[str, str] = cls.attribute_map
+    return {names[attribute]: _type(names[attribute], stated) for attribute, stated in cls.openapi_types.items()}
+
+
+def _type(name: str, stated: str) -> Type:
+    if many := _LIST.fullmatch(stated):
+        return Type("list", (list,), _type(name, many[1]))
+    if entries := _MAP.fullmatch(stated):
+        return Type("map", (dict,), _type(name, entries[1]))
+    if stated == "str" and name in _QUANTITIES:
+        return _QUANTITY
+    if stated == "object" and name in _NUMBER_OR_STRING:
+        return _EITHER
+    return _SCALARS.get(stated) or Type(stated, _OBJECT)
+
+
+def conform(api_version: str, kind: str, obj: Any) -> None:
+    """Refuse an object whose fields have the wrong type; takes nulls out of it, and sees that it has a spec."""
+    model = model_of(api_version, kind)
+    try:
+        if not isinstance(obj, dict):
+            raise _Mismatch("an object", obj)
+        fields = _ONLY_METADATA if model is None else fields_of(model)
+        _walk(fields, obj)
+    except _Mismatch as found:
+        raise _refused(kind, found) from None
+    if "spec" in fields:
+        obj.setdefault("spec", {})
+
+
+def _walk(fields: dict[str, Type], obj: Json) -> None:
+    nulls: list[str] = []
+    for name, value in obj.items():
+        wanted = fields.get(name)
+        if wanted is None or (wanted is _STRING and value.__class__ is str):  # what most fields are
+            continue
+        if value is None:
+            nulls.append(name)
+            continue
+        try:
+            _check(wanted, value)
+        except _Mismatch as found:
+            found.path = f".{name}{found.path}"
+            raise
+    for name in nulls:
+        del obj[name]
+
+
+def _check(wanted: Type, value: Any) -> None:
+    fits = isinstance(value, wanted.accepts)
+    if not fits or (value.__class__ is bool and bool not in wanted.accepts):
+        raise _Mismatch("an object" if wanted.accepts is _OBJECT else wanted.name, value)
+    if wanted.of is not None:
+        for key, one in value.items() if isinstance(value, dict) else enumerate(value):
+            try:
+                _check(wanted.of, one)
+            except _Mismatch as found:
+                found.path = f"[{key}]{found.path}"
+                raise
+    elif wanted.accepts is _OBJECT:
+        _walk(fields_of(wanted.name), value)
+    elif value.__class__ is int and not -_LIMIT <= value < _LIMIT:
+        raise _Mismatch("a 64-bit integer", value)
+
+
+def _refused(kind: str, found: _Mismatch) -> ApiError:
+    names = {dict: "object", list: "array", str: "string", bool: "bool", type(None): "null"}
+    got = names.get(type(found.value), "number")
+    place = f"field {found.path[1:]}" if found.path else "the body"
+    return bad_request(
+        f"{kind} cannot be handled as a {kind}: cannot decode {got} into {place}, which is {found.wanted}"
+    )

@@ -1,0 +1,400 @@
+"""The verbs of the API on whole objects, with the API server's rules and no I/O.
+
+The HTTP layer, the simulated controllers and in-process callers all write through `Api`, so they all meet the
+same defaults, checks, conflicts and deletion rules. Every method either writes once and returns the record
+that results, or raises `ApiError` and changes nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+from typing import Any
+
+import orjson
+
+from benchmarks.cluster.api import patches, validation
+from benchmarks.cluster.api.audit import Audit
+from benchmarks.cluster.api.defaults import DEFAULTS, quality_of_service
+from benchmarks.cluster.api.schema import conform
+from benchmarks.cluster.store.clock import now_text
+from benchmarks.cluster.store.errors import (
+    STALE,
+    already_exists,
+    bad_request,
+    conflict,
+    forbidden,
+    invalid,
+    invalid_value,
+    not_found,
+    required,
+    unsupported_media_type,
+)
+from benchmarks.cluster.store.kinds import NAMESPACES, POD_NODE, PODS, PRIORITY_CLASSES, Kind
+from benchmarks.cluster.store.store import Record, Store
+
+Json = dict[str, Any]
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCHES = ("application/apply-patch+yaml", "application/apply-patch+cbor")
+PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCHES[0])
+
+SAFE_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+"""Of generated names: no vowels, so that no word appears by accident."""
+_SERVER_OWNED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+
+
+class Api:
+    """Creates, reads, changes; deletion and the pod subresources have modules of their own."""
+
+    def __init__(self, store: Store, seed: int = 0) -> None:
+        self.store = store
+        self.audit = Audit()
+        self.random = random.Random(seed)
+
+    # reading
+
+    def get(self, kind: Kind, namespace: str, name: str) -> Record:
+        """The current record, or 404."""
+        record = self.store.get(kind, namespace, name)
+        if record is None:
+            raise not_found(kind.plural, kind.group, name)
+        return record
+
+    # creating
+
+    def create(self, kind: Kind, namespace: str, obj: Json, *, dry_run: bool = False) -> Record:
+        """Create an object; takes ownership of `obj`."""
+        conform(kind.api_version, kind.kind, obj)
+        metadata = self._own_metadata(kind, namespace, obj)
+        name = metadata["name"]
+        if self.store.get(kind, namespace, name) is not None:
+            raise already_exists(kind.plural, kind.group, name)
+        if kind.namespaced:
+            self._check_namespace(kind, namespace, name)
+        metadata["uid"] = self.new_uid()
+        metadata["creationTimestamp"] = now_text()
+        if kind.generation or (kind.custom and kind.has_status):
+            metadata["generation"] = 1
+        if kind.has_status and kind.custom:
+            obj.pop("status", None)
+        self._default_and_check(kind, obj)
+        if dry_run:
+            return self._preview(kind, obj)
+        return self._add(kind, obj)
+
+    def create_many(self, kind: Kind, namespace: str, template: Json, names: list[str]) -> list[Record]:
+        """Create objects that differ only in name, defaulting and checking the template once."""
+        if not names:
+            return []
+        obj = copy.deepcopy(template)
+        obj.setdefault("metadata", {})["name"] = names[0]
+        first = self.create(kind, namespace, obj)
+        records = [first]
+        shared = first.parse()
+        metadata = shared["metadata"]
+        for name in names[1:]:
+            if self.store.get(kind, namespace, name) is not None:
+                raise already_exists(kind.plural, kind.group, name)
+            own = {**metadata, "name": name, "uid": self.new_uid(), "creationTimestamp": now_text()}
+            records.append(self._add(kind, {**shared, "metadata": own}))
+        return records
+
+    def _add(self, kind: Kind, obj: Json) -> Record:
+        record = self.store.put(kind, obj, None)
+        if kind is PODS and record.fields[POD_NODE]:
+            node = record.fields[POD_NODE]
+            self.audit.add(record.version, "bind", record.namespace, record.name, record.uid, node, "created")
+        return record
+
+    def new_uid(self) -> str:
+        """A version-4 UUID from the seeded generator."""
+        bits = self.random.getrandbits(122)
+        digits = f"{bits:032x}"
+        return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{'89ab'[bits & 3]}{digits[17:20]}-{digits[20:]}"
+
+    def new_suffix(self) -> str:
+        """Five letters for generateName."""
+        return "".join(self.random.choices(SAFE_LETTERS, k=5))
+
+    def _own_metadata(self, kind: Kind, namespace: str, obj: Json) -> Json:
+        stated_kind, stated_version = obj.get("kind"), obj.get("apiVersion")
+        if stated_kind not in (None, "", kind.kind) or stated_version not in (None, "", kind.api_version):
+            raise bad_request(
+                f"the object provided ({stated_version}, Kind={stated_kind}) does not match the resource of "
+                f"the path ({kind.api_version}, Kind={kind.kind})"
+            )
+        given = obj.get("metadata")
+        if given is not None and not isinstance(given, dict):
+            raise bad_request("metadata must be an object")
+        metadata: Json = given or {}
+        ordered = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
+        rest = {key: value for key, value in obj.items() if key not in ordered}
+        obj.clear()
+        obj.update(ordered, **rest)
+        for key in _SERVER_OWNED:
+            metadata.pop(key, None)
+        if metadata.pop("resourceVersion", ""):
+            raise bad_request("resourceVersion should not be set on objects to be created")
+        if kind.namespaced:
+            if metadata.get("namespace") not in (None, "", namespace):
+                raise bad_request(
+                    "the namespace of the provided object does not match the namespace sent on the request"
+                )
+            metadata["namespace"] = namespace
+        elif metadata.pop("namespace", ""):
+            raise bad_request("namespace must not be set on cluster-scoped objects")
+        if not metadata.get("name"):
+            prefix = metadata.get("generateName")
+            if not prefix:
+                raise invalid(
+                    kind.kind, kind.group, "", [required("metadata.name", "name or generateName is required")]
+                )
+            name = prefix[:58] + self.new_suffix()
+            while self.store.get(kind, namespace, name) is not None:
+                name = prefix[:58] + self.new_suffix()
+            metadata["name"] = name
+        return metadata
+
+    def _check_namespace(self, kind: Kind, namespace: str, name: str) -> None:
+        home = self.store.get(NAMESPACES, "", namespace)
+        if home is None:
+            raise not_found("namespaces", "", namespace)
+        if home.deleting:
+            why = f"unable to create new content in namespace {namespace} because it is being terminated"
+            raise forbidden(kind.plural, kind.group, name, why)
+
+    def _default_and_check(self, kind: Kind, obj: Json) -> None:
+        what = (kind.group, kind.kind)
+        try:
+            if kind is PODS:
+                self._admit_pod(obj)
+            default = DEFAULTS.get(what)
+            if default is not None:
+                default(obj)
+            causes = validation.metadata(obj["metadata"])
+            check = validation.CHECKS.get(what)
+            if check is not None:
+                causes += check(obj)
+        except (AttributeError, TypeError, KeyError, ValueError) as error:
+            # A list where a map belongs, or the like: the real server fails to decode such a body.
+            raise bad_request(f"{kind.kind} in version {kind.version!r} cannot be handled: {error}") from error
+        if causes:
+            raise invalid(kind.kind, kind.group, obj["metadata"]["name"], causes)
+
+    def _admit_pod(self, obj: Json) -> None:
+        """Priority admission: a class name becomes a number; without one, the global default or 0."""
+        spec = obj.setdefault("spec", {})
+        name = spec.get("priorityClassName")
+        if name:
+            found = self.store.get(PRIORITY_CLASSES, "", name)
+            if found is None:
+                why = f"no PriorityClass with name {name} was found"
+                raise forbidden("pods", "", obj["metadata"]["name"], why)
+            chosen = found.parse()
+        else:
+            classes = self.store.shelf(PRIORITY_CLASSES).records()
+            defaults = [one.parse() for one in classes if b'"globalDefault":true' in one.raw]
+            chosen = max(defaults, key=lambda one: one.get("value", 0), default={})
+            if chosen:
+                spec["priorityClassName"] = chosen["metadata"]["name"]
+        value = chosen.get("value", 0)
+        if spec.get("priority") not in (None, value):
+            why = (
+                "the integer value of priority must not be provided in pod spec; "
+                f"priority admission controller computed {value} from the given PriorityClass name"
+            )
+            raise forbidden("pods", "", obj["metadata"]["name"], why)
+        spec["priority"] = value
+        if chosen.get("preemptionPolicy"):
+            spec.setdefault("preemptionPolicy", chosen["preemptionPolicy"])
+
+    # changing
+
+    def update(
+        self, kind: Kind, namespace: str, name: str, obj: Json, subresource: str = "", *, dry_run: bool = False
+    ) -> Record:
+        """Replace an object, or one subresource of it; takes ownership of `obj`."""
+        before = self.get(kind, namespace, name)
+        conform(kind.api_version, kind.kind, obj)
+        metadata = obj.get("metadata")
+        if not isinstance(metadata, dict):
+            raise bad_request("metadata must be an object")
+        if metadata.get("name") not in (None, "", name):
+            raise bad_request(
+                f"the name of the object ({metadata.get('name')}) does not match the name on the URL ({name})"
+            )
+        uid = metadata.get("uid")
+        if uid not in (None, "", before.uid):
+            raise conflict(kind.plural, kind.group, name, _uid_differs(uid, before.uid))
+        if metadata.get("resourceVersion") not in (None, "", "0", str(before.version)):
+            raise conflict(kind.plural, kind.group, name, STALE)
+        return self.replace(kind, before, obj, subresource, dry_run=dry_run)
+
+    def patch(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        patch: Any,
+        patch_type: str,
+        subresource: str = "",
+        *,
+        dry_run: bool = False,
+    ) -> tuple[Record, bool]:
+        """Patch an object; the flag says whether server-side apply created it."""
+        applied = patch_type in APPLY_PATCHES
+        current = self.store.get(kind, namespace, name)
+        if current is None:
+            if not applied or subresource:
+                raise not_found(kind.plural, kind.group, name)
+            conform(kind.api_version, kind.kind, patch)
+            patch.setdefault("metadata", {}).setdefault("name", name)
+            return self.create(kind, namespace, patch, dry_run=dry_run), True
+        before = current.parse()
+        try:
+            after = self._patched(kind, before, patch, patch_type)
+        except (AttributeError, TypeError, KeyError, ValueError) as error:
+            raise bad_request(f"the patch does not fit the object: {error}") from error
+        conform(kind.api_version, kind.kind, after)
+        metadata = after.get("metadata")
+        if not isinstance(metadata, dict):
+            raise bad_request("the patch leaves no metadata")
+        if metadata.get("resourceVersion") not in (None, "", str(current.version)):
+            raise conflict(kind.plural, kind.group, name, STALE)
+        if metadata.get("uid") not in (None, "", current.uid):
+            raise conflict(kind.plural, kind.group, name, _uid_differs(metadata["uid"], current.uid))
+        if metadata.get("name") != name:
+            raise bad_request("the name of an object cannot be changed by a patch")
+        return self.replace(kind, current, after, subresource, dry_run=dry_run), False
+
+    def _patched(self, kind: Kind, before: Json, patch: Any, patch_type: str) -> Any:
+        if patch_type == JSON_PATCH:
+            return patches.json_patch(before, patch)
+        if not isinstance(patch, dict):
+            raise bad_request("the patch must be an object")
+        if patch_type == MERGE_PATCH:
+            return patches.merge_patch(before, patch)
+        if patch_type == STRATEGIC_PATCH and not kind.custom:
+            return patches.strategic_merge_patch(before, patch)
+        if patch_type in APPLY_PATCHES:
+            if isinstance(patch.get("metadata"), dict):
+                patch["metadata"].pop("managedFields", None)
+            return patches.apply_merge(before, patch)
+        raise unsupported_media_type(patch_type, ", ".join(PATCH_TYPES))
+
+    def replace(self, kind: Kind, before: Record, obj: Json, subresource: str = "", *, dry_run: bool = False) -> Record:
+        """Write `obj` over `before` by the rules of updates. A change of nothing writes nothing."""
+        old = before.parse()
+        new = self._updated(kind, old, obj, subresource)
+        if not subresource:
+            what = (kind.group, kind.kind)
+            causes = validation.metadata(new["metadata"])
+            check, update_check = validation.CHECKS.get(what), validation.UPDATE_CHECKS.get(what)
+            try:
+                if update_check is not None:
+                    causes += update_check(new, old)
+                if check is not None and kind is not PODS:
+                    causes += check(new)
+            except (AttributeError, TypeError, KeyError, ValueError) as error:
+                raise bad_request(f"{kind.kind} in version {kind.version!r} cannot be handled: {error}") from error
+            if causes:
+                raise invalid(kind.kind, kind.group, before.name, causes)
+        elif subresource == "status" and kind.kind == "Node" and not kind.group:
+            causes = validation.CHECKS["", "Node"](new)
+            if causes:
+                raise invalid(kind.kind, kind.group, before.name, causes)
+        if new == old:
+            return before
+        if dry_run:
+            return self._preview(kind, new)
+        return self.write(kind, before, new)
+
+    def write(self, kind: Kind, before: Record, new: Json) -> Record:
+        """Store a changed object, or end it if that removed the last thing that held its deletion back."""
+        metadata = new["metadata"]
+        if (
+            before.deleting
+            and not metadata.get("finalizers")
+            and not metadata.get("deletionGracePeriodSeconds")
+            and not (kind is NAMESPACES and new["spec"].get("finalizers"))
+        ):
+            return self.remove(kind, before, new)
+        return self.store.put(kind, new, before)
+
+    def remove(self, kind: Kind, before: Record, last: Json | None = None) -> Record:
+        """Take an object out of the store, whatever its finalizers say."""
+        record = self.store.remove(kind, before, last)
+        if kind is PODS:
+            self.audit.add(record.version, "gone", before.namespace, before.name, before.uid, before.fields[POD_NODE])
+        return record
+
+    def _updated(self, kind: Kind, old: Json, obj: Json, subresource: str) -> Json:
+        """The object that an update results in: what a client may not change comes from `old`."""
+        given, had = obj.get("metadata") or {}, old["metadata"]
+        metadata = dict(had)
+        for key in ("labels", "annotations", "finalizers", "ownerReferences"):
+            if key == "ownerReferences" and subresource:
+                continue
+            if given.get(key):
+                metadata[key] = given[key]
+            else:
+                metadata.pop(key, None)
+        if "deletionTimestamp" in had:
+            added = set(metadata.get("finalizers") or ()) - set(had.get("finalizers") or ())
+            if added:
+                causes = [
+                    invalid_value(
+                        "metadata.finalizers",
+                        sorted(added),
+                        "no new finalizers can be added if the object is being deleted",
+                    )
+                ]
+                raise invalid(kind.kind, kind.group, had["name"], causes)
+        new: Json = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
+        if subresource == "status":
+            new.update({k: v for k, v in old.items() if k not in new and k != "status"})
+            if obj.get("status") is not None:
+                new["status"] = obj["status"]
+        else:
+            new.update({k: v for k, v in obj.items() if k not in new})
+            if kind.has_status:
+                new.pop("status", None)
+                if "status" in old:
+                    new["status"] = old["status"]
+        if kind is PODS:
+            if not subresource and not isinstance(new.get("spec"), dict):
+                raise invalid("Pod", "", had["name"], [required("spec")])
+            if isinstance(new.get("status"), dict):
+                new["status"].setdefault("qosClass", quality_of_service(new["spec"]))
+        if "generation" in had and new.get("spec") != old.get("spec"):
+            metadata["generation"] = had["generation"] + 1
+        return new
+
+    def _preview(self, kind: Kind, obj: Json) -> Record:
+        metadata = obj["metadata"]
+        metadata.setdefault("resourceVersion", "")
+        raw = orjson.dumps(obj)
+        namespace, name, uid = metadata.get("namespace", ""), metadata["name"], metadata.get("uid", "")
+        return Record("", namespace, name, uid, 0, raw, {}, (), (), False)
+
+
+def _uid_differs(wanted: Any, actual: str) -> str:
+    return f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {actual}"
+
+
+def check_preconditions(kind: Kind, record: Record, preconditions: Json | None) -> None:
+    """409 unless UID and resourceVersion, where given, are those of the record."""
+    if not preconditions:
+        return
+    uid, version = preconditions.get("uid"), preconditions.get("resourceVersion")
+    if uid and uid != record.uid:
+        raise conflict(kind.plural, kind.group, record.name, _uid_differs(uid, record.uid))
+    if version and version != str(record.version):
+        why = (
+            f"Precondition failed: ResourceVersion in precondition: {version}, "
+            f"ResourceVersion in object meta: {record.version}"
+        )
+        raise conflict(kind.plural, kind.group, record.name, why)

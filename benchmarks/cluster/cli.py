@@ -1,0 +1,166 @@
+"""`poseidon cluster`: a synthetic cluster in the foreground."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from benchmarks.cluster.cluster import Cluster
+from benchmarks.cluster.http.faults import Rule
+from benchmarks.cluster.settings import ClusterSettings, NodeShape, RunTime
+
+
+def _shapes(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[NodeShape, ...]:
+    try:
+        return tuple(NodeShape.parse(one) for one in given) or (NodeShape(),)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def _run_time(_: click.Context, __: click.Parameter, given: str) -> RunTime:
+    try:
+        return RunTime.parse(given)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+@click.command("cluster")
+@click.option("--nodes", type=click.IntRange(0), default=10, show_default=True, help="Number of nodes.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8001, show_default=True, help="Port; 0 picks a free one."
+)
+@click.option("--kubeconfig-out", type=click.Path(dir_okay=False, path_type=Path), help="Write a kubeconfig here.")
+@click.option("--token", default="", help="Bearer token that requests must carry.")
+@click.option(
+    "--shape",
+    "shapes",
+    callback=_shapes,
+    multiple=True,
+    metavar="RESOURCES",
+    help="Sort of node, such as cpu=16,memory=64Gi,gpu=4,weight=1; repeat it for several sorts.",
+)
+@click.option("--zones", type=click.IntRange(0), default=3, show_default=True, help="Number of zones.")
+@click.option("--racks", type=click.IntRange(0), default=4, show_default=True, help="Racks per zone.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
+@click.option(
+    "--run-time",
+    callback=_run_time,
+    default="forever",
+    show_default=True,
+    help="Run time of batch pods that do not state one: forever, SECONDS, uniform:LOW,HIGH, "
+    "exponential:MEAN, lognormal:MEDIAN,SIGMA.",
+)
+@click.option(
+    "--start-delay", type=click.FloatRange(0), default=0.2, show_default=True, help="Seconds from bound to running."
+)
+@click.option(
+    "--speed", type=click.FloatRange(0.001), default=1.0, show_default=True, help="Simulated seconds per second."
+)
+@click.option(
+    "--bookmark-interval",
+    type=click.FloatRange(0.01),
+    default=60.0,
+    show_default=True,
+    help="Seconds between watch bookmarks.",
+)
+@click.option(
+    "--history", type=click.IntRange(1), default=65536, show_default=True, help="Changes kept per kind for watches."
+)
+@click.option("--fault-latency-ms", type=click.FloatRange(0), default=0.0, help="Added to every answer.")
+@click.option("--fault-rate-429", type=click.FloatRange(0, 1), default=0.0, help="Share of requests refused with 429.")
+@click.option("--fault-rate-500", type=click.FloatRange(0, 1), default=0.0, help="Share of requests refused with 500.")
+def cluster(
+    nodes: int,
+    host: str,
+    port: int,
+    kubeconfig_out: Path | None,
+    token: str,
+    shapes: tuple[NodeShape, ...],
+    zones: int,
+    racks: int,
+    seed: int,
+    run_time: RunTime,
+    start_delay: float,
+    speed: float,
+    bookmark_interval: float,
+    history: int,
+    fault_latency_ms: float,
+    fault_rate_429: float,
+    fault_rate_500: float,
+) -> None:
+    """Run a synthetic cluster that speaks the Kubernetes HTTP API, until interrupted."""
+    settings = ClusterSettings(
+        nodes=nodes,
+        shapes=shapes,
+        zones=zones,
+        racks_per_zone=racks,
+        host=host,
+        port=port,
+        token=token,
+        seed=seed,
+        run_time=run_time,
+        start_seconds=start_delay,
+        speed=speed,
+        bookmark_seconds=bookmark_interval,
+        history=history,
+    )
+    rules: list[Rule] = []
+    if fault_latency_ms or fault_rate_429 or fault_rate_500:
+        rules.append(Rule(latency_ms=fault_latency_ms, rate_429=fault_rate_429, rate_500=fault_rate_500))
+    if kubeconfig_out is not None:
+        # Before anything is started: an unwritable path should not cost the time of making a large cluster.
+        try:
+            kubeconfig_out.touch()
+        except OSError as error:
+            hint = "choose another --kubeconfig-out"
+            sys.exit(_refuse(f"cannot write the kubeconfig {kubeconfig_out}: {error.strerror}; {hint}"))
+    gc.set_threshold(100_000, 20, 50)  # objects by the hundred thousand live as long as the process does
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        sys.exit(runner.run(_serve(settings, kubeconfig_out, rules)))
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    try:
+        import uvloop
+    except ImportError:  # not available everywhere; only slower without
+        return asyncio.new_event_loop
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
+
+
+async def _serve(settings: ClusterSettings, kubeconfig_out: Path | None, rules: list[Rule]) -> int:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    running = Cluster(settings)
+    running.faults.set(*rules)
+    try:
+        await running.start()
+    except OSError as error:
+        why = error.strerror or error
+        return _refuse(
+            f"cannot listen on {settings.host}:{settings.port}: {why}; choose another --port, or 0 for a free one"
+        )
+    try:
+        if kubeconfig_out is not None:
+            await asyncio.to_thread(kubeconfig_out.write_text, running.kubeconfig())
+        click.echo(f"synthetic cluster with {settings.nodes} nodes at {running.url}")
+        if kubeconfig_out is not None:
+            click.echo(f"try: kubectl --kubeconfig {kubeconfig_out} get nodes")
+        await stopped.wait()
+    finally:
+        await running.stop()
+    return 0
+
+
+def _refuse(why: str) -> int:
+    click.echo(f"error: {why}", err=True)
+    return 2

@@ -1,0 +1,152 @@
+"""What the workload controllers share: a queue of keys, and making pods from templates.
+
+A controller hears changes, queues the key of what may need work, and brings that one object nearer to its
+specification when its turn comes. A key is queued at most once at a time.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import orjson
+import xxhash
+
+from benchmarks.cluster.api.deletion import delete
+from benchmarks.cluster.api.verbs import SAFE_LETTERS, Api
+from benchmarks.cluster.store.clock import Agenda
+from benchmarks.cluster.store.errors import ApiError
+from benchmarks.cluster.store.kinds import POD_PHASE, PODS, Kind
+from benchmarks.cluster.store.store import Change, Record
+
+Json = dict[str, Any]
+
+
+class Controller:
+    """Base of a controller for one kind whose objects own other objects."""
+
+    kind: Kind
+    owned: Kind = PODS
+
+    def __init__(self, api: Api, agenda: Agenda) -> None:
+        self.api = api
+        self.agenda = agenda
+        self._queued: set[str] = set()
+        self._by_uid: dict[str, str] = {}  # own objects: UID to key
+        self._dependents: dict[str, dict[str, str]] = {}  # owner's UID to owned objects: key to UID
+        api.store.subscribe(self.kind, self._own_changed)
+        api.store.subscribe(self.owned, self._owned_changed)
+
+    def reconcile(self, record: Record, obj: Json) -> None:
+        """Bring one object nearer to its specification."""
+        raise NotImplementedError
+
+    def queue(self, key: str) -> None:
+        """Look at an object soon."""
+        if key not in self._queued:
+            self._queued.add(key)
+            self.agenda.soon(lambda: self._turn(key))
+
+    def owned_by(self, uid: str) -> list[Record]:
+        """The present objects that name this UID as owner."""
+        objects = self.api.store.shelf(self.owned).objects
+        found = (objects.get(key) for key in self._dependents.get(uid, ()))
+        return [record for record in found if record is not None]
+
+    def _own_changed(self, change: Change) -> None:
+        record = change.record
+        if change.type == "DELETED":
+            self._by_uid.pop(record.uid, None)
+        else:
+            self._by_uid[record.uid] = record.key
+            self.queue(record.key)
+
+    def _owned_changed(self, change: Change) -> None:
+        record = change.record
+        for uid in record.owners:
+            if change.type == "DELETED":
+                dependents = self._dependents.get(uid)
+                if dependents is not None:
+                    dependents.pop(record.key, None)
+                    if not dependents:
+                        del self._dependents[uid]
+            elif change.type == "ADDED":
+                self._dependents.setdefault(uid, {})[record.key] = record.uid
+            key = self._by_uid.get(uid)
+            if key is not None:
+                self.queue(key)
+
+    def _turn(self, key: str) -> None:
+        self._queued.discard(key)
+        record = self.api.store.shelf(self.kind).objects.get(key)
+        if record is None:
+            return
+        try:
+            self.reconcile(record, record.parse())
+        except ApiError:
+            # Lost a race, or its namespace is going away: look again, but not in a tight circle.
+            self.agenda.after(1.0, lambda: self.queue(key))
+
+    def put_status(self, record: Record, obj: Json, status: Json) -> Record:
+        """Write a status if it differs."""
+        if (obj.get("status") or {}) == status:
+            return record
+        obj["status"] = status
+        return self.api.store.put(self.kind, obj, record)
+
+    def make_pod(self, owner: Record, template: Json, name: str = "", changes: Json | None = None) -> Record:
+        """Create one pod from an owner's template; its name is generated unless given."""
+        pod = copy.deepcopy(template)
+        metadata = pod.setdefault("metadata", {})
+        if name:
+            metadata["name"] = name
+        else:
+            metadata["generateName"] = f"{owner.name}-"
+        metadata["ownerReferences"] = [owner_reference(self.kind, owner)]
+        for key, value in (changes or {}).items():
+            if isinstance(value, dict):
+                metadata[key] = {**(metadata.get(key) or {}), **value}
+            else:
+                metadata[key] = value
+        return self.api.create(PODS, owner.namespace, pod)
+
+    def drop_pod(self, record: Record) -> None:
+        """Delete one pod."""
+        delete(self.api, PODS, record.namespace, record.name)
+
+
+def owner_reference(kind: Kind, owner: Record) -> Json:
+    """The controller reference to an owner."""
+    return {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "name": owner.name,
+        "uid": owner.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def is_active(record: Record) -> bool:
+    """Whether a pod is neither ended nor on its way out."""
+    return not record.deleting and record.fields[POD_PHASE] not in ("Succeeded", "Failed")
+
+
+def is_ready(record: Record) -> bool:
+    """Whether a pod's Ready condition is true; running simulated pods are ready."""
+    return record.fields[POD_PHASE] == "Running" and not record.deleting
+
+
+def surplus_order(record: Record) -> tuple[bool, bool, int]:
+    """Which pods go first when there are too many: unassigned, then not running, then the youngest."""
+    return bool(record.fields[0]), record.fields[POD_PHASE] == "Running", -record.version
+
+
+def template_hash(template: Json) -> str:
+    """A short name for a pod template; equal templates have equal names."""
+    digest = xxhash.xxh64_intdigest(orjson.dumps(template, option=orjson.OPT_SORT_KEYS))
+    letters = ""
+    for _ in range(9):
+        digest, rest = divmod(digest, len(SAFE_LETTERS))
+        letters += SAFE_LETTERS[rest]
+    return letters

@@ -1,0 +1,111 @@
+"""Subresources that are not just a part of the object: binding, eviction, scale, log, namespace finalize."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.cluster.api.binding import bind, evict
+from benchmarks.cluster.api.patches import json_patch, merge_patch
+from benchmarks.cluster.api.verbs import Api
+from benchmarks.cluster.http.paths import Target
+from benchmarks.cluster.store.errors import STALE, Json, bad_request, conflict, method_not_allowed, no_such_path
+from benchmarks.cluster.store.kinds import NAMESPACES, Kind
+from benchmarks.cluster.store.store import Record
+
+
+def serve(api: Api, verb: str, target: Target, body: Any, dry_run: bool) -> tuple[int, Json | None]:
+    """Answer one request: the code, and the body (None for a plain Success)."""
+    kind, namespace, name = target.kind, target.namespace, target.name
+    match target.subresource, verb:
+        case "binding", "create":
+            bind(api, namespace, name or _name_of(body), _object(body), dry_run=dry_run)
+            return 201, None
+        case "eviction", "create":
+            evict(api, namespace, name, _object(body), dry_run=dry_run)
+            return 201, None
+        case "scale", "get":
+            return 200, scale_of(api.get(kind, namespace, name))
+        case "scale", ("update" | "patch"):
+            return 200, _scale(api, target, verb, body, dry_run)
+        case "ephemeralcontainers" | "resize", "get":
+            return 200, api.get(kind, namespace, name).parse()
+        case "finalize", "update":
+            return 200, _finalize(api, target, _object(body))
+        case (("log" | "ephemeralcontainers" | "resize"), _):
+            raise no_such_path()
+    raise method_not_allowed(f"{kind.plural}/{target.subresource}", kind.group, verb)
+
+
+def review(kind: Kind, question: Any) -> Json:
+    """Answer a question about rights: everybody may do everything."""
+    user = {"username": "system:admin", "groups": ["system:masters", "system:authenticated"]}
+    answers: dict[str, Json] = {
+        "SelfSubjectReview": {"userInfo": user},
+        "TokenReview": {"authenticated": True, "user": user},
+        "SelfSubjectRulesReview": {
+            "incomplete": False,
+            "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
+            "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+        },
+    }
+    status = answers.get(kind.kind, {"allowed": True})
+    return {**_object(question), "kind": kind.kind, "apiVersion": kind.api_version, "status": status}
+
+
+def _object(body: Any) -> Json:
+    if not isinstance(body, dict):
+        raise bad_request("the body of the request must be an object")
+    return body
+
+
+def _name_of(body: Any) -> str:
+    name = (_object(body).get("metadata") or {}).get("name")
+    if not name:
+        raise bad_request("name must be provided")
+    return str(name)
+
+
+def scale_of(record: Record) -> Json:
+    """The Scale of a workload."""
+    obj = record.parse()
+    metadata, spec = obj["metadata"], obj.get("spec") or {}
+    labels = (spec.get("selector") or {}).get("matchLabels") or {}
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {
+            key: metadata[key]
+            for key in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+            if key in metadata
+        },
+        "spec": {"replicas": spec.get("replicas", 1)},
+        "status": {
+            "replicas": (obj.get("status") or {}).get("replicas", 0),
+            "selector": ",".join(f"{key}={value}" for key, value in sorted(labels.items())),
+        },
+    }
+
+
+def _scale(api: Api, target: Target, verb: str, body: Any, dry_run: bool) -> Json:
+    before = api.get(target.kind, target.namespace, target.name)
+    scale = scale_of(before)
+    if verb == "update":
+        scale = _object(body)
+    else:
+        scale = json_patch(scale, body) if isinstance(body, list) else merge_patch(scale, body)
+    version = (scale.get("metadata") or {}).get("resourceVersion")
+    if version not in (None, "", str(before.version)):
+        raise conflict(target.kind.plural, target.kind.group, target.name, STALE)
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    if not isinstance(replicas, int):
+        raise bad_request("spec.replicas must be an integer")
+    obj = before.parse()
+    obj["spec"]["replicas"] = replicas
+    return scale_of(api.replace(target.kind, before, obj, dry_run=dry_run))
+
+
+def _finalize(api: Api, target: Target, body: Json) -> Json:
+    before = api.get(NAMESPACES, "", target.name)
+    obj = before.parse()
+    obj["spec"]["finalizers"] = (body.get("spec") or {}).get("finalizers") or []
+    return api.write(NAMESPACES, before, obj).parse()

@@ -1,0 +1,156 @@
+"""Lists: which version they show, and how they are cut into pages.
+
+All pages of one list show the same moment: the rest of a list is kept, for a while, under the token that the
+client continues with. When it is gone (too many lists since, or compacted), the client gets 410 and a token
+with which it may go on from the same place in the present.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from benchmarks.cluster.store.errors import bad_request, expired, forbidden_field, invalid, too_large_resource_version
+from benchmarks.cluster.store.kinds import Kind
+from benchmarks.cluster.store.store import Record, Selection, Store
+
+_KEPT_LISTS = 128
+_PRESENT = -1
+
+
+@dataclass(frozen=True)
+class ListOptions:
+    """What a list request asks for."""
+
+    selection: Selection
+    limit: int = 0
+    token: str = ""
+    resource_version: str = ""
+    match: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page of a list."""
+
+    records: Sequence[Record]
+    version: int
+    token: str = ""
+    remaining: int | None = None
+
+    def metadata(self) -> dict[str, object]:
+        """The list's ListMeta."""
+        meta: dict[str, object] = {"resourceVersion": str(self.version)}
+        if self.token:
+            meta["continue"] = self.token
+        if self.remaining is not None:
+            meta["remainingItemCount"] = self.remaining
+        return meta
+
+
+class Lists:
+    """Answers lists from a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._kept: OrderedDict[str, tuple[int, list[Record]]] = OrderedDict()
+        self._count = 0
+
+    def answer(self, kind: Kind, options: ListOptions) -> Page:
+        """The asked page, or 400, 410, 422 or 504."""
+        if options.token:
+            return self._go_on(kind, options)
+        records, version = self._start(kind, options)
+        return self._page(kind, options, records, version)
+
+    def forget(self) -> None:
+        """Drop the rests of lists, as compaction does."""
+        self._kept.clear()
+
+    def _start(self, kind: Kind, options: ListOptions) -> tuple[list[Record], int]:
+        wanted = parse_version(options.resource_version)
+        match = options.match
+        if match:
+            problem = ""
+            if not options.resource_version:
+                problem = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+            elif match not in ("Exact", "NotOlderThan"):
+                problem = 'supported values are "Exact", "NotOlderThan", ""'
+            elif match == "Exact" and wanted == 0:
+                problem = 'resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'
+            if problem:
+                raise invalid("ListOptions", "meta.k8s.io", "", [forbidden_field("resourceVersionMatch", problem)])
+        store = self._store
+        if wanted > store.version:
+            raise too_large_resource_version(wanted, store.version)
+        exact = match == "Exact" or (not match and wanted > 0 and options.limit > 0)
+        shelf = store.shelf(kind)
+        if exact and wanted < shelf.changed:
+            objects = shelf.at(wanted)
+            if objects is None:
+                raise expired("The resourceVersion for the provided list is too old.")
+            keys = sorted(objects)
+            return [objects[key] for key in keys if options.selection.holds(objects[key])], wanted
+        return list(store.select(kind, options.selection)), wanted if exact else store.version
+
+    def _page(self, kind: Kind, options: ListOptions, records: list[Record], version: int) -> Page:
+        limit = options.limit
+        if limit <= 0 or len(records) <= limit:
+            return Page(records, version)
+        page, rest = records[:limit], records[limit:]
+        self._count += 1
+        token = _encode({"rv": version, "start": page[-1].key, "id": self._count})
+        self._kept[token] = (version, rest)
+        if len(self._kept) > _KEPT_LISTS:
+            self._kept.popitem(last=False)
+        return Page(page, version, token, None if options.selection.narrow else len(rest))
+
+    def _go_on(self, kind: Kind, options: ListOptions) -> Page:
+        if options.resource_version not in ("", "0"):
+            raise bad_request("specifying resource version is not allowed when using continue")
+        token = _decode(options.token)
+        kept = self._kept.get(options.token)
+        if kept is not None:
+            return self._page(kind, options, kept[1], kept[0])
+        start, version = str(token["start"]), token["rv"]
+        store = self._store
+        if version != _PRESENT and store.shelf(kind).changed > int(version):
+            raise expired(
+                "The provided continue parameter is too old to display a consistent list result. You can start "
+                "a new list without the continue parameter, or use the continue token in this response to "
+                "retrieve the remainder of the results. Continuing with the provided token results in an "
+                "inconsistent list - objects that were created, modified, or deleted between the time the first "
+                "chunk was returned and now may show up in the list.",
+                continue_token=_encode({"rv": _PRESENT, "start": start}),
+                resource_version=store.version,
+            )
+        rest = [record for record in store.select(kind, options.selection) if record.key > start]
+        return self._page(kind, options, rest, store.version)
+
+
+def parse_version(text: str) -> int:
+    """A resourceVersion as a number; empty means 0."""
+    if not text:
+        return 0
+    if not text.isdigit():
+        causes = [forbidden_field("resourceVersion", f"invalid resource version {text!r}")]
+        raise invalid("ListOptions", "meta.k8s.io", "", causes)
+    return int(text)
+
+
+def _encode(token: dict[str, object]) -> str:
+    return base64.urlsafe_b64encode(orjson.dumps({"v": "meta.k8s.io/v1", **token})).decode().rstrip("=")
+
+
+def _decode(text: str) -> dict[str, int | str]:
+    try:
+        token: dict[str, int | str] = orjson.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        if not isinstance(token["start"], str) or not isinstance(token["rv"], int):
+            raise ValueError(text)
+    except (ValueError, KeyError, TypeError) as error:
+        raise bad_request(f"continue key is not valid: {error}") from error
+    return token

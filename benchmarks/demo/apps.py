@@ -1,0 +1,195 @@
+"""The demo's workload as manifests: services, batch jobs, GPU jobs, bare pods, and pods that cannot run.
+
+Amounts follow from the cluster, so that every size shows the same picture: what runs for ever asks for a good half
+of the open nodes' cpu, batch jobs for another third and go away, the last service asks for more than is left, GPU
+jobs for half as many GPUs again as there are, and a few pods ask for what no node has.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.cluster.nodes.kubelets import RUN_SECONDS
+from benchmarks.cluster.store.quantities import show
+from benchmarks.demo.workload import (
+    GPU,
+    GPU_TOLERATION,
+    MIXED,
+    POOL_LABEL,
+    PodSort,
+    allocatable,
+    open_capacity,
+    pod_sorts,
+    shape_of_each,
+)
+
+Json = dict[str, Any]
+
+KIND_LABEL = "demo.poseidon.io/kind"
+GANG = "poseidon.io/gang"
+NAMESPACE = "default"
+_SERVICES_FILL, _BATCH_FILL, _LARGE_FILL = 0.6, 0.35, 0.4
+_PODS_PER_APP = 40
+_GPU_DEMAND = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """One object to create: `path` is the collection, `pods` how many pods come of it."""
+
+    kind: str
+    path: str
+    manifest: Json
+    pods: int
+
+
+def demo_apps(nodes: int, pods: int, scheduler: str, seed: int) -> list[App]:
+    """Manifests that make exactly `pods` pods, shuffled as users would send them, the impossible ones among them."""
+    return _Mix(nodes, pods, scheduler, seed).apps()
+
+
+class _Mix:
+    def __init__(self, nodes: int, pods: int, scheduler: str, seed: int) -> None:
+        self._rng = random.Random(f"demo {seed}")
+        self._seed = seed
+        self._scheduler = scheduler
+        self._nodes = nodes
+        self._pods = pods
+        self._offered = open_capacity(MIXED, nodes)
+        self._shapes = list(shape_of_each(MIXED, nodes))
+        self._gpus = sum(int(shape.extended.get(GPU, 0)) for shape in self._shapes)
+        self._has_memory_pool = any(shape.labels.get(POOL_LABEL) == "memory" for shape in self._shapes)
+
+    def apps(self) -> list[App]:
+        impossible = self._impossible(min(max(3, self._pods // 100), self._pods // 4))
+        gpu = self._gpu_jobs(self._pods * 15 // 100)
+        large = self._large(min(self._pods // 20, max(1, self._nodes // 2)))
+        gang = self._gangs(self._pods // 10)
+        left = self._pods - sum(app.pods for app in (*impossible, *gpu, *large, *gang))
+        bare, batch = left // 20, left * 2 // 5
+        apps = [*impossible, *gpu, *gang, *self._services(left - bare - batch), *self._batch(batch), *self._bare(bare)]
+        self._rng.shuffle(apps)
+        return [*apps, *large]  # last, so that it finds the nodes in use
+
+    def _services(self, pods: int) -> list[App]:
+        apps = []
+        for i, (sort, count) in enumerate(self._sorts("service", pods, _SERVICES_FILL)):
+            selector = {POOL_LABEL: "memory"} if self._has_memory_pool and i % 8 == 7 else {}
+            apps.append(self._deployment("service", sort.name, count, self._pod("service", sort, selector)))
+        return apps
+
+    def _batch(self, pods: int) -> list[App]:
+        return [
+            self._job("batch", sort.name, count, self._pod("batch", sort, seconds=self._rng.uniform(2.0, 6.0)))
+            for sort, count in self._sorts("batch", pods, _BATCH_FILL)
+        ]
+
+    def _bare(self, pods: int) -> list[App]:
+        apps = []
+        for i in range(pods):
+            sort = PodSort("bare", 100, 2**28)
+            manifest = {"apiVersion": "v1", "kind": "Pod", **self._pod("bare", sort)}
+            manifest["metadata"] = {**manifest["metadata"], "name": f"bare-{i:04d}"}
+            apps.append(App("bare", f"/api/v1/namespaces/{NAMESPACE}/pods", manifest, 1))
+        return apps
+
+    def _large(self, pods: int) -> list[App]:
+        """Pods that need most of a node each; many find none."""
+        if not pods:
+            return []
+        cpu = min(int(_LARGE_FILL * self._offered["cpu"] / pods), max(s["cpu"] for s in map(allocatable, self._shapes)))
+        sort = PodSort("large", max(100, min(cpu, 12_000) // 100 * 100), 2**30)
+        return [self._deployment("large", "large", pods, self._pod("large", sort))]
+
+    def _gpu_jobs(self, most: int) -> list[App]:
+        """One in two trains for ever, the others end."""
+        apps: list[App] = []
+        wanted = 0
+        while self._gpus and wanted < _GPU_DEMAND * self._gpus and most > 0:
+            size = self._rng.choice((1, 1, 2, 4))
+            count = min(most, self._rng.randint(1, 4))
+            sort = PodSort(
+                f"gpu-{len(apps):03d}", 2000 * size, size * 16 * 2**30, gpus=size, tolerations=(GPU_TOLERATION,)
+            )
+            seconds = None if len(apps) % 2 == 0 else self._rng.uniform(1.0, 2.5)
+            apps.append(self._job("gpu", sort.name, count, self._pod("gpu", sort, seconds=seconds)))
+            wanted += size * count
+            most -= count
+        return apps
+
+    def _gangs(self, most: int) -> list[App]:
+        """Jobs whose pods run together or not at all, by one annotation; one in three for ever."""
+        apps: list[App] = []
+        while most >= 2:
+            count = min(most, self._rng.randint(2, 12))
+            sort = PodSort(f"gang-{len(apps):03d}", 1000, 2**30)
+            seconds = None if len(apps) % 3 == 2 else self._rng.uniform(1.0, 3.0)
+            app = self._job("gang", sort.name, count, self._pod("gang", sort, seconds=seconds))
+            app.manifest["metadata"]["annotations"] = {GANG: "all"}
+            apps.append(app)
+            most -= count
+        return apps
+
+    def _impossible(self, pods: int) -> list[App]:
+        """No node is that large; no node has that label; the only nodes with that label repel the pod."""
+        giant = PodSort("giant", 1_000_000, 2**30)
+        small = PodSort("small", 100, 2**28)
+        cases: tuple[tuple[str, PodSort, Json], ...] = (
+            ("too-large", giant, {}),
+            ("nowhere", small, {POOL_LABEL: "nowhere"}),
+            ("repelled", small, {POOL_LABEL: "gpu"}),
+        )
+        counts = [pods // 3 + (i < pods % 3) for i in range(3)]
+        return [
+            self._deployment("impossible", name, count, self._pod("impossible", sort, selector))
+            for (name, sort, selector), count in zip(cases, counts, strict=True)
+            if count
+        ]
+
+    def _sorts(self, kind: str, pods: int, fill: float) -> list[tuple[PodSort, int]]:
+        """Sorts and how many pods of each."""
+        if not pods:
+            return []
+        number = max(1, pods // _PODS_PER_APP)
+        sorts = pod_sorts(number, pods, fill, self._offered, self._seed * 2 + (kind == "batch"))
+        named = [PodSort(sort.name.replace("sort", kind), sort.cpu_milli, sort.memory_bytes) for sort in sorts]
+        return [(sort, pods // number + (i < pods % number)) for i, sort in enumerate(named)]
+
+    def _pod(self, kind: str, sort: PodSort, selector: Json | None = None, seconds: float | None = None) -> Json:
+        """metadata and spec of a pod."""
+        requests = {name: show(name, amount) for name, amount in sort.requests.items()}
+        resources: Json = {"requests": requests}
+        if sort.gpus:
+            resources["limits"] = {GPU: requests[GPU]}
+        spec: Json = {
+            "schedulerName": self._scheduler,
+            "containers": [{"name": "main", "image": "example.com/app:1", "resources": resources}],
+        }
+        if selector:
+            spec["nodeSelector"] = selector
+        if sort.tolerations:
+            spec["tolerations"] = [dict(one) for one in sort.tolerations]
+        metadata: Json = {"labels": {KIND_LABEL: kind, "app": sort.name}}
+        if seconds is not None:
+            metadata["annotations"] = {RUN_SECONDS: f"{seconds:.1f}"}
+        return {"metadata": metadata, "spec": spec}
+
+    def _deployment(self, kind: str, name: str, count: int, pod: Json) -> App:
+        pod["metadata"]["labels"]["app"] = name
+        manifest = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": name},
+            "spec": {"replicas": count, "selector": {"matchLabels": {"app": name}}, "template": pod},
+        }
+        return App(kind, f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments", manifest, count)
+
+    def _job(self, kind: str, name: str, count: int, pod: Json) -> App:
+        if "annotations" not in pod["metadata"]:
+            pod["metadata"]["annotations"] = {RUN_SECONDS: "1000000"}  # longer than anyone watches
+        pod["spec"]["restartPolicy"] = "Never"
+        spec = {"parallelism": count, "completions": count, "backoffLimit": 0, "template": pod}
+        manifest = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
+        return App(kind, f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs", manifest, count)

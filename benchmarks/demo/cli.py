@@ -1,0 +1,83 @@
+"""`poseidon demo`: the whole path on an embedded cluster.
+
+Exit codes: 0 every check held, 1 one did not, 2 wrong usage or it could not be started, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+
+import click
+import orjson
+from rich.console import Console
+
+from benchmarks.demo import scenario, show
+from benchmarks.demo.children import ChildError
+from benchmarks.demo.scenario import Plan
+from benchmarks.demo.stack import Stack
+from poseidon_py.config.loading import BASES
+from poseidon_py.kube.client import KubeError
+
+_INTERRUPTED = 130
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@click.command("demo")
+@click.option("--nodes", type=click.IntRange(1), default=100, show_default=True, help="Nodes of the cluster.")
+@click.option("--pods", type=click.IntRange(1), default=1000, show_default=True, help="Pods to submit.")
+@click.option("--policy", default="", help="What placements cost; see `poseidon policies`.")
+@click.option(
+    "--usage",
+    type=click.Choice(BASES),
+    help="What prices take for used of a node; other than requests: what pods use is measured.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the workload.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end and nothing else.")
+@click.option("--serve", is_flag=True, help="Stay up afterwards, for kubectl; Ctrl-C ends it.")
+@click.option("--patience", type=click.FloatRange(1), help="Seconds until what has not settled counts as failed.")
+def demo(
+    nodes: int, pods: int, policy: str, usage: str | None, seed: int, as_json: bool, serve: bool, patience: float | None
+) -> None:
+    """Schedule a mixed workload on a synthetic cluster, and check the outcome.
+
+    Everything runs as in production: the cluster speaks the Kubernetes HTTP API on loopback, the scheduler and its
+    flow service are processes of their own.
+    """
+    plan = Plan(nodes, pods, policy, seed, usage=usage or "", patience=patience)
+    sys.exit(asyncio.run(_run(plan, as_json, serve)))
+
+
+async def _run(plan: Plan, as_json: bool, serve: bool) -> int:
+    me, loop = asyncio.current_task(), asyncio.get_running_loop()
+    assert me is not None
+
+    def interrupt() -> None:
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, lambda: None)  # cleaning up must not be interrupted
+        me.cancel()
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, interrupt)
+    console = Console()
+    code: int | None = None
+    try:
+        async with Stack() as stack:
+            found = await scenario.run(stack, plan, show.Display(console, quiet=as_json))
+            code = 0 if found.result == "passed" else 1
+            if as_json:
+                click.echo(orjson.dumps(found.json(), option=orjson.OPT_INDENT_2))
+            else:
+                show.summary(console, found)
+            if serve:
+                show.serving(str(stack.kubeconfig), stack.health_url)
+                await asyncio.Event().wait()
+    except (ChildError, KubeError) as error:
+        click.echo(f"error: {error}", err=True)
+        return 2
+    except asyncio.CancelledError:
+        if code is None or not serve:
+            click.echo("interrupted; everything that was started has been ended", err=True)
+            return _INTERRUPTED
+    return code if code is not None else 2

@@ -1,0 +1,81 @@
+"""What the API server says once everything has settled: the only ground on which the checks judge."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+import orjson
+
+from poseidon_py.kube.client import ApiError, Kube
+
+Json = dict[str, Any]
+
+_PAGE = "2000"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """pods, nodes: whole objects. audit: the server's record of binds and ends, in order; empty if it keeps none.
+    rejected: kubelets' rejections by reason. metrics: the scheduler's samples, `name{label="value"}` -> value."""
+
+    pods: Sequence[Json]
+    nodes: Sequence[Json]
+    audit: Sequence[Json] = ()
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    status: Mapping[str, Any] = field(default_factory=dict)
+
+    def metric(self, name: str, **labels: str) -> float:
+        """The sum of a metric's samples that have these labels."""
+        wanted = [f'{key}="{value}"' for key, value in labels.items()]
+        return sum(
+            value
+            for sample, value in self.metrics.items()
+            if sample.partition("{")[0] == name and all(label in sample for label in wanted)
+        )
+
+
+async def gather(kube: Kube, health_url: str) -> Evidence:
+    """Lists everything, and asks the scheduler at `health_url` for its metrics and status."""
+    pods, nodes = await listed(kube, "/api/v1/pods"), await listed(kube, "/api/v1/nodes")
+    try:
+        audit = orjson.loads(await kube.call("GET", "/_audit"))["entries"]
+        rejected = orjson.loads(await kube.call("GET", "/_stats"))["rejected"]
+    except ApiError:  # an API server that is not the synthetic one
+        audit, rejected = [], {}
+    metrics, status = await asyncio.gather(_get(f"{health_url}/metrics"), _get(f"{health_url}/status"))
+    return Evidence(pods, nodes, audit, rejected, samples(metrics.decode()), orjson.loads(status))
+
+
+async def listed(kube: Kube, path: str) -> list[Json]:
+    """All objects of a collection."""
+    items: list[Json] = []
+    parameters = {"limit": _PAGE}
+    while True:
+        page = orjson.loads(await kube.page(path, parameters))
+        items += page["items"] or []
+        token = page["metadata"].get("continue")
+        if not token:
+            return items
+        parameters["continue"] = token
+
+
+def samples(exposition: str) -> dict[str, float]:
+    """The samples of Prometheus' text format."""
+    found = {}
+    for line in exposition.splitlines():
+        if line and not line.startswith("#"):
+            name, _, value = line.rpartition(" ")
+            found[name] = float(value)
+    return found
+
+
+async def _get(url: str) -> bytes:
+    limits = aiohttp.ClientTimeout(total=10.0)
+    async with aiohttp.ClientSession(timeout=limits) as session, session.get(url) as answer:
+        answer.raise_for_status()
+        return await answer.read()

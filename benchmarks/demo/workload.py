@@ -1,0 +1,109 @@
+"""What synthetic clusters are made of and what runs on them: node shapes and sorts of pods, by seed.
+
+The demo turns sorts into manifests (manifests.py), the benchmarks into manifests or into the engine's events: one
+generator, so that what the demo shows is what the benchmarks measure. Pure: the same arguments and seed give the
+same result on every machine.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from benchmarks.cluster import NodeShape
+from benchmarks.cluster.store.quantities import units
+
+GPU = "nvidia.com/gpu"
+POOL_LABEL = "pool"
+MIB = 2**20
+
+GPU_TAINT = {"key": GPU, "value": "present", "effect": "NoSchedule"}
+GPU_TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
+
+UNIFORM = (NodeShape(cpu="32", memory="128Gi", pods=110),)
+"""Equal nodes: the kindest case for a network that groups equal nodes."""
+
+MIXED = (
+    NodeShape(cpu="16", memory="64Gi", pods=110, weight=6, labels={POOL_LABEL: "general"}),
+    NodeShape(cpu="32", memory="128Gi", pods=110, weight=2, labels={POOL_LABEL: "general"}),
+    NodeShape(cpu="16", memory="256Gi", pods=110, weight=1, labels={POOL_LABEL: "memory"}),
+    NodeShape(
+        cpu="32",
+        memory="256Gi",
+        pods=110,
+        weight=1,
+        extended={GPU: "8"},
+        labels={POOL_LABEL: "gpu"},
+        taints=(GPU_TAINT,),
+    ),
+)
+"""Three pools; the GPU pool is tainted so that only pods that ask for GPUs go there."""
+
+SHAPES: Mapping[str, tuple[NodeShape, ...]] = {"uniform": UNIFORM, "mixed": MIXED}
+
+
+@dataclass(frozen=True, slots=True)
+class PodSort:
+    """Pods that are alike to a scheduler. cpu in millicores, memory in bytes."""
+
+    name: str
+    cpu_milli: int
+    memory_bytes: int
+    gpus: int = 0
+    selector: Mapping[str, str] = field(default_factory=dict)
+    tolerations: tuple[Mapping[str, str], ...] = ()
+
+    @property
+    def requests(self) -> dict[str, int]:
+        """What a pod requests, in base units (milli for cpu, else one)."""
+        amounts = {"cpu": self.cpu_milli, "memory": self.memory_bytes}
+        return {**amounts, GPU: self.gpus} if self.gpus else amounts
+
+
+def shape_of_each(shapes: Sequence[NodeShape], nodes: int) -> Iterator[NodeShape]:
+    """The shape of node 0, 1, ...: shapes take turns by weight, as the synthetic cluster deals them."""
+    turns = [shape for shape in shapes for _ in range(shape.weight)]
+    return (turns[i % len(turns)] for i in range(nodes))
+
+
+def allocatable(shape: NodeShape) -> dict[str, int]:
+    """What a node of this shape offers, in base units, the pods it may run included."""
+    offered = {
+        "cpu": units("cpu", shape.cpu) - shape.reserved_cpu_milli,
+        "memory": units("memory", shape.memory) - units("memory", shape.reserved_memory),
+        "ephemeral-storage": units("ephemeral-storage", shape.ephemeral_storage),
+        "pods": shape.pods,
+    }
+    return offered | {name: units(name, amount) for name, amount in shape.extended.items()}
+
+
+def open_capacity(shapes: Sequence[NodeShape], nodes: int) -> dict[str, int]:
+    """What the nodes that repel nobody offer together, in base units."""
+    total: dict[str, int] = {}
+    for shape in shape_of_each(shapes, nodes):
+        if not shape.taints:
+            for name, amount in allocatable(shape).items():
+                total[name] = total.get(name, 0) + amount
+    return total
+
+
+def pod_sorts(count: int, pods: int, fill: float, offered: Mapping[str, int], seed: int) -> list[PodSort]:
+    """`count` different sorts such that `pods` pods, sorts in turn, request about `fill` of what is `offered`.
+
+    cpu is what runs short; memory is requested in another proportion by each sort, up to 0.8 of the share of cpu
+    on average, so that nodes fill unevenly in two dimensions.
+    """
+    rng = random.Random(f"sorts {seed} {count}")
+    cpu_weights = [rng.lognormvariate(0.0, 0.6) for _ in range(count)]
+    memory_weights = [weight * rng.uniform(0.4, 1.6) for weight in cpu_weights]
+    of_sort = [pods // count + (i < pods % count) for i in range(count)]
+    cpu = _spread(fill * offered["cpu"], cpu_weights, of_sort, step=10)
+    memory = _spread(0.8 * fill * offered["memory"], memory_weights, of_sort, step=MIB)
+    return [PodSort(f"sort-{i:03d}", cpu[i], memory[i]) for i in range(count)]
+
+
+def _spread(total: float, weights: Sequence[float], counts: Sequence[int], step: int) -> list[int]:
+    """Amounts in proportion to `weights`, in multiples of `step`, that add up to about `total` over `counts` pods."""
+    weighted = sum(weight * count for weight, count in zip(weights, counts, strict=True)) or 1.0
+    return [max(step, round(total * weight / weighted / step) * step) for weight in weights]

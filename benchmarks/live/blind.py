@@ -1,0 +1,127 @@
+"""The limit that no scheduler passes: binds pods to nodes in turn, looking at nothing.
+
+Uses the bridge's own HTTP client with the bridge's concurrency, so the difference to a scheduler is the scheduling.
+Run as a process of its own, as the bridge is: python -m benchmarks.live.blind --kubeconfig F --scheduler-name NAME
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from itertools import cycle
+from pathlib import Path
+
+import click
+import msgspec
+import orjson
+import uvloop
+from msgspec import Struct, field
+
+from benchmarks.demo.evidence import listed
+from poseidon_py.config.settings import Settings
+from poseidon_py.kube import credentials
+from poseidon_py.kube.client import Kube, KubeError
+
+
+class _Metadata(Struct):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+
+
+class _Spec(Struct):
+    scheduler: str | None = field(default=None, name="schedulerName")
+    node: str | None = field(default=None, name="nodeName")
+
+
+class _Pod(Struct):
+    metadata: _Metadata = field(default_factory=_Metadata)
+    spec: _Spec = field(default_factory=_Spec)
+
+
+class _Event(Struct):
+    type: str
+    object: _Pod
+
+
+class _Page(Struct):
+    items: list[_Pod]
+
+
+async def bind_all(kubeconfig: Path, scheduler: str, most: int, concurrency: int, follow: bool) -> dict[str, int]:
+    """Binds `most` pods of `scheduler`: those that wait now, or with `follow` those that come from now on.
+
+    Says "ready" before the first bind. Returns how many were bound and how many binds failed.
+    """
+    kube = Kube(await credentials.load(kubeconfig, None), concurrency)
+    await kube.start()
+    work: asyncio.Queue[_Metadata | None] = asyncio.Queue()
+    feeding: asyncio.Task[None] | None = None
+    try:
+        nodes = cycle([node["metadata"]["name"] for node in await listed(kube, "/api/v1/nodes")])
+        if follow:
+            feeding = asyncio.create_task(_follow(kube, scheduler, most, concurrency, work))
+        else:
+            page = msgspec.json.decode(await kube.page("/api/v1/pods", {}), type=_Page)
+            _take(page.items, scheduler, most, concurrency, work)
+            click.echo("ready")
+        failed = [0]
+        await asyncio.gather(*(_worker(kube, work, nodes, failed) for _ in range(concurrency)))
+        return {"bound": most - failed[0], "failed": failed[0]}
+    finally:
+        if feeding is not None:
+            feeding.cancel()
+            await asyncio.gather(feeding, return_exceptions=True)
+        await kube.close()
+
+
+def _take(
+    pods: Iterable[_Pod], scheduler: str, most: int, concurrency: int, work: asyncio.Queue[_Metadata | None]
+) -> int:
+    """Queues up to `most` waiting pods, and after the last of them the end for each worker; how many are left."""
+    for pod in pods:
+        if most and pod.spec.scheduler == scheduler and not pod.spec.node:
+            work.put_nowait(pod.metadata)
+            most -= 1
+            if not most:
+                for _ in range(concurrency):
+                    work.put_nowait(None)
+    return most
+
+
+async def _follow(
+    kube: Kube, scheduler: str, most: int, concurrency: int, work: asyncio.Queue[_Metadata | None]
+) -> None:
+    version = msgspec.json.decode(await kube.page("/api/v1/pods", {"limit": "1"}))["metadata"]["resourceVersion"]
+    decode = msgspec.json.Decoder(_Event).decode_lines
+    rest = b""
+    click.echo("ready")
+    async for piece in kube.watch("/api/v1/pods", {"resourceVersion": version}, 60.0):
+        end = piece.rfind(b"\n") + 1
+        lines, rest = (rest + piece[:end], piece[end:]) if end else (b"", rest + piece)
+        come = (event.object for event in decode(lines) if event.type == "ADDED")
+        most = _take(come, scheduler, most, concurrency, work)
+
+
+async def _worker(kube: Kube, work: asyncio.Queue[_Metadata | None], nodes: Iterator[str], failed: list[int]) -> None:
+    while (pod := await work.get()) is not None:
+        try:
+            await kube.bind(pod.namespace, pod.name, pod.uid, next(nodes), 30.0)
+        except KubeError:
+            failed[0] += 1
+
+
+@click.command()
+@click.option("--kubeconfig", type=click.Path(path_type=Path), required=True)
+@click.option("--scheduler-name", required=True)
+@click.option("--most", type=int, required=True)
+@click.option("--concurrency", type=int, default=Settings().bind_concurrency)
+@click.option("--follow", is_flag=True, help="Pods that come from now on, by watching.")
+def cli(kubeconfig: Path, scheduler_name: str, most: int, concurrency: int, follow: bool) -> None:
+    """Print what was done, as JSON."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        click.echo(orjson.dumps(runner.run(bind_all(kubeconfig, scheduler_name, most, concurrency, follow))))
+
+
+if __name__ == "__main__":
+    cli()

@@ -1,0 +1,72 @@
+"""Processes that a benchmark starts, and what they cost. Each is ended by its own pid, whatever happens."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.harness.runner import CannotMeasureError
+
+_STOP_SECONDS = 10.0
+
+
+@contextmanager
+def child(arguments: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Runs `python -m arguments...`; its output goes to the file `log`. Ended at the end of the block."""
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *arguments], stdin=subprocess.PIPE, stdout=out, stderr=subprocess.STDOUT
+        )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.stdin is not None:
+            process.stdin.close()
+
+
+def wait_for_file(process: subprocess.Popen[bytes], path: Path, log: Path, seconds: float) -> str:
+    """The content of a file that `process` writes when it is ready. Raises CannotMeasureError with its last words."""
+    deadline = time.monotonic() + seconds
+    while not path.exists():
+        if process.poll() is not None or time.monotonic() > deadline:
+            said = "\n".join(log.read_text(errors="replace").splitlines()[-5:])
+            raise CannotMeasureError(f"process {process.pid} did not start:\n{said}")
+        time.sleep(0.02)
+    return path.read_text().strip()
+
+
+def peak_mib(pid: int) -> float:
+    """The most resident memory that a process has had, in MiB. Only where the kernel tells (/proc)."""
+    return _status(pid, "VmHWM")
+
+
+def resident_mib(pid: int) -> float:
+    """The resident memory of a process, in MiB."""
+    return _status(pid, "VmRSS")
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _status(pid: int, field: str) -> float:
+    try:
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith(field + ":"):
+                return int(line.split()[1]) / 1024
+    except OSError as error:
+        raise CannotMeasureError(f"the memory of a process is read from /proc, which is not here: {error}") from error
+    raise CannotMeasureError(f"/proc/{pid}/status has no {field}; run this benchmark on Linux")

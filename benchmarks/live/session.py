@@ -1,0 +1,195 @@
+"""A live API server, synthetic or not: filling it, seeing when pods are bound, and leaving it as it was.
+
+The synthetic cluster stamps each bind in its audit, which costs nothing while it is measured. Any other server is
+watched, from before the first pod until the last one is bound. Either way only pods that were created here count: the
+audit remembers every bind since its server started, and a scheduler may have pods of other people.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+
+import orjson
+
+from benchmarks.cluster.nodes.registration import node_object
+from benchmarks.cluster.store.quantities import show
+from benchmarks.demo.progress import Progress
+from benchmarks.demo.workload import UNIFORM, open_capacity, pod_sorts
+from benchmarks.harness.runner import CannotMeasureError
+from benchmarks.loads.workloads import GANG, demands
+from poseidon_py.kube.client import MERGE_PATCH, ApiError, Kube, LostAnswerError
+
+NAMESPACE = "default"
+LABEL = "poseidon-bench"
+_AT_ONCE = 64
+_SORTS = 10
+_FILLS = 0.25
+"""Share of the cluster that the pods take: as many come three times, and twice of them are placed blindly."""
+_PODS_A_NODE = 4
+"""At least so many of mean size would fill the share of the cluster that they are meant to."""
+_PATH = f"/api/v1/namespaces/{NAMESPACE}/pods"
+_POLL_SECONDS = 0.05
+_REMOVALS = 20
+
+
+class Pods:
+    """Pods of one scheduler on one server, and when each came and was bound (Unix seconds)."""
+
+    def __init__(
+        self, kube: Kube, scheduler: str, nodes: int, pods: int, seed: int, has_audit: bool, workload: str = "basic"
+    ) -> None:
+        self._kube = kube
+        self._scheduler = scheduler
+        self._has_audit = has_audit
+        self._workload = workload
+        # a few pods on many nodes are no larger for that: every one of them has to fit
+        sorts = pod_sorts(_SORTS, max(pods, _PODS_A_NODE * nodes), _FILLS, open_capacity(UNIFORM, nodes), seed)
+        self._specs = [
+            {
+                "schedulerName": scheduler,
+                "containers": [
+                    {
+                        "name": "main",
+                        "image": "example.com/app:1",
+                        "resources": {"requests": {name: show(name, n) for name, n in sort.requests.items()}},
+                    }
+                ],
+            }
+            for sort in sorts
+        ]
+        self.created: dict[str, float] = {}
+        """UID -> when the server was asked to create it."""
+        self._progress = Progress(kube, scheduler)
+        self._watching: asyncio.Task[None] | None = None
+        self._others = 0
+        """Binds that are counted and not of these pods."""
+
+    async def begin(self) -> None:
+        """Starts to count binds. Before the first pod is created, and before the clock runs."""
+        if not self._has_audit and self._watching is None:
+            self._watching = asyncio.create_task(self._progress.run())
+        self._others = await self._counted()
+
+    async def create(self, count: int, per_second: float | None = None) -> None:
+        """Creates pods as fast as the server takes them, or at a rate."""
+        began = time.monotonic()
+
+        async def one(number: int) -> None:
+            name = f"{self._scheduler}-{len(self.created):05d}-{number:05d}"
+            sort = number // GANG % _SORTS
+            labels, more = demands(self._workload, f"{self._scheduler}-{sort}", number)
+            metadata = {"name": name, "labels": {LABEL: "true", **labels}}
+            body = {"metadata": metadata, "spec": {**self._specs[sort], **more}}
+            asked = time.time()
+            answer = orjson.loads(await self._kube.call("POST", _PATH, orjson.dumps(body)))
+            self.created[answer["metadata"]["uid"]] = asked
+
+        if per_second is None:
+            await in_parallel(one, range(count))
+            return
+        tasks = []
+        for number in range(count):
+            await asyncio.sleep(max(0.0, began + number / per_second - time.monotonic()))
+            tasks.append(asyncio.create_task(one(number)))
+        await asyncio.gather(*tasks)
+
+    async def wait_for(self, count: int, patience: float, watch: Callable[[], None] = lambda: None) -> dict[str, float]:
+        """The times of bind_times(), as soon as `count` of these pods are bound.
+
+        Raises CannotMeasureError when nothing has been bound for `patience` seconds. Counting is cheap, and says
+        nothing about whose binds there were: UIDs are looked at only when there were enough, and what others bound
+        meanwhile is not counted again. `watch` is called at each look, for the last time before UIDs are looked at.
+        """
+        last, since = -1, time.monotonic()
+        while True:
+            now = await self._counted() - self._others
+            watch()
+            if now >= count:
+                times = await self.bind_times()
+                if len(times) >= count:
+                    return times
+                self._others += max(now - len(times), 0)
+                now = len(times)
+            if now != last:
+                last, since = now, time.monotonic()
+            elif time.monotonic() - since > patience:
+                raise CannotMeasureError(f"only {now} of {count} pods were bound, and none for {patience:.0f} s")
+            await asyncio.sleep(_POLL_SECONDS)
+
+    async def bind_times(self) -> dict[str, float]:
+        """UID -> when it was bound, of the pods that were created here."""
+        if self._has_audit:
+            entries = orjson.loads(await self._kube.call("GET", "/_audit"))["entries"]
+            return {e["uid"]: e["time"] for e in entries if e["what"] == "bind" and e["uid"] in self.created}
+        ahead = time.time() - time.monotonic()
+        return {
+            uid: pod.bound_at + ahead
+            for uid, pod in self._progress.pods.items()
+            if pod.bound_at is not None and uid in self.created
+        }
+
+    async def _counted(self) -> int:
+        """Binds so far: of the whole server since it started, or of all pods of the scheduler that were seen."""
+        if not self._has_audit:
+            return self._progress.bound
+        stats = orjson.loads(await self._kube.call("GET", "/_stats"))
+        count: int = stats["audit"].get("bind", 0)
+        return count
+
+    async def close(self) -> None:
+        """Stops watching."""
+        if self._watching is not None:
+            self._watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watching
+
+
+async def has_audit(kube: Kube) -> bool:
+    """Whether this is the synthetic cluster."""
+    try:
+        await kube.call("GET", "/_stats")
+    except ApiError:
+        return False
+    return True
+
+
+async def add_nodes(kube: Kube, count: int) -> None:
+    """Ready nodes on a server that has no kubelets. Those that a former run left are used again."""
+
+    async def one(number: int) -> None:
+        name = f"{LABEL}-{number:05d}"
+        node = {"apiVersion": "v1", "kind": "Node", **node_object(name, number, UNIFORM[0], f"zone-{number % 3}", "")}
+        node["metadata"]["labels"][LABEL] = "true"
+        with suppress(ApiError):  # it is there already
+            await kube.call("POST", "/api/v1/nodes", orjson.dumps(node))
+        # a new node is tainted by admission until somebody says that it is ready
+        await kube.call("PATCH", f"/api/v1/nodes/{name}", b'{"spec":{"taints":null}}', MERGE_PATCH)
+
+    await in_parallel(one, range(count))
+
+
+async def remove(kube: Kube, what: Sequence[str] = ("pods", "nodes")) -> None:
+    """Deletes what the benchmark has made. A server gives up on a long request, but not on what it has done by then."""
+    paths = {"pods": _PATH, "nodes": "/api/v1/nodes"}
+    body = orjson.dumps({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
+    for name in what:
+        ours = f"{paths[name]}?labelSelector={LABEL}%3Dtrue"
+        for _ in range(_REMOVALS):
+            with suppress(ApiError, LostAnswerError):
+                await kube.call("DELETE", ours, body, timeout=300.0)
+            if not orjson.loads(await kube.call("GET", f"{ours}&limit=1"))["items"]:
+                break
+
+
+async def in_parallel(one: Callable[[int], Awaitable[None]], numbers: Iterable[int]) -> None:
+    """Runs `one` for each number, a bounded number of them at a time."""
+    left = iter(numbers)
+
+    async def worker() -> None:
+        for number in left:
+            await one(number)
+
+    await asyncio.gather(*(worker() for _ in range(_AT_ONCE)))

@@ -1,0 +1,157 @@
+"""Clusters and tasks that demand something of each other, as the engine's events, and a judge of what was placed.
+
+Each shape is one of the published cases (pod affinity, anti-affinity, spread, symmetry) or a mixture of classes. The
+judge reads only what was generated and which task went where.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from firmament_py.model.arrays import U64
+from firmament_py.model.constraints import Operator, PeerDemand, PeerSelector, PeerTerm, Requirement, Spread
+from firmament_py.model.events import ClassDefined, Event, NodeObserved, ProfileDefined, TasksObserved
+
+START_US = 1_700_000_000_000_000
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+_NAMESPACE = "bench"
+
+
+@dataclass(frozen=True, slots=True)
+class ConstraintSpec:
+    """`pods` tasks of `groups` apps on `nodes` nodes in `zones` zones; `shape` names what they demand."""
+
+    shape: str
+    nodes: int
+    pods: int
+    groups: int
+    zones: int = 3
+    before: int = 0  # symmetry: anti-affine tasks that are placed first
+    seed: int = 0
+
+
+@dataclass(slots=True)
+class ConstraintLoad:
+    """The events of a load: tell `cluster`, run a round if `first` has tasks, tell `tasks`, run the round."""
+
+    spec: ConstraintSpec
+    cluster: list[Event] = field(default_factory=list)
+    first: TasksObserved | None = None
+    tasks: TasksObserved | None = None
+    zone: dict[str, str] = field(default_factory=dict)
+    app: dict[int, int] = field(default_factory=dict)  # task uid -> group
+    demands: list[PeerDemand] = field(default_factory=list)  # of each group
+
+    def complaints(self, placed: dict[int, str]) -> list[str]:
+        """What is wrong with placements uid -> node."""
+        by_host: dict[str, Counter[int]] = defaultdict(Counter)
+        by_zone: dict[str, Counter[int]] = defaultdict(Counter)
+        for uid, node in placed.items():
+            by_host[node][self.app[uid]] += 1
+            by_zone[self.zone[node]][self.app[uid]] += 1
+        placed_of = Counter(self.app[uid] for uid in placed)
+        wrong = []
+        for uid, node in placed.items():
+            group = self.app[uid]
+            here = {HOST: by_host[node], ZONE: by_zone[self.zone[node]]}
+            demand = self.demands[group]
+            for term in demand.affinity:
+                other = _group_of(term.selector)
+                if other == group and placed_of[group] == 1:
+                    continue  # the first of those who want each other near goes anywhere
+                if here[term.topology_key][other] <= (other == group):
+                    wrong.append(f"task {uid}: nobody of group {other} near")
+            for term in demand.anti_affinity:
+                other = _group_of(term.selector)
+                if here[term.topology_key][other] > (other == group):
+                    wrong.append(f"task {uid}: group {other} is near")
+        for group, demand in enumerate(self.demands):
+            for spread in demand.spread:
+                counts = [counts[group] for counts in (by_zone if spread.topology_key == ZONE else by_host).values()]
+                domains = self.spec.zones if spread.topology_key == ZONE else self.spec.nodes
+                lowest = min(counts, default=0) if len(counts) == domains else 0
+                if max(counts, default=0) - lowest > spread.max_skew:
+                    wrong.append(
+                        f"group {group}: from {lowest} to {max(counts)} in the domains of {spread.topology_key}"
+                    )
+        return wrong[:3]
+
+
+def load(spec: ConstraintSpec) -> ConstraintLoad:
+    """Deterministic for a spec."""
+    made = ConstraintLoad(spec)
+    for i in range(spec.nodes):
+        name, zone = f"node-{i:05d}", f"zone-{i % spec.zones}"
+        made.zone[name] = zone
+        offer = {"cpu": 16_000, "memory": 64 << 30, "pods": 110}
+        made.cluster.append(NodeObserved(name, name, offer, {HOST: name, ZONE: zone}))
+    random = np.random.default_rng(spec.seed)
+    for group in range(spec.groups):
+        made.cluster.append(ProfileDefined(group + 1, _NAMESPACE, {"app": str(group)}))
+        demand = _SHAPES[spec.shape](group, spec.groups)
+        made.demands.append(demand)
+        cpu = 100 if spec.shape != "mixed" else 100 * int(random.integers(1, 20))
+        made.cluster.append(ClassDefined(group + 1, {"cpu": cpu, "memory": 128 << 20}, peers=demand))
+    if spec.before:
+        made.first = _tasks(made, range(1, spec.before + 1), [0] * spec.before)
+    rest = range(spec.before + 1, spec.before + spec.pods + 1)
+    groups = [1] * spec.pods if spec.before else [i % spec.groups for i in range(spec.pods)]
+    made.tasks = _tasks(made, rest, groups)
+    return made
+
+
+def _tasks(made: ConstraintLoad, uids: range, groups: list[int]) -> TasksObserved:
+    made.app.update(zip(uids, groups, strict=True))
+    of: U64 = np.array(groups, np.uint64) + np.uint64(1)
+    return TasksObserved(
+        uid=np.array(uids, np.uint64),
+        class_id=of,
+        job_id=of,
+        created_us=np.full(len(uids), START_US),
+        node=np.zeros(len(uids), np.int64),
+        names=[f"{_NAMESPACE}/pod-{uid}" for uid in uids],
+        profile_id=of,
+    )
+
+
+def _near(group: int, key: str) -> PeerTerm:
+    return PeerTerm(_selector(group), key)
+
+
+def _selector(group: int) -> PeerSelector:
+    return PeerSelector(frozenset([_NAMESPACE]), None, (Requirement("app", Operator.IN, (str(group),)),))
+
+
+def _group_of(selector: PeerSelector) -> int:
+    requirements = selector.labels or ()
+    return int(requirements[0].values[0])
+
+
+def _symmetric(group: int, groups: int) -> PeerDemand:
+    return PeerDemand(anti_affinity=(_near(0, HOST), _near(1, HOST))) if group == 0 else PeerDemand()
+
+
+def _mixed(group: int, groups: int) -> PeerDemand:
+    other = (7 * group) % groups
+    return (
+        PeerDemand(),
+        PeerDemand(anti_affinity=(_near(group, HOST),)),
+        PeerDemand(spread=(Spread(_selector(group), ZONE),)),
+        PeerDemand(affinity=(_near(other, ZONE),)),
+        PeerDemand(
+            anti_affinity=(_near(other, HOST),) if other != group else (), spread=(Spread(_selector(group), HOST, 2),)
+        ),
+    )[group % 5]
+
+
+_SHAPES: dict[str, Callable[[int, int], PeerDemand]] = {
+    "affinity": lambda group, groups: PeerDemand(affinity=(_near(group, ZONE),)),
+    "anti-affinity": lambda group, groups: PeerDemand(anti_affinity=(_near(group, HOST),)),
+    "spread": lambda group, groups: PeerDemand(spread=(Spread(_selector(group), ZONE),)),
+    "symmetry": _symmetric,
+    "mixed": _mixed,
+}

@@ -1,0 +1,227 @@
+"""The independent check of what tasks demand of each other: batch after batch, in the order in which a round placed.
+
+Shares no code with peers.py. Selectors are judged one task profile at a time with constraints.py, domains are read
+from the nodes' labels, and the demands are judged on the state *after* a batch (tasks of one class that were placed
+together), which is what placing them one at a time would have ended in.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.constraints import NAME_FIELD, NodeDemand, PeerDemand, PeerSelector, PeerTerm, Spread
+from firmament_py.model.lifecycle import TaskState
+from firmament_py.state.cluster import ClusterState
+from firmament_py.state.label_sets import NO_PROFILE
+
+
+class PeerCheck:
+    """Replays the placements of task rows on node rows, (K,) each, made in ascending batch (K,), on the tables."""
+
+    def __init__(self, state: ClusterState, tasks: I64, nodes: I64, batch: I64) -> None:
+        self._state = state
+        table = state.tasks
+        held = np.flatnonzero((table.state == TaskState.ASSUMED) | (table.state == TaskState.BOUND))
+        held = held[np.isin(table.node[held], list(state.nodes.observed))]
+        self._order = np.argsort(batch, kind="stable")
+        self._batch = batch[self._order]
+        self._before = len(held)
+        rows = np.concatenate([held, tasks[self._order]])
+        # one entry for each task that is placed or was before: what is there grows from left to right
+        self._node = np.concatenate([table.node[held], nodes[self._order]])
+        self._cls, self._profile, self._leaving = table.cls[rows], table.profile[rows], table.leaving[rows]
+        self._refused = np.zeros(len(rows), np.bool_)
+        self._tallies: dict[object, _Tally] = {}
+        self._domain: dict[str, tuple[dict[str, int], I64]] = {}
+        self._eligible: dict[object, I64] = {}
+        self._matches: dict[tuple[PeerSelector, int], bool] = {}
+        self._repelling = self._terms_that_repel()
+
+    def sound(self) -> Bools:
+        """(K,): which placements are right. A batch that breaks a demand is refused whole."""
+        starts = np.flatnonzero(np.r_[True, np.diff(self._batch) != 0][: len(self._batch)])
+        for low, high in pairwise([*starts.tolist(), len(self._batch)]):
+            low, high = low + self._before, high + self._before
+            # what was there before the batch is read first: tallies only go forward
+            kinds = [(*kind, self._founds(low, *kind[:2])) for kind in self._kinds(low, high)]
+            if not all(
+                self._keeps(low, high, cls, profile, founds, np.unique(self._node[low:high][mine]))
+                for cls, profile, mine, founds in kinds
+            ):
+                self._refused[low:high] = True
+                self._tallies.clear()
+        sound = np.ones(len(self._order), np.bool_)
+        sound[self._order] = ~self._refused[self._before :]
+        return sound
+
+    def _kinds(self, low: int, high: int) -> list[tuple[int, int, Bools]]:
+        """Class, profile and members of each kind of task among entries low .. high - 1."""
+        pairs = np.unique(np.stack([self._cls[low:high], self._profile[low:high]]), axis=1)
+        return [
+            (cls, profile, (self._cls[low:high] == cls) & (self._profile[low:high] == profile))
+            for cls, profile in pairs.T.tolist()
+        ]
+
+    def _keeps(self, low: int, high: int, cls: int, profile: int, founds: bool, nodes: I64) -> bool:
+        peers = self._state.classes.definition(cls).peers
+        for term in peers.anti_affinity:
+            near = self._tally_of((term.selector,), term.topology_key).at(high, nodes)
+            if (near > self._match(term.selector, profile)).any():
+                return False
+        for term, carriers in self._repelling.items():
+            if self._match(term.selector, profile):
+                near = self._tally_of_carriers(term, carriers).at(high, nodes)
+                if (near > (term in peers.anti_affinity)).any():
+                    return False
+        return self._is_affine(low, high, peers, profile, founds, nodes) and all(
+            self._is_even(high, cls, spread, peers, profile, nodes) for spread in peers.spread
+        )
+
+    def _founds(self, low: int, cls: int, profile: int) -> bool:
+        """Whether tasks may go anywhere together: nobody before entry `low` meets their affinity, but they do."""
+        terms = self._state.classes.definition(cls).peers.affinity
+        selectors = tuple(term.selector for term in terms)
+        return all(self._match(selector, profile) for selector in selectors) and not any(
+            self._tally_of(selectors, term.topology_key).total(low) for term in terms
+        )
+
+    def _is_affine(self, low: int, high: int, peers: PeerDemand, profile: int, founds: bool, nodes: I64) -> bool:
+        selectors = tuple(term.selector for term in peers.affinity)
+        itself = all(self._match(selector, profile) for selector in selectors)
+        tallies = [self._tally_of(selectors, term.topology_key) for term in peers.affinity]
+        if not all(tally.has_domain(nodes).all() for tally in tallies):
+            return False
+        if founds:  # a home: all of the batch in one domain of each key
+            return all(len(np.unique(tally.domain[self._node[low:high]])) == 1 for tally in tallies)
+        return all((tally.at(high, nodes) > itself).all() for tally in tallies)
+
+    def _is_even(self, high: int, cls: int, spread: Spread, peers: PeerDemand, profile: int, nodes: I64) -> bool:
+        keys = tuple(other.topology_key for other in peers.spread)
+        part = (self._state.classes.demand(cls), keys, spread.honor_affinity, spread.honor_taints)
+        eligible = self._eligible.get(part)
+        if eligible is None:
+            rows = [row for row in self._state.nodes.observed if self._takes_part(row, keys, part[0], spread)]
+            eligible = self._eligible[part] = np.array(rows, np.int64)
+        tally = self._tally_of_spread(spread, part, eligible)
+        if not tally.has_domain(nodes).all():
+            return False
+        counts = tally.counts(high)
+        domains = set(tally.domain[eligible].tolist())
+        emptiest = min((counts[d] for d in domains), default=0)
+        if len(domains) < spread.min_domains:
+            emptiest = 0
+        if spread.selector.labels == ():  # nothing is counted for an empty selector
+            return bool(
+                (tally.at(high, nodes) + self._match(spread.selector, profile) - emptiest <= spread.max_skew).all()
+            )
+        if not self._match(spread.selector, profile):
+            return bool((tally.at(high, nodes) - emptiest <= spread.max_skew).all())
+        return not domains or bool((tally.at(high, nodes) - emptiest <= spread.max_skew).all())
+
+    def _takes_part(self, row: int, keys: tuple[str, ...], demand: NodeDemand, spread: Spread) -> bool:
+        node = self._state.nodes.observed[row]
+        if not all(key in node.labels for key in keys):
+            return False
+        own = replace(demand, further=())  # the task's own selector and affinity, not what else is demanded of its node
+        if spread.honor_affinity and not own.selects(node.labels, {NAME_FIELD: node.name}):
+            return False
+        return not (spread.honor_taints and demand.untolerated(node.taints))
+
+    # -- tallies ----------------------------------------------------------------------------------------------
+
+    def _tally_of(self, selectors: tuple[PeerSelector, ...], key: str) -> "_Tally":
+        return self._tally(
+            (selectors, key),
+            key,
+            lambda low, high: self._matched(low, high, lambda p: all(self._match(s, p) for s in selectors)),
+        )
+
+    def _tally_of_carriers(self, term: PeerTerm, carriers: frozenset[int]) -> "_Tally":
+        return self._tally(
+            term,
+            term.topology_key,
+            lambda low, high: np.isin(self._cls[low:high], list(carriers)) & ~self._refused[low:high],
+        )
+
+    def _tally_of_spread(self, spread: Spread, part: object, eligible: I64) -> "_Tally":
+        inside = np.zeros(self._state.nodes.capacity, np.bool_)
+        inside[eligible] = True
+
+        def counted(low: int, high: int) -> Bools:
+            if spread.selector.labels == ():
+                return np.zeros(high - low, np.bool_)
+            matched: Bools = self._matched(low, high, lambda p: self._match(spread.selector, p))
+            matched &= ~self._leaving[low:high] & inside[self._node[low:high]]
+            return matched
+
+        return self._tally((spread.selector, spread.topology_key, part), spread.topology_key, counted)
+
+    def _tally(self, name: object, key: str, counts: Callable[[int, int], Bools]) -> "_Tally":
+        tally = self._tallies.get(name)
+        if tally is None:
+            values, domain = self._domains(key)
+            tally = self._tallies[name] = _Tally(self._node, domain, len(values), counts)
+        return tally
+
+    def _domains(self, key: str) -> tuple[dict[str, int], I64]:
+        found = self._domain.get(key)
+        if found is None:
+            values: dict[str, int] = {}
+            domain = np.full(self._state.nodes.capacity, -1, np.int64)
+            for row, node in self._state.nodes.observed.items():
+                if key in node.labels:
+                    domain[row] = values.setdefault(node.labels[key], len(values))
+            found = self._domain[key] = (values, domain)
+        return found
+
+    def _matched(self, low: int, high: int, of_profile: Callable[[int], bool]) -> Bools:
+        profiles, index = np.unique(self._profile[low:high], return_inverse=True)
+        hit = np.array([of_profile(p) for p in profiles.tolist()], np.bool_)
+        return hit[index] & ~self._refused[low:high] if len(profiles) else np.zeros(0, np.bool_)
+
+    def _match(self, selector: PeerSelector, profile: int) -> bool:
+        known = self._matches.get((selector, profile))
+        if known is None:
+            known = profile != NO_PROFILE and selector.matches(*self._state.profiles.look(profile))
+            self._matches[selector, profile] = known
+        return known
+
+    def _terms_that_repel(self) -> dict[PeerTerm, frozenset[int]]:
+        carriers: dict[PeerTerm, set[int]] = {}
+        for cls in np.unique(self._cls).tolist():
+            for term in self._state.classes.definition(cls).peers.anti_affinity:
+                carriers.setdefault(term, set()).add(cls)
+        return {term: frozenset(classes) for term, classes in carriers.items()}
+
+
+class _Tally:
+    """How many counted entries there are in each domain, as far as entry `reached`; read with ascending `high`."""
+
+    def __init__(self, node: I64, domain: I64, domains: int, counted: Callable[[int, int], Bools]) -> None:
+        self.domain = domain  # (node capacity,), -1 without the label
+        self._node = node
+        self._counted = counted
+        self._reached = 0
+        self._counts = np.zeros(domains + 1, np.int64)  # the last one takes nodes without the label
+
+    def counts(self, high: int) -> I64:
+        if high > self._reached:
+            hit = self._counted(self._reached, high)
+            np.add.at(self._counts, self.domain[self._node[self._reached : high][hit]], 1)
+            self._reached = high
+        counts = self._counts.copy()
+        counts[-1] = 0
+        return counts
+
+    def at(self, high: int, nodes: I64) -> I64:
+        """Entries before `high` in the domain of each of `nodes`; 0 without the label."""
+        return self.counts(high)[self.domain[nodes]]
+
+    def total(self, high: int) -> int:
+        return int(self.counts(high).sum())
+
+    def has_domain(self, nodes: I64) -> Bools:
+        return np.greater_equal(self.domain[nodes], 0)

@@ -1,0 +1,112 @@
+"""The independent check: does a set of placements break anything, judged from the tables alone?
+
+It shares no code with the network builder: what nodes hold is added up again from the tasks (not read from the
+running totals), and labels and taints are judged one node at a time with constraints.py. A placement that fails
+here is a defect of the engine: it is logged, counted and dropped.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament_py.audit.affinity import PeerCheck
+from firmament_py.audit.gangs import gang_problems
+from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.constraints import NAME_FIELD
+from firmament_py.model.lifecycle import NodeState, TaskState
+from firmament_py.state.cluster import ClusterState
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """sound (K,): which placements may be carried out; complaints: a line for each reason why others may not."""
+
+    sound: Bools
+    complaints: list[str]
+
+
+class Checker:
+    """Judges placements; remembers verdicts on (class, node) pairs as long as neither changes."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self._admitted: dict[tuple[object, int], tuple[object, bool]] = {}
+
+    def judge(self, tasks: I64, nodes: I64, batch: I64) -> Verdict:
+        """Would placing task rows `tasks` on node rows `nodes`, (K,) each, be right?
+
+        `batch` (K,) says what was placed together and, ascending, in which order; only demands between tasks care.
+        A node that would hold too much of what the new tasks request loses all of them.
+        """
+        state, complaints = self._state, []
+        sound = np.ones(len(tasks), np.bool_)
+
+        def refuse(bad: Bools, why: str) -> None:
+            if (bad & sound).any():
+                complaints.append(f"{int((bad & sound).sum())} placements: {why}")
+                np.logical_and(sound, ~bad, out=sound)
+
+        refuse(state.tasks.state[tasks] != TaskState.WAITING, "the task is not waiting")
+        refuse(state.nodes.state[nodes] != NodeState.PRESENT, "the node is not there")
+        unique, counts = np.unique(tasks, return_counts=True)
+        refuse(np.isin(tasks, unique[counts > 1]), "the task is placed more than once")
+        refuse(
+            self._unwelcome(state.tasks.cls[tasks], nodes, sound),
+            "selector, affinity or a taint forbids the node",
+        )
+        refuse(self._overfull(tasks, nodes, sound), "the node would be over-committed")
+        left = -1
+        while left != int(sound.sum()):  # what is refused may be what others counted on
+            left = int(sound.sum())
+            if state.classes.with_peers:
+                together = np.ones(len(tasks), np.bool_)
+                together[sound] = PeerCheck(state, tasks[sound], nodes[sound], batch[sound]).sound()
+                refuse(~together, "other tasks forbid the node: affinity, anti-affinity or spread")
+            for why, bad in gang_problems(state, tasks, nodes, sound).items():
+                refuse(bad, why)
+        return Verdict(sound, complaints)
+
+    def _overfull(self, tasks: I64, nodes: I64, sound: Bools) -> Bools:
+        table, requests = self._state.tasks, self._state.classes.requests
+        capacity = self._state.nodes.capacity
+        asked_of = np.zeros(capacity, np.bool_)
+        asked_of[nodes[sound]] = True
+        placed = (table.state == TaskState.ASSUMED) | (table.state == TaskState.BOUND)
+        holding = np.flatnonzero(placed & asked_of[table.node])
+        overfull = np.zeros(capacity, np.bool_)
+        for r in range(requests.shape[1]):
+            wants = requests[table.cls[tasks[sound]], r]
+            asked = _sums(nodes[sound], wants, capacity)
+            if not wants.any():
+                continue
+            held = _sums(table.node[holding], requests[table.cls[holding], r], capacity)
+            overfull |= (asked > 0) & (held + asked > self._state.nodes.allocatable[:, r])
+        return overfull[nodes]
+
+    def _unwelcome(self, classes: I64, nodes: I64, sound: Bools) -> Bools:
+        bad = np.zeros(len(nodes), np.bool_)
+        picky = {c for c in np.unique(classes).tolist() if self._state.classes.demand(c).picky}
+        tainted = np.zeros(self._state.nodes.capacity, np.bool_)
+        tainted[[row for row in np.unique(nodes[sound]).tolist() if self._state.nodes.observed[row].taints]] = True
+        look = np.flatnonzero(sound & (np.isin(classes, list(picky)) | tainted[nodes]))
+        for i, cls, node in zip(look.tolist(), classes[look].tolist(), nodes[look].tolist(), strict=True):
+            bad[i] = not self._welcome(cls, node)
+        return bad
+
+    def _welcome(self, cls: int, row: int) -> bool:
+        demand, node = self._state.classes.demand(cls), self._state.nodes.observed[row]
+        known = self._admitted.get((demand, row))
+        if known is not None and known[0] is node:
+            return known[1]
+        answer = demand.untolerated(node.taints) is None and demand.selects(node.labels, {NAME_FIELD: node.name})
+        if len(self._admitted) > 1_000_000:
+            self._admitted.clear()
+        self._admitted[demand, row] = (node, answer)
+        return answer
+
+
+def _sums(index: I64, amounts: I64, size: int) -> I64:
+    """Sums of `amounts` by `index`, exact in int64 (a float bincount would round)."""
+    sums = np.zeros(size, np.int64)
+    np.add.at(sums, index, amounts)
+    return sums

@@ -1,0 +1,243 @@
+"""The `firmament` command: serves the flow-graph service, lists and checks policies.
+
+Exit codes: 0 ended as asked, 1 failed while running, 2 wrong usage or configuration.
+"""
+
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from firmament_py.admission import backfill
+from firmament_py.cli import logs
+from firmament_py.engine.engine import Engine
+from firmament_py.flow.solver import SOLVERS
+from firmament_py.policy import conformance, registry
+from firmament_py.policy.registry import DEFAULT_POLICY, UnknownPolicyError
+from firmament_py.service.server import CannotListenError, CertificateError, Server, Tls
+from firmament_py.usage.usage import Basis, UsageOptions
+from firmament_py.version import VERSION
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+log = logging.getLogger(__name__)
+
+_GRACE_SECONDS = 5.0
+_USAGE = UsageOptions()
+_PEM = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def _usage_option(name: str, what: str) -> Callable[[F], F]:
+    """The field of UsageOptions with this name, as --usage-NAME."""
+    default = getattr(_USAGE, name.replace("-", "_"))
+    return click.option(f"--usage-{name}", type=type(default), default=default, show_default=True, help=what)
+
+
+@click.group()
+@click.version_option(VERSION, prog_name="firmament")
+def cli() -> None:
+    """The flow-graph scheduling service: tasks and nodes in, placements out."""
+
+
+@cli.command()
+@click.option(
+    "--address",
+    default="127.0.0.1:9090",
+    show_default=True,
+    help="HOST:PORT to serve on; port 0: any free one.",
+)
+@click.option("--policy", "policy_name", default=DEFAULT_POLICY, show_default=True, help="See `firmament policies`.")
+@click.option(
+    "--policy-option",
+    "policy_options",
+    multiple=True,
+    metavar="K=V",
+    help="An option of the policy; repeatable.",
+)
+@click.option("--solver", "solver_name", type=click.Choice(sorted(SOLVERS)), default="or-tools", show_default=True)
+@click.option("--certify", is_flag=True, help="Prove each solution optimal; log and count those without a proof.")
+@click.option(
+    "--usage",
+    "usage_basis",
+    type=click.Choice([basis.value for basis in Basis]),
+    default=_USAGE.basis.value,
+    show_default=True,
+    help="What prices take for used of a node: its tasks' requests, what they were measured to use, or the larger.",
+)
+@_usage_option("samples", "Samples of usage kept per task and per node.")
+@_usage_option("half-life", "Seconds after which a sample counts half.")
+@_usage_option("stale", "Seconds after which a sample does not count any more.")
+@click.option(
+    "--reserve-after",
+    default=f"{backfill.RESERVE_AFTER_US // 1_000_000}",
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a gang or a single task waits before room is kept for it; 0: at once, never: smaller ones may "
+    "always pass it.",
+)
+@click.option("--port-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the port here once serving.")
+@click.option(
+    "--exit-with-parent", is_flag=True, help="Stop when standard input ends, as it does when the parent dies."
+)
+@click.option("--tls-cert", type=_PEM, help="PEM certificate: serve TLS.")
+@click.option("--tls-key", type=_PEM, help="PEM key of the certificate.")
+@click.option("--tls-client-ca", type=_PEM, help="PEM CA: demand client certificates.")
+@click.option("--log-level", type=click.Choice(logs.LEVELS), default="info", show_default=True)
+@click.option("--log-format", type=click.Choice(logs.FORMATS), default="text", show_default=True)
+def serve(
+    address: str,
+    policy_name: str,
+    policy_options: tuple[str, ...],
+    solver_name: str,
+    certify: bool,
+    usage_basis: str,
+    usage_samples: int,
+    usage_half_life: float,
+    usage_stale: float,
+    reserve_after: str,
+    port_file: Path | None,
+    exit_with_parent: bool,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    tls_client_ca: Path | None,
+    log_level: str,
+    log_format: str,
+) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    Serves firmament.FlowScheduler (what `poseidon run` uses), firmament.FirmamentScheduler and stats.PoseidonStats
+    (the original contract), and grpc.health.v1.Health.
+    """
+    logs.configure(log_level, log_format)
+    if (tls_cert is None) != (tls_key is None) or (tls_client_ca and tls_cert is None):
+        raise click.UsageError("--tls-cert and --tls-key go together, and --tls-client-ca needs both")
+    try:
+        policy = registry.load(policy_name, _pairs(policy_options))
+    except UnknownPolicyError as error:
+        raise click.UsageError(str(error)) from error
+    try:
+        usage = UsageOptions(Basis(usage_basis), usage_samples, usage_half_life, usage_stale)
+    except ValueError as error:
+        raise click.UsageError(f"--{error}") from error
+    try:
+        reserve_after_us = backfill.parse_after(reserve_after)
+    except ValueError as error:
+        raise click.UsageError(f"--reserve-after {error}") from error
+    _, colon, port = address.rpartition(":")
+    if not colon or not (port.isascii() and port.isdigit() and int(port) < 2**16):
+        raise click.UsageError(f"--address {address!r} is not HOST:PORT with a port from 0 to 65535")
+    tls = Tls(tls_cert, tls_key, tls_client_ca) if tls_cert and tls_key else None
+    try:
+        if tls is not None:
+            tls.check()
+        solver = SOLVERS[solver_name]()
+        engine = Engine(policy, solver, usage=usage, certified=certify, reserve_after_us=reserve_after_us)
+        server = Server(engine, address, tls)
+    except CertificateError as error:
+        raise click.UsageError(str(error)) from error
+    except CannotListenError as error:
+        raise click.UsageError(f"{error}; choose another --address") from error
+
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    if exit_with_parent:
+        threading.Thread(target=_wait_for_end_of_input, args=(stopping,), daemon=True).start()
+    server.start()
+    log.info("serving on port %d with policy %s and solver %s", server.port, policy_name, solver_name)
+    if port_file is not None:
+        try:
+            _write_port(port_file, server.port)
+        except OSError as error:
+            server.stop(0)
+            raise click.UsageError(
+                f"cannot write --port-file {port_file}: {error.strerror}; give a file in a folder that is writable"
+            ) from error
+    stopping.wait()
+    server.stop(_GRACE_SECONDS)
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def policies(as_json: bool) -> None:
+    """List the policies that --policy takes, with their options."""
+    found = registry.available()
+    if as_json:
+        click.echo(json.dumps([asdict(info) for info in found], indent=2))
+        return
+    width = max((len(info.name) for info in found), default=0)
+    for info in found:
+        click.echo(f"{info.name:<{width}}  {info.summary or info.error}")
+        for option, kind in info.options.items():
+            click.echo(f"{'':<{width}}    --policy-option {option}=...  ({kind})")
+
+
+@cli.command("check-policy")
+@click.argument("name", default=DEFAULT_POLICY)
+@click.option(
+    "--policy-option", "policy_options", multiple=True, metavar="K=V", help="An option of the policy; repeatable."
+)
+@click.option("--load-only", is_flag=True, help="Only see whether it can be loaded with these options.")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def check_policy(name: str, policy_options: tuple[str, ...], load_only: bool, as_json: bool) -> None:
+    """Does a policy keep the rules that rounds rely on?
+
+    Asks it for prices of generated views. Exit codes: 0 it does, 1 it does not, 2 it cannot be loaded.
+    """
+    try:
+        policy = registry.load(name, _pairs(policy_options))
+    except UnknownPolicyError as error:
+        raise click.UsageError(str(error)) from error
+    if load_only:
+        return
+    findings = conformance.check(policy, name)
+    scale = conformance.measure(policy) if not findings else None
+    if as_json:
+        facts = asdict(scale) if scale is not None else None
+        body = {"policy": name, "findings": [asdict(finding) for finding in findings], "scale": facts}
+        click.echo(json.dumps({**body, "waived": conformance.waived(policy)}, indent=2))
+    else:
+        click.echo("\n".join(conformance.report(policy, findings)))
+        if scale is not None:
+            click.echo(
+                f"{scale.nodes:,} nodes x {scale.classes} classes are priced in {scale.seconds:.3f} s, "
+                f"with {scale.peak_bytes >> 20} MiB at the peak"
+            )
+    if findings:
+        sys.exit(1)
+
+
+def _pairs(options: tuple[str, ...]) -> dict[str, str]:
+    pairs = {}
+    for option in options:
+        key, equals, value = option.partition("=")
+        if not equals or not key:
+            raise click.UsageError(f"--policy-option {option!r} is not of the form K=V")
+        pairs[key] = value
+    return pairs
+
+
+def _wait_for_end_of_input(stopping: threading.Event) -> None:
+    # not through sys.stdin: its lock would be held while this waits, and the interpreter aborts if it cannot have it
+    # at its end
+    try:
+        while os.read(0, 4096):
+            pass
+    except OSError:  # closed from the start
+        pass
+    stopping.set()
+
+
+def _write_port(path: Path, port: int) -> None:
+    """Whole or not at all: the parent may be reading."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(f"{port}\n")
+    partial.replace(path)

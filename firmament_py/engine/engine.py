@@ -1,0 +1,109 @@
+"""The engine behind the services: one cluster state, one scheduler, one lock, and epochs.
+
+Both services (flow_service.py, wire_service.py) work on the same Engine. A call holds the lock from start to
+end, so a call never sees half of another's changes, and what is told during a round waits until it is over.
+"""
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+from firmament_py.admission.backfill import RESERVE_AFTER_US
+from firmament_py.engine.scheduler import RoundResult, RoundStats, Scheduler
+from firmament_py.flow.solver import Solver
+from firmament_py.model.events import Event, Outcome
+from firmament_py.policy import Policy
+from firmament_py.state.cluster import ClusterState
+from firmament_py.usage.usage import Basis, Usage, UsageOptions
+
+log = logging.getLogger(__name__)
+
+
+class Engine:
+    """Owns the state. Take `lock` around everything."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        solver: Solver,
+        now_us: Callable[[], int] | None = None,
+        usage: UsageOptions | None = None,
+        *,
+        certified: bool = False,
+        reserve_after_us: int | None = RESERVE_AFTER_US,
+    ) -> None:
+        self.lock = threading.Lock()
+        self.usage = Usage(usage)
+        self.policy = policy
+        self.solver = solver
+        self._certified = certified
+        self._reserve_after_us = reserve_after_us
+        self.now_us = now_us or (lambda: time.time_ns() // 1000)
+        self.rounds = 0
+        self.last_round: RoundStats | None = None
+        self._start(ClusterState())
+        self.resynced = False
+
+    def _start(self, state: ClusterState) -> None:
+        self.epoch = secrets.randbits(63) | 1
+        self.state = state
+        self.scheduler = Scheduler(
+            state,
+            self.policy,
+            self.solver,
+            usage=self.usage,
+            certified=self._certified,
+            reserve_after_us=self._reserve_after_us,
+        )
+        self.round_of_epoch = 0
+
+    def apply(self, events: Iterable[Event]) -> Outcome:
+        """Applies events in order and gathers what became of them."""
+        return apply_all(self.state, events)
+
+    def replace(self, state: ClusterState) -> None:
+        """Takes `state` for all there is, in a new epoch. What was measured of what is in it stays known."""
+        self.usage.carry(self.state, state)
+        self._start(state)
+        self.resynced = True
+
+    @property
+    def wants_usage(self) -> bool:
+        """Whether anything here makes use of samples of usage."""
+        return self.usage.options.basis is not Basis.REQUESTS or bool(getattr(self.policy, "wants_usage", False))
+
+    def run_round(self, now_us: int) -> RoundResult | None:
+        """A round, or None if nothing has changed that could matter."""
+        if not self.scheduler.due(now_us):
+            return None
+        result = self.scheduler.run(now_us)
+        self.rounds += 1
+        self.round_of_epoch += 1
+        self.last_round = result.stats
+        log.info(
+            "round %d: placed %d of %d in %.1f ms, %d solves, %d vertices, %d arcs",
+            self.rounds,
+            result.stats.placed,
+            result.stats.pending,
+            1000 * result.stats.seconds,
+            result.stats.solves,
+            result.stats.vertices,
+            result.stats.arcs,
+        )
+        return result
+
+
+def apply_all(state: ClusterState, events: Iterable[Event]) -> Outcome:
+    """Applies events in order; the outcomes added up."""
+    total = Outcome()
+    for event in events:
+        outcome = state.apply(event)
+        total.refused += outcome.refused
+        total.unknown_classes |= outcome.unknown_classes
+        total.unknown_profiles |= outcome.unknown_profiles
+        total.unknown_gangs |= outcome.unknown_gangs
+        total.unknown_inputs |= outcome.unknown_inputs
+        total.unknown += outcome.unknown
+    return total

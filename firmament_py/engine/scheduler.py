@@ -1,0 +1,239 @@
+"""A scheduling round: snapshot, placing (placing.py), independent check, commit, reasons for those who wait."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from firmament_py.admission.backfill import RESERVE_AFTER_US
+from firmament_py.admission.queue_order import Admission
+from firmament_py.audit.placements import Checker
+from firmament_py.explain.reasons import Waiting, keepers_among, waiting_classes
+from firmament_py.flow.certificate import certify
+from firmament_py.flow.solver import Solution, Solver, Status
+from firmament_py.model.arrays import I64
+from firmament_py.model.lifecycle import TaskState
+from firmament_py.network.build import PlacementNetwork
+from firmament_py.placement.placement import Placing
+from firmament_py.placement.second_opinion import better, place_one_by_one, worth_asking
+from firmament_py.policy import AnywherePolicy, Policy, PolicyError, Prices, View, checked_prices, rack_labels
+from firmament_py.snapshot.snapshot import Snapshot, take_snapshot
+from firmament_py.state.cluster import ClusterState
+from firmament_py.usage.usage import Reading, Usage
+
+log = logging.getLogger(__name__)
+
+PRICING_SECONDS = 30.0
+"""When a policy has taken so long in a round it is not asked again before the next: the round has to come to an end
+before who waits for it gives up, a minute by default. Ours take a quarter of a second for 5,000 nodes, 256 classes."""
+
+
+@dataclass(slots=True)
+class RoundStats:
+    """Figures of a round; times in seconds. vertices, arcs and objective are those of the first network that had not to
+    be widened; usage_* count placed tasks, see Reading."""
+
+    started_us: int
+    policy: str
+    seconds: float = 0.0
+    stage_seconds: dict[str, float] = field(default_factory=dict)
+    solves: int = 0
+    vertices: int = 0
+    arcs: int = 0
+    objective: int = 0
+    pending: int = 0
+    placed: int = 0
+    waiting: int = 0
+    classes: int = 0
+    nodes: int = 0
+    dropped: int = 0
+    fallback: str = ""
+    usage_measured: int = 0
+    usage_missing: int = 0
+    usage_stale: int = 0
+    uncertified: int = 0
+    """Solutions without a proof that they are optimal, if the scheduler asks for one."""
+    widenings: int = 0
+    """Networks built again, because what they left out was not proved not to matter."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundResult:
+    """Task rows (K,) and the node rows (K,) that they were placed on; who waits and why; figures."""
+
+    tasks: I64
+    nodes: I64
+    waiting: list[Waiting]
+    stats: RoundStats
+
+
+Observer = Callable[[PlacementNetwork, Solution], None]
+"""Sees each network and its solution; tests check the optimum with it."""
+
+
+class Scheduler:
+    """Runs rounds on a cluster state. Not safe for concurrent use with anything that touches the state.
+
+    With certified, each solution is proved to be optimal (certify.py); one that is not is counted and logged, and used
+    all the same: the independent check does not depend on it. reserve_after_us: how long a gang waits before room is
+    kept for it, None: that is never done.
+    """
+
+    def __init__(
+        self,
+        state: ClusterState,
+        policy: Policy,
+        solver: Solver,
+        observer: Observer | None = None,
+        usage: Usage | None = None,
+        *,
+        certified: bool = False,
+        reserve_after_us: int | None = RESERVE_AFTER_US,
+    ) -> None:
+        self.state = state
+        self._usage = usage or Usage()
+        self.policy = policy
+        self._solver = solver
+        self._observer = observer
+        self._certified = certified
+        self._reserve_after_us = reserve_after_us
+        self._checker = Checker(state)
+        self._fallback = AnywherePolicy()
+        self._pricing_seconds = 0.0
+        self._seen_opportunities = -1
+        self._last_now_us = 0
+        self.gang_fits: dict[int, int] = {}
+        """Ids of gangs that the last round turned away -> how many of the members that they lack fitted at best."""
+        self.gang_starts_us: dict[int, int] = {}
+        """Ids of gangs that the last round kept room for -> when they are expected to fit, 0: unknown."""
+        self.task_starts_us: dict[int, int] = {}
+        """Uids of single tasks that the last round kept room for -> likewise."""
+        self.keepers: list[tuple[int, str]] = []
+        """Their priorities and names."""
+
+    def due(self, now_us: int) -> bool:
+        """Whether a round could do anything that the last one could not."""
+        if self.state.opportunities != self._seen_opportunities:
+            return True
+        wake = self.wake_us(self._last_now_us)
+        return wake != 0 and wake <= now_us
+
+    def wake_us(self, now_us: int) -> int:
+        """When the next task that is left out for a while comes back, 0 if there is none after `now_us`."""
+        tasks = self.state.tasks
+        later = tasks.not_before_us[(tasks.state == TaskState.WAITING) & (tasks.not_before_us > now_us)]
+        return int(later.min()) if len(later) else 0
+
+    def run(self, now_us: int) -> RoundResult:
+        """One round at `now_us`, microseconds since the epoch; what it placed is assumed in the state."""
+        seen = self.state.opportunities
+        stats = RoundStats(started_us=now_us, policy=self.policy.name)
+        lap = _stopwatch(stats.stage_seconds)
+        self._pricing_seconds = 0.0
+        racks = rack_labels(self.policy)
+        snapshot = take_snapshot(self.state, now_us, racks)
+        lap("snapshot")
+        stats.pending, stats.classes, stats.nodes = (
+            len(snapshot.tasks),
+            len(snapshot.classes),
+            len(snapshot.nodes),
+        )
+        reading = self._usage.read(self.state, snapshot.nodes, now_us)
+        stats.usage_measured, stats.usage_missing, stats.usage_stale = reading.measured, reading.missing, reading.stale
+        lap("usage")
+        placing = self._placing(snapshot, reading, stats, lap)
+        admission = Admission(placing, snapshot.claims, lap, self._reserve_after_us)
+        admission.run()
+        stats.widenings = placing.solving.widenings
+        if placing.solving.first is not None:
+            network, solution = placing.solving.first
+            stats.vertices, stats.arcs = len(network.flow.supply), len(network.flow.tail)
+            stats.objective = solution.cost
+        if worth_asking(placing):
+            for emptiest_first in (False, True):
+                other = self._placing(take_snapshot(self.state, now_us, racks), reading, stats, lap)
+                place_one_by_one(other, emptiest_first=emptiest_first)
+                placing = better(placing, other)
+            lap("second opinion")
+        tasks, nodes, batch = placing.outcome()
+        verdict = self._checker.judge(tasks, nodes, batch)
+        lap("check")
+        if verdict.complaints:
+            stats.dropped = int((~verdict.sound).sum())
+            log.error(
+                "dropped %d placements that failed the independent check: %s",
+                stats.dropped,
+                verdict.complaints,
+            )
+            tasks, nodes = tasks[verdict.sound], nodes[verdict.sound]
+        self.state.place(tasks, nodes)
+        lap("commit")
+        waiting = waiting_classes(self.state, admission.rejected)
+        gangs = [r for r in admission.rejected if r.claim.task < 0]
+        self.gang_starts_us = {r.claim.definition.id: r.starts_us for r in gangs if r.reserves}
+        self.gang_fits = {r.claim.definition.id: r.fitted for r in gangs if not r.untried}
+        uid = self.state.tasks.uid
+        self.task_starts_us = {int(uid[r.claim.task]): r.starts_us for r in admission.rejected if r.claim.task >= 0}
+        self.keepers = keepers_among(self.state, admission.rejected)
+        lap("explain")
+        stats.placed, stats.waiting = len(tasks), sum(w.count for w in waiting)
+        stats.seconds = sum(stats.stage_seconds.values())
+        self.state.sweep()
+        self._seen_opportunities, self._last_now_us = seen, now_us
+        return RoundResult(tasks, nodes, waiting, stats)
+
+    def _placing(self, snapshot: Snapshot, reading: Reading, stats: RoundStats, lap: Callable[[str], None]) -> Placing:
+        snapshot.census.cpu_used = lambda rows: self._usage.cpu_of(self.state, rows, snapshot.now_us)
+        return Placing(
+            snapshot,
+            lambda view: self._prices(view, stats),
+            lambda network: self._solve(network, stats, lap),
+            lap,
+            reading,
+        )
+
+    def _prices(self, view: View, stats: RoundStats) -> Prices:
+        """The policy's prices, or flat ones if it fails or is slow: a broken policy never stops scheduling."""
+        try:
+            if self._pricing_seconds > PRICING_SECONDS:
+                taken = f"price() took more than {PRICING_SECONDS:g} s of a round"
+                raise PolicyError(f"policy {self.policy.name}: {taken}, and was not asked again")
+            started = perf_counter()
+            try:
+                return checked_prices(self.policy, view)
+            finally:
+                self._pricing_seconds += perf_counter() - started
+        except PolicyError as error:
+            if not stats.fallback:
+                log.error("this round places tasks anywhere they fit: %s", error)
+            stats.fallback = str(error)
+            return checked_prices(self._fallback, view)
+
+    def _solve(self, network: PlacementNetwork, stats: RoundStats, lap: Callable[[str], None]) -> Solution:
+        solution = self._solver.solve(network.flow)
+        stats.solves += 1
+        if self._observer is not None:
+            self._observer(network, solution)
+        if solution.status is not Status.OPTIMAL:
+            log.error("the solver %s found the network %s", self._solver.name, solution.status)
+        if self._certified:
+            lap("solve")
+            wrong = certify(network.flow, solution)
+            lap("certify")
+            if wrong:
+                stats.uncertified += 1
+                log.error("a solution of %s has no certificate: %s", self._solver.name, "; ".join(wrong))
+        return solution
+
+
+def _stopwatch(stages: dict[str, float]) -> Callable[[str], None]:
+    """A function that adds the time since it was called last to stages[name]."""
+    last = perf_counter()
+
+    def lap(stage: str) -> None:
+        nonlocal last
+        now = perf_counter()
+        stages[stage] = stages.get(stage, 0.0) + now - last
+        last = now
+
+    return lap

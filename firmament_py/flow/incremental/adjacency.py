@@ -1,0 +1,268 @@
+"""Compiled bookkeeping of a Graph: which tasks flow to a vertex, which arcs come into it."""
+
+import numpy as np
+
+from firmament_py.flow.incremental.layout import (
+    HEAD,
+    HEAD_BITS,
+    INTO,
+    INTO_END,
+    OUT,
+    OUT_END,
+    SIZE_IN,
+    START,
+    TASK,
+    TASK_BITS,
+    UNKNOWN,
+    USED,
+    WAY_OUT,
+    Graph,
+    move_task,
+    show,
+)
+from firmament_py.flow.incremental.numba_cache import compiled, inlined
+from firmament_py.flow.incremental.numba_intrinsics import borrowed, prefetch
+from firmament_py.model.arrays import I32, I64
+
+_AHEAD = 16
+"""What the arcs of so many tasks lead to is asked for at a time."""
+
+
+@compiled
+def route(g: Graph, tasks: I64, arcs: I64) -> None:
+    """Lets tasks (K,) flow through arcs (K,), -1: not at all."""
+    g = borrowed(g)
+    for i in range(len(tasks)):
+        move_task(g, tasks[i], arcs[i])
+
+
+@compiled
+def enter(g: Graph, v: int, arc: int, degree: int) -> None:
+    """Adds an arc to those into v, which has room for it."""
+    i = g.vertex[v, START] + g.vertex[v, SIZE_IN]
+    g.in_arc[i] = arc
+    g.in_word[i] = (g.arc[arc] >> HEAD_BITS) << TASK_BITS | arc // degree
+    g.in_place[arc] = g.vertex[v, SIZE_IN]
+    g.vertex[v, SIZE_IN] += 1
+
+
+@compiled
+def refresh(g: Graph, arcs: I64) -> None:
+    """Tells both ends of fixed arcs (K,) what they are like now."""
+    g = borrowed(g)
+    for a in arcs:
+        show(g, a)
+
+
+@compiled
+def find_ways_out(g: Graph, sink: int, units: int, length: int) -> None:
+    """Follows fixed arcs that `units` cannot fill up from the sink, at most `length` of them one after the other."""
+    g = borrowed(g)
+    g.vertex[:, WAY_OUT] = -1
+    wide = np.flatnonzero(g.capacity >= units)
+    reached = np.zeros(len(g.deficit), np.bool_)
+    reached[sink] = True
+    for _ in range(length):
+        more = False
+        before = reached.copy()
+        for a in wide:
+            if before[g.head[a]] and not reached[g.tail[a]]:
+                g.vertex[g.tail[a], WAY_OUT] = a
+                reached[g.tail[a]] = more = True
+        if not more:
+            return
+
+
+@compiled
+def index_arcs(g: Graph, degree: int, slack: int) -> None:
+    """Builds the arcs by head anew; every vertex gets room for `slack` and a quarter more arcs."""
+    g = borrowed(g)
+    vertices = len(g.deficit)
+    size = np.zeros(vertices, np.int64)
+    for word in g.arc:
+        if word & HEAD < vertices:
+            size[word & HEAD] += 1
+    g.vertex[:, START : USED + 1] = 0
+    for v in range(vertices):
+        g.vertex[v + 1, START] = g.vertex[v, START] + size[v] + size[v] // 4 + slack
+    for a in g.chosen:
+        if a >= 0:
+            v = g.arc[a] & HEAD
+            enter(g, v, a, degree)
+            g.vertex[v, USED] += 1
+    for a in range(len(g.arc)):
+        v = g.arc[a] & HEAD
+        if v < vertices and g.chosen[a // degree] != a:
+            enter(g, v, a, degree)
+
+
+@compiled
+def enter_arcs(g: Graph, tasks: I64, degree: int) -> bool:
+    """Adds the arcs of tasks (K,) to the index; False if a vertex has no room for them: index_arcs is due."""
+    g = borrowed(g)
+    for t in tasks:
+        for a in range(t * degree, (t + 1) * degree):
+            v = g.arc[a] & HEAD
+            if v < len(g.deficit):
+                if g.vertex[v, START] + g.vertex[v, SIZE_IN] == g.vertex[v + 1, START]:
+                    return False
+                enter(g, v, a, degree)
+    return True
+
+
+@compiled
+def leave_arcs(g: Graph, tasks: I64, degree: int) -> None:
+    """Takes the arcs of tasks (K,), with their units, out of the index and off the network."""
+    g = borrowed(g)
+    arc, in_arc, in_word, in_place, vertex = g.arc, g.in_arc, g.in_word, g.in_place, g.vertex
+    vertices = len(g.deficit)
+    for i in range(len(tasks)):
+        if i % _AHEAD == 0:
+            _prefetch_places(g, tasks[i : i + _AHEAD], degree)
+        t = tasks[i]
+        for a in range(t * degree, (t + 1) * degree):
+            v = arc[a] & HEAD
+            if v < vertices:
+                start, place = vertex[v, START], in_place[a]
+                vertex[v, SIZE_IN] -= 1
+                last = vertex[v, SIZE_IN]
+                if g.chosen[t] == a:
+                    vertex[v, USED] -= 1
+                    _put(in_arc, in_word, in_place, start, vertex[v, USED], place)
+                    g.in_least[start + place] = g.in_least[start + vertex[v, USED]]
+                    place = vertex[v, USED]
+                if place < last:
+                    _put(in_arc, in_word, in_place, start, last, place)
+                arc[a] = vertices
+        g.chosen[t] = -1
+        g.now[t] = vertices
+
+
+@inlined
+def _put(in_arc: I32, in_word: I64, in_place: I32, start: int, place: int, other: int) -> None:
+    """Puts an arc into a vertex from one place to another."""
+    a = in_arc[start + place]
+    in_place[a] = other
+    in_arc[start + other] = a
+    in_word[start + other] = in_word[start + place]
+
+
+@inlined
+def _prefetch_places(g: Graph, tasks: I64, degree: int) -> None:
+    """Asks for what leave_arcs will touch of tasks (K,), first for what says where the rest is."""
+    arc, in_arc, in_word, in_place, vertex = g.arc, g.in_arc, g.in_word, g.in_place, g.vertex
+    vertices = len(g.deficit)
+    for t in tasks:
+        prefetch(g.chosen, t)
+        prefetch(g.now, t)
+        for a in range(t * degree, (t + 1) * degree, 8):
+            prefetch(arc, a)
+            prefetch(in_place, a)
+        prefetch(arc, (t + 1) * degree - 1)
+        prefetch(in_place, (t + 1) * degree - 1)
+    for t in tasks:
+        for a in range(t * degree, (t + 1) * degree):
+            v = arc[a] & HEAD
+            if v < vertices:
+                i, last = vertex[v, START] + in_place[a], vertex[v, START] + vertex[v, SIZE_IN] - 1
+                prefetch(in_arc, i)
+                prefetch(in_word, i)
+                prefetch(in_arc, last)
+                prefetch(in_word, last)
+    for t in tasks:
+        for a in range(t * degree, (t + 1) * degree):
+            v = arc[a] & HEAD
+            if v < vertices:
+                prefetch(in_place, in_arc[vertex[v, START] + vertex[v, SIZE_IN] - 1])
+
+
+@compiled
+def change_costs(g: Graph, tasks: I64, degree: int) -> None:
+    """Tells the arcs by head, and the tasks, what arcs of tasks (K,) cost now."""
+    g = borrowed(g)
+    for t in tasks:
+        for a in range(t * degree, (t + 1) * degree):
+            v = g.arc[a] & HEAD
+            if v < len(g.deficit):
+                i = g.vertex[v, START] + g.in_place[a]
+                g.in_word[i] = (g.arc[a] >> HEAD_BITS) << TASK_BITS | t
+                g.in_least[i] = UNKNOWN
+        if g.chosen[t] >= 0:
+            g.now[t] = g.arc[g.chosen[t]]
+
+
+@compiled
+def price(g: Graph, sink: int, far: int) -> bool:
+    """Finds potentials for an optimal flow: the cost of the cheapest residual path to the sink; without one, about far.
+
+    Label correction (Bellman, Ford, Moore) from the sink along residual arcs, and then from all that has no path, which
+    needs prices that suit each other, too. False if there is a negative cycle, so that the flow was no optimum.
+    """
+    g = borrowed(g)
+    vertices = len(g.deficit)
+    p = g.potential
+    g.fallen[0] = 0  # tasks that have just been routed have no bounds
+    p[:] = far
+    p[sink] = 0
+    queue = np.full(vertices, sink, np.int32)
+    rounds = np.zeros(vertices, np.int32)
+    if not _correct(g, sink, queue, 1, rounds):
+        return False
+    lost = np.flatnonzero(p == far)
+    queue[: len(lost)] = lost
+    return _correct(g, sink, queue, len(lost), rounds)
+
+
+@compiled
+def _correct(g: Graph, sink: int, queue: I32, waiting: int, rounds: I32) -> bool:
+    """Corrects potentials against the residual arcs from the first `waiting` vertices of the queue (V,) on. False if a
+    vertex had its turn (rounds (V,)) more often than it can without a negative cycle."""
+    vertices, p = len(queue), g.potential
+    queued = np.zeros(vertices, np.uint8)
+    queued[queue[:waiting]] = 1
+    first = 0
+    while waiting > 0:
+        v = queue[first]
+        first = first + 1 if first + 1 < vertices else 0
+        waiting -= 1
+        queued[v] = 0
+        rounds[v] += 1
+        if rounds[v] > vertices + 1:
+            return False
+        for kind in range(3):
+            if kind == 0:
+                start, end = g.vertex[v, INTO], g.vertex[v, INTO_END]
+            elif kind == 1:
+                start, end = g.vertex[v, OUT], g.vertex[v, OUT_END]
+            else:
+                start, end = g.vertex[v, START], g.vertex[v, START] + g.vertex[v, SIZE_IN]
+            for i in range(start, end):
+                if kind == 0:
+                    a = g.into_arc[i]
+                    if g.flow[a] >= g.capacity[a]:
+                        continue
+                    u = g.tail[a]
+                    cost = p[v] + g.cost[a]
+                elif kind == 1:
+                    a = i
+                    if g.flow[a] <= 0:
+                        continue
+                    u = g.head[a]
+                    cost = p[v] - g.cost[a]
+                else:
+                    word = g.in_word[i]
+                    now = g.now[word & TASK]
+                    u = now & HEAD
+                    if u >= vertices:
+                        continue
+                    cost = p[v] + (word >> TASK_BITS) - (now >> HEAD_BITS)
+                if cost < p[u]:
+                    if u == sink:
+                        return False
+                    p[u] = cost
+                    if queued[u] == 0:
+                        queued[u] = 1
+                        at = first + waiting
+                        queue[at if at < vertices else at - vertices] = u
+                        waiting += 1
+    return True

@@ -1,0 +1,152 @@
+"""The arrays of a kept network, and what a search works with, as compiled code sees them."""
+
+from typing import NamedTuple
+
+from firmament_py.flow.incremental.numba_cache import compiled, inlined
+from firmament_py.model.arrays import I32, I64
+
+FAR = 2**62
+"""A label of what was not reached."""
+
+FARTHEST = FAR // 2
+"""No path is longer than this in reduced costs (network.py keeps the ranges of costs and of vertices)."""
+
+HEAD_BITS = 19
+"""An arc of a task is one word, `cost << HEAD_BITS | head`: who reads it waits for memory once. VERTICES_MAX and one
+more, for no arc, fit the low bits, COST_MAX with its sign the others."""
+
+HEAD = (1 << HEAD_BITS) - 1
+
+TASK_BITS = 22
+"""An arc seen from its head is `cost << TASK_BITS | task`."""
+
+TASK = (1 << TASK_BITS) - 1
+
+VERTEX_SHIFT = 2
+COST_SHIFT = VERTEX_SHIFT + HEAD_BITS
+ROOM, FLOWS = 1, 2
+"""A fixed arc seen from one of its ends is `cost << COST_SHIFT | other end << VERTEX_SHIFT | FLOWS? | ROOM?`."""
+
+
+class Graph(NamedTuple):
+    """Arrays of the network and its flow, shared with the TaskNetwork that owns them. D arcs a task; V vertices."""
+
+    arc: I64  # (T * D,) arcs of tasks, head V: no arc; arc a belongs to task a // D
+    chosen: I64  # (T,) arc that carries the task's unit, -1: none
+    now: I64  # (T,) copy of the chosen arc; V: none
+    in_arc: I32  # (..,) task arcs by head, those that carry units first
+    in_word: I64  # (..,) what they cost and whose they are
+    in_least: I64  # (..,) of a task at v: its arcs to elsewhere, with the potentials of their heads, cost in_least -
+    # fallen or more
+    in_place: I32  # (T * D,) where a task arc is among those into its head
+    vertex: I32  # (V + 1, 16) where things of a vertex are, see the indices below; 16 are a line of the cache
+    tail: I32  # (F,) fixed arcs, from vertex to vertex, ordered by tail
+    head: I32  # (F,)
+    cost: I64  # (F,)
+    capacity: I64  # (F,)
+    flow: I64  # (F,)
+    out_word: I64  # (F,) heads, and what else a search must know of an arc; see show
+    into_arc: I32  # (F,) fixed arcs by head
+    into_place: I32  # (F,) where an arc is in into_arc
+    into_word: I64  # (F,) in the order of into_arc: tails, and what a search must know
+    potential: I64  # (V,)
+    fallen: I64  # (1,) no potential has fallen by more than what this has grown by
+    deficit: I64  # (V,) units that are missing at a vertex
+
+
+class Work(NamedTuple):
+    """Scratch of searches. Between them label is FAR and lists[PLACE] is -1."""
+
+    label: I64  # (V,)
+    via: I64  # (V,) how the label came: 2a fixed arc a, 2a + 1 its reverse, below 0 a task, see search._by_task
+    lists: I32  # (5, V) see the indices below
+    tally: I64  # (10,) see the indices below
+    radius: I64  # (2,) forward, backward: where to look first
+    near: I64  # (.., 2) arcs of tasks that were near a vertex, see the indices below; near_of says which
+    near_of: I64  # (V, 4) see the indices below
+
+
+HEAP, PLACE, TOUCHED, LEVEL, LATER = range(5)
+"""Rows of Work.lists: a binary heap of labelled vertices; each one's position in it, -1: none; all that have a label;
+stack of those whose label is the one being worked on; stack of those whose tasks come after their fixed arcs."""
+
+SIZE, LABELLED, LEVELS, LATERS, END, DISTANCE, SETTLED, SCANNED, NEAR, NEEDED = range(10)
+"""Indices of Work.tally: lengths of heap, touched, level and later; the nearest end and its distance; since somebody
+set it to 0, vertices settled; arcs looked through since near arcs were gathered; length of near; how far the last
+search had to look."""
+
+BEGIN, COUNT, RANGE, PRICE = range(4)
+"""Columns of Work.near_of: where the near arcs of a vertex begin; how many there are, -1: it was not looked through in
+this phase; up to which reduced cost; its potential at that time."""
+
+WORD, REDUCED = range(2)
+"""Columns of Work.near: the arc as seen from its head; its reduced cost when it was found near."""
+
+FORWARD, BACKWARD = 0, 1
+
+OUT, OUT_END, INTO, INTO_END, START, SIZE_IN, USED, WAY_OUT, CURSOR = range(9)
+"""Columns of Graph.vertex: where the fixed arcs out of it begin and end; where those into it do in into_arc; where the
+task arcs into it begin in in_arc (up to the START of the next there is room for more); how many there are; how many of
+them, the first, carry units: these are the tasks at the vertex, next to each other, so that who goes through them waits
+for memory once; a fixed arc that never fills up, on a path of such arcs to the sink, -1: none; from CURSOR + FORWARD
+and CURSOR + BACKWARD which fixed arc out of it led to an end last time."""
+
+UNKNOWN = -(2**61)
+"""An in_least that says nothing: less than all that costs and potentials add up to."""
+
+
+@compiled
+def _swap(g: Graph, i: int, j: int) -> None:
+    """Lets two arcs into the same vertex, at i and j of in_arc, change places."""
+    if i != j:
+        a, b = g.in_arc[i], g.in_arc[j]
+        g.in_arc[i], g.in_arc[j] = b, a
+        g.in_word[i], g.in_word[j] = g.in_word[j], g.in_word[i]
+        g.in_least[i], g.in_least[j] = g.in_least[j], g.in_least[i]
+        g.in_place[a], g.in_place[b] = g.in_place[b], g.in_place[a]
+
+
+@compiled
+def move_task(g: Graph, task: int, arc: int) -> None:
+    """Lets the task flow through `arc`, -1: not at all."""
+    vertices, vertex = len(g.deficit), g.vertex
+    here = g.now[task] & HEAD
+    if here < vertices:
+        start = vertex[here, START]
+        i = start + g.in_place[g.chosen[task]]
+        vertex[here, USED] -= 1
+        _swap(g, i, start + vertex[here, USED])
+    g.chosen[task] = arc
+    if arc < 0:
+        g.now[task] = vertices
+        return
+    word = g.arc[arc]
+    there = word & HEAD
+    g.now[task] = word
+    start = vertex[there, START]
+    _swap(g, start + g.in_place[arc], start + vertex[there, USED])
+    g.in_least[start + vertex[there, USED]] = UNKNOWN
+    vertex[there, USED] += 1
+
+
+@inlined
+def _state(g: Graph, a: int) -> int:
+    return (ROOM if g.flow[a] < g.capacity[a] else 0) | (FLOWS if g.flow[a] > 0 else 0)
+
+
+@compiled
+def show(g: Graph, a: int) -> None:
+    """Tells both ends of fixed arc `a` what it is like now."""
+    state = _state(g, a)
+    g.out_word[a] = g.cost[a] << COST_SHIFT | g.head[a] << VERTEX_SHIFT | state
+    g.into_word[g.into_place[a]] = g.cost[a] << COST_SHIFT | g.tail[a] << VERTEX_SHIFT | state
+
+
+@compiled
+def push(g: Graph, a: int, units: int) -> None:
+    """Adds to the flow of fixed arc `a`."""
+    g.flow[a] += units
+    state = _state(g, a)
+    i = g.into_place[a]
+    g.out_word[a] = g.out_word[a] & ~(ROOM | FLOWS) | state
+    g.into_word[i] = g.into_word[i] & ~(ROOM | FLOWS) | state

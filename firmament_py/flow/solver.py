@@ -1,0 +1,100 @@
+"""Min-cost flow solvers behind one small interface. The only module that imports OR-Tools.
+
+Safe range: OR-Tools multiplies unit costs by the vertices, and its prices add that up along a path: costs times
+vertices times the arcs of the longest path have to stay below 2**62, and sums of capacities and supplies below 2**63.
+The policy contract keeps costs under 2**40, and placement networks have paths of a few arcs: 2**19 vertices are safe.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar, Protocol
+
+import networkx
+import numpy as np
+from ortools.graph.python import min_cost_flow
+
+from firmament_py.model.arrays import I64
+from firmament_py.network.build import FlowNetwork
+
+
+class Status(StrEnum):
+    OPTIMAL = "optimal"
+    INFEASIBLE = "infeasible"  # the supplies cannot all reach the sink
+    UNBALANCED = "unbalanced"  # the supplies do not add up to 0
+    BAD_COST_RANGE = "bad cost range"  # unit costs are too large for the number of vertices
+    BAD_CAPACITY_RANGE = "bad capacity range"
+    FAILED = "failed"  # the solver broke down
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """flow (A,) and its cost; both meaningful only if the status is OPTIMAL."""
+
+    status: Status
+    flow: I64
+    cost: int
+
+
+class Solver(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    def solve(self, network: FlowNetwork) -> Solution:
+        """A flow of least cost that ships all supply. Never raises for a network it cannot solve."""
+        ...
+
+
+class OrToolsSolver:
+    """Cost-scaling push-relabel (Goldberg, 1997) of OR-Tools' SimpleMinCostFlow."""
+
+    name = "or-tools"
+
+    _STATUS: ClassVar = {
+        min_cost_flow.SimpleMinCostFlow.OPTIMAL: Status.OPTIMAL,
+        min_cost_flow.SimpleMinCostFlow.INFEASIBLE: Status.INFEASIBLE,
+        min_cost_flow.SimpleMinCostFlow.UNBALANCED: Status.UNBALANCED,
+        min_cost_flow.SimpleMinCostFlow.BAD_COST_RANGE: Status.BAD_COST_RANGE,
+        min_cost_flow.SimpleMinCostFlow.BAD_CAPACITY_RANGE: Status.BAD_CAPACITY_RANGE,
+    }
+
+    def solve(self, network: FlowNetwork) -> Solution:
+        solver = min_cost_flow.SimpleMinCostFlow()
+        arcs = solver.add_arcs_with_capacity_and_unit_cost(
+            network.tail, network.head, network.capacity, network.unit_cost
+        )
+        solver.set_nodes_supplies(np.arange(len(network.supply), dtype=np.int32), network.supply)
+        status = self._STATUS.get(solver.solve(), Status.FAILED)
+        if status is not Status.OPTIMAL:
+            return Solution(status, np.zeros(len(network.tail), np.int64), 0)
+        return Solution(status, solver.flows(arcs), solver.optimal_cost())
+
+
+class NetworkxSolver:
+    """networkx's network simplex: hundreds of times slower, written by other people, hence the reference."""
+
+    name = "networkx"
+
+    def solve(self, network: FlowNetwork) -> Solution:
+        empty = np.zeros(len(network.tail), np.int64)
+        if network.supply.sum() != 0:
+            return Solution(Status.UNBALANCED, empty, 0)
+        graph = networkx.MultiDiGraph()
+        for vertex, supply in enumerate(network.supply.tolist()):
+            graph.add_node(vertex, demand=-supply)
+        columns = (network.tail, network.head, network.capacity, network.unit_cost)
+        for arc, (tail, head, capacity, cost) in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
+            graph.add_edge(tail, head, key=arc, capacity=capacity, weight=cost)
+        try:
+            cost, flows = networkx.network_simplex(graph)
+        except networkx.NetworkXUnfeasible:
+            return Solution(Status.INFEASIBLE, empty, 0)
+        for targets in flows.values():
+            for arcs in targets.values():
+                for arc, amount in arcs.items():
+                    empty[arc] = amount
+        return Solution(Status.OPTIMAL, empty, int(cost))
+
+
+SOLVERS: dict[str, Callable[[], Solver]] = {"or-tools": OrToolsSolver, "networkx": NetworkxSolver}
+"""What --solver takes."""

@@ -1,0 +1,348 @@
+r"""The flow network of a round: arrays of vertices and arcs, and how to read a flow back.
+
+    supply groups ---> class aggregators ---> node groups ===> sink
+         \                  \---> domains ---/                 /
+          \------------------> unscheduled U -----------------/
+
+Units of flow are tasks. Two exact reductions keep it small:
+
+- Waiting tasks of one class that cost the same to leave waiting are one *supply group*; a group's arc to U
+  carries that cost. (U has no capacity, so one vertex serves the U_j of all jobs.)
+- Nodes that look the same to every waiting class (same slots, prices, domains) are one *node group* of m members;
+  capacities are m-fold. A flow through a group can be dealt to the members evenly without changing its cost,
+  since slot costs do not fall (extract.py does it).
+
+The double arrow stands for the slot arcs: parallel arcs of rising cost, each a slot or a run of slots. A class that
+may place only so many tasks in a domain (spread, anti-affinity over a zone) reaches its nodes through a vertex for
+each domain, or through a second arc to each node where the domain is the node.
+
+Where a policy prices data, tasks that read the same data and are alike otherwise are a supply group, with arcs of their
+own beside the one to their class (data_arcs.py), and nodes and racks that such an arc leads to are kept apart.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament_py.model.arrays import I32, I64, Bools, mix, run_positions
+from firmament_py.network.capacities import DomainLimit, Room
+from firmament_py.network.preference_arcs import NO_DATA_ARCS, DataArcs, data_arcs, node_columns
+from firmament_py.policy import Prices
+
+_EXACT_SLOTS = 16
+"""Slots of a node that are priced one by one beyond twice the mean need; further ones in runs that double."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlowNetwork:
+    """V vertices and A arcs; supply is positive at sources, negative at the sink, and adds up to 0."""
+
+    tail: I32  # (A,)
+    head: I32  # (A,)
+    capacity: I64  # (A,) >= 0
+    unit_cost: I64  # (A,)
+    supply: I64  # (V,)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementNetwork:
+    """A FlowNetwork and what its arcs stand for. G supply groups, C classes, M node groups.
+
+    Arcs come in this order: G from groups to classes, G from groups to U, Q from pools to pairs, E from groups to
+    racks, L from groups to pairs, the rest. A pair is a class and a node group that it has an arc to, directly or
+    through vertices between; P pairs. A pool is a class (0 .. C-1), or a class in a rack (from C on).
+    """
+
+    flow: FlowNetwork
+    group_class: I64  # (G,) ascending
+    group_size: I64  # (G,) tasks
+    group_wait: I64  # (G,) cost of leaving one waiting
+    group_anywhere: I64  # (G,) cost of its data on the way through its class
+    pair_class: I64  # (P,)
+    pair_node_group: I64  # (P,) ascending within a class
+    arc_pair: I64  # (Q,)
+    pair_room: I64  # (P,) how many tasks it has slots for
+    arc_pool: I64  # (Q,)
+    data: DataArcs  # the E and the L arcs; rack_pool counts from 0
+    members: I64  # (N',) nodes, group after group
+    member_start: I64  # (M + 1,): group m is members[member_start[m]:member_start[m + 1]]
+    member_depth: I64  # (M,) how many tasks each member of a group may be sent
+
+    def placed_from_groups(self, flow: I64) -> I64:
+        """(G,) tasks of each supply group that `flow` (A,) places."""
+        groups = len(self.group_class)
+        placed: I64 = np.subtract(self.group_size, flow[groups : 2 * groups])
+        return placed
+
+    def placed_on_nodes(self, flow: I64) -> I64:
+        """(P,) tasks of each pair."""
+        placed = np.zeros(len(self.pair_class), np.int64)
+        np.add.at(placed, self.arc_pair, self.flow_from_pools(flow))
+        np.add.at(placed, self.data.near_pair, self.flow_to_nodes(flow))
+        return placed
+
+    def excess(self, flow: I64) -> I64:
+        """(P,) tasks that each pair was sent beyond its slots.
+
+        Several ways lead into a pair that holds data, so its slots bound it only through a vertex of its own. Few
+        pairs ever come to that: those are found by solving without, and the network is built again with them.
+        """
+        beyond: I64 = np.maximum(self.placed_on_nodes(flow) - self.pair_room, 0)
+        return beyond
+
+    def flow_from_pools(self, flow: I64) -> I64:
+        """(Q,)"""
+        start = 2 * len(self.group_class)
+        return flow[start : start + len(self.arc_pair)]
+
+    def flow_to_racks(self, flow: I64) -> I64:
+        """(E,)"""
+        start = 2 * len(self.group_class) + len(self.arc_pair)
+        return flow[start : start + len(self.data.rack_group)]
+
+    def flow_to_nodes(self, flow: I64) -> I64:
+        """(L,)"""
+        start = 2 * len(self.group_class) + len(self.arc_pair) + len(self.data.rack_group)
+        return flow[start : start + len(self.data.near_group)]
+
+
+@dataclass(slots=True)
+class _Arcs:
+    """Columns of arcs under construction."""
+
+    tail: list[I64]
+    head: list[I64]
+    capacity: list[I64]
+    cost: list[I64]
+
+    def add(self, tail: I64, head: I64, capacity: I64, cost: I64) -> None:
+        self.tail.append(tail)
+        self.head.append(head)
+        self.capacity.append(capacity)
+        self.cost.append(cost)
+
+    def followed_by(self, other: "_Arcs") -> "_Arcs":
+        return _Arcs(
+            self.tail + other.tail, self.head + other.head, self.capacity + other.capacity, self.cost + other.cost
+        )
+
+    def flow_network(self, supply: I64) -> FlowNetwork:
+        return FlowNetwork(
+            tail=np.concatenate(self.tail).astype(np.int32),
+            head=np.concatenate(self.head).astype(np.int32),
+            capacity=np.concatenate(self.capacity).astype(np.int64),
+            unit_cost=np.concatenate(self.cost).astype(np.int64),
+            supply=supply,
+        )
+
+
+def slot_offsets(waiting: int, depth: I64) -> I64:
+    """(K,) from how many further tasks on a node its slots should be priced anew, for nodes of `depth` (N,).
+
+    One by one as far as an even spread could plausibly reach, then in runs of doubling length: an upper bound on
+    the number of slot arcs that does not grow with what a node could hold.
+    """
+    open_nodes = max(int((depth > 0).sum()), 1)
+    exact = 2 * -(-waiting // open_nodes) + _EXACT_SLOTS
+    deepest = int(depth.max(initial=0))
+    offsets = list(range(min(exact, max(deepest, 1))))
+    step = 1
+    while offsets[-1] + step < deepest:
+        offsets.append(offsets[-1] + step)
+        step *= 2
+    return np.array(offsets, np.int64)
+
+
+def build(room: Room, prices: Prices, offsets: I64, task_class: I64, crowded: Bools | None = None) -> PlacementNetwork:
+    """The network for the room there is, prices, slot offsets (K,) and the waiting tasks' classes (T,), ascending.
+
+    Of the limits of each class the first that spans nodes and the first by node are built in; of the others demands
+    are kept by `Peers.trim`, and wishes are left to the next solve.
+    Classes without a slot anywhere must have been left out of `task_class`. crowded: which pairs (P,) are to be bounded
+    by their slots even where arcs lead into them that go round their class; see `PlacementNetwork.excess`.
+    """
+    return _Build(room, prices, offsets, task_class, crowded).network()
+
+
+class _Build:
+    """One network under construction: numbers the vertices, then adds arcs kind by kind."""
+
+    def __init__(self, room: Room, prices: Prices, offsets: I64, task_class: I64, crowded: Bools | None) -> None:
+        self._room = room
+        self._crowded = crowded
+        self._prices = prices
+        self._offsets = offsets
+        self._waiting = np.bincount(task_class, minlength=len(room.slots))
+        self._group_class, self._group_wait, self._group_set, self._group_size = _supply_groups(task_class, prices)
+        far = np.zeros(0, np.int64) if prices.data is None else prices.data.anywhere
+        self._anywhere = np.append(far, 0)[self._group_set]
+        self._members, self._member_start, self._first = _node_groups(room, prices)
+        self._sizes = np.diff(self._member_start)
+        self._at_class = len(self._group_class)
+        self._at_node = self._at_class + len(room.slots)
+        self._unscheduled = self._at_node + len(self._first)
+        self._sink = self._unscheduled + 1
+        self._vertices = self._sink + 1  # grows with domains
+        self._arcs = _Arcs([], [], [], [])
+        self._rest = _Arcs([], [], [], [])  # arcs that come after all that are read back
+
+    def network(self) -> PlacementNetwork:
+        self._add_supply()
+        pair_class, pair_node, pair_room, arc_pair, arc_pool, data = self._add_pairs()
+        self._add_slots()
+        total = int(self._group_size.sum())
+        self._rest.add(np.array([self._unscheduled]), np.array([self._sink]), np.array([total]), np.array([0]))
+        supply = np.zeros(self._vertices, np.int64)
+        supply[: len(self._group_size)] = self._group_size
+        supply[self._sink] = -total
+        return PlacementNetwork(
+            flow=self._arcs.followed_by(self._rest).flow_network(supply),
+            group_class=self._group_class,
+            group_size=self._group_size,
+            group_wait=self._group_wait,
+            group_anywhere=self._anywhere,
+            pair_class=pair_class,
+            pair_node_group=pair_node,
+            arc_pair=arc_pair,
+            pair_room=pair_room,
+            arc_pool=arc_pool,
+            data=data,
+            members=self._members,
+            member_start=self._member_start,
+            member_depth=self._room.depth[self._first],
+        )
+
+    def _add_supply(self) -> None:
+        """Each supply group to its class, at the cost of data that is far away, and to U at the cost of waiting."""
+        groups = np.arange(len(self._group_class))
+        self._arcs.add(groups, self._at_class + self._group_class, self._group_size, self._anywhere)
+        self._arcs.add(groups, np.full(len(groups), self._unscheduled), self._group_size, self._group_wait)
+
+    def _add_pairs(self) -> tuple[I64, I64, I64, I64, I64, DataArcs]:
+        """Each class to the node groups that have slots for it, through domains where those are limited."""
+        slots = self._room.slots[:, self._first]
+        pair_class, pair_node = np.nonzero((slots > 0) & (self._waiting > 0)[:, None])
+        place = np.broadcast_to(self._prices.place, self._room.slots.shape)[pair_class, self._first[pair_node]]
+        capacity = np.minimum(slots[pair_class, pair_node] * self._sizes[pair_node], self._waiting[pair_class])
+        tail = self._at_class + pair_class
+        cheap = capacity.copy()  # of each pair: how much of its capacity costs nothing extra
+        extra = np.zeros(len(capacity), np.int64)  # what the rest costs more
+        for c, limits in self._room.limits.items():
+            mine = slice(*np.searchsorted(pair_class, (c, c + 1)).tolist())
+            nodes = pair_node[mine]
+            for limit in [limit for limit in limits if limit.is_per_node][:1]:
+                domain = limit.domain[self._first[nodes]]
+                wanted = np.append(limit.wanted, 0)[domain] * self._sizes[nodes]
+                cheap[mine] = np.where(domain >= 0, np.minimum(wanted, capacity[mine]), capacity[mine])
+                extra[mine] = limit.beyond
+            for limit in [limit for limit in limits if not limit.is_per_node][:1]:
+                domain = limit.domain[self._first[nodes]]
+                tail[mine] = np.where(domain >= 0, self._vertices + domain, tail[mine])
+                self._add_domains(c, limit, np.unique(domain[domain >= 0]))
+        head = self._at_node + pair_node
+        data = self._data_arcs(pair_class, pair_node)
+        if data.pools or len(data.near_pair):
+            # several ways lead into these pairs: what only one may use, or at one price, is moved behind a vertex
+            tight = cheap < capacity
+            if self._crowded is not None:
+                tight |= self._crowded
+            gated = np.flatnonzero((data.enters(len(pair_class)) > 0) & tight)
+            gate = self._vertices + np.arange(len(gated))
+            self._vertices += len(gated)
+            self._rest.add(gate, head[gated], cheap[gated], place[gated])
+            further = (capacity - cheap)[gated]
+            some = np.flatnonzero(further)
+            self._rest.add(gate[some], head[gated[some]], further[some], (place + extra)[gated[some]])
+            head[gated], cheap[gated], place[gated] = gate, capacity[gated], 0
+        beyond = np.flatnonzero(cheap < capacity)
+        self._arcs.add(tail, head, cheap, place)
+        self._arcs.add(tail[beyond], head[beyond], (capacity - cheap)[beyond], (place + extra)[beyond])
+        self._add_data(data, head, capacity, place)
+        arc_pair = np.concatenate([np.arange(len(pair_class)), beyond, data.pool_pair])
+        arc_pool = np.concatenate([pair_class, pair_class[beyond], len(self._waiting) + data.pool])
+        return pair_class, pair_node, slots[pair_class, pair_node] * self._sizes[pair_node], arc_pair, arc_pool, data
+
+    def _data_arcs(self, pair_class: I64, pair_node: I64) -> DataArcs:
+        if self._prices.data is None:
+            return NO_DATA_ARCS
+        node_group = np.full(self._room.slots.shape[1], -1, np.int64)
+        node_group[self._members] = np.repeat(np.arange(len(self._sizes)), self._sizes)
+        return data_arcs(
+            self._prices.data, self._group_class, self._group_set, pair_class, pair_node, node_group, self._first
+        )
+
+    def _add_data(self, data: DataArcs, head: I64, capacity: I64, place: I64) -> None:
+        """Racks of classes to pairs, groups to racks, groups to pairs; head (P,), where each pair is entered."""
+        rack = self._vertices + np.arange(data.pools)
+        self._vertices += data.pools
+        pair = data.pool_pair
+        self._arcs.add(rack[data.pool], head[pair], capacity[pair], place[pair])
+        self._arcs.add(data.rack_group, rack[data.rack_pool], self._group_size[data.rack_group], data.rack_cost)
+        group, pair = data.near_group, data.near_pair
+        self._arcs.add(group, head[pair], self._group_size[group], data.near_cost + place[pair])
+
+    def _add_domains(self, c: int, limit: DomainLimit, domains: I64) -> None:
+        """Class c to the vertices of those domains: what each wants for nothing, the rest at a cost."""
+        tail, head = np.full(len(domains), self._at_class + c), self._vertices + domains
+        wanted, most = limit.wanted[domains], limit.most[domains]
+        self._rest.add(tail, head, wanted, np.zeros(len(domains), np.int64))
+        self._rest.add(tail, head, most - wanted, np.full(len(domains), limit.beyond))
+        self._vertices += len(limit.most)
+
+    def _add_slots(self) -> None:
+        """Run k of node group m covers slots offsets[k] .. offsets[k + 1], cut at the most that it can take."""
+        most, nodes = self._room.depth[self._first], self._room.slots.shape[1]
+        runs = np.searchsorted(self._offsets, most)  # offsets[runs - 1] < most
+        group = np.repeat(np.arange(len(most)), runs)
+        k = run_positions(runs)
+        ends = np.append(self._offsets[1:], np.iinfo(np.int64).max)
+        width = np.minimum(ends[k], most[group]) - self._offsets[k]
+        cost = np.broadcast_to(self._prices.slot, (nodes, len(self._offsets)))[self._first[group], k]
+        if self._prices.data is not None and len(k):
+            # preference arcs make many node groups: runs of one price are one arc
+            starts = np.flatnonzero(np.r_[True, (np.diff(group) != 0) | (np.diff(cost) != 0)])
+            group, k, cost, width = group[starts], k[starts], cost[starts], np.add.reduceat(width, starts)
+        self._rest.add(self._at_node + group, np.full(len(k), self._sink), width * self._sizes[group], cost)
+
+
+def supply_order(task_class: I64, prices: Prices) -> I64:
+    """(T,) the waiting tasks, group after group: by class, then dearest to leave waiting, then by what they read."""
+    if prices.data is None:
+        return np.lexsort((-prices.wait, task_class))
+    return np.lexsort((prices.data.of_task, -prices.wait, task_class))
+
+
+def _supply_groups(task_class: I64, prices: Prices) -> tuple[I64, I64, I64, I64]:
+    """Class, waiting cost, set of data (-1: none) and size of each group, (G,) each, in `supply_order`."""
+    order = supply_order(task_class, prices)
+    of_task = np.full(len(order), -1, np.int64) if prices.data is None else prices.data.of_task[order]
+    cls, cost = task_class[order], prices.wait[order]
+    changes = (np.diff(cls) != 0) | (np.diff(cost) != 0) | (np.diff(of_task) != 0)
+    starts = np.flatnonzero(np.r_[True, changes]) if len(cls) else order
+    return cls[starts], cost[starts], of_task[starts], np.diff(np.r_[starts, len(cls)])
+
+
+def _node_groups(room: Room, prices: Prices) -> tuple[I64, I64, I64]:
+    """members, member_start and one representative of each group; nodes that nobody can use are left out."""
+    usable = np.flatnonzero(room.depth)
+    looks = mix(np.vstack([room.slots[:, usable], room.depth[None, usable]]), seed=1)
+    if prices.place.shape[1] > 1:
+        looks = looks + mix(prices.place[:, usable], seed=2)
+    if prices.slot.shape[0] > 1:
+        looks = looks + mix(np.ascontiguousarray(prices.slot[usable].T), seed=3)
+    rows = [_look_of_limit(limit)[usable] for of_class in room.limits.values() for limit in of_class]
+    if rows:
+        looks = looks + mix(np.stack(rows), seed=5)
+    if prices.data is not None:
+        looks = looks + mix(node_columns(prices.data)[:, usable], seed=6)
+    _, first, group, sizes = np.unique(looks, return_index=True, return_inverse=True, return_counts=True)
+    members = usable[np.argsort(group, kind="stable")]
+    return members, np.r_[0, np.cumsum(sizes)].astype(np.int64), usable[first]
+
+
+def _look_of_limit(limit: DomainLimit) -> I64:
+    """(N,): nodes may share a group if they share a domain, or if each is a domain and these are alike."""
+    if not limit.is_per_node:
+        return limit.domain
+    alike = limit.most * (int(limit.wanted.max(initial=0)) + 1) + limit.wanted
+    return np.append(alike, -1)[limit.domain]

@@ -1,0 +1,103 @@
+r"""Preference arcs of a network: from supply groups to the nodes and racks that hold data of theirs.
+
+    supply group --near--------------------> pair
+         \--rack--> (class, rack) vertex --> pair ---> node group
+          \-------> class --> .. ----------> pair
+
+A pair is a class and a node group that it has room on. All tasks of a class that have reached a rack's vertex, or their
+class's, are alike from there on, so these vertices are *pools*: any of the tasks that went in may be any that came out.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament_py.model.arrays import I64
+from firmament_py.policy.locality import DataPrices, of_groups
+
+
+@dataclass(frozen=True, slots=True)
+class DataArcs:
+    """L arcs from groups to pairs, E from groups to racks of their class, K from those Q racks to pairs."""
+
+    near_group: I64  # (L,)
+    near_pair: I64  # (L,)
+    near_cost: I64  # (L,)
+    rack_group: I64  # (E,)
+    rack_pool: I64  # (E,) 0 .. Q-1
+    rack_cost: I64  # (E,)
+    pools: int  # Q
+    pool: I64  # (K,)
+    pool_pair: I64  # (K,)
+
+    def enters(self, pairs: int) -> I64:
+        """(pairs,) how many of these arcs lead into each pair."""
+        return np.bincount(self.near_pair, minlength=pairs) + np.bincount(self.pool_pair, minlength=pairs)
+
+
+_EMPTY = np.zeros(0, np.int64)
+NO_DATA_ARCS = DataArcs(_EMPTY, _EMPTY, _EMPTY, _EMPTY, _EMPTY, _EMPTY, 0, _EMPTY, _EMPTY)
+
+
+def node_columns(data: DataPrices) -> I64:
+    """(2, N): what nodes have to share to share a group: to be one that an arc names, and the rack if an arc does."""
+    nodes = len(data.rack)
+    named = np.full(nodes, -1, np.int64)
+    named[data.near_node] = data.near_node
+    return np.stack([named, _named_rack(data)])
+
+
+def data_arcs(
+    data: DataPrices,
+    group_class: I64,
+    group_set: I64,
+    pair_class: I64,
+    pair_node_group: I64,
+    node_group: I64,
+    first: I64,
+) -> DataArcs:
+    """The arcs of supply groups (G,) with sets, given the pairs (P,), each node's group (N,), -1: none, and a node of
+    each group (M,)."""
+    sets, groups = len(data.anywhere), len(first)
+    classes = int(group_class.max(initial=-1)) + 1
+    pair_of = np.full((classes, groups + 1), -1, np.int64)
+    pair_of[pair_class, pair_node_group] = np.arange(len(pair_class))
+
+    entry, near_group = of_groups(group_set, data.near_set, sets)
+    near_pair = pair_of[group_class[near_group], node_group[data.near_node[entry]]]
+    near_cost = data.near_cost[entry]
+    there = near_pair >= 0
+    near_group, near_pair, near_cost = near_group[there], near_pair[there], near_cost[there]
+
+    racks = int(data.rack.max(initial=-1)) + 1
+    rack_of_group = _named_rack(data)[first]
+    entry, rack_group = of_groups(group_set, data.rack_set, sets)
+    wanted = np.zeros((classes, racks + 1), np.bool_)
+    wanted[group_class[rack_group], data.rack_id[entry]] = True
+    wanted[:, racks] = False  # what nodes outside all racks look up
+    pool_pair = np.flatnonzero(wanted[pair_class, rack_of_group[pair_node_group]])
+    key = pair_class[pool_pair] * racks + rack_of_group[pair_node_group[pool_pair]]
+    pools, pool = np.unique(key, return_inverse=True)
+    number = np.full(classes * racks, -1, np.int64)
+    number[pools] = np.arange(len(pools))
+    rack_pool = number[group_class[rack_group] * racks + data.rack_id[entry]]
+    there = rack_pool >= 0
+    return DataArcs(
+        near_group,
+        near_pair,
+        near_cost,
+        rack_group[there],
+        rack_pool[there],
+        data.rack_cost[entry][there],
+        len(pools),
+        pool.reshape(-1).astype(np.int64),
+        pool_pair,
+    )
+
+
+def _named_rack(data: DataPrices) -> I64:
+    """(N,) the rack of each node, -1 where no arc leads to it."""
+    named = np.zeros(int(data.rack.max(initial=-1)) + 2, np.bool_)
+    named[data.rack_id] = True
+    named[-1] = False
+    return np.where(named[data.rack], data.rack, -1)

@@ -1,0 +1,52 @@
+"""All that the author of a policy imports: what a policy sees and answers, and what holds for every answer."""
+
+from firmament_py.model.arrays import F64, I32, I64, U8, U64, Bools
+from firmament_py.policy.api import (
+    API_VERSION,
+    COST_MAX,
+    MOST_MAX,
+    PRIORITY_STEP,
+    WAIT_MAX,
+    WAIT_MIN,
+    AnywherePolicy,
+    NodeUsage,
+    Policy,
+    Prices,
+    Surroundings,
+    View,
+    counts_links,
+    rack_labels,
+    waiting_cost,
+)
+from firmament_py.policy.locality import DataPrices, Inputs
+from firmament_py.policy.validation import FAILURES, PolicyError, checked_prices, failure
+
+__all__ = [
+    "API_VERSION",
+    "COST_MAX",
+    "F64",
+    "FAILURES",
+    "I32",
+    "I64",
+    "MOST_MAX",
+    "PRIORITY_STEP",
+    "U8",
+    "U64",
+    "WAIT_MAX",
+    "WAIT_MIN",
+    "AnywherePolicy",
+    "Bools",
+    "DataPrices",
+    "Inputs",
+    "NodeUsage",
+    "Policy",
+    "PolicyError",
+    "Prices",
+    "Surroundings",
+    "View",
+    "checked_prices",
+    "counts_links",
+    "failure",
+    "rack_labels",
+    "waiting_cost",
+]

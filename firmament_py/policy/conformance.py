@@ -1,0 +1,295 @@
+"""What any policy must keep, as a check that its author can run: `firmament check-policy NAME`, or in a test
+
+    from firmament_py.conformance import check
+
+    def test_my_policy_conforms():
+        assert check(MyPolicy()) == []
+
+The policy is asked for prices of generated views: empty and tiny ones, ones with enormous amounts, with over-committed
+nodes, with nodes that offer nothing, and ordinary ones; with data that tasks read, if it looks at inputs. The views are
+the same in every run.
+
+A policy that breaks a rule on purpose says so in an attribute `waives`, a mapping of rules to reasons; only those in
+WAIVABLE can be waived.
+"""
+
+import tracemalloc
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from time import perf_counter
+
+import numpy as np
+
+from firmament_py.model.arrays import I64
+from firmament_py.policy.api import API_VERSION, Policy, Prices, View, rack_labels
+from firmament_py.policy.locality import DataPrices
+from firmament_py.policy.sample_views import ages, arrays, large, turned, views
+from firmament_py.policy.validation import PolicyError, checked_prices
+
+RULES: Mapping[str, str] = {
+    "identity": "has a text name, a method price(view), and an api_version that this release has",
+    "contract": "answers every view with Prices of the right shapes, types and ranges",
+    "warnings": "computes without numpy's warnings",
+    "purity": "leaves the view as it is",
+    "determinism": "gives the same view the same prices, whatever it was asked before",
+    "favourites": "prices nodes that are alike alike, in whatever order they come",
+    "age": "lets no task lose by waiting: of one class, the older costs no less to leave waiting",
+    "starvation": "lets a task that has waited for ten years go before any fresh one of its priority",
+    "memory": "prices 5,000 nodes x 256 classes in 512 MiB at most",
+}
+"""What each rule demands; the rest of a sentence that begins with `the policy`."""
+
+WAIVABLE = ("favourites", "starvation")
+
+MEMORY_MOST = 512 << 20
+"""Bytes that pricing a large view may take at its peak."""
+
+_TEN_YEARS_US = 10 * 365 * 86_400 * 1_000_000
+
+_AXES: Mapping[str, tuple[str, ...]] = {
+    "place": ("class", "node"),
+    "slot": ("node", "slot"),
+    "wait": ("task",),
+    "fill": (),
+    "enough": ("class", "node"),
+    "beyond": ("class",),
+    "turn": ("class",),
+    "most": ("node",),
+    "data": ("task", "node"),
+}
+"""What the fields of Prices are for, in full: of data, what each task pays for it on each node."""
+
+_Answer = dict[str, I64]
+"""The fields of Prices that were given, in full."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A rule that a policy breaks, and how."""
+
+    rule: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What pricing a large view takes."""
+
+    nodes: int
+    classes: int
+    seconds: float
+    peak_bytes: int
+
+
+def check(policy: Policy, registered_as: str = "") -> list[Finding]:
+    """What is wrong with `policy`, at most one finding for each rule; empty: nothing is.
+
+    registered_as: the name of its entry point, if it has one.
+    """
+    found = _Findings(policy)
+    _check_identity(policy, registered_as, found)
+    if found.of:
+        return found.listed()
+    told = [_as_told(policy, view) for view in views()]
+    answers = [(view, _ask(policy, view, found)) for view in told]
+    for view, before in reversed(answers):
+        if before is not None:
+            _check_again(policy, view, before, found)
+            _check_order(policy, view, before, found)
+            _check_age(view, before, found)
+    _check_ages(policy, found)
+    if not found.of:  # a broken policy could take any amount of memory and time
+        try:
+            scale = measure(policy)
+        except PolicyError as error:
+            found.add("contract", large(), str(error))
+            return found.listed()
+        if scale.peak_bytes > MEMORY_MOST:
+            found.add("memory", None, f"it takes {scale.peak_bytes >> 20} MiB at its peak; work on fewer axes at once")
+    return found.listed()
+
+
+def waived(policy: Policy) -> dict[str, str]:
+    """The rules that the policy breaks on purpose, and its reasons."""
+    reasons = getattr(policy, "waives", {})
+    return dict(reasons) if isinstance(reasons, Mapping) else {}
+
+
+def measure(policy: Policy) -> Scale:
+    """What a large view costs: seconds, and bytes at the peak. Raises PolicyError."""
+    view = _as_told(policy, large())
+    started = perf_counter()
+    checked_prices(policy, view)
+    seconds = perf_counter() - started
+    tracemalloc.start()
+    try:
+        checked_prices(policy, view)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    return Scale(len(view.allocatable), len(view.requests), seconds, peak)
+
+
+def _as_told(policy: Policy, view: View) -> View:
+    """As a round would show it to the policy: inputs only to those who say what makes racks."""
+    return view if rack_labels(policy) is not None else replace(view, inputs=None)
+
+
+class _Findings:
+    """Gathers what is wrong: of each rule the first case, and how many there are."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._waived = {rule for rule in waived(policy) if rule in WAIVABLE}
+        self.of: dict[str, tuple[str, int]] = {}
+
+    def add(self, rule: str, view: View | None, what: str) -> None:
+        if rule not in self._waived:
+            first, count = self.of.get(rule, (what if view is None else f"{_described(view)}: {what}", 0))
+            self.of[rule] = first, count + 1
+
+    def listed(self) -> list[Finding]:
+        order = list(RULES)
+        return [
+            Finding(rule, first if count == 1 else f"{first} (and {count - 1} more)")
+            for rule, (first, count) in sorted(self.of.items(), key=lambda item: order.index(item[0]))
+        ]
+
+
+def _described(view: View) -> str:
+    sizes = (len(view.requests), len(view.allocatable), len(view.task_class))
+    return "with " + ", ".join(
+        f"{size} {name}" for size, name in zip(sizes, ("classes", "nodes", "tasks"), strict=True)
+    )
+
+
+def _check_identity(policy: Policy, registered_as: str, found: _Findings) -> None:
+    name = getattr(policy, "name", None)
+    if not isinstance(name, str) or not name:
+        found.add("identity", None, f"its name is {name!r}; give it a text `name`")
+    elif registered_as and name != registered_as:
+        found.add("identity", None, f"its name is {name!r}, but it is registered as {registered_as!r}; use one name")
+    if not callable(getattr(policy, "price", None)):
+        found.add("identity", None, "it has no method price(view)")
+    version = getattr(policy, "api_version", API_VERSION)
+    if not isinstance(version, int) or version > API_VERSION:
+        found.add("identity", None, f"its api_version is {version!r}, and this release has {API_VERSION}")
+    try:
+        rack_labels(policy)
+    except TypeError as error:
+        found.add("identity", None, f"its {error}")
+    waives = getattr(policy, "waives", {})
+    if not isinstance(waives, Mapping):
+        found.add("identity", None, f"its waives is {waives!r}; give a mapping of rules to reasons")
+    for rule in waived(policy):
+        if rule not in WAIVABLE:
+            found.add("identity", None, f"it waives {rule!r}; only these can be waived: {', '.join(WAIVABLE)}")
+
+
+def _ask(policy: Policy, view: View, found: _Findings) -> _Answer | None:
+    """Its prices in full, None if they break the contract."""
+    before = {name: array.copy() for name, array in arrays(view).items()}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            prices = checked_prices(policy, view)
+        except PolicyError as error:
+            # numpy's words for writing to an array of the view
+            found.add("purity" if "read-only" in str(error) else "contract", view, str(error))
+            return None
+    for warning in caught[:1]:
+        found.add("warnings", view, f"{warning.category.__name__}: {warning.message}")
+    for name, array in arrays(view).items():
+        if not np.array_equal(array, before[name], equal_nan=True):
+            found.add("purity", view, f"it changes view.{name}")
+            array.flags.writeable = True
+            array[...] = before[name]
+            array.flags.writeable = False
+    return _in_full(prices, view)
+
+
+def _check_again(policy: Policy, view: View, before: _Answer, found: _Findings) -> None:
+    again = _ask(policy, view, found)
+    if again is not None and (field := _difference(before, again)):
+        found.add("determinism", view, f"{field} differs from what it was for the same view")
+
+
+def _check_order(policy: Policy, view: View, before: _Answer, found: _Findings) -> None:
+    """Reversed nodes have reversed prices. Views have nodes that are alike, which so change places."""
+    prices = _ask(policy, turned(view), found)
+    if prices is None:
+        return
+    expected = {
+        field: np.flip(array, _AXES[field].index("node")) if "node" in _AXES[field] else array
+        for field, array in before.items()
+    }
+    if field := _difference(expected, prices):
+        found.add("favourites", view, f"{field} depends on the order of nodes")
+
+
+def _check_age(view: View, prices: _Answer, found: _Findings) -> None:
+    order = np.lexsort((view.task_age_us, view.task_class))
+    same = np.diff(view.task_class[order]) == 0
+    falls = same & (np.diff(prices["wait"][order]) < 0)
+    if falls.any():
+        at = int(np.flatnonzero(falls)[0])
+        younger, older = (int(view.task_age_us[order[at + i]]) / 1e6 for i in (0, 1))
+        found.add("age", view, f"to leave a task waiting costs less at an age of {older:g} s than of {younger:g} s")
+
+
+def _check_ages(policy: Policy, found: _Findings) -> None:
+    """Of classes of one priority, whatever they expect: the old go before the fresh."""
+    view = ages(fresh_us=1_000_000, old_us=_TEN_YEARS_US)
+    prices = _ask(policy, view, found)
+    if prices is None:
+        return
+    _check_age(view, prices, found)
+    old = view.task_age_us == _TEN_YEARS_US
+    if prices["wait"][old].min() <= prices["wait"][~old].max():
+        found.add("starvation", view, "a task that waits for ten years costs no more than a fresh one of another class")
+
+
+def _difference(one: _Answer, other: _Answer) -> str:
+    """The first field that differs."""
+    for field in _AXES:
+        if not np.array_equal(one.get(field, ()), other.get(field, ())):
+            return field
+    return ""
+
+
+def _in_full(prices: Prices, view: View) -> _Answer:
+    """The fields that are given, repeated to their shapes, and in arrays of our own."""
+    sizes = {
+        "class": len(view.requests),
+        "node": len(view.allocatable),
+        "slot": len(view.slot_offsets),
+        "task": len(view.task_class),
+    }
+    answer = {}
+    for field in fields(Prices):
+        given = getattr(prices, field.name)
+        if isinstance(given, DataPrices):
+            # the row of those who read nothing goes last, where -1 finds it
+            rows = [given.row(s) for s in (*range(len(given.anywhere)), -1)]
+            given = np.stack(rows)[given.of_task]
+        if given is not None:
+            answer[field.name] = np.broadcast_to(given, [sizes[axis] for axis in _AXES[field.name]]).copy()
+    return answer
+
+
+def report(policy: Policy, findings: Sequence[Finding]) -> list[str]:
+    """A line for each rule, for people."""
+    by_rule = {finding.rule: finding.message for finding in findings}
+    excused = waived(policy)
+    lines = []
+    for rule, demand in RULES.items():
+        if rule in by_rule:
+            lines.append(f"FAILED  {rule}: {by_rule[rule]}; a policy {demand}")
+        elif rule in excused and rule in WAIVABLE:
+            lines.append(f"waived  {rule}: {excused[rule]}")
+        else:
+            lines.append(f"ok      {rule}: {demand}")
+    return lines

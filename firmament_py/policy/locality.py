@@ -1,0 +1,152 @@
+"""Where tasks' input data is, as a policy sees it, and what a policy makes of it: preference arcs.
+
+Tasks that read the same data share an *input set*; nothing is said of a task alone. Both sides are sparse: a set names
+the nodes and racks that hold some of it, and what is not named is far away. A rack is a domain of a node label.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, run_positions
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """S input sets of T waiting tasks on N nodes in D racks. All int64; pairs in ascending order, none twice."""
+
+    of_task: I64  # (T,) the set that each task reads, -1: none
+    total: I64  # (S,) bytes of the set
+    near_set: I64  # (L,) node near_node[i] holds near_bytes[i] > 0 of set near_set[i]
+    near_node: I64  # (L,)
+    near_bytes: I64  # (L,)
+    rack: I64  # (N,) rack of each node, -1: in none
+    rack_set: I64  # (M,) rack rack_id[i] holds rack_bytes[i] > 0 of set rack_set[i], on whichever of its nodes
+    rack_id: I64  # (M,)
+    rack_bytes: I64  # (M,)
+
+    def of_tasks(self, of_task: I64) -> "Inputs":
+        """The same for other tasks (T',), whose sets `of_task` numbers as these do; sets that none reads go."""
+        used = np.zeros(len(self.total), np.bool_)
+        used[of_task[of_task >= 0]] = True
+        near, rack = used[self.near_set], used[self.rack_set]
+        number = np.append(np.cumsum(used) - 1, -1)
+        return Inputs(
+            number[of_task],
+            self.total[used],
+            number[self.near_set[near]],
+            self.near_node[near],
+            self.near_bytes[near],
+            self.rack,
+            number[self.rack_set[rack]],
+            self.rack_id[rack],
+            self.rack_bytes[rack],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DataPrices:
+    """What the data of S sets costs, beside Prices.place and Prices.slot: a task of set s costs, on node n, the least
+    of anywhere[s], what a rack arc to n's rack costs, and what a near arc to n costs. All int64; costs 0 .. COST_MAX.
+    """
+
+    of_task: I64  # (T,) the set of each task, -1: nothing costs it anything
+    anywhere: I64  # (S,)
+    near_set: I64  # (L,) arcs to nodes
+    near_node: I64  # (L,)
+    near_cost: I64  # (L,)
+    rack: I64  # (N,) rack of each node, -1: in none
+    rack_set: I64  # (M,) arcs to racks
+    rack_id: I64  # (M,)
+    rack_cost: I64  # (M,)
+
+    def row(self, s: int) -> I64:
+        """(N,) what a task of set s, -1 for none, pays on each node."""
+        if s < 0:
+            return np.zeros(len(self.rack), np.int64)
+        mine = self.rack_set == s
+        of_rack = np.full(int(self.rack.max(initial=-1)) + 2, self.anywhere[s])
+        np.minimum.at(of_rack, self.rack_id[mine], self.rack_cost[mine])
+        of_rack[-1] = self.anywhere[s]
+        costs: I64 = of_rack[self.rack]
+        mine = self.near_set == s
+        np.minimum.at(costs, self.near_node[mine], self.near_cost[mine])
+        return costs
+
+
+Check = Callable[[str, I64, tuple[int, ...], int, int], None]
+"""Raises unless the array of that name has this shape and stays in this range, ends included."""
+
+
+def check(data: DataPrices, tasks: int, nodes: int, most: int, sound: Check) -> None:
+    """Applies `sound` to every field of a policy's answer for so many tasks and nodes, with costs up to `most`."""
+    sets = len(data.anywhere) if isinstance(data.anywhere, np.ndarray) and data.anywhere.ndim == 1 else 0
+    sound("data.anywhere", data.anywhere, (sets,), 0, most)
+    sound("data.of_task", data.of_task, (tasks,), -1, sets - 1)
+    sound("data.rack", data.rack, (nodes,), -1, nodes - 1)
+    racks = int(data.rack.max(initial=-1))
+    for kind, of_set, at, cost, highest in (
+        ("near", data.near_set, data.near_node, data.near_cost, nodes - 1),
+        ("rack", data.rack_set, data.rack_id, data.rack_cost, racks),
+    ):
+        arcs = len(of_set) if isinstance(of_set, np.ndarray) and of_set.ndim == 1 else 0
+        sound(f"data.{kind}_set", of_set, (arcs,), 0, sets - 1)
+        sound(f"data.{kind}_{'node' if kind == 'near' else 'id'}", at, (arcs,), 0, highest)
+        sound(f"data.{kind}_cost", cost, (arcs,), 0, most)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where blocks are: block (B,) belongs to set block_set and has block_bytes; replica (P,) is of block
+    replica_block, on node replica_node (-1: only its rack is known, or not even that), in rack replica_rack (-1: in
+    none)."""
+
+    block_set: I64
+    block_bytes: I64
+    replica_block: I64
+    replica_node: I64
+    replica_rack: I64
+
+
+def gather(of_task: I64, sets: int, blocks: Placed, rack: I64) -> Inputs:
+    """Bytes by node and by rack: a block counts once where it has several replicas in one place."""
+    total = _sum(blocks.block_set, blocks.block_bytes, sets)
+    near = _once(blocks.replica_block, blocks.replica_node, blocks)
+    racks = _once(blocks.replica_block, blocks.replica_rack, blocks)
+    rack = rack.copy()
+    rack.flags.writeable = False  # policies see it as it is, of the rest copies
+    return Inputs(of_task, total, *near, rack, *racks)
+
+
+def _once(block: I64, at: I64, blocks: Placed) -> tuple[I64, I64, I64]:
+    """(set, place, bytes) of every place that holds some of a set, ascending."""
+    width = int(at.max(initial=-1)) + 1
+    somewhere = at >= 0
+    # sorting beats numpy's unique several times over
+    key = np.sort(block[somewhere] * width + at[somewhere])
+    if not len(key):
+        return key, key, key
+    block, at = np.divmod(key[np.r_[True, np.diff(key) != 0]], width)
+    key = blocks.block_set[block] * width + at
+    order = np.argsort(key)
+    starts = np.flatnonzero(np.r_[True, np.diff(key[order]) != 0])
+    held = np.add.reduceat(blocks.block_bytes[block[order]], starts)
+    of_set, at = np.divmod(key[order[starts]], width)
+    return of_set[held > 0], at[held > 0], held[held > 0]
+
+
+def _sum(index: I64, amounts: I64, size: int) -> I64:
+    """(size,) exact sums of amounts by index."""
+    result = np.zeros(size, np.int64)
+    np.add.at(result, index, amounts)
+    return result
+
+
+def of_groups(group_set: I64, of_set: I64, sets: int) -> tuple[I64, I64]:
+    """For entries of sets (K,) and supply groups with a set (G,), -1 for none: every (entry, group) of equal set."""
+    order = np.argsort(group_set, kind="stable")
+    bounds = np.searchsorted(group_set[order], np.arange(sets + 1))
+    count = np.diff(bounds)[of_set]
+    entry = np.repeat(np.arange(len(of_set)), count)
+    return entry, order[bounds[of_set[entry]] + run_positions(count)]

@@ -1,0 +1,160 @@
+"""Finds policies: every class that an installed distribution registers under the entry point group
+`firmament.policies`, ours and other people's alike.
+
+A policy class is called with its options as keyword arguments; the annotated parameters of its constructor are
+the options that there are, the first line of its docstring is what `policies` prints. An option is a bool, int, float,
+str or one of a Literal's texts; a ValueError that the constructor raises is shown to the user as it is. A class that
+says `api_version = N` is refused by releases whose interface is older.
+"""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.metadata import entry_points
+from typing import Any, Literal, get_args, get_origin
+
+from firmament_py.policy.api import API_VERSION, Policy, rack_labels
+from firmament_py.policy.validation import FAILURES, failure
+
+GROUP = "firmament.policies"
+DEFAULT_POLICY = "load-spreading"
+
+
+class UnknownPolicyError(ValueError):
+    """No policy, or no option of a policy, has that name, or its value does not fit; the message
+    lists what there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyInfo:
+    """name, one line of summary, and the options with their types and defaults as text."""
+
+    name: str
+    summary: str
+    options: dict[str, str]
+    error: str = ""  # why it cannot be loaded
+
+
+def available() -> list[PolicyInfo]:
+    """All registered policies, by name; one that cannot be loaded is listed with its error."""
+    return [_describe(entry.name) for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name)]
+
+
+def load(name: str, options: Mapping[str, str]) -> Policy:
+    """The policy `name` with `options` as text, each turned into its parameter's type.
+
+    Raises UnknownPolicyError with a message for the user.
+    """
+    factory = _factory(name)
+    parameters = _parameters(name, factory)
+    values: dict[str, Any] = {}
+    for option, text in options.items():
+        parameter = parameters.get(option.replace("-", "_"))
+        if parameter is None:
+            known = ", ".join(p.replace("_", "-") for p in parameters) or "none"
+            raise UnknownPolicyError(f"policy {name} has no option {option!r}; it has: {known}")
+        values[parameter.name] = _value(name, option, parameter, text)
+    missing = [p.name for p in parameters.values() if p.default is p.empty and p.name not in values]
+    if missing:
+        wanted = ", ".join(option.replace("_", "-") for option in missing)
+        raise UnknownPolicyError(f"policy {name} needs a value for: {wanted}; give it with --policy-option")
+    try:
+        policy: Policy = factory(**values)
+    except ValueError as error:
+        raise UnknownPolicyError(f"policy {name}: {error}") from error
+    except FAILURES as error:
+        raise UnknownPolicyError(f"policy {name} cannot be made: {failure(error)}; report it to its author") from error
+    if not isinstance(getattr(policy, "name", None), str) or not callable(getattr(policy, "price", None)):
+        raise UnknownPolicyError(f"policy {name} is no policy: it needs a text `name` and a method price(view)")
+    try:
+        rack_labels(policy)
+    except TypeError as error:
+        raise UnknownPolicyError(f"policy {name} is no policy: its {error}") from error
+    return policy
+
+
+def _factory(name: str) -> Any:
+    found = [entry for entry in entry_points(group=GROUP) if entry.name == name]
+    if not found:
+        names = sorted(entry.name for entry in entry_points(group=GROUP))
+        close = get_close_matches(name, names, 1)
+        hint = f" (did you mean {close[0]}?)" if close else ""
+        raise UnknownPolicyError(f"there is no policy {name!r}{hint}; there are: {', '.join(names)}")
+    sources = {entry.value for entry in found}
+    if len(sources) > 1:
+        raise UnknownPolicyError(f"policy {name!r} is registered more than once: {', '.join(sorted(sources))}")
+    try:
+        factory = found[0].load()
+    except FAILURES as error:
+        raise UnknownPolicyError(f"policy {name} cannot be loaded: {failure(error)}") from error
+    if not callable(factory):
+        raise UnknownPolicyError(f"policy {name} cannot be loaded: {found[0].value} is not a class")
+    version = getattr(factory, "api_version", API_VERSION)
+    if not isinstance(version, int):
+        raise UnknownPolicyError(f"policy {name} cannot be loaded: its api_version is {version!r}; give a whole number")
+    if version > API_VERSION:
+        raise UnknownPolicyError(
+            f"policy {name} needs version {version} of the policy interface, and this release has {API_VERSION}: "
+            f"install a newer poseidon-firmament, or an older release of the package that has the policy"
+        )
+    return factory
+
+
+def _parameters(name: str, factory: Any) -> dict[str, inspect.Parameter]:
+    """The options: named parameters of the constructor, if it has one of its own."""
+    try:
+        try:
+            signature = inspect.signature(factory, eval_str=True)
+        except FAILURES:  # an annotation that means something to type checkers only
+            signature = inspect.signature(factory)
+    except FAILURES as error:
+        raise UnknownPolicyError(
+            f"policy {name} cannot be loaded: its options cannot be told: {failure(error)}"
+        ) from error
+    return {
+        name: parameter
+        for name, parameter in signature.parameters.items()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    }
+
+
+def _value(policy: str, option: str, parameter: inspect.Parameter, text: str) -> Any:
+    kind = parameter.annotation
+    if get_origin(kind) is Literal and text not in get_args(kind):
+        raise UnknownPolicyError(
+            f"policy {policy}: option {option} is {text!r}; give one of: {', '.join(map(str, get_args(kind)))}"
+        )
+    try:
+        if kind in (bool, "bool"):
+            return {"true": True, "false": False}[text.lower()]
+        if kind in (int, "int"):
+            return int(text)
+        if kind in (float, "float"):
+            return float(text)
+    except (KeyError, ValueError):
+        wanted = kind if isinstance(kind, str) else kind.__name__
+        raise UnknownPolicyError(
+            f"policy {policy}: option {option} is {text!r}; give a value of type {wanted}"
+        ) from None
+    return text
+
+
+def _describe(name: str) -> PolicyInfo:
+    try:
+        factory = _factory(name)
+        parameters = _parameters(name, factory)
+    except UnknownPolicyError as error:
+        return PolicyInfo(name, "", {}, str(error))
+    summary = (inspect.getdoc(factory) or "").partition("\n")[0]
+    options = {
+        p.name.replace("_", "-"): _kind(p.annotation) + ("" if p.default is p.empty else f" = {p.default}")
+        for p in parameters.values()
+    }
+    return PolicyInfo(name, summary, options)
+
+
+def _kind(annotation: Any) -> str:
+    if get_origin(annotation) is Literal:
+        return "|".join(map(str, get_args(annotation)))
+    return str(getattr(annotation, "__name__", annotation))

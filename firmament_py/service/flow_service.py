@@ -1,0 +1,256 @@
+"""The FlowScheduler service of flow.proto: batches in, rounds out. Translates; decides nothing."""
+
+import logging
+from collections.abc import Iterator
+
+import grpc
+import numpy as np
+
+from firmament_py.engine.engine import Engine, apply_all
+from firmament_py.engine.scheduler import Scheduler
+from firmament_py.explain import reasons
+from firmament_py.model.arrays import I64
+from firmament_py.model.events import (
+    Event,
+    GangRemoved,
+    NamespaceObserved,
+    NodeRemoved,
+    Outcome,
+    PlacementRejected,
+    ProfileDefined,
+    Refusal,
+    TasksRemoved,
+)
+from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.resources import LINKS, TASK_SLOTS, UNLIMITED_LINK
+from firmament_py.policy import counts_links
+from firmament_py.service import messages
+from firmament_py.service.messages import Nonsense
+from firmament_py.state.cluster import ClusterState
+from firmament_py.version import VERSION
+from protos.gen import flow_pb2, flow_pb2_grpc
+
+log = logging.getLogger(__name__)
+
+
+class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._last_reply = flow_pb2.RoundReply()
+        self._last_epoch = 0
+
+    def Hello(self, request: flow_pb2.HelloRequest, context: grpc.ServicerContext) -> flow_pb2.HelloReply:
+        engine = self._engine
+        with engine.lock:
+            return flow_pb2.HelloReply(
+                epoch=engine.epoch,
+                version=VERSION,
+                policy=engine.policy.name,
+                counts_links=counts_links(engine.policy),
+                solver=engine.solver.name,
+                resynced=engine.resynced,
+                wants_usage=engine.wants_usage,
+            )
+
+    def Resync(
+        self, request_iterator: Iterator[flow_pb2.Update], context: grpc.ServicerContext
+    ) -> flow_pb2.UpdateReply:
+        # built beside the present state, which goes on serving until the stream has ended well
+        state, reply, complete = ClusterState(), flow_pb2.UpdateReply(), False
+        for update in request_iterator:
+            _apply(state, update, reply)
+            complete = update.complete
+        if not complete:  # grpc ends the iteration in the same way when a sender dies, if only for a moment
+            context.abort(
+                grpc.StatusCode.INVALID_ARGUMENT,
+                "complete: not set in the last update, so that something may be missing: nothing was changed; "
+                "send everything again and set it",
+            )
+        with self._engine.lock:
+            self._engine.replace(state)
+            reply.epoch = self._engine.epoch
+        log.info(
+            "resynchronised: %d nodes, %d tasks, %d classes",
+            len(state.nodes),
+            len(state.tasks),
+            len(state.classes),
+        )
+        return reply
+
+    def Apply(self, request: flow_pb2.Update, context: grpc.ServicerContext) -> flow_pb2.UpdateReply:
+        engine, reply = self._engine, flow_pb2.UpdateReply()
+        with engine.lock:
+            reply.epoch = engine.epoch
+            if request.epoch != engine.epoch:
+                reply.status = flow_pb2.STALE_EPOCH
+            else:
+                _apply(engine.state, request, reply)
+        return reply
+
+    def Round(self, request: flow_pb2.RoundRequest, context: grpc.ServicerContext) -> flow_pb2.RoundReply:
+        engine = self._engine
+        with engine.lock:
+            if request.epoch != engine.epoch:
+                return flow_pb2.RoundReply(status=flow_pb2.STALE_EPOCH)
+            if self._last_epoch == engine.epoch and request.acknowledged != self._last_reply.round:
+                return self._last_reply
+            result = engine.run_round(request.now_us)
+            wake_us = engine.scheduler.wake_us(request.now_us)
+            if result is None:
+                return flow_pb2.RoundReply(wake_us=wake_us)
+            self._last_epoch = engine.epoch
+            self._last_reply = flow_pb2.RoundReply(
+                round=engine.round_of_epoch,
+                placed=messages.placements(engine.state, result),
+                unscheduled=[
+                    messages.unscheduled(engine.state, w, result.stats.nodes) for w in result.waiting if len(w.news)
+                ],
+                stats=messages.round_stats(result.stats),
+                wake_us=wake_us,
+            )
+            return self._last_reply
+
+    def ReportUsage(self, request: flow_pb2.UsageReport, context: grpc.ServicerContext) -> flow_pb2.UsageReply:
+        engine = self._engine
+        try:
+            tasks = messages.usage_samples(len(request.task_uid), request.tasks, "tasks")
+            nodes = messages.usage_samples(len(request.node_id), request.nodes, "nodes")
+        except Nonsense as problem:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(problem))
+        with engine.lock:
+            if request.epoch != engine.epoch:
+                return flow_pb2.UsageReply(status=flow_pb2.STALE_EPOCH)
+            state, now_us = engine.state, engine.now_us()
+            noted = engine.usage.note_nodes(state, state.node_rows(request.node_id), *nodes, now_us)
+            rows = state.task_rows(np.fromiter(request.task_uid, np.uint64, len(request.task_uid)))
+            noted += engine.usage.note_tasks(state, rows, *tasks, now_us)
+        return flow_pb2.UsageReply(taken=noted.taken, old=noted.old, refused=noted.refused, unknown=noted.unknown)
+
+    def Explain(self, request: flow_pb2.ExplainRequest, context: grpc.ServicerContext) -> flow_pb2.ExplainReply:
+        with self._engine.lock:
+            return _explain(self._engine.state, request.task_uid, self._engine.scheduler)
+
+    def GetStatus(self, request: flow_pb2.StatusRequest, context: grpc.ServicerContext) -> flow_pb2.StatusReply:
+        engine = self._engine
+        with engine.lock:
+            state = engine.state
+            nodes = state.present_nodes()
+            counts = np.bincount(state.tasks.state[state.tasks.rows()], minlength=len(TaskState)).tolist()
+            return flow_pb2.StatusReply(
+                epoch=engine.epoch,
+                policy=engine.policy.name,
+                nodes=len(nodes),
+                tasks={task.name.lower(): counts[task] for task in TaskState if task is not TaskState.GONE},
+                classes=len(state.classes),
+                allocatable=messages.amounts(state.resources.names, _limited(state, nodes).sum(axis=0)),
+                used=messages.amounts(state.resources.names, state.nodes.used[nodes].sum(axis=0)),
+                last_round=messages.round_stats(engine.last_round) if engine.last_round else None,
+                rounds=engine.rounds,
+                usage=messages.usage_status(
+                    engine.usage, engine.wants_usage, *engine.usage.ages(state, engine.now_us())
+                ),
+            )
+
+
+def _limited(state: ClusterState, nodes: I64) -> I64:
+    """(len(nodes), R) what nodes offer; nothing of a link without a limit."""
+    links = np.array([name in LINKS for name in state.resources.names])
+    offered = state.nodes.allocatable[nodes]
+    return np.where(links & (offered == UNLIMITED_LINK), 0, offered)
+
+
+def _apply(state: ClusterState, update: flow_pb2.Update, reply: flow_pb2.UpdateReply) -> None:
+    """Classes before tasks that name them, nodes before tasks that run on them, removals in between.
+
+    A task that is both removed and described in one update was deleted and made again: it is removed first.
+    """
+    refused: list[Refusal] = []
+    outcome = apply_all(state, _events(update, refused))
+    _note(outcome, refused, reply)
+
+
+def _events(update: flow_pb2.Update, refused: list[Refusal]) -> Iterator[Event]:
+    for cls in update.classes:
+        try:
+            yield messages.class_defined(cls)
+        except Nonsense as problem:
+            refused.append(Refusal("class", str(cls.id), problem.field, problem.reason))
+    for profile in update.profiles:
+        yield ProfileDefined(profile.id, profile.namespace, dict(profile.labels))
+    for gang in update.gangs:
+        yield messages.gang_observed(gang)
+    for inputs in update.inputs:
+        yield messages.inputs_defined(inputs)
+    for namespace in update.namespaces:
+        yield NamespaceObserved(namespace.name, dict(namespace.labels))
+    for node_id in update.removed_nodes:
+        yield NodeRemoved(node_id)
+    for node in update.nodes:
+        yield messages.node_observed(node)
+    if update.removed_tasks:
+        yield TasksRemoved(np.fromiter(update.removed_tasks, np.uint64, len(update.removed_tasks)))
+    for rejection in update.rejections:
+        yield PlacementRejected(rejection.task_uid, rejection.node_id, rejection.not_before_us)
+    for gang_id in update.removed_gangs:
+        yield GangRemoved(gang_id)
+    if update.HasField("tasks"):
+        try:
+            yield messages.tasks_observed(update.tasks)
+        except Nonsense as problem:
+            refused.append(Refusal("task", f"all {len(update.tasks.uid)}", problem.field, problem.reason))
+
+
+def _note(outcome: Outcome, refused: list[Refusal], reply: flow_pb2.UpdateReply) -> None:
+    for item in (*refused, *outcome.refused):
+        log.warning("refused %s %s: %s %s", item.kind, item.id, item.field, item.reason)
+        reply.refused.append(messages.refusal(item))
+    reply.unknown_classes.extend(sorted(outcome.unknown_classes))
+    reply.unknown_gangs.extend(sorted(outcome.unknown_gangs))
+    reply.unknown_inputs.extend(sorted(outcome.unknown_inputs))
+    reply.unknown_profiles.extend(sorted(outcome.unknown_profiles))
+
+
+def _explain(state: ClusterState, uid: int, scheduler: Scheduler) -> flow_pb2.ExplainReply:
+    row = state.task_row(uid)
+    if row is None:
+        return flow_pb2.ExplainReply()
+    tasks, cls = state.tasks, int(state.tasks.cls[row])
+    definition = state.classes.definition(cls)
+    node = state.nodes.observed.get(int(tasks.node[row]))
+    reply = flow_pb2.ExplainReply(
+        found=True,
+        state=TaskState(int(tasks.state[row])).name.lower(),
+        node=node.name if node else "",
+        job=f"{int(tasks.job[row]):016x}",
+        class_name=definition.name,
+        priority=definition.priority,
+        requests={**definition.requests, TASK_SLOTS: 1},
+        nodes=len(state.present_nodes()),
+        story=state.story(uid),
+    )
+    standing = reasons.gang_standing(state, row)
+    if standing is not None:
+        gang = standing.definition.id
+        reply.gang.CopyFrom(
+            flow_pb2.GangStanding(
+                name=standing.definition.name,
+                minimum=standing.definition.minimum,
+                present=standing.present,
+                placed=standing.placed,
+                missing=min(standing.missing, 2**32 - 1),
+                fits=scheduler.gang_fits.get(gang, -1),
+                maximum=standing.definition.maximum,
+                reserves=gang in scheduler.gang_starts_us,
+                starts_us=scheduler.gang_starts_us.get(gang, 0),
+            )
+        )
+    if tasks.state[row] == TaskState.WAITING:
+        turned_away = standing is not None and standing.definition.id in scheduler.gang_fits
+        keepers = [] if turned_away or uid in scheduler.task_starts_us else scheduler.keepers
+        reply.reasons.extend(messages.reason(r) for r in reasons.reasons_of_task(state, row, keepers))
+        reply.keeps_room = uid in scheduler.task_starts_us
+        reply.starts_us = scheduler.task_starts_us.get(uid, 0)
+        reply.fits_now = reasons.fitting_nodes(state, row)
+        for name, lacks in reasons.nearest(state, cls):
+            reply.nearest.add(node=name, lacks=lacks)
+    return reply

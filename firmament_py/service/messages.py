@@ -1,0 +1,334 @@
+"""Messages of the contract <-> events and results. Knows both; decides nothing.
+
+A message that makes no sense raises Nonsense naming the field; the caller refuses that one and goes on.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+from google.protobuf.message import Message
+
+from firmament_py.engine.scheduler import RoundResult, RoundStats
+from firmament_py.explain.reasons import Reason, Waiting
+from firmament_py.model.arrays import F64, I64
+from firmament_py.model.constraints import (
+    NodeDemand,
+    Operator,
+    PeerDemand,
+    PeerSelector,
+    PeerTerm,
+    PreferenceSet,
+    Requirement,
+    Spread,
+    Taint,
+    Term,
+    Toleration,
+)
+from firmament_py.model.events import (
+    Block,
+    ClassDefined,
+    GangObserved,
+    InputsDefined,
+    NodeObserved,
+    Refusal,
+    TasksObserved,
+)
+from firmament_py.model.resources import TOKEN
+from firmament_py.state.cluster import ClusterState
+from firmament_py.state.gangs import MAX_ROLES
+from firmament_py.usage.ring_buffers import METRICS
+from firmament_py.usage.usage import Usage
+from protos.gen import firmament_pb2, flow_pb2
+
+
+class Nonsense(ValueError):
+    """A field of a message cannot be understood."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field} {reason}")
+        self.field = field
+        self.reason = reason
+
+
+# -- messages to events ---------------------------------------------------------------------------------------
+
+
+def requirement(
+    message: firmament_pb2.NodeSelectorRequirement
+    | firmament_pb2.LabelSelectorRequirement
+    | firmament_pb2.LabelSelectorRequirementAntiAff,
+) -> Requirement:
+    try:
+        operator = Operator(message.operator)
+    except ValueError:
+        known = ", ".join(Operator)
+        raise Nonsense(f"operator of {message.key!r}", f"is {message.operator!r}; give one of {known}") from None
+    return Requirement(message.key, operator, tuple(message.values))
+
+
+def affinity(message: firmament_pb2.NodeSelector) -> tuple[Term, ...]:
+    return tuple(term(item) for item in message.nodeSelectorTerms)
+
+
+def term(message: firmament_pb2.NodeSelectorTerm) -> Term:
+    return Term(
+        tuple(requirement(r) for r in message.matchExpressions), tuple(requirement(r) for r in message.matchFields)
+    )
+
+
+def tolerations(messages: Iterable[firmament_pb2.Toleration]) -> tuple[Toleration, ...]:
+    return tuple(Toleration(t.key, t.operator or "Equal", t.value, t.effect) for t in messages)
+
+
+def taints(messages: Iterable[firmament_pb2.Taint]) -> tuple[Taint, ...]:
+    return tuple(Taint(t.key, t.value, t.effect) for t in messages)
+
+
+def class_defined(message: flow_pb2.TaskClass) -> ClassDefined:
+    names = _further_names(message)
+    demand = NodeDemand(
+        selector=tuple(requirement(r) for r in message.node_selector),
+        affinity=tuple(affinity(a) for a in _affinities(message)),
+        tolerations=tolerations(message.tolerations),
+        further=tuple((n, affinity(a)) for n, a in zip(names, message.further_affinity, strict=True) if n),
+    )
+    peers = PeerDemand(
+        affinity=tuple(peer_term(item) for item in message.affinity),
+        anti_affinity=tuple(peer_term(item) for item in message.anti_affinity),
+        spread=tuple(spread(item) for item in message.spread if not item.preferred),
+    )
+    preferences = PreferenceSet(
+        nodes=tuple((p.weight, term(p.preference)) for p in message.preferred_nodes),
+        peers=tuple((p.weight, peer_term(p.term)) for p in message.preferred_peers if p.weight),
+        spread=tuple(spread(item) for item in message.spread if item.preferred),
+        images=tuple(message.images),
+        avoided_as=message.avoided_as,
+    )
+    return ClassDefined(
+        message.id,
+        dict(message.requests),
+        demand,
+        message.priority,
+        message.name,
+        peers,
+        preferences,
+        tuple(message.tokens),
+        dict(message.traits),
+        message.expected_seconds * 1_000_000,
+    )
+
+
+def _affinities(message: flow_pb2.TaskClass) -> list[firmament_pb2.NodeSelector]:
+    own = [message.node_affinity] if message.HasField("node_affinity") else []
+    named = zip(_further_names(message), message.further_affinity, strict=True)
+    return [*own, *(further for name, further in named if not name)]
+
+
+def _further_names(message: flow_pb2.TaskClass) -> list[str]:
+    if not message.further_names:
+        return [""] * len(message.further_affinity)
+    if len(message.further_names) != len(message.further_affinity):
+        raise Nonsense("further_names", "has another length than further_affinity; give each a name, or none")
+    return list(message.further_names)
+
+
+def peer_selector(message: flow_pb2.PeerSelector) -> PeerSelector:
+    namespaces = None
+    if message.every_namespace or message.namespace_selector:
+        namespaces = tuple(requirement(r) for r in message.namespace_selector)
+    return PeerSelector(
+        frozenset(message.namespaces),
+        namespaces,
+        None if message.no_task else tuple(requirement(r) for r in message.labels),
+    )
+
+
+def peer_term(message: flow_pb2.PeerTerm) -> PeerTerm:
+    if not message.topology_key:
+        raise Nonsense("topology_key", "is empty; name the node label that makes domains")
+    return PeerTerm(peer_selector(message.selector), message.topology_key)
+
+
+def spread(message: flow_pb2.Spread) -> Spread:
+    if not message.topology_key:
+        raise Nonsense("spread.topology_key", "is empty; name the node label that makes domains")
+    return Spread(
+        peer_selector(message.selector),
+        message.topology_key,
+        message.max_skew,
+        message.min_domains or 1,
+        not message.ignore_affinity,
+        message.honor_taints,
+    )
+
+
+def node_observed(message: flow_pb2.Node) -> NodeObserved:
+    return NodeObserved(
+        message.id,
+        message.name,
+        dict(message.allocatable),
+        dict(message.labels),
+        taints(message.taints),
+        dict(message.images),
+        frozenset(message.avoids),
+    )
+
+
+def inputs_defined(message: flow_pb2.Inputs) -> InputsDefined:
+    return InputsDefined(message.id, tuple(Block(b.bytes, tuple(b.nodes), tuple(b.racks)) for b in message.blocks))
+
+
+def tasks_observed(message: flow_pb2.Tasks) -> TasksObserved:
+    """Raises Nonsense if the columns differ in length or a node index points nowhere."""
+    count = len(message.uid)
+    for column in (*_COLUMNS, *_OPTIONAL_COLUMNS):
+        if len(getattr(message, column)) not in (count, 0 if column in _OPTIONAL_COLUMNS else count):
+            have = len(getattr(message, column))
+            raise Nonsense(f"tasks.{column}", f"has {have} rows and uid {count}; columns must be equally long")
+    node = np.fromiter(message.node, np.int64, count)
+    if count and node.max() > len(message.nodes):
+        raise Nonsense("tasks.node", f"points to node {node.max()} of {len(message.nodes)}; it counts from 1")
+    return TasksObserved(
+        uid=np.fromiter(message.uid, np.uint64, count),
+        class_id=np.fromiter(message.class_id, np.uint64, count),
+        job_id=np.fromiter(message.job_id, np.uint64, count),
+        created_us=np.fromiter(message.created_us, np.int64, count),
+        node=node,
+        names=list(message.name),
+        nodes=tuple(message.nodes),
+        profile_id=np.fromiter(message.profile_id, np.uint64, count) if message.profile_id else None,
+        leaving=np.fromiter(message.leaving, np.bool_, count) if message.leaving else None,
+        gang_id=np.fromiter(message.gang_id, np.uint64, count) if message.gang_id else None,
+        role=_roles(message, count),
+        inputs_id=np.fromiter(message.inputs_id, np.uint64, count) if message.inputs_id else None,
+        started_us=np.fromiter(message.started_us, np.int64, count) if message.started_us else None,
+        lasting=np.fromiter(message.lasting, np.bool_, count) if message.lasting else None,
+    )
+
+
+_COLUMNS = ("class_id", "job_id", "created_us", "node", "name")
+_OPTIONAL_COLUMNS = ("profile_id", "leaving", "gang_id", "role", "inputs_id", "started_us", "lasting")
+
+
+def _roles(message: flow_pb2.Tasks, count: int) -> I64 | None:
+    if not message.role:
+        return None
+    role = np.fromiter(message.role, np.int64, count)
+    if role.max() >= MAX_ROLES:
+        raise Nonsense("tasks.role", f"is {role.max()}; a gang has at most {MAX_ROLES} roles")
+    return role
+
+
+def gang_observed(message: flow_pb2.Gang) -> GangObserved:
+    return GangObserved(
+        message.id,
+        message.minimum,
+        message.created_us,
+        tuple((role.name, role.minimum) for role in message.roles),
+        message.topology_key,
+        message.topology_required,
+        message.name,
+        message.maximum,
+    )
+
+
+def usage_samples(count: int, message: flow_pb2.UsageColumns, what: str) -> tuple[I64, F64]:
+    """Times (count,) in microseconds, and METRICS (count, 4) with NaN where nothing was measured.
+
+    Raises Nonsense if the columns differ in length.
+    """
+    values = np.full((count, len(METRICS)), np.nan)
+    for column in ("at_us", *METRICS):
+        given = getattr(message, column)
+        if len(given) != count and (given or column == "at_us"):
+            raise Nonsense(f"{what}.{column}", f"has {len(given)} rows, and {count} are named; columns go together")
+        if given and column != "at_us":
+            values[:, METRICS.index(column)] = given
+    return np.fromiter(message.at_us, np.int64, count), values
+
+
+def refusal(item: Refusal) -> flow_pb2.Refusal:
+    return flow_pb2.Refusal(kind=item.kind, id=item.id, field=item.field, reason=item.reason)
+
+
+# -- results to messages --------------------------------------------------------------------------------------
+
+
+def reason(item: Reason) -> flow_pb2.Reason:
+    return flow_pb2.Reason(
+        kind=flow_pb2.Reason.Kind.Name(item.kind.value),
+        detail=item.detail,
+        value=item.value,
+        nodes=item.nodes,
+    )
+
+
+def round_stats(stats: RoundStats) -> flow_pb2.RoundStats:
+    """Every figure has the same name on both sides."""
+    message = flow_pb2.RoundStats()
+    for name, figure in vars_of(stats):
+        if isinstance(figure, dict):
+            getattr(message, name).update(figure)
+        else:
+            setattr(message, name, figure)
+    return message
+
+
+def vars_of(stats: RoundStats) -> list[tuple[str, object]]:
+    return [(name, getattr(stats, name)) for name in stats.__dataclass_fields__]
+
+
+def usage_status(usage: Usage, wanted: bool, task_ages: F64, node_ages: F64) -> flow_pb2.UsageStatus:
+    """task_ages (T,) and node_ages (N,): seconds, NaN: none."""
+    options, total = usage.options, usage.total
+    ages = np.r_[task_ages, node_ages]
+    return flow_pb2.UsageStatus(
+        basis=options.basis.value,
+        wanted=wanted,
+        samples=options.samples,
+        half_life_seconds=options.half_life,
+        stale_seconds=options.stale,
+        taken=total.taken,
+        old=total.old,
+        refused=total.refused,
+        unknown=total.unknown,
+        tasks_measured=int((task_ages <= options.stale).sum()),
+        tasks_stale=int((task_ages > options.stale).sum()),
+        nodes_measured=int((node_ages <= options.stale).sum()),
+        nodes_stale=int((node_ages > options.stale).sum()),
+        newest_age_seconds=float(np.min(ages, initial=np.inf, where=~np.isnan(ages))),
+        memory_bytes=usage.nbytes,
+    )
+
+
+def placements(state: ClusterState, result: RoundResult) -> flow_pb2.Placements:
+    nodes, index = np.unique(result.nodes, return_inverse=True)
+    return flow_pb2.Placements(
+        task_uid=state.tasks.uid[result.tasks].tolist(),
+        node=index.tolist(),
+        nodes=[state.nodes.id[row] for row in nodes.tolist()],
+    )
+
+
+def unscheduled(state: ClusterState, waiting: Waiting, nodes: int) -> flow_pb2.Unscheduled:
+    return flow_pb2.Unscheduled(
+        class_id=int(state.classes.id[waiting.cls]),
+        waiting=waiting.count,
+        nodes=nodes,
+        reasons=[reason(r) for r in waiting.reasons],
+        task_uid=state.tasks.uid[waiting.news].tolist(),
+    )
+
+
+def amounts(names: tuple[str, ...], vector: Iterable[int]) -> dict[str, int]:
+    """The amounts that are not 0, by resource; tokens are none."""
+    return {
+        name: int(amount) for name, amount in zip(names, vector, strict=False) if amount and not name.startswith(TOKEN)
+    }
+
+
+def require(message: Message, *fields: str) -> None:
+    """Raises Nonsense for the first sub-message among `fields` that is not set."""
+    for field in fields:
+        if not message.HasField(field):
+            raise Nonsense(field, "is missing; set it")

@@ -1,0 +1,152 @@
+"""The original PoseidonStats service: streams of node and pod samples in, an answer to each.
+
+A stream is read by a thread of its own. Whatever has come while the engine was busy is taken in together, in one turn
+at its lock; a sender that waits for each answer before it goes on gets it at once.
+
+Nodes go by host name, which is the node's name, pods by namespace and name. Samples that make no sense are answered
+like any other (the contract has no word for them), refused one by one, and counted.
+"""
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+import grpc
+
+from firmament_py.engine.engine import Engine
+from firmament_py.service import usage_samples
+from firmament_py.state.cluster import ClusterState, TaskTable
+from protos.gen import stats_pb2 as pb
+from protos.gen import stats_pb2_grpc
+
+_MOST_AT_ONCE = 2000
+_PATIENCE_SECONDS = 0.5
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class StatsService(stats_pb2_grpc.PoseidonStatsServicer):
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._pods = _Pods()
+
+    def ReceiveNodeStats(
+        self, request_iterator: Iterator[pb.NodeStats], context: grpc.ServicerContext
+    ) -> Iterator[pb.NodeStatsResponse]:
+        return _Batches(request_iterator, context, self._take_nodes).answers()
+
+    def ReceivePodStats(
+        self, request_iterator: Iterator[pb.PodStats], context: grpc.ServicerContext
+    ) -> Iterator[pb.PodStatsResponse]:
+        return _Batches(request_iterator, context, self._take_pods).answers()
+
+    def _take_nodes(self, batch: list[pb.NodeStats]) -> list[pb.NodeStatsResponse]:
+        engine = self._engine
+        with engine.lock:
+            state, now_us = engine.state, engine.now_us()
+            rows = _rows_of_nodes(state, [message.hostname for message in batch])
+            read = [
+                (usage_samples.micros(message.timestamp, now_us), usage_samples.of_node(message, state.offered(row)))
+                for row, message in zip(rows, batch, strict=True)
+            ]
+            engine.usage.note_nodes(state, *usage_samples.columns(rows, read), now_us)
+        kinds = [pb.NODE_STATS_OK if row >= 0 else pb.NODE_NOT_FOUND for row in rows]
+        return [pb.NodeStatsResponse(type=k, hostname=m.hostname) for k, m in zip(kinds, batch, strict=True)]
+
+    def _take_pods(self, batch: list[pb.PodStats]) -> list[pb.PodStatsResponse]:
+        read = [usage_samples.of_pod(message) for message in batch]
+        names = [f"{message.namespace}/{message.name}" for message in batch]
+        engine = self._engine
+        with engine.lock:
+            state, now_us = engine.state, engine.now_us()
+            rows = self._pods.rows(engine, names)
+            engine.usage.note_tasks(state, *usage_samples.columns(rows, [(now_us, values) for values in read]), now_us)
+        kinds = [pb.POD_STATS_OK if row >= 0 else pb.POD_NOT_FOUND for row in rows]
+        return [
+            pb.PodStatsResponse(type=kind, name=message.name, namespace=message.namespace)
+            for kind, message in zip(kinds, batch, strict=True)
+        ]
+
+
+class _Pods:
+    """Rows of tasks by name. Looked up in a map that is made anew when a name is missing and tasks have come since."""
+
+    def __init__(self) -> None:
+        self._row: dict[str, int] = {}
+        self._made_of = (0, 0)
+
+    def rows(self, engine: Engine, names: list[str]) -> list[int]:
+        """-1: there is no such task."""
+        tasks, now = engine.state.tasks, (engine.epoch, engine.state.tasks.allocations)
+        found = [self._find(tasks, name) for name in names]
+        if -1 in found and self._made_of != now:
+            rows = tasks.rows()
+            rows = rows[tasks.tenant[rows].argsort()]  # of two of one name the later counts
+            self._row = dict(zip(tasks.name[rows].tolist(), rows.tolist(), strict=True))
+            self._made_of = now
+            found = [self._find(tasks, name) for name in names]
+        return found
+
+    def _find(self, tasks: TaskTable, name: str) -> int:
+        row = self._row.get(name, -1)
+        there = 0 <= row < tasks.capacity and tasks.live[row] and tasks.name[row] == name
+        return row if there else -1
+
+
+def _rows_of_nodes(state: ClusterState, names: list[str]) -> list[int]:
+    """By name; -1: there is no such node."""
+    named = {node.name: row for row, node in state.nodes.observed.items()}
+    return [named.get(name, -1) for name in names]
+
+
+class _Batches(Generic[T, R]):
+    """Turns a stream of messages into batches, and answers to these into a stream."""
+
+    def __init__(
+        self, messages: Iterator[T], context: grpc.ServicerContext, take: Callable[[list[T]], list[R]]
+    ) -> None:
+        self._messages = messages
+        self._take = take
+        self._queue: queue.Queue[T | None] = queue.Queue(_MOST_AT_ONCE)
+        self._over = threading.Event()
+        context.add_callback(self._over.set)
+
+    def answers(self) -> Iterator[R]:
+        threading.Thread(target=self._read, name="stats reader", daemon=True).start()
+        ended = False
+        while not ended:
+            batch: list[T] = []
+            try:
+                message = self._queue.get(timeout=_PATIENCE_SECONDS)
+                while message is not None:
+                    batch.append(message)
+                    if len(batch) == _MOST_AT_ONCE:
+                        break
+                    message = self._queue.get_nowait()
+                else:
+                    ended = True
+            except queue.Empty:
+                ended = self._over.is_set()
+            if batch:
+                yield from self._take(batch)
+
+    def _read(self) -> None:
+        try:
+            for message in self._messages:
+                if not self._put(message):
+                    return
+        except grpc.RpcError:
+            pass  # the stream broke: what came of it counts
+        self._put(None)
+
+    def _put(self, message: T | None) -> bool:
+        """Whether somebody may still take it."""
+        while not self._over.is_set():
+            try:
+                self._queue.put(message, timeout=_PATIENCE_SECONDS)
+                return True
+            except queue.Full:
+                continue
+        return False

@@ -1,0 +1,109 @@
+"""When tasks that hold room are expected to give it back, and which never do."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, Bools, stable_order
+from firmament_py.model.lifecycle import TaskState
+from firmament_py.state.cluster import ClusterState
+
+FOREVER = 2**62
+"""The expected end of a task that does not say how long it runs."""
+
+
+class Releases:
+    """Of the tasks that are assumed or bound on `nodes` (N,), rows of the node table, as things stand at `now_us`.
+
+    A task ends when it has run for as long as it expects to; one that has not begun begins now, and one that is over
+    its time, or on its way out, ends now. Tasks are sorted once, when they are first asked for; after that what is
+    given back by any time is a difference of running sums.
+    """
+
+    def __init__(self, state: ClusterState, nodes: I64, now_us: int) -> None:
+        self.state = state
+        self._nodes = nodes
+        self._now_us = now_us
+
+    def staying(self, gang: int) -> tuple[I64, I64]:
+        """Rows (K,), ascending, of the tasks whose room a gang, a row of the gang table, waits for in vain: those that
+        stay as long as their node and do not say how long they run, and its own. And (N, R) what these hold."""
+        tasks, (rows, node, _), (stay, lasting) = self.state.tasks, self._holding, self._lasting
+        own = np.flatnonzero((tasks.gang[rows] == gang) & ~tasks.leaving[rows] & ~stay)
+        held = lasting.copy()
+        np.add.at(held, node[own], self.state.classes.requests[tasks.cls[rows[own]]])
+        return np.sort(np.concatenate([rows[stay], rows[own]])), held
+
+    @cached_property
+    def _lasting(self) -> tuple[Bools, I64]:
+        """Which of those who hold room stay as long as their node, and (N, R) what they hold."""
+        state, (rows, node, end) = self.state, self._holding
+        stay: Bools = state.tasks.lasting[rows] & (end == FOREVER)
+        held = np.zeros((len(self._nodes), len(state.resources)), np.int64)
+        np.add.at(held, node[stay], state.classes.requests[state.tasks.cls[rows[stay]]])
+        return stay, held
+
+    @cached_property
+    def ends(self) -> I64:
+        """(E,) when tasks are expected to end, ascending, microseconds since the epoch, >= now."""
+        return self._sorted.ends
+
+    def until(self, when_us: int) -> I64:
+        """(N, R) what tasks hold now and are expected to have given back at `when_us`."""
+        found, nodes = self._sorted, len(self._nodes)
+        ended = int(np.searchsorted(found.ends, when_us, side="right"))
+        key = found.node * len(found.ends) + found.rank
+        last = np.searchsorted(key, np.arange(nodes) * len(found.ends) + ended)
+        return found.total.take(last, axis=0) - found.total.take(found.first, axis=0)
+
+    def steps(self, on: Bools) -> tuple[I64, I64, I64]:
+        """Of the tasks on the nodes `on` (N,) that are expected to end, by node, then end: node numbers (K,), positions
+        (K,) of their ends in `ends`, and what the node has been given back by then (K, R)."""
+        found = self._sorted
+        chosen = np.flatnonzero(on[found.node])
+        node = found.node[chosen]
+        given = found.total.take(chosen + 1, axis=0) - found.total.take(found.first[node], axis=0)
+        return node, found.rank[chosen], given
+
+    @cached_property
+    def _sorted(self) -> "_Sorted":
+        rows, node, end = (column[self._holding[2] < FOREVER] for column in self._holding)
+        order = np.argsort(end)  # who ends at one time may be in any order: only sums count
+        end = end[order]
+        new = np.diff(end, prepend=-1) > 0
+        ends, rank = end[new], np.cumsum(new) - 1
+        by_node = stable_order(node[order], len(self._nodes))
+        order, rank = order[by_node], rank[by_node]
+        node = node[order]
+        held = self.state.classes.requests.take(self.state.tasks.cls[rows[order]], axis=0)
+        total = np.zeros((len(rows) + 1, len(self.state.resources)), np.int64)
+        np.cumsum(held, axis=0, out=total[1:])
+        return _Sorted(ends, node, rank, total, np.searchsorted(node, np.arange(len(self._nodes))))
+
+    @cached_property
+    def _holding(self) -> tuple[I64, I64, I64]:
+        """Rows of those tasks, the numbers of their nodes, and their expected ends."""
+        tasks, classes = self.state.tasks, self.state.classes
+        position = np.full(self.state.nodes.capacity, -1, np.int64)
+        position[self._nodes] = np.arange(len(self._nodes))
+        rows = np.flatnonzero((tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND))
+        node = position[tasks.node[rows]]
+        rows, node = rows[node >= 0], node[node >= 0]
+        expected, started = classes.expected_us[tasks.cls[rows]], tasks.started_us[rows]
+        end = np.where(expected > 0, np.where(started > 0, started, self._now_us) + expected, FOREVER)
+        end = np.where(tasks.leaving[rows], self._now_us, np.maximum(end, self._now_us))
+        return rows, node, end
+
+
+@dataclass(frozen=True, slots=True)
+class _Sorted:
+    """K tasks that are expected to end, by node, then end. ends: see Releases. node, rank: (K,) of each task its node
+    and the position of its end in `ends`. total: (K + 1, R) running sums of what tasks hold. first: (N,) the first
+    task of each node."""
+
+    ends: I64
+    node: I64
+    rank: I64
+    total: I64
+    first: I64

@@ -1,0 +1,194 @@
+"""One moment of the cluster as plain arrays: what a round works on.
+
+Numbering inside a round is dense and local: class c, node n and task t are positions in `classes`, `nodes` and
+`tasks`, which hold the rows of the state's tables. Where tasks demand something of each other's labels, a class of
+the round is a class of the state together with what those demands can tell of a task's labels.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, U64, Bools
+from firmament_py.model.lifecycle import TaskState
+from firmament_py.policy.locality import Inputs, gather
+from firmament_py.snapshot.expected_releases import Releases
+from firmament_py.snapshot.intertask import Peers, by_class
+from firmament_py.snapshot.neighbour_counts import Census
+from firmament_py.snapshot.preferences import Preferences
+from firmament_py.snapshot.running_tasks import PlacedTasks
+from firmament_py.state.cluster import ClusterState
+from firmament_py.state.gangs import UNLIMITED, Claim
+from firmament_py.state.input_sets import NO_INPUTS
+from firmament_py.state.node_index import NodeLooks
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """C classes with T waiting tasks, N nodes, R resources."""
+
+    now_us: int
+    resources: tuple[str, ...]  # R names
+    nodes: I64  # (N,) rows of the node table
+    allocatable: I64  # (N, R)
+    free: I64  # (N, R) allocatable - used; below 0 where a node has shrunk or others have over-committed it
+    running: I64  # (N,) tasks that are assumed or bound there
+    classes: I64  # (C,) rows of the class table, highest priority first
+    profiles: I64  # (C,) rows of the profile table: one that stands for all tasks of the class
+    requests: I64  # (C, R)
+    priority: I64  # (C,) descending
+    expected_us: I64  # (C,) how long a task expects to run; 0: unknown
+    suitable: Bools  # (C, N) selectors, affinity and taints allow it
+    peers: Peers  # what tasks demand of each other
+    preferences: Preferences  # what classes would like
+    census: Census  # who is where
+    tasks: I64  # (T,) rows of the task table, by class, then oldest first
+    task_class: I64  # (T,) ascending
+    task_age_us: I64  # (T,) >= 0
+    task_created_us: I64  # (T,)
+    task_uid: U64  # (T,)
+    task_gang: I64  # (T,) rows of the gang table, NO_GANG: none
+    inputs: Inputs | None  # where the tasks' data is; None: nobody asked, or they have none
+    claims: list[Claim]  # gangs that lack members, with waiting ones
+    quota: I64  # (Q,) of gangs that have a maximum: how many more of their tasks may be placed
+    task_quota: I64  # (T,) which of these counts for the task, -1: none
+    looks: NodeLooks
+    releases: Releases
+
+    def domains(self, key: str) -> I64:
+        """(N,) each node's domain by label `key`, -1 without it."""
+        return self.looks.domains(key, self.nodes)
+
+
+def take_snapshot(state: ClusterState, now_us: int, rack_labels: tuple[str, ...] | None = None) -> Snapshot:
+    """The waiting tasks that a round at `now_us` (microseconds since the epoch) may place, and where.
+
+    rack_labels: node labels of which the first that is there makes the racks of `inputs`; None: no inputs are wanted.
+    """
+    tasks = state.tasks
+    waiting = np.flatnonzero((tasks.state == TaskState.WAITING) & (tasks.not_before_us <= now_us))
+    waiting, starts = by_class(state, waiting)
+    classes, profiles = tasks.cls[waiting[starts]], tasks.profile[waiting[starts]]
+    task_class = np.repeat(np.arange(len(starts)), np.diff(np.r_[starts, len(waiting)]))
+    oldest_us = np.minimum.reduceat(tasks.created_us[waiting], starts) if len(starts) else starts
+    by_priority = np.lexsort((np.arange(len(classes)), oldest_us, -state.classes.priority[classes]))
+    rank = np.empty_like(by_priority)
+    rank[by_priority] = np.arange(len(rank))
+    classes, profiles, task_class = classes[by_priority], profiles[by_priority], rank[task_class]
+    order = np.lexsort((tasks.uid[waiting], tasks.created_us[waiting], task_class))
+    waiting, task_class = waiting[order], task_class[order]
+
+    nodes = state.present_nodes()
+    suitable = np.empty((len(classes), len(nodes)), np.bool_)
+    for c, row in enumerate(classes.tolist()):
+        selected, taint = state.looks.judge(state.classes.demand(row), nodes)
+        suitable[c] = selected & (taint < 0)
+    allocatable = state.nodes.allocatable[nodes]
+    placed = PlacedTasks(state, nodes)
+    gangs = _gangs(state, waiting, nodes)
+    return Snapshot(
+        now_us=now_us,
+        resources=state.resources.names,
+        nodes=nodes,
+        allocatable=allocatable,
+        free=allocatable - state.nodes.used[nodes],
+        running=state.nodes.tasks[nodes],
+        classes=classes,
+        profiles=profiles,
+        requests=state.classes.requests[classes],
+        priority=state.classes.priority[classes],
+        expected_us=state.classes.expected_us[classes],
+        suitable=suitable,
+        peers=Peers(state, nodes, classes, profiles, placed),
+        preferences=Preferences(state, nodes, classes, profiles, placed),
+        census=Census(state, nodes, classes, placed),
+        tasks=waiting,
+        task_class=task_class,
+        task_age_us=np.maximum(now_us - tasks.created_us[waiting], 0),
+        task_created_us=tasks.created_us[waiting],
+        task_uid=tasks.uid[waiting],
+        task_gang=tasks.gang[waiting],
+        inputs=None if rack_labels is None else _inputs(state, waiting, nodes, rack_labels),
+        claims=gangs.claims,
+        quota=np.array(gangs.quota, np.int64),
+        task_quota=gangs.task_quota,
+        looks=state.looks,
+        releases=Releases(state, nodes, now_us),
+    )
+
+
+def once_gone(snapshot: Snapshot, gang: int) -> Snapshot:
+    """The same as if all tasks had gone that no place for a gang, a row of the gang table, has to do without."""
+    releases, nodes = snapshot.releases, snapshot.nodes
+    rows, held = releases.staying(gang)
+    peers = snapshot.peers
+    if peers.any:
+        placed = PlacedTasks(releases.state, nodes, rows)
+        peers = Peers(releases.state, nodes, snapshot.classes, snapshot.profiles, placed)
+    return replace(snapshot, free=snapshot.allocatable - held, peers=peers)
+
+
+def _inputs(state: ClusterState, waiting: I64, nodes: I64, rack_labels: tuple[str, ...]) -> Inputs | None:
+    """Where on `nodes` the data of the task rows `waiting` is."""
+    rows, of_task = np.unique(state.tasks.inputs[waiting], return_inverse=True)
+    if not rows.any():
+        return None
+    without = int(rows[0] == NO_INPUTS)
+    rack, rack_of = state.looks.racks(rack_labels, nodes)
+    node_of = {state.nodes.observed[row].name: i for i, row in enumerate(nodes.tolist())}
+    placed = state.inputs.placed(rows[without:], rack, node_of, rack_of)
+    return gather(of_task.reshape(-1).astype(np.int64) - without, len(rows) - without, placed, rack)
+
+
+@dataclass(slots=True)
+class _Gangs:
+    """See Snapshot."""
+
+    claims: list[Claim]
+    quota: list[int]
+    task_quota: I64
+
+
+def _gangs(state: ClusterState, waiting: I64, nodes: I64) -> _Gangs:
+    """What gangs lack, and may have, that have members among the task rows `waiting`."""
+    tasks, gangs = state.tasks, state.gangs
+    answer = _Gangs([], [], np.full(len(waiting), -1, np.int64))
+    ganged = np.flatnonzero(tasks.gang[waiting] >= 0)
+    if not len(ganged):
+        return answer
+    rows, index = np.unique(tasks.gang[waiting[ganged]], return_inverse=True)
+    by_gang = np.split(ganged[np.argsort(index, kind="stable")], np.cumsum(np.bincount(index))[:-1])
+    holding = (tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND)
+    placed = np.flatnonzero((tasks.gang >= 0) & holding & ~tasks.leaving)
+    placed = placed[np.argsort(tasks.gang[placed], kind="stable")]
+    bounds = np.searchsorted(tasks.gang[placed], np.stack([rows, rows + 1]))
+    position = np.full(state.nodes.capacity, -1, np.int64)
+    position[nodes] = np.arange(len(nodes))
+    for row, members, low, high in zip(rows.tolist(), by_gang, *bounds.tolist(), strict=True):
+        definition, there = gangs.definition(row), placed[low:high]
+        of_role = np.bincount(tasks.role[there], minlength=len(definition.roles))
+        lacking_of_role = tuple(max(minimum - int(of_role[r]), 0) for r, (_, minimum) in enumerate(definition.roles))
+        lacking = max(definition.minimum - len(there), sum(lacking_of_role))
+        quota = UNLIMITED
+        if definition.maximum:
+            quota = max(definition.maximum - len(there), 0)
+            answer.task_quota[members] = len(answer.quota)
+            answer.quota.append(quota)
+        if lacking > 0:
+            settled = position[tasks.node[there]]
+            priority = int(state.classes.priority[tasks.cls[waiting[members]]].max())
+            answer.claims.append(
+                Claim(
+                    row,
+                    definition,
+                    members,
+                    tasks.role[waiting[members]],
+                    lacking,
+                    lacking_of_role,
+                    settled[settled >= 0],
+                    priority,
+                    quota,
+                    begun=len(there) > 0,
+                )
+            )
+    return answer

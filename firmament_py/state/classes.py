@@ -1,0 +1,125 @@
+"""Equivalence classes of tasks: described once, then named by number.
+
+Tasks of one class are interchangeable to the network, so they share one supply vertex. Classes are kept as long as a
+task refers to them; of many that stay unused those that have been for a while are forgotten between rounds, and a
+sender that names one of them is asked to describe it again.
+"""
+
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, U64, Bools
+from firmament_py.model.constraints import NO_PEERS, NodeDemand, PeerTerm
+from firmament_py.model.events import ClassDefined, Refusal
+from firmament_py.model.resources import LIMIT, TASK_SLOTS, TOKEN, Resources, resized, token_requests
+from firmament_py.state.table import IdleRows, Table
+
+_KEEP_UNUSED = 1024
+
+
+class ClassTable(Table):
+    """One row a class. `requests` is (capacity, R), one column a resource; every class takes one task slot."""
+
+    FIELDS: ClassVar = {
+        "id": (np.uint64, 0),
+        "priority": (np.int64, 0),
+        "expected_us": (np.int64, 0),
+        "tasks": (np.int64, 0),
+        "wishes": (np.bool_, False),
+        "repels": (np.bool_, False),
+        "has_traits": (np.bool_, False),
+    }
+    id: U64
+    priority: I64
+    expected_us: I64  # how long a task expects to run, below LIMIT; 0: unknown
+    tasks: I64  # rows of the task table that refer to the class
+    wishes: Bools  # whether its tasks wish others near them or away; see carried
+    repels: Bools  # whether it demands that others stay away from its tasks
+    has_traits: Bools
+
+    def __init__(self, resources: Resources) -> None:
+        super().__init__()
+        self._resources = resources
+        self.with_peers = False
+        """Whether a class ever demanded anything of other tasks."""
+        self._row: dict[int, int] = {}
+        self._idle = IdleRows(_KEEP_UNUSED)
+        self._definition: dict[int, ClassDefined] = {}
+        self._requests: I64 = np.zeros((self.capacity, len(resources)), np.int64)
+
+    @property
+    def requests(self) -> I64:
+        self._requests = resized(self._requests, self.capacity, len(self._resources))
+        return self._requests
+
+    def definition(self, row: int) -> ClassDefined:
+        return self._definition[row]
+
+    def demand(self, row: int) -> NodeDemand:
+        return self._definition[row].demand
+
+    def find(self, ids: U64) -> I64:
+        """Rows of classes `ids` (K,) -> (K,), -1 where unknown."""
+        unique, inverse = np.unique(ids, return_inverse=True)
+        rows = np.array([self._row.get(i, -1) for i in unique.tolist()], np.int64)
+        return rows[inverse] if len(unique) else np.zeros(0, np.int64)
+
+    def define(self, new: ClassDefined) -> Refusal | None:
+        """Adds a class. The same again is fine; another content under a known id is refused."""
+        problem = _problem(new)
+        if problem is not None:
+            return Refusal("class", str(new.id), *problem)
+        known = self._row.get(new.id)
+        if known is not None:
+            old = self._definition[known]
+            if replace(old, name="") != replace(new, name=""):
+                return Refusal("class", str(new.id), "id", "already names a different class; use another id")
+            return None
+        self.with_peers = (
+            self.with_peers or new.peers != NO_PEERS or bool(new.preferences.peers or new.preferences.spread)
+        )
+        row = int(self.allocate(1)[0])
+        self._row[new.id], self._definition[row] = row, new
+        amounts = {**new.requests, **token_requests(new.tokens), TASK_SLOTS: 1}
+        vector = self._resources.vector(amounts, LIMIT)
+        self.requests[row] = 0
+        self.requests[row, : len(vector)] = vector
+        self.id[row], self.priority[row], self.expected_us[row] = new.id, new.priority, min(new.expected_us, LIMIT)
+        self.wishes[row] = bool(carried(new))
+        self.repels[row], self.has_traits[row] = bool(new.peers.anti_affinity), bool(new.traits)
+        return None
+
+    def sweep(self) -> None:
+        """Forgets classes that nobody has used for a while, if there are many of them."""
+        rows = self.rows()
+        drop = self._idle.sweep(rows[self.tasks[rows] == 0])
+        for row in drop.tolist():
+            del self._row[int(self.id[row])], self._definition[row]
+        self.release(drop)
+
+
+def carried(definition: ClassDefined) -> tuple[tuple[int, PeerTerm], ...]:
+    """(weight, term) that tasks of a class hold for those who come near them.
+
+    A required affinity counts with weight 1, as kube-scheduler's hardPodAffinityWeight does by default.
+    """
+    return (*definition.preferences.peers, *((1, term) for term in definition.peers.affinity))
+
+
+def _problem(new: ClassDefined) -> tuple[str, str] | None:
+    """(field, reason) of the first thing in a definition that makes no sense."""
+    if new.id == 0:
+        return "id", "must not be 0"
+    for resource, amount in new.requests.items():
+        if amount < 0:
+            return f"requests[{resource}]", f"is {amount}; give an amount of 0 or more"
+        if resource.startswith(TOKEN):
+            return f"requests[{resource}]", "names a token; say it in tokens"
+    if new.expected_us < 0:
+        return "expected_us", f"is {new.expected_us}; give 0 for unknown, or more"
+    for spread in new.peers.spread:
+        if spread.max_skew < 1:
+            return f"spread[{spread.topology_key}].max_skew", f"is {spread.max_skew}; give 1 or more"
+    return None

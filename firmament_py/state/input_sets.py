@@ -1,0 +1,140 @@
+"""What data tasks read, in blocks, and where replicas of the blocks are: described once, then named by number.
+
+Blocks name their nodes and racks as people do. Names are looked up when a round begins, so a node that is not there
+yet, or not any more, holds nothing, and its data is there again when the node is.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, U64
+from firmament_py.model.events import InputsDefined, Refusal
+from firmament_py.policy.locality import Placed
+from firmament_py.state.table import IdleRows, Table
+
+NO_INPUTS = 0
+"""Row of the input set of tasks that read nothing."""
+
+MAX_BLOCKS = 4096
+MAX_BYTES = 2**50
+"""Of one block; so all bytes of a set stay far below 2**63."""
+
+_KEEP_UNUSED = 4096
+_SPARE_NAMES = 1024
+
+
+class _Blocks(NamedTuple):
+    """B blocks with P replicas. at (P,): number of a node's name, or -1 - number of a rack's."""
+
+    bytes: I64  # (B,)
+    block: I64  # (P,)
+    at: I64  # (P,)
+
+
+_NONE = _Blocks(*(np.zeros(0, np.int64) for _ in range(3)))
+
+
+class InputTable(Table):
+    """One row an input set."""
+
+    FIELDS: ClassVar = {"id": (np.uint64, 0), "tasks": (np.int64, 0)}
+    id: U64
+    tasks: I64  # rows of the task table that refer to the set
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._row: dict[int, int] = {0: int(self.allocate(1)[0])}
+        self._blocks: dict[int, _Blocks] = {NO_INPUTS: _NONE}
+        self._idle = IdleRows(_KEEP_UNUSED)
+        self._nodes: dict[str, int] = {}  # names that sets mention -> numbers
+        self._racks: dict[str, int] = {}
+
+    def define(self, new: InputsDefined) -> Refusal | None:
+        """Adds a set; the same again is fine (an id is a hash of the content). One that makes no sense is known from
+        then on as one without blocks."""
+        if new.id and new.id in self._row:
+            return None
+        problem = _problem(new)
+        if new.id:
+            row = int(self.allocate(1)[0])
+            self._row[new.id], self._blocks[row] = row, _NONE if problem else self._encoded(new)
+            self.id[row] = new.id
+        return Refusal("inputs", str(new.id), *problem) if problem else None
+
+    def find(self, ids: U64) -> I64:
+        """Rows of sets `ids` (K,) -> (K,), -1 where unknown."""
+        return np.fromiter((self._row.get(i, -1) for i in ids.tolist()), np.int64, len(ids))
+
+    def placed(self, rows: I64, rack: I64, node_of: Mapping[str, int], rack_of: Mapping[str, int]) -> Placed:
+        """Where the blocks of the sets `rows` (S,) are, given the nodes' racks (N,) and who has which name."""
+        node = np.array([node_of.get(name, -1) for name in self._nodes] or [-1], np.int64)
+        named = np.array([rack_of.get(name, -1) for name in self._racks] or [-1], np.int64)
+        of_rows = [self._blocks[row] for row in rows.tolist()]
+        count = np.array([len(blocks.bytes) for blocks in of_rows], np.int64)
+        replicas = np.array([len(blocks.block) for blocks in of_rows], np.int64)
+        at = _joined([blocks.at for blocks in of_rows])
+        by_name = at >= 0
+        replica_node = np.where(by_name, node[np.maximum(at, 0)], -1)
+        replica_rack = np.where(by_name, np.append(rack, -1)[replica_node], named[np.maximum(-1 - at, 0)])
+        first = np.cumsum(count) - count
+        return Placed(
+            np.repeat(np.arange(len(rows)), count),
+            _joined([blocks.bytes for blocks in of_rows]),
+            _joined([blocks.block for blocks in of_rows]) + np.repeat(first, replicas),
+            replica_node,
+            replica_rack,
+        )
+
+    def sweep(self) -> None:
+        """Forgets sets that nobody has used for a while, if there are many of them, and names that only they had."""
+        rows = self.rows()[1:]
+        drop = self._idle.sweep(rows[self.tasks[rows] == 0])
+        for row in drop.tolist():
+            del self._row[int(self.id[row])], self._blocks[row]
+        if len(drop):
+            self.release(drop)
+            self._renumber()
+
+    def _encoded(self, new: InputsDefined) -> _Blocks:
+        nodes, racks = self._nodes, self._racks
+        block: list[int] = []
+        at: list[int] = []
+        for i, described in enumerate(new.blocks):
+            at += [nodes.setdefault(name, len(nodes)) for name in described.nodes]
+            at += [-1 - racks.setdefault(name, len(racks)) for name in described.racks]
+            block += [i] * (len(at) - len(block))
+        sizes = [described.bytes for described in new.blocks]
+        return _Blocks(np.array(sizes, np.int64), np.array(block, np.int64), np.array(at, np.int64))
+
+    def _renumber(self) -> None:
+        """Numbers names anew when most of them are not in use any more."""
+        used = np.unique(_joined([blocks.at for blocks in self._blocks.values()]))
+        if len(self._nodes) + len(self._racks) <= 2 * len(used) + _SPARE_NAMES:
+            return
+        nodes, racks = list(self._nodes), list(self._racks)
+        kept_nodes, kept_racks = used[used >= 0], -1 - used[used < 0][::-1]
+        self._nodes = {nodes[old]: i for i, old in enumerate(kept_nodes.tolist())}
+        self._racks = {racks[old]: i for i, old in enumerate(kept_racks.tolist())}
+        for row, blocks in self._blocks.items():
+            by_name = blocks.at >= 0
+            new_node = np.searchsorted(kept_nodes, blocks.at)
+            new_rack = np.searchsorted(kept_racks, -1 - blocks.at)
+            self._blocks[row] = blocks._replace(at=np.where(by_name, new_node, -1 - new_rack))
+
+
+def _joined(arrays: list[I64]) -> I64:
+    return np.concatenate(arrays) if arrays else np.zeros(0, np.int64)
+
+
+def _problem(new: InputsDefined) -> tuple[str, str] | None:
+    """(field, reason) of the first thing in a definition that makes no sense."""
+    if new.id == 0:
+        return "id", "must not be 0"
+    if len(new.blocks) > MAX_BLOCKS:
+        return "blocks", f"are {len(new.blocks)}; give at most {MAX_BLOCKS}"
+    for i, block in enumerate(new.blocks):
+        if not 0 <= block.bytes <= MAX_BYTES:
+            return f"blocks[{i}].bytes", f"is {block.bytes}; give 0 .. {MAX_BYTES}"
+    return None

@@ -1,0 +1,117 @@
+"""Labels as columns: which rows meet a requirement is one vectorised comparison.
+
+A label key becomes a column (value number per row) when a requirement first names it; other labels cost nothing.
+Used for nodes (nodes.py) and for the labels of tasks (profiles.py).
+"""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from firmament_py.model.arrays import I32, Bools
+from firmament_py.model.constraints import Operator, Requirement, integer
+
+_ABSENT = -1  # value number of a row without the label
+_SPARE_VALUES = 1024  # a column may remember so many values, and twice as many as there are rows, before it forgets
+
+
+class _Column:
+    """Value numbers of one label key, (capacity,), _ABSENT where the row has no such label."""
+
+    def __init__(self, capacity: int) -> None:
+        self.value: I32 = np.full(capacity, _ABSENT, np.int32)
+        self._number: dict[str, int] = {}
+
+    def set(self, row: int, text: str | None) -> None:
+        self.value[row] = _ABSENT if text is None else self._number.setdefault(text, len(self._number))
+
+    @property
+    def values(self) -> int:
+        """Values that have a number, in use or not."""
+        return len(self._number)
+
+    @property
+    def texts(self) -> list[str]:
+        return list(self._number)
+
+    def one_of(self, texts: Iterable[str]) -> Bools:
+        numbers = [self._number[t] for t in texts if t in self._number]
+        return np.isin(self.value, numbers)
+
+    def compared(self, operator: Operator, bound: int) -> Bools:
+        holds = [
+            (number := integer(text)) is not None and (number > bound if operator is Operator.GT else number < bound)
+            for text in self._number
+        ]
+        return np.append(np.array(holds, np.bool_), False)[self.value]  # _ABSENT reads the False at the end
+
+
+class LabelColumns:
+    """The labels of rows; rows are small integers that may be forgotten and used again."""
+
+    def __init__(self) -> None:
+        self._labels: dict[int, Mapping[str, str]] = {}
+        self._columns: dict[str, _Column] = {}
+        self.capacity = 64
+
+    def set(self, row: int, labels: Mapping[str, str]) -> None:
+        while row >= self.capacity:
+            self._grow()
+        self._labels[row] = labels
+        for key, column in list(self._columns.items()):
+            column.set(row, labels.get(key))
+            if column.values > 2 * len(self._labels) + _SPARE_VALUES:
+                del self._columns[key]  # made anew, with the values there are, when it is needed
+
+    def forget(self, row: int) -> None:
+        if self._labels.pop(row, None) is not None:
+            for column in self._columns.values():
+                column.set(row, None)
+
+    def get(self, row: int) -> Mapping[str, str] | None:
+        return self._labels.get(row)
+
+    def meets(self, requirements: Iterable[Requirement]) -> Bools:
+        """(capacity,): rows that meet all `requirements`; forgotten rows count as rows without labels."""
+        chosen = np.ones(self.capacity, np.bool_)
+        for requirement in requirements:
+            chosen &= self._holds(requirement)
+        return chosen
+
+    def domains(self, key: str) -> I32:
+        """(capacity,): a number for each row's value of label `key`, -1 where it has none."""
+        return self._column(key).value
+
+    def texts(self, key: str) -> list[str]:
+        """The values that the numbers of `domains` stand for; some may be in use no more."""
+        return self._column(key).texts
+
+    def _holds(self, requirement: Requirement) -> Bools:
+        column = self._column(requirement.key)
+        match requirement.operator:
+            case Operator.IN:
+                return column.one_of(requirement.values)
+            case Operator.NOT_IN:
+                return ~column.one_of(requirement.values)
+            case Operator.EXISTS:
+                return np.not_equal(column.value, _ABSENT)
+            case Operator.DOES_NOT_EXIST:
+                return np.equal(column.value, _ABSENT)
+            case _:
+                bound = integer(requirement.values[0]) if len(requirement.values) == 1 else None
+                if bound is None:
+                    return np.zeros(self.capacity, np.bool_)
+                return column.compared(requirement.operator, bound)
+
+    def _column(self, key: str) -> _Column:
+        column = self._columns.get(key)
+        if column is None:
+            column = self._columns[key] = _Column(self.capacity)
+            for row, labels in self._labels.items():
+                column.set(row, labels.get(key))
+        return column
+
+    def _grow(self) -> None:
+        for column in self._columns.values():
+            column.value = np.pad(column.value, (0, self.capacity), constant_values=_ABSENT)
+        self.capacity *= 2

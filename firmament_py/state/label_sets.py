@@ -1,0 +1,114 @@
+"""The labels of tasks: tasks with equal labels in one namespace share a profile.
+
+Selectors between tasks are evaluated once for each profile, never for each task.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, U64, Bools
+from firmament_py.model.constraints import PeerSelector
+from firmament_py.state.label_index import LabelColumns
+from firmament_py.state.table import IdleRows, Table
+
+NO_PROFILE = 0
+"""Row of the profile of tasks without labels in no namespace; no selector matches it."""
+
+_KEEP_UNUSED = 4096
+_SELECTORS_KEPT = 4096
+
+
+class ProfileTable(Table):
+    """One row a profile."""
+
+    FIELDS: ClassVar = {"id": (np.uint64, 0), "tasks": (np.int64, 0), "namespace": (np.int64, -1)}
+    id: U64
+    tasks: I64  # rows of the task table that refer to the profile
+    namespace: I64  # number of the namespace
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._row: dict[int, int] = {0: int(self.allocate(1)[0])}
+        self._idle = IdleRows(_KEEP_UNUSED)
+        self._labels = LabelColumns()
+        self._namespace_number: dict[str, int] = {}
+        self._namespace_labels = LabelColumns()
+        self._names: list[str] = []
+        self._cache: dict[PeerSelector, tuple[int, Bools]] = {}
+        self.generation = 0
+
+    def define(self, profile_id: int, namespace: str, labels: Mapping[str, str]) -> None:
+        """Adds a profile; the same again is fine (an id is a hash of the content)."""
+        if profile_id in self._row:
+            return
+        row = int(self.allocate(1)[0])
+        self._row[profile_id] = row
+        self.id[row] = profile_id
+        self.namespace[row] = self._number(namespace)
+        self._labels.set(row, labels)
+        self.generation += 1
+
+    def describe_namespace(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Tells the labels of a namespace; whether that changed anything."""
+        number = self._number(name)
+        if self._namespace_labels.get(number) == labels:
+            return False
+        self._namespace_labels.set(number, labels)
+        self.generation += 1
+        return True
+
+    def find(self, ids: U64) -> I64:
+        """Rows of profiles `ids` (K,) -> (K,), -1 where unknown."""
+        unique, inverse = np.unique(ids, return_inverse=True)
+        rows = np.array([self._row.get(i, -1) for i in unique.tolist()], np.int64)
+        return rows[inverse] if len(unique) else np.zeros(0, np.int64)
+
+    def matching(self, selector: PeerSelector) -> Bools:
+        """(capacity,): which profile rows `selector` matches."""
+        cached = self._cache.get(selector)
+        if cached is not None and cached[0] == self.generation:
+            return cached[1]
+        if len(self._cache) > _SELECTORS_KEPT:
+            self._cache.clear()
+        result = np.zeros(self.capacity, np.bool_)
+        if selector.labels is not None:
+            namespaces = np.isin(self.namespace, [self._namespace_number.get(n, -2) for n in selector.namespaces])
+            if selector.namespace_selector is not None:
+                told = np.zeros(len(self._names) + 1, np.bool_)
+                meets = self._namespace_labels.meets(selector.namespace_selector)
+                told[: len(self._names)] = meets[: len(self._names)]
+                namespaces |= told[self.namespace]
+            size = min(self.capacity, self._labels.capacity)
+            result[:size] = self._labels.meets(selector.labels)[:size] & namespaces[:size]
+            result &= self.live
+            result[NO_PROFILE] = False
+        self._cache[selector] = (self.generation, result)
+        return result
+
+    def look(self, row: int) -> tuple[str, Mapping[str, str], Mapping[str, str]]:
+        """(namespace, its labels, labels) of a profile row."""
+        number = int(self.namespace[row])
+        if number < 0:
+            return "", {}, {}
+        return self._names[number], self._namespace_labels.get(number) or {}, self._labels.get(row) or {}
+
+    def _number(self, namespace: str) -> int:
+        number = self._namespace_number.get(namespace)
+        if number is None:
+            number = self._namespace_number[namespace] = len(self._names)
+            self._names.append(namespace)
+            self._namespace_labels.set(number, {})
+        return number
+
+    def sweep(self) -> None:
+        """Forgets profiles that nobody has used for a while, if there are many of them."""
+        rows = self.rows()[1:]
+        drop = self._idle.sweep(rows[self.tasks[rows] == 0])
+        for row in drop.tolist():
+            del self._row[int(self.id[row])]
+            self._labels.forget(row)
+        if len(drop):
+            self.release(drop)
+            self.generation += 1

@@ -1,0 +1,100 @@
+"""A growable table of typed numpy columns: rows are dense integers, freed rows are used again.
+
+Promises: a row number means the same thing from `allocate` to `release`; `allocate` fills every column of the
+new rows with the column's fill value; a column is one contiguous array, so that whole-table work is vectorised;
+growing is amortised (capacity doubles). Hold row numbers, not the arrays: growing replaces them. Who keeps something
+about a row elsewhere keeps its `tenant` with it: a row that is used again has another.
+"""
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, Bools
+
+
+class IdleRows:
+    """Finds rows that were unused at two sweeps in a row: what was just described may be about to be used."""
+
+    def __init__(self, keep: int) -> None:
+        self._keep = keep  # so many unused rows are worth keeping
+        self._idle: I64 = np.zeros(0, np.int64)
+
+    def sweep(self, unused: I64) -> I64:
+        """Of `unused` rows those to forget now."""
+        if len(unused) <= self._keep:
+            self._idle = np.zeros(0, np.int64)
+            return self._idle
+        twice = np.intersect1d(unused, self._idle)
+        self._idle = np.setdiff1d(unused, twice)
+        return twice
+
+
+class Table:
+    """Base of the engine's tables: a subclass names its columns in FIELDS and declares them as attributes.
+
+    FIELDS: column name -> (dtype, fill value). Columns have shape (capacity,).
+    """
+
+    FIELDS: ClassVar[dict[str, tuple[Any, Any]]]
+
+    def __init__(self, capacity: int = 64) -> None:
+        self._free: list[int] = []
+        self._used_rows = 0  # rows below this have been handed out at least once
+        self.live: Bools = np.zeros(capacity, np.bool_)
+        self.tenant: I64 = np.zeros(capacity, np.int64)
+        """Which use of the row this is: a number that no other allocation of this table has had, from 1."""
+        self._tenants = 0
+        for name, (dtype, fill) in self.FIELDS.items():
+            setattr(self, name, np.full(capacity, fill, dtype))
+
+    def __len__(self) -> int:
+        """Rows in use."""
+        return self._used_rows - len(self._free)
+
+    @property
+    def allocations(self) -> int:
+        """How many rows have been handed out ever."""
+        return self._tenants
+
+    @property
+    def capacity(self) -> int:
+        return len(self.live)
+
+    def rows(self) -> I64:
+        """The rows in use, ascending."""
+        return np.flatnonzero(self.live[: self._used_rows])
+
+    def allocate(self, count: int) -> I64:
+        """`count` rows for use, each column at its fill value."""
+        reused = min(count, len(self._free))
+        rows = np.empty(count, np.int64)
+        if reused:
+            rows[:reused] = self._free[len(self._free) - reused :]
+            del self._free[len(self._free) - reused :]
+        fresh = count - reused
+        if self._used_rows + fresh > self.capacity:
+            self._grow(self._used_rows + fresh)
+        rows[reused:] = np.arange(self._used_rows, self._used_rows + fresh)
+        self._used_rows += fresh
+        self.live[rows] = True
+        self.tenant[rows] = np.arange(self._tenants + 1, self._tenants + count + 1)
+        self._tenants += count
+        for name, (_, fill) in self.FIELDS.items():
+            getattr(self, name)[rows] = fill
+        return rows
+
+    def release(self, rows: I64) -> None:
+        """Gives rows back; they must be in use."""
+        if not self.live[rows].all():
+            raise ValueError("a row is released that is not in use")
+        self.live[rows] = False
+        self._free.extend(rows.tolist())
+
+    def _grow(self, needed: int) -> None:
+        capacity = max(needed, 2 * self.capacity)
+        for name, (dtype, fill) in {**self.FIELDS, "live": (np.bool_, False), "tenant": (np.int64, 0)}.items():
+            old = getattr(self, name)
+            new = np.full(capacity, fill, dtype)
+            new[: len(old)] = old
+            setattr(self, name, new)

@@ -1,0 +1,153 @@
+"""Connects what knows of gangs to the rest of the bridge."""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from poseidon_py.bind.binder import Binder
+from poseidon_py.bind.gang_units import Units
+from poseidon_py.config.settings import Settings
+from poseidon_py.kube.client import Kube, KubeError, pod_path
+from poseidon_py.kube.objects import Nonsense, micros
+from poseidon_py.report.events import Reporter
+from poseidon_py.report.pod_groups import StatusWriter
+from poseidon_py.rounds.loop import Loop
+from poseidon_py.state.gangs.group import Group
+from poseidon_py.state.gangs.object_cache import Shelves
+from poseidon_py.state.records import KnownPod
+from poseidon_py.state.store import Store
+
+log = logging.getLogger(__name__)
+
+
+class _Condition(msgspec.Struct):
+    type: str = ""
+    since: str | None = msgspec.field(default=None, name="lastTransitionTime")
+
+
+class _Status(msgspec.Struct):
+    conditions: list[_Condition] | None = None
+
+
+class _Pod(msgspec.Struct):
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+class Gangs:
+    """`run` in a task of its own; `lead` when we begin to, `stand_by` when somebody else does; `stop`."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        store: Store,
+        binder: Binder,
+        loop: Loop,
+        reporter: Reporter,
+        reject: Callable[[KnownPod, str, int], None],
+        settings: Settings,
+    ) -> None:
+        self._kube = kube
+        self._store = store
+        self._loop = loop
+        self._reporter = reporter
+        book = store.gangs
+        self.shelves = Shelves(
+            kube,
+            book.changed,
+            book.known_now,
+            page_size=settings.list_page,
+            timeout=settings.watch_timeout,
+            silence=settings.watch_silence,
+        )
+        self.units = Units(
+            book,
+            binder,
+            reject,
+            evict=self._evict,
+            bound_since=self._bound_since,
+            say=self._say,
+            timeout=settings.gang_timeout,
+            unwind=settings.gang_unwind,
+            now_us=lambda: time.time_ns() // 1000,
+        )
+        self.status = StatusWriter(kube, book, self.shelves, lambda: loop.leads)
+        book.objects = self.shelves
+        book.on_held = self._held
+        book.on_invalid = lambda known, what: self._say(known, "GangInvalid", what)
+        book.on_below = self._below
+        book.on_half = self._half
+        book.on_changed = self.status.note
+        self._binder = binder
+        binder.may_send = self.units.may_send
+        binder.on_ended = self.units.ended
+        loop.place = self.units.place
+        loop.waits_for_gang = self._incomplete
+
+    async def run(self) -> None:
+        """Finds and watches what conventions ask for, and keeps PodGroups' status. Never returns."""
+        await self.shelves.run()
+
+    def lead(self) -> None:
+        for known in list(self._store.waiting()):
+            if known.held:
+                self._held(known, known.held)
+        for group in list(self._store.gangs.groups.values()):
+            self.status.note(group)
+            if group.bound and (group.broken or not group.started):
+                self._half(group)
+
+    def stand_by(self) -> None:
+        self.units.clear()
+
+    async def stop(self) -> None:
+        await self.units.stop()
+        await self.status.stop()
+
+    # -- telling people ---------------------------------------------------------------------------------------
+
+    def _held(self, known: KnownPod, why: str) -> None:
+        if self._loop.leads and not why.startswith("waits to hear of"):
+            self._reporter.waits_for_gang(known, why)
+
+    def _incomplete(self, known: KnownPod, message: str) -> None:
+        self._reporter.waits_for_gang(known, message)
+        group = self._store.gangs.group_of(known)
+        if group is not None:
+            self.status.note(group)
+
+    def _say(self, known: KnownPod, reason: str, message: str) -> None:
+        if self._loop.leads:
+            self._reporter.remark(known, reason, message)
+
+    def _below(self, group: Group) -> None:
+        there = len(group.bound)
+        what = f"pod group {group.name}: only {there} of at least {group.minimum} members are left"
+        if there:
+            log.warning("%s", what)
+        for uid in group.bound:
+            known = self._store.pods.get(uid)
+            if known is not None:
+                self._say(known, "GangBelowMinimum", what)
+
+    def _half(self, group: Group) -> None:
+        if self._loop.leads:
+            self.units.found_half(group)
+
+    # -- the API ----------------------------------------------------------------------------------------------
+
+    async def _evict(self, known: KnownPod) -> None:
+        if not self._binder.leads():
+            raise KubeError("the lease has run out and is not renewed yet")
+        await self._kube.evict_pod(known.namespace, known.name, known.uid)
+
+    async def _bound_since(self, known: KnownPod) -> int:
+        """When the pod was bound, microseconds. Raises KubeError."""
+        body: Any = await self._kube.call("GET", pod_path(known.namespace, known.name))
+        try:
+            conditions = msgspec.json.decode(body, type=_Pod).status.conditions or ()
+            return max((micros(c.since) for c in conditions if c.type == "PodScheduled"), default=0)
+        except (msgspec.DecodeError, Nonsense) as error:
+            raise KubeError(f"the status of {known.full_name} makes no sense: {error}") from error

@@ -1,0 +1,113 @@
+"""The HTTP server of the bridge: is it well, what does it count, what does it see.
+
+/livez, /healthz   200 while the process does its work
+/readyz            200 when everything has been listed and the flow service knows it
+/metrics           Prometheus
+/status            counts, use, last round: JSON
+/explain?pod=NS/NAME   why a pod is where it is: JSON
+"""
+
+import json
+import os
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aiohttp import web
+
+from poseidon_py.feed.client import EngineError
+from poseidon_py.util.metrics import METRICS
+
+Json = dict[str, Any]
+
+
+class PortInUseError(Exception):
+    """The health port cannot be listened on; the message says why and what to do."""
+
+
+class Health:
+    """`start`, `stop`."""
+
+    def __init__(
+        self,
+        *,
+        alive: Callable[[], str],
+        ready: Callable[[], str],
+        refresh: Callable[[], None],
+        status: Callable[[], Awaitable[Json]],
+        explain: Callable[[str, str], Awaitable[Json | None]],
+    ) -> None:
+        """`alive` and `ready` say what is wrong, empty: nothing. `refresh` brings gauges up to date."""
+        self._alive = alive
+        self._ready = ready
+        self._refresh = refresh
+        self._status = status
+        self._explain = explain
+        self._runner: web.AppRunner | None = None
+        self.port = 0
+
+    async def start(self, address: str, port: int) -> None:
+        """Serves. Raises PortInUseError."""
+        app = web.Application()
+        app.add_routes(
+            [
+                web.get("/healthz", self._livez),
+                web.get("/livez", self._livez),
+                web.get("/readyz", self._readyz),
+                web.get("/metrics", self._metrics),
+                web.get("/status", self._get_status),
+                web.get("/explain", self._get_explain),
+            ]
+        )
+        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, address, port)
+        try:
+            await site.start()
+        except OSError as error:
+            await self.stop()
+            raise PortInUseError(
+                f"cannot serve health on {address}:{port}: {os.strerror(error.errno) if error.errno else error}; "
+                "choose another --health-port, 0 for any free one, -1 for none"
+            ) from error
+        self.port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def _livez(self, _: web.Request) -> web.Response:
+        return _verdict(self._alive())
+
+    async def _readyz(self, _: web.Request) -> web.Response:
+        return _verdict(self._ready())
+
+    async def _metrics(self, _: web.Request) -> web.Response:
+        self._refresh()
+        return web.Response(body=METRICS.exposition(), headers={"Content-Type": "text/plain; version=0.0.4"})
+
+    async def _get_status(self, _: web.Request) -> web.Response:
+        try:
+            return _json(await self._status())
+        except EngineError as error:
+            return _json({"error": str(error)}, 503)
+
+    async def _get_explain(self, request: web.Request) -> web.Response:
+        namespace, slash, name = request.query.get("pod", "").partition("/")
+        if not (namespace and slash and name):
+            return _json({"error": "say which: /explain?pod=NAMESPACE/NAME"}, 400)
+        try:
+            answer = await self._explain(namespace, name)
+        except EngineError as error:
+            return _json({"error": str(error)}, 503)
+        if answer is None:
+            return _json({"error": f"the scheduler knows no pod {namespace}/{name}"}, 404)
+        return _json(answer)
+
+
+def _verdict(problem: str) -> web.Response:
+    return web.Response(text=f"not ok: {problem}\n" if problem else "ok\n", status=503 if problem else 200)
+
+
+def _json(body: Json, status: int = 200) -> web.Response:
+    return web.json_response(body, status=status, dumps=lambda value: json.dumps(value, indent=2) + "\n")

@@ -1,0 +1,154 @@
+"""Where the data of pods is, from the annotation `poseidon.io/data`: pods that read the same share an input set.
+
+The annotation lists blocks, each with its size and the nodes that hold a replica of all of it, or racks, where that is
+all that is known. As JSON:
+
+    [{"bytes": "10Gi", "nodes": ["n1", "n2"]}, {"bytes": 1048576, "racks": ["r1"]}]
+
+or, shorter, blocks apart by blanks or semicolons:
+
+    10Gi@n1,n2; 1048576@rack/r1
+
+A block without a place is read from afar wherever the pod runs. Pure, but for remembering.
+"""
+
+import json
+import re
+from typing import Any
+
+import msgspec
+
+from poseidon_py.kube.objects import Labels, Nonsense, Pod, decode
+from poseidon_py.kube.quantity import QuantityError, asked, nanos
+from poseidon_py.util.ids import hash64
+from protos.gen import flow_pb2
+
+DATA_ANNOTATION = "poseidon.io/data"
+MAX_BLOCKS = 4096
+MAX_BYTES = 2**50
+
+_PATH = f"metadata.annotations[{DATA_ANNOTATION}]"
+_BYTES = DATA_ANNOTATION.encode()
+_ESCAPED = DATA_ANNOTATION.replace("/", "\\/").encode()  # how some encoders write it
+_RACK = "rack/"
+
+
+class Inputs:
+    """Owns the descriptions, and the way from a pod to its input set."""
+
+    def __init__(self) -> None:
+        self._by_text: dict[int, int | tuple[str, str]] = {}  # by hash; of a text that makes no sense: what is wrong
+        self._described: dict[int, flow_pb2.Inputs] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_text)
+
+    def of(self, pod: Pod) -> int:
+        """The id of the pod's input set, 0 for none. Raises Nonsense."""
+        raw = bytes(pod.metadata.annotations)
+        if _BYTES not in raw and _ESCAPED not in raw:
+            return 0
+        text = (decode(pod.metadata.annotations, Labels, "metadata.annotations") or {}).get(DATA_ANNOTATION)
+        if text is None:
+            return 0
+        key = hash64(text)
+        found = self._by_text.get(key)
+        if found is None:
+            found = self._by_text[key] = self._described_as(text)
+        if isinstance(found, tuple):
+            raise Nonsense(*found)
+        return found
+
+    def _described_as(self, text: str) -> int | tuple[str, str]:
+        try:
+            message = describe_inputs(text)
+        except Nonsense as problem:
+            return problem.field, problem.reason
+        if not message.blocks:
+            return 0
+        self._described.setdefault(message.id, message)
+        return message.id
+
+    def get(self, inputs: int) -> flow_pb2.Inputs | None:
+        return self._described.get(inputs)
+
+    def keep(self, in_use: set[int]) -> None:
+        """Forgets all other sets."""
+        self._described = {i: message for i, message in self._described.items() if i in in_use}
+        self._by_text = {text: i for text, i in self._by_text.items() if i in in_use}
+
+
+def describe_inputs(text: str) -> flow_pb2.Inputs:
+    """The input set that an annotation describes. Raises Nonsense, which names what is wrong and what to write."""
+    blocks = _from_json(text) if text.lstrip()[:1] in ("[", "{") else _from_short(text)
+    if len(blocks) > MAX_BLOCKS:
+        raise Nonsense(_PATH, f"lists {len(blocks)} blocks; join some of them, at most {MAX_BLOCKS} are taken")
+    message = flow_pb2.Inputs(blocks=blocks)
+    message.id = hash64(message.SerializeToString(deterministic=True))
+    return message
+
+
+def _from_json(text: str) -> list[flow_pb2.Block]:
+    try:
+        listed = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Nonsense(_PATH, f'is not JSON ({error}); write [{{"bytes": "10Gi", "nodes": ["n1"]}}]') from error
+    if not isinstance(listed, list):
+        raise Nonsense(_PATH, 'is not a list; write [{"bytes": "10Gi", "nodes": ["n1"]}]')
+    return [_block(item, f"{_PATH}[{at}]") for at, item in enumerate(listed)]
+
+
+def _block(item: Any, path: str) -> flow_pb2.Block:
+    if not isinstance(item, dict):
+        raise Nonsense(path, 'is not an object; write {"bytes": "10Gi", "nodes": ["n1"]}')
+    for key in item:
+        if key not in ("bytes", "nodes", "racks"):
+            raise Nonsense(f"{path}.{key}", "is not known; a block has bytes, nodes and racks")
+    if "bytes" not in item:
+        raise Nonsense(f"{path}.bytes", 'is missing; give a size such as "10Gi"')
+    size = item["bytes"]
+    if isinstance(size, bool) or not isinstance(size, str | int):
+        raise Nonsense(f"{path}.bytes", f'is {msgspec.json.encode(size).decode()}; give a size such as "10Gi"')
+    return flow_pb2.Block(
+        bytes=_size(str(size), f"{path}.bytes"),
+        nodes=_names(item.get("nodes"), f"{path}.nodes"),
+        racks=_names(item.get("racks"), f"{path}.racks"),
+    )
+
+
+def _names(listed: Any, path: str) -> list[str]:
+    if listed is None:
+        return []
+    if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
+        raise Nonsense(path, 'is not a list of names; write ["n1", "n2"]')
+    return sorted(set(listed))
+
+
+def _from_short(text: str) -> list[flow_pb2.Block]:
+    blocks = []
+    for at, item in enumerate(re.split(r"[\s;]+", text.strip("; \t\r\n"))):
+        if not item:
+            continue
+        path = f"{_PATH}[{at}]"
+        size, at_places, places = item.partition("@")
+        names = set(places.split(",")) if at_places else set()
+        if not size or not names.isdisjoint(("", _RACK)):
+            raise Nonsense(path, f"{item!r} lacks a size or a name; write 10Gi@n1,n2 or 10Gi@rack/r1")
+        blocks.append(
+            flow_pb2.Block(
+                bytes=_size(size, path),
+                nodes=sorted(name for name in names if not name.startswith(_RACK)),
+                racks=sorted(name.removeprefix(_RACK) for name in names if name.startswith(_RACK)),
+            )
+        )
+    return blocks
+
+
+def _size(text: str, path: str) -> int:
+    try:
+        size = asked("bytes", nanos(text))
+    except QuantityError as error:
+        raise Nonsense(path, f'{error}; give a size such as "10Gi"') from error
+    if not 0 <= size <= MAX_BYTES:
+        raise Nonsense(path, f"{text!r} is not within 0 .. 1Pi; give the size of one block")
+    return size

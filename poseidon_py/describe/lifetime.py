@@ -1,0 +1,87 @@
+"""How long a pod expects to run: what its annotation says, else its deadline. Pure.
+
+The annotation holds a Go duration (`90s`, `1h30m`, `1.5h`, `250ms`) or plain seconds. What is expected is rounded to
+two significant digits, so that pods whose expectations differ little are still of one class.
+"""
+
+import math
+import re
+from fractions import Fraction
+
+from poseidon_py.kube.objects import NOTHING, Labels, Nonsense, Pod, decode
+
+ANNOTATION = "poseidon.io/expected-duration"
+MOST = 320_000_000
+"""Seconds, ten years; longer expectations count as this."""
+
+_PATH = f"metadata.annotations[{ANNOTATION}]"
+_ANNOTATION_BYTES = ANNOTATION.encode()
+_NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
+_PLAIN = re.compile(_NUMBER, re.ASCII)
+_PART = re.compile(rf"({_NUMBER})(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
+_SECONDS = {
+    "ns": Fraction(1, 10**9),
+    "us": Fraction(1, 10**6),
+    "µs": Fraction(1, 10**6),  # both signs that Go takes for micro
+    "μs": Fraction(1, 10**6),
+    "ms": Fraction(1, 1000),
+    "s": Fraction(1),
+    "m": Fraction(60),
+    "h": Fraction(3600),
+}
+_LONGEST_TEXT = 64
+
+
+def annotated(pod: Pod) -> str | None:
+    """The annotation as it stands; None: there is none, or annotations make no sense. Asked of every pod."""
+    raw = pod.metadata.annotations
+    if raw is NOTHING or _ANNOTATION_BYTES not in bytes(raw):
+        return None
+    try:
+        return (decode(pod.metadata.annotations, Labels, "metadata.annotations") or {}).get(ANNOTATION)
+    except Nonsense:
+        return None
+
+
+def expected_seconds(pod: Pod) -> int:
+    """Seconds, 0: unknown. An annotation that makes no sense counts as unknown, whatever the deadline."""
+    text = annotated(pod)
+    if text is None and not pod.spec.deadline:
+        return 0
+    try:
+        exact = Fraction(pod.spec.deadline or 0) if text is None else duration(text)
+    except Nonsense:
+        return 0
+    return _rounded(min(max(math.ceil(exact), 0), MOST))
+
+
+def complaint(pod: Pod) -> str:
+    """What is wrong with the annotation, and what to do; empty: nothing, or there is none."""
+    text = annotated(pod)
+    if text is None:
+        return ""
+    try:
+        duration(text)
+    except Nonsense as problem:
+        return str(problem)
+    return ""
+
+
+def duration(text: str) -> Fraction:
+    """Seconds > 0 of a Go duration, or of a plain number of seconds. Raises Nonsense."""
+    stripped = text.strip()
+    value = Fraction(0)
+    if len(stripped) <= _LONGEST_TEXT:
+        if _PLAIN.fullmatch(stripped):
+            value = Fraction(stripped)
+        elif "".join(part.group() for part in _PART.finditer(stripped)) == stripped:
+            value = sum((Fraction(number) * _SECONDS[unit] for number, unit in _PART.findall(stripped)), Fraction(0))
+    if value <= 0:
+        shown = repr(stripped[:_LONGEST_TEXT])
+        raise Nonsense(_PATH, f"{shown} is no duration above 0, so it is ignored; give one like 90s, 1h30m or 5400")
+    return value
+
+
+def _rounded(seconds: int) -> int:
+    unit: int = 10 ** max(len(str(seconds)) - 2, 0)
+    return (seconds + unit // 2) // unit * unit

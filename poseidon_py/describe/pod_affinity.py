@@ -1,0 +1,95 @@
+"""What a pod demands of where other pods are: affinity, anti-affinity, spread, as messages of the contract. Pure.
+
+A term that lists no namespaces and has no namespace selector speaks of the pod's own namespace; hence descriptions
+of such pods differ between namespaces, and with matchLabelKeys between labels.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from poseidon_py.describe.selectors import label_requirements, with_label_keys
+from poseidon_py.kube.object_details import LabelSelector, PodAffinity, PodTerm, SpreadConstraint
+from poseidon_py.kube.objects import Nonsense
+from protos.gen import flow_pb2
+
+
+def add_pod_affinity(
+    message: flow_pb2.TaskClass,
+    near: PodAffinity | None,
+    far: PodAffinity | None,
+    namespace: str,
+    labels: Mapping[str, str],
+) -> None:
+    """Adds affinity and anti-affinity, required and preferred. Raises Nonsense."""
+    for sign, given, required, name in (
+        (1, near, message.affinity, "podAffinity"),
+        (-1, far, message.anti_affinity, "podAntiAffinity"),
+    ):
+        if given is None:
+            continue
+        for at, term in enumerate(given.required or ()):
+            required.append(_term(term, namespace, labels, f"spec.affinity.{name}.required[{at}]"))
+        for at, weighted in enumerate(given.preferred or ()):
+            path = f"spec.affinity.{name}.preferred[{at}]"
+            if not 0 <= weighted.weight <= 100:
+                raise Nonsense(f"{path}.weight", f"{weighted.weight} is not within 1 .. 100")
+            told = _term(weighted.term, namespace, labels, f"{path}.podAffinityTerm")
+            message.preferred_peers.add(term=told, weight=sign * weighted.weight)
+
+
+def _term(term: PodTerm, namespace: str, labels: Mapping[str, str], path: str) -> flow_pb2.PeerTerm:
+    if not term.topology_key:
+        raise Nonsense(f"{path}.topologyKey", "is empty")
+    selector = flow_pb2.PeerSelector(namespaces=sorted(set(term.namespaces or ())))
+    if term.namespace_selector is not None:
+        wanted = label_requirements(term.namespace_selector, f"{path}.namespaceSelector")
+        selector.namespace_selector.extend(wanted)
+        selector.every_namespace = not wanted
+    elif not term.namespaces:
+        selector.namespaces.append(namespace)
+    _select_labels(selector, term.selector, path)
+    if term.selector is not None:
+        told = with_label_keys(list(selector.labels), labels, term.match_keys or (), term.mismatch_keys or ())
+        del selector.labels[:]
+        selector.labels.extend(told)
+    return flow_pb2.PeerTerm(selector=selector, topology_key=term.topology_key)
+
+
+def add_spread(
+    message: flow_pb2.TaskClass, constraints: Sequence[SpreadConstraint], namespace: str, labels: Mapping[str, str]
+) -> None:
+    """Adds topology spread constraints, required and preferred. Raises Nonsense."""
+    for at, given in enumerate(constraints):
+        path = f"spec.topologySpreadConstraints[{at}]"
+        if not given.topology_key:
+            raise Nonsense(f"{path}.topologyKey", "is empty")
+        if given.max_skew < 1:
+            raise Nonsense(f"{path}.maxSkew", f"{given.max_skew} is not positive")
+        if given.when not in ("DoNotSchedule", "ScheduleAnyway"):
+            raise Nonsense(f"{path}.whenUnsatisfiable", f"{given.when!r} is neither DoNotSchedule nor ScheduleAnyway")
+        for field, policy in (("nodeAffinityPolicy", given.affinity_policy), ("nodeTaintsPolicy", given.taints_policy)):
+            if policy not in (None, "Honor", "Ignore"):
+                raise Nonsense(f"{path}.{field}", f"{policy!r} is neither Honor nor Ignore")
+        selector = flow_pb2.PeerSelector(namespaces=[namespace])
+        _select_labels(selector, given.selector, path)
+        if not selector.no_task:
+            told = with_label_keys(list(selector.labels), labels, given.match_keys or ())
+            del selector.labels[:]
+            selector.labels.extend(told)
+            # kube-scheduler counts nobody for a selector that is empty, as if it were absent
+            selector.no_task = not told
+        message.spread.add(
+            selector=selector,
+            topology_key=given.topology_key,
+            max_skew=given.max_skew,
+            min_domains=given.min_domains or 0,
+            ignore_affinity=given.affinity_policy == "Ignore",
+            honor_taints=given.taints_policy == "Honor",
+            preferred=given.when == "ScheduleAnyway",
+        )
+
+
+def _select_labels(told: flow_pb2.PeerSelector, selector: LabelSelector | None, path: str) -> None:
+    if selector is None:
+        told.no_task = True
+    else:
+        told.labels.extend(label_requirements(selector, f"{path}.labelSelector"))

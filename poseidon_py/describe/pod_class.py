@@ -1,0 +1,215 @@
+"""Pod -> task class, Node -> node message: what the engine needs to know, in its words. Pure.
+
+Names do not matter and are not in a class. Labels do not either (they are a profile's, see profiles.py), unless a
+constraint refers to the pod's own labels or namespace.
+"""
+
+from msgspec import Raw
+
+from poseidon_py.describe import node_features
+from poseidon_py.describe.bandwidth import NOT_COUNTED, Bandwidth
+from poseidon_py.describe.lifetime import annotated, expected_seconds
+from poseidon_py.describe.pod_affinity import add_pod_affinity, add_spread
+from poseidon_py.describe.ports_and_disks import tokens
+from poseidon_py.describe.requests import offered_by, requests
+from poseidon_py.describe.selectors import node_selector, node_term
+from poseidon_py.describe.traits import traits_key, traits_of
+from poseidon_py.kube.object_details import Affinity, AvoidPods, Images, ImageSource, SpreadConstraints
+from poseidon_py.kube.objects import NOTHING, Labels, Node, Nonsense, Pod, Taints, Tolerations, decode
+from poseidon_py.util.ids import hash64
+from protos.gen import firmament_pb2, flow_pb2
+
+UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
+AVOID_ANNOTATION = "scheduler.alpha.kubernetes.io/preferAvoidPods"
+ENFORCED = "enforced"
+"""What reasons call the node affinity that the administrator adds to every pod's."""
+
+_AVOID_BYTES = AVOID_ANNOTATION.encode()
+
+Key = tuple[object, ...]
+
+
+def key_of(pod: Pod, bandwidth: Bandwidth = NOT_COUNTED) -> Key:
+    """Equal keys mean equal classes. Bytes of the pod, undecoded: it is asked of every event of every pod."""
+    spec = pod.spec
+    network = (spec.host_network, spec.host_users)
+    parts: list[object] = [spec.priority, network, bool(spec.resource_claims and not spec.node_name)]
+    parts.append(spec.deadline if (expected := annotated(pod)) is None else expected)
+    for raw in (spec.node_selector, spec.affinity, spec.tolerations, spec.spread, spec.overhead, spec.resources):
+        parts.append(None if raw is NOTHING else bytes(raw))
+    for container in spec.containers or ():
+        raws = (container.ports, container.resources, container.restart_rules)
+        parts.append((container.image, *map(bytes, raws)))
+    if spec.init_containers:
+        for container in spec.init_containers:
+            raws = (container.ports, container.resources, container.restart_rules)
+            parts.append((container.restart_policy, container.image, *map(bytes, raws)))
+    for volume in spec.volumes or ():
+        # others have names that API servers draw at random
+        if volume.special:
+            disks = (volume.gce_disk, volume.aws_disk, volume.iscsi, volume.rbd, volume.image)
+            parts.append(tuple(map(bytes, disks)))
+    if spec.affinity is not NOTHING or spec.spread is not NOTHING:
+        near = bytes(spec.affinity) + bytes(spec.spread)
+        if spec.spread is not NOTHING or b'"podA' in near:
+            parts.append(pod.metadata.namespace)
+            if b'atchLabelKeys"' in near:
+                parts.append(bytes(pod.metadata.labels))
+    if spec.node_name and _resizable(pod):
+        parts.append(_status_key(pod))
+    parts += (traits_key(pod), bandwidth.key(pod))
+    return tuple(parts)
+
+
+def _resizable(pod: Pod) -> bool:
+    """Whether the status says anything that counts: all of it does only beside resources in force (requests.py)."""
+    status = pod.status
+    if status.resources is not NOTHING:
+        return True
+    for statuses in (status.containers, status.init_containers):
+        for each in statuses or ():
+            if each.resources is not NOTHING:
+                return True
+    return False
+
+
+def _status_key(pod: Pod) -> Key:
+    status, spec = pod.status, pod.spec
+    statuses = {
+        s.name: (bytes(s.resources), bytes(s.allocated))
+        for s in (*(status.containers or ()), *(status.init_containers or ()))
+    }
+    order = [statuses.get(c.name) for c in (*(spec.containers or ()), *(spec.init_containers or ()))]
+    pending = [c.reason for c in status.conditions or () if c.type == "PodResizePending"]
+    return (*order, *pending, bytes(status.resources), bytes(status.allocated))
+
+
+def describe_class(
+    pod: Pod, added: firmament_pb2.NodeSelector | None = None, bandwidth: Bandwidth = NOT_COUNTED
+) -> flow_pb2.TaskClass:
+    """What matters of a pod to where it can be placed. `added`: demanded of every pod. Raises Nonsense."""
+    spec = pod.spec
+    if spec.resource_claims and not spec.node_name:
+        # to place it as if it had none would be wrong, and to count one that runs without them is not
+        raise Nonsense("spec.resourceClaims", "dynamic resource allocation is not supported")
+    message = flow_pb2.TaskClass(requests=requests(pod), priority=spec.priority or 0, traits=traits_of(pod))
+    message.requests.update(bandwidth.asked(pod, message.requests))
+    for key, value in sorted((decode(spec.node_selector, Labels, "spec.nodeSelector") or {}).items()):
+        message.node_selector.add(key=key, operator="In", values=[value])
+    _add_affinity(message, pod)
+    for toleration in decode(spec.tolerations, Tolerations, "spec.tolerations") or ():
+        if toleration.operator not in (None, "", "Equal", "Exists", "Gt", "Lt"):
+            raise Nonsense("spec.tolerations.operator", f"{toleration.operator!r} is none of Equal, Exists, Gt, Lt")
+        message.tolerations.add(
+            key=toleration.key or "",
+            operator=toleration.operator or "Equal",
+            value=toleration.value or "",
+            effect=toleration.effect or "",
+        )
+    message.tokens.extend(tokens(pod))
+    message.images.extend(_images(pod))
+    message.expected_seconds = expected_seconds(pod)
+    if added is not None:
+        message.further_affinity.append(added)
+        message.further_names.append(ENFORCED)
+    if features := node_features.needed(pod):
+        message.further_affinity.append(node_features.demand(features))
+        message.further_names.append(node_features.FEATURES)
+    seal(message)
+    # for people, and not part of what makes a class: named after the first of its pods that was seen
+    message.name = f"{pod.metadata.namespace}/{pod.metadata.name}"
+    return message
+
+
+def seal(message: flow_pb2.TaskClass) -> None:
+    """Gives a class, which has neither id nor name, the id that its content makes."""
+    message.id = hash64(message.SerializeToString(deterministic=True))
+
+
+def _add_affinity(message: flow_pb2.TaskClass, pod: Pod) -> None:
+    spec, namespace = pod.spec, pod.metadata.namespace
+    affinity = decode(spec.affinity, Affinity, "spec.affinity") or Affinity()
+    if affinity.node is not None:
+        path = "spec.affinity.nodeAffinity"
+        if affinity.node.required is not None:
+            message.node_affinity.CopyFrom(node_selector(affinity.node.required.terms or (), f"{path}.required"))
+            message.node_affinity.SetInParent()
+        for at, preferred in enumerate(affinity.node.preferred or ()):
+            where = f"{path}.preferred[{at}]"
+            if not 0 <= preferred.weight <= 100:
+                raise Nonsense(f"{where}.weight", f"{preferred.weight} is not within 1 .. 100")
+            if preferred.weight:
+                told = node_term(preferred.preference, f"{where}.preference")
+                message.preferred_nodes.add(weight=preferred.weight, preference=told)
+    spread = decode(spec.spread, SpreadConstraints, "spec.topologySpreadConstraints") or ()
+    if spread or affinity.near is not None or affinity.far is not None:
+        labels = decode(pod.metadata.labels, Labels, "metadata.labels") or {}
+        add_pod_affinity(message, affinity.near, affinity.far, namespace, labels)
+        add_spread(message, spread, namespace, labels)
+
+
+def _images(pod: Pod) -> list[str]:
+    """kube-scheduler adds up what is there of each container, so that an image that two share counts twice."""
+    spec = pod.spec
+    named = [c.image for c in (*(spec.init_containers or ()), *(spec.containers or ())) if c.image]
+    for volume in spec.volumes or ():
+        if volume.image is not NOTHING and (source := decode(volume.image, ImageSource, "spec.volumes.image")):
+            named.append(source.reference)
+    return sorted(with_tag(name) for name in named)
+
+
+def with_tag(image: str) -> str:
+    """An image's name as nodes report it: with the tag that is meant when none is said."""
+    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
+
+
+# -- nodes ----------------------------------------------------------------------------------------------------------
+
+
+def node_key(node: Node, bandwidth: Bandwidth = NOT_COUNTED) -> Key:
+    """Equal keys mean equal descriptions of the same node."""
+    annotations = bytes(node.metadata.annotations)
+    return (
+        bytes(node.status.allocatable),
+        bytes(node.metadata.labels),
+        bytes(node.spec.taints),
+        bool(node.spec.unschedulable),
+        bytes(node.status.images),
+        bytes(node.status.declared),
+        annotations if _AVOID_BYTES in annotations or bandwidth.mentioned_by(node) else b"",
+    )
+
+
+def describe_node(node: Node, node_id: str, bandwidth: Bandwidth = NOT_COUNTED) -> flow_pb2.Node:
+    """A node as the engine sees it; without allocatable it offers nothing. Raises Nonsense naming the field."""
+    message = flow_pb2.Node(id=node_id, name=node.metadata.name)
+    allocatable = decode(node.status.allocatable, dict[str, str | int | float | None], "status.allocatable") or {}
+    message.allocatable.update(offered_by(allocatable.items()))
+    message.labels.update(decode(node.metadata.labels, Labels, "metadata.labels") or {})
+    message.allocatable.update(bandwidth.offered(node, message.labels, message.allocatable))
+    message.labels.update(node_features.labels(node))
+    if node.spec.unschedulable:
+        # first, because a pod is told the first taint that it does not tolerate
+        message.taints.add(key=UNSCHEDULABLE_TAINT, effect="NoSchedule")
+    for taint in decode(node.spec.taints, Taints, "spec.taints") or ():
+        same = (taint.key, taint.value or "", taint.effect) == (UNSCHEDULABLE_TAINT, "", "NoSchedule")
+        if not (same and node.spec.unschedulable):
+            message.taints.add(key=taint.key, value=taint.value or "", effect=taint.effect)
+    for image in decode(node.status.images, Images, "status.images") or ():
+        for name in image.names or ():
+            message.images[name] = max(image.size, 0)
+    message.avoids.extend(sorted(_avoids(node)))
+    return message
+
+
+def _avoids(node: Node) -> set[str]:
+    """UIDs of controllers whose pods should rather go elsewhere; an annotation that makes no sense says nothing."""
+    if _AVOID_BYTES not in bytes(node.metadata.annotations):
+        return set()
+    text = (decode(node.metadata.annotations, Labels, "metadata.annotations") or {}).get(AVOID_ANNOTATION, "")
+    try:
+        wish = decode(Raw(text.encode()), AvoidPods, AVOID_ANNOTATION) or AvoidPods()
+    except Nonsense:
+        return set()
+    controllers = (pod.signature.controller for pod in wish.pods or () if pod.signature is not None)
+    return {controller.uid for controller in controllers if controller is not None and controller.uid}

@@ -1,0 +1,142 @@
+"""What a pod requests of each resource, exactly as kube-scheduler counts it.
+
+    containers        sum of the regular containers and of the restartable init containers (sidecars)
+    init containers   each needs its own requests beside the sidecars that were started before it
+    pod               the larger of the two, resource by resource
+    spec.resources    replaces that for cpu, memory and huge pages, if the pod states requests of its own
+    overhead          comes on top
+    pods              1
+
+A container that is being resized in place counts with the largest of what its spec asks for, what the node has
+allocated, and what is in force; if the node has said that the resize is infeasible, the spec's wish does not count.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from poseidon_py.kube.objects import (
+    NOTHING,
+    Amounts,
+    Container,
+    ContainerStatus,
+    Nonsense,
+    Pod,
+    ResourceRequirements,
+    decode,
+)
+from poseidon_py.kube.quantity import PODS, QuantityError, asked, nanos, offered, schedulable
+
+_POD_LEVEL = ("cpu", "memory")
+_HUGE_PAGES = "hugepages-"
+
+Sums = dict[str, int]
+"""Resource -> billionths of its unit."""
+
+
+def requests(pod: Pod) -> dict[str, int]:
+    """Resource -> amount in the engine's units. Raises Nonsense naming the field."""
+    total = _of_containers(pod)
+    own = decode(pod.spec.resources, ResourceRequirements, "spec.resources")
+    if own is not None and own.requests:
+        stated = _amounts(own.requests, "spec.resources.requests")
+        if pod.status.resources is not NOTHING and bytes(pod.status.resources) not in (b"", b"null"):
+            in_force = decode(pod.status.resources, ResourceRequirements, "status.resources")
+            actual = _amounts((in_force.requests if in_force else None) or {}, "status.resources.requests")
+            allocated = _amounts(decode(pod.status.allocated, Amounts, "status.allocatedResources") or {}, "status")
+            stated_now = _effective(pod, stated, actual, allocated)
+            stated = {name: stated_now.get(name, 0) for name in stated}
+        for name, amount in stated.items():
+            if name in _POD_LEVEL or name.startswith(_HUGE_PAGES):
+                total[name] = amount
+    overhead = decode(pod.spec.overhead, Amounts, "spec.overhead")
+    if overhead:
+        _add(total, _amounts(overhead, "spec.overhead"))
+    counted = {name: asked(name, amount) for name, amount in total.items() if schedulable(name)}
+    counted = {name: amount for name, amount in counted.items() if amount}
+    counted[PODS] = 1
+    return counted
+
+
+def _of_containers(pod: Pod) -> Sums:
+    spec = pod.spec
+    if not spec.containers:
+        raise Nonsense("spec.containers", "is empty")
+    statuses = {s.name: s for s in (*(pod.status.containers or ()), *(pod.status.init_containers or ()))}
+    total: Sums = {}
+    for at, container in enumerate(spec.containers):
+        _add(total, _of_container(pod, container, statuses, f"spec.containers[{at}]"))
+    sidecars: Sums = {}
+    least: Sums = {}
+    for at, container in enumerate(spec.init_containers or ()):
+        path = f"spec.initContainers[{at}]"
+        if container.restart_policy == "Always":
+            needs = _of_container(pod, container, statuses, path)
+            _add(total, needs)
+            _add(sidecars, needs)
+        else:
+            needs = _of_container(pod, container, {}, path)  # one that ends is not resized
+            _add(needs, sidecars)
+            _raise(least, needs)
+    _raise(total, least)
+    return total
+
+
+def _of_container(pod: Pod, container: Container, statuses: Mapping[str, ContainerStatus], path: str) -> Sums:
+    stated = decode(container.resources, ResourceRequirements, f"{path}.resources")
+    wish = _amounts((stated.requests if stated else None) or {}, f"{path}.resources.requests")
+    status = statuses.get(container.name)
+    if status is None or bytes(status.resources) in (b"", b"null"):
+        return wish
+    in_force = decode(status.resources, ResourceRequirements, f"status of {container.name}")
+    actual = _amounts((in_force.requests if in_force else None) or {}, f"status of {container.name}")
+    allocated = _amounts(decode(status.allocated, Amounts, f"status of {container.name}") or {}, "allocatedResources")
+    return _effective(pod, wish, actual, allocated)
+
+
+def _effective(pod: Pod, wish: Sums, actual: Sums, allocated: Sums) -> Sums:
+    largest: Sums = {}
+    if not _resize_is_infeasible(pod):
+        _raise(largest, wish)
+    _raise(largest, actual)
+    _raise(largest, allocated)
+    return largest
+
+
+def _resize_is_infeasible(pod: Pod) -> bool:
+    for condition in pod.status.conditions or ():
+        if condition.type == "PodResizePending":
+            return condition.reason == "Infeasible"
+    return False
+
+
+def _amounts(given: Amounts, path: str) -> Sums:
+    return {name: _amount(value, f"{path}[{name}]") for name, value in given.items()}
+
+
+def _amount(value: str | int | float | None, path: str) -> int:
+    try:
+        amount = nanos(str(value)) if value is not None else 0
+    except QuantityError as error:
+        raise Nonsense(path, str(error)) from error
+    if amount < 0:
+        raise Nonsense(path, f"{value!r} is negative")
+    return amount
+
+
+def _add(sums: Sums, more: Mapping[str, int]) -> None:
+    for name, amount in more.items():
+        sums[name] = sums.get(name, 0) + amount
+
+
+def _raise(sums: Sums, least: Mapping[str, int]) -> None:
+    for name, amount in least.items():
+        if amount > sums.get(name, -1):
+            sums[name] = amount
+
+
+def offered_by(allocatable: Iterable[tuple[str, str | int | float | None]]) -> dict[str, int]:
+    """A node's allocatable amounts in the engine's units; resources of no account are left out. Raises Nonsense."""
+    return {
+        name: offered(name, _amount(value, f"status.allocatable[{name}]"))
+        for name, value in allocatable
+        if schedulable(name)
+    }

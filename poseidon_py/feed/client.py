@@ -1,0 +1,177 @@
+"""The client of the flow service: one method for each call of the contract, deadlines, typed failures.
+
+One attempt each: whoever calls knows what is worth repeating, and when. Nothing that the service answers ends
+the process.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import grpc
+
+from poseidon_py.util.metrics import METRICS
+from protos.gen import flow_pb2, flow_pb2_grpc
+
+log = logging.getLogger(__name__)
+
+_MAX_MESSAGE_BYTES = 1 << 30
+_OPTIONS = (
+    ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 2000),
+    ("grpc.keepalive_time_ms", 30000),
+    ("grpc.enable_http_proxy", 0),  # proxies are for the way out of the cluster
+)
+
+
+_METHODS = ("Hello", "Resync", "Apply", "Round", "ReportUsage", "Explain", "GetStatus")
+_DURATIONS = {method: METRICS.rpc.labels(method) for method in _METHODS}
+
+
+class EngineError(Exception):
+    """The service did not answer a call, or could not; `code` is gRPC's name for that."""
+
+    def __init__(self, method: str, code: str, details: str) -> None:
+        super().__init__(f"{method}: {code}: {details}")
+        self.code = code
+        self.details = details
+
+
+_TELLING = (
+    ("CERTIFICATE_VERIFY_FAILED", "its certificate is not one that firmament-ca vouches for"),
+    (
+        "WRONG_VERSION_NUMBER",
+        "it does not speak TLS: leave firmament-ca out, or start it with --tls-cert and --tls-key",
+    ),
+    ("Hostname Verification", "its certificate is for another name: give one that the certificate has"),
+    ("Socket closed", "it hangs up: it may want TLS (firmament-ca), or a certificate that it trusts (firmament-cert)"),
+)
+
+
+def why_unreachable(details: Sequence[str]) -> str:
+    """What is wrong, of all that gRPC said of several attempts, the last of them last.
+
+    Of a name with several addresses it tells of one, and a refused connection to the next hides what the first said.
+    """
+    for mark, why in _TELLING:
+        if any(mark in said for said in details):
+            return why
+    return details[-1].removesuffix(": OK").rsplit(": ", 1)[-1] if details else ""
+
+
+class Engine(Protocol):
+    """What the bridge needs of a flow service. Every method may raise EngineError."""
+
+    async def hello(self) -> flow_pb2.HelloReply: ...
+    async def resync(self, updates: AsyncIterator[flow_pb2.Update]) -> flow_pb2.UpdateReply: ...
+    async def apply(self, update: flow_pb2.Update) -> flow_pb2.UpdateReply: ...
+    async def round(self, request: flow_pb2.RoundRequest) -> flow_pb2.RoundReply: ...
+    async def report_usage(self, report: flow_pb2.UsageReport) -> flow_pb2.UsageReply: ...
+    async def explain(self, task: int) -> flow_pb2.ExplainReply: ...
+    async def status(self) -> flow_pb2.StatusReply: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """PEM files: the authority of the service's certificate, and for mutual TLS our certificate and its key."""
+
+    authority: Path
+    certificate: Path | None = None
+    key: Path | None = None
+
+    def credentials(self) -> grpc.ChannelCredentials:
+        """Raises OSError if a file cannot be read."""
+        return grpc.ssl_channel_credentials(
+            self.authority.read_bytes(),
+            self.key.read_bytes() if self.key else None,
+            self.certificate.read_bytes() if self.certificate else None,
+        )
+
+
+class GrpcEngine:
+    """A flow service at an address, which may change when an own service is started again."""
+
+    def __init__(self, address: str, timeout: float, tls: Tls | None = None) -> None:
+        self._timeout = timeout
+        self._credentials = tls.credentials() if tls is not None else None
+        self._channel: grpc.aio.Channel | None = None
+        self._stub: Any = None
+        self.address = address
+        if address:
+            self._open(address)
+
+    def _open(self, address: str) -> None:
+        self.address = address
+        if self._credentials is not None:
+            self._channel = grpc.aio.secure_channel(address, self._credentials, options=_OPTIONS)
+        else:
+            self._channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
+        self._stub = flow_pb2_grpc.FlowSchedulerStub(self._channel)  # type: ignore[no-untyped-call]
+
+    async def move(self, address: str) -> None:
+        """The service is at another address now. Calls in flight fail."""
+        await self.close()
+        self._open(address)
+
+    async def close(self) -> None:
+        if self._channel is not None:
+            channel, self._channel, self._stub = self._channel, None, None
+            await channel.close()
+
+    async def hello(self) -> flow_pb2.HelloReply:
+        reply: flow_pb2.HelloReply = await self._call("Hello", flow_pb2.HelloRequest())
+        return reply
+
+    async def resync(self, updates: AsyncIterator[flow_pb2.Update]) -> flow_pb2.UpdateReply:
+        reply: flow_pb2.UpdateReply = await self._call("Resync", updates)
+        return reply
+
+    async def apply(self, update: flow_pb2.Update) -> flow_pb2.UpdateReply:
+        reply: flow_pb2.UpdateReply = await self._call("Apply", update)
+        return reply
+
+    async def round(self, request: flow_pb2.RoundRequest) -> flow_pb2.RoundReply:
+        reply: flow_pb2.RoundReply = await self._call("Round", request)
+        return reply
+
+    async def report_usage(self, report: flow_pb2.UsageReport) -> flow_pb2.UsageReply:
+        reply: flow_pb2.UsageReply = await self._call("ReportUsage", report)
+        return reply
+
+    async def explain(self, task: int) -> flow_pb2.ExplainReply:
+        reply: flow_pb2.ExplainReply = await self._call("Explain", flow_pb2.ExplainRequest(task_uid=task))
+        return reply
+
+    async def status(self) -> flow_pb2.StatusReply:
+        reply: flow_pb2.StatusReply = await self._call("GetStatus", flow_pb2.StatusRequest())
+        return reply
+
+    async def _call(self, method: str, argument: object) -> Any:
+        if self._stub is None:
+            raise EngineError(method, "UNAVAILABLE", "the flow service is not running")
+        started = time.monotonic()
+        try:
+            return await getattr(self._stub, method)(argument, timeout=self._timeout)
+        except grpc.aio.AioRpcError as error:
+            code = error.code().name
+            METRICS.rpc_errors.labels(method, code).inc()
+            raise EngineError(method, code, error.details() or "") from error
+        except (grpc.aio.UsageError, grpc.aio.InternalError) as error:  # the channel was closed under the call
+            METRICS.rpc_errors.labels(method, "CLOSED").inc()
+            raise EngineError(method, "CLOSED", str(error)) from error
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # nobody cancelled us: it is how a channel that is closed ends the calls in flight
+            METRICS.rpc_errors.labels(method, "CLOSED").inc()
+            raise EngineError(method, "CLOSED", "the channel was closed under the call") from error
+        finally:
+            _DURATIONS[method].observe(time.monotonic() - started)

@@ -1,0 +1,209 @@
+"""The state of our acquaintance with the flow service: its epoch, and whether it knows what we know.
+
+    wanting --(all listed, Hello, Resync)--> ready --stale(), lost()--> wanting
+
+Apply and Round calls happen inside `call()`, which waits until the service is ready and says in which epoch. A
+resync waits until no such call is in flight and lets none begin, for two reasons: an Apply must not slip between
+the moment when a pod's row was written into the stream and the moment when the stream replaces everything, and a
+placement that a Round made before must be in the stream.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+
+from poseidon_py.feed.client import Engine, EngineError
+from poseidon_py.feed.update_rows import Rows, describe_pod, leave_out, leave_out_node, node_message, target
+from poseidon_py.state.records import KnownPod
+from poseidon_py.state.store import Store
+from poseidon_py.util.backoff import Backoff
+from poseidon_py.util.metrics import METRICS
+from protos.gen import flow_pb2
+
+log = logging.getLogger(__name__)
+
+_CHUNK = 5000
+
+
+class Session:
+    """`run` in a task of its own."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        store: Store,
+        listed: Callable[[], Awaitable[object]],
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._engine = engine
+        self._store = store
+        self._listed = listed
+        self._sleep = sleep
+        self._wanted = asyncio.Event()
+        self._wanted.set()
+        self._ready = asyncio.Event()
+        self._calls = 0
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+        self._knows_nothing = True
+        self.epoch = 0
+        """Of the service; 0 before the first resync."""
+        self.policy = ""
+        self.wants_usage = False
+        """Whether the service makes use of what pods and nodes use."""
+        self.classes: set[int] = set()
+        """Ids of the classes that the service has been told in this epoch."""
+        self.profiles: set[int] = set()
+        """Ids of the profiles likewise."""
+        self.inputs: set[int] = set()
+        """Ids of the input sets likewise."""
+        self.gangs: dict[int, flow_pb2.Gang] = {}
+        """By id, as the service has been told of them in this epoch."""
+        self.refused: dict[int, str] = {}
+        """Classes that the service does not take, and why."""
+        self.on_ready: Callable[[], None] = lambda: None
+
+    @property
+    def ready(self) -> bool:
+        return self._ready.is_set()
+
+    @asynccontextmanager
+    async def call(self) -> AsyncIterator[int]:
+        """Waits until the service is ready; yields its epoch."""
+        while not self._ready.is_set():
+            await self._ready.wait()
+        self._calls += 1
+        self._quiet.clear()
+        try:
+            yield self.epoch
+        finally:
+            self._calls -= 1
+            if not self._calls:
+                self._quiet.set()
+
+    def stale(self, epoch: int) -> None:
+        """A call in `epoch` was answered with STALE_EPOCH, or found another service."""
+        if epoch == self.epoch and self._ready.is_set():
+            log.warning("the flow service has lost what it knew, telling it everything again")
+            self._knows_nothing = True
+            self.lost()
+
+    def lost(self) -> None:
+        """The service went away: when it is back, find out whether it is still the same."""
+        self._ready.clear()
+        self._wanted.set()
+
+    async def run(self) -> None:
+        """Resynchronises whenever that is wanted, after everything has been listed once."""
+        await self._listed()
+        backoff = Backoff(0.1, 5.0)
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            await self._quiet.wait()
+            try:
+                await self._resync()
+            except EngineError as error:
+                delay = backoff.next()
+                log.warning("cannot synchronise with the flow service: %s; again in %.1f s", error, delay)
+                self._wanted.set()
+                await self._sleep(delay)
+            else:
+                backoff.reset()
+
+    async def _resync(self) -> None:
+        hello = await self._engine.hello()
+        self.wants_usage = hello.wants_usage
+        if self._knows_nothing or not hello.resynced or hello.epoch != self.epoch:
+            await self._tell_everything(hello.policy)
+        if self._wanted.is_set():
+            return  # it went away in the meantime
+        self._ready.set()
+        self.on_ready()
+
+    async def _tell_everything(self, policy: str) -> None:
+        self.classes.clear()
+        self.profiles.clear()
+        self.inputs.clear()
+        self.gangs.clear()
+        self._store.gangs.removed.clear()
+        self.refused.clear()
+        reply = await self._engine.resync(self._everything())
+        self.epoch, self.policy, self._knows_nothing = reply.epoch, policy, False
+        METRICS.resyncs.inc()
+        for refusal in reply.refused:
+            note_refusal(self, refusal)
+        if self.refused:
+            for known in self._store.pods.values():
+                if known.told is not None and known.told.class_id in self.refused:
+                    known.dirty = True  # feed.py says why it is not scheduled
+                    self._store.pod_queue.add(known.uid)
+        nodes, pods = len(self._store.nodes), len(self._store.pods)
+        log.info("the flow service (policy %s) knows %d nodes and %d pods", policy, nodes, pods)
+
+    async def _everything(self) -> AsyncIterator[flow_pb2.Update]:
+        store = self._store
+        nodes = flow_pb2.Update(namespaces=store.namespaces.values())
+        for node in list(store.nodes.values()):
+            node.dirty = False
+            try:
+                message = node_message(store, node)
+            except Exception as error:
+                leave_out_node(store, node, error)
+                message = node.message
+            if message is not None:
+                nodes.nodes.append(message)
+                node.told = node.key
+        yield nodes
+        pods = list(store.pods.values())
+        for start in range(0, len(pods), _CHUNK):
+            for rows in self._described(pods[start : start + _CHUNK]):
+                yield rows.update
+                self.classes.update(rows.classes)
+                self.profiles.update(rows.profiles)
+                self.inputs.update(rows.inputs)
+                self.gangs.update(rows.gangs)
+            await self._sleep(0)
+        yield flow_pb2.Update(complete=True)
+
+    def _described(self, pods: list[KnownPod]) -> Iterator[Rows]:
+        """Finished rows of pods; one that cannot be described, which is a defect, is left out alone."""
+        try:
+            rows = self._rows(pods)
+        except Exception as error:
+            if len(pods) > 1:
+                yield from self._described(pods[: len(pods) // 2])
+                yield from self._described(pods[len(pods) // 2 :])
+                return
+            leave_out(self._store, pods[0], error)
+            pods[0].told = None
+            return
+        if len(rows):
+            yield rows
+
+    def _rows(self, pods: list[KnownPod]) -> Rows:
+        store, rows = self._store, Rows()
+        for known in pods:
+            if store.pods.get(known.uid) is not known:
+                continue  # it went since the iteration began
+            known.dirty = False
+            describe_pod(store, known)
+            known.told = target(store, known, fresh=True)
+            if known.told is not None:
+                rows.add(known, known.told)
+        if len(rows):
+            rows.finish(store, self.classes, self.profiles, self.gangs, self.inputs)
+        return rows
+
+
+def note_refusal(session: Session, refusal: flow_pb2.Refusal) -> None:
+    """Logs, counts and remembers something that the service did not take."""
+    METRICS.refusals.labels(refusal.kind).inc()
+    problem = f"{refusal.field}: {refusal.reason}"
+    if refusal.kind == "class" and refusal.id.isdigit():
+        if int(refusal.id) in session.refused:
+            return
+        session.refused[int(refusal.id)] = problem
+    log.warning("the flow service refuses %s %s: %s", refusal.kind, refusal.id, problem)

@@ -1,0 +1,269 @@
+"""From what the store knows to what the engine is told: rows of an Update. Shared by feed.py and session.py."""
+
+import logging
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from poseidon_py.describe import lifetime, traits
+from poseidon_py.describe.pod_class import describe_node, node_key
+from poseidon_py.describe.stay import begun, lasting
+from poseidon_py.describe.task_classes import Extras
+from poseidon_py.kube.objects import Nonsense, Pod
+from poseidon_py.report.messages import ATTACHABLE
+from poseidon_py.state.records import KnownNode, KnownPod, Told
+from poseidon_py.state.store import Store
+from poseidon_py.state.volumes.claims import claims_of
+from poseidon_py.util.metrics import METRICS
+from protos.gen import flow_pb2
+
+log = logging.getLogger(__name__)
+
+UNLIMITED = 2**40
+"""Volumes that a node can hold that does not say how many."""
+
+
+def describe_pod(store: Store, known: KnownPod) -> None:
+    """Brings the pod's class up to date with its newest state, and with what else it depends on."""
+    pod = known.object
+    if pod is not None:
+        known.object = None
+        _describe_template(store, known, pod)
+    store.gangs.describe(known, pod)
+    if known.assumed and known.class_id:
+        return  # it was placed as what it was then
+    if not known.template:
+        known.class_id, known.blocked = 0, ""
+    elif not (known.claims or known.nominated or known.owner in store.avoided):
+        known.class_id, known.blocked = known.template, ""
+    else:
+        _extend(store, known)
+
+
+def leave_out(store: Store, known: KnownPod, error: Exception) -> None:
+    """The pod cannot be described, through no fault of anybody but us: all others go on. Within `except`."""
+    log.exception("cannot describe %s", known.full_name)
+    known.problem = _internal(error)
+    store.warn_pod(known.namespace, known.name, known.uid, known.problem)
+
+
+def leave_out_node(store: Store, known: KnownNode, error: Exception) -> None:
+    """The same of a node; what was told of it before stands."""
+    log.exception("cannot describe node %s", known.name)
+    store.warn("node", known.uid, known.name, _internal(error))
+
+
+def _internal(error: Exception) -> str:
+    return f"internal error, see the scheduler's log: {type(error).__name__}: {error}"
+
+
+def _describe_template(store: Store, known: KnownPod, pod: Pod) -> None:
+    """One that makes no sense gets none, and a warning."""
+    known.profile = store.profiles.of(pod)
+    claims = claims_of(pod)
+    if claims != known.claims:
+        store.volumes.use(known, claims)
+    known.inputs, of_data = _inputs_of(store, known, pod)
+    ignored = "; ".join(filter(None, (lifetime.complaint(pod), traits.complaint(pod), of_data)))
+    if ignored != known.ignored:
+        known.ignored = ignored
+        store.on_ignored(known)
+    known.lasting = lasting(pod, ours=known.ours)
+    known.started_us = begun(pod)
+    try:
+        known.template = store.classes.of(pod)
+        known.problem = ""
+    except Nonsense as problem:
+        known.problem = str(problem)
+        known.template = store.classes.unreadable(pod) if known.node else 0
+        store.warn_pod(known.namespace, known.name, known.uid, known.problem)
+
+
+def _inputs_of(store: Store, known: KnownPod, pod: Pod) -> tuple[int, str]:
+    """The data that the pod reads, while that still matters, and what is wrong with what it says about it: then it
+    counts as reading none."""
+    if known.node:
+        return 0, ""
+    try:
+        return store.inputs.of(pod), ""
+    except Nonsense as problem:
+        return 0, str(problem)
+
+
+def _extend(store: Store, known: KnownPod) -> None:
+    further: tuple[tuple[str, bytes], ...] = ()
+    requests: tuple[tuple[str, int], ...] = ()
+    before, known.blocked = known.blocked, ""
+    if known.claims and (known.node or known.wanted):
+        known.blocked = before
+        verdict = store.volumes.judge(known)
+        further, requests = tuple(verdict.further), tuple(sorted(verdict.requests.items()))
+        known.blocked, known.blocked_anywhere = verdict.blocked, not verdict.per_node
+        if verdict.blocked not in ("", before) and store.volumes.is_news(verdict):
+            store.on_blocked(known)
+    waits = not known.node
+    known.class_id = store.classes.extended(
+        known.template,
+        Extras(
+            further,
+            requests,
+            known.owner if waits and known.owner in store.avoided else "",
+            known.nominated if waits else "",
+        ),
+    )
+
+
+def node_message(store: Store, known: KnownNode) -> flow_pb2.Node | None:
+    """The node as it is to be told; None if it makes no sense, and what was told before stands."""
+    node = known.object
+    limits = tuple(sorted(store.storage.limits(known.name).items())) if store.storage.limited else ()
+    if node is not None:
+        known.object = None
+        key = node_key(node, store.classes.bandwidth)
+        if known.key is None or key != known.key[0]:
+            try:
+                known.base = describe_node(node, known.id, store.classes.bandwidth)
+            except Nonsense as problem:
+                store.warn("node", known.uid, known.name, str(problem))
+                return known.message
+            known.key = (key, None)
+            store.note_avoided(known.name, known.base.avoids)
+            if not known.base.allocatable:
+                METRICS.no_allocatable.inc()
+                store.warn(
+                    "node", known.uid, known.name, "status.allocatable: is missing; nothing fits until it is set"
+                )
+    volumes = (limits, tuple(sorted(store.storage.limited)))
+    if known.base is not None and known.key is not None and known.key[1] != volumes:
+        known.key = (known.key[0], volumes)
+        known.message = flow_pb2.Node()
+        known.message.CopyFrom(known.base)
+        for driver in store.storage.limited:
+            known.message.allocatable[ATTACHABLE + driver] = UNLIMITED
+        for driver, count in limits:
+            known.message.allocatable[ATTACHABLE + driver] = max(count, 0)
+    return known.message
+
+
+def target(store: Store, known: KnownPod, *, fresh: bool = False) -> Told | None:
+    """What the engine should know of a pod; None: nothing.
+
+    `fresh` is for an engine that knows nothing: to it a placement in progress is as good as done.
+    """
+    if not known.class_id:
+        return None
+    if known.node:
+        node = store.id_of_node(known.node)
+        return Told(
+            known.class_id,
+            node,
+            known.profile,
+            known.deleting,
+            known.gang,
+            known.role,
+            started_us=known.started_us,
+            lasting=known.lasting,
+        )
+    if known.assumed and (fresh or known.told is not None):
+        node = store.id_of_node(known.assumed) if fresh or known.told is None else known.told.node
+        return Told(known.class_id, node, known.profile, False, known.gang, known.role, known.inputs)
+    if not known.wanted or known.blocked or known.held:
+        return None
+    return Told(known.class_id, "", known.profile, False, known.gang, known.role, known.inputs)
+
+
+@dataclass(slots=True)
+class Rows:
+    """An Update in the making, and which pods it speaks of."""
+
+    update: flow_pb2.Update = field(default_factory=flow_pb2.Update)
+    pods: list[tuple[KnownPod, Told]] = field(default_factory=list)
+    classes: list[int] = field(default_factory=list)
+    profiles: list[int] = field(default_factory=list)
+    gangs: dict[int, flow_pb2.Gang] = field(default_factory=dict)
+    inputs: list[int] = field(default_factory=list)
+    _node: dict[str, int] = field(default_factory=dict)
+    _uid: list[int] = field(default_factory=list)
+    _class: list[int] = field(default_factory=list)
+    _job: list[int] = field(default_factory=list)
+    _created: list[int] = field(default_factory=list)
+    _at: list[int] = field(default_factory=list)
+    _name: list[str] = field(default_factory=list)
+    _profile: list[int] = field(default_factory=list)
+    _leaving: list[bool] = field(default_factory=list)
+    _gang: list[int] = field(default_factory=list)
+    _role: list[int] = field(default_factory=list)
+    _inputs: list[int] = field(default_factory=list)
+    _started: list[int] = field(default_factory=list)
+    _lasting: list[bool] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self._uid)
+
+    def add(self, known: KnownPod, told: Told) -> None:
+        """A row for the pod."""
+        self.pods.append((known, told))
+        self._uid.append(known.task)
+        self._class.append(told.class_id)
+        self._job.append(known.job_id)
+        self._created.append(known.created_us)
+        self._at.append(self._node.setdefault(told.node, len(self._node) + 1) if told.node else 0)
+        self._name.append(known.full_name)
+        self._profile.append(told.profile)
+        self._leaving.append(told.leaving)
+        self._gang.append(told.gang)
+        self._role.append(told.role)
+        self._inputs.append(told.inputs)
+        self._started.append(told.started_us)
+        self._lasting.append(told.lasting)
+
+    def finish(
+        self,
+        store: Store,
+        known_classes: set[int],
+        known_profiles: set[int],
+        known_gangs: Mapping[int, flow_pb2.Gang] = MappingProxyType({}),
+        known_inputs: Set[int] = frozenset(),
+    ) -> flow_pb2.Update:
+        """The Update, with the classes, profiles, gangs and input sets that it names and that are not known yet."""
+        tasks = self.update.tasks
+        tasks.uid.extend(self._uid)
+        tasks.class_id.extend(self._class)
+        tasks.job_id.extend(self._job)
+        tasks.created_us.extend(self._created)
+        tasks.node.extend(self._at)
+        tasks.name.extend(self._name)
+        tasks.nodes.extend(self._node)
+        tasks.profile_id.extend(self._profile)
+        if any(self._leaving):
+            tasks.leaving.extend(self._leaving)
+        if any(self._started):
+            tasks.started_us.extend(self._started)
+        if any(self._lasting):
+            tasks.lasting.extend(self._lasting)
+        if any(self._gang):
+            tasks.gang_id.extend(self._gang)
+            tasks.role.extend(self._role)
+            for gang_id in set(self._gang) - {0}:
+                gang = store.gangs.message(gang_id)
+                if gang is not None and known_gangs.get(gang_id) is not gang:
+                    self.update.gangs.append(gang)
+                    self.gangs[gang_id] = gang
+        if any(self._inputs):
+            for inputs_id in set(self._inputs) - {0} - known_inputs:
+                inputs = store.inputs.get(inputs_id)
+                if inputs is not None:
+                    self.update.inputs.append(inputs)
+                    self.inputs.append(inputs_id)
+            tasks.inputs_id.extend(self._inputs)
+        for class_id in set(self._class) - known_classes:
+            message = store.classes.get(class_id)
+            if message is not None:
+                self.update.classes.append(message)
+                self.classes.append(class_id)
+        for profile_id in set(self._profile) - known_profiles:
+            profile = store.profiles.get(profile_id)
+            if profile is not None:
+                self.update.profiles.append(profile)
+                self.profiles.append(profile_id)
+        return self.update

@@ -1,0 +1,317 @@
+"""Workers that bring the engine up to date: take keys, look at the newest state, tell the engine, mark done.
+
+Whatever is ready goes into one call, so that a drained queue costs one round trip. A single event waits for nobody;
+while they pour in, a worker rests a moment after each call, because a call costs as much as describing some tens of
+pods. What the engine already knows is not told again: most events of a pod's life change nothing for it.
+
+A call that fails is repeated for all its keys, later: telling a thing twice is harmless. If the service answers with
+an error, or we fail to make the call, the next calls are smaller until the culprit is alone. What a defect of ours
+keeps from being described is left out until there is news of it, and its owner hears of it.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
+
+from poseidon_py.feed.client import Engine, EngineError
+from poseidon_py.feed.resync import Session, note_refusal
+from poseidon_py.feed.update_rows import Rows, describe_pod, leave_out, leave_out_node, node_message, target
+from poseidon_py.state.records import KnownNode, KnownPod, Told
+from poseidon_py.state.store import Store
+from poseidon_py.util.metrics import METRICS
+from poseidon_py.util.work_queue import KeyedQueue
+from protos.gen import flow_pb2
+
+log = logging.getLogger(__name__)
+
+Key = TypeVar("Key", str, int)
+
+
+class Feed:
+    """Start any number of `pod_worker`, `node_worker`, `namespace_worker`; they end when their queues are shut down."""
+
+    def __init__(
+        self,
+        store: Store,
+        engine: Engine,
+        session: Session,
+        changed: Callable[[], None],
+        batch_size: int = 2000,
+        *,
+        rest: float = 0.005,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """`rest`: seconds, at least, between two calls of a worker."""
+        self._store = store
+        self._engine = engine
+        self._session = session
+        self._changed = changed
+        self._batch_size = batch_size
+        self._rest = rest
+        self._sleep = sleep
+        self._rejections: dict[str, tuple[int, flow_pb2.Rejection]] = {}
+        """By UID, with the epoch of the placement: to an engine that was told everything since they mean nothing."""
+
+    def reject(self, known: KnownPod, node_id: str, not_before_us: int) -> None:
+        """A placement of a pod could not be carried out; the engine is to leave it out of rounds until then."""
+        rejection = flow_pb2.Rejection(task_uid=known.task, node_id=node_id, not_before_us=not_before_us)
+        self._rejections[known.uid] = self._session.epoch, rejection
+        known.dirty = True
+        self._store.pod_queue.add(known.uid)
+
+    async def pod_worker(self) -> None:
+        await self._work("pods", self._store.pod_queue, self._feed_pods)
+
+    async def node_worker(self) -> None:
+        await self._work("nodes", self._store.node_queue, self._feed_nodes)
+
+    async def namespace_worker(self) -> None:
+        await self._work("namespaces", self._store.namespace_queue, self._feed_namespaces)
+
+    async def _work(self, name: str, queue: KeyedQueue[Key], feed: Callable[[list[Key], int], Awaitable[None]]) -> None:
+        duration, size = METRICS.queue_work.labels(name), METRICS.batch.labels(name)
+        most = self._batch_size
+        while keys := await queue.get(most):
+            taken = 0.0
+            try:
+                async with self._session.call() as epoch:
+                    started = time.monotonic()
+                    await feed(keys, epoch)
+                    taken = time.monotonic() - started
+                    duration.observe(taken)
+                    size.observe(len(keys))
+            except EngineError as error:
+                log.warning("telling the flow service about %d %s failed: %s", len(keys), name, error)
+                self._mark_dirty(name, keys)
+                for key in keys:
+                    queue.retry(key)
+                if error.code in ("UNAVAILABLE", "CLOSED"):
+                    self._session.lost()
+                else:
+                    most = max(1, len(keys) // 2)
+            except Exception as error:
+                log.exception("cannot tell the flow service about %d %s", len(keys), name)
+                most = max(1, len(keys) // 2)
+                if len(keys) == 1:
+                    self._leave_alone(name, str(keys[0]), error)
+                    queue.forget(keys[0])
+                else:
+                    self._mark_dirty(name, keys)
+                    for key in keys:
+                        queue.retry(key)
+            else:
+                most = min(self._batch_size, 2 * most)
+                for key in keys:
+                    queue.forget(key)
+            finally:
+                queue.done(keys)
+            # the longer a call takes, the more there is to gather meanwhile
+            await self._sleep(min(max(self._rest, 2 * taken), 10 * self._rest))
+
+    def _mark_dirty(self, name: str, keys: Iterable[object]) -> None:
+        for key in map(str, keys):
+            if name == "pods" and (pod := self._store.pods.get(key)) is not None:
+                pod.dirty = True
+            elif name == "nodes" and (node := self._store.nodes.get(key)) is not None:
+                node.dirty = True
+
+    def _leave_alone(self, name: str, key: str, error: Exception) -> None:
+        if name == "pods" and (pod := self._store.pods.get(key)) is not None:
+            leave_out(self._store, pod, error)
+        elif name == "nodes" and (node := self._store.nodes.get(key)) is not None:
+            leave_out_node(self._store, node, error)
+
+    # -- pods -------------------------------------------------------------------------------------------------
+
+    async def _feed_pods(self, uids: list[str], epoch: int) -> None:
+        store, rows = self._store, Rows()
+        gone: list[str] = []
+        rejected: dict[str, tuple[int, flow_pb2.Rejection]] = {}
+        left: list[KnownPod] = []
+        for uid in uids:
+            if (task := store.gone_tasks.get(uid)) is not None:
+                rows.update.removed_tasks.append(task)
+                gone.append(uid)
+                self._rejections.pop(uid, None)
+            known = store.pods.get(uid)
+            if known is None or not known.dirty:
+                continue
+            known.dirty = False
+            try:
+                describe_pod(store, known)
+            except Exception as error:
+                leave_out(store, known, error)
+                if known.told is not None and not (known.node or known.assumed):  # not to be placed as what it was
+                    rows.update.removed_tasks.append(known.task)
+                    left.append(known)
+                    self._rejections.pop(uid, None)
+                continue
+            self._row(known, rows, left)
+            if (rejection := self._rejections.pop(uid, None)) is not None and rejection[0] == epoch and not known.node:
+                rejected[uid] = rejection
+        if not (rows.pods or left or gone or rejected):
+            return
+        rows.update.epoch = epoch
+        rows.update.rejections.extend(rejection for _, rejection in rejected.values())
+        session = self._session
+        update = rows.finish(store, session.classes, session.profiles, session.gangs, session.inputs)
+        try:
+            reply = await self._engine.apply(update)
+        except BaseException:
+            self._rejections = rejected | self._rejections
+            raise
+        if reply.status == flow_pb2.STALE_EPOCH:
+            self._again(uids)  # the resync tells of all but the removals
+            self._session.stale(epoch)
+            return
+        self._session.classes.update(rows.classes)
+        self._session.profiles.update(rows.profiles)
+        self._session.inputs.update(rows.inputs)
+        self._session.gangs.update(rows.gangs)
+        for gang_id in rows.gangs:
+            store.gangs.queue.add(gang_id)  # it may have changed while the call was on its way
+        store.told_gone(gone)
+        for known in left:
+            known.told = None
+        for known, told in rows.pods:
+            known.told = told
+        self._take_refusals(reply, rows.pods)
+        store.prune()
+        self._changed()
+
+    def _row(self, known: KnownPod, rows: Rows, left: list[KnownPod]) -> None:
+        """Adds to `rows` what the engine has to be told of one pod, if anything."""
+        goal, told = target(self._store, known), known.told
+        if goal is not None and goal.class_id in self._session.refused:
+            self._refused(known, self._session.refused[goal.class_id])
+            goal = None
+        if goal == told:
+            return
+        if goal is None:
+            rows.update.removed_tasks.append(known.task)
+            left.append(known)
+            return
+        if told is not None and told.node and not goal.node:
+            # told to be on a node while it was being bound, and then the bind failed: in the engine's eyes a task
+            # does not leave its node, so that one ends and another begins
+            rows.update.removed_tasks.append(known.task)
+        rows.add(known, goal)
+
+    def _take_refusals(self, reply: flow_pb2.UpdateReply, pods: list[tuple[KnownPod, Told]]) -> None:
+        for refusal in reply.refused:
+            note_refusal(self._session, refusal)
+            if refusal.kind == "task":
+                # ours to mend: let the engine forget the pod, then describe it anew
+                for known, told in pods:
+                    if refusal.id == known.full_name:
+                        known.told = told._replace(node=told.node or "?")
+                        known.dirty = True
+                        self._store.pod_queue.retry(known.uid)
+        unknown, profiles = set(reply.unknown_classes), set(reply.unknown_profiles)
+        gangs, inputs = set(reply.unknown_gangs), set(reply.unknown_inputs)
+        if not (unknown or profiles or gangs or inputs):
+            return
+        self._session.classes -= unknown
+        self._session.profiles -= profiles
+        self._session.inputs -= inputs
+        for gang_id in gangs:
+            self._session.gangs.pop(gang_id, None)
+        for known, told in pods:
+            if told.class_id in unknown or told.profile in profiles or told.gang in gangs or told.inputs in inputs:
+                known.told = None
+                self._again([known.uid])
+
+    def _refused(self, known: KnownPod, problem: str) -> None:
+        if known.problem != problem:
+            known.problem = problem
+            self._store.warn_pod(known.namespace, known.name, known.uid, problem)
+
+    def _again(self, uids: list[str]) -> None:
+        for uid in uids:
+            known = self._store.pods.get(uid)
+            if known is not None:
+                known.dirty = True
+            self._store.pod_queue.add(uid)
+
+    # -- nodes ------------------------------------------------------------------------------------------------
+
+    async def _feed_nodes(self, keys: list[str], epoch: int) -> None:
+        store, update = self._store, flow_pb2.Update(epoch=epoch)
+        gone: list[str] = []
+        told: list[tuple[KnownNode, object]] = []
+        for key in keys:
+            if key in store.gone_nodes:
+                update.removed_nodes.append(key)
+                gone.append(key)
+            known = store.nodes.get(key)
+            if known is None or not known.dirty:
+                continue
+            known.dirty = False
+            try:
+                message = node_message(store, known)
+            except Exception as error:
+                leave_out_node(store, known, error)
+                continue
+            if message is not None and known.key != known.told:
+                update.nodes.append(message)
+                told.append((known, known.key))
+        if not (gone or told):
+            return
+        reply = await self._engine.apply(update)
+        if reply.status == flow_pb2.STALE_EPOCH:
+            for key in keys:
+                store.node_queue.add(key)
+            self._session.stale(epoch)
+            return
+        store.gone_nodes.difference_update(gone)
+        for known, described in told:
+            known.told = described
+        for refusal in reply.refused:
+            note_refusal(self._session, refusal)
+        self._changed()
+
+    # -- namespaces -------------------------------------------------------------------------------------------
+
+    async def _feed_namespaces(self, names: list[str], epoch: int) -> None:
+        store = self._store
+        told = [message for name in names if (message := store.namespaces.get(name)) is not None]
+        reply = await self._engine.apply(flow_pb2.Update(epoch=epoch, namespaces=told))
+        if reply.status == flow_pb2.STALE_EPOCH:
+            for name in names:
+                store.namespace_queue.add(name)
+            self._session.stale(epoch)
+            return
+        for message in told:
+            if not message.labels and store.namespaces.get(message.name) is message:
+                del store.namespaces[message.name]  # one without labels is as good as one that was never told of
+        self._changed()
+
+    # -- gangs ------------------------------------------------------------------------------------------------
+
+    async def gang_worker(self) -> None:
+        await self._work("gangs", self._store.gangs.queue, self._feed_gangs)
+
+    async def _feed_gangs(self, ids: list[int], epoch: int) -> None:
+        """Of gangs that the service knows, what has become of them; it hears of others with their members."""
+        book, told = self._store.gangs, self._session.gangs
+        news: dict[int, flow_pb2.Gang] = {}
+        for gang_id in ids:
+            message = book.message(gang_id)
+            if message is not None and told.get(gang_id, message) is not message:
+                news[gang_id] = message
+        gone = [gang_id for gang_id in ids if gang_id in book.removed]
+        if not (news or gone):
+            return
+        reply = await self._engine.apply(flow_pb2.Update(epoch=epoch, gangs=news.values(), removed_gangs=gone))
+        if reply.status == flow_pb2.STALE_EPOCH:
+            self._session.stale(epoch)  # the resync tells of all but the removals
+            return
+        for refusal in reply.refused:
+            note_refusal(self._session, refusal)
+        told.update(news)
+        for gang_id in gone:
+            told.pop(gang_id, None)
+            book.removed.discard(gang_id)
+        self._changed()

@@ -1,0 +1,305 @@
+"""The only speaker of HTTP to the API server.
+
+Two transports behind one face: lists and watches, which stream, go through aiohttp; everything short goes through
+http1.Pool. Failures are typed by what the caller can do about them:
+
+    KubeError
+      UnreachableError      nothing was done: the server was not reached
+      LostAnswerError       anything may have been done: look
+      ApiError              the server answered with an error
+        NotFoundError, ConflictError, GoneError (410), BusyError (429 or 5xx: again later)
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode
+
+import aiohttp
+import msgspec
+
+from poseidon_py.kube import short_requests
+from poseidon_py.kube.credentials import Access, CredentialsError
+from poseidon_py.kube.objects import Pod, Status
+
+log = logging.getLogger(__name__)
+
+_AGENT = "poseidon"
+_TOKEN_SECONDS = 30.0
+_READ_TIMEOUT = 60.0
+_CONNECT_TIMEOUT = 10.0
+
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+JSON = "application/json"
+
+T = TypeVar("T")
+_decode_pod = msgspec.json.Decoder(Pod).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class KubeError(Exception):
+    """The API server did not do what it was asked."""
+
+
+class UnreachableError(KubeError):
+    """The server was not reached; nothing was done."""
+
+
+class LostAnswerError(KubeError):
+    """The request left, its answer did not come; anything may have been done."""
+
+
+class ApiError(KubeError):
+    """The server answered with an error."""
+
+    def __init__(self, code: int, reason: str, message: str, retry_after: float | None = None) -> None:
+        super().__init__(f"{code} {reason}: {message}" if reason else f"{code}: {message}")
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.retry_after = retry_after
+        """Seconds that the server asked to wait, None: it did not say."""
+
+
+class NotFoundError(ApiError):
+    """404."""
+
+
+class ConflictError(ApiError):
+    """409: it exists already, or is not what the request took it for."""
+
+
+class GoneError(ApiError):
+    """410: that version is forgotten; list again."""
+
+
+class BusyError(ApiError):
+    """429 or 5xx: the same request may succeed later."""
+
+
+def api_error(code: int, body: bytes, retry_after: str | bytes | None = None) -> ApiError:
+    """The error that an answer stands for."""
+    try:
+        status = msgspec.json.decode(body, type=Status)
+    except msgspec.DecodeError:
+        status = Status()
+    if not (status.reason or status.message):
+        status = Status(status.code, None, body[:200].decode(errors="replace").strip(), status.details)
+    seconds = status.details.retry_after if status.details else None
+    if retry_after is not None:
+        with contextlib.suppress(ValueError):  # an HTTP date: nobody in this API sends one
+            seconds = float(retry_after)
+    kind: type[ApiError] = ApiError
+    if code == 429 or code >= 500:
+        kind = BusyError
+    else:
+        kind = {404: NotFoundError, 409: ConflictError, 410: GoneError}.get(code, ApiError)
+    return kind(code, status.reason or "", status.message or "", seconds)
+
+
+class Kube:
+    """A client of one API server. `start`, then use, then `close`."""
+
+    def __init__(self, access: Access, concurrency: int = 100) -> None:
+        self._access = access
+        # three more than binds may be in flight: reads and leases need not queue behind them
+        self._pool = short_requests.Pool(access.host, access.port, access.tls, concurrency + 3, access.tls_name)
+        self._http: aiohttp.ClientSession | None = None
+        self._head = b""
+        self._refresher: asyncio.Task[None] | None = None
+
+    @property
+    def url(self) -> str:
+        return self._access.url
+
+    async def start(self) -> None:
+        """Opens nothing yet; must be called inside the event loop."""
+        self._set_head()
+        self._http = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ssl=self._access.tls or True, keepalive_timeout=90),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": _AGENT, "Accept": JSON},
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT, sock_read=_READ_TIMEOUT),
+            read_bufsize=1 << 20,
+            proxy=self._access.proxy,
+        )
+        self._refresher = asyncio.create_task(self._refresh(), name="token refresh")
+
+    async def close(self) -> None:
+        """Breaks what is still in flight."""
+        if self._refresher is not None:
+            self._refresher.cancel()
+            await asyncio.gather(self._refresher, return_exceptions=True)
+        self._pool.close()
+        if self._http is not None:
+            await self._http.close()
+
+    def _set_head(self) -> None:
+        access = self._access
+        lines = [f"Host: {access.host_header}", f"User-Agent: {_AGENT}", f"Accept: {JSON}"]
+        lines += [f"{name}: {value}" for name, value in access.headers.items()]
+        self._head = ("\r\n".join(lines) + "\r\n").encode()
+
+    async def _refresh(self) -> None:
+        while True:
+            await asyncio.sleep(_TOKEN_SECONDS)
+            await self._renew_token()
+
+    async def _renew_token(self) -> bool:
+        try:
+            changed = await self._access.refresh()
+        except CredentialsError as error:
+            log.warning("%s", error)
+            return False
+        if changed:
+            self._set_head()
+        return changed
+
+    # -- short requests ---------------------------------------------------------------------------------------
+
+    async def call(
+        self,
+        verb: str,
+        path: str,
+        body: bytes = b"",
+        content_type: str = JSON,
+        timeout: float = 30.0,
+    ) -> bytes:
+        """The body of the server's answer if that is a success. Raises KubeError."""
+        answer = await self._send(verb, path, body, content_type, timeout)
+        if answer.status == 401 and await self._renew_token():
+            answer = await self._send(verb, path, body, content_type, timeout)
+        if answer.status >= 300:
+            raise api_error(answer.status, answer.body, answer.header(b"retry-after"))
+        return answer.body
+
+    async def _send(
+        self, verb: str, path: str, body: bytes, content_type: str, timeout: float
+    ) -> short_requests.Answer:
+        if self._access.proxy:
+            return await self._send_by_proxy(verb, path, body, content_type, timeout)
+        length = f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n" if body else ""
+        request = f"{verb} {self._access.prefix}{path} HTTP/1.1\r\n{length}".encode() + self._head + b"\r\n" + body
+        try:
+            return await self._pool.request(request, timeout)
+        except short_requests.NotSentError as error:
+            raise UnreachableError(f"cannot reach the API server at {self.url}: {error}") from error
+        except short_requests.LostAnswerError as error:
+            raise LostAnswerError(str(error)) from error
+
+    async def _send_by_proxy(
+        self, verb: str, path: str, body: bytes, content_type: str, timeout: float
+    ) -> short_requests.Answer:
+        headers = self._access.headers | ({"Content-Type": content_type} if body else {})
+        limits = aiohttp.ClientTimeout(total=timeout)
+        try:
+            async with self._session.request(
+                verb,
+                self.url + path,
+                data=body or None,
+                headers=headers,
+                timeout=limits,
+                server_hostname=self._access.tls_name,
+            ) as answer:
+                head = b"".join(f"\r\n{k.lower()}: {v}".encode() for k, v in answer.headers.items())
+                return short_requests.Answer(answer.status, head, await answer.read())
+        except aiohttp.ClientConnectorError as error:
+            raise UnreachableError(f"cannot reach the API server at {self.url}: {error}") from error
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise LostAnswerError(str(error)) from error
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str, timeout: float) -> None:
+        """Assigns a pod to a node, if it is the pod of that UID. The answer's body is not read."""
+        body = _encode(
+            {
+                "apiVersion": "v1",
+                "kind": "Binding",
+                "metadata": {"name": name, "namespace": namespace, "uid": uid},
+                "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+            }
+        )
+        await self.call("POST", f"{pod_path(namespace, name)}/binding", body, timeout=timeout)
+
+    async def pod(self, namespace: str, name: str) -> Pod:
+        """The pod as it is now."""
+        return _decode_pod(await self.call("GET", pod_path(namespace, name)))
+
+    async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, Any]) -> None:
+        """A strategic merge patch of a pod's status. metadata.uid and .resourceVersion in it are preconditions."""
+        await self.call("PATCH", f"{pod_path(namespace, name)}/status", _encode(patch), STRATEGIC_PATCH)
+
+    async def create(self, path: str, body: Mapping[str, Any], timeout: float = 30.0) -> bytes:
+        return await self.call("POST", path, _encode(body), timeout=timeout)
+
+    async def update(self, path: str, body: Mapping[str, Any], timeout: float = 30.0) -> bytes:
+        return await self.call("PUT", path, _encode(body), timeout=timeout)
+
+    async def merge(self, path: str, patch: Mapping[str, Any]) -> bytes:
+        return await self.call("PATCH", path, _encode(patch), MERGE_PATCH)
+
+    async def evict_pod(self, namespace: str, name: str, uid: str) -> None:
+        """Deletes a pod if its disruption budgets allow that; BusyError (429) if they do not."""
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": name, "namespace": namespace},
+            "deleteOptions": {"preconditions": {"uid": uid}},
+        }
+        await self.create(f"{pod_path(namespace, name)}/eviction", body)
+
+    async def server_version(self) -> str:
+        """What the server says it is. Raises KubeError if it is not there, or does not know us."""
+        answer = msgspec.json.decode(await self.call("GET", "/version", timeout=_CONNECT_TIMEOUT))
+        return str(answer.get("gitVersion", "")) if isinstance(answer, dict) else ""
+
+    # -- streams ----------------------------------------------------------------------------------------------
+
+    @property
+    def _session(self) -> aiohttp.ClientSession:
+        assert self._http is not None, "start() comes first"
+        return self._http
+
+    async def page(self, path: str, parameters: Mapping[str, str]) -> bytes:
+        """One page of a list."""
+        async for body in self._stream(path, parameters, whole=True, silence=_READ_TIMEOUT):
+            return body
+        return b""
+
+    def watch(self, path: str, parameters: Mapping[str, str], silence: float) -> AsyncIterator[bytes]:
+        """Pieces of a watch as they come, cut anywhere. Ends when the server ends it.
+
+        Raises LostAnswerError after `silence` seconds without a byte.
+        """
+        return self._stream(path, {**parameters, "watch": "true"}, whole=False, silence=silence)
+
+    async def _stream(
+        self, path: str, parameters: Mapping[str, str], *, whole: bool, silence: float
+    ) -> AsyncIterator[bytes]:
+        url = f"{self.url}{path}?{urlencode(parameters)}"
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT, sock_read=silence)
+        try:
+            async with self._session.get(
+                url, headers=self._access.headers, timeout=limits, server_hostname=self._access.tls_name
+            ) as answer:
+                if answer.status == 401:
+                    await self._renew_token()  # for the next attempt
+                if answer.status != 200:
+                    raise api_error(answer.status, await answer.read(), answer.headers.get("Retry-After"))
+                if whole:
+                    yield await answer.read()
+                    return
+                while piece := await answer.content.readany():
+                    yield piece
+        except aiohttp.ClientConnectorError as error:
+            raise UnreachableError(f"cannot reach the API server at {self.url}: {error.os_error}") from error
+        except aiohttp.ClientPayloadError as error:  # its own words are about encodings
+            raise LostAnswerError("the server closed the connection") from error
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise LostAnswerError(str(error) or type(error).__name__) from error
+
+
+def pod_path(namespace: str, name: str) -> str:
+    return f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(name, safe='')}"

@@ -1,0 +1,145 @@
+"""The fields of storage objects, of namespaces, and of any watch, that scheduling needs. See objects.py."""
+
+from typing import Generic, TypeVar
+
+from msgspec import Raw, Struct, field
+
+from poseidon_py.kube.object_details import LabelSelector
+from poseidon_py.kube.objects import NOTHING, ListMetadata, Metadata, RequiredTerms
+
+T = TypeVar("T")
+
+
+class Event(Struct, Generic[T]):
+    """One line of a watch."""
+
+    type: str
+    object: T
+
+
+class Listing(Struct, Generic[T]):
+    metadata: ListMetadata
+    items: list[T] | None = None
+
+
+class Namespace(Struct):
+    metadata: Metadata = field(default_factory=Metadata)
+
+
+class Reference(Struct, gc=False):
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class Amount(Struct, gc=False):
+    storage: str | int | float | None = None
+
+
+class Wanted(Struct):
+    requests: Amount | None = None
+
+
+class ClaimSpec(Struct):
+    class_name: str | None = field(default=None, name="storageClassName")
+    volume_name: str | None = field(default=None, name="volumeName")
+    mode: str | None = field(default=None, name="volumeMode")
+    access_modes: list[str] | None = field(default=None, name="accessModes")
+    attributes_class: str | None = field(default=None, name="volumeAttributesClassName")
+    selector: LabelSelector | None = None
+    resources: Wanted | None = None
+
+
+class ClaimStatus(Struct):
+    phase: str | None = None
+
+
+class Claim(Struct):
+    """PersistentVolumeClaim."""
+
+    metadata: Metadata = field(default_factory=Metadata)
+    spec: ClaimSpec = field(default_factory=ClaimSpec)
+    status: ClaimStatus = field(default_factory=ClaimStatus)
+
+
+class CsiSource(Struct, gc=False):
+    driver: str = ""
+    handle: str = field(default="", name="volumeHandle")
+
+
+class VolumeNodeAffinity(Struct):
+    required: RequiredTerms | None = None
+
+
+class VolumeSpec(Struct):
+    class_name: str | None = field(default=None, name="storageClassName")
+    mode: str | None = field(default=None, name="volumeMode")
+    access_modes: list[str] | None = field(default=None, name="accessModes")
+    attributes_class: str | None = field(default=None, name="volumeAttributesClassName")
+    capacity: Amount | None = None
+    claim: Reference | None = field(default=None, name="claimRef")
+    affinity: VolumeNodeAffinity | None = field(default=None, name="nodeAffinity")
+    csi: CsiSource | None = None
+
+
+class Volume(Struct):
+    """PersistentVolume."""
+
+    metadata: Metadata = field(default_factory=Metadata)
+    spec: VolumeSpec = field(default_factory=VolumeSpec)
+    status: ClaimStatus = field(default_factory=ClaimStatus)
+
+
+class TopologyExpression(Struct):
+    key: str = ""
+    values: list[str] | None = None
+
+
+class TopologyTerm(Struct):
+    expressions: list[TopologyExpression] | None = field(default=None, name="matchLabelExpressions")
+
+
+class StorageClass(Struct):
+    metadata: Metadata = field(default_factory=Metadata)
+    provisioner: str = ""
+    binding_mode: str | None = field(default=None, name="volumeBindingMode")
+    topologies: list[TopologyTerm] | None = field(default=None, name="allowedTopologies")
+
+
+class DriverCount(Struct, gc=False):
+    count: int | None = None
+
+
+class NodeDriver(Struct):
+    name: str = ""
+    allocatable: DriverCount | None = None
+
+
+class CsiNodeSpec(Struct):
+    drivers: list[NodeDriver] | None = None
+
+
+class CsiNode(Struct):
+    """Which drivers a node has; it is called like the node."""
+
+    metadata: Metadata = field(default_factory=Metadata)
+    spec: CsiNodeSpec = field(default_factory=CsiNodeSpec)
+
+
+class CsiDriverSpec(Struct, gc=False):
+    capacity: bool | None = field(default=None, name="storageCapacity")
+
+
+class CsiDriver(Struct):
+    metadata: Metadata = field(default_factory=Metadata)
+    spec: CsiDriverSpec = field(default_factory=CsiDriverSpec)
+
+
+class Capacity(Struct):
+    """How much storage of a class there is where: CSIStorageCapacity."""
+
+    metadata: Metadata = field(default_factory=Metadata)
+    class_name: str = field(default="", name="storageClassName")
+    topology: LabelSelector | None = field(default=None, name="nodeTopology")
+    capacity: Raw = NOTHING
+    largest: Raw = field(default=NOTHING, name="maximumVolumeSize")

@@ -1,0 +1,336 @@
+"""Tells people what became of their pods: events, and the PodScheduled condition that cluster-autoscaler reads.
+
+A stream of lower priority that never holds up a bind (outbox.py). Reports of one pod coalesce: what was not sent yet
+is replaced by what is newer. So the stream is complete, in the sense that the last word on every pod is said.
+
+Events are core/v1: every API server stores them, `kubectl describe` shows their count and age, and a repeat is one
+patch. A condition is patched on the pod's known version only: if the pod was bound in between, the server refuses
+and the report has lost its point.
+"""
+
+import asyncio
+import logging
+import random
+import socket
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, Protocol
+from urllib.parse import quote
+
+from poseidon_py.kube.client import (
+    BusyError,
+    ConflictError,
+    KubeError,
+    LostAnswerError,
+    NotFoundError,
+    UnreachableError,
+)
+from poseidon_py.report.messages import cannot_use, note
+from poseidon_py.report.paced_queue import Binds, Outbox
+from poseidon_py.state.records import KnownPod
+from poseidon_py.state.store import Store
+from poseidon_py.util.metrics import METRICS
+
+log = logging.getLogger(__name__)
+
+_ATTEMPTS = 5
+_MESSAGES_KEPT = 8
+
+
+class ReportApi(Protocol):
+    """What the reporter needs of kube.Kube."""
+
+    async def create(self, path: str, body: Mapping[str, Any], timeout: float = 30.0) -> bytes: ...
+    async def merge(self, path: str, patch: Mapping[str, Any]) -> bytes: ...
+    async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, Any]) -> None: ...
+
+
+class _Report:
+    __slots__ = (
+        "at",
+        "attempts",
+        "condition",
+        "key",
+        "lasting",
+        "message",
+        "name",
+        "namespace",
+        "reason",
+        "uid",
+        "warning",
+    )
+
+    def __init__(
+        self, namespace: str, name: str, uid: str, reason: str, message: str, *, warning: bool, condition: str = ""
+    ) -> None:
+        self.namespace = namespace
+        self.name = name
+        self.uid = uid
+        self.reason = reason
+        self.message = note(message)
+        self.warning = warning
+        self.condition = condition
+        """Reason of the PodScheduled=False condition to set; empty: none."""
+        self.key = uid
+        """Reports with the same key coalesce."""
+        self.lasting = False
+        """Whether it counts for a pod that does not wait, too."""
+        self.attempts = 0
+        self.at = 0.0
+        """When it happened, in seconds since the epoch."""
+
+
+class Reporter:
+    """`start`; `scheduled`, `unschedulable`, ... any number; `flush`, `stop`."""
+
+    def __init__(
+        self,
+        api: ReportApi,
+        store: Store,
+        binds: Binds,
+        *,
+        component: str = "poseidon",
+        rate: float = 500.0,
+        concurrency: int = 8,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        monotonic: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._api = api
+        self._store = store
+        self._component = component
+        self._instance = f"{component}-{socket.gethostname()}"
+        self._concurrency = concurrency
+        self._sleep = sleep
+        self._now = now
+        self._pending: Outbox[_Report] = Outbox(binds, rate, sleep=sleep, monotonic=monotonic)
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+        self._sending = 0
+        self._sent: dict[str, dict[str, tuple[str, int]]] = {}
+        """UID -> message -> name of its event and how often it was said; of pods that wait."""
+        self._condition: dict[str, str] = {}
+        """UID -> message of the condition that was set last."""
+        self._workers: list[asyncio.Task[None]] = []
+        self._count_sent = METRICS.reports.labels("event", "sent")
+        METRICS.reports_waiting.set_function(lambda: len(self._pending))
+
+    # -- what there is to tell --------------------------------------------------------------------------------
+
+    def scheduled(self, known: KnownPod, node: str) -> None:
+        """The pod was bound."""
+        message = f"Successfully assigned {known.full_name} to {node}"
+        self._add(_Report(known.namespace, known.name, known.uid, "Scheduled", message, warning=False))
+
+    def unschedulable(self, known: KnownPod, message: str) -> None:
+        """A round found no place for the pod."""
+        report = _Report(known.namespace, known.name, known.uid, "FailedScheduling", message, warning=True)
+        report.condition = "Unschedulable"
+        self._add(report)
+
+    def failed(self, known: KnownPod, message: str) -> None:
+        """Something went wrong about the pod that is not its fault."""
+        report = _Report(known.namespace, known.name, known.uid, "FailedScheduling", message, warning=True)
+        report.condition = "SchedulerError"
+        self._add(report)
+
+    def nonsense(self, namespace: str, name: str, uid: str, problem: str) -> None:
+        """The pod cannot be understood."""
+        if namespace and name and uid:
+            self._add(_Report(namespace, name, uid, "FailedScheduling", cannot_use(problem), warning=True))
+
+    def waits_for_gang(self, known: KnownPod, message: str) -> None:
+        """The pod's gang cannot be tried yet. Not Unschedulable: a larger cluster would not help."""
+        report = _Report(known.namespace, known.name, known.uid, "FailedScheduling", message, warning=True)
+        report.condition = "WaitingForGang"
+        self._add(report)
+
+    def remark(self, known: KnownPod, reason: str, message: str) -> None:
+        """Something about the pod that its owner should know, beside what else there is to tell."""
+        report = _Report(known.namespace, known.name, known.uid, reason, message, warning=True)
+        report.key, report.lasting = f"{known.uid}/{reason}", True
+        self._add(report)
+
+    def settled(self, known: KnownPod) -> None:
+        """The watch says that the pod is bound, or gone: forget what was said while it waited."""
+        self._sent.pop(known.uid, None)
+        self._condition.pop(known.uid, None)
+        self._pending.discard(known.uid, calm=False)
+        self._settle()
+
+    def _add(self, report: _Report) -> None:
+        report.at = self._now()
+        self._put(report)
+
+    def _put(self, report: _Report) -> None:
+        self._pending.put(report.key, report, urgent=report.warning)
+        self._quiet.clear()
+
+    # -- sending ----------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        self._workers = [
+            asyncio.create_task(self._worker(), name=f"reporter {number}") for number in range(self._concurrency)
+        ]
+
+    async def flush(self, timeout: float) -> bool:
+        """Sends what is pending, as fast as it goes, for at most so many seconds. Returns whether all was sent."""
+        self._pending.hurry()
+        try:
+            async with asyncio.timeout(timeout):
+                await self._quiet.wait()
+        except TimeoutError:
+            log.warning("%d reports were not sent in time", len(self._pending))
+            return False
+        return True
+
+    async def stop(self) -> None:
+        for worker in self._workers:
+            worker.cancel()
+        await asyncio.gather(*self._workers, return_exceptions=True)
+        self._workers.clear()
+
+    async def _worker(self) -> None:
+        while True:
+            report = await self._pending.take()
+            self._sending += 1
+            try:
+                await self._send(report)
+            except Exception:
+                log.exception("reporting on %s/%s failed", report.namespace, report.name)
+            finally:
+                self._sending -= 1
+                self._settle()
+
+    def _settle(self) -> None:
+        if not self._pending and not self._sending:
+            self._quiet.set()
+
+    async def _send(self, report: _Report) -> None:
+        if report.warning and not report.lasting and not self._still_waits(report.uid):
+            METRICS.reports.labels("event", "stale").inc()
+            return
+        try:
+            if report.condition:
+                await self._try_condition(report)
+            await self._event(report)
+        except (UnreachableError, BusyError, LostAnswerError) as error:
+            await self._later(report, error)
+        except KubeError as error:
+            # the namespace is being deleted, events are not allowed, the pod is gone: not worth a repeat
+            METRICS.reports.labels("event", "refused").inc()
+            log.debug("report on %s/%s: %s", report.namespace, report.name, error)
+        else:
+            self._count_sent.inc()
+
+    async def _try_condition(self, report: _Report) -> None:
+        """Before the event and whatever becomes of that: an autoscaler reads the condition."""
+        try:
+            await self._set_condition(report)
+        except (UnreachableError, BusyError, LostAnswerError):
+            raise
+        except KubeError as error:
+            METRICS.reports.labels("condition", "refused").inc()
+            log.debug("condition of %s/%s: %s", report.namespace, report.name, error)
+
+    def _still_waits(self, uid: str) -> bool:
+        known = self._store.pods.get(uid)
+        return known is None or not (known.node or known.deleting)
+
+    async def _later(self, report: _Report, error: KubeError) -> None:
+        report.attempts += 1
+        if report.attempts >= _ATTEMPTS:
+            METRICS.reports.labels("event", "given up").inc()
+            log.warning("cannot report on %s/%s: %s", report.namespace, report.name, error)
+            return
+        rest = error.retry_after if isinstance(error, BusyError) else None
+        await self._sleep(max(rest or 0.0, 0.2 * 2**report.attempts))
+        if report.key not in self._pending:  # else there is news
+            self._put(report)
+
+    async def _event(self, report: _Report) -> None:
+        said = self._sent.get(report.uid, {})
+        path = f"/api/v1/namespaces/{quote(report.namespace, safe='')}/events"
+        stamp = _timestamp(report.at)
+        if report.message in said:
+            name, count = said[report.message]
+            try:
+                await self._api.merge(f"{path}/{name}", {"count": count + 1, "lastTimestamp": stamp})
+            except NotFoundError:
+                del said[report.message]  # events expire
+            else:
+                said[report.message] = (name, count + 1)
+                return
+        # the name in the manner of all clients, so that events of a pod sort by time
+        name = f"{report.name}.{time.time_ns():x}{random.randrange(16**4):04x}"
+        await self._api.create(path, self._event_object(report, name, stamp))
+        if report.warning:
+            said = self._sent.setdefault(report.uid, {})
+            if len(said) >= _MESSAGES_KEPT:
+                del said[next(iter(said))]
+            said[report.message] = (name, 1)
+
+    def _event_object(self, report: _Report, name: str, stamp: str) -> dict[str, Any]:
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": report.namespace},
+            "involvedObject": {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "namespace": report.namespace,
+                "name": report.name,
+                "uid": report.uid,
+            },
+            "reason": report.reason,
+            "message": report.message,
+            "type": "Warning" if report.warning else "Normal",
+            "source": {"component": self._component},
+            "reportingComponent": self._component,
+            "reportingInstance": self._instance,
+            "action": "Binding" if not report.warning else "Scheduling",
+            "firstTimestamp": stamp,
+            "lastTimestamp": stamp,
+            "count": 1,
+        }
+
+    async def _set_condition(self, report: _Report) -> None:
+        known = self._store.pods.get(report.uid)
+        if known is None or not known.wanted or known.assumed or self._condition.get(report.uid) == report.message:
+            return
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": report.condition,
+            "message": report.message,
+            "lastProbeTime": None,
+        }
+        if report.uid not in self._condition:
+            condition["lastTransitionTime"] = _timestamp(self._now())
+        metadata = {"uid": known.uid, "resourceVersion": known.version}
+        patch = {"metadata": metadata, "status": {"conditions": [condition]}}
+        try:
+            await self._api.patch_pod_status(report.namespace, report.name, patch)
+        except ConflictError:
+            # the pod has changed; if it still waits when the watch has told how, say it again
+            METRICS.reports.labels("condition", "conflict").inc()
+            if report.attempts < _ATTEMPTS and known.version == metadata["resourceVersion"]:
+                report.attempts += 1
+                await self._sleep(0.2 * 2**report.attempts)
+            if report.attempts < _ATTEMPTS and known.wanted and not known.assumed:
+                report.attempts += 1
+                await self._set_condition(report)
+        else:
+            METRICS.reports.labels("condition", "sent").inc()
+            self._condition[report.uid] = report.message
+
+
+@lru_cache(maxsize=4)
+def _timestamp_of(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _timestamp(seconds: float) -> str:
+    return _timestamp_of(int(seconds))

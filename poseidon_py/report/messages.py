@@ -1,0 +1,122 @@
+"""Why a pod waits, in kube-scheduler's words, so that people and tools (cluster-autoscaler, dashboards) know them."""
+
+from collections.abc import Iterable
+
+from poseidon_py.describe.node_features import FEATURES
+from poseidon_py.describe.pod_class import ENFORCED, UNSCHEDULABLE_TAINT
+from poseidon_py.describe.ports_and_disks import is_port
+from protos.gen import flow_pb2
+
+_LIMIT = 1024
+_KIND = flow_pb2.Reason.Kind
+
+# what the further demands of a pod are called between bridge and engine
+VOLUME_NODE, VOLUME_ZONE, VOLUME_NONE, VOLUME_SPACE = "volume node", "volume zone", "no volume", "volume space"
+
+_FURTHER = {
+    ENFORCED: "node(s) didn't match scheduler-enforced node affinity",
+    FEATURES: "node(s) didn't match Pod's required features",
+    VOLUME_NODE: "node(s) didn't match PersistentVolume's node affinity",
+    VOLUME_ZONE: "node(s) had no available volume zone",
+    VOLUME_NONE: "node(s) didn't find available persistent volumes to bind",
+    VOLUME_SPACE: "node(s) did not have enough free storage",
+}
+
+_WORDS = {
+    flow_pb2.Reason.TOO_MANY_TASKS: "Too many pods",
+    flow_pb2.Reason.SELECTOR_MISMATCH: "node(s) didn't match Pod's node affinity/selector",
+    flow_pb2.Reason.AFFINITY: "node(s) didn't match pod affinity rules",
+    flow_pb2.Reason.ANTI_AFFINITY: "node(s) didn't match pod anti-affinity rules",
+    flow_pb2.Reason.ANTI_AFFINITY_OF_OTHERS: "node(s) didn't satisfy existing pods anti-affinity rules",
+    flow_pb2.Reason.SPREAD: "node(s) didn't match pod topology spread constraints",
+    flow_pb2.Reason.SPREAD_LABEL_MISSING: (
+        "node(s) didn't match pod topology spread constraints (missing required label)"
+    ),
+}
+
+ATTACHABLE = "attachable-volumes-csi-"
+"""Prefix of the resources that stand for how many volumes of a driver a node can hold."""
+
+
+def reason(why: flow_pb2.Reason) -> str:
+    """One reason, without its count."""
+    if why.kind in _WORDS:
+        return _WORDS[why.kind]
+    match why.kind:
+        case flow_pb2.Reason.INSUFFICIENT_RESOURCE:
+            if why.detail.startswith(ATTACHABLE):
+                return "node(s) exceed max volume count"
+            return f"Insufficient {why.detail}"
+        case flow_pb2.Reason.UNTOLERATED_TAINT:
+            if why.detail == UNSCHEDULABLE_TAINT:
+                return "node(s) were unschedulable"
+            return f"node(s) had untolerated taint {{{why.detail}: {why.value}}}"
+        case flow_pb2.Reason.TOKEN_TAKEN:
+            if is_port(why.detail):
+                return "node(s) didn't have free ports for the requested pod ports"
+            return "node(s) had no available disk"
+        case flow_pb2.Reason.KEPT_FREE:
+            return f"node(s) are kept free for {why.detail}"
+        case flow_pb2.Reason.FURTHER_AFFINITY if why.detail in _FURTHER:
+            return _FURTHER[why.detail]
+    return f"node(s) failed for reason {_KIND.Name(why.kind) if why.kind in _KIND.values() else why.kind}"
+
+
+def unscheduled(nodes: int, reasons: Iterable[flow_pb2.Reason], minimum: int = 0) -> str:
+    """The whole message: how many nodes, and how many of them failed for which reason, sorted as text.
+
+    minimum: of the gang that the reasons speak of; 0: not known.
+    """
+    counts: dict[str, int] = {}
+    gang = ""
+    for why in reasons:
+        if why.kind == flow_pb2.Reason.GANG_INCOMPLETE:
+            return incomplete(why, minimum)
+        if why.kind == flow_pb2.Reason.GANG_FULL:
+            return full(why)
+        if why.kind == flow_pb2.Reason.GANG_DOES_NOT_FIT:
+            fit, _, needed = why.value.partition("/")
+            members = "1 member placed" if needed == "1" else f"{needed} members placed together"
+            gang = f" gang {why.detail} needs {members}, {fit} fit"
+            continue
+        text = reason(why)
+        counts[text] = counts.get(text, 0) + why.nodes
+    if not nodes:
+        return "no nodes available to schedule pods"
+    parts = ", ".join(sorted(f"{count} {text}" for text, count in counts.items()))
+    if gang:
+        return f"0/{nodes} nodes are available:{gang}{': ' if parts else ''}{parts}."
+    return f"0/{nodes} nodes are available:" + (f" {parts}." if parts else "")
+
+
+def cannot_use(problem: str) -> str:
+    """The message of a pod that makes no sense."""
+    return f"cannot use {problem}"
+
+
+def incomplete(why: flow_pb2.Reason, minimum: int = 0) -> str:
+    """The message of a gang whose members are not all there yet."""
+    missing = int(why.value) if why.value.isdigit() else 0
+    are = "member is" if missing == 1 else "members are"
+    there = f" ({minimum - missing}/{minimum})" if 0 <= missing <= minimum else ""
+    return f"pod group {why.detail}: {missing} more {are} needed before it can be scheduled{there}"
+
+
+def full(why: flow_pb2.Reason) -> str:
+    """The message of a member beyond the maximum of its gang."""
+    placed, _, maximum = why.value.partition("/")
+    return f"pod group {why.detail}: {placed} of its members are placed, and it has {maximum} at most"
+
+
+def blocked(nodes: int, why: str, anywhere: bool = True) -> str:
+    """The message of a pod that no node can take. `anywhere`: whatever nodes are like, so that none was looked at."""
+    if not nodes:
+        return "no nodes available to schedule pods"
+    return f"0/{nodes} nodes are available: {why}." if anywhere else f"0/{nodes} nodes are available: {nodes} {why}."
+
+
+def note(message: str) -> str:
+    """A message at most as long as events may be."""
+    return (
+        message if len(message.encode()) <= _LIMIT else message.encode()[: _LIMIT - 4].decode(errors="ignore") + " ..."
+    )

@@ -1,0 +1,142 @@
+"""Keeps the status of PodGroups up to date, of the kinds whose status the scheduler is expected to write.
+
+    scheduling.x-k8s.io   phase, scheduled, running, scheduleStartTime
+    scheduling.k8s.io     condition PodGroupScheduled, with the reasons that kube-scheduler gives
+
+Volcano's, KAI's and Godel's controllers write those of their kinds themselves. Statuses come after everything else:
+one writer, one group at a time, the newest state of each.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from poseidon_py.kube.client import Kube, KubeError, NotFoundError
+from poseidon_py.state.gangs.by_pod_group import COSCHEDULING, NATIVE
+from poseidon_py.state.gangs.group import Group
+from poseidon_py.state.gangs.model import Unknown
+from poseidon_py.state.gangs.object_cache import Shelves
+from poseidon_py.state.gangs.registry import Book
+
+log = logging.getLogger(__name__)
+
+_GATHER = 0.2
+"""Seconds in which changes of a group are gathered before they are written."""
+_ATTEMPTS = 5
+
+
+class StatusWriter:
+    """`note` groups that may have changed."""
+
+    def __init__(self, kube: Kube, book: Book, shelves: Shelves, leads: Callable[[], bool]) -> None:
+        self._kube = kube
+        self._book = book
+        self._shelves = shelves
+        self._leads = leads
+        self._dirty: dict[int, int] = {}
+        """Id of a group -> failed attempts."""
+        self._written: dict[int, dict[str, Any]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def note(self, group: Group) -> None:
+        """The group, or what became of it, has changed."""
+        if group.thing is None or group.thing[0] not in (COSCHEDULING, NATIVE) or not self._leads():
+            return
+        self._dirty.setdefault(group.id, 0)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._write_all(), name="pod group status")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _write_all(self) -> None:
+        while self._dirty:
+            await asyncio.sleep(_GATHER)
+            dirty, self._dirty = self._dirty, {}
+            for gang_id, attempts in dirty.items():
+                group = self._book.groups.get(gang_id)
+                if group is None or not self._leads():
+                    self._written.pop(gang_id, None)
+                    continue
+                try:
+                    await self._write(group)
+                except NotFoundError:
+                    pass  # it is gone, or its kind has no status
+                except KubeError as error:
+                    log.log(
+                        logging.DEBUG if attempts else logging.WARNING,
+                        "cannot write the status of pod group %s: %s",
+                        group.name,
+                        error,
+                    )
+                    if attempts < _ATTEMPTS:
+                        self._dirty.setdefault(gang_id, attempts + 1)
+                except Exception:
+                    log.exception("writing the status of pod group %s failed", group.name)
+
+    async def _write(self, group: Group) -> None:
+        assert group.thing is not None
+        resource = group.thing[0]
+        try:
+            thing = self._shelves.find(*group.thing)
+        except Unknown:
+            return
+        path = self._shelves.path_of(resource, thing) if thing is not None else ""
+        if thing is None or not path:
+            return
+        status = self._native(group) if resource == NATIVE else self._coscheduling(group)
+        key = {**status, "uid": thing.uid}
+        if self._written.get(group.id) == key:
+            return
+        body: dict[str, Any] = dict(status)
+        if resource == NATIVE:
+            condition = {**status, "lastTransitionTime": _now()}
+            body = {"conditions": [condition, *await self._other_conditions(path)]}
+        elif group.id not in self._written:
+            body["scheduleStartTime"] = _now()
+        await self._kube.merge(f"{path}/status", {"metadata": {"uid": thing.uid}, "status": body})
+        self._written[group.id] = key
+
+    def _coscheduling(self, group: Group) -> dict[str, Any]:
+        bound = len(group.bound)
+        if group.complete:
+            phase = (
+                "Scheduled" if any(not m.known.running for m in group.members.values() if m.known.node) else "Running"
+            )
+        elif bound:
+            phase = "Scheduling"
+        else:
+            phase = "Pending" if group.present() < group.minimum else "PreScheduling"
+        running = sum(member.known.running for member in group.members.values())
+        return {"phase": phase, "scheduled": bound, "running": running}
+
+    def _native(self, group: Group) -> dict[str, Any]:
+        if group.complete or (not group.minimum and group.bound):
+            return {
+                "type": "PodGroupScheduled",
+                "status": "True",
+                "reason": "Scheduled",
+                "message": "all pods that it needs are bound",
+            }
+        present = group.present()
+        if present < group.minimum:
+            message = f"{group.minimum - present} more pods are needed before it can be scheduled"
+            return {"type": "PodGroupScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+        message = f"{len(group.bound)} of {group.minimum} pods are bound"
+        return {"type": "PodGroupScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+
+    async def _other_conditions(self, path: str) -> list[dict[str, Any]]:
+        """A merge patch replaces lists: keep the conditions that are not ours."""
+        found = msgspec.json.decode(await self._kube.call("GET", path))
+        conditions = (found.get("status") or {}).get("conditions") or []
+        return [condition for condition in conditions if condition.get("type") != "PodGroupScheduled"]
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,128 @@
+"""Conventions that take the size of the gang from the owner of its pods: users label nothing."""
+
+import math
+
+from poseidon_py.state.gangs import keys as m
+from poseidon_py.state.gangs.model import Declaration, Invalid, Marks, Objects, Owner, Resource, Thing, whole
+
+JOBS = Resource("batch", "jobs", ("v1",))
+REPLICA_SETS = Resource("apps", "replicasets", ("v1",))
+STATEFUL_SETS = Resource("apps", "statefulsets", ("v1",))
+DEPLOYMENTS = Resource("apps", "deployments", ("v1",))
+JOB_SETS = Resource("jobset.x-k8s.io", "jobsets", ("v1alpha2",))
+
+OWNERS = {
+    ("batch", "Job"): JOBS,
+    ("apps", "ReplicaSet"): REPLICA_SETS,
+    ("apps", "StatefulSet"): STATEFUL_SETS,
+    ("apps", "Deployment"): DEPLOYMENTS,
+    ("jobset.x-k8s.io", "JobSet"): JOB_SETS,
+}
+
+_ALL = ("true", "all", "yes")
+_NONE = ("false", "none", "no")
+
+
+class Own:
+    """poseidon.io/gang on the pod template, on the owner, or on the owner's owner."""
+
+    name = "poseidon.io/gang"
+
+    def read(self, marks: Marks, objects: Objects) -> Declaration | None:
+        said = marks.annotations
+        owner = objects.owner(marks.owner, marks.namespace) if marks.owner is not None else None
+        anchor, kind = owner, marks.owner
+        if m.OWN not in said and owner is not None:
+            above = objects.owner(owner.owner, marks.namespace) if owner.owner is not None else None
+            if m.OWN in owner.annotations:
+                said = {**owner.annotations, **said}
+            elif above is not None and m.OWN in above.annotations:
+                said = {**above.annotations, **said}
+                if owner.owner is not None and owner.owner.kind != "Deployment":
+                    # of a Deployment each ReplicaSet is a gang: during a rollout there are two
+                    anchor, kind = above, owner.owner
+        value = said.get(m.OWN)
+        if value is None:
+            return None
+        if value.lower() in _NONE:
+            return Declaration(self.name, "", "", 0)
+        key, name = self._identity(marks, said, kind)
+        size = anchor.size if anchor is not None and not said.get(m.OWN_NAME) else None
+        minimum = self._minimum(said, value, size)
+        role, roles = self._roles(marks, said, anchor)
+        topology, required = self._topology(said)
+        return Declaration(
+            self.name,
+            key,
+            name,
+            minimum,
+            created_us=anchor.created_us if anchor is not None else 0,
+            role=role,
+            roles=roles if m.OWN_MINIMUM not in said or m.OWN_ROLE in said else (),
+            topology_key=topology,
+            topology_required=required,
+            size=size,
+            maximum=whole(said[m.OWN_MAXIMUM], f"annotation {m.OWN_MAXIMUM}") if m.OWN_MAXIMUM in said else 0,
+        )
+
+    def _identity(self, marks: Marks, said: dict[str, str], anchor: Owner | None) -> tuple[str, str]:
+        if shared := said.get(m.OWN_NAME):
+            return f"own/{marks.namespace}/{shared}", f"{marks.namespace}/{shared}"
+        if anchor is None:
+            raise Invalid(f"annotation {m.OWN}: the pod has no owner; name its gang with {m.OWN_NAME}")
+        return f"own/{anchor.uid}", f"{marks.namespace}/{anchor.name}"
+
+    def _minimum(self, said: dict[str, str], value: str, size: int | None) -> int:
+        if m.OWN_MINIMUM in said:
+            return whole(said[m.OWN_MINIMUM], f"annotation {m.OWN_MINIMUM}")
+        if value.lower() not in _ALL:
+            return whole(value, f"annotation {m.OWN}")
+        if size is None:
+            raise Invalid(f"annotation {m.OWN}: {value!r} needs an owner that says how many pods it has; give a number")
+        return size
+
+    def _roles(
+        self, marks: Marks, said: dict[str, str], anchor: Thing | None
+    ) -> tuple[str, tuple[tuple[str, int], ...]]:
+        if text := said.get(m.OWN_ROLE):
+            name, equals, least = text.partition("=")
+            minimum = whole(least, f"annotation {m.OWN_ROLE}", 0) if equals else 0
+            return name, ((name, minimum),)
+        if anchor is not None and anchor.roles:
+            return marks.labels.get(m.JOBSET_ROLE, ""), anchor.roles
+        return "", ()
+
+    def _topology(self, said: dict[str, str]) -> tuple[str, bool]:
+        mode = said.get(m.OWN_TOPOLOGY_MODE, "required")
+        if mode not in ("required", "preferred"):
+            raise Invalid(f"annotation {m.OWN_TOPOLOGY_MODE}: {mode!r} is neither required nor preferred")
+        key = said.get(m.OWN_TOPOLOGY, "")
+        return key, bool(key) and mode == "required"
+
+
+class Percent:
+    """Poseidon's own of old: how much of the owner's pods, in percent, have to run together."""
+
+    name = "firmament-gang-scheduling"
+
+    def read(self, marks: Marks, objects: Objects) -> Declaration | None:
+        text = marks.annotations.get(m.PERCENT)
+        if text is None:
+            return None
+        if marks.owner is None:
+            raise Invalid(f"annotation {m.PERCENT}: the pod has no owner to take a share of")
+        percent = whole(text.strip().removesuffix("%"), f"annotation {m.PERCENT}")
+        if percent > 100:
+            raise Invalid(f"annotation {m.PERCENT}: {text!r} is more than 100 percent")
+        owner = objects.owner(marks.owner, marks.namespace)
+        name = f"{marks.namespace}/{marks.owner.name}"
+        if owner is None or owner.size is None:
+            raise Invalid(f"annotation {m.PERCENT}: {marks.owner.kind} {name} does not say how many pods it has")
+        return Declaration(
+            self.name,
+            f"percent/{marks.owner.uid}",
+            name,
+            max(1, math.ceil(owner.size * percent / 100)),
+            created_us=owner.created_us,
+            size=owner.size,
+        )

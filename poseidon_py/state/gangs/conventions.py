@@ -1,0 +1,23 @@
+"""All conventions, in order of precedence: where two of them speak of a pod, the first counts."""
+
+from poseidon_py.state.gangs.by_annotation import BatchAnnotations, Kueue, LeaderWorkerSet, LightLabels, YuniKorn
+from poseidon_py.state.gangs.by_owner import Own, Percent
+from poseidon_py.state.gangs.by_pod_group import Coscheduling, Godel, Kai, Native, Volcano
+from poseidon_py.state.gangs.model import Convention
+
+OWN = Own()
+
+CONVENTIONS: tuple[Convention, ...] = (
+    OWN,
+    Native(),
+    Coscheduling(),
+    LightLabels(),
+    Kai(),
+    Volcano(),
+    BatchAnnotations(),
+    Kueue(),
+    YuniKorn(),
+    Godel(),
+    LeaderWorkerSet(),
+    Percent(),
+)

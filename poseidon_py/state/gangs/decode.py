@@ -1,0 +1,128 @@
+"""Decodes PodGroups and owners to what the conventions need of them."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from poseidon_py.kube.objects import NOTHING, ListMetadata, Metadata, Nonsense, micros
+from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS, OWNERS
+from poseidon_py.state.gangs.keys import controller, mentions_gangs, pick
+from poseidon_py.state.gangs.model import Resource, Thing
+
+_OWNERS = frozenset(OWNERS.values())
+
+
+class Item(Struct):
+    """Any object, its inside undecoded."""
+
+    metadata: Metadata = field(default_factory=Metadata)
+    spec: Raw = NOTHING
+    status: Raw = NOTHING
+
+
+class ItemEvent(Struct):
+    """One line of a watch of such objects."""
+
+    type: str
+    object: Item
+
+
+class ItemList(Struct):
+    metadata: ListMetadata
+    items: list[Item] | None = None
+
+
+class _Counts(Struct):
+    """Of the spec of anything that has pods."""
+
+    replicas: int | None = None
+    parallelism: int | None = None
+    completions: int | None = None
+
+
+class _Progress(Struct):
+    succeeded: int | None = None
+
+
+class _Template(Struct):
+    spec: _Counts = field(default_factory=_Counts)
+
+
+class _ReplicatedJob(Struct):
+    name: str
+    replicas: int | None = None
+    template: _Template = field(default_factory=_Template)
+
+
+class _JobSet(Struct):
+    jobs: list[_ReplicatedJob] | None = field(default=None, name="replicatedJobs")
+
+
+def thing_of(resource: Resource, item: Item) -> Thing:
+    """The object reduced. Raises Nonsense naming the field."""
+    metadata = item.metadata
+    annotations = pick(metadata.annotations, "metadata.annotations") if mentions_gangs(metadata.annotations) else {}
+    size: int | None = None
+    left: int | None = None
+    roles: tuple[tuple[str, int], ...] = ()
+    spec: dict[str, object] = {}
+    if resource == JOBS:
+        size, left = _job(item)
+    elif resource == JOB_SETS:
+        roles = tuple(
+            (each.name, (1 if each.replicas is None else each.replicas) * _of_job(each.template.spec))
+            for each in _decode(item.spec, _JobSet, "spec").jobs or ()
+        )
+        size = sum(count for _, count in roles)
+    elif resource in _OWNERS:
+        replicas = _decode(item.spec, _Counts, "spec").replicas
+        size = 1 if replicas is None else replicas
+    else:
+        spec = _decode(item.spec, dict[str, Any], "spec")
+    return Thing(
+        metadata.uid,
+        metadata.namespace,
+        metadata.name,
+        micros(metadata.created),
+        annotations,
+        controller(metadata.owners),
+        spec,
+        size=size,
+        left=left,
+        roles=roles,
+        version=metadata.resource_version,
+    )
+
+
+def _job(item: Item) -> tuple[int, int | None]:
+    counts = _decode(item.spec, _Counts, "spec")
+    if counts.completions is None:
+        return _of_job(counts), None
+    done = _decode(item.status, _Progress, "status").succeeded or 0
+    return _of_job(counts), max(counts.completions - done, 0)
+
+
+def _of_job(counts: _Counts) -> int:
+    """Pods of a Job that run at the same time while it has not progressed far."""
+    parallelism = 1 if counts.parallelism is None else counts.parallelism
+    return parallelism if counts.completions is None else min(parallelism, counts.completions)
+
+
+def _decode(raw: Raw, kind: Callable[..., Any], path: str) -> Any:
+    data = bytes(raw)
+    try:
+        return msgspec.json.decode(data if data and data != b"null" else b"{}", type=kind)
+    except msgspec.DecodeError as error:
+        raise Nonsense(path, str(error)) from error
+
+
+def same(one: Thing | None, other: Thing) -> bool:
+    """Whether nothing that a convention looks at differs."""
+    return one is not None and _content(one) == _content(other)
+
+
+def _content(thing: Thing) -> tuple[object, ...]:
+    spec: Mapping[str, object] = thing.spec
+    return thing.uid, thing.created_us, thing.annotations, thing.owner, spec, thing.size, thing.left, thing.roles

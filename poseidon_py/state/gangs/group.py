@@ -1,0 +1,198 @@
+"""One gang as its members and their objects declare it, merged into what the engine is told."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from poseidon_py.state.gangs.model import Declaration, Marks, Resource, Thing
+from poseidon_py.state.records import KnownPod
+from poseidon_py.util.ids import hash64
+from protos.gen import flow_pb2
+
+_MOST_ROLES = 60
+_SECOND_US = 1_000_000
+
+
+@dataclass(slots=True)
+class Member:
+    """A pod with its word on its gang."""
+
+    known: KnownPod
+    marks: Marks
+    priority: int = 0
+    said: Declaration | None = None
+    owners: tuple[Thing, ...] = ()
+    """Who controls it, and who controls that."""
+    warned: str = ""
+    """The last warning about its declaration."""
+    unknown: str = ""
+    """What has to be found out before it can be judged."""
+
+
+@dataclass(slots=True)
+class Group:
+    """A gang. Lives as long as a member, its PodGroup or its owner does; `first_us` survives its members."""
+
+    key: str
+    name: str = ""
+    members: dict[str, Member] = field(default_factory=dict)
+    """By UID."""
+    announced: dict[str, int] = field(default_factory=dict)
+    """Minimums that pods outside the gang tell of, by their UIDs."""
+    first_us: int = 0
+    """When the earliest member was made that was ever seen."""
+    thing: tuple[Resource, str, str] | None = None
+    owner_uid: str = ""
+    timeout: float | None = None
+    dirty: bool = True
+    bound: dict[str, int] = field(default_factory=dict)
+    """Members that the API server says have a node, and stay, with their roles."""
+    complete: bool = False
+    """Whether its minimum is bound."""
+    started: bool = False
+    """Whether it was, since it last had nothing bound."""
+    disrupted_whole: bool = False
+    """Whether its members are of no use when one is lost to a disruption."""
+    disrupted: bool = False
+    """Whether a bound member was evicted or deleted since the gang was complete."""
+    message: flow_pb2.Gang | None = None
+    problem: str = ""
+    """What is odd about it as a whole."""
+    _roles: dict[str, int] = field(default_factory=dict)
+    """Name -> number; only grows, because tasks have been told the numbers."""
+
+    @property
+    def id(self) -> int:
+        """In the engine."""
+        return hash64(self.key)
+
+    @property
+    def minimum(self) -> int:
+        return self.message.minimum if self.message is not None else 0
+
+    @property
+    def broken(self) -> bool:
+        """Whether it was whole, and has lost members to a disruption without which the others are of no use."""
+        lost = self.started and not self.complete and self.disrupted
+        return self.disrupted_whole and lost and bool(self.bound)
+
+    def settled(self) -> Iterator[KnownPod]:
+        """Members that have a node, or are being bound to one, and stay."""
+        for member in self.members.values():
+            known = member.known
+            if (known.node or known.assumed) and not known.deleting:
+                yield known
+
+    def present(self) -> int:
+        """Members that are placed or could be."""
+        return sum(
+            not m.known.deleting and (m.known.wanted or bool(m.known.node or m.known.assumed))
+            for m in self.members.values()
+        )
+
+    def knows_better(self, said: Declaration) -> bool:
+        """Whether other pods have told what this declaration leaves out."""
+        return said.thing is None and (bool(self.announced) or self.message is not None)
+
+    def role_of(self, member: Member) -> int:
+        """The number of the member's role."""
+        said = member.said
+        if said is None or not (said.roles or said.role or self._roles):
+            return 0
+        for name, _ in said.roles:
+            self._roles.setdefault(name, len(self._roles))
+        number = self._roles.setdefault(said.role, len(self._roles))
+        return number if number < _MOST_ROLES else 0
+
+    def short(self, placed: Mapping[str, int]) -> bool:
+        """Whether members of these roles (UID -> number of the role) are fewer than the gang needs."""
+        if self.message is None:
+            return False
+        counts = [0] * len(self.message.roles)
+        for role in placed.values():
+            if role < len(counts):
+                counts[role] += 1
+        enough = all(count >= role.minimum for count, role in zip(counts, self.message.roles, strict=True))
+        return len(placed) < self.message.minimum or not enough
+
+    def merge(self) -> bool:
+        """Makes `message` and `problem` of what the members say. Returns whether the message has changed."""
+        self.dirty = False
+        words = [m.said for m in self.members.values() if m.said is not None and not m.said.waits]
+        if not words and not self.announced:
+            return False  # nobody there to say it: what was said last stands
+        self.problem = ""
+        message = flow_pb2.Gang(id=self.id, name=self.name)
+        minimums = sorted({word.minimum for word in words} | set(self.announced.values()))
+        message.minimum = minimums[-1]
+        if len({word.minimum for word in words}) > 1:
+            self._note(f"its members disagree about its minimum ({', '.join(map(str, minimums))}); the largest counts")
+        self._merge_roles(message, words)
+        self._merge_maximum(message, words)
+        keys = sorted({(word.topology_key, word.topology_required) for word in words if word.topology_key})
+        if keys:
+            message.topology_key, message.topology_required = keys[0]
+            if len(keys) > 1:
+                self._note(f"its members disagree about its topology; {keys[0][0]} counts")
+        sizes = [word.size for word in words if word.size is not None]
+        if sizes and message.minimum > max(sizes):
+            self._note(f"its minimum of {message.minimum} is more than the {max(sizes)} pods that there will be")
+        priorities = sorted({m.priority for m in self.members.values()})
+        if len(priorities) > 1:
+            found = ", ".join(map(str, priorities))
+            self._note(f"its members have different priorities ({found}); it waits with the highest of those that wait")
+        self.disrupted_whole = any(word.disrupted_whole for word in words)
+        self.timeout = next((word.timeout for word in words if word.timeout is not None), None)
+        self._lower(message)
+        message.created_us = self._created(words)
+        if self.message == message:
+            return False
+        self.message = message
+        return True
+
+    def _note(self, problem: str) -> None:
+        self.problem = f"{self.problem}; {problem}" if self.problem else problem
+
+    def _merge_roles(self, message: flow_pb2.Gang, words: list[Declaration]) -> None:
+        least: dict[str, int] = {}
+        for word in words:
+            for name, minimum in word.roles:
+                self._roles.setdefault(name, len(self._roles))
+                least[name] = max(least.get(name, 0), minimum)
+        if len(self._roles) > _MOST_ROLES:
+            self._note(f"it has {len(self._roles)} roles; more than {_MOST_ROLES} are not told apart")
+            return
+        for name in self._roles:
+            message.roles.add(name=name, minimum=least.get(name, 0))
+
+    def _merge_maximum(self, message: flow_pb2.Gang, words: list[Declaration]) -> None:
+        maximums = sorted({word.maximum for word in words if word.maximum})
+        if not maximums:
+            return
+        message.maximum = maximums[0]
+        if len(maximums) > 1:
+            found = ", ".join(map(str, maximums))
+            self._note(f"its members disagree about its maximum ({found}); the smallest counts")
+        needed = max(message.minimum, sum(role.minimum for role in message.roles))
+        if message.maximum < needed:
+            self._note(f"its maximum of {message.maximum} is less than the {needed} that it needs; {needed} counts")
+            message.maximum = needed
+
+    def _lower(self, message: flow_pb2.Gang) -> None:
+        """A Job that nears its end has fewer pods than it began with."""
+        owners = {m.owners[0].uid: m.owners[0].left for m in self.members.values() if m.owners}
+        if len(owners) != 1 or not all(m.owners for m in self.members.values()):
+            return
+        left = next(iter(owners.values()))
+        if left is not None and left < message.minimum:
+            message.minimum = max(left, 1)
+            for role in message.roles:
+                role.minimum = min(role.minimum, message.minimum) if len(message.roles) == 1 else 0
+
+    def _created(self, words: list[Declaration]) -> int:
+        """The API's times have whole seconds: gangs of one second get an order that any process finds again."""
+        created = next((word.created_us for word in words if word.created_us), 0)
+        if not created:
+            owners = {m.owners[0].uid: m.owners[0].created_us for m in self.members.values() if m.owners}
+            created = next(iter(owners.values())) if len(owners) == 1 else 0
+        created = created or self.first_us
+        return created if created % _SECOND_US else created + hash64(self.key, 1) % _SECOND_US

@@ -1,0 +1,74 @@
+"""Who is concerned when an object changes, or when something becomes known that was not."""
+
+from collections.abc import Iterable
+
+from poseidon_py.state.gangs.model import Owner, Resource, Thing
+
+_MOST_PLAIN = 100_000
+
+
+class NoObjects:
+    """No PodGroups, no owners: what is known before anything is watched."""
+
+    def find(self, resource: Resource, namespace: str, name: str) -> Thing | None:
+        return None
+
+    def owner(self, owner: Owner, namespace: str) -> Thing | None:
+        return None
+
+    def has_owner(self, uid: str) -> bool:
+        return False
+
+
+class Index:
+    """Gangs by the objects that stand for them; pods by what they wait to hear of; owners that declare nothing."""
+
+    def __init__(self) -> None:
+        self._gangs: dict[object, set[int]] = {}
+        self._of_gang: dict[int, set[object]] = {}
+        self._unknown: dict[str, set[str]] = {}
+        self.plain: dict[str, Owner] = {}
+        """Owners that declare nothing, nor does who owns them, by UID."""
+
+    def link(self, gang_id: int, thing: object) -> None:
+        """The gang depends on an object: resource, namespace and name of a PodGroup, or the UID of an owner."""
+        self._gangs.setdefault(thing, set()).add(gang_id)
+        self._of_gang.setdefault(gang_id, set()).add(thing)
+
+    def forget(self, gang_id: int) -> None:
+        for thing in self._of_gang.pop(gang_id, ()):
+            gangs = self._gangs[thing]
+            gangs.discard(gang_id)
+            if not gangs:
+                del self._gangs[thing]
+
+    def gangs_of(self, resource: Resource, thing: Thing) -> set[int]:
+        return {*self._gangs.get((resource, thing.namespace, thing.name), ()), *self._gangs.get(thing.uid, ())}
+
+    def wait(self, uid: str, what: str) -> None:
+        """A pod cannot be judged until something is known."""
+        self._unknown.setdefault(what, set()).add(uid)
+
+    def waits_no_more(self, uid: str, what: str) -> None:
+        waiting = self._unknown.get(what)
+        if waiting is not None:
+            waiting.discard(uid)
+            if not waiting:
+                del self._unknown[what]
+
+    def known_now(self, what: str) -> Iterable[str]:
+        """The pods that waited for it."""
+        return self._unknown.pop(what, ())
+
+    def note_plain(self, owner: Owner) -> None:
+        if len(self.plain) >= _MOST_PLAIN:
+            self.plain.clear()  # owners of kinds that nobody watches: nobody tells when they go
+        self.plain[owner.uid] = owner
+
+    def not_plain(self, thing: Thing, *, and_below: bool) -> dict[str, Owner]:
+        """An owner declares something now: which owners are not plain any more. and_below: it may own owners."""
+        if and_below:
+            found, self.plain = self.plain, {}
+            return found
+        owner = self.plain.pop(thing.uid, None)
+        return {owner.uid: owner} if owner is not None else {}

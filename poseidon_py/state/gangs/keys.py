@@ -1,0 +1,108 @@
+"""Finds what a pod says about gangs, in the bytes of its labels and annotations.
+
+Most pods say nothing, and finding that out must cost nothing: every mark contains one of two words, which are looked
+for before anything is decoded.
+"""
+
+import msgspec
+from msgspec import Raw
+
+from poseidon_py.kube.objects import NOTHING, Labels, Nonsense, OwnerReference, Pod, decode, micros
+from poseidon_py.state.gangs.model import Marks, Owner
+
+LIGHT_NAME = "pod-group.scheduling.x-k8s.io/name"
+LIGHT_MINIMUM = "pod-group.scheduling.x-k8s.io/min-available"
+COSCHEDULING = "scheduling.x-k8s.io/pod-group"
+FLUENCE_SIZE = "fluence.group-size"
+GROUP_NAME = "scheduling.k8s.io/group-name"
+GROUP_NUMBER = "scheduling.k8s.io/group-pod-num"
+VOLCANO_ROLE = "volcano.sh/task-spec"
+KUEUE_NAME = "kueue.x-k8s.io/pod-group-name"
+KUEUE_COUNT = "kueue.x-k8s.io/pod-group-total-count"
+KAI_NAME = "pod-group-name"
+KAI_ROLE = "kai.scheduler/subgroup-name"
+GODEL_NAME = "godel.bytedance.com/pod-group-name"
+YUNIKORN_NAME = "yunikorn.apache.org/task-group-name"
+YUNIKORN_GROUPS = "yunikorn.apache.org/task-groups"
+YUNIKORN_APP = ("yunikorn.apache.org/app-id", "applicationId", "spark-app-selector")
+LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
+LWS_INDEX = "leaderworkerset.sigs.k8s.io/group-index"
+LWS_KEY = "leaderworkerset.sigs.k8s.io/group-key"
+LWS_SIZE = "leaderworkerset.sigs.k8s.io/size"
+PERCENT = "firmament-gang-scheduling"
+OWN = "poseidon.io/gang"
+OWN_MINIMUM = "poseidon.io/gang-min"
+OWN_MAXIMUM = "poseidon.io/gang-max"
+OWN_TOPOLOGY = "poseidon.io/gang-topology"
+OWN_TOPOLOGY_MODE = "poseidon.io/gang-topology-mode"
+OWN_ROLE = "poseidon.io/gang-role"
+OWN_NAME = "poseidon.io/gang-name"
+JOBSET_ROLE = "jobset.sigs.k8s.io/replicatedjob-name"
+
+_KEYS = frozenset(
+    (
+        LIGHT_NAME, LIGHT_MINIMUM, COSCHEDULING, FLUENCE_SIZE, GROUP_NAME, GROUP_NUMBER, VOLCANO_ROLE, KUEUE_NAME,
+        KUEUE_COUNT, KAI_NAME, KAI_ROLE, GODEL_NAME, YUNIKORN_NAME, YUNIKORN_GROUPS, *YUNIKORN_APP, LWS_NAME,
+        LWS_INDEX, LWS_KEY, LWS_SIZE, PERCENT, OWN, OWN_MINIMUM, OWN_MAXIMUM, OWN_TOPOLOGY, OWN_TOPOLOGY_MODE,
+        OWN_ROLE, OWN_NAME, JOBSET_ROLE,
+    )
+)  # fmt: skip
+
+
+class SchedulingGroup(msgspec.Struct):
+    """spec.schedulingGroup of a pod."""
+
+    name: str | None = msgspec.field(default=None, name="podGroupName")
+
+
+def mentions_gangs(raw: Raw) -> bool:
+    """Whether labels or annotations, undecoded, may hold a mark: each of them has one of two words."""
+    if raw is NOTHING:
+        return False
+    data = bytes(raw)
+    return b"group" in data or b"gang" in data
+
+
+def speaks_of_gangs(pod: Pod) -> bool:
+    """Whether the pod itself may say anything; asked of every pod."""
+    if pod.spec.scheduling_group is not NOTHING:
+        return True
+    return mentions_gangs(pod.metadata.labels) or mentions_gangs(pod.metadata.annotations)
+
+
+def marks_of(pod: Pod) -> Marks | None:
+    """What the pod says about gangs; None: nothing, and nobody controls it. Raises Nonsense."""
+    metadata = pod.metadata
+    owner = controller(metadata.owners)
+    group = bytes(pod.spec.scheduling_group)
+    marked = mentions_gangs(metadata.labels) or mentions_gangs(metadata.annotations)
+    if owner is None and not marked and not group:
+        return None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    name = ""
+    if marked or JOBSET_ROLE.encode() in bytes(metadata.labels):
+        labels = pick(metadata.labels, "metadata.labels")
+        annotations = pick(metadata.annotations, "metadata.annotations")
+    if group:
+        found = decode(pod.spec.scheduling_group, SchedulingGroup, "spec.schedulingGroup")
+        name = (found.name if found else None) or ""
+    try:
+        created = micros(metadata.created)
+    except Nonsense:
+        created = 0
+    return Marks(metadata.namespace, metadata.name, metadata.uid, created, labels, annotations, name, owner)
+
+
+def pick(raw: Raw, path: str) -> dict[str, str]:
+    """Of labels or annotations those that are marks. Raises Nonsense."""
+    return {key: value for key, value in (decode(raw, Labels, path) or {}).items() if key in _KEYS}
+
+
+def controller(references: list[OwnerReference] | None) -> Owner | None:
+    """Who controls an object with these owner references."""
+    for reference in references or ():
+        if reference.controller:
+            group = reference.api_version.rpartition("/")[0]
+            return Owner(reference.kind, reference.name, reference.uid, group)
+    return None

@@ -1,0 +1,270 @@
+"""The objects that conventions look up: found by API discovery, watched from when somebody first asks for one.
+
+    asked for ──► looked for ──► served: listed and watched ──► listed
+                       │   ▲                                        │ no longer served, or by another version
+                       ▼   └────── again, after a while ◄───────────┘
+                  absent, or denied
+
+A resource that is absent (its definition is not installed) is looked for again when somebody asks, and every few
+seconds, so that it may appear at any time; one that is served, more rarely, for its version may change. One that we
+are not allowed to see counts as absent, with a warning.
+
+Watches lag behind each other: a pod can be seen before its owner. An owner that is not there yet is asked for, and
+until there is an answer nothing is said about it.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, Protocol
+from urllib.parse import quote
+
+import msgspec
+
+from poseidon_py.kube.client import ApiError, BusyError, KubeError, NotFoundError
+from poseidon_py.kube.list_watch import Kind, Watch
+from poseidon_py.state.gangs.by_owner import OWNERS
+from poseidon_py.state.gangs.decode import Item, ItemEvent, ItemList
+from poseidon_py.state.gangs.model import Owner, Resource, Thing, Unknown
+from poseidon_py.state.gangs.resource_cache import Changed, Shelf
+
+log = logging.getLogger(__name__)
+
+RECHECK = 30.0
+_RECHECK_ABSENT = 5.0
+_ASKED_ANEW = 2.0
+"""Seconds, at least, between two looks for a resource that is absent."""
+
+_item = msgspec.json.Decoder(Item).decode
+
+
+class ShelfApi(Protocol):
+    """What is needed of kube.Kube."""
+
+    async def call(self, verb: str, path: str) -> bytes: ...
+    async def page(self, path: str, parameters: Mapping[str, str]) -> bytes: ...
+    def watch(self, path: str, parameters: Mapping[str, str], silence: float) -> AsyncIterator[bytes]: ...
+
+
+class Shelves:
+    """Objects as conventions see them (model.Objects). `run` in a task of its own."""
+
+    def __init__(
+        self,
+        api: ShelfApi,
+        changed: Changed,
+        known_now: Callable[[str], None],
+        *,
+        page_size: int = 2000,
+        timeout: float = 300.0,
+        silence: float = 150.0,
+        patience: float = 0.1,
+        pause: float = 1.0,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """`known_now` hears what could not be said and now can; `patience`: seconds for which an owner that is not
+        there is waited for before it is asked for."""
+        self._api = api
+        self._changed = changed
+        self._known_now = known_now
+        self._watching = {"page_size": page_size, "timeout": timeout, "silence": silence}
+        self._patience = patience
+        self._pause = pause  # before something is looked for again that could not be found out
+        self._sleep = sleep
+        self._shelves: dict[Resource, Shelf] = {}
+        self._wake = asyncio.Event()
+        self._lookups: dict[str, asyncio.Task[None]] = {}
+
+    # -- questions --------------------------------------------------------------------------------------------
+
+    def find(self, resource: Resource, namespace: str, name: str) -> Thing | None:
+        shelf = self._shelf(resource)
+        thing = shelf.by_name.get((namespace, name))
+        if thing is None and not shelf.path and self._now() - shelf.looked > _ASKED_ANEW:
+            self._wake.set()
+        return thing
+
+    def owner(self, owner: Owner, namespace: str) -> Thing | None:
+        resource = OWNERS.get((owner.group, owner.kind))
+        if resource is None:
+            return None
+        shelf = self._shelf(resource)
+        thing = shelf.by_uid.get(owner.uid)
+        if thing is None and shelf.path and owner.uid not in shelf.gone:
+            what = f"{resource.label}/{owner.uid}"
+            if what not in self._lookups:
+                self._lookups[what] = asyncio.create_task(self._look_up(shelf, owner, namespace, what))
+            raise Unknown(what)
+        return thing
+
+    def has_owner(self, uid: str) -> bool:
+        """Whether an owner of this UID is there."""
+        return any(uid in shelf.by_uid for resource, shelf in self._shelves.items() if resource in OWNERS.values())
+
+    def things(self, resource: Resource) -> list[Thing]:
+        """All objects of a resource, if anybody ever asked for one."""
+        shelf = self._shelves.get(resource)
+        return list(shelf.by_uid.values()) if shelf is not None else []
+
+    def path_of(self, resource: Resource, thing: Thing) -> str:
+        """The path of an object; empty if its resource is not served."""
+        shelf = self._shelves.get(resource)
+        return _path(shelf.path, thing.namespace, thing.name) if shelf is not None and shelf.path else ""
+
+    def look_again(self) -> None:
+        """Looks at once for what is absent: its definition may have been installed."""
+        for shelf in self._shelves.values():
+            if not shelf.path:
+                shelf.looked = -1e9
+        self._wake.set()
+
+    def _shelf(self, resource: Resource) -> Shelf:
+        """Raises Unknown as long as it is not settled."""
+        shelf = self._shelves.get(resource)
+        if shelf is None:
+            shelf = self._shelves[resource] = Shelf(resource, self._changed)
+            self._wake.set()
+        if not shelf.settled:
+            raise Unknown(resource.label)
+        return shelf
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    async def _look_up(self, shelf: Shelf, owner: Owner, namespace: str, what: str) -> None:
+        try:
+            delay = self._patience
+            while owner.uid not in shelf.by_uid and shelf.path:
+                await self._sleep(delay)
+                if owner.uid in shelf.by_uid:
+                    break
+                try:
+                    item = _item(await self._api.call("GET", _path(shelf.path, namespace, owner.name)))
+                except NotFoundError:
+                    shelf.missing(owner.uid)
+                    break
+                except (KubeError, msgspec.DecodeError) as error:
+                    log.warning("cannot look up %s %s/%s: %s", shelf.resource.label, namespace, owner.name, error)
+                    delay = min(2 * delay, 5.0)
+                    continue
+                if item.metadata.uid != owner.uid:
+                    shelf.missing(owner.uid)
+                else:
+                    shelf.observe(item)
+                    if owner.uid not in shelf.by_uid:
+                        shelf.missing(owner.uid)  # it makes no sense
+                break
+        finally:
+            self._lookups.pop(what, None)
+            self._known_now(what)
+
+    # -- discovery --------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Looks for what was asked for, and again from time to time. Never returns."""
+        try:
+            while True:
+                self._wake.clear()
+                for shelf in list(self._shelves.values()):
+                    await self._look_for(shelf)
+                absent = any(not shelf.path for shelf in self._shelves.values())
+                try:
+                    async with asyncio.timeout(_RECHECK_ABSENT if absent else RECHECK):
+                        await self._wake.wait()
+                except TimeoutError:
+                    pass
+        finally:
+            await self._stop()
+
+    async def _stop(self) -> None:
+        tasks = [shelf.task for shelf in self._shelves.values() if shelf.task is not None]
+        tasks += self._lookups.values()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _look_for(self, shelf: Shelf) -> None:
+        now = self._now()
+        if now - shelf.looked < (RECHECK if shelf.path else _ASKED_ANEW):
+            return
+        shelf.looked = now
+        try:
+            path = await self.locate(shelf.resource)
+            if path and path != shelf.path:
+                await self._api.page(path, {"limit": "1"})  # are we allowed to?
+        except ApiError as error:
+            if isinstance(error, BusyError):
+                self._look_soon(shelf, str(error))
+                return
+            log.warning("cannot watch %s, so gangs that need it are not seen: %s", shelf.resource.label, error)
+            if shelf.path:
+                return  # an API server that has just started knows of no roles, and the watch sees for itself
+            path = ""
+        except KubeError as error:
+            self._look_soon(shelf, str(error))
+            return
+        if shelf.path and not path and not shelf.missed:
+            shelf.missed = True
+            self._look_soon(shelf, "it was, and is not found")
+            return
+        shelf.missed = False
+        if path != shelf.path:
+            if shelf.task is not None:
+                shelf.task.cancel()
+                shelf.task = None
+            shelf.path = path
+            if path:
+                log.info("watching %s at %s", shelf.resource.label, path)
+                shelf.task = asyncio.create_task(self._follow(shelf), name=f"watch {shelf.resource.label}")
+            else:
+                shelf.clear()
+        if not path and not shelf.settled:
+            self._settle(shelf)
+
+    def _look_soon(self, shelf: Shelf, why: str) -> None:
+        """What is known stands: forgetting it would make single pods of gangs' members."""
+        log.warning("cannot find out whether %s is served: %s", shelf.resource.label, why)
+        shelf.looked = -1e9
+        asyncio.get_running_loop().call_later(self._pause, self._wake.set)
+
+    async def _follow(self, shelf: Shelf) -> None:
+        watching: Any = self._watching
+        watch = Watch(
+            self._api, Kind(shelf.resource.label, shelf.path, "", Item, ItemEvent, ItemList), shelf, **watching
+        )
+
+        async def settle() -> None:
+            await watch.listed.wait()
+            self._settle(shelf)
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(settle())
+            group.create_task(watch.run())
+
+    def _settle(self, shelf: Shelf) -> None:
+        shelf.settled = True
+        self._known_now(shelf.resource.label)
+
+    async def locate(self, resource: Resource) -> str:
+        """Where a resource is served, by the best version that there is; empty: nowhere. Raises KubeError."""
+        try:
+            group = msgspec.json.decode(await self._api.call("GET", f"/apis/{resource.group}"))
+        except NotFoundError:
+            return ""
+        served = [version["version"] for version in group.get("versions", ())]
+        order = [version for version in resource.versions if version in served]
+        order += [version for version in served if version not in order]
+        for version in order:
+            path = f"/apis/{resource.group}/{version}"
+            try:
+                listing = msgspec.json.decode(await self._api.call("GET", path))
+            except NotFoundError:
+                continue
+            if any(each.get("name") == resource.plural for each in listing.get("resources", ())):
+                return f"{path}/{resource.plural}"
+        return ""
+
+
+def _path(collection: str, namespace: str, name: str) -> str:
+    root, _, plural = collection.rpartition("/")
+    return f"{root}/namespaces/{quote(namespace, safe='')}/{plural}/{quote(name, safe='')}"

@@ -1,0 +1,298 @@
+"""Which pod is in which gang, and what each gang is: the only owner of these maps.
+
+A pod is judged when it is seen, and again when an object changes that it depends on. It is *held*, that is not told
+to the engine, while it cannot be said to what gang it belongs: its PodGroup or owner is not there, or its marks make no
+sense. A pod that is bound is never held.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+
+from poseidon_py.kube.objects import Nonsense, Pod
+from poseidon_py.state.gangs.by_owner import DEPLOYMENTS, JOB_SETS
+from poseidon_py.state.gangs.group import Group, Member
+from poseidon_py.state.gangs.index import Index, NoObjects
+from poseidon_py.state.gangs.keys import marks_of, speaks_of_gangs
+from poseidon_py.state.gangs.model import Declaration, Marks, Objects, Owner, Resource, Thing, Unknown
+from poseidon_py.state.gangs.resolve import is_plain, judge, owners
+from poseidon_py.state.records import KnownPod
+from poseidon_py.util.work_queue import KeyedQueue
+from protos.gen import flow_pb2
+
+log = logging.getLogger(__name__)
+
+
+class Book:
+    """See the module. `objects` is set once they are watched."""
+
+    def __init__(self, pods: Mapping[str, KnownPod], touch: Callable[[str], None]) -> None:
+        self.objects: Objects = NoObjects()
+        self.queue: KeyedQueue[int] = KeyedQueue("gangs")
+        """Ids of gangs whose definition has changed, or that are gone."""
+        self.groups: dict[int, Group] = {}
+        """By id."""
+        self.removed: set[int] = set()
+        """Ids of gangs that are gone and of which the engine has yet to be told."""
+        self.on_held: Callable[[KnownPod, str], None] = lambda known, why: None
+        self.on_invalid: Callable[[KnownPod, str], None] = lambda known, what: None
+        self.on_below: Callable[[Group], None] = lambda group: None
+        """Called when a gang that was complete has lost members it needs."""
+        self.on_changed: Callable[[Group], None] = lambda group: None
+        """Called when a gang or what has become of its members may have changed."""
+        self.on_half: Callable[[Group], None] = lambda group: None
+        """Called, often, when a gang that never was complete, or is broken, has members that are bound."""
+        self._pods = pods
+        self._touch = touch
+        self._members: dict[str, Member] = {}
+        self._index = Index()
+
+    # -- questions --------------------------------------------------------------------------------------------
+
+    def group_of(self, known: KnownPod) -> Group | None:
+        """The gang of a pod; None: none that the engine knows of."""
+        return self.groups.get(known.gang) if known.gang else None
+
+    def message(self, gang_id: int) -> flow_pb2.Gang | None:
+        """What the engine is to know of a gang."""
+        group = self.groups.get(gang_id)
+        if group is None:
+            return None
+        self._merge(group)
+        return group.message
+
+    # -- pods -------------------------------------------------------------------------------------------------
+
+    def describe(self, known: KnownPod, pod: Pod | None) -> None:
+        """Brings the gang of a pod up to date, with its newest state if there is one."""
+        if pod is None:
+            member = self._members.get(known.uid)
+            if member is not None:
+                self._judge(member)
+            return
+        if (not known.owner or known.owner in self._index.plain) and not speaks_of_gangs(pod):
+            if known.gang or known.held or known.uid in self._members:
+                self.leave(known.uid)
+                known.gang, known.held = 0, ""
+            return
+        if not known.ours:
+            return
+        try:
+            marks = marks_of(pod)
+        except Nonsense as problem:
+            self._hold(known, f"cannot read its labels and annotations: {problem}")
+            return
+        if marks is not None:
+            self._take(known, marks, pod.spec.priority or 0, pod.status.phase == "Running")
+
+    def _take(self, known: KnownPod, marks: Marks, priority: int, running: bool) -> None:
+        member = self._members.get(known.uid)
+        if member is None:
+            member = self._members[known.uid] = Member(known, marks, priority)
+        elif member.marks != marks:
+            member.marks = marks
+        member.known, member.priority = known, priority
+        known.running = running
+        self._judge(member)
+
+    def leave(self, uid: str, *, deleted: bool = False) -> None:
+        """The pod is gone, because somebody deleted it or for another reason, or in no gang any more."""
+        member = self._members.pop(uid, None)
+        if member is None:
+            return
+        self._forget_unknown(member)
+        if member.said is not None:
+            self._announce(uid, member.said, None)
+            self._part(member, member.said.key, deleted)
+
+    def _below(self, group: Group) -> None:
+        """Finds out whether the gang has become complete, or is not any more."""
+        if group.message is None:
+            return
+        group.disrupted = group.disrupted and bool(group.bound)
+        if not group.started and len(group.bound) < group.message.minimum:
+            if group.bound:
+                self.on_half(group)
+            return
+        complete = bool(group.bound) and not group.short(group.bound)
+        group.started = bool(group.bound) and (group.started or complete)
+        if group.complete and not complete:
+            self.on_below(group)
+        group.complete = complete
+        group.disrupted = group.disrupted and not complete
+        if group.broken:
+            self.on_half(group)
+
+    # -- judging ----------------------------------------------------------------------------------------------
+
+    def _judge(self, member: Member) -> None:
+        known, marks = member.known, member.marks
+        self._forget_unknown(member)
+        said, broken, warning, unknown = judge(marks, self.objects)
+        plain = is_plain(marks)
+        if unknown:
+            member.unknown = unknown
+            self._index.wait(known.uid, unknown)
+            if not known.node:
+                known.held = known.held or f"waits to hear of {unknown}"
+            return
+        if said is None and plain:
+            if marks.owner is not None:
+                self._index.note_plain(marks.owner)
+            self.leave(known.uid)
+            known.gang, known.held = 0, ""
+            return
+        member.owners = owners(marks, self.objects)
+        self._place(member, said)
+        if broken and said is None:
+            self._hold(known, broken)
+            warning = broken
+        elif said is not None and said.waits and not self._group(said.key).knows_better(said):
+            self._hold(known, said.waits)
+        else:
+            known.held = ""
+            warning = warning or broken
+        if warning and warning != member.warned:
+            self.on_invalid(known, warning)
+        member.warned = warning
+
+    def _place(self, member: Member, said: Declaration | None) -> None:
+        """Puts the member into the group that its declaration names."""
+        known, before = member.known, member.said
+        if before is not None and (said is None or before.key != said.key):
+            self._part(member, before.key)
+        member.said = said
+        self._announce(known.uid, before, said)
+        if said is None or not said.key:
+            known.gang = known.role = 0
+            return
+        group = self._group(said.key)
+        group.name, group.thing = said.name, said.thing or group.thing
+        if group.thing is not None:
+            self._index.link(group.id, group.thing)
+        for thing in member.owners:
+            if group.thing is None:
+                group.owner_uid = thing.uid  # the uppermost, which lives longest
+            self._index.link(group.id, thing.uid)
+        created = member.marks.created_us
+        group.first_us = min(group.first_us or created, created)
+        group.members[known.uid] = member
+        known.gang = group.id if said.minimum or group.knows_better(said) else 0
+        known.role = group.role_of(member)
+        if group.bound.pop(known.uid, None) is not None and known.deleting:
+            group.disrupted = True
+        if known.node and not known.deleting:
+            group.bound[known.uid] = known.role
+        self._below(group)
+        group.dirty = True
+        self.queue.add(group.id)
+        self.on_changed(group)
+
+    def _hold(self, known: KnownPod, why: str) -> None:
+        if known.node:
+            known.gang, known.held = 0, ""
+        elif known.held != why:
+            known.held = why
+            if known.wanted:
+                self.on_held(known, why)
+
+    # -- groups -----------------------------------------------------------------------------------------------
+
+    def _group(self, key: str) -> Group:
+        fresh = Group(key)
+        group = self.groups.setdefault(fresh.id, fresh)
+        self.removed.discard(group.id)
+        return group
+
+    def _announce(self, uid: str, before: Declaration | None, said: Declaration | None) -> None:
+        wanted = dict(said.announced) if said is not None else {}
+        for key, minimum in wanted.items():
+            group = self._group(key)
+            if group.announced.get(uid) != minimum:
+                group.announced[uid] = minimum
+                group.dirty = True
+                self._touch_members(group)
+        for key, _ in before.announced if before is not None else ():
+            if key not in wanted and (found := self.groups.get(Group(key).id)) is not None:
+                found.announced.pop(uid, None)
+                self._sweep(found)
+
+    def _part(self, member: Member, key: str, deleted: bool = False) -> None:
+        group = self.groups.get(Group(key).id) if key else None
+        if group is None or group.members.pop(member.known.uid, None) is None:
+            return
+        if group.bound.pop(member.known.uid, None) is not None and deleted:
+            group.disrupted = True
+        self._below(group)
+        group.dirty = True
+        self.queue.add(group.id)
+        self.on_changed(group)
+        self._sweep(group)
+
+    def _sweep(self, group: Group) -> None:
+        """Forgets a group that nobody is in any more and that no object stands for."""
+        if group.members or group.announced or self._alive(group):
+            return
+        self.groups.pop(group.id, None)
+        self._index.forget(group.id)
+        self.removed.add(group.id)
+        self.queue.add(group.id)
+
+    def _alive(self, group: Group) -> bool:
+        try:
+            if group.thing is not None and self.objects.find(*group.thing) is not None:
+                return True
+        except Unknown:
+            return True
+        return bool(group.owner_uid) and self.objects.has_owner(group.owner_uid)
+
+    def _merge(self, group: Group) -> None:
+        if not group.dirty:
+            return
+        problem = group.problem
+        if group.merge():
+            self.queue.add(group.id)
+        self._below(group)
+        if group.problem and group.problem != problem:
+            for member in group.members.values():
+                if not member.known.node:
+                    self.on_invalid(member.known, f"pod group {group.name}: {group.problem}")
+
+    def _touch_members(self, group: Group) -> None:
+        for uid in group.members:
+            self._touch(uid)
+
+    # -- objects ----------------------------------------------------------------------------------------------
+
+    def changed(self, resource: Resource, thing: Thing, *, gone: bool = False) -> None:
+        """A PodGroup or an owner is new, is another, or is gone."""
+        for gang_id in self._index.gangs_of(resource, thing):
+            group = self.groups.get(gang_id)
+            if group is not None:
+                self._touch_members(group)
+                self._sweep(group)
+        self.known_now(f"{resource.label}/{thing.uid}")
+        if gone:
+            self._index.plain.pop(thing.uid, None)
+        elif thing.annotations and self._index.plain:
+            self._rescan(self._index.not_plain(thing, and_below=resource in (JOB_SETS, DEPLOYMENTS)))
+
+    def _rescan(self, owners: Mapping[str, Owner]) -> None:
+        """Judges again the pods of owners that were taken for plain."""
+        if not owners:
+            return
+        for known in list(self._pods.values()):
+            owner = owners.get(known.owner) if known.ours else None
+            if owner is not None:
+                marks = Marks(known.namespace, known.name, known.uid, known.created_us, owner=owner)
+                self._members.setdefault(known.uid, Member(known, marks))
+                self._touch(known.uid)
+
+    def known_now(self, what: str) -> None:
+        """Something can be said that could not be: pods that depend on it are judged again."""
+        for uid in self._index.known_now(what):
+            self._touch(uid)
+
+    def _forget_unknown(self, member: Member) -> None:
+        if member.unknown:
+            self._index.waits_no_more(member.known.uid, member.unknown)
+            member.unknown = ""

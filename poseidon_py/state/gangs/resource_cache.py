@@ -1,0 +1,84 @@
+"""The objects of one resource, as their watch tells of them."""
+
+import asyncio
+import logging
+from typing import Protocol
+
+from poseidon_py.kube.objects import Metadata, Nonsense
+from poseidon_py.state.gangs.decode import Item, same, thing_of
+from poseidon_py.state.gangs.model import Resource, Thing
+from poseidon_py.util.metrics import METRICS
+
+log = logging.getLogger(__name__)
+
+_GONE_KEPT = 20_000
+
+
+class Changed(Protocol):
+    def __call__(self, resource: Resource, thing: Thing, *, gone: bool = False) -> None: ...
+
+
+class Shelf:
+    """The objects of one resource. Follows its watch."""
+
+    def __init__(self, resource: Resource, changed: Changed) -> None:
+        self.resource = resource
+        self.path = ""
+        """Where it is served; empty: nowhere that we know of."""
+        self.settled = False
+        """Whether it is known what there is: listed, absent or denied."""
+        self.looked = -1e9
+        """When it was looked for last, monotonic seconds."""
+        self.missed = False
+        """Whether it was not found then, though it had been served: while a server starts, that means nothing."""
+        self.by_name: dict[tuple[str, str], Thing] = {}
+        self.by_uid: dict[str, Thing] = {}
+        self.gone: dict[str, None] = {}
+        """UIDs of owners that are not there, the latest last."""
+        self.task: asyncio.Task[None] | None = None
+        self._changed = changed
+
+    def observe(self, item: Item) -> None:
+        try:
+            thing = thing_of(self.resource, item)
+        except Nonsense as problem:
+            self.nonsense(item.metadata, str(problem))
+            return
+        before = self.by_uid.get(thing.uid)
+        other = self.by_name.get((thing.namespace, thing.name))
+        if other is not None and other.uid != thing.uid:
+            self._drop(other)
+        self.by_name[thing.namespace, thing.name] = self.by_uid[thing.uid] = thing
+        self.gone.pop(thing.uid, None)
+        if not same(before, thing):
+            self._changed(self.resource, thing)
+
+    def removed(self, item: Item) -> None:
+        thing = self.by_uid.get(item.metadata.uid)
+        if thing is not None:
+            self._drop(thing)
+
+    def listed(self, uids: set[str]) -> None:
+        for thing in [thing for uid, thing in self.by_uid.items() if uid not in uids]:
+            self._drop(thing)
+
+    def nonsense(self, who: Metadata, what: str) -> None:
+        METRICS.nonsense.labels(self.resource.plural).inc()
+        log.warning("skipping %s %s/%s: %s", self.resource.label, who.namespace, who.name, what)
+
+    def missing(self, uid: str) -> None:
+        """An owner is not there, and will not come."""
+        self.gone[uid] = None
+        if len(self.gone) > _GONE_KEPT:
+            del self.gone[next(iter(self.gone))]
+
+    def _drop(self, thing: Thing) -> None:
+        del self.by_uid[thing.uid]
+        if self.by_name.get((thing.namespace, thing.name)) is thing:
+            del self.by_name[thing.namespace, thing.name]
+        self.missing(thing.uid)
+        self._changed(self.resource, thing, gone=True)
+
+    def clear(self) -> None:
+        for thing in list(self.by_uid.values()):
+            self._drop(thing)

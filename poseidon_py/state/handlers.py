@@ -1,0 +1,111 @@
+"""Tell the store what the watches say, and keep what makes no sense out of it."""
+
+import logging
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from poseidon_py.kube.objects import Metadata, Node, Pod
+from poseidon_py.state.store import Store
+from poseidon_py.util.metrics import METRICS
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class PodFollower:
+    """Tells a Store what the watch of pods says."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._unreadable: set[str] = set()
+
+    def observe(self, item: Pod) -> None:
+        try:
+            self._store.observe_pod(item)
+        except ValueError as error:
+            self.nonsense(item.metadata, str(error))
+
+    def removed(self, item: Pod) -> None:
+        self._store.remove_pod(item.metadata.uid)
+
+    def listed(self, uids: set[str]) -> None:
+        self._store.pods_listed(uids | self._unreadable)
+        self._unreadable.clear()
+
+    def nonsense(self, who: Metadata, what: str) -> None:
+        self._unreadable.add(who.uid)  # it exists: what was known of it before is better than nothing
+        self._store.warn_pod(who.namespace, who.name, who.uid, what)
+
+
+class NodeFollower:
+    """Tells a Store what the watch of nodes says."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._unreadable: set[str] = set()
+
+    def observe(self, item: Node) -> None:
+        self._store.observe_node(item)
+
+    def removed(self, item: Node) -> None:
+        known = self._store.nodes.get(item.metadata.name)
+        if known is not None and known.uid == item.metadata.uid:
+            self._store.remove_node(item.metadata.name)
+
+    def listed(self, uids: set[str]) -> None:
+        self._store.nodes_listed(uids | self._unreadable)
+        self._unreadable.clear()
+
+    def nonsense(self, who: Metadata, what: str) -> None:
+        self._unreadable.add(who.uid)
+        self._store.warn("node", who.uid or who.name, who.name, what)
+
+
+class ObjectFollower(Generic[T]):
+    """Keeps objects of some other kind up to date: `put` with each that is there, `drop` with the key of one that went.
+
+    `key`: what an object is known by.
+    """
+
+    def __init__(
+        self, name: str, key: Callable[[Metadata], Any], put: Callable[[T], None], drop: Callable[[Any], None]
+    ) -> None:
+        self._name = name
+        self._key = key
+        self._put = put
+        self._drop = drop
+        self._uid: dict[Any, str] = {}
+        self._unreadable: set[str] = set()
+
+    def observe(self, item: T) -> None:
+        metadata: Metadata = item.metadata  # type: ignore[attr-defined]
+        self._uid[self._key(metadata)] = metadata.uid
+        self._put(item)
+
+    def removed(self, item: T) -> None:
+        metadata: Metadata = item.metadata  # type: ignore[attr-defined]
+        key = self._key(metadata)
+        if self._uid.get(key) == metadata.uid:
+            del self._uid[key]
+            self._drop(key)
+
+    def listed(self, uids: set[str]) -> None:
+        for key in [key for key, uid in self._uid.items() if uid not in uids and uid not in self._unreadable]:
+            del self._uid[key]
+            self._drop(key)
+        self._unreadable.clear()
+
+    def nonsense(self, who: Metadata, what: str) -> None:
+        if who.uid not in self._unreadable:
+            log.warning("skipping %s %s: %s", self._name, who.name, what)
+            METRICS.nonsense.labels(self._name).inc()
+        self._unreadable.add(who.uid)
+
+
+def by_name(metadata: Metadata) -> str:
+    return metadata.name
+
+
+def by_namespace(metadata: Metadata) -> tuple[str, str]:
+    return metadata.namespace, metadata.name

@@ -1,0 +1,304 @@
+"""What the bridge knows of pods and nodes: the only owner of these maps.
+
+Fed by the watches, read by everyone. A pod is known by its UID, so one that was deleted and made again under the
+same name is another pod from the first moment. Every change that might matter to the engine puts the pod's or
+node's key into its queue; feed.py takes it from there.
+
+    unknown --observe--> waiting --assume--> assumed --observe with node--> bound --removed, terminal--> unknown
+                            ^                   |
+                            +-----forget--------+
+
+`assumed` is the binder's: a placement that it carries out, and that the watch has not confirmed yet.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from poseidon_py.describe.data_inputs import Inputs
+from poseidon_py.describe.label_profiles import Profiles
+from poseidon_py.describe.task_classes import Classes
+from poseidon_py.kube.objects import TERMINAL, Labels, Node, Nonsense, Pod, decode
+from poseidon_py.kube.storage_objects import Namespace
+from poseidon_py.state.gangs.registry import Book
+from poseidon_py.state.records import KnownNode, KnownPod
+from poseidon_py.state.volumes.cache import Storage
+from poseidon_py.state.volumes.gate import VolumeGate
+from poseidon_py.util.ids import TaskIds, node_id
+from poseidon_py.util.metrics import METRICS
+from poseidon_py.util.work_queue import KeyedQueue
+from protos.gen import firmament_pb2, flow_pb2
+
+log = logging.getLogger(__name__)
+
+_DESCRIPTIONS = 10_000
+"""Classes, profiles and input sets from which on it is looked whether they are still in use."""
+
+
+class Store:
+    """See the module."""
+
+    def __init__(
+        self,
+        scheduler_names: Iterable[str],
+        monotonic: Callable[[], float] = time.monotonic,
+        added_affinity: firmament_pb2.NodeSelector | None = None,
+        linger: float = 0.1,
+    ) -> None:
+        """`added_affinity`: demanded of a node by every pod. `linger`: seconds that news without consequence wait."""
+        self._ours = frozenset(scheduler_names)
+        self._monotonic = monotonic
+        self.pods: dict[str, KnownPod] = {}
+        """By UID."""
+        self.nodes: dict[str, KnownNode] = {}
+        """By name."""
+        self.classes = Classes(added_affinity)
+        self.profiles = Profiles()
+        self.inputs = Inputs()
+        self.namespaces: dict[str, flow_pb2.Namespace] = {}
+        """By name; one that went and of which the engine has yet to be told has no labels any more."""
+        self.namespace_queue: KeyedQueue[str] = KeyedQueue("namespaces")
+        self.avoided: dict[str, set[str]] = {}
+        """UID of a controller -> names of nodes that ask for its pods to go elsewhere."""
+        self.storage = Storage()
+        self.pod_queue: KeyedQueue[str] = KeyedQueue("pods", linger=linger)
+        """UIDs."""
+        self.node_queue: KeyedQueue[str] = KeyedQueue("nodes")
+        """Node names, and of nodes that are gone their ids."""
+        self.gone_tasks: dict[str, int] = {}
+        """UID -> task of pods that are gone and of which the engine has yet to be told."""
+        self.gone_nodes: set[str] = set()
+        """Ids of nodes that are gone and of which the engine has yet to be told."""
+        self.on_nonsense: Callable[[str, str, str, str], None] = lambda namespace, name, uid, problem: None
+        """Called once for each pod that makes no sense."""
+        self.on_ignored: Callable[[KnownPod], None] = lambda pod: None
+        """Called when KnownPod.ignored has changed."""
+        self.on_settled: Callable[[KnownPod], None] = lambda pod: None
+        """Called when the watch says that a pod is bound, or gone."""
+        self.on_blocked: Callable[[KnownPod], None] = lambda pod: None
+        """Called when a pod cannot be placed because of its volumes, or for another reason than before."""
+        self.gangs = Book(self.pods, self.touch_pod)
+        self.volumes = VolumeGate(self.storage, self.pods, self.touch_pod, self.touch_node, self.touch_nodes)
+        self._tasks = TaskIds()
+        self._on_node: dict[str, dict[str, None]] = {}
+        """Node name -> UIDs of the pods that are bound to it."""
+        self._node_name: dict[str, str] = {}
+        self.nonsense: dict[str, tuple[str, str, str]] = {}
+        """Pods that made no sense, by UID: namespace, name, problem."""
+        self._warned: set[str] = set()
+        self._prune_at = _DESCRIPTIONS
+
+    # -- questions --------------------------------------------------------------------------------------------
+
+    def pod_of_task(self, task: int) -> KnownPod | None:
+        uid = self._tasks.uid(task)
+        return self.pods.get(uid) if uid is not None else None
+
+    def pod_named(self, namespace: str, name: str) -> KnownPod | None:
+        """Looks at all pods: for people."""
+        found = [p for p in self.pods.values() if p.name == name and p.namespace == namespace]
+        return found[-1] if found else None
+
+    def node_with_id(self, ident: str) -> str | None:
+        """The name of a node that is there."""
+        return self._node_name.get(ident)
+
+    def id_of_node(self, name: str) -> str:
+        """The id of the node of that name; of one that was never seen, an id that its name alone gives."""
+        node = self.nodes.get(name)
+        return node.id if node is not None else node_id(name, "")
+
+    def labels_of_node(self, name: str) -> Mapping[str, str] | None:
+        """None: there is no such node."""
+        node = self.nodes.get(name)
+        return node.base.labels if node is not None and node.base is not None else None
+
+    def waiting(self) -> Iterator[KnownPod]:
+        return (pod for pod in self.pods.values() if pod.ours and not pod.node and not pod.deleting)
+
+    # -- what the watches say ---------------------------------------------------------------------------------
+
+    def observe_pod(self, pod: Pod) -> None:
+        uid = pod.metadata.uid
+        if pod.status.phase in TERMINAL:  # without the field selector's help
+            self.remove_pod(uid)
+            return
+        known = self.pods.get(uid)
+        if known is None:
+            if not uid:
+                raise ValueError("a pod without UID")
+            # one that was gone and is listed again, as after a restore of the server's data, keeps its id
+            task = self.gone_tasks.pop(uid, 0) or self._tasks.add(uid)
+            known = self.pods[uid] = KnownPod(pod, task, self._monotonic())
+        spec = pod.spec
+        node = spec.node_name or ""
+        said = _said(pod) if node else 0
+        # else it is where the engine has it anyway, and only the API server, which may add labels of the node as it
+        # binds, or the kubelet has changed it
+        news = not node or (said != known.said if node == known.node else node != known.assumed)
+        known.said = said
+        if node != known.node:
+            self._move(known, node)
+        known.ours = spec.scheduler_name in self._ours
+        known.gated = bool(spec.gates)
+        known.nominated = pod.status.nominated or ""
+        known.deleting = pod.metadata.deleting is not None
+        known.version = pod.metadata.resource_version
+        if not (node or known.ours):
+            return  # somebody else's that waits
+        known.object = pod
+        known.dirty = True
+        self.pod_queue.add(uid, soon=news)
+
+    def _move(self, known: KnownPod, node: str) -> None:
+        if known.node:
+            self._on_node.get(known.node, {}).pop(known.uid, None)
+        known.node = node
+        if node:
+            self._on_node.setdefault(node, {})[known.uid] = None
+            self.volumes.settled(known)
+            self.on_settled(known)
+            known.assumed = ""
+
+    def remove_pod(self, uid: str) -> None:
+        self._warned.discard(uid)
+        self.nonsense.pop(uid, None)
+        known = self.pods.pop(uid, None)
+        if known is None:
+            return
+        if known.node:
+            self._on_node.get(known.node, {}).pop(uid, None)
+        self.gangs.leave(uid, deleted=known.deleting)
+        known.deleting = True
+        self.volumes.settled(known)
+        self.on_settled(known)
+        known.assumed = ""
+        self.gone_tasks[uid] = known.task
+        self.pod_queue.add(uid)
+
+    def told_gone(self, uids: Iterable[str]) -> None:
+        """The engine knows that these pods are gone: their task ids are free."""
+        for uid in uids:
+            task = self.gone_tasks.pop(uid, None)
+            if task is not None:
+                self._tasks.remove(task)
+
+    def pods_listed(self, uids: set[str]) -> None:
+        """Pods that were heard of and are not among `uids` went while nobody looked."""
+        for uid in [uid for uid in (*self.pods, *self.nonsense) if uid not in uids]:
+            self.remove_pod(uid)
+
+    def observe_node(self, node: Node) -> None:
+        name, uid = node.metadata.name, node.metadata.uid
+        known = self.nodes.get(name)
+        if known is None or known.uid != uid:
+            if known is not None:
+                self.remove_node(name)
+            known = self.nodes[name] = KnownNode(node)
+            self._node_name[known.id] = name
+            self.gone_nodes.discard(known.id)
+            for pod in self._on_node.get(name, ()):  # they were told to be on a node that nobody knew, or the old one
+                self.pods[pod].dirty = True
+                self.pod_queue.add(pod)
+        known.object = node
+        known.dirty = True
+        self.node_queue.add(name)
+
+    def remove_node(self, name: str) -> None:
+        known = self.nodes.pop(name, None)
+        if known is None:
+            return
+        self._node_name.pop(known.id, None)
+        self.note_avoided(name, ())
+        self.gone_nodes.add(known.id)
+        self.node_queue.add(known.id)
+
+    def nodes_listed(self, uids: set[str]) -> None:
+        """Nodes that are known and not among `uids` went while nobody looked."""
+        for name in [node.name for node in self.nodes.values() if node.uid not in uids]:
+            self.remove_node(name)
+
+    def touch_pod(self, uid: str) -> None:
+        """Something that a pod's description depends on has changed."""
+        known = self.pods.get(uid)
+        if known is not None:
+            known.dirty = True
+            self.pod_queue.add(uid)
+
+    def touch_node(self, name: str) -> None:
+        """The same of a node."""
+        known = self.nodes.get(name)
+        if known is not None:
+            known.dirty = True
+            self.node_queue.add(name)
+
+    def touch_nodes(self) -> None:
+        for name in self.nodes:
+            self.touch_node(name)
+
+    def note_avoided(self, node: str, owners: Iterable[str]) -> None:
+        """The node asks for pods of these controllers to go elsewhere, and of no others."""
+        wanted = set(owners)
+        changed = set()
+        for owner in wanted | {owner for owner, nodes in self.avoided.items() if node in nodes}:
+            nodes = self.avoided.setdefault(owner, set())
+            before = bool(nodes)
+            (nodes.add if owner in wanted else nodes.discard)(node)
+            if bool(nodes) != before:
+                changed.add(owner)
+            if not nodes:
+                del self.avoided[owner]
+        if changed:
+            for known in self.waiting():
+                if known.owner in changed:
+                    self.touch_pod(known.uid)
+
+    def observe_namespace(self, item: Namespace) -> None:
+        name = item.metadata.name
+        try:
+            labels = decode(item.metadata.labels, Labels, "metadata.labels") or {}
+        except Nonsense as problem:
+            self.warn("namespace", item.metadata.uid, name, str(problem))
+            return
+        known = self.namespaces.get(name)
+        if known is None or dict(known.labels) != labels:
+            self.namespaces[name] = flow_pb2.Namespace(name=name, labels=labels)
+            self.namespace_queue.add(name)
+
+    def remove_namespace(self, name: str) -> None:
+        if name in self.namespaces:
+            self.namespaces[name] = flow_pb2.Namespace(name=name)
+            self.namespace_queue.add(name)
+
+    def prune(self) -> None:
+        """Forgets classes, profiles and input sets that no pod is of, when there may be many."""
+        if len(self.classes) + len(self.profiles) + len(self.inputs) >= self._prune_at:
+            pods = self.pods.values()
+            self.classes.keep({pod.class_id for pod in pods} | {pod.template for pod in pods})
+            self.profiles.keep({pod.profile for pod in pods})
+            self.inputs.keep({pod.inputs for pod in pods})
+            self._prune_at = max(_DESCRIPTIONS, 2 * (len(self.classes) + len(self.profiles) + len(self.inputs)))
+
+    # -- trouble ----------------------------------------------------------------------------------------------
+
+    def warn(self, kind: str, uid: str, name: str, problem: str) -> bool:
+        """Logs and counts that an object makes no sense, once for each object. Returns whether this was it."""
+        if uid in self._warned:
+            return False
+        self._warned.add(uid)
+        log.warning("skipping %s %s: %s", kind, name, problem)
+        METRICS.nonsense.labels(kind).inc()
+        return True
+
+    def warn_pod(self, namespace: str, name: str, uid: str, problem: str) -> None:
+        """The same of a pod, with an event for its owner to see."""
+        if self.warn("pod", uid, f"{namespace}/{name}", problem):
+            self.nonsense[uid] = namespace, name, problem
+            self.on_nonsense(namespace, name, uid, problem)
+
+
+def _said(pod: Pod) -> int:
+    """Differs when somebody changes what a pod that runs counts for: its labels, what it asks for, or that it stays."""
+    spec, metadata = pod.spec, pod.metadata
+    asked = [bytes(container.resources) for container in (*(spec.containers or ()), *(spec.init_containers or ()))]
+    return hash((metadata.deleting is None, bytes(metadata.labels), bytes(spec.resources), *asked))

@@ -1,0 +1,227 @@
+"""What the bridge knows of storage: claims, volumes, classes, drivers. State and simple questions; decides nothing.
+
+Fed by the watches of storage objects, which run from the first pod on that has a claim. Sizes are in bytes, rounded
+in the direction that does not promise too much.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from msgspec import Raw
+
+from poseidon_py.kube.objects import Labels, Metadata, Nonsense, decode
+from poseidon_py.kube.quantity import NANO, QuantityError, nanos
+from poseidon_py.kube.storage_objects import Capacity, Claim, CsiDriver, CsiNode, StorageClass, Volume
+
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+
+ClaimKey = tuple[str, str]
+"""Namespace and name."""
+
+
+@dataclass(slots=True)
+class Storage:
+    """Objects by name, claims by namespace and name. The callbacks say what has changed."""
+
+    claims: dict[ClaimKey, Claim] = field(default_factory=dict)
+    volumes: dict[str, Volume] = field(default_factory=dict)
+    classes: dict[str, StorageClass] = field(default_factory=dict)
+    drivers: dict[str, CsiDriver] = field(default_factory=dict)
+    capacities: dict[ClaimKey, Capacity] = field(default_factory=dict)
+    csi_nodes: dict[str, CsiNode] = field(default_factory=dict)
+    of_class: dict[str, dict[str, Volume]] = field(default_factory=dict)
+    """Class name -> volumes by name."""
+    named_by: dict[str, dict[ClaimKey, None]] = field(default_factory=dict)
+    """Volume name -> the claims that name it, which the volume need not know of."""
+    reserved: dict[str, ClaimKey] = field(default_factory=dict)
+    """Volumes that were chosen for a claim, until the watch says that they are the claim's."""
+    limited: dict[str, int] = field(default_factory=dict)
+    """Drivers of which some node can hold a limited number of volumes only; on how many nodes that is so."""
+    ready: bool = False
+    """Whether everything has been listed once."""
+    on_claim: Callable[[ClaimKey], None] = lambda key: None
+    on_class: Callable[[str], None] = lambda name: None
+    """Volumes of a class that were or are for the taking have changed, or what can be made."""
+    on_mode: Callable[[str], None] = lambda name: None
+    """A class is there that was not, or the other way round."""
+    on_node: Callable[[str], None] = lambda name: None
+    on_limited: Callable[[], None] = lambda: None
+
+    # -- what the watches say -----------------------------------------------------------------------------------
+
+    def put_claim(self, claim: Claim) -> None:
+        key = (claim.metadata.namespace, claim.metadata.name)
+        self._forget_name(key)
+        self.claims[key] = claim
+        if claim.spec.volume_name:
+            self.named_by.setdefault(claim.spec.volume_name, {})[key] = None
+        self.on_claim(key)
+
+    def drop_claim(self, key: ClaimKey) -> None:
+        self._forget_name(key)
+        if self.claims.pop(key, None) is not None:
+            self.on_claim(key)
+
+    def _forget_name(self, key: ClaimKey) -> None:
+        old = self.claims.get(key)
+        name = old.spec.volume_name or "" if old is not None else ""
+        if name in self.named_by:
+            self.named_by[name].pop(key, None)
+            if not self.named_by[name]:
+                del self.named_by[name]
+
+    def put_volume(self, volume: Volume) -> None:
+        name = volume.metadata.name
+        old = self.volumes.get(name)
+        self.volumes[name] = volume
+        if old is not None and class_of(old) != class_of(volume):
+            self.of_class[class_of(old)].pop(name, None)
+        self.of_class.setdefault(class_of(volume), {})[name] = volume
+        if volume.spec.claim is not None:
+            self.reserved.pop(name, None)
+        self._volume_changed(old, volume)
+
+    def drop_volume(self, name: str) -> None:
+        old = self.volumes.pop(name, None)
+        if old is not None:
+            self.of_class[class_of(old)].pop(name, None)
+            self.reserved.pop(name, None)
+            self._volume_changed(old, None)
+
+    def _volume_changed(self, *states: Volume | None) -> None:
+        there = [volume for volume in states if volume is not None]
+        concerned = {(v.spec.claim.namespace, v.spec.claim.name): None for v in there if v.spec.claim is not None}
+        for volume in there:
+            concerned |= self.named_by.get(volume.metadata.name, {})
+        for key in concerned:
+            self.on_claim(key)
+        if any(volume.spec.claim is None for volume in there):
+            for name in {class_of(volume) for volume in there}:
+                self.on_class(name)
+
+    def put_class(self, item: StorageClass) -> None:
+        old = self.classes.get(item.metadata.name)
+        self.classes[item.metadata.name] = item
+        if old is None or old.binding_mode != item.binding_mode:
+            self.on_mode(item.metadata.name)
+        self.on_class(item.metadata.name)
+
+    def drop_class(self, name: str) -> None:
+        if self.classes.pop(name, None) is not None:
+            self.on_mode(name)
+
+    def put_driver(self, item: CsiDriver) -> None:
+        self.drivers[item.metadata.name] = item
+        self._driver_changed(item.metadata.name)
+
+    def drop_driver(self, name: str) -> None:
+        if self.drivers.pop(name, None) is not None:
+            self._driver_changed(name)
+
+    def _driver_changed(self, driver: str) -> None:
+        for name, item in self.classes.items():
+            if item.provisioner == driver:
+                self.on_class(name)
+
+    def put_capacity(self, item: Capacity) -> None:
+        self.capacities[item.metadata.namespace, item.metadata.name] = item
+        self.on_class(item.class_name)
+
+    def drop_capacity(self, key: ClaimKey) -> None:
+        old = self.capacities.pop(key, None)
+        if old is not None:
+            self.on_class(old.class_name)
+
+    def put_csi_node(self, item: CsiNode) -> None:
+        before = self.limits(item.metadata.name)
+        self.csi_nodes[item.metadata.name] = item
+        self._limits_changed(item.metadata.name, before)
+
+    def drop_csi_node(self, name: str) -> None:
+        before = self.limits(name)
+        if self.csi_nodes.pop(name, None) is not None:
+            self._limits_changed(name, before)
+
+    def _limits_changed(self, node: str, before: dict[str, int]) -> None:
+        drivers = set(self.limited)
+        for limits, sign in ((before, -1), (self.limits(node), 1)):
+            for driver in limits:
+                self.limited[driver] = self.limited.get(driver, 0) + sign
+        self.limited = {driver: nodes for driver, nodes in self.limited.items() if nodes}
+        if set(self.limited) != drivers:
+            self.on_limited()
+        self.on_node(node)
+
+    # -- questions ----------------------------------------------------------------------------------------------
+
+    def limits(self, node: str) -> dict[str, int]:
+        """How many volumes of which driver the node can hold; no entry: as many as you like."""
+        item = self.csi_nodes.get(node)
+        return {
+            driver.name: driver.allocatable.count
+            for driver in (item.spec.drivers if item is not None else None) or ()
+            if driver.allocatable is not None and driver.allocatable.count is not None
+        }
+
+
+def annotations(metadata: Metadata) -> Labels:
+    """Those of an object; none if they make no sense."""
+    try:
+        return decode(metadata.annotations, Labels, "metadata.annotations") or {}
+    except Nonsense:
+        return {}
+
+
+def labels(metadata: Metadata) -> Labels:
+    """Those of an object; none if they make no sense."""
+    try:
+        return decode(metadata.labels, Labels, "metadata.labels") or {}
+    except Nonsense:
+        return {}
+
+
+def class_of(item: Claim | Volume) -> str:
+    """The name of its storage class, "" if it has none."""
+    return annotations(item.metadata).get(_CLASS_ANNOTATION) or item.spec.class_name or ""
+
+
+def is_bound(claim: Claim) -> bool:
+    """Whether claim and volume have found each other for good."""
+    return bool(claim.spec.volume_name) and BIND_COMPLETED in annotations(claim.metadata)
+
+
+def wanted_bytes(claim: Claim) -> int:
+    """The size that a claim asks for, rounded up; 0 if it does not."""
+    wanted = claim.spec.resources.requests if claim.spec.resources is not None else None
+    return -(-_nanos(wanted.storage if wanted is not None else None) // NANO)
+
+
+def offered_bytes(volume: Volume) -> int:
+    """The size of a volume, rounded down."""
+    return _nanos(volume.spec.capacity.storage if volume.spec.capacity is not None else None) // NANO
+
+
+def capacity_bytes(capacity: Capacity) -> int | None:
+    """The largest volume that can be made there; None: nobody knows."""
+    for raw in (capacity.largest, capacity.capacity):
+        given = _decode_amount(raw)
+        if given is not None:
+            return _nanos(given) // NANO
+    return None
+
+
+def _decode_amount(raw: Raw) -> str | int | float | None:
+    try:
+        return decode(raw, str | int | float, "capacity")  # type: ignore[arg-type]
+    except Nonsense:
+        return None
+
+
+def _nanos(amount: str | int | float | None) -> int:
+    try:
+        return nanos(str(amount)) if amount is not None else 0
+    except QuantityError:
+        return 0

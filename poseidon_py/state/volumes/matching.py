@@ -1,0 +1,109 @@
+"""Which volumes are for a claim to take, and which it takes on a node: the smallest that fits. Pure."""
+
+from collections.abc import Callable, Container, Iterable, Mapping
+
+from poseidon_py.describe.selectors import integer
+from poseidon_py.kube.object_details import LabelSelector
+from poseidon_py.kube.objects import Nonsense, Requirement
+from poseidon_py.kube.storage_objects import Claim, Volume
+from poseidon_py.state.volumes.cache import Storage, class_of, labels, offered_bytes, wanted_bytes
+
+
+def candidates(storage: Storage, claim: Claim) -> list[Volume]:
+    """Volumes that fit and are free or meant for the claim; if one is meant for it, only that."""
+    found = []
+    key = (claim.metadata.namespace, claim.metadata.name)
+    size = wanted_bytes(claim)
+    for volume in storage.of_class.get(class_of(claim), {}).values():
+        if storage.reserved.get(volume.metadata.name, key) != key or not _fits(volume, claim, size):
+            continue
+        if is_meant_for(volume, claim):
+            return [volume]
+        if volume.spec.claim is None and _is_free(volume, claim):
+            found.append(volume)
+    return found
+
+
+def choose(
+    storage: Storage, claims: Iterable[Claim], usable: Callable[[Volume], bool]
+) -> tuple[list[tuple[Claim, Volume]], list[Claim]]:
+    """Pairs of claims and volumes, and claims for which there is none. `usable`: on the node in question."""
+    pairs: list[tuple[Claim, Volume]] = []
+    left = []
+    for claim in sorted(claims, key=wanted_bytes):
+        taken = {volume.metadata.name for _, volume in pairs}
+        volume = _smallest(candidates(storage, claim), taken, usable)
+        if volume is None:
+            left.append(claim)
+        else:
+            pairs.append((claim, volume))
+    return pairs, left
+
+
+def _smallest(volumes: list[Volume], taken: Container[str], usable: Callable[[Volume], bool]) -> Volume | None:
+    fits = [v for v in volumes if v.metadata.name not in taken and usable(v)]
+    return min(fits, key=lambda v: (offered_bytes(v), v.metadata.name), default=None)
+
+
+def is_meant_for(volume: Volume, claim: Claim) -> bool:
+    """Whether the volume is kept for this claim, by the user or by a controller."""
+    kept = volume.spec.claim
+    who = claim.metadata
+    return kept is not None and (kept.namespace, kept.name) == (who.namespace, who.name) and kept.uid in ("", who.uid)
+
+
+def _fits(volume: Volume, claim: Claim, size: int) -> bool:
+    return (
+        volume.metadata.deleting is None
+        and offered_bytes(volume) >= size
+        and (volume.spec.mode or "Filesystem") == (claim.spec.mode or "Filesystem")
+        and (volume.spec.attributes_class or "") == (claim.spec.attributes_class or "")
+    )
+
+
+def _is_free(volume: Volume, claim: Claim) -> bool:
+    return (
+        volume.status.phase == "Available"
+        and set(claim.spec.access_modes or ()) <= set(volume.spec.access_modes or ())
+        and (claim.spec.selector is None or matches(claim.spec.selector, labels(volume.metadata)))
+    )
+
+
+def matches(selector: LabelSelector, given: Mapping[str, str]) -> bool:
+    """Whether labels meet a label selector. Raises Nonsense for an operator that nobody knows."""
+    exact = all(given.get(key) == value for key, value in (selector.labels or {}).items())
+    return exact and all(meets(each, given) for each in selector.expressions or ())
+
+
+def meets(demand: Requirement, given: Mapping[str, str]) -> bool:
+    """Whether labels meet one requirement of a node or label selector. Raises Nonsense."""
+    value, values = given.get(demand.key), demand.values or []
+    match demand.operator:
+        case "In":
+            return value in values
+        case "NotIn":
+            return value not in values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt" | "Lt":
+            number, bound = integer(value or ""), integer(values[0] if len(values) == 1 else "")
+            if number is None or bound is None:
+                return False
+            return number > bound if demand.operator == "Gt" else number < bound
+    raise Nonsense("operator", f"{demand.operator!r} is not known")
+
+
+def usable_on(volume: Volume, node_labels: Mapping[str, str]) -> bool:
+    """Whether a volume's node affinity lets it be used on a node; of one that makes no sense it does not."""
+    required = volume.spec.affinity.required if volume.spec.affinity is not None else None
+    if required is None:
+        return True
+    try:
+        return any(
+            bool(term.labels or term.fields) and all(meets(each, node_labels) for each in term.labels or ())
+            for term in required.terms or ()
+        )
+    except Nonsense:
+        return False

@@ -1,0 +1,46 @@
+"""Which watches there are, and whom they tell."""
+
+from typing import Any
+
+from poseidon_py.config.settings import Settings
+from poseidon_py.kube import list_watch as kinds
+from poseidon_py.kube.list_watch import Follower, Kind, Source, Watch
+from poseidon_py.state.handlers import NodeFollower, ObjectFollower, PodFollower, by_name, by_namespace
+from poseidon_py.state.store import Store
+from poseidon_py.state.volumes.cache import Storage
+
+
+def first_watches(source: Source, store: Store, settings: Settings) -> tuple[Watch[Any], ...]:
+    """Those that run all the time; no round begins before all have listed."""
+    namespaces: ObjectFollower[Any] = ObjectFollower(
+        "namespace", by_name, store.observe_namespace, store.remove_namespace
+    )
+    return (
+        _watch(source, kinds.NODES, NodeFollower(store), settings),
+        _watch(source, kinds.NAMESPACES, namespaces, settings),
+        _watch(source, kinds.PODS, PodFollower(store), settings),
+    )
+
+
+def storage_watches(source: Source, storage: Storage, settings: Settings) -> tuple[Watch[Any], ...]:
+    """Those that run once there is a pod with a claim."""
+    follow: tuple[tuple[Kind[Any], ObjectFollower[Any]], ...] = (
+        (kinds.STORAGE_CLASSES, ObjectFollower("class", by_name, storage.put_class, storage.drop_class)),
+        (kinds.CSI_DRIVERS, ObjectFollower("driver", by_name, storage.put_driver, storage.drop_driver)),
+        (kinds.CSI_NODES, ObjectFollower("csi node", by_name, storage.put_csi_node, storage.drop_csi_node)),
+        (kinds.CAPACITIES, ObjectFollower("capacity", by_namespace, storage.put_capacity, storage.drop_capacity)),
+        (kinds.VOLUMES, ObjectFollower("volume", by_name, storage.put_volume, storage.drop_volume)),
+        (kinds.CLAIMS, ObjectFollower("claim", by_namespace, storage.put_claim, storage.drop_claim)),
+    )
+    return tuple(_watch(source, kind, follower, settings) for kind, follower in follow)
+
+
+def _watch(source: Source, kind: Kind[Any], follower: Follower[Any], settings: Settings) -> Watch[Any]:
+    return Watch(
+        source,
+        kind,
+        follower,
+        page_size=settings.list_page,
+        timeout=settings.watch_timeout,
+        silence=settings.watch_silence,
+    )

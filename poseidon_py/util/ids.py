@@ -1,0 +1,58 @@
+"""The sole owner of identity: pod <-> task, node <-> resource, controller <-> job.
+
+Ids depend on nothing but what the API server says, so that after any failure they are the same again.
+"""
+
+import logging
+import uuid
+from functools import lru_cache
+
+import xxhash
+
+from poseidon_py.util.metrics import METRICS
+
+log = logging.getLogger(__name__)
+
+_NODES = uuid.UUID("6d9d4b3c-62a1-5c0e-9b1f-0f7f6c0a8e55")
+
+
+def hash64(content: str | bytes, seed: int = 0) -> int:
+    """A 64-bit hash that is never 0, which means "none" in the contract."""
+    data = content.encode() if isinstance(content, str) else content
+    return xxhash.xxh3_64_intdigest(data, seed=seed) or 1
+
+
+@lru_cache(maxsize=65536)
+def node_id(name: str, uid: str) -> str:
+    """The UUID of a node. A node that was deleted and made again is another one."""
+    return str(uuid.uuid5(_NODES, f"{name}/{uid}"))
+
+
+@lru_cache(maxsize=65536)
+def job_id(owner_uid: str) -> int:
+    """The job of all pods with this controlling owner."""
+    return hash64(owner_uid)
+
+
+class TaskIds:
+    """Task ids of the pods that are known. Two UIDs with the same hash get different ids, first come first."""
+
+    def __init__(self) -> None:
+        self._uid: dict[int, str] = {}
+
+    def add(self, uid: str) -> int:
+        """The id of a pod that has none yet."""
+        seed = 0
+        while self._uid.get(task := hash64(uid, seed), uid) != uid:
+            log.warning("pods %s and %s have the same task id %016x, taking another", uid, self._uid[task], task)
+            METRICS.collisions.inc()
+            seed += 1
+        self._uid[task] = uid
+        return task
+
+    def remove(self, task: int) -> None:
+        self._uid.pop(task, None)
+
+    def uid(self, task: int) -> str | None:
+        """The UID of the pod of a task; None if it is not known any more."""
+        return self._uid.get(task)

@@ -1,0 +1,177 @@
+"""`poseidon demo` from the outside: exit codes, output, and nothing left behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.demo import cli, scenario
+from benchmarks.demo.checks import Check
+from benchmarks.demo.children import ChildError
+from benchmarks.demo.progress import Progress
+from benchmarks.demo.summary import summarise
+from tests.benchmarks.demo.builders import make_evidence, make_node, make_pod
+from tests.paths import DOCS
+
+COMMAND = [sys.executable, "-c", "from benchmarks.demo.cli import demo; demo()"]
+
+
+def summary(ok=True, usage=None):
+    pods = [make_pod("a", "n1"), make_pod("w", cpu="100")]
+    checks = [Check("sound", True, "fine"), Check("no node is over-committed", ok, "n1 in cpu")]
+    network = {"vertices": 3, "arcs": 2}
+    progress = Progress(None, "poseidon")  # type: ignore[arg-type]  # it will not watch
+    return summarise(
+        make_evidence(pods, [make_node()]),
+        progress,
+        checks,
+        network,
+        seconds=1.0,
+        scheduler="poseidon",
+        policy="p",
+        usage=usage or {},
+        seed=0,
+    )
+
+
+@pytest.fixture
+def outcome(monkeypatch):
+    """Decides how the demo ends, without running it."""
+
+    def decide(result):
+        async def run(stack, plan, display):
+            if isinstance(result, Exception):
+                raise result
+            return result
+
+        monkeypatch.setattr(scenario, "run", run)
+
+    return decide
+
+
+def test_all_checks_held(outcome):
+    outcome(summary())
+    done = CliRunner().invoke(cli.demo, [])
+    assert done.exit_code == 0
+    assert "2 of 2 checks held" in done.output
+    assert "0/1 nodes are available" in done.output
+
+
+def test_one_check_that_did_not_hold_fails_the_demo(outcome):
+    outcome(summary(ok=False))
+    done = CliRunner().invoke(cli.demo, [])
+    assert done.exit_code == 1
+    assert "FAIL  no node is over-committed" in done.output
+    assert CliRunner().invoke(cli.demo, ["--json"]).exit_code == 1
+
+
+def test_json_is_all_that_is_printed(outcome):
+    outcome(summary())
+    done = CliRunner().invoke(cli.demo, ["--json"])
+    report = json.loads(done.output)
+    assert report["result"] == "passed"
+    assert (report["pods"], report["bound"], report["waiting"]) == (2, 1, 1)
+    assert report["reasons"][0]["pods"] == 1
+    assert [check["ok"] for check in report["checks"]] == [True, True]
+
+
+def test_what_was_measured_is_shown_if_anything_was(outcome):
+    outcome(summary())
+    assert "Measured use" not in CliRunner().invoke(cli.demo, []).output
+    figures = {"basis": "larger", "taken": 1234, "refused": 0, "pods_measured": 9, "nodes_measured": 2}
+    outcome(summary(usage={**figures, "pods_priced": 8}))
+    output = " ".join(CliRunner().invoke(cli.demo, ["--usage", "larger"]).output.split())
+    assert "prices by larger; 1,234 samples taken, 0 refused; at most 9 pods and 2 nodes measured" in output
+    assert "8 pods in a round priced by what they used" in output
+
+
+def test_the_json_is_described():
+    described = (DOCS / "demo.md").read_text()
+    for key in summary().json():
+        assert f"`{key}`" in described, f"docs/demo.md does not describe {key}"
+
+
+def test_what_cannot_be_started_is_one_line_and_exit_code_2(outcome):
+    outcome(ChildError("the scheduler ended with exit code 1"))
+    done = CliRunner().invoke(cli.demo, [])
+    assert done.exit_code == 2
+    assert "error: the scheduler ended with exit code 1" in done.output
+
+
+def environment(folder):
+    return {**os.environ, "TMPDIR": str(folder), "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+def descendants(pid):
+    """Pids of all processes below `pid`."""
+    below: dict[int, list[int]] = {}
+    found: list[int] = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has just ended
+        below.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    todo = [pid]
+    while todo:
+        children = below.get(todo.pop(), [])
+        found += children
+        todo += children
+    return found
+
+
+@pytest.mark.e2e
+def test_the_real_thing_passes_its_checks_and_cleans_up(tmp_path):
+    done = subprocess.run(
+        [*COMMAND, "--nodes", "20", "--pods", "150", "--json", "--usage", "larger", "--policy", "cpu-memory"],
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(done.stdout)
+    assert report["result"] == "passed"
+    assert report["pods"] == 150
+    assert report["waiting"] > 0
+    assert report["bound"] + report["waiting"] == 150
+    assert report["kinds"]["impossible"]["bound"] == 0
+    assert report["usage"]["basis"] == "larger"
+    assert (report["usage"]["nodes_measured"], report["usage"]["refused"]) == (20, 0)
+    assert report["usage"]["pods_measured"] > 0
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.e2e
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_demo_leaves_nothing_behind(tmp_path, number):
+    process = subprocess.Popen(
+        [*COMMAND, "--nodes", "5", "--pods", "40"],
+        env=environment(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while len(started := descendants(process.pid)) < 3:  # cluster, bridge, its service
+            assert time.monotonic() < deadline, "the demo did not start its processes"
+            assert process.poll() is None, process.communicate()[0]
+            time.sleep(0.05)
+        process.send_signal(number)
+        output, _ = process.communicate(timeout=40)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 130, output
+    assert "Traceback" not in output
+    assert not [pid for pid in started if Path(f"/proc/{pid}").exists()]
+    assert list(tmp_path.iterdir()) == []

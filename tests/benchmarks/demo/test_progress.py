@@ -1,0 +1,118 @@
+import asyncio
+import time
+
+import msgspec
+import pytest
+
+from benchmarks.demo import progress as module
+from benchmarks.demo.progress import Progress
+from poseidon_py.kube.client import GoneError, KubeError
+
+UNSCHEDULABLE = {"conditions": [{"type": "PodScheduled", "status": "False"}]}
+
+
+def event(what="ADDED", uid="u1", node=None, phase="Pending", scheduler="mine", annotations=None, version="", **status):
+    return msgspec.json.encode(
+        {
+            "type": what,
+            "object": {
+                "metadata": {
+                    "uid": uid,
+                    "labels": {"kind": "web"},
+                    "annotations": annotations or {},
+                    "resourceVersion": version,
+                },
+                "spec": {"nodeName": node, "schedulerName": scheduler},
+                "status": {"phase": phase, **status},
+            },
+        }
+    )
+
+
+def follow(*events, ends=lambda _: False):
+    """A progress that has seen events one second apart, from second 0."""
+    progress = Progress(None, "mine", "kind", ends)  # type: ignore[arg-type]  # no server: events come from here
+    for second, raw in enumerate(events):
+        progress._take(msgspec.json.decode(raw, type=module._Event), float(second))
+    return progress
+
+
+def test_a_pod_waits_from_when_it_came_until_it_has_a_node():
+    progress = follow(
+        event(), event(uid="u2"), event("MODIFIED", node="n"), event("MODIFIED", node="n", phase="Running")
+    )
+    assert progress.bind_seconds() == [2.0]
+    assert progress.bound == 1
+    assert progress.counts() == {"web": {"submitted": 2, "bound": 1, "waiting": 1, "ended": 0}}
+    assert progress.changed_at == 3.0
+
+
+def test_pods_of_others_and_bookmarks_are_no_business_of_ours():
+    progress = follow(event(scheduler="other"), event("BOOKMARK"))
+    assert progress.pods == {}
+
+
+def test_settled_means_bound_or_told_why_not():
+    told = event("MODIFIED", uid="u2", **UNSCHEDULABLE)
+    assert not follow(event(node="n"), event(uid="u2")).settled(2, 0.0)
+    assert follow(event(node="n"), event(uid="u2"), told).settled(2, 0.0)
+    assert not follow(event(node="n"), event(uid="u2"), told).settled(3, 0.0)
+
+
+def test_what_ends_must_have_ended():
+    ends = {"annotations": {"run": "3"}}
+    running = (event(**ends), event("MODIFIED", node="n", phase="Running", **ends))
+    done = event("MODIFIED", node="n", phase="Succeeded", **ends)
+    assert not follow(*running, ends=lambda a: "run" in a).settled(1, 0.0)
+    assert follow(*running, done, ends=lambda a: "run" in a).settled(1, 0.0)
+    assert follow(*running).settled(1, 0.0)
+
+
+def test_nothing_is_settled_while_something_moves():
+    progress = follow(event(node="n"))
+    progress.changed_at = time.monotonic() + 1000.0
+    assert not progress.settled(1, 1.0)
+
+
+class Server:
+    """Answers each watch with the next of `answers`: lines, or an error to raise; then hangs."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.asked = []
+        self.exhausted = asyncio.Event()
+
+    async def watch(self, path, parameters, silence):
+        self.asked.append(parameters["resourceVersion"])
+        if not self.answers:
+            self.exhausted.set()
+            await asyncio.Event().wait()
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        half = len(answer) // 2
+        yield answer[:half]
+        yield answer[half:]
+
+
+@pytest.mark.parametrize(
+    ("answer", "then"),
+    [
+        pytest.param(event() + b"\n" + event("MODIFIED", version="7") + b"\n", "7", id="ended"),
+        pytest.param(KubeError("broke"), "3", id="broken"),
+        pytest.param(GoneError(410, "Expired", "too old"), "0", id="gone"),
+        pytest.param(
+            b'{"type":"ERROR","object":{"kind":"Status","status":"Failure","code":410}}\n', "0", id="error event"
+        ),
+    ],
+)
+async def test_a_watch_that_ends_is_taken_up_again(monkeypatch, answer, then):
+    monkeypatch.setattr(module, "_REST_SECONDS", 0.0)
+    server = Server(event(version="3") + b"\n", answer)
+    progress = Progress(server, "mine")  # type: ignore[arg-type]  # all that it needs of a client
+    following = asyncio.create_task(progress.run())
+    await server.exhausted.wait()
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
+    assert server.asked == ["0", "3", then]
+    assert len(progress.pods) == 1

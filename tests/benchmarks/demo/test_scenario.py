@@ -1,0 +1,76 @@
+import pytest
+
+from benchmarks.demo.evidence import samples
+from benchmarks.demo.scenario import Networks, Plan, _ends
+from tests.benchmarks.demo.builders import make_evidence
+
+
+def status(arcs: int, **more: int) -> dict[str, object]:
+    return {"policy": "p", "rounds": 4, "last_round": {"arcs": arcs, "vertices": 3, "seconds": 0.002, **more}}
+
+
+def test_the_largest_network_is_kept():
+    networks = Networks()
+    answers: list[dict[str, object]] = [status(5), status(9, vertices=4), status(0), {}, {"error": "not ready"}]
+    for answer in answers:
+        networks.take(answer)
+    assert networks.largest == {"vertices": 4, "arcs": 9, "pending": 0, "solves": 0}
+    assert networks.policy == "p"
+    assert networks.note == "; round 4: 2.0 ms, 9 arcs"
+
+
+def test_a_pod_that_runs_longer_than_anyone_waits_does_not_count_as_ending():
+    run = "cluster.poseidon.io/run-seconds"
+    assert _ends({run: "3.5"})
+    assert not _ends({run: "1000000"})
+    assert not _ends({})
+
+
+def test_patience_grows_with_the_workload():
+    assert Plan(1, 1000, "", 0).patience_seconds < Plan(1, 10000, "", 0).patience_seconds
+    assert Plan(1, 1000, "", 0, patience=5.0).patience_seconds == 5.0
+
+
+@pytest.mark.parametrize(("labels", "total"), [({}, 6.0), ({"result": "a"}, 1.0), ({"result": "b"}, 5.0)], ids=str)
+def test_metrics_are_added_up_by_label(labels, total):
+    metrics = samples('# TYPE m counter\nm{result="a"} 1.0\nm{result="b",x="y"} 5.0\nm_created 9.0\n')
+    assert make_evidence([], metrics=metrics).metric("m", **labels) == total
+
+
+def answer(taken, pods, priced):
+    """A status as far as usage goes."""
+    return {
+        "usage": {
+            "basis": "larger",
+            "polling": True,
+            "samples": {"taken": taken, "old": 0, "refused": 0, "unknown": 0},
+            "pods": {"measured": pods},
+            "nodes": {"measured": 2},
+            "last_round": {"measured": priced, "missing": 0, "stale": 0},
+        }
+    }
+
+
+def test_of_usage_the_most_that_ever_was_measured_counts():
+    networks = Networks()
+    networks.take({})
+    assert networks.usage == {}
+    for taken, pods, priced in ((2, 0, 0), (50, 9, 7), (80, 4, 0)):
+        networks.take(answer(taken, pods, priced))
+    networks.take({})
+    assert networks.usage == {
+        "basis": "larger",
+        "taken": 80,
+        "old": 0,
+        "refused": 0,
+        "unknown": 0,
+        "pods_measured": 9,
+        "nodes_measured": 2,
+        "pods_priced": 7,
+    }
+
+
+def test_a_scheduler_that_measures_nothing_says_nothing_of_it():
+    networks = Networks()
+    networks.take({"usage": {"basis": "requests", "polling": False, "samples": {"taken": 0}}})
+    assert networks.usage == {}

@@ -1,0 +1,59 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.cluster import NodeShape
+from benchmarks.demo.apps import demo_apps
+from benchmarks.demo.stack import shape_argument
+from benchmarks.demo.workload import GPU, MIXED, UNIFORM, allocatable, open_capacity, pod_sorts, shape_of_each
+
+
+def test_sorts_request_the_stated_part_of_what_is_offered():
+    offered = open_capacity(UNIFORM, 100)
+    sorts = pod_sorts(20, 1300, 0.7, offered, seed=3)
+    cpu = sum(sort.cpu_milli * 65 for sort in sorts)
+    memory = sum(sort.memory_bytes * 65 for sort in sorts)
+    assert cpu == pytest.approx(0.7 * offered["cpu"], rel=0.02)
+    assert memory == pytest.approx(0.56 * offered["memory"], rel=0.02)
+    assert len({(sort.cpu_milli, sort.memory_bytes) for sort in sorts}) == 20
+
+
+def test_the_seed_decides_everything():
+    offered = open_capacity(UNIFORM, 10)
+    assert pod_sorts(5, 50, 0.5, offered, 1) == pod_sorts(5, 50, 0.5, offered, 1)
+    assert pod_sorts(5, 50, 0.5, offered, 1) != pod_sorts(5, 50, 0.5, offered, 2)
+    assert demo_apps(20, 200, "x", 1) == demo_apps(20, 200, "x", 1)
+    assert demo_apps(20, 200, "x", 1) != demo_apps(20, 200, "x", 2)
+
+
+@given(nodes=st.integers(1, 60), pods=st.integers(1, 600), seed=st.integers(0, 5))
+def test_the_demo_submits_exactly_as_many_pods_as_asked_for(nodes, pods, seed):
+    apps = demo_apps(nodes, pods, "mine", seed)
+    assert sum(app.pods for app in apps) == pods
+    assert all(app.pods > 0 for app in apps)
+    names = [(app.path, app.manifest["metadata"]["name"]) for app in apps]
+    assert len(set(names)) == len(names)
+    for app in apps:
+        spec = app.manifest["spec"]
+        assert spec.get("template", {"spec": spec})["spec"]["schedulerName"] == "mine"
+        assert spec.get("replicas", spec.get("completions", 1)) == app.pods
+
+
+def test_the_demo_has_every_kind_and_asks_for_more_gpus_than_there_are():
+    apps = demo_apps(100, 1000, "poseidon", 0)
+    assert {app.kind for app in apps} == {"service", "batch", "gpu", "bare", "large", "impossible", "gang"}
+    gpus = sum(
+        app.pods * int(app.manifest["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"][GPU])
+        for app in apps
+        if app.kind == "gpu"
+    )
+    there = sum(allocatable(shape).get(GPU, 0) for shape in shape_of_each(MIXED, 100))
+    assert there == 80
+    assert gpus > there
+
+
+def test_shapes_go_through_the_command_line_unharmed_but_for_taints():
+    for shape in MIXED:
+        parsed = NodeShape.parse(shape_argument(shape))
+        assert allocatable(parsed) == allocatable(shape)
+        assert (parsed.labels, parsed.weight) == (shape.labels, shape.weight)

@@ -1,0 +1,343 @@
+"""The runner and the command line, on suites that measure nothing, and every real suite at a tiny scale."""
+
+import json
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.__main__ import cli
+from benchmarks.harness import runner, specs
+from benchmarks.harness.results import Check, ResultError, Sample, read
+from benchmarks.harness.runner import CannotMeasureError, Options
+from benchmarks.report.comparison import differences
+from benchmarks.suites import gangs as gangs_suite
+from benchmarks.suites import round as round_suite
+
+SUITE = specs.parse(
+    "demo",
+    {
+        "title": "t",
+        "about": "a",
+        "metrics": {"x_s": {"title": "x"}},
+        "cases": [
+            {"name": "one", "sizes": {"n": 1}, "target": {"metric": "x_s", "at_most": 2.0}, "labels": ["short"]},
+            {"name": "two", "sizes": {"n": 2}},
+        ],
+    },
+)
+
+
+def run(values, ok=True, scale=1.0):
+    """The first case, measured once for each of `values`."""
+    left = iter(values)
+
+    def measure(case, options):
+        return Sample({"x_s": next(left)}, {"n": case.sizes["n"]}, [Check("sound", ok, "no")])
+
+    return runner.run(SUITE, SUITE.cases[:1], Options(scale=scale), len(values), measure=measure)
+
+
+def test_where_figures_follow_from_the_seed_each_sample_has_its_own():
+    def measure(case, options):
+        return Sample({"x_s": 10.0 * options.seed, **({"y": 1.0} if options.seed == 5 else {})})
+
+    for virtual, seeds in ((True, [4, 5, 6]), (False, [4, 4, 4])):
+        suite = replace(SUITE, virtual=virtual)
+        found = runner.run(suite, suite.cases[:1], Options(seed=4), 3, measure=measure)
+        assert found.virtual is virtual
+        assert found.cases[0].samples["x_s"] == [10.0 * seed for seed in seeds]
+        assert found.cases[0].seeds["x_s"] == seeds
+        assert found.cases[0].seeds.get("y", []) == [5] * virtual
+
+
+def test_of_several_targets_all_must_be_met():
+    raw = {"title": "t", "about": "a", "metrics": {"x_s": {"title": "x"}, "y": {"title": "y", "better": "higher"}}}
+    aims = [{"metric": "x_s", "at_most": 2.0}, {"metric": "y", "at_least": 1.0}]
+    suite = specs.parse("demo", raw | {"cases": [{"name": "one", "sizes": {}, "target": aims}]})
+
+    def met(x, y):
+        found = runner.run(suite, suite.cases, Options(), 1, measure=lambda case, options: Sample({"x_s": x, "y": y}))
+        assert found.cases[0].target == "x_s <= 2, y >= 1"
+        return found.cases[0].target_met
+
+    assert met(2.0, 1.0) is True
+    assert met(2.1, 1.0) is False
+    assert met(2.0, 0.9) is False
+
+
+def test_the_median_decides_whether_a_target_is_met():
+    assert run([1.0, 1.5, 9.0]).cases[0].target_met is True
+    assert run([1.0, 2.5, 9.0]).cases[0].target_met is False
+    assert run([1.0, 1.5, 9.0], scale=0.5).cases[0].target_met is None
+
+
+def test_a_failed_check_makes_the_result_unsound():
+    assert run([1.0]).sound
+    found = run([1.0, 1.0], ok=False)
+    assert not found.sound
+    assert [check.detail for check in found.cases[0].failed] == ["no", "no"]
+
+
+def test_results_survive_their_file(tmp_path):
+    found = run([1.0, 2.0])
+    found.write(tmp_path / "r.json")
+    assert read(tmp_path / "r.json") == found
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1, "cases": [{}]}', '{"format": 99}'])
+def test_a_file_that_holds_no_results_is_refused(tmp_path, text):
+    (tmp_path / "r.json").write_text(text)
+    with pytest.raises(ResultError, match=r"r\.json"):
+        read(tmp_path / "r.json")
+
+
+def stopping(error):
+    """Measures two samples, and is then stopped by `error`."""
+    left = [1.0, 2.0]
+
+    def measure(case, options):
+        if not left:
+            raise error
+        return Sample({"x_s": left.pop(0)})
+
+    return measure
+
+
+@pytest.mark.parametrize(
+    ("repeat", "names"), [(1, ["one", "two"]), (2, ["one"]), (3, ["one"])], ids=["after all", "between", "within"]
+)
+@pytest.mark.parametrize(
+    ("error", "why"), [(CannotMeasureError("no room"), "no room"), (KeyboardInterrupt(), runner.INTERRUPTED)]
+)
+def test_what_was_measured_before_the_end_is_kept(repeat, names, error, why):
+    kept: list[list[str]] = []
+    found = runner.run(
+        SUITE,
+        SUITE.cases,
+        Options(),
+        repeat,
+        measure=stopping(error),
+        keep=lambda result: kept.append([case.name for case in result.cases]),
+    )
+    assert [case.name for case in found.cases] == names
+    assert sum(len(case.samples["x_s"]) for case in found.cases) == 2
+    assert found.stopped == ("" if repeat == 1 else why)
+    assert kept == {1: [["one"], ["one", "two"]], 2: [["one"]], 3: []}[repeat]
+    assert found.cases[0].target_met is (None if repeat == 3 else True), "a target is met by all samples of a case"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(CannotMeasureError("no room"), 2), (KeyboardInterrupt(), 130)], ids=["cannot", "interrupted"]
+)
+def test_a_run_that_stops_writes_and_shows_what_there_is(monkeypatch, tmp_path, error, code):
+    monkeypatch.setattr(round_suite, "measure", stopping(error))
+    out = tmp_path / "r.json"
+    # the table does not know the metric, but the file does
+    done = CliRunner().invoke(cli, ["run", "round", "--repeat", "2", "--case", "fresh", "--json", str(out)])
+    assert done.exit_code == code, done.output
+    assert str(error) in done.output
+    found = read(out)
+    assert [case.samples["x_s"] for case in found.cases] == [[1.0, 2.0]]
+    assert "A is incomplete: " + found.stopped in differences(found, run([1.0]))
+    # nothing was measured: what the file holds stays
+    assert CliRunner().invoke(cli, ["run", "round", "--case", "fresh", "--json", str(out)]).exit_code == code
+    assert read(out) == found
+
+
+@pytest.mark.parametrize("ignored", [False, True], ids=["as ever", "SIGINT is ignored"])
+def test_sigterm_ends_a_run_as_an_interrupt_does(monkeypatch, tmp_path, ignored):
+    def measure(case, options):
+        if not left:
+            signal.raise_signal(signal.SIGTERM)
+            raise AssertionError("it went on")
+        return Sample({"round_s": left.pop()})
+
+    left, out = [1.0], tmp_path / "r.json"
+    monkeypatch.setattr(round_suite, "measure", measure)
+    terminate, interrupt = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    try:
+        if ignored:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        done = CliRunner().invoke(cli, ["run", "round", "--case", "fresh", "--json", str(out)])
+    finally:
+        signal.signal(signal.SIGINT, interrupt)
+    assert done.exit_code == 130, done.output
+    assert read(out).stopped == runner.INTERRUPTED
+    assert signal.getsignal(signal.SIGTERM) is terminate
+
+
+def test_a_result_is_written_whole_or_not_at_all(monkeypatch, tmp_path):
+    out, link = tmp_path / "r.json", tmp_path / "link.json"
+    run([1.0]).write(out)
+    link.symlink_to(out)
+    run([2.0]).write(link)
+    assert read(out).cases[0].samples == {"x_s": [2.0]}
+
+    def full(self, target):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="no space left"):
+        run([3.0]).write(out)
+    assert read(out).cases[0].samples == {"x_s": [2.0]}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.json", "r.json"]
+
+
+@pytest.mark.parametrize("command", [["run", "round"], ["simulate", "--preset", "philly"]], ids=["run", "simulate"])
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_measured(monkeypatch, tmp_path, command):
+    def measured(*_, **__):
+        raise AssertionError("it was measured")
+
+    monkeypatch.setattr(runner, "run", measured)
+    done = CliRunner().invoke(cli, [*command, "--json", str(tmp_path / "nix" / "r.json")])
+    assert done.exit_code == 2, done.output
+    assert "--json" in done.output
+    assert "name a file in a folder that can be written to" in done.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_choosing_cases():
+    assert [case.name for case in runner.choose(SUITE, quick=True, names=())] == ["one"]
+    assert [case.name for case in runner.choose(SUITE, quick=False, names=("w",))] == ["two"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "case", [case for case in specs.load("round").cases if "large" not in case.labels], ids=lambda c: c.name
+)
+def test_every_round_is_sound_at_a_twentieth_of_its_size(case):
+    sample = round_suite.measure(case, Options(scale=0.05))
+    assert [check for check in sample.checks if not check.ok] == []
+    assert sample.metrics["placed"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", specs.load("gangs").cases, ids=lambda c: c.name)
+def test_every_round_of_gangs_is_sound_at_a_twentieth_of_its_size(case):
+    sample = gangs_suite.measure(case, Options(scale=0.05))
+    assert [check for check in sample.checks if not check.ok] == []
+    if "reservation" in case.name:
+        assert sample.facts["placed"] > 0, "somebody may use the room until then"
+    else:
+        assert sample.metrics["admitted"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suite", ["solver", "service-memory"])
+def test_a_suite_runs_from_the_command_line(tmp_path, suite):
+    out = tmp_path / "r.json"
+    done = CliRunner().invoke(cli, ["run", suite, "--quick", "--scale", "0.1", "--json", str(out)])
+    assert done.exit_code == 0, done.output
+    raw = json.loads(out.read_text())
+    assert raw["environment"]["python"]
+    assert all(case["samples"] and not case["failed"] for case in raw["cases"])
+
+
+def test_a_broken_engine_is_told_by_the_exit_code(monkeypatch):
+    bad = Sample({"round_s": 0.1}, checks=[Check("no node is over-committed", False, "node-1 in cpu")])
+    monkeypatch.setattr(round_suite, "measure", lambda case, options: bad)
+    done = CliRunner().invoke(cli, ["run", "round", "--quick", "--case", "over"])
+    assert done.exit_code == 1
+    assert "node-1 in cpu" in done.output
+
+
+def test_a_missed_target_fails_only_if_asked_to(monkeypatch):
+    monkeypatch.setattr(round_suite, "measure", lambda case, options: Sample({"round_s": 99.0}))
+    arguments = ["run", "round", "--quick", "--case", "35000-pods/20"]
+    assert CliRunner().invoke(cli, arguments).exit_code == 0
+    assert CliRunner().invoke(cli, [*arguments, "--enforce"]).exit_code == 1
+
+
+def test_the_table_of_another_scale_says_so(monkeypatch):
+    monkeypatch.setattr(round_suite, "measure", lambda case, options: Sample({"round_s": 0.1}))
+    arguments = ["run", "round", "--quick", "--case", "35000-pods/20"]
+    said = "all sizes times 0.1, so targets do not count"
+    assert said not in " ".join(CliRunner().invoke(cli, arguments).output.split())
+    assert said in " ".join(CliRunner().invoke(cli, [*arguments, "--scale", "0.1"]).output.split())
+
+
+def test_comparing_files(tmp_path):
+    slow, fast = tmp_path / "slow.json", tmp_path / "fast.json"
+    run([2.0, 2.1, 2.2, 2.3]).write(slow)
+    run([1.0, 1.1, 1.2, 1.3]).write(fast)
+    done = CliRunner().invoke(cli, ["compare", str(slow), str(fast), "--enforce"])
+    assert done.exit_code == 0
+    assert "better" in done.output
+    assert CliRunner().invoke(cli, ["compare", str(fast), str(slow), "--enforce"]).exit_code == 1
+    assert CliRunner().invoke(cli, ["compare", str(fast), str(slow)]).exit_code == 0
+
+
+def test_comparing_enforces_checks_and_tells_what_cannot_be_compared(tmp_path):
+    good, bad, small = (tmp_path / name for name in ("good.json", "bad.json", "small.json"))
+    run([2.0, 2.1, 2.2, 2.3]).write(good)
+    run([1.0, 1.1, 1.2, 1.3], ok=False).write(bad)
+    run([1.0, 1.1, 1.2, 1.3], scale=0.5).write(small)
+    done = CliRunner().invoke(cli, ["compare", str(good), str(bad), "--enforce"])
+    assert done.exit_code == 1
+    assert "failed checks" in done.output
+    assert CliRunner().invoke(cli, ["compare", str(bad), str(good), "--enforce"]).exit_code == 1  # twice as slow
+    done = CliRunner().invoke(cli, ["compare", str(good), str(small)])
+    assert done.exit_code == 2
+    assert "option scale differs: 1.0 and 0.5" in done.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "nix"],
+        ["run", "round", "--case", "nix"],
+        ["run", "round", "--seed", "-1"],
+        ["compare", "nix.json", "nix.json"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_one_clear_line(arguments):
+    done = CliRunner().invoke(cli, arguments)
+    assert done.exit_code == 2
+    assert "Error: " in done.output
+    assert "Traceback" not in done.output
+
+
+def test_list_names_all_suites():
+    done = CliRunner().invoke(cli, ["list", "-v"])
+    assert done.exit_code == 0
+    assert all(name in done.output for name in specs.available())
+
+
+def test_other_sizes_make_other_cases_each_once():
+    suite = specs.load("end-to-end")
+    chosen = [case for case in suite.cases if case.name.startswith("beforehand")]
+    (only,) = runner.resized(chosen, nodes=7, pods=70)
+    assert only.name == "beforehand/7-nodes/70-pods"
+    assert (only.sizes["nodes"], only.sizes["pods"], only.targets) == (7, 70, ())
+    assert runner.resized(chosen, None, None) == chosen
+
+
+def test_a_live_option_is_refused_where_it_means_nothing():
+    done = CliRunner().invoke(cli, ["run", "round", "--nodes", "5"])
+    assert done.exit_code == 2
+    assert "suite round has no --nodes" in done.output
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("mode", ["beforehand", "burst", "rate"])
+def test_the_whole_path_is_measured(tmp_path, mode):
+    out = tmp_path / "r.json"
+    arguments = ["run", "end-to-end", "--case", mode, "--nodes", "10", "--pods", "60", "--repeat", "1"]
+    done = CliRunner().invoke(cli, [*arguments, "--json", str(out)])
+    assert done.exit_code == 0, done.output
+    (case,) = read(out).cases
+    assert case.checked == 10  # those of the demo, and that all pods count
+    assert case.failed == []
+    assert case.samples["bound_per_s"][0] > 0
+    assert 0 < case.samples["p50_s"][0] <= case.samples["p99_s"][0]
+    assert ("ratio" in case.samples) is (mode != "rate")
+
+
+def test_measuring_another_scheduler_needs_a_server():
+    done = CliRunner().invoke(cli, ["run", "end-to-end", "--case", "burst/100", "--against", "somebody"])
+    assert done.exit_code == 2
+    assert "--kubeconfig" in done.output

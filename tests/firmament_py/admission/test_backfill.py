@@ -1,0 +1,460 @@
+"""Room that is kept for a gang: by when those who run are expected to end, or by age where that is not known."""
+
+import heapq
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import assume, event, given
+from hypothesis import strategies as st
+
+from firmament_py.admission.backfill import RESERVE_AFTER_US, parse_after
+from firmament_py.engine.engine import Engine
+from firmament_py.explain.reasons import Reason, ReasonKind
+from firmament_py.flow.solver import OrToolsSolver
+from firmament_py.model.events import ClassDefined, NodeRemoved, Outcome
+from firmament_py.snapshot.expected_releases import FOREVER, Releases
+from firmament_py.state.cluster import ClusterState
+from policies.load_spreading import LoadSpreading
+from tests.builders import (
+    NOW_US,
+    SECOND_US,
+    Cluster,
+    ended,
+    make_class,
+    make_cluster,
+    make_gang,
+    make_tasks,
+    needs,
+    selecting,
+)
+from tests.firmament_py.gang_builders import OVERDUE_US, gpu_nodes
+
+LONG, MINUTE, TWO, THREE = 1, 2, 3, 4
+CLASSES = [
+    make_class(LONG, gpu=1),  # says nothing
+    make_class(MINUTE, gpu=1, expected_us=60 * SECOND_US),
+    make_class(TWO, gpu=1, expected_us=120 * SECOND_US),
+    make_class(THREE, gpu=1, expected_us=180 * SECOND_US),
+]
+
+
+def gang_of(count: int, number: int = 1, cls: int = LONG, created_us: int = OVERDUE_US, **more):
+    uids = range(100 * number + 1, 100 * number + 1 + count)
+    return [make_gang(number, count, created_us=created_us, **more), make_tasks(uids, cls, gang=number)]
+
+
+def running(uid: int, cls: int, node: str, seconds_ago: int = 0, **more):
+    return make_tasks([uid], cls, on=node, started_us=NOW_US - seconds_ago * SECOND_US, **more)
+
+
+def kept_until(cluster: Cluster) -> list[int]:
+    """Seconds from now on until each gang that keeps room is expected to fit, -1: unknown."""
+    found = cluster.scheduler.gang_starts_us.values()
+    return [(start - NOW_US) // SECOND_US if start else -1 for start in found]
+
+
+# -- how long a gang waits before -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("after_us", "keeps"),
+    [(0, True), (60 * SECOND_US, True), (60 * SECOND_US + 1, False), (None, False)],
+    ids=["at once", "as long as it waits", "longer", "never"],
+)
+@pytest.mark.parametrize("resynchronised", [False, True])
+def test_how_long_a_gang_waits_before_room_is_kept_for_it_is_the_operators_choice(after_us, keeps, resynchronised):
+    engine = Engine(LoadSpreading(), OrToolsSolver(), reserve_after_us=after_us)
+    if resynchronised:
+        engine.replace(ClusterState())
+    gang = gang_of(3, created_us=NOW_US - 60 * SECOND_US)
+    younger = make_tasks([1], LONG, created_us=NOW_US)
+    outcome = engine.apply([*gpu_nodes(3), *CLASSES, running(2, LONG, "n0"), *gang, younger])
+    assert outcome == Outcome()
+    result = engine.run_round(NOW_US)
+    assert result is not None
+    assert engine.state.tasks.uid[result.tasks].tolist() == ([] if keeps else [1])
+    assert len(engine.scheduler.gang_starts_us) == keeps
+
+
+@pytest.mark.parametrize("text", ["", "-1", "nan", "inf", "1e10", "soon", "Never"])
+def test_what_is_no_time_to_wait_is_refused(text):
+    with pytest.raises(ValueError, match=r"give seconds from 0 to 1000000000, or never"):
+        parse_after(text)
+
+
+def test_times_to_wait():
+    assert [parse_after(text) for text in ("0", "2.5", "300", "never")] == [0, 2_500_000, RESERVE_AFTER_US, None]
+
+
+# -- when tasks end ---------------------------------------------------------------------------------------------------
+
+
+def test_when_room_is_given_back():
+    cluster = make_cluster(
+        *(
+            *gpu_nodes(9, 9),
+            *CLASSES,
+            running(1, LONG, "n0"),
+            running(2, MINUTE, "n0", 20),
+            running(3, MINUTE, "n1", 500),
+        ),
+        *(make_tasks([4], TWO, on="n1"), running(5, LONG, "n0", leaving=True), running(6, LONG, "n1", lasting=True)),
+        *(running(7, TWO, "n1", 60, lasting=True), make_tasks([8], TWO)),
+    )
+    state: ClusterState = cluster.state
+    nodes = state.present_nodes()
+    releases = Releases(state, nodes, NOW_US)
+    gpu = state.resources.names.index("gpu")
+
+    def freed(seconds: int) -> list[int]:
+        return [int(amount) for amount in releases.until(NOW_US + seconds * SECOND_US)[:, gpu]]
+
+    assert [(end - NOW_US) // SECOND_US for end in releases.ends.tolist()] == [0, 40, 60, 120]
+    # 3 is over its time, 5 on its way out; 4 has not begun; 7 says when it ends, so it does not last
+    assert [freed(seconds) for seconds in (0, 39, 40, 60, 120)] == [[1, 1], [1, 1], [2, 1], [2, 2], [2, 3]]
+    rows, held = releases.staying(0)
+    assert state.tasks.uid[rows].tolist() == [6], "and it has no members here"
+    assert held[:, gpu].tolist() == [0, 1]
+    assert releases.ends.max() < FOREVER
+    cluster.tell(NodeRemoved("id-n1"))
+    left = Releases(state, state.present_nodes(), NOW_US)
+    assert left.until(FOREVER)[:, gpu].tolist() == [2], "1 does not say when it ends"
+
+
+# -- by expected end --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("single", "placed"),
+    [
+        pytest.param(MINUTE, True, id="ends-before"),
+        pytest.param(TWO, True, id="ends-just-in-time"),
+        pytest.param(THREE, False, id="ends-too-late"),
+        pytest.param(LONG, False, id="does-not-say"),
+    ],
+)
+def test_who_ends_in_time_may_use_the_room(single, placed):
+    # 2 GPUs, one held for 120 s more; the gang needs both
+    cluster = make_cluster(
+        *(*gpu_nodes(2), *CLASSES, running(1, THREE, "n0", 60), *gang_of(2)), make_tasks([901], single)
+    )
+    result = cluster.run()
+    assert (901 in cluster.names(result)) is placed
+    assert kept_until(cluster) == [120]
+    if not placed:
+        (told,) = [w.reasons for w in result.waiting if w.count == 1]
+        assert told == (Reason(ReasonKind.KEPT_FREE, 1, "gang-1"),)
+
+
+def test_room_that_the_gang_will_not_need_is_for_everybody():
+    # 5 GPUs, 2 held for a minute, 3 free; the gang needs 4 of them: the fifth is anybody's, the other two are not
+    cluster = make_cluster(
+        *(*gpu_nodes(5), *CLASSES, running(1, MINUTE, "n0"), running(2, MINUTE, "n0"), *gang_of(4)),
+        make_tasks([901, 902, 903], LONG),
+    )
+    assert len(cluster.round()) == 1
+    assert kept_until(cluster) == [60]
+
+
+def test_both_kinds_are_placed_up_to_what_each_may_use():
+    cluster = make_cluster(
+        *(*gpu_nodes(5), *CLASSES, running(1, MINUTE, "n0"), running(2, MINUTE, "n0"), *gang_of(4)),
+        *(make_tasks([901, 902, 903], LONG), make_tasks([911, 912, 913], MINUTE)),
+    )
+    placed = cluster.round()
+    assert len(placed) == 3
+    assert len(set(placed) & {901, 902, 903}) <= 1
+
+
+def test_the_earliest_time_counts_and_not_every_end():
+    # 4 GPUs, held for 60, 60, 120 and 180 s: two are free after 60
+    held = [running(1, MINUTE, "n0"), running(2, MINUTE, "n0"), running(3, TWO, "n1"), running(4, THREE, "n1")]
+    cluster = make_cluster(*gpu_nodes(2, 2), *CLASSES, *held, *gang_of(2))
+    cluster.round()
+    assert kept_until(cluster) == [60]
+    three = make_cluster(*gpu_nodes(2, 2), *CLASSES, *held, *gang_of(3))
+    three.round()
+    assert kept_until(three) == [120]
+
+
+def test_members_of_two_need_two_on_one_node():
+    held = [running(1, MINUTE, "n0"), running(2, MINUTE, "n1"), running(3, THREE, "n1")]
+    cluster = make_cluster(*gpu_nodes(2, 2), *CLASSES, make_class(9, gpu=2), *held, *gang_of(2, cls=9))
+    cluster.round()
+    assert kept_until(cluster) == [180]
+
+
+def test_those_who_do_not_say_when_they_end_never_do():
+    """One of them holds what the gang needs: it keeps what it could take now, from everybody."""
+    cluster = make_cluster(
+        *(*gpu_nodes(2, 2), *CLASSES, running(1, LONG, "n0"), running(2, MINUTE, "n1"), *gang_of(4)),
+        make_tasks([901, 902], MINUTE),
+    )
+    assert cluster.round() == {}
+    assert kept_until(cluster) == [-1]
+
+
+@pytest.mark.parametrize("topology", [{}, {"topology": "rack", "required": True}], ids=["anywhere", "one-rack"])
+def test_nodes_that_have_least_to_give_back_are_drained_for_large_members(topology):
+    """Two members of 4 GPUs; nobody says when they end. n1 and n2 hold least; n0 stays open to others."""
+    racks = {"n0": "b", "n1": "b", "n2": "b"} if topology else {}
+    held = [make_tasks(range(1, 4), LONG, on="n0"), make_tasks([4, 5], LONG, on="n1"), make_tasks([6], LONG, on="n2")]
+    cluster = make_cluster(
+        *(*gpu_nodes(4, 4, 4, **racks), *CLASSES, make_class(9, gpu=4), *held, *gang_of(2, cls=9, **topology)),
+        make_tasks(range(901, 909), LONG),
+    )
+    assert set(cluster.round().values()) == {"n0"}
+    for uid in (4, 6):
+        cluster.tell(ended(uid))
+        assert cluster.round() == {}
+    assert kept_until(cluster) == [-1]
+    cluster.tell(ended(5))
+    assert set(cluster.round()) == {101, 102}
+
+
+def test_room_is_kept_beside_what_fits_now():
+    """One of two members fits now on n0, for the other n1 is drained; n2 is for others."""
+    held = [make_tasks([1], LONG, on="n1"), make_tasks([2, 3], LONG, on="n2")]
+    cluster = make_cluster(
+        *(*gpu_nodes(3, 3, 3), *CLASSES, make_class(9, gpu=3), *held, *gang_of(2, cls=9)),
+        make_tasks(range(901, 909), LONG),
+    )
+    assert set(cluster.round().values()) == {"n2"}
+
+
+def test_of_one_priority_one_gang_keeps_room():
+    held = [make_tasks([1], LONG, on="n0"), make_tasks([2], LONG, on="n1")]
+    cluster = make_cluster(
+        *(*gpu_nodes(2, 2), *CLASSES, make_class(9, gpu=2), *held, *gang_of(1, 1, 9), *gang_of(2, 2, 9)),
+        make_tasks([901], LONG),
+    )
+    assert len(cluster.round()) == 1
+    assert kept_until(cluster) == [-1]
+
+
+def test_the_earliest_of_many_ends():
+    times = [make_class(20 + k, gpu=1, expected_us=10 * k * SECOND_US) for k in range(1, 10)]
+    for members in range(1, 10):
+        held = [running(k, 20 + k, "n0") for k in range(1, 10)]
+        cluster = make_cluster(*gpu_nodes(9), *CLASSES, *times, *held, *gang_of(members))
+        cluster.round()
+        assert kept_until(cluster) == [10 * members]
+
+
+def test_who_ends_in_time_takes_nothing_from_those_who_do_not():
+    """One more GPU will be there than the gang needs: the older task, which ends in time, need not use that one."""
+    cluster = make_cluster(
+        *(*gpu_nodes(5), *CLASSES, running(1, MINUTE, "n0"), running(2, MINUTE, "n0"), *gang_of(4)),
+        *(make_tasks([901], MINUTE, created_us=NOW_US - 9 * SECOND_US), make_tasks([911], LONG)),
+    )
+    assert set(cluster.round()) == {901, 911}
+
+
+def test_what_a_higher_priority_will_hold_is_not_there_for_a_lower_one():
+    """5 GPUs: after a minute the higher gang takes two of three, after two minutes the lower one the other three."""
+    held = [*(running(k, MINUTE, "n0") for k in (1, 2)), *(running(k, TWO, "n0") for k in (3, 4))]
+    cluster = make_cluster(
+        *(*gpu_nodes(5), *CLASSES, make_class(8, gpu=1, priority=5), *held),
+        *(*gang_of(2, 1, 8), *gang_of(3, 2), make_tasks([901], LONG)),
+    )
+    assert cluster.round() == {}
+    assert kept_until(cluster) == [60, 120]
+
+
+def test_nor_the_other_way_round():
+    """The higher gang waits two minutes for n0, and will have half of n1 then; the lower one takes the other half of n1
+    after one."""
+    in_rack = {name: selecting(needs("rack", "In", name)) for name in ("a", "b")}
+    cluster = make_cluster(
+        *(*gpu_nodes(2, 4, n0="a", n1="b"), *CLASSES, running(1, TWO, "n0")),
+        *(running(k, MINUTE, "n1") for k in (2, 3, 4)),
+        *(make_class(8, gpu=2, priority=5, demand=in_rack["a"]), make_class(9, gpu=2, priority=5, demand=in_rack["b"])),
+        *(make_class(10, gpu=2, demand=in_rack["b"]), make_gang(1, 2, created_us=OVERDUE_US)),
+        *(make_tasks([101], 8, gang=1), make_tasks([102], 9, gang=1), *gang_of(1, 2, 10)),
+    )
+    cluster.tell(make_class(11, gpu=1, demand=in_rack["b"]), make_tasks([901], 11))
+    assert cluster.round() == {}
+    assert kept_until(cluster) == [120, 60]
+
+
+def test_those_who_are_over_their_time_may_end_at_any_moment():
+    cluster = make_cluster(
+        *(*gpu_nodes(2), *CLASSES, running(1, MINUTE, "n0", 300), *gang_of(2)), make_tasks([901], MINUTE)
+    )
+    assert cluster.round() == {}
+    assert kept_until(cluster) == [0]
+
+
+def test_a_younger_gang_that_ends_in_time_may_use_the_room():
+    held = [running(1, THREE, "n0", 60)]
+    cluster = make_cluster(*gpu_nodes(3), *CLASSES, *held, *gang_of(3), *gang_of(2, 2, MINUTE, created_us=NOW_US))
+    assert set(cluster.round()) == {201, 202}
+    late = make_cluster(*gpu_nodes(3), *CLASSES, *held, *gang_of(3), *gang_of(2, 2, THREE, created_us=NOW_US))
+    assert late.round() == {}
+
+
+def test_a_required_domain_is_the_one_that_is_free_first():
+    """Rack a is free after 180 s, rack b after 60: who stays for two minutes may use rack a."""
+    cluster = make_cluster(
+        *(*gpu_nodes(2, 2, n0="a", n1="b"), *CLASSES, running(1, THREE, "n0"), running(2, MINUTE, "n1")),
+        *(*gang_of(2, topology="rack", required=True), make_tasks([901, 902], TWO)),
+    )
+    assert set(cluster.round().values()) == {"n0"}
+    assert kept_until(cluster) == [60]
+
+
+def test_gangs_of_two_priorities_each_keep_room():
+    """The higher one needs both GPUs of n0 after a minute, the lower one both of n1 after two."""
+    cluster = make_cluster(
+        *(*gpu_nodes(2, 2), *CLASSES, make_class(8, gpu=2, priority=5), make_class(9, gpu=2)),
+        *(running(1, MINUTE, "n0"), running(2, TWO, "n1"), *gang_of(1, 1, 8), *gang_of(1, 2, 9)),
+        *(make_tasks([902], TWO), make_tasks([903], THREE)),
+    )
+    assert cluster.round() == {902: "n1"}, "it ends before the second begins"
+    assert kept_until(cluster) == [60, 120]
+    cluster.tell(make_tasks([901], MINUTE))
+    assert cluster.round() == {901: "n0"}, "it ends before either begins"
+
+
+def test_lower_priorities_that_end_in_time_may_use_it_too():
+    cluster = make_cluster(
+        *(*gpu_nodes(2), *CLASSES, running(1, MINUTE, "n0"), *gang_of(2)),
+        *(make_class(8, gpu=1, priority=-1, expected_us=SECOND_US), make_class(9, gpu=1, priority=-1)),
+        *(make_tasks([901], 9), make_tasks([902], 8)),
+    )
+    assert set(cluster.round()) == {902}
+
+
+# -- what never goes --------------------------------------------------------------------------------------------------
+
+
+def test_room_that_is_held_for_ever_is_not_waited_for():
+    """A daemon on each node leaves one GPU of two: a gang that needs two on a node keeps nothing."""
+    daemons = [running(1, LONG, "n0", lasting=True), running(2, LONG, "n1", lasting=True)]
+    cluster = make_cluster(
+        *gpu_nodes(2, 2), *CLASSES, make_class(9, gpu=2), *daemons, *gang_of(1, cls=9), make_tasks([901, 902], LONG)
+    )
+    assert set(cluster.round()) == {901, 902}
+    assert kept_until(cluster) == []
+
+
+def test_beside_what_never_goes_room_is_kept():
+    daemons = [running(1, LONG, "n0", lasting=True), running(2, LONG, "n1", lasting=True)]
+    cluster = make_cluster(
+        *(*gpu_nodes(2, 2), *CLASSES, *daemons, running(3, LONG, "n0"), *gang_of(2)), make_tasks([901], LONG)
+    )
+    assert cluster.round() == {}
+    cluster.tell(ended(3))
+    assert set(cluster.round()) == {101, 102}
+
+
+# -- nobody who is let in delays it -----------------------------------------------------------------------------------
+
+
+@dataclass
+class Trial:
+    """A cluster whose tasks end when they are expected to, or, if they do not say, after `unsaid` seconds."""
+
+    nodes: list
+    classes: dict[int, ClassDefined]
+    held: list[tuple[int, int, str, int]]  # uid, class, node, seconds since it began
+    gang: list
+    arrivals: list[tuple[int, int, int]]  # second, uid, class
+    unsaid: int
+    _ends: list[tuple[int, int]] = field(default_factory=list)
+
+    def start(self, *, with_others: bool) -> int | None:
+        """In which second the gang starts, None: it never does."""
+        arrivals = sorted(self.arrivals) if with_others else []
+        cluster = make_cluster(*self.nodes, *self.classes.values())
+        cluster.tell(*(running(uid, cls, node, ago) for uid, cls, node, ago in self.held), *self.gang)
+        ends = [(self._length(cls) - ago, uid) for uid, cls, _, ago in self.held]
+        heapq.heapify(ends)
+        now = 0
+        while True:
+            while arrivals and arrivals[0][0] <= now:
+                _, uid, cls = arrivals.pop(0)
+                cluster.tell(make_tasks([uid], cls, created_us=NOW_US + now * SECOND_US))
+            at_us = NOW_US + now * SECOND_US
+            placed = cluster.round(at_us)
+            if any(100 < uid < 200 for uid in placed):
+                return now
+            for uid, node in placed.items():
+                cls = next(c for _, other, c in self.arrivals if other == uid)
+                cluster.tell(make_tasks([uid], cls, on=node, created_us=at_us, started_us=at_us))
+                heapq.heappush(ends, (now + self._length(cls), uid))
+            times = [when for when, *_ in (*ends[:1], *arrivals[:1])]
+            if not times:
+                return None
+            now = max(min(times), now)
+            while ends and ends[0][0] <= now:
+                cluster.tell(ended(heapq.heappop(ends)[1]))
+
+    def _length(self, cls: int) -> int:
+        return self.classes[cls].expected_us // SECOND_US or self.unsaid
+
+
+@st.composite
+def trials(draw) -> Trial:
+    nodes = gpu_nodes(*draw(st.lists(st.integers(1, 4), min_size=1, max_size=3)), n0="a", n1="b", n2="b")
+    lengths = [0, 10, 20, 30, 40, 50]
+    classes = {
+        10 * size + k: make_class(10 * size + k, gpu=size, expected_us=length * SECOND_US)
+        for size in (1, 2)
+        for k, length in enumerate(lengths)
+    }
+    known = [cls for cls, defined in classes.items() if defined.expected_us]
+    held: list[tuple[int, int, str, int]] = []
+    for node in nodes:
+        left = node.allocatable["gpu"]
+        while left and draw(st.sampled_from([True, True, False])):
+            cls = draw(st.sampled_from([c for c in known if classes[c].requests["gpu"] <= left]))
+            left -= classes[cls].requests["gpu"]
+            ago = draw(st.integers(0, classes[cls].expected_us // SECOND_US // 10 - 1)) * 10
+            held.append((len(held) + 1, cls, node.name, ago))
+    size = draw(st.sampled_from([10, 20]))
+    topology = draw(st.sampled_from([{}, {}, {"topology": "rack", "required": True}]))
+    arrivals = [
+        (draw(st.sampled_from([0, 0, 5, 10, 15, 25])), 900 + i, draw(st.sampled_from(sorted(classes))))
+        for i in range(draw(st.integers(1, 8)))
+    ]
+    gang = gang_of(draw(st.integers(1, 5)), cls=size, **topology)
+    return Trial(nodes, classes, held, gang, arrivals, draw(st.sampled_from([5, 1000])))
+
+
+@pytest.mark.slow
+@given(trial=trials())
+def test_nobody_who_is_let_in_delays_the_gang(trial):
+    """All who run when it begins to keep room say when they end, and tell the truth."""
+    alone = trial.start(with_others=False)
+    assume(alone)
+    beside = trial.start(with_others=True)
+    event(f"in the way: {len(trial.held)}")
+    assert beside is not None
+    assert beside <= alone
+
+
+@st.composite
+def streams(draw) -> Trial:
+    """Nobody says when they end, everybody runs for 40 s, and small tasks keep coming."""
+    trial = draw(trials())
+    unsaid = {d.requests["gpu"]: c for c, d in trial.classes.items() if not d.expected_us}
+    held = [
+        (uid, unsaid[trial.classes[cls].requests["gpu"]], node, draw(st.sampled_from([0, 10, 20, 30])))
+        for uid, cls, node, _ in trial.held
+    ]
+    size = draw(st.integers(1, 4))
+    trial.classes[99] = make_class(99, gpu=size)
+    gang = gang_of(draw(st.integers(1, 5)), cls=99)
+    arrivals = [(3 * k, 900 + k, unsaid[1]) for k in range(20)]
+    return Trial(trial.nodes, trial.classes, held, gang, arrivals, 40)
+
+
+@pytest.mark.slow
+@given(trial=streams())
+def test_a_stream_of_small_tasks_does_not_starve_the_gang(trial):
+    alone = trial.start(with_others=False)
+    assume(alone)
+    beside = trial.start(with_others=True)
+    assert beside is not None
+    assert beside <= 40, "when all have ended who ran when it began to keep room"

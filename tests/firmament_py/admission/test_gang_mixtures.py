@@ -1,0 +1,121 @@
+"""Random clusters where gangs, their roles, limits and topologies meet all that tasks demand of each other."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firmament_py.model.events import GangObserved
+from firmament_py.placement import placement, second_opinion
+from tests.builders import NOW_US, SECOND_US, make_gang
+from tests.firmament_py.mixtures import Mixture, One
+from tests.firmament_py.peer_oracle import an_order, may_place
+
+pytestmark = pytest.mark.slow
+
+
+class GangMixture(Mixture):
+    """Two of three batches of tasks are of a gang, a new one or one that is there."""
+
+    def __init__(self, one: One, *, preferences: bool = False) -> None:
+        self.gangs: dict[int, GangObserved] = {}
+        self.of: dict[int, tuple[int, int]] = {}
+        """Gang, 0: none, and role of each task that ever was."""
+        self._batch = 0
+        super().__init__(one, preferences=preferences)
+
+    def add_tasks(self, count: int = 1, bound: bool = False) -> None:
+        one = self.one
+        if one([True, True, False]):
+            self._batch = one(sorted(self.gangs)) if self.gangs and one([True, False]) else self._new_gang()
+        super().add_tasks(count, bound)
+        self._batch = 0
+
+    def _new_gang(self) -> int:
+        one, gang = self.one, len(self.gangs) + 1
+        roles = one([None, None, None, {"a": 1, "b": 0}, {"a": 1, "b": 1}, {"a": 0, "b": 2}])
+        minimum, topology = one([0, 1, 2, 2, 3, 4]), one(["", "", "", "zone", "rack"])
+        needed = max(minimum, sum((roles or {}).values()))
+        self.gangs[gang] = make_gang(
+            gang,
+            minimum,
+            created_us=NOW_US - one([0, 1, 50, 400]) * SECOND_US,
+            roles=roles,
+            topology=topology,
+            required=bool(topology) and one([True, False]),
+            maximum=one([0, 0, 0, needed, needed + 1]),
+        )
+        self.cluster.tell(self.gangs[gang])
+        return gang
+
+    def member(self, uid: int) -> tuple[int, int]:
+        if uid not in self.of:
+            role = self.one([0, 1]) if self._batch and self.gangs[self._batch].roles else 0
+            self.of[uid] = self._batch, role
+        return self.of[uid]
+
+    def standing(self, gang: int) -> tuple[int, int]:
+        """How many tasks a gang lacks, and how many it has."""
+        told = self.gangs[gang]
+        placed = [
+            uid
+            for uid, task in self.world.tasks.items()
+            if self.of[uid][0] == gang and task.node is not None and not task.leaving
+        ]
+        by_role = sum(
+            max(least - sum(self.of[uid][1] == role for uid in placed), 0) for role, (_, least) in enumerate(told.roles)
+        )
+        return max(told.minimum - len(placed), by_role), len(placed)
+
+
+def carry_out(mixture: GangMixture) -> None:
+    """A round: the oracle accepts each batch in some order, no gang of which something was placed is short or has too
+    many, and who still waits and may be placed alone has no place, unless room is kept for somebody."""
+    world = mixture.world
+    batches, _ = mixture.round()
+    placed = {uid for batch in batches for uid, _ in batch}
+    for batch in batches:
+        assert an_order(world, batch) is not None, f"no order of {batch} is right"
+    for gang, told in mixture.gangs.items():
+        if any(mixture.of[uid][0] == gang for uid in placed):
+            lacking, there = mixture.standing(gang)
+            assert lacking == 0, f"gang {gang} is half placed"
+            assert not told.maximum or there <= told.maximum, f"gang {gang} has too many"
+    if mixture.cluster.scheduler.keepers:
+        return
+    for uid in mixture.waiting():
+        gang = mixture.of[uid][0]
+        if gang:
+            lacking, there = mixture.standing(gang)
+            maximum = mixture.gangs[gang].maximum
+            if lacking or (maximum and there >= maximum):
+                continue
+        nodes = [node for node in world.nodes if may_place(world, world.tasks[uid], node) is None]
+        assert nodes == [], f"task {uid} could go there"
+
+
+def rounds_of(mixture: GangMixture) -> None:
+    carry_out(mixture)
+    for _ in range(2):
+        for _ in range(mixture.one(range(1, 5))):
+            mixture.change()
+        carry_out(mixture)
+
+
+@given(data=st.data(), preferences=st.booleans())
+def test_rounds_break_nothing_halve_no_gang_and_leave_nothing(data, preferences):
+    rounds_of(GangMixture(lambda options: data.draw(st.sampled_from(options)), preferences=preferences))
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_rounds_of_crowded_clusters(seed):
+    rounds_of(GangMixture(random.Random(seed).choice, preferences=seed % 2 == 1))
+
+
+@pytest.mark.parametrize("seed", range(200, 400))
+def test_nor_with_few_flows_classes_in_turns_and_no_second_opinion(seed, monkeypatch):
+    monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
+    monkeypatch.setattr(placement, "CLASSES_AT_ONCE", 1 + seed % 3)
+    monkeypatch.setattr(placement, "FLOWS_PER_TURN", 1 + seed % 2 * 11)
+    rounds_of(GangMixture(random.Random(seed).choice, preferences=seed % 2 == 1))

@@ -1,0 +1,255 @@
+"""Single tasks that have waited for long: small ones cannot starve them, and they keep room as gangs do."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firmament_py.admission import overdue_tasks
+from firmament_py.admission.backfill import RESERVE_AFTER_US
+from firmament_py.engine.engine import Engine
+from firmament_py.explain.reasons import Reason, ReasonKind
+from firmament_py.flow.solver import OrToolsSolver
+from firmament_py.model.events import Outcome
+from policies.load_spreading import LoadSpreading
+from tests.builders import (
+    NOW_US,
+    SECOND_US,
+    make_class,
+    make_cluster,
+    make_gang,
+    make_node,
+    make_profile,
+    make_tasks,
+    needs,
+    removed,
+    selecting,
+)
+from tests.firmament_py.gang_builders import OVERDUE_US, WITH_LEAD
+
+SMALL, LARGE = 1, 2
+CLASSES = (make_class(SMALL, cpu=1), make_class(LARGE, cpu=4))
+
+
+def waits(uid=100, cls=LARGE, created_us=OVERDUE_US, **more):
+    return make_tasks([uid], cls, created_us=created_us, **more)
+
+
+@pytest.mark.parametrize("after_s", [300, 60, None])
+def test_a_large_task_is_not_starved_by_a_stream_of_small_ones(after_s):
+    """One node of 4 cpu, small tasks of two minutes that come every half a minute, and one that needs all of it."""
+    after_us = None if after_s is None else after_s * SECOND_US
+    engine = Engine(LoadSpreading(), OrToolsSolver(), reserve_after_us=after_us)
+    began = NOW_US
+    assert engine.apply([make_node("n", cpu=4), *CLASSES, waits(created_us=began)]) == Outcome()
+    ends: dict[int, int] = {}
+    for turn in range(60):
+        now = began + turn * 30 * SECOND_US
+        gone = [uid for uid, end in ends.items() if end <= now]
+        for uid in gone:
+            del ends[uid]
+        events = [removed(uid) for uid in gone]
+        engine.apply([*events, make_tasks([1000 + turn], SMALL, created_us=now)])
+        if turn == 0:
+            engine.apply([make_tasks([1, 2, 3], SMALL, on="n")])
+            ends |= {uid: now + 30 * uid * SECOND_US for uid in (1, 2, 3)}
+        result = engine.run_round(now)
+        placed = [] if result is None else engine.state.tasks.uid[result.tasks].tolist()
+        if 100 in placed:
+            assert after_s is not None
+            assert after_s <= 30 * turn <= after_s + 150
+            return
+        ends |= dict.fromkeys(placed, now + 120 * SECOND_US)
+    assert after_s is None, "it was starved"
+
+
+def test_room_is_kept_for_the_oldest_that_could_be_placed_and_said_to_others():
+    cluster = make_cluster(
+        *(make_node("n", cpu=4), *CLASSES, make_class(3, cpu=5), make_tasks([1], SMALL, on="n")),
+        *(waits(99, 3, OVERDUE_US - SECOND_US), waits(), waits(101, created_us=OVERDUE_US + 1)),  # 99 is too large
+        make_tasks([2], SMALL, created_us=NOW_US),
+    )
+    result = cluster.run()
+    assert cluster.names(result) == {}
+    assert cluster.scheduler.task_starts_us == {100: 0}
+    assert cluster.scheduler.gang_starts_us == {}
+    reasons = {waiting.cls: waiting.reasons for waiting in result.waiting}
+    small = int(cluster.state.tasks.cls[cluster.state.task_row(2) or 0])
+    name = str(cluster.state.tasks.name[cluster.state.task_row(100) or 0])
+    assert reasons[small] == (Reason(ReasonKind.KEPT_FREE, 1, name),)
+    cluster.tell(removed(1))
+    assert cluster.round() == {100: "n"}
+    assert cluster.scheduler.task_starts_us == {}
+
+
+def test_those_who_end_in_time_may_use_the_room_until_then():
+    brief, minute = make_class(3, cpu=1, expected_us=30 * SECOND_US), make_class(4, cpu=1, expected_us=60 * SECOND_US)
+    cluster = make_cluster(
+        *(make_node("n", cpu=4), *CLASSES, brief, minute, waits()),
+        make_tasks([1], 4, on="n", started_us=NOW_US),
+        *(make_tasks([2], 3, created_us=NOW_US), make_tasks([3], SMALL, created_us=NOW_US)),
+    )
+    assert cluster.round() == {2: "n"}
+    assert cluster.scheduler.task_starts_us == {100: NOW_US + 60 * SECOND_US}
+
+
+def test_priorities_keep_room_apart_and_only_from_their_own_and_lower_ones():
+    high, urgent = make_class(3, cpu=4, priority=5), make_class(4, cpu=1, priority=9)
+    cluster = make_cluster(
+        *(make_node("a", cpu=4), make_node("b", cpu=4), *CLASSES, high, urgent),
+        *(make_tasks([1], SMALL, on="a"), make_tasks([2], SMALL, on="b")),
+        *(waits(100, 3), waits(101, LARGE), make_tasks([4], SMALL)),
+    )
+    assert cluster.round() == {}
+    assert set(cluster.scheduler.task_starts_us) == {100, 101}
+    cluster.tell(make_tasks([3], 4, created_us=NOW_US))
+    assert 3 in cluster.round()
+
+
+@pytest.mark.parametrize("gang_is_older", [False, True])
+def test_of_a_gang_and_a_task_of_one_priority_the_older_keeps_room(gang_is_older):
+    cluster = make_cluster(
+        *(make_node("a", cpu=4), make_node("b", cpu=4), *CLASSES, make_tasks([1], SMALL, on="a")),
+        make_tasks([2], SMALL, on="b"),
+        *(waits(), make_gang(1, 2, created_us=OVERDUE_US + (-1 if gang_is_older else 1))),
+        make_tasks([201, 202], LARGE, gang=1),
+    )
+    assert cluster.round() == {}
+    kept = (set(cluster.scheduler.gang_starts_us), set(cluster.scheduler.task_starts_us))
+    assert kept == (({1}, set()) if gang_is_older else (set(), {100}))
+
+
+def test_members_beyond_the_minimum_of_their_gang_keep_no_room():
+    cluster = make_cluster(
+        *(make_node("n", cpu=4), *CLASSES, make_gang(1, 1, created_us=OVERDUE_US)),
+        *(make_tasks([201], SMALL, gang=1, on="n"), make_tasks([202], LARGE, gang=1, created_us=OVERDUE_US)),
+        make_tasks([2], SMALL, created_us=NOW_US),
+    )
+    assert cluster.round() == {2: "n"}
+    assert cluster.scheduler.task_starts_us == {}
+
+
+def test_who_could_never_be_placed_keeps_nothing_and_hides_nobody_for_long():
+    """Classes that want to be beside somebody who is not there."""
+    lonely = [make_class(10 + i, cpu=4, peers=WITH_LEAD) for i in range(overdue_tasks.CLASSES_OF_A_PRIORITY - 1)]
+    cluster = make_cluster(
+        make_node("n", cpu=4, labels={"host": "n"}),
+        *CLASSES,
+        *lonely,
+        make_tasks(range(50, 53), [10, 11, 12], created_us=OVERDUE_US - SECOND_US),
+        *(make_tasks([1], SMALL, on="n"), waits(), make_tasks([2], SMALL, created_us=NOW_US)),
+    )
+    assert cluster.round() == {}
+    assert set(cluster.scheduler.task_starts_us) == {100}
+
+
+def test_classes_too_large_or_suited_nowhere_hide_nobody():
+    """However many: mistaken selectors are no rare thing, and wait for ever."""
+    nowhere = [make_class(10 + i, cpu=1, demand=selecting(needs("zone", "In", f"z{i}"))) for i in range(6)]
+    too_large = [make_class(20 + i, cpu=5 + i) for i in range(6)]
+    before = make_tasks(range(50, 62), [*range(10, 16), *range(20, 26)], created_us=OVERDUE_US - SECOND_US)
+    cluster = make_cluster(
+        *(make_node("n", cpu=4), *CLASSES, *nowhere, *too_large, before, make_tasks([1], SMALL, on="n"), waits()),
+        make_tasks([2], SMALL, created_us=NOW_US),
+    )
+    assert cluster.round() == {}
+    assert set(cluster.scheduler.task_starts_us) == {100}
+
+
+def test_who_wants_to_be_near_a_task_of_lower_priority_that_is_overdue_is_placed_in_the_same_round():
+    """Priorities where a task is overdue have their turns apart."""
+    lead, follower = make_class(3, cpu=1, demand=selecting(needs("host", "In", "a"))), 4
+    cluster = make_cluster(
+        *(make_node("a", cpu=9, labels={"host": "a"}), make_node("b", cpu=20, labels={"host": "b"}), *CLASSES, lead),
+        make_profile(1, app="lead"),
+        *(make_class(follower, cpu=4, priority=5, peers=WITH_LEAD), make_class(5, cpu=20)),
+        *(make_tasks([1], SMALL, on="b"), waits(99, 5)),  # room is kept on b
+        *(make_tasks([2], 3, profile=1), make_tasks([3], follower)),
+    )
+    assert cluster.round() == {2: "a", 3: "a"}
+
+
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_who_is_overdue_and_fits_takes_nobody_the_only_place(first):
+    """As many are placed as without anybody who is overdue."""
+    picky = make_class(3, cpu=1, demand=selecting(needs("zone", "In", "x")))
+    nodes = {"a": make_node("a", cpu=1, labels={"zone": "x"}), "b": make_node("b", cpu=1)}
+    cluster = make_cluster(
+        *(nodes.pop(first), *nodes.values()),
+        *(*CLASSES, picky, waits(100, SMALL), make_tasks([2], 3, created_us=NOW_US)),
+    )
+    assert cluster.round() == {100: "b", 2: "a"}
+
+
+def test_a_stream_of_gangs_starves_no_older_task_behind_a_gang_that_never_fits():
+    cluster = make_cluster(
+        *(make_node("n", cpu=4), *CLASSES, make_class(3, cpu=9)),
+        *(make_gang(9, 2, created_us=OVERDUE_US - SECOND_US), make_tasks([901, 902], 3, gang=9)),
+        *(waits(), make_tasks([1], SMALL, on="n")),
+        *(make_gang(1, 2, created_us=NOW_US), make_tasks([101, 102], SMALL, gang=1)),
+    )
+    assert cluster.round() == {}
+    assert set(cluster.scheduler.task_starts_us) == {100}
+    cluster.tell(removed(1))
+    assert cluster.round() == {100: "n"}
+
+
+def test_the_next_of_a_class_keeps_room_when_the_oldest_has_found_a_place():
+    """From lower priorities, in the same round."""
+    low = make_class(3, cpu=1, priority=-1)
+    cluster = make_cluster(
+        *(make_node("a", cpu=4), make_node("b", cpu=4), *CLASSES, low, make_tasks([1], SMALL, on="b")),
+        *(waits(100), waits(101), make_tasks([2], 3, created_us=NOW_US)),
+    )
+    assert cluster.round() == {100: "a"}
+    assert set(cluster.scheduler.task_starts_us) == {101}
+
+
+@pytest.mark.parametrize(
+    ("priority_of_a", "priority_of_b", "gang"),
+    [
+        pytest.param(0, 0, 0, id="of its priority"),
+        pytest.param(-1, 0, 1, id="and a gang of a lower one may have it"),
+        pytest.param(-1, -1, 0, id="of a lower one"),
+    ],
+)
+def test_room_is_given_up_again_if_the_task_finds_a_place_beside_others_of_the_round(
+    priority_of_a, priority_of_b, gang
+):
+    """It wants to be near a task whose node is full; another such task comes, to a node with room for both."""
+    near = make_class(3, cpu=4, peers=WITH_LEAD)
+    on_a = make_class(5, cpu=1, demand=selecting(needs("host", "In", "a")), priority=priority_of_a)
+    on_b = make_class(6, cpu=1, demand=selecting(needs("host", "In", "b")), priority=priority_of_b)
+    cluster = make_cluster(
+        *(make_node("a", cpu=5, labels={"host": "a"}), make_node("b", cpu=5, labels={"host": "b"}), *CLASSES),
+        *(near, on_a, on_b, make_profile(1, app="lead"), make_tasks([1], LARGE, on="a", profile=1)),
+        *(make_gang(1, 1), make_tasks([2], 6, profile=1), waits(100, 3), make_tasks([3], 5, gang=gang)),
+    )
+    assert cluster.round() == {2: "b", 100: "b", 3: "a"}
+    assert cluster.scheduler.task_starts_us == {}
+    assert cluster.scheduler.keepers == []
+
+
+def test_who_is_overdue_and_fits_takes_nobody_of_a_lower_priority_the_only_place():
+    """As many are placed as without anybody who is overdue."""
+    picky, high = make_class(3, cpu=1, demand=selecting(needs("zone", "In", "x"))), make_class(4, cpu=1, priority=1)
+    cluster = make_cluster(
+        *(make_node("a", cpu=1, labels={"zone": "x"}), make_node("b", cpu=3), *CLASSES, picky, high),
+        *(waits(100, 4), make_tasks([2], 3, created_us=NOW_US)),
+    )
+    assert cluster.round() == {100: "b", 2: "a"}
+
+
+@given(ages=st.lists(st.integers(0, 2 * RESERVE_AFTER_US), max_size=8), sizes=st.data())
+def test_at_most_one_keeps_room_and_only_if_it_waited_and_has_no_place(ages, sizes):
+    classes = [make_class(i + 1, cpu=i + 1) for i in range(4)]
+    tasks = [waits(100 + i, sizes.draw(st.integers(1, 4)), NOW_US - age) for i, age in enumerate(ages)]
+    cluster = make_cluster(make_node("a", cpu=4), make_node("b", cpu=3), *classes, waits(1, 2, on="a"), *tasks)
+    placed = cluster.round()
+    keeping = cluster.scheduler.task_starts_us
+    overdue = {100 + i for i, age in enumerate(ages) if age >= RESERVE_AFTER_US} - set(placed)
+    assert set(keeping) <= overdue
+    # 4 cpu fit on a some day, whatever else
+    assert len(keeping) == (1 if overdue else 0)
+    if overdue:
+        eldest = max(ages[uid - 100] for uid in overdue)
+        assert ages[next(iter(keeping)) - 100] == eldest

@@ -1,0 +1,182 @@
+"""The `firmament` command: what it lists, and how it refuses."""
+
+import json
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from firmament_py.cli.main import cli
+from firmament_py.policy import conformance
+from firmament_py.version import VERSION
+
+
+def run(*words: str):
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        return CliRunner().invoke(cli, list(words))
+    finally:  # `serve` takes them for good
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def test_version():
+    assert run("--version").output.strip() == f"firmament, version {VERSION}"
+
+
+def test_policies_are_listed_for_people():
+    result = run("policies")
+    assert result.exit_code == 0
+    (line,) = [line for line in result.output.splitlines() if line.startswith("load-spreading ")]
+    assert "Fewest running tasks first" in line
+
+
+def test_policies_are_listed_for_machines():
+    listed = json.loads(run("policies", "--json").output)
+    assert {"name", "summary", "options", "error"} == set(listed[0])
+    assert "load-spreading" in {policy["name"] for policy in listed}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        pytest.param(["--policy", "load-spredding"], "did you mean load-spreading?", id="policy"),
+        pytest.param(["--policy-option", "depth=1"], "policy load-spreading has no option 'depth'", id="option"),
+        pytest.param(["--policy-option", "depth"], "--policy-option 'depth' is not of the form K=V", id="no-value"),
+        pytest.param(["--policy-option", "=1"], "is not of the form K=V", id="no-key"),
+        pytest.param(["--solver", "magic"], "'magic' is not one of", id="solver"),
+        pytest.param(["--tls-cert", "README.md"], "--tls-cert and --tls-key go together", id="tls-halves"),
+        pytest.param(["--usage", "some"], "'some' is not one of", id="usage"),
+        pytest.param(["--usage-samples", "0"], "--usage-samples is 0; give 1 to", id="usage-samples"),
+        pytest.param(["--usage-stale", "-1"], "--usage-stale is -1.0; give seconds", id="usage-stale"),
+        pytest.param(["--usage-half-life", "0"], "--usage-half-life is 0.0; give seconds", id="usage-half-life"),
+        pytest.param(["--reserve-after", "soon"], "--reserve-after is 'soon'; give seconds from 0", id="reserve-after"),
+        pytest.param(["--tls-client-ca", "README.md"], "--tls-client-ca needs both", id="tls-ca-alone"),
+        pytest.param(["--port-file", "no/x"], "cannot write --port-file no/x: No such file", id="port-file"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(words, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "README.md").write_text("not a certificate\n")
+    result = run("serve", *words)
+    assert result.exit_code == 2
+    assert told in " ".join(result.output.split())
+    assert "Traceback" not in result.output
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    """A folder with two certificates and their keys."""
+    folder = tmp_path_factory.mktemp("tls")
+    for name in ("a", "b"):
+        curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+        files = ["-keyout", f"{folder}/{name}.key", "-out", f"{folder}/{name}.pem"]
+        command = ["openssl", "req", "-x509", *curve, *files, "-days", "2", "-subj", "/CN=localhost"]
+        subprocess.run(command, check=True, capture_output=True)
+    (folder / "junk").write_text("not a certificate\n")
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes certificates")
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        pytest.param(("a.pem", "junk"), "--tls-key junk cannot be used; give a PEM key", id="key"),
+        pytest.param(("a.pem", "b.key"), "--tls-key b.key is not the key of --tls-cert a.pem", id="other-key"),
+        pytest.param(("junk", "a.key"), "--tls-cert junk cannot be used; give a PEM certificate", id="certificate"),
+        pytest.param(("a.pem", "a.key", "junk"), "--tls-client-ca junk cannot be used; give a PEM", id="client-ca"),
+        pytest.param(("a.pem", "a.key", "b.pem"), "cannot write --port-file no/x", id="these-will-do"),
+    ],
+)
+def test_files_for_tls_that_cannot_be_used_are_named(pairs, files, told, monkeypatch):
+    monkeypatch.chdir(pairs)
+    flags = [word for pair in zip(("--tls-cert", "--tls-key", "--tls-client-ca"), files, strict=False) for word in pair]
+    result = run("serve", "--address", "127.0.0.1:0", "--port-file", "no/x", *flags)
+    assert result.exit_code == 2
+    assert told in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("address", ["9090", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:٣", "h:1x"])
+def test_an_address_needs_a_port_that_there_is(address):
+    result = run("serve", "--address", address)
+    assert result.exit_code == 2
+    assert "is not HOST:PORT with a port from 0 to 65535" in " ".join(result.output.split())
+
+
+def test_an_address_in_use_is_wrong_usage_too():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        result = run("serve", "--address", address)
+    assert result.exit_code == 2
+    assert f"cannot listen on {address}: in use" in " ".join(result.output.split())
+    assert "choose another --address" in result.output
+
+
+def test_a_policy_that_conforms_is_said_to():
+    result = run("check-policy", "trivial")
+    assert result.exit_code == 0
+    assert "FAILED" not in result.output
+    assert "5,000 nodes x 256 classes are priced in" in result.output
+    told = json.loads(run("check-policy", "random", "--policy-option", "seed=3", "--json").output)
+    assert (told["policy"], told["findings"], list(told["waived"])) == ("random", [], ["favourites"])
+    assert told["scale"]["nodes"] == 5000
+
+
+def test_a_policy_that_does_not_conform_is_exit_code_1(monkeypatch):
+    broken = conformance.Finding("age", "it is upside down")
+    monkeypatch.setattr(conformance, "check", lambda policy, name: [broken])
+    result = run("check-policy")
+    assert result.exit_code == 1
+    assert "FAILED  age: it is upside down" in result.output
+    machine = run("check-policy", "--json")
+    assert machine.exit_code == 1
+    assert json.loads(machine.output)["findings"] == [{"rule": "age", "message": "it is upside down"}]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["no-such"], "there is no policy 'no-such'"),
+        (["random", "--policy-option", "seed=-1"], "policy random: option seed is -1; give a whole number from 0"),
+        (["load-spreading", "--policy-option", "by=size"], "option by is 'size'; give one of: tasks, requested"),
+        (["trivial", "--policy-option", "seed"], "is not of the form K=V"),
+    ],
+)
+def test_a_policy_that_cannot_be_loaded_is_exit_code_2(words, told):
+    for more in ([], ["--load-only"]):
+        result = run("check-policy", *words, *more)
+        assert result.exit_code == 2
+        assert told in " ".join(result.output.split())
+
+
+def test_loading_alone_says_nothing_if_it_works():
+    result = run("check-policy", "--policy-option", "by=requested", "--load-only")
+    assert (result.exit_code, result.output) == (0, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, None])
+def test_a_service_that_watches_its_parent_ends_in_peace(tmp_path, number):
+    port_file = tmp_path / "port"
+    words = ["serve", "--address", "127.0.0.1:0", "--exit-with-parent", "--port-file", str(port_file)]
+    command = [sys.executable, "-m", "firmament_py", *words]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as service:
+        try:
+            deadline = time.monotonic() + 30
+            while not port_file.exists() and service.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.02)
+            assert port_file.exists()
+            if number is not None:
+                service.send_signal(number)
+                assert service.wait(30) == 0  # while its input is still open
+            _, said = service.communicate(timeout=30)  # which ends its input
+        finally:
+            service.kill()
+    assert service.returncode == 0
+    assert "Fatal Python error" not in said

@@ -1,0 +1,165 @@
+"""Tasks with data in rounds beside everything else: demands between tasks, gangs, many classes, trouble."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firmament_py.network import column_generation
+from firmament_py.network.build import PlacementNetwork
+from firmament_py.placement import placement
+from policies.quincy import Quincy
+from tests.builders import NOW_US, make_class, make_cluster, make_inputs, make_node, make_tasks, per_node
+from tests.firmament_py.engine.test_gang_rounds import task, worlds
+from tests.firmament_py.engine.test_intertask_rounds import carry_out
+from tests.firmament_py.gang_oracle import CLASSES, PROFILES, RACK
+from tests.firmament_py.mixtures import Mixture
+
+pytestmark = pytest.mark.slow
+
+
+class DataMixture(Mixture):
+    """Tasks of a mixture read data that is on its nodes, or was, or will be."""
+
+    def __init__(self, one, **options) -> None:
+        self._sets = 0
+        super().__init__(one, policy=Quincy(threshold=one([0.0, 0.14]), rack_label=one(["", "zone"])), **options)
+
+    def inputs(self) -> int:
+        one = self.one
+        number: int = one([0, *range(1, self._sets + 1), -1, -1])
+        if number < 0:
+            self._sets += 1
+            number = self._sets
+            blocks = [
+                (
+                    one([0, 1, 50, 400]),
+                    " ".join(self.few(lambda: one(["n0", "n1", "n2", "n3"]), (1, 1, 2))),
+                    one(["", "a"]),
+                )
+                for _ in range(one([1, 2, 3]))
+            ]
+            self.cluster.tell(make_inputs(number, *blocks))
+        return number
+
+
+def rounds_of(one, **options) -> None:
+    mixture = DataMixture(one, **options)
+    carry_out(mixture)
+    for _ in range(one([0, 1, 2])):
+        for _ in range(one([1, 2, 3])):
+            mixture.change()
+        carry_out(mixture)
+
+
+@given(data=st.data(), preferences=st.booleans())
+def test_rounds_break_nothing_and_leave_nothing(data, preferences):
+    rounds_of(lambda options: data.draw(st.sampled_from(options)), preferences=preferences)
+
+
+@given(data=st.data(), flows=st.sampled_from([0, 1]), turn=st.sampled_from([1, 2, 256]))
+def test_nor_when_flows_are_cut_short(data, flows, turn):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placement, "FLOWS_PER_TURN", flows)
+        patch.setattr(placement, "CLASSES_AT_ONCE", turn)
+        patch.setattr(column_generation, "CROWDS", 1)
+        rounds_of(lambda options: data.draw(st.sampled_from(options)))
+
+
+@given(world=worlds(), data=st.data())
+def test_gangs_are_placed_whole_and_nothing_is_left_that_fits(world, data):
+    """Every task reads something; the oracle of gangs knows nothing of it."""
+    uids = sorted(world.tasks)
+    sets = {uid: data.draw(st.integers(0, 3)) for uid in uids}
+    told = [replace(task(uid, world.tasks[uid]), inputs_id=np.array([sets[uid]], np.uint64)) for uid in uids]
+    cluster = make_cluster(
+        *(*CLASSES.values(), *PROFILES.values(), *world.nodes.values(), *world.gangs.values()),
+        *(make_inputs(1, (100, "n0")), make_inputs(2, (50, "n1 n2"), (9, "", "b")), make_inputs(3)),
+        *told,
+        policy=Quincy(rack_label=RACK),
+    )
+    world.carry_out(cluster.round(), NOW_US)
+    assert world.left_over(NOW_US) == []
+
+
+def racked(name: str, rack: str, pods: int = 110, cpu: int = 0):
+    return make_node(name, labels={"topology.kubernetes.io/rack": rack}, pods=pods, cpu=cpu)
+
+
+def test_without_flows_those_who_save_most_bid_first(monkeypatch):
+    """a has room for two, b (same rack) for plenty. 900 and 500 go to a, 100 bids for its second best, b."""
+    monkeypatch.setattr(placement, "FLOWS_PER_TURN", 0)
+    cluster = make_cluster(
+        *(racked("a", "r", pods=2), racked("b", "s"), racked("c", "t"), make_class(1)),
+        *(make_inputs(1, (100, "a"), (99, "b")), make_inputs(2, (500, "a")), make_inputs(3, (900, "a"))),
+        make_tasks([1, 2, 3, 4], 1, inputs=[1, 2, 3, 0]),
+        policy=Quincy(),
+    )
+    placed = cluster.round()
+    assert [placed[uid] for uid in (1, 2, 3)] == ["b", "a", "a"]
+    assert 4 in placed
+
+
+def test_a_class_that_would_exceed_its_slots_at_its_data_is_bounded_there_at_least_cost():
+    """a and b take 1 large task each, or 100 small ones, so more small than large ones may come. Both large tasks are
+    drawn to a: 1 would save 300 there and 295 on b, 2 saves 290 there and nothing on b. Together they save most if 1
+    goes to b; turning 2 away from a, and no more than that, would leave it nothing.
+    """
+    networks: list[PlacementNetwork] = []
+    cluster = make_cluster(
+        *(racked("a", "r", cpu=100), racked("b", "s", cpu=100), racked("c", "t", cpu=300)),
+        *(
+            make_class(1, cpu=90),
+            make_class(2, cpu=1),
+            make_inputs(1, (300, "a"), (295, "b")),
+            make_inputs(2, (290, "a")),
+        ),
+        *(make_tasks([1, 2], 1, inputs=[1, 2]), make_tasks(range(10, 15), 2)),
+        policy=Quincy(),
+        observer=lambda network, _: networks.append(network),
+    )
+    placed = cluster.round()
+    assert (placed[1], placed[2]) == ("b", "a")
+    assert len(placed) == 7
+    assert len(networks) == 2, "solved without bounds for either, then with one"
+
+
+def test_many_classes_of_few_tasks_may_all_go_where_their_data_is():
+    """Each class alone has one task for node a, together they are ten."""
+    cluster = make_cluster(
+        *(racked("a", "r", cpu=100), racked("b", "s", cpu=100), make_inputs(1, (1000, "a"))),
+        *(make_class(c, cpu=c) for c in range(1, 11)),
+        *(make_tasks([c], c, inputs=1) for c in range(1, 11)),
+        policy=Quincy(),
+    )
+    assert per_node(cluster.round()) == {"a": 10}
+
+
+def test_placing_one_by_one_looks_at_data_too():
+    """What the second opinion asks for: nodes by price, data included."""
+    cluster = make_cluster(
+        *(racked("a", "r"), racked("b", "s"), make_class(1), make_inputs(1, (10, "b"))),
+        make_tasks([1, 2], 1, inputs=[0, 1]),
+        policy=Quincy(),
+    )
+    orders = []
+    scheduler = cluster.scheduler
+    make = scheduler._placing
+
+    def watched(*args):
+        found = make(*args)
+        orders.append([found.cheapest_first()(t).tolist()[0] for t in (0, 1)])
+        return found
+
+    scheduler._placing = watched  # type: ignore[method-assign]
+    cluster.round()
+    assert orders == [[0, 1]]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rounds_of_crowded_clusters(seed):
+    """With choices that are uniform: larger and more entangled than what hypothesis tries first."""
+    rounds_of(random.Random(seed).choice, preferences=seed % 2 == 1, most_waiting=30)

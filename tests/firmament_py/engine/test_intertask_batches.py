@@ -1,0 +1,103 @@
+"""Large batches with demands between tasks: all placed in one round, and right by the oracle's rules at the end."""
+
+from collections import Counter
+
+import pytest
+
+from firmament_py.model.constraints import PeerDemand, PeerTerm, Spread
+from tests.builders import (
+    Cluster,
+    make_class,
+    make_cluster,
+    make_node,
+    make_profile,
+    make_tasks,
+    needs,
+    per_node,
+    tasks_like,
+)
+
+NODES, TASKS, GROUPS, ZONES = 200, 3_600, 36, 5
+
+
+def group(number: int):
+    return tasks_like(needs("group", "In", str(number)))
+
+
+def nodes(count: int = NODES):
+    """Hosts in five zones of 40; each takes 20 tasks."""
+    for n in range(count):
+        yield make_node(f"n{n}", pods=20, cpu=32, labels={"host": f"n{n}", "zone": f"z{n % ZONES}"})
+
+
+def placed_by_group(demand_of) -> tuple[Cluster, dict[int, list[str]]]:
+    """36 groups of 100 tasks, each with the demand that `demand_of` makes of its number: the nodes of each group."""
+    cluster = make_cluster(
+        *nodes(),
+        *(make_class(g, cpu=1, peers=demand_of(g)) for g in range(1, GROUPS + 1)),
+        *(make_profile(g, group=str(g)) for g in range(1, GROUPS + 1)),
+    )
+    each = TASKS // GROUPS
+    for g in range(1, GROUPS + 1):
+        cluster.state.apply(make_tasks(range(g * each, (g + 1) * each), g, profile=g))
+    placed = cluster.round()
+    assert len(placed) == TASKS
+    of: dict[int, list[str]] = {g: [] for g in range(1, GROUPS + 1)}
+    for uid, node in placed.items():
+        of[uid // each].append(node)
+    assert max(per_node(placed).values()) <= 20
+    return cluster, of
+
+
+def zone_of(cluster: Cluster, name: str) -> str:
+    return cluster.state.nodes.observed[cluster.state.nodes.row[f"id-{name}"]].labels["zone"]
+
+
+def test_groups_that_want_one_zone_each():
+    cluster, of = placed_by_group(lambda g: PeerDemand(affinity=(PeerTerm(group(g), "zone"),)))
+    for names in of.values():
+        assert len({zone_of(cluster, name) for name in names}) == 1
+
+
+def test_groups_with_at_most_one_on_a_host():
+    # 100 of each group on 200 hosts, 18 of 36 groups on each
+    _, of = placed_by_group(lambda g: PeerDemand(anti_affinity=(PeerTerm(group(g), "host"),)))
+    for names in of.values():
+        assert len(set(names)) == len(names) == 100
+
+
+def test_groups_spread_over_zones():
+    # 100 over five zones: 20 each
+    cluster, of = placed_by_group(lambda g: PeerDemand(spread=(Spread(group(g), "zone"),)))
+    for names in of.values():
+        assert set(Counter(zone_of(cluster, name) for name in names).values()) == {20}
+
+
+def test_one_group_spread_over_zones_of_different_size():
+    # 70 nodes in zone a, 30 in b, 20 tasks each: b takes 600, so a takes 601
+    cluster = make_cluster(
+        *(make_node(f"{z}{n}", pods=20, labels={"zone": z}) for z, size in (("a", 70), ("b", 30)) for n in range(size)),
+        *(make_class(1, peers=PeerDemand(spread=(Spread(group(1), "zone"),))), make_profile(1, group="1")),
+    )
+    cluster.state.apply(make_tasks(range(1, 3_001), 1, profile=1))
+    placed = cluster.round()
+    assert per_node({u: name[0] for u, name in placed.items()}) == {"a": 601, "b": 600}
+
+
+@pytest.mark.slow
+def test_hosts_that_a_few_keep_for_themselves():
+    """100 tasks that repel the others on 2,000 hosts, then 1,900 of those others: one host each is left."""
+    cluster = make_cluster(
+        *(make_node(f"n{n}", pods=20, labels={"host": f"n{n}"}) for n in range(2_000)),
+        make_class(1, peers=PeerDemand(anti_affinity=(PeerTerm(group(1), "host"), PeerTerm(group(2), "host")))),
+        *(make_class(2), make_profile(1, group="1"), make_profile(2, group="2")),
+    )
+    cluster.state.apply(make_tasks(range(1, 101), 1, profile=1))
+    alone = set(cluster.round().values())
+    assert len(alone) == 100
+    cluster.state.apply(make_tasks(range(101, 2_001), 2, profile=2))
+    others = cluster.round()
+    assert len(others) == 1_900
+    assert not alone & set(others.values())
+    # load is spread: a host each
+    assert set(per_node(others).values()) == {1}

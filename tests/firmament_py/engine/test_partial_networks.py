@@ -1,0 +1,93 @@
+"""Rounds whose networks are built in part, as those of large clusters are: small ones with skimpy parts."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firmament_py.flow.solver import OrToolsSolver
+from firmament_py.model.events import Event
+from firmament_py.network import candidate_arcs, column_generation
+from firmament_py.network.arc_pricing import bargains
+from firmament_py.network.build import build
+from tests.builders import make_class, make_cluster, make_node, make_tasks
+from tests.firmament_py.engine.test_rounds import POLICIES, carry_out, clusters, inversions, left_over, world_of
+
+
+@pytest.fixture(autouse=True, scope="module")
+def parts():
+    """Also of small networks, and so little of them that more is often needed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(candidate_arcs, "_SMALL", 0)
+        patch.setattr(candidate_arcs, "_WORTHWHILE", 0)
+        patch.setattr(candidate_arcs, "_OWN", 1)
+        patch.setattr(candidate_arcs, "_KNOWN", 1)
+        patch.setattr(candidate_arcs, "_PLENTY", (0.5, 1.0))
+        yield
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.name)
+@given(events=clusters())
+def test_a_round_in_parts_breaks_nothing_and_leaves_nothing(policy, events):
+    cluster, world = make_cluster(*events, policy=policy), world_of(events)
+    result = cluster.run()
+    carry_out(world, cluster.names(result))
+    assert left_over(world) == []
+    assert result.stats.dropped == 0
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.name)
+@given(events=clusters(max_nodes=8, max_tasks=10), tries=st.integers(0, 3))
+def test_what_is_accepted_is_an_optimum_of_the_whole_network(policy, events, tries):
+    accepted, widened = 0, 0
+    real = bargains
+
+    def judged(whole, part, network, flow, prices, offsets):
+        nonlocal accepted, widened
+        pairs, deeper = real(whole, part, network, flow, prices, offsets)
+        if pairs.any() or deeper.any():
+            widened += 1
+            return pairs, deeper
+        accepted += 1
+        task_class = np.repeat(network.group_class, network.group_size)
+        waits = np.repeat(network.group_wait, network.group_size)
+        everything = build(whole, replace(prices, wait=waits), offsets, task_class)
+        assert OrToolsSolver().solve(everything.flow).cost == int(flow @ network.flow.unit_cost)
+        return pairs, deeper
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(column_generation, "bargains", judged)
+        patch.setattr(column_generation, "WIDENINGS", tries)
+        stats = make_cluster(*events, policy=policy).run().stats
+    assert stats.widenings == widened
+    assert stats.solves >= accepted + widened
+
+
+@given(events=clusters())
+def test_nobody_waits_for_room_that_a_round_in_parts_gave_to_a_lower_priority(events):
+    cluster, world = make_cluster(*events), world_of(events)
+    placed = cluster.round()
+    carry_out(world, placed)
+    assert inversions(world, placed) == []
+
+
+def test_what_a_guess_has_missed_is_added_and_counted(monkeypatch):
+    """Tasks of two classes; the cheap nodes are known to neither at first."""
+    nodes = [make_node(f"n{i}", cpu=8) for i in range(6)]
+    busy = [make_tasks(range(100 * i, 100 * i + i), 3, on=f"n{i}") for i in range(1, 6)]
+    classes = [make_class(1, cpu=2), make_class(2, cpu=3), make_class(3)]
+    events: list[Event] = [*nodes, *classes, *busy, make_tasks([1, 2], 1), make_tasks([3], 2)]
+    best = make_cluster(*events).run().stats
+    monkeypatch.setattr(column_generation, "within_reach", lambda room, *_: part_of(room, {3, 4, 5}))
+    stats = make_cluster(*events).run().stats
+    assert stats.widenings >= 1
+    assert stats.solves > best.solves
+    assert stats.objective == best.objective
+    assert "prove" in stats.stage_seconds
+
+
+def part_of(room, nodes):
+    there = np.isin(np.arange(len(room.depth)), list(nodes))
+    return replace(room, slots=np.where(there, room.slots, 0), depth=np.where(there, room.depth, 0))

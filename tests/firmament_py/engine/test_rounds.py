@@ -1,0 +1,412 @@
+"""Whole rounds on random clusters, judged by the oracle: nothing over-committed, nobody unwelcome, nobody twice,
+nothing left over that fits, the optimum each time, and the same again for the same events."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+import firmament_py.engine.scheduler
+from firmament_py.flow.solver import NetworkxSolver, Solution, Status
+from firmament_py.model.constraints import NO_DEMAND
+from firmament_py.model.events import NodeRemoved, PlacementRejected
+from firmament_py.network.build import PlacementNetwork
+from firmament_py.placement import placement
+from firmament_py.policy import COST_MAX, WAIT_MIN, AnywherePolicy, Prices, waiting_cost
+from policies.load_spreading import LoadSpreading
+from tests.builders import NOW_US, SECOND_US, make_class, make_cluster, make_node, make_tasks, removed
+from tests.firmament_py import oracle
+from tests.firmament_py.oracle import PlainTask, World
+from tests.firmament_py.strategies import demands, labels, taints
+
+pytestmark = pytest.mark.slow
+
+
+class Patchwork:
+    """A policy with prices that differ for every class and node, as far apart as they may be."""
+
+    name = "patchwork"
+
+    def price(self, view):
+        c, n = len(view.requests), len(view.allocatable)
+        place = (np.arange(c)[:, None] * 7919 + np.arange(n)[None, :] * 104729) % (COST_MAX + 1)
+        slot = np.minimum(view.running[:, None] * 300 + view.slot_offsets[None, :] * 400_000, COST_MAX)
+        return Prices(place.astype(np.int64), slot.astype(np.int64), waiting_cost(view))
+
+
+class Portions:
+    """Wants to be asked again after each task of a node."""
+
+    name = "portions"
+
+    def price(self, view):
+        return replace(LoadSpreading().price(view), most=np.ones(len(view.allocatable), np.int64))
+
+
+class InTurns(Patchwork):
+    """Places classes in turns, and finds a task or two of a class enough for a node."""
+
+    name = "in-turns"
+
+    def price(self, view):
+        c, n = len(view.requests), len(view.allocatable)
+        enough = (np.arange(c)[:, None] + np.arange(n)[None, :]) % 3
+        beyond = np.arange(c) * (COST_MAX // max(c, 1))
+        turn = np.arange(c)[::-1] // 2 if c > 1 else None
+        return replace(super().price(view), enough=enough, beyond=beyond, turn=turn)
+
+
+POLICIES = [LoadSpreading(), AnywherePolicy(), Patchwork(), Portions(), InTurns()]
+
+
+@st.composite
+def clusters(draw, max_nodes=5, max_tasks=14, priorities=3, plain=False):
+    """Events of a cluster that is too small for its tasks, with tasks of others already there."""
+    amounts = st.sampled_from([0, 1, 2, 3, 4, 6])
+    nodes = [
+        make_node(
+            f"n{i}",
+            pods=draw(st.integers(0, 6)),
+            cpu=draw(st.integers(0, 12)),
+            memory=draw(st.integers(0, 12)),
+            labels={} if plain else draw(labels),
+            taints=() if plain else draw(taints),
+        )
+        for i in range(draw(st.integers(0, max_nodes)))
+    ]
+    classes = [
+        make_class(
+            c + 1,
+            cpu=draw(amounts),
+            memory=draw(amounts),
+            priority=draw(st.integers(0, priorities - 1)),
+            demand=NO_DEMAND if plain or draw(st.booleans()) else draw(demands),
+        )
+        for c in range(draw(st.integers(1, 5)))
+    ]
+    events = [*classes, *nodes]
+    uid = 1
+    for node in nodes:
+        for cls in draw(st.lists(st.sampled_from(classes), max_size=2)):
+            events.append(make_tasks([uid], cls.id, on=node.name))
+            uid += 1
+    for cls in draw(st.lists(st.sampled_from(classes), max_size=max_tasks)):
+        age = draw(st.sampled_from([0, 3, 100, 10**6]))
+        events.append(make_tasks([uid], cls.id, created_us=NOW_US - age * SECOND_US))
+        uid += 1
+    return events
+
+
+def world_of(events) -> World:
+    world = World()
+    for told in events:
+        match type(told).__name__:
+            case "NodeObserved":
+                world.nodes[told.id] = told
+            case "ClassDefined":
+                world.classes[told.id] = told
+            case "TasksObserved":
+                for i, uid in enumerate(told.uid.tolist()):
+                    node = told.nodes[0] if told.nodes else None
+                    world.tasks[uid] = PlainTask(int(told.class_id[i]), node, "bound" if node else "waiting")
+    return world
+
+
+def carry_out(world: World, placements: dict[int, str]) -> None:
+    """Puts the placements into the plain world, judging each."""
+    before = world.overcommitted()
+    for uid, name in placements.items():
+        task = world.tasks[uid]
+        assert task.state == "waiting", f"task {uid} was {task.state} and is placed"
+        assert f"id-{name}" in world.nodes
+        assert world.welcome(task.cls, f"id-{name}"), f"task {uid} is not welcome on {name}"
+        assert world.fits(task.cls, f"id-{name}"), f"task {uid} does not fit on {name}"
+        task.node, task.state = f"id-{name}", "assumed"
+    assert world.overcommitted() == before, "a node is over-committed that was not"
+
+
+def left_over(world: World) -> list[tuple[int, str]]:
+    """Waiting tasks and a node that would take them."""
+    return [
+        (uid, node)
+        for uid, task in world.tasks.items()
+        if task.state == "waiting"
+        for node in world.nodes
+        if world.takes(task.cls, node)
+    ]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.name)
+@given(events=clusters())
+def test_a_round_breaks_nothing_and_leaves_nothing(policy, events):
+    cluster, world = make_cluster(*events, policy=policy), world_of(events)
+    placements = cluster.round()
+    carry_out(world, placements)
+    assert left_over(world) == []
+    assert cluster.waiting() == {uid for uid, task in world.tasks.items() if task.state == "waiting"}
+    event(f"placed: {min(len(placements), 3)}")
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.name)
+@given(events=clusters(), steps=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 30)), max_size=5))
+def test_many_rounds_with_changes_in_between(policy, events, steps):
+    """Tasks end, placements are rejected, nodes leave and come back smaller; the next round makes good use of it."""
+    cluster, world = make_cluster(*events, policy=policy), world_of(events)
+    for kind, which in steps:
+        carry_out(world, cluster.round())
+        assert left_over(world) == []
+        held = sorted(uid for uid, task in world.tasks.items() if task.node in world.nodes)
+        nodes = sorted(world.nodes)
+        if kind == 0 and held:
+            uid = held[which % len(held)]
+            cluster.tell(removed(uid))
+            del world.tasks[uid]
+        elif kind == 1 and nodes:
+            gone = nodes[which % len(nodes)]
+            cluster.tell(NodeRemoved(gone))
+            del world.nodes[gone]
+        elif kind == 2 and nodes:
+            old = world.nodes[nodes[which % len(nodes)]]
+            new = make_node(old.name, pods=9, cpu=which, memory=4, labels=old.labels)
+            cluster.tell(new)
+            world.nodes[new.id] = new
+        elif kind == 3:
+            assumed = sorted(uid for uid, task in world.tasks.items() if task.state == "assumed")
+            if assumed:
+                uid = assumed[which % len(assumed)]
+                cluster.tell(PlacementRejected(uid, world.tasks[uid].node or ""))
+                world.tasks[uid] = PlainTask(world.tasks[uid].cls)
+
+
+@given(events=clusters(plain=True), few=st.integers(0, 2))
+def test_the_last_resort_breaks_nothing_and_leaves_nothing(events, few):
+    """With hardly any flows to go, the rest is placed class by class."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placement, "FLOWS_PER_TURN", few)
+        cluster, world = make_cluster(*events), world_of(events)
+        carry_out(world, cluster.round())
+    assert left_over(world) == []
+
+
+@given(events=clusters(), at_once=st.integers(1, 2))
+def test_classes_in_turns_break_nothing_and_leave_nothing(events, at_once):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placement, "CLASSES_AT_ONCE", at_once)
+        cluster, world = make_cluster(*events), world_of(events)
+        carry_out(world, cluster.round())
+    assert left_over(world) == []
+
+
+class Helpless:
+    name = "helpless"
+
+    def solve(self, network):
+        return Solution(Status.FAILED, np.zeros(len(network.tail), np.int64), 0)
+
+
+@given(events=clusters())
+def test_a_solver_that_fails_stops_nothing(events):
+    cluster, world = make_cluster(*events, solver=Helpless()), world_of(events)
+    carry_out(world, cluster.round())
+    assert left_over(world) == []
+
+
+class Raising:
+    name = "raising"
+
+    def price(self, view):
+        raise RuntimeError("no")
+
+
+@given(events=clusters())
+def test_a_policy_that_fails_stops_nothing_and_is_named(events):
+    cluster, world = make_cluster(*events, policy=Raising()), world_of(events)
+    result = cluster.run()
+    carry_out(world, cluster.names(result))
+    assert left_over(world) == []
+    if len(result.tasks):
+        assert "policy raising: price() raised RuntimeError: no" in result.stats.fallback
+
+
+class Slow(Portions):
+    """Sixteen seconds for each answer, by a clock that only it moves; wants to be asked again after each task."""
+
+    name = "slow"
+
+    def __init__(self):
+        self.answers = 0
+
+    def price(self, view):
+        self.answers += 1
+        return super().price(view)
+
+    def clock(self):
+        return 16.0 * self.answers
+
+
+def test_a_policy_that_is_slow_is_not_asked_again_in_a_round(monkeypatch):
+    slow = Slow()
+    monkeypatch.setattr(firmament_py.engine.scheduler, "perf_counter", slow.clock)
+    cluster = make_cluster(make_node("a"), make_class(1), make_tasks(range(1, 41), 1), policy=slow)
+    result = cluster.run()
+    assert (len(result.tasks), slow.answers) == (40, 2), "after 32 seconds the others are placed anywhere"
+    assert result.stats.fallback == "policy slow: price() took more than 30 s of a round, and was not asked again"
+    cluster.tell(make_tasks([50], 1))
+    cluster.run()
+    assert slow.answers == 3, "in the next round it is"
+
+
+# -- the optimum ----------------------------------------------------------------------------------------------------
+
+
+def assert_flow_is_right(network: PlacementNetwork, solution: Solution) -> None:
+    """Conserved at each vertex, within each capacity, and worth the cost it claims."""
+    flow, net = solution.flow, network.flow
+    assert (flow >= 0).all()
+    assert (flow <= net.capacity).all()
+    balance = net.supply.copy()
+    np.subtract.at(balance, net.tail, flow)
+    np.add.at(balance, net.head, flow)
+    assert not balance.any()
+    assert int((flow * net.unit_cost).sum()) == solution.cost
+
+
+def assert_solved_to_optimum(seen: list[tuple[PlacementNetwork, Solution]]) -> None:
+    """What an observer saw: each solution is right, and as cheap as the reference solver's."""
+    for network, solution in seen:
+        assert solution.status is Status.OPTIMAL
+        assert_flow_is_right(network, solution)
+        reference = NetworkxSolver().solve(network.flow)
+        assert reference.status is Status.OPTIMAL
+        assert solution.cost == reference.cost
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.name)
+@given(events=clusters(max_nodes=4, max_tasks=10))
+def test_every_network_of_a_round_is_solved_to_its_optimum(policy, events):
+    seen = []
+    cluster = make_cluster(*events, policy=policy, observer=lambda *pair: seen.append(pair))
+    stats = cluster.run().stats
+    assert stats.solves == len(seen)
+    assert_solved_to_optimum(seen)
+    if seen:
+        first, solution = seen[0]
+        assert (stats.vertices, stats.arcs) == (len(first.flow.supply), len(first.flow.tail))
+        assert stats.objective == solution.cost
+        assert (first.group_wait >= WAIT_MIN).all()
+
+
+# -- determinism ----------------------------------------------------------------------------------------------------
+
+
+@given(events=clusters())
+def test_the_same_events_give_the_same_placements(events):
+    assert make_cluster(*events).round() == make_cluster(*events).round()
+
+
+@given(events=clusters(plain=True), data=st.data())
+def test_the_order_in_which_tasks_are_told_does_not_matter(events, data):
+    tasks = [e for e in events if type(e).__name__ == "TasksObserved"]
+    rest = [e for e in events if type(e).__name__ != "TasksObserved"]
+    shuffled = data.draw(st.permutations(tasks))
+    assert make_cluster(*rest, *tasks).round() == make_cluster(*rest, *shuffled).round()
+
+
+@given(events=clusters())
+def test_of_one_class_the_oldest_are_placed(events):
+    cluster = make_cluster(*events)
+    placed = cluster.round()
+    created = {
+        int(uid): (int(cls), int(created))
+        for told in events
+        if type(told).__name__ == "TasksObserved"
+        for uid, cls, created in zip(told.uid, told.class_id, told.created_us, strict=True)
+    }
+    for uid in cluster.waiting():
+        cls, since = created[uid]
+        assert all(created[p][1] <= since for p in placed if created[p][0] == cls)
+
+
+# -- priorities -----------------------------------------------------------------------------------------------------
+
+
+def inversions(world: World, placed: dict[int, str]) -> list[tuple[int, str]]:
+    """Waiting tasks that a node would take if those of strictly lower priority that were placed there in this round
+    were not there."""
+    found = []
+    for uid, task in world.tasks.items():
+        if task.state != "waiting":
+            continue
+        priority = world.classes[task.cls].priority
+        for node in world.nodes:
+            lower: Counter[str] = Counter()
+            for other, name in placed.items():
+                cls = world.classes[world.tasks[other].cls]
+                if f"id-{name}" == node and cls.priority < priority:
+                    lower.update(oracle.requests(cls))
+            if lower and world.takes(task.cls, node, without=lower):
+                found.append((uid, node))
+    return found
+
+
+@pytest.mark.parametrize("policy", [LoadSpreading(), AnywherePolicy()], ids=lambda p: p.name)
+@given(events=clusters())
+def test_nobody_waits_for_room_that_the_round_gave_to_a_lower_priority(policy, events):
+    """Holds for prices that do not depend on the class: see below for the others."""
+    cluster, world = make_cluster(*events, policy=policy), world_of(events)
+    placed = cluster.round()
+    carry_out(world, placed)
+    assert inversions(world, placed) == []
+
+
+@given(events=clusters(plain=True, priorities=4), few=st.integers(0, 1), at_once=st.sampled_from([1, 2, 256]))
+def test_nor_when_the_rest_is_placed_class_by_class(events, few, at_once):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placement, "FLOWS_PER_TURN", few)
+        patch.setattr(placement, "CLASSES_AT_ONCE", at_once)
+        cluster, world = make_cluster(*events), world_of(events)
+        placed = cluster.round()
+    carry_out(world, placed)
+    assert inversions(world, placed) == []
+
+
+class Particular:
+    """The important class is as dear as can be on the only node, the other one is free of charge."""
+
+    name = "particular"
+
+    def price(self, view):
+        place = np.where(view.priority[:, None] == view.priority.max(), COST_MAX, 0)
+        return Prices(place.astype(np.int64), np.zeros((1, 1), np.int64), waiting_cost(view))
+
+
+def test_no_price_of_a_placement_outweighs_a_priority():
+    # room for one; placing the important task saves WAIT_MIN + 12,000,000 - 1,000,000, the other WAIT_MIN + 10,000
+    cluster = make_cluster(
+        *(make_node("a", cpu=1), make_class(1, cpu=1, priority=5), make_class(2, cpu=1, priority=1)),
+        *(make_tasks([1], 1), make_tasks([2], 2, created_us=NOW_US - SECOND_US)),
+        policy=Particular(),
+    )
+    assert cluster.round() == {1: "a"}
+
+
+# -- figures --------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=20)
+@given(events=clusters())
+def test_the_figures_of_a_round_add_up(events):
+    cluster, world = make_cluster(*events), world_of(events)
+    result = cluster.run()
+    stats = result.stats
+    waiting = [task for task in world.tasks.values() if task.state == "waiting"]
+    assert stats.pending == len(waiting)
+    assert stats.placed == len(result.tasks)
+    assert stats.waiting == stats.pending - stats.placed == sum(w.count for w in result.waiting)
+    assert stats.nodes == len(world.nodes)
+    assert stats.classes == len({task.cls for task in waiting})
+    assert stats.seconds == pytest.approx(sum(stats.stage_seconds.values()))
+    assert stats.fallback == ""

@@ -1,0 +1,207 @@
+"""Why a task waits: which nodes fail for what, in kube-scheduler's order, and which come closest."""
+
+import pytest
+from hypothesis import given
+
+from firmament_py.explain.reasons import Reason, ReasonKind, fitting_nodes, nearest, reasons_of_task, waiting_classes
+from firmament_py.model.constraints import NodeDemand, PeerDemand, PeerTerm, Taint, Toleration
+from firmament_py.model.events import PlacementRejected
+from protos.gen import flow_pb2
+from tests.builders import (
+    Cluster,
+    make_class,
+    make_cluster,
+    make_node,
+    make_profile,
+    make_tasks,
+    needs,
+    removed,
+    selecting,
+    tasks_like,
+)
+from tests.firmament_py.engine.test_rounds import clusters, world_of
+
+LACKS, PODS = ReasonKind.INSUFFICIENT_RESOURCE, ReasonKind.TOO_MANY_TASKS
+TAINT, SELECTOR = ReasonKind.UNTOLERATED_TAINT, ReasonKind.SELECTOR_MISMATCH
+GPU, SPOT = Taint("gpu", "yes", "NoSchedule"), Taint("spot", "", "NoExecute")
+FAST = {"disk": "fast"}
+
+
+def class_row(cluster: Cluster, uid: int = 1) -> int:
+    return int(cluster.state.tasks.cls[cluster.state.task_row(uid)])
+
+
+def fitting(cluster: Cluster, uid: int = 1) -> int:
+    row = cluster.state.task_row(uid)
+    assert row is not None
+    return fitting_nodes(cluster.state, row)
+
+
+def why(cluster: Cluster, uid: int = 1) -> tuple[Reason, ...]:
+    row = cluster.state.task_row(uid)
+    assert row is not None
+    return reasons_of_task(cluster.state, row)
+
+
+def test_the_kinds_are_numbered_as_in_the_contract():
+    numbers = dict(flow_pb2.Reason.Kind.items())
+    assert {kind.name: kind.value for kind in ReasonKind}.items() <= numbers.items()
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        pytest.param([], (), id="no-nodes"),
+        pytest.param([make_node("a", cpu=9, gpu=1, labels=FAST)], (), id="fits"),
+        pytest.param([make_node("a", cpu=9, labels=FAST)], (Reason(LACKS, 1, "gpu"),), id="lacks"),
+        pytest.param(
+            [make_node("a", cpu=1, labels=FAST)], (Reason(LACKS, 1, "cpu"), Reason(LACKS, 1, "gpu")), id="lacks-both"
+        ),
+        pytest.param([make_node("a", pods=0, cpu=9, gpu=1, labels=FAST)], (Reason(PODS, 1),), id="pods"),
+        pytest.param([make_node("a")], (Reason(SELECTOR, 1),), id="selector-hides-lack"),
+        pytest.param([make_node("a", taints=[GPU])], (Reason(TAINT, 1, "gpu", "yes"),), id="taint-hides-selector"),
+        pytest.param([make_node("a", taints=[SPOT, GPU])], (Reason(TAINT, 1, "spot"),), id="first-taint-only"),
+        pytest.param(
+            [make_node("a", taints=[GPU]), make_node("b", taints=[GPU, SPOT])],
+            (Reason(TAINT, 2, "gpu", "yes"),),
+            id="the-same-taint-in-different-sets",
+        ),
+        pytest.param(
+            [make_node("a", taints=[GPU]), make_node("b", taints=[Taint("gpu", "yes", "NoExecute")])],
+            (Reason(TAINT, 2, "gpu", "yes"),),
+            id="the-same-taint-with-different-effects",
+        ),
+        pytest.param(
+            [
+                *(make_node(f"t{i}", taints=[GPU]) for i in range(3)),
+                *(make_node(f"s{i}") for i in range(2)),
+                make_node("small", cpu=1, gpu=1, labels=FAST),
+                make_node("fits", cpu=2, gpu=1, labels=FAST),
+            ],
+            (Reason(TAINT, 3, "gpu", "yes"), Reason(SELECTOR, 2), Reason(LACKS, 1, "cpu")),
+            id="a-bit-of-everything",
+        ),
+    ],
+)
+def test_reasons(nodes, expected):
+    wants = make_class(1, cpu=2, gpu=1, demand=selecting(needs("disk", "In", "fast")))
+    cluster = make_cluster(wants, *nodes, make_tasks([1], 1))
+    assert why(cluster) == expected
+
+
+def test_a_tolerated_taint_is_no_reason():
+    demand = NodeDemand(tolerations=(Toleration("gpu", "Exists"),))
+    cluster = make_cluster(
+        *(make_class(1, cpu=2, demand=demand), make_node("a", taints=[GPU, SPOT]), make_node("b", taints=[GPU])),
+        make_tasks([1], 1),
+    )
+    expected = (Reason(TAINT, 1, "spot"), Reason(LACKS, 1, "cpu"))
+    assert why(cluster) == expected
+
+
+def test_what_is_taken_counts():
+    # 4 - 3 = 1 cpu is left
+    cluster = make_cluster(
+        *(make_class(1, cpu=3), make_node("a", cpu=4), make_tasks([1], 1, on="a"), make_tasks([2], 1))
+    )
+    assert why(cluster, 2) == (Reason(LACKS, 1, "cpu"),)
+
+
+@pytest.mark.slow
+@given(events=clusters())
+def test_a_node_has_a_reason_exactly_if_it_would_not_take_one(events):
+    cluster, world = make_cluster(*events), world_of(events)
+    for uid, task in world.tasks.items():
+        if task.state != "waiting":
+            continue
+        takes = [node for node in world.nodes if world.takes(task.cls, node)]
+        assert fitting(cluster, uid) == len(takes)
+        found = why(cluster, uid)
+        by_identity = sum(r.nodes for r in found if r.kind in (TAINT, SELECTOR))
+        assert by_identity == sum(not world.welcome(task.cls, node) for node in world.nodes)
+        lacking = [r.nodes for r in found if r.kind in (LACKS, PODS)]
+        short = len(world.nodes) - by_identity - len(takes)
+        assert max(lacking, default=0) <= short <= sum(lacking)
+
+
+def test_the_nearest_nodes_lack_the_smallest_share():
+    # of 8 cpu and 4 memory: a lacks 2/8 = 0.25, b 2/4 = 0.5, c 4/8 = 0.5 (row order), d 1/8 and 1/4 = 0.25, e all
+    cluster = make_cluster(
+        *(make_class(1, cpu=8, memory=4), make_node("b", cpu=8, memory=2), make_node("c", cpu=4, memory=4)),
+        *(make_node("a", cpu=6, memory=4), make_node("e"), make_node("d", cpu=7, memory=3)),
+        *(make_node("tainted", cpu=8, memory=3, taints=[GPU]), make_tasks([1], 1)),
+    )
+    found = nearest(cluster.state, class_row(cluster), most=9)
+    assert found == [
+        ("a", {"cpu": 2}),
+        ("d", {"cpu": 1, "memory": 1}),
+        ("b", {"memory": 2}),
+        ("c", {"cpu": 4}),
+        ("e", {"cpu": 8, "memory": 4}),
+    ]
+    assert nearest(cluster.state, class_row(cluster)) == found[:3]
+
+
+def test_a_node_that_lacks_nothing_comes_first():
+    cluster = make_cluster(
+        *(make_class(1, cpu=8), make_node("a", cpu=7), make_node("b", cpu=8), make_tasks([1], 1)),
+    )
+    assert nearest(cluster.state, class_row(cluster)) == [("b", {}), ("a", {"cpu": 1})]
+    assert fitting(cluster) == 1
+
+
+def test_an_over_committed_node_lacks_no_more_than_the_request():
+    cluster = make_cluster(
+        *(make_class(1, cpu=8), make_tasks([1], 1, on="a"), make_node("a", cpu=3), make_tasks([2], 1)),
+    )
+    assert nearest(cluster.state, class_row(cluster)) == [("a", {"cpu": 8})]
+
+
+def told(cluster: Cluster) -> list[tuple[int, int, set[int]]]:
+    """(class, waiting, uids with news) of each class that waits."""
+    state = cluster.state
+    return [
+        (int(state.classes.id[w.cls]), w.count, set(state.tasks.uid[w.news].tolist()))
+        for w in waiting_classes(state, [])
+    ]
+
+
+def test_reasons_are_news_once():
+    cluster = make_cluster(
+        *(make_class(1, cpu=8), make_class(2, cpu=9), make_node("a", cpu=1)),
+        *(make_tasks([1, 2], 1), make_tasks([3], 2)),
+    )
+    assert told(cluster) == [(1, 2, {1, 2}), (2, 1, {3})]
+    assert told(cluster) == [(1, 2, set()), (2, 1, set())]
+    cluster.tell(make_tasks([4], 1))
+    assert told(cluster) == [(1, 3, {4}), (2, 1, set())]
+    cluster.tell(make_node("a", cpu=8))
+    assert told(cluster)[0] == (1, 3, {1, 2, 4}), "it fits now: other reasons"
+    cluster.tell(removed(1, 2, 4))
+    assert [cls for cls, _, _ in told(cluster)] == [2]
+
+
+def test_a_task_that_was_placed_and_comes_back_is_told_again():
+    cluster = make_cluster(make_class(1, cpu=8), make_node("a", cpu=1), make_tasks([1], 1))
+    assert told(cluster) == [(1, 1, {1})]
+    cluster.tell(make_node("a", cpu=8))
+    assert cluster.round() == {1: "a"}
+    cluster.tell(make_node("a", cpu=1), PlacementRejected(1, "id-a"))
+    assert told(cluster) == [(1, 1, {1})]
+
+
+def test_other_tasks_keep_a_node_from_fitting():
+    web = tasks_like(needs("app", "In", "web"))
+    alone = make_class(1, cpu=1, peers=PeerDemand(anti_affinity=(PeerTerm(web, "host"),)))
+    nodes = [make_node(name, cpu=9, labels={"host": name}) for name in "abc"]
+    cluster = make_cluster(alone, make_profile(1, app="web"), *nodes, make_tasks([1, 2, 3, 4], 1, profile=1))
+    [waits] = {1, 2, 3, 4} - set(cluster.round())
+    assert why(cluster, waits) == (Reason(ReasonKind.ANTI_AFFINITY, 3),)
+    assert fitting(cluster, waits) == 0
+
+
+def test_a_token_that_is_lacking_is_one():
+    cluster = make_cluster(
+        *(make_class(1, tokens=["TCP:80"]), make_node("a"), make_tasks([1], 1, on="a"), make_tasks([2], 1)),
+    )
+    assert nearest(cluster.state, class_row(cluster)) == [("a", {"TCP:80": 1})]

@@ -1,0 +1,52 @@
+"""What numba keeps on disk is used again, but never after a change of any module that it was compiled from."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from firmament_py.flow.incremental import numba_cache
+
+CONSTANT = "HEAD = {value}\n"
+USER = """
+from kept.compiled import compiled
+from kept.layout import HEAD
+
+@compiled
+def head():
+    return HEAD
+"""
+ASK = "from kept.user import head; print(head(), sum(head.stats.cache_hits.values()))"
+
+
+@pytest.fixture
+def package(tmp_path):
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "user.py").write_text(USER)
+    assert numba_cache.__file__ is not None
+    shutil.copy(numba_cache.__file__, folder)
+    return folder
+
+
+def ask(package: Path, value: int) -> tuple[int, int]:
+    """What the compiled function answers, and how often it was found on disk, in a process of its own."""
+    (package / "layout.py").write_text(CONSTANT.format(value=value))
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
+    words = [sys.executable, "-c", ASK]
+    done = subprocess.run(
+        words, cwd=package.parent, env=environment, capture_output=True, text=True, timeout=120, check=True
+    )
+    answer, hits = map(int, done.stdout.split())
+    return answer, hits
+
+
+@pytest.mark.slow
+def test_a_change_of_a_constant_elsewhere_is_noticed(package):
+    assert ask(package, 1) == (1, 0)
+    assert ask(package, 1) == (1, 1)
+    assert ask(package, 2) == (2, 0)

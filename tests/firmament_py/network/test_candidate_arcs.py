@@ -1,0 +1,172 @@
+"""The part of the room that is likely to matter: small, with everybody's favourites, the same every time."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from firmament_py.network import candidate_arcs
+from firmament_py.network.candidate_arcs import within_reach
+from firmament_py.network.capacities import DomainLimit, Room
+from firmament_py.policy import WAIT_MIN, Prices
+from firmament_py.policy.locality import DataPrices
+
+
+@pytest.fixture(autouse=True)
+def small_networks_too(monkeypatch):
+    monkeypatch.setattr(candidate_arcs, "_SMALL", 0)
+
+
+def ints(values) -> np.ndarray:
+    return np.array(values, np.int64)
+
+
+@st.composite
+def problems(draw):
+    """Room for more tasks than wait, on nodes whose prices differ, with limits for some classes."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    nodes, classes, tasks = draw(st.integers(4, 16)), draw(st.integers(1, 3)), draw(st.integers(1, 5))
+    task_class = np.sort(rng.integers(0, classes, tasks))
+    waiting = np.bincount(task_class, minlength=classes)
+    most = draw(st.integers(1, 3))
+    slots = np.minimum(rng.integers(0, most + 1, (classes, nodes)), waiting[:, None])
+    slots[np.arange(classes), rng.integers(0, nodes, classes)] = np.minimum(1, waiting)  # each has one somewhere
+    depth = np.minimum(slots.max(axis=0), slots.sum(axis=0))
+    offsets = ints([0, 1, 2][: draw(st.integers(1, 3))])
+    dear = draw(st.sampled_from([1, 3, 10]))
+    place = rng.integers(0, dear + 1, (draw(st.sampled_from([1, classes])), draw(st.sampled_from([1, nodes]))))
+    slot = rng.integers(0, 10, (draw(st.sampled_from([1, nodes])), 1)) + np.cumsum(
+        rng.integers(0, 3, (1, len(offsets))), axis=1
+    )
+    limits: dict[int, list[DomainLimit]] = {}
+    for c in range(classes):
+        kinds = draw(st.lists(st.sampled_from(["node", "zone"]), max_size=2, unique=True))
+        for kind in kinds:
+            domain = np.arange(nodes) if kind == "node" else rng.integers(-1, 3, nodes)
+            upto = rng.integers(1, 4, nodes if kind == "node" else 3)
+            wanted = np.minimum(upto, rng.integers(0, 3, len(upto)))
+            limits.setdefault(c, []).append(DomainLimit(domain, upto, wanted, int(rng.integers(0, 6))))
+            if kind == "node":
+                slots[c] = np.minimum(slots[c], upto)
+    wait = WAIT_MIN + rng.integers(0, 3, tasks)
+    prices = Prices(place.astype(np.int64), slot.astype(np.int64), wait)
+    return Room(slots, np.minimum(depth, slots.sum(axis=0)), limits), prices, offsets, task_class
+
+
+def hopeful(problem):
+    """Without the tasks that have no slot anywhere."""
+    room, prices, offsets, task_class = problem
+    some = (room.slots.max(axis=1) > 0)[task_class]
+    return room, Prices(prices.place, prices.slot, prices.wait[some]), offsets, task_class[some]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(problems())
+def test_a_part_has_whole_pairs_and_the_cheapest_slots(problem):
+    room, prices, offsets, task_class = hopeful(problem)
+    part = within_reach(room, prices, offsets, np.bincount(task_class, minlength=len(room.slots)))
+    assert ((part.slots == 0) | (part.slots == room.slots)).all()
+    assert (part.depth <= np.minimum(room.depth, part.slots.sum(axis=0))).all()
+    assert ((part.depth > 0) == (part.slots > 0).any(axis=0)).all()
+    assert part.limits is room.limits
+    for c, limits in room.limits.items():
+        if not all(limit.is_per_node for limit in limits) and part is not room and c in task_class:
+            assert (part.slots[c] == room.slots[c]).all(), "what a zone takes is shared by its nodes"
+
+
+def flat(tasks):
+    """Prices that differ by node only: each node costs its number."""
+
+    def prices(nodes):
+        return Prices(np.zeros((1, 1), np.int64), np.arange(nodes)[:, None], np.full(tasks, WAIT_MIN))
+
+    return prices
+
+
+@pytest.mark.parametrize("nodes", [1000, 4000, 16_000])
+def test_the_part_for_few_tasks_does_not_grow_with_the_nodes(nodes):
+    slots = np.full((2, nodes), 2)
+    slots[1, ::2] = 0
+    part = within_reach(Room(slots, slots.max(axis=0), {}), flat(40)(nodes), ints([0]), ints([10, 30]))
+    kept = [np.flatnonzero(row) for row in part.slots]
+    assert 10 <= len(kept[0]) <= 300
+    assert 30 <= len(kept[1]) <= 300
+    assert kept[0][:5].tolist() == [0, 1, 2, 3, 4], "the cheapest"
+    assert kept[1][:5].tolist() == [1, 3, 5, 7, 9]
+    assert set(np.flatnonzero(part.depth)) == {*kept[0], *kept[1]}
+
+
+@pytest.mark.parametrize("kind", ["scarce", "elsewhere", "shared"])
+def test_a_class_that_has_little_room_keeps_all_of_it(kind):
+    nodes, limits = 1000, {}
+    slots = np.full((2, nodes), 1)
+    if kind == "scarce":
+        slots[1, 5:] = 0  # five slots for five tasks
+    elif kind == "elsewhere":
+        slots[1, :-5] = 0
+    else:
+        limits = {1: [DomainLimit(np.arange(nodes) % 2, ints([9, 9]), ints([9, 9]), 0)]}
+    part = within_reach(Room(slots, slots.max(axis=0), limits), flat(10)(nodes), ints([0]), ints([5, 5]))
+    assert part.slots[1].tolist() == slots[1].tolist()
+    assert 20 <= part.slots[0].sum() < 200
+
+
+def test_a_class_knows_some_of_the_nodes_that_all_might_use():
+    """Else a few classes with the same favourites would be sent past each other again and again."""
+    nodes, classes = 2000, 20
+    room = Room(np.ones((classes, nodes), np.int64), np.ones(nodes, np.int64), {})
+    part = within_reach(room, flat(200)(nodes), ints([0]), np.full(classes, 10))
+    used = part.slots[:, :200]  # what 200 tasks will fill
+    assert (used.sum(axis=1) < 150).all(), "no class knows all"
+    assert (used.sum(axis=0) >= 2).all(), "each is known to some"
+    assert len(np.unique(used, axis=0)) == classes, "each class knows others"
+    again = within_reach(room, flat(200)(nodes), ints([0]), np.full(classes, 10))
+    assert np.array_equal(again.slots, part.slots), "the same every time"
+
+
+def test_where_much_of_the_network_is_needed_nothing_is_left_out():
+    slots = np.full((1, 50), 2)
+    room = Room(slots, slots[0], {})
+    # 50 pairs and 50 runs of slots
+    assert within_reach(room, flat(6)(50), ints([0]), ints([6])) is room
+    assert within_reach(room, flat(5)(50), ints([0]), ints([5])).slots.sum() < 100
+
+
+def test_a_small_network_is_left_as_it_is(monkeypatch):
+    slots = np.full((1, 50), 2)
+    room = Room(slots, slots[0], {})
+    monkeypatch.setattr(candidate_arcs, "_SMALL", 101)
+    assert within_reach(room, flat(1)(50), ints([0]), ints([1])) is room
+    monkeypatch.setattr(candidate_arcs, "_SMALL", 100)
+    assert within_reach(room, flat(1)(50), ints([0]), ints([1])) is not room
+
+
+def test_slots_that_a_limit_makes_dearer_do_not_count():
+    nodes, tasks = 1000, 10
+    limit = DomainLimit(np.arange(nodes), np.full(nodes, 9), np.ones(nodes, np.int64), 1000)
+    room = Room(np.full((1, nodes), 10), np.full(nodes, 10), {0: [limit]})
+    one_each = within_reach(room, flat(tasks)(nodes), ints([0]), ints([tasks]))
+    all_there = within_reach(Room(room.slots, room.depth, {}), flat(tasks)(nodes), ints([0]), ints([tasks]))
+    assert (one_each.slots > 0).sum() >= 40 > (all_there.slots > 0).sum()
+
+
+def test_prices_of_data_leave_everything_in():
+    slots = np.ones((1, 100), np.int64)
+    room = Room(slots, slots[0], {})
+    prices = flat(1)(100)
+    none = ints([])
+    data = DataPrices(
+        of_task=ints([0]),
+        anywhere=ints([0]),
+        near_set=none,
+        near_node=none,
+        near_cost=none,
+        rack=np.full(100, -1),
+        rack_set=none,
+        rack_id=none,
+        rack_cost=none,
+    )
+    assert within_reach(room, replace(prices, data=data), ints([0]), ints([1])) is room
+    assert within_reach(room, prices, ints([0]), ints([1])).slots.sum() < 100

@@ -1,0 +1,56 @@
+"""Room in portions: what a policy wants to be asked about again."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firmament_py.network.capacities import Room, shallower
+from tests.builders import make_class, make_cluster, make_node, make_tasks, per_node
+from tests.firmament_py.engine.test_rounds import Portions
+
+
+def room(slots):
+    slots = np.array(slots, np.int64)
+    return Room(slots, slots.max(axis=0), {})
+
+
+@pytest.mark.parametrize(
+    ("most", "waiting", "depth"),
+    [
+        pytest.param([1, 2, 9], 3, [1, 2, 3], id="cut"),
+        pytest.param([9, 9, 9], 3, [8, 4, 3], id="nothing-to-cut"),
+        # a fiftieth of 200 is 4, and 1 + 1 + 1 is less: twice as many
+        pytest.param([1, 1, 1], 200, [2, 2, 2], id="raised"),
+        pytest.param([0, 2, 9], 3, [0, 2, 3], id="closed"),
+        pytest.param([0, 0, 0], 3, [1, 1, 1], id="none-can-be-closed-if-all-are"),
+        # a fiftieth of 9999 is 200, and there is room for 15: all of it
+        pytest.param([1, 1, 1], 9999, [8, 4, 3], id="raised-to-all-there-is"),
+    ],
+)
+def test_no_more_than_asked_for_and_no_less_than_progress(most, waiting, depth):
+    cut = shallower(room([[8, 4, 0], [1, 1, 3]]), np.array(most), waiting)
+    assert cut.depth.tolist() == depth
+    assert (cut.slots <= cut.depth).all()
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=5), st.integers(1, 3), st.integers(0, 999))
+def test_nodes_with_room_keep_some(slots, most, waiting):
+    before = room([slots])
+    cut = shallower(before, np.full(len(slots), most), waiting)
+    assert ((cut.depth > 0) == (before.depth > 0)).all()
+    assert (cut.depth <= before.depth).all()
+    assert cut.depth.sum() >= min(-(-waiting // 50), before.depth.sum())
+
+
+def test_portions_are_placed_one_after_the_other_until_all_are():
+    networks = []
+    cluster = make_cluster(
+        *(make_node(name, cpu=8) for name in "ab"),
+        make_class(1, cpu=1),
+        make_tasks(range(1, 11), 1),
+        policy=Portions(),
+        observer=lambda network, solution: networks.append(network),
+    )
+    assert per_node(cluster.round()) == {"a": 5, "b": 5}
+    assert [int(network.group_size.sum()) for network in networks] == [10, 8, 6, 4, 2]

@@ -1,0 +1,379 @@
+"""The conformance suite: a policy that breaks a rule is found out, by that rule and no other."""
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from firmament_py.policy import API_VERSION, AnywherePolicy, Prices, View, waiting_cost
+from firmament_py.policy.conformance import RULES, WAIVABLE, Finding, check, measure, report, waived
+from firmament_py.policy.locality import DataPrices
+from firmament_py.policy.sample_views import PER_NODE, arrays, views
+
+FLAT = np.zeros((1, 1), np.int64)
+
+
+class Broken(AnywherePolicy):
+    """Anywhere, with a defect."""
+
+    name = "broken"
+
+    def good(self, view: View) -> Prices:
+        return super().price(view)
+
+
+class NoName(Broken):
+    name = ""
+
+
+class NoPrice:
+    name = "no-price"
+
+
+class TooNew(Broken):
+    api_version = API_VERSION + 1
+
+
+class WaivesTooMuch(Broken):
+    waives = {"contract": "it cannot do better"}  # noqa: RUF012
+
+
+class WaivesWithoutReasons(Broken):
+    waives = {"favourites"}  # noqa: RUF012
+
+
+class OneRackLabel(Broken):
+    rack_labels = "topology.kubernetes.io/zone"
+
+
+class Raises(Broken):
+    def price(self, view):
+        return self.good(view) if len(view.allocatable) else 1 // 0
+
+
+class Flat(Broken):
+    """One dimension too few, and only where there is nothing to price."""
+
+    def price(self, view):
+        return replace(self.good(view), place=np.zeros((3, 2), np.int64)) if not len(view.requests) else self.good(view)
+
+
+class NotANumber(Broken):
+    def price(self, view):
+        return replace(self.good(view), place=np.full((1, 1), np.nan))
+
+
+class Negative(Broken):
+    def price(self, view):
+        return replace(self.good(view), place=FLAT - 1)
+
+
+class OutOfRange(Broken):
+    """Grows with what is free: too much where that is enormous."""
+
+    def price(self, view):
+        return replace(self.good(view), place=np.maximum(view.free, 0).sum(axis=1)[None, :])
+
+
+class Falling(Broken):
+    def price(self, view):
+        return replace(self.good(view), slot=np.maximum(9 - view.slot_offsets, 0)[None, :])
+
+
+class Unfair(Broken):
+    """Whoever is older goes first, whatever the priority."""
+
+    def price(self, view):
+        flattened = replace(view, priority=np.zeros_like(view.priority))
+        return replace(self.good(view), wait=waiting_cost(flattened))
+
+
+class Divides(Broken):
+    def price(self, view):
+        share = np.nan_to_num(view.free / view.allocatable, posinf=0, neginf=0)
+        return replace(self.good(view), place=np.clip(share.sum(axis=1), 0, 9).astype(np.int64)[None, :])
+
+
+class Writes(Broken):
+    def price(self, view):
+        view.running[:] = 0
+        return self.good(view)
+
+
+class Forces(Broken):
+    """Knows how to write to an array that is not for writing."""
+
+    def price(self, view):
+        prices = self.good(view)
+        view.task_age_us.flags.writeable = True
+        view.task_age_us[:] = 0
+        view.task_age_us.flags.writeable = False
+        return prices
+
+
+class Rolls(Broken):
+    """Another price each time."""
+
+    def __init__(self):
+        self._random = np.random.default_rng()
+
+    def price(self, view):
+        return replace(self.good(view), place=self._random.integers(0, 10**6, (1, len(view.allocatable))))
+
+
+class Remembers(Broken):
+    """Another price after another view."""
+
+    def __init__(self):
+        self._last = 0
+
+    def price(self, view):
+        last, self._last = self._last, len(view.task_class)
+        return replace(self.good(view), slot=FLAT + last)
+
+
+class Alphabetical(Broken):
+    """The first node first."""
+
+    def price(self, view):
+        return replace(self.good(view), place=np.arange(len(view.allocatable))[None, :])
+
+
+class YoungestFirst(Broken):
+    def price(self, view):
+        good = self.good(view)
+        return replace(good, wait=good.wait + 3_000_000 - np.minimum(view.task_age_us // 10**6, 3_000_000))
+
+
+class Starving(Broken):
+    """The long ones only when no others are there: they do not age."""
+
+    def price(self, view):
+        long = view.expected_us >= 10**9
+        return self.good(replace(view, task_age_us=np.where(long[view.task_class], 0, view.task_age_us)))
+
+
+class Hungry(Broken):
+    """Every class, node and slot at once."""
+
+    def price(self, view):
+        shape = (len(view.requests), len(view.allocatable), len(view.slot_offsets))
+        everything = np.empty(shape, np.int64)
+        return replace(self.good(view), fill=everything.size < 0)
+
+
+class Moving(Broken):
+    """Data that is near costs nothing, any other something."""
+
+    rack_labels = ("topology.kubernetes.io/zone",)
+
+    def price(self, view):
+        inputs = view.inputs
+        if inputs is None:
+            return self.good(view)
+        near, rack = np.zeros_like(inputs.near_set), np.full_like(inputs.rack_set, 3)
+        data = DataPrices(
+            inputs.of_task,
+            np.full_like(inputs.total, 5),
+            inputs.near_set,
+            inputs.near_node,
+            near,
+            inputs.rack,
+            inputs.rack_set,
+            inputs.rack_id,
+            rack,
+        )
+        return replace(self.good(view), data=self.changed(data))
+
+    def changed(self, data):
+        return data
+
+
+class MovingToTheFirst(Moving):
+    def changed(self, data):
+        return replace(data, near_cost=data.near_node)
+
+
+class MovingAnyhow(Moving):
+    def __init__(self):
+        self._asked = 0
+
+    def changed(self, data):
+        self._asked += 1
+        return replace(data, rack_cost=np.full_like(data.rack_cost, self._asked))
+
+
+class MovingInOtherWords(Moving):
+    """Means the same each time, with its sets and arcs in another order, and with arcs that change nothing."""
+
+    def __init__(self):
+        self._random = np.random.default_rng()
+
+    def changed(self, data):
+        number = self._random.permutation(len(data.anywhere))
+        arcs = self._random.permutation(np.tile(np.arange(len(data.near_set)), 2))
+        racks = self._random.permutation(len(data.rack_set))
+        return replace(
+            data,
+            of_task=np.append(number, -1)[data.of_task],
+            anywhere=data.anywhere[np.argsort(number)],
+            near_set=number[data.near_set[arcs]],
+            near_node=data.near_node[arcs],
+            near_cost=data.near_cost[arcs],
+            rack_set=number[data.rack_set[racks]],
+            rack_id=data.rack_id[racks],
+            rack_cost=data.rack_cost[racks],
+        )
+
+
+class Loads(Moving):
+    """Writes to where the view says that data is."""
+
+    def price(self, view):
+        if view.inputs is not None:
+            view.inputs.total[:] = 0
+        return self.good(view)
+
+
+class Meters(Broken):
+    """Writes to what nodes were measured to use."""
+
+    def price(self, view):
+        view.usage.cpu[np.isnan(view.usage.cpu)] = 0
+        return self.good(view)
+
+
+class Asked(Broken):
+    """Keeps what it was shown."""
+
+    def __init__(self):
+        self.seen = []
+
+    def price(self, view):
+        self.seen.append(view.inputs)
+        return self.good(view)
+
+
+class AskedForData(Asked):
+    rack_labels = ("topology.kubernetes.io/zone",)
+
+
+BROKEN: list[tuple[Any, str, str]] = [
+    (NoName(), "identity", "its name is ''; give it a text `name`"),
+    (NoPrice(), "identity", "it has no method price(view)"),
+    (TooNew(), "identity", f"its api_version is {API_VERSION + 1}"),
+    (WaivesTooMuch(), "identity", "it waives 'contract'; only these can be waived: favourites, starvation"),
+    (WaivesWithoutReasons(), "identity", "its waives is {'favourites'}; give a mapping of rules to reasons"),
+    (OneRackLabel(), "identity", "its rack_labels is 'topology.kubernetes.io/zone'; give a tuple of node labels"),
+    (Raises(), "contract", "price() raised ZeroDivisionError"),
+    (Flat(), "contract", "place has shape (3, 2), not (0, 0)"),
+    (NotANumber(), "contract", "place is float64, not an int64"),
+    (Negative(), "contract", "place leaves the range 0 .. 1000000: -1 .. -1"),
+    (OutOfRange(), "contract", "place leaves the range"),
+    (Falling(), "contract", "slot falls along K"),
+    (Unfair(), "contract", "wait lets a lower priority outweigh a higher one"),
+    (Divides(), "warnings", "RuntimeWarning: "),
+    (Writes(), "purity", "read-only"),
+    (Forces(), "purity", "it changes view.task_age_us"),
+    (Loads(), "purity", "read-only"),
+    (Meters(), "purity", "read-only"),
+    (Rolls(), "determinism", "place differs"),
+    (MovingAnyhow(), "determinism", "data differs"),
+    (MovingToTheFirst(), "favourites", "data depends on the order of nodes"),
+    (Remembers(), "determinism", "slot differs"),
+    (Alphabetical(), "favourites", "place depends on the order of nodes"),
+    (YoungestFirst(), "age", "costs less at an age of"),
+    (Starving(), "starvation", "costs no more than a fresh one"),
+    (Hungry(), "memory", "MiB at its peak"),
+]
+
+
+def test_a_sound_policy_has_no_findings():
+    assert check(AnywherePolicy()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", [Moving(), MovingInOtherWords()], ids=["as-told", "in-other-words"])
+def test_a_sound_policy_that_prices_data_has_no_findings(policy):
+    assert check(policy) == []
+
+
+def test_only_a_policy_that_says_what_makes_racks_is_shown_inputs():
+    looks, looks_not = AskedForData(), Asked()
+    assert check(looks) == check(looks_not) == []
+    assert any(inputs is None for inputs in looks.seen)
+    assert max(len(inputs.near_set) for inputs in looks.seen if inputs is not None) > 10_000, "the large view has some"
+    assert all(inputs is None for inputs in looks_not.seen)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("policy", "rule", "message"), BROKEN, ids=[type(policy).__name__ for policy, _, _ in BROKEN])
+def test_a_broken_policy_is_found_out(policy, rule, message):
+    findings = check(policy)
+    told = [finding.message for finding in findings if finding.rule == rule]
+    assert len(told) == 1
+    assert message in told[0]
+    assert not {finding.rule for finding in findings} & {"identity", "contract", "purity"} - {rule}
+
+
+def test_every_rule_has_a_policy_that_breaks_it():
+    assert {rule for _, rule, _ in BROKEN} == set(RULES)
+
+
+def test_a_finding_says_in_which_view_and_how_often():
+    (finding,) = check(Negative())
+    assert finding.message.startswith("with 0 classes, 0 nodes, 0 tasks: policy broken: place leaves")
+    assert finding.message.endswith(" more)")
+    assert str(finding) == f"contract: {finding.message}"
+
+
+def test_what_is_broken_on_purpose_is_waived_and_said():
+    class Deliberate(Alphabetical):
+        waives = {"favourites": "it is made for demonstrations"}  # noqa: RUF012
+
+    assert check(Deliberate()) == []
+    assert waived(Deliberate()) == {"favourites": "it is made for demonstrations"}
+    assert "waived  favourites: it is made for demonstrations" in report(Deliberate(), [])
+    assert set(WAIVABLE) <= set(RULES)
+
+
+def test_a_report_has_a_line_for_each_rule():
+    lines = report(Alphabetical(), [Finding("favourites", "place depends on the order of nodes")])
+    assert len(lines) == len(RULES)
+    assert [line for line in lines if line.startswith("FAILED")] == [
+        "FAILED  favourites: place depends on the order of nodes; a policy prices nodes that are alike alike, "
+        "in whatever order they come"
+    ]
+
+
+def test_measuring_says_what_was_measured():
+    scale = measure(AnywherePolicy())
+    assert (scale.nodes, scale.classes) == (5000, 256)
+    assert scale.seconds > 0
+    assert scale.peak_bytes > 0
+
+
+def test_views_cover_the_corners():
+    seen = list(views())
+    for axis in ("requests", "allocatable", "task_class"):
+        assert {0, 1} <= {len(getattr(view, axis)) for view in seen}
+    assert any((view.free < 0).any() for view in seen)
+    assert any(len(view.allocatable) and (view.allocatable == 0).all(axis=1).any() for view in seen)
+    assert any("cpu" not in view.resources for view in seen)
+    assert {view.measured_load is None for view in seen} == {True, False}
+    assert any(view.inputs is not None and len(view.inputs.near_set) and len(view.inputs.rack_set) for view in seen)
+    assert all(not array.flags.writeable for view in seen for array in arrays(view).values())
+
+
+def test_every_field_of_a_view_is_known_to_be_per_node_or_not():
+    """Whoever adds a field to View says here whether it has a row for each node, and makes views that have it."""
+    others = {"resources", "requests", "priority", "waiting", "slot_offsets", "task_class"}
+    others |= {"task_age_us", "expected_us", "measured_usage", "traits", "surroundings", "inputs"}
+    assert {field.name for field in fields(View)} == others | set(PER_NODE)
+
+
+def test_a_policy_has_the_name_that_it_is_registered_under():
+    assert check(AnywherePolicy(), "anywhere") == []
+    (finding,) = check(AnywherePolicy(), "everywhere")
+    assert str(finding) == "identity: its name is 'anywhere', but it is registered as 'everywhere'; use one name"

@@ -1,0 +1,356 @@
+"""What tasks demand of each other: where one may go, how many at once, and what of a solution is kept."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from firmament_py.model.constraints import NO_PEERS, NodeDemand, PeerDemand, PeerTerm, Spread, Taint, Term
+from firmament_py.snapshot.intertask import Peers
+from firmament_py.snapshot.preferences import water_level
+from firmament_py.snapshot.running_tasks import PlacedTasks
+from tests.builders import (
+    Cluster,
+    make_class,
+    make_cluster,
+    make_node,
+    make_profile,
+    make_tasks,
+    needs,
+    per_node,
+    selecting,
+    tasks_like,
+)
+
+A, B = tasks_like(needs("app", "In", "a")), tasks_like(needs("app", "In", "b"))
+NEAR_A, NEAR_B = PeerDemand(affinity=(PeerTerm(A, "zone"),)), PeerDemand(affinity=(PeerTerm(B, "zone"),))
+NOT_NEAR_A = PeerDemand(anti_affinity=(PeerTerm(A, "zone"),))
+EVEN = PeerDemand(spread=(Spread(A, "zone"),))
+
+
+def three_zones(peers: PeerDemand, *events, demand: NodeDemand | None = None) -> Cluster:
+    """Nodes a1, a2 of zone a, b of zone b, c of zone c, none of no zone; task 1 of class 1, app a, waits.
+
+    Classes 8 and 9 are for tasks that run already: 8 minds nobody, 9 minds app a in its zone.
+    """
+    return make_cluster(
+        *(make_node(name, labels={"zone": zone}) for name, zone in [("a1", "a"), ("a2", "a"), ("b", "b"), ("c", "c")]),
+        *(make_node("none"), make_class(1, peers=peers, demand=demand), make_class(8), make_class(9, peers=NOT_NEAR_A)),
+        *(make_profile(1, app="a"), make_profile(2, app="b"), make_profile(3, "other", app="a")),
+        *(make_tasks([1], 1, profile=1), *events),
+    )
+
+
+def running(uid: int, node: str, profile: int = 1, cls: int = 8, leaving: bool = False):
+    return make_tasks([uid], cls, on=node, profile=profile, leaving=leaving)
+
+
+def peers_of(cluster: Cluster, uid: int = 1) -> Peers:
+    state, nodes = cluster.state, cluster.state.present_nodes()
+    row = state.task_row(uid)
+    assert row is not None
+    classes, profiles = state.tasks.cls[row : row + 1], state.tasks.profile[row : row + 1]
+    return Peers(state, nodes, classes, profiles, PlacedTasks(state, nodes))
+
+
+def names(cluster: Cluster, chosen) -> list[str]:
+    return [cluster.state.nodes.observed[row].name for row in cluster.state.present_nodes()[chosen].tolist()]
+
+
+ANYWHERE = ["a1", "a2", "b", "c", "none"]
+ZONED = ["a1", "a2", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("peers", "events", "where"),
+    [
+        pytest.param(NO_PEERS, [running(2, "a1")], ANYWHERE, id="nothing-demanded"),
+        pytest.param(NEAR_A, [], ZONED, id="first-of-its-own-affinity"),
+        pytest.param(NEAR_B, [], [], id="affinity-to-nobody-there"),
+        pytest.param(NEAR_A, [running(2, "a1")], ["a1", "a2"], id="affinity"),
+        pytest.param(NEAR_A, [running(2, "a1", leaving=True)], ["a1", "a2"], id="affinity-to-one-that-leaves"),
+        pytest.param(NEAR_A, [running(2, "a1", profile=3)], ZONED, id="affinity-in-another-namespace"),
+        pytest.param(NEAR_A, [running(2, "none")], ZONED, id="affinity-to-one-without-a-zone"),
+        pytest.param(NEAR_A, [running(2, "gone")], ZONED, id="affinity-to-one-on-an-unknown-node"),
+        # the other is near in the zone; nobody is on a host that both speak of
+        pytest.param(
+            PeerDemand(affinity=(PeerTerm(A, "zone"), PeerTerm(B, "zone"))),
+            [running(2, "a1"), running(3, "a1", profile=2)],
+            [],
+            id="one-task-must-be-what-all-terms-speak-of",
+        ),
+        pytest.param(NOT_NEAR_A, [], ANYWHERE, id="anti-affinity-alone"),
+        pytest.param(NOT_NEAR_A, [running(2, "a1")], ["b", "c", "none"], id="anti-affinity"),
+        pytest.param(NOT_NEAR_A, [running(2, "a1", leaving=True)], ["b", "c", "none"], id="anti-affinity-leaving"),
+        pytest.param(NOT_NEAR_A, [running(2, "a1", profile=2)], ANYWHERE, id="anti-affinity-to-others"),
+        pytest.param(NO_PEERS, [running(2, "b", profile=2, cls=9)], ["a1", "a2", "c", "none"], id="symmetry"),
+        pytest.param(NO_PEERS, [running(2, "none", profile=2, cls=9)], ANYWHERE, id="symmetry-without-a-zone"),
+        # nobody anywhere: 0 + 1 - 0 <= 1 in each zone; never without the label
+        pytest.param(EVEN, [], ZONED, id="spread"),
+        pytest.param(EVEN, [running(2, "a1")], ["b", "c"], id="spread-1-0-0"),
+        pytest.param(EVEN, [running(2, "a1", leaving=True)], ZONED, id="spread-does-not-count-who-leaves"),
+        pytest.param(EVEN, [running(2, "a1", profile=3)], ZONED, id="spread-counts-one-namespace"),
+        pytest.param(EVEN, [running(2, "a1"), running(3, "b"), running(4, "c")], ZONED, id="spread-1-1-1"),
+        # 2 + 1 - 0 = 3 > 2
+        pytest.param(
+            PeerDemand(spread=(Spread(A, "zone", 2),)), [running(2, "a1"), running(3, "a2")], ["b", "c"], id="skew-2"
+        ),
+        # three domains of four: the emptiest counts as 0
+        pytest.param(
+            PeerDemand(spread=(Spread(A, "zone", 1, 4),)),
+            [running(2, "a1"), running(3, "b"), running(4, "c")],
+            [],
+            id="min-domains",
+        ),
+        # counts b for the others, does not match itself: 1 + 0 - 0 <= 1
+        pytest.param(PeerDemand(spread=(Spread(B, "zone"),)), [running(2, "a1", profile=2)], ZONED, id="not-itself"),
+        # an empty selector counts nobody, but matches the task itself: 0 + 1 - 0
+        pytest.param(
+            PeerDemand(spread=(Spread(tasks_like(), "zone"),)), [running(2, "a1")], ZONED, id="empty-selector"
+        ),
+    ],
+)
+def test_where_one_more_may_go(peers, events, where):
+    cluster = three_zones(peers, *events)
+    assert names(cluster, peers_of(cluster).allowed(0)) == where
+    # one round places the task exactly if there is such a node
+    assert bool(cluster.round()) == bool(where)
+
+
+@pytest.mark.parametrize(
+    ("honor_affinity", "honor_taints", "where"),
+    [
+        # zone c is excluded by the selector, b by its taint; each holds nobody, zone a holds one
+        pytest.param(True, True, ["a1", "a2"], id="only-zone-a-counts"),
+        pytest.param(True, False, [], id="b-counts-and-is-empty"),
+        pytest.param(False, True, [], id="c-counts-and-is-empty"),
+        pytest.param(False, False, [], id="both-count"),
+    ],
+)
+def test_which_nodes_count_for_a_spread(honor_affinity, honor_taints, where):
+    peers = PeerDemand(spread=(Spread(A, "zone", 1, 1, honor_affinity, honor_taints),))
+    b = make_node("b", labels={"zone": "b"}, taints=[Taint("t", "", "NoSchedule")])
+    cluster = three_zones(peers, b, running(2, "a1"), demand=selecting(needs("zone", "NotIn", "c")))
+    placed = cluster.round()
+    assert (sorted(placed.values()) != []) == bool(where)
+    assert set(placed.values()) <= set(where)
+
+
+@pytest.mark.parametrize(
+    ("demand", "placed"),
+    [
+        # a selector leaves zone a alone to count: 1 + 1 - 1; a volume in zone a does not: 1 + 1 - 0
+        pytest.param(selecting(needs("zone", "In", "a")), True, id="selector"),
+        pytest.param(NodeDemand(further=(("volume", (Term((needs("zone", "In", "a"),)),)),)), False, id="volume"),
+    ],
+)
+def test_what_is_demanded_further_does_not_say_which_zones_count(demand, placed):
+    cluster = three_zones(EVEN, running(2, "a1"), demand=demand)
+    assert bool(cluster.round()) == placed
+
+
+def limits_of(cluster: Cluster, waiting: int, slots: int = 9):
+    peers = peers_of(cluster)
+    size = len(cluster.state.present_nodes())
+    return peers.limit(0, np.full(size, slots, np.int64), waiting)
+
+
+@pytest.mark.parametrize(
+    ("peers", "events", "waiting", "most", "wanted"),
+    [
+        # zones a, b, c hold 0: 7 tasks raise the emptiest to 7 // 3 = 2; one more in each is within the skew
+        pytest.param(EVEN, [], 7, [3, 3, 3], [2, 2, 2], id="level"),
+        # 2, 0, 0: two tasks bring 1 everywhere; four 2
+        pytest.param(EVEN, [running(2, "a1"), running(3, "a2")], 2, [0, 2, 2], [0, 1, 1], id="level-with-others"),
+        pytest.param(EVEN, [running(2, "a1"), running(3, "a2")], 4, [1, 3, 3], [0, 2, 2], id="level-them-all"),
+        # a fourth domain is missing: the emptiest counts as 0 for ever
+        pytest.param(PeerDemand(spread=(Spread(A, "zone", 2, 4),)), [], 9, [2, 2, 2], [0, 0, 0], id="min-domains"),
+        pytest.param(NOT_NEAR_A, [], 9, [1, 1, 1], [0, 0, 0], id="anti-affinity"),
+    ],
+)
+def test_what_domains_may_take_at_once(peers, events, waiting, most, wanted):
+    (limit,) = limits_of(three_zones(peers, *events), waiting)[1]
+    assert (limit.most.tolist(), limit.wanted.tolist()) == (most, wanted)
+    assert limit.domain.tolist() == [0, 0, 1, 2, -1]
+
+
+def test_a_domain_that_is_too_full_for_one_takes_some_of_many():
+    # 1, 0, 0: zone a takes nobody yet, but three tasks make it 2, 1, 1
+    cluster = three_zones(EVEN, running(2, "a1"))
+    slots, _ = limits_of(cluster, 3)
+    assert slots.tolist() == [1, 1, 2, 2, 0]
+    assert names(cluster, peers_of(cluster).allowed(0)) == ["b", "c"]
+
+
+def test_the_room_of_a_small_domain_bounds_the_level():
+    # zone c takes one task: level 1, so a and b take at most 2
+    cluster = three_zones(EVEN)
+    slots = np.array([9, 9, 9, 1, 9], np.int64)
+    assert peers_of(cluster).limit(0, slots, 20)[1][0].most.tolist() == [2, 2, 2]
+
+
+def test_tasks_that_want_to_be_together_look_for_the_largest_home():
+    cluster = three_zones(NEAR_A)
+    # a holds 2 + 2, b 3, c 1
+    slots, limits = peers_of(cluster).limit(0, np.array([2, 2, 3, 1, 9], np.int64), 5)
+    assert (slots.tolist(), limits) == ([2, 2, 0, 0, 0], [])
+
+
+@pytest.mark.parametrize(
+    ("peers", "events", "count", "kept"),
+    [
+        pytest.param(NO_PEERS, [], [3, 3, 3, 3, 3], [3, 3, 3, 3, 3], id="nothing-demanded"),
+        pytest.param(NOT_NEAR_A, [], [2, 1, 2, 0, 2], [1, 0, 1, 0, 2], id="one-in-a-zone-any-without-zone"),
+        pytest.param(NOT_NEAR_A, [running(2, "b")], [1, 0, 1, 0, 0], [1, 0, 0, 0, 0], id="not-where-one-is"),
+        # the zone with the most of them is kept, the rest has to go
+        pytest.param(NEAR_A, [], [1, 1, 3, 0, 0], [0, 0, 3, 0, 0], id="one-home"),
+        pytest.param(NEAR_A, [running(2, "c")], [1, 1, 3, 2, 1], [0, 0, 0, 2, 0], id="only-near"),
+        # zone c would stay at 0, so the others keep 1
+        pytest.param(EVEN, [], [2, 2, 3, 0, 0], [1, 0, 1, 0, 0], id="the-emptiest-bounds"),
+        pytest.param(EVEN, [], [2, 1, 3, 2, 0], [2, 1, 3, 2, 0], id="even-enough"),
+        pytest.param(EVEN, [running(2, "a1")], [1, 0, 1, 1, 0], [1, 0, 1, 1, 0], id="level-rises-on-the-way"),
+        pytest.param(EVEN, [running(2, "a1")], [1, 0, 1, 0, 0], [0, 0, 1, 0, 0], id="level-does-not-rise"),
+    ],
+)
+def test_what_is_kept(peers, events, count, kept):
+    cluster = three_zones(peers, *events)
+    assert peers_of(cluster).trim(0, np.arange(5), np.array(count, np.int64)).tolist() == kept
+
+
+def test_what_is_added_counts_like_what_was_there():
+    cluster = three_zones(EVEN)
+    peers = peers_of(cluster)
+    peers.add(0, np.array([0, 2]), np.array([1, 1]))
+    # 1, 1, 0: only zone c
+    assert names(cluster, peers.allowed(0)) == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("counts", "room", "waiting", "level"),
+    [
+        pytest.param([], [], 3, 0, id="no-domain"),
+        pytest.param([0, 0, 0], [9, 9, 9], 7, 2, id="7-over-3"),
+        pytest.param([5, 0, 0], [9, 9, 9], 7, 3, id="only-the-lower"),  # 3 + 3 of 7; 4 + 4 are too many
+        pytest.param([5, 0, 0], [9, 1, 9], 7, 1, id="bounded-by-room"),
+        pytest.param([1, 1], [0, 9], 7, 1, id="full"),
+        pytest.param([4, 2], [9, 9], 0, 2, id="nobody-waits"),
+    ],
+)
+def test_water_level(counts, room, waiting, level):
+    assert water_level(np.array(counts, np.int64), np.array(room, np.int64), waiting) == level
+
+
+# -- whole rounds --------------------------------------------------------------------------------------------------
+
+
+def zones(cluster: Cluster, placed: dict[int, str]) -> dict[str, int]:
+    """Tasks by the first letter of their node's name."""
+    return per_node({uid: name[0] for uid, name in placed.items()})
+
+
+@pytest.mark.parametrize(
+    ("waiting", "expected"),
+    [
+        pytest.param(9, {"a": 3, "b": 3, "c": 3}, id="9"),
+        pytest.param(2, {"a": 1, "b": 1}, id="2"),
+        # c is full with 4: others may have 5
+        pytest.param(20, {"a": 5, "b": 5, "c": 4}, id="until-the-smallest-is-full"),
+    ],
+)
+def test_one_solve_levels_zones_exactly(waiting, expected):
+    cluster = three_zones(EVEN, make_node("c", pods=4, labels={"zone": "c"}))
+    cluster.tell(make_tasks(range(1, waiting + 1), 1, profile=1))
+    result = cluster.run()
+    found = zones(cluster, cluster.names(result))
+    assert result.stats.solves == 1
+    if waiting == 2:
+        assert sorted(found.values()) == [1, 1]
+    else:
+        assert found == expected
+
+
+def test_a_lower_priority_does_not_take_what_an_uneven_spread_will_need():
+    """Zone a is ahead by one, so it takes nobody before the others have caught up: that is no room to give away."""
+    cluster = make_cluster(
+        *(make_node(zone, pods=3, labels={"zone": zone}) for zone in "abc"),
+        *(make_class(1, peers=EVEN, priority=2), make_class(2), make_profile(1, app="a")),
+        *(make_tasks([99], 1, on="a", profile=1), make_tasks(range(1, 8), 1, profile=1), make_tasks(range(20, 30), 2)),
+    )
+    placed = cluster.round()
+    # 9 places, one taken; 7 tasks: 3 + 3 + 2 with the one that was there, and one place for the others
+    assert (sum(uid < 20 for uid in placed), len(placed)) == (7, 8)
+
+
+def test_several_spreads_at_once():
+    """Zones and hosts: 12 tasks on 2 + 1 hosts of two zones. 6 in each zone; hosts of zone a 3, 3 and of b 6?
+
+    No: hosts may differ by 2 at most, so b1 takes 5 with 3 + 3 in zone a; then zone a has 6 to 5.
+    """
+    both = PeerDemand(spread=(Spread(A, "zone", 1), Spread(A, "host", 2)))
+    cluster = make_cluster(
+        *(make_node(name, labels={"zone": name[0], "host": name}) for name in ("a1", "a2", "b1")),
+        *(make_class(1, peers=both), make_profile(1, app="a"), make_tasks(range(1, 13), 1, profile=1)),
+    )
+    placed = cluster.round()
+    hosts = per_node(placed)
+    assert abs(hosts["a1"] + hosts["a2"] - hosts["b1"]) <= 1
+    assert max(hosts.values()) - min(hosts.values()) <= 2
+    # x + y = z or z +- 1 with z <= min(x, y) + 2: (3, 3, 5) is the largest, the twelfth would have to wait
+    assert len(placed) <= 11
+
+
+def test_a_home_is_where_the_first_may_go():
+    """Zone a has more room, but is ahead by one: tasks that also want to be near each other start in zone b."""
+    both = PeerDemand(affinity=(PeerTerm(tasks_like(needs("new")), "zone"),), spread=(Spread(A, "zone"),))
+    cluster = make_cluster(
+        *(make_node("a", pods=9, labels={"zone": "a"}), make_node("b", pods=4, labels={"zone": "b"})),
+        *(make_class(1, peers=both), make_class(8), make_profile(1, app="a", new=""), make_profile(2, app="a")),
+        *(make_tasks([9], 8, on="a", profile=2), make_tasks(range(1, 6), 1, profile=1)),
+    )
+    # a 1, b 0: b takes 2, and zone a is not near them
+    assert list(cluster.round().values()) == ["b", "b"]
+
+
+def test_two_groups_that_must_be_near_each_other():
+    # the first must be near b: it waits for the stage in which b is placed, in the same round
+    cluster = make_cluster(
+        *(make_node(zone, pods=5, labels={"zone": zone}) for zone in "ab"),
+        *(make_class(1, peers=NEAR_B, priority=5), make_class(2), make_profile(1, app="a"), make_profile(2, app="b")),
+        *(make_tasks([1, 2], 1, profile=1), make_tasks([3], 2, profile=2)),
+    )
+    placed = cluster.round()
+    assert len(placed) == 3
+    assert placed[1] == placed[2] == placed[3]
+
+
+def test_who_repels_is_placed_first_or_alone():
+    # one zone each: the repelling class keeps app a out of its zone, in whichever order they are placed
+    cluster = make_cluster(
+        *(make_node(zone, labels={"zone": zone}) for zone in "ab"),
+        *(make_class(1), make_class(2, peers=NOT_NEAR_A), make_profile(1, app="a"), make_profile(2, app="b")),
+        *(make_tasks(range(1, 6), 1, profile=1), make_tasks(range(6, 9), 2, profile=2)),
+    )
+    placed = cluster.round()
+    ours, others = {placed[u] for u in range(1, 6) if u in placed}, {placed[u] for u in range(6, 9) if u in placed}
+    assert not ours & others
+
+
+SCRIPT = """
+import random
+from tests.engine.mixtures import Mixture
+print([Mixture(random.Random(seed).choice, preferences=True).round()[0] for seed in range(12)])
+"""
+
+
+@pytest.mark.slow
+def test_placements_do_not_depend_on_the_hashes_of_a_process():
+    told = set()
+    for seed in ("1", "2", "3"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+        run = subprocess.run(
+            [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True, timeout=60
+        )
+        told.add(run.stdout)
+    assert len(told) == 1

@@ -1,0 +1,231 @@
+"""Soft preferences: the arithmetic of each score, and what they make of whole rounds.
+
+A cost is 100 for each point, of 100, of a score times its weight that a node falls short of the best.
+"""
+
+import numpy as np
+import pytest
+
+from firmament_py.model.constraints import PeerDemand, PeerTerm, PreferenceSet, Spread, Taint, Term, Toleration
+from firmament_py.model.events import NodeObserved
+from firmament_py.snapshot.preferences import Preferences
+from firmament_py.snapshot.running_tasks import PlacedTasks
+from tests.builders import (
+    Cluster,
+    make_class,
+    make_cluster,
+    make_node,
+    make_profile,
+    make_tasks,
+    needs,
+    per_node,
+    tasks_like,
+)
+
+MIB = 2**20
+A, B = tasks_like(needs("app", "In", "a")), tasks_like(needs("app", "In", "b"))
+SOFT, SOFTER = Taint("soft", "", "PreferNoSchedule"), Taint("softer", "", "PreferNoSchedule")
+
+
+def zoned(name: str, zone: str, *taints: Taint, images=None, avoids=()) -> NodeObserved:
+    return NodeObserved(f"id-{name}", name, {"pods": 9}, {"zone": zone}, taints, images or {}, frozenset(avoids))
+
+
+def costs(cluster: Cluster, feasible=None) -> list[int]:
+    """What task 1 costs on each node for the sake of its preferences."""
+    state, nodes = cluster.state, cluster.state.present_nodes()
+    row = state.task_row(1)
+    assert row is not None
+    cls, profile = state.tasks.cls[row : row + 1], state.tasks.profile[row : row + 1]
+    found = Preferences(state, nodes, cls, profile, PlacedTasks(state, nodes)).costs(
+        0, np.ones(len(nodes), np.bool_) if feasible is None else np.array(feasible)
+    )
+    return [0] * len(nodes) if found is None else found.tolist()
+
+
+def liking(preferences: PreferenceSet, *events, **more) -> Cluster:
+    return make_cluster(
+        *(make_class(1, preferences=preferences, **more), make_class(2), make_profile(1, app="a")),
+        *(make_profile(2, app="b"), make_tasks([1], 1, profile=1), *events),
+    )
+
+
+THREE = [zoned("a", "a"), zoned("b", "b"), zoned("c", "c")]
+
+
+def node_wish(weight: int, *zones: str):
+    return weight, Term((needs("zone", "In", *zones),))
+
+
+@pytest.mark.parametrize(
+    ("preferences", "events", "expected"),
+    [
+        pytest.param(PreferenceSet(), THREE, [0, 0, 0], id="nothing-preferred"),
+        # two taints are the most: 100 - 100 * 2 / 2 = 0 points, 100 - 100 / 2 = 50, 100; weight 3
+        pytest.param(
+            PreferenceSet(),
+            [zoned("a", "a", SOFT, SOFTER), zoned("b", "b", SOFT), zoned("c", "c")],
+            [30_000, 15_000, 0],
+            id="taints",
+        ),
+        # 60 + 20 = 80 is the best: 100 points; 20 is 100 * 20 // 80 = 25; 0; weight 2: 100 * 2 * (100 - points)
+        pytest.param(
+            PreferenceSet(nodes=(node_wish(60, "a"), node_wish(20, "a", "b"))), THREE, [0, 15_000, 20_000], id="nodes"
+        ),
+        pytest.param(PreferenceSet(nodes=(node_wish(60, "x"),)), THREE, [0, 0, 0], id="nodes-none-has-it"),
+        # a: 1000 MiB on one node of three counts 333.3; (333.3 - 23) / (1000 - 23) = 31 points; weight 1
+        # b: 20 MiB count 6.7, below 23: 0 points
+        pytest.param(
+            PreferenceSet(images=("big",)),
+            [zoned("a", "a", images={"big": 1000 * MIB}), zoned("b", "b", images={"small": MIB}), zoned("c", "c")],
+            [6_900, 10_000, 10_000],
+            id="images",
+        ),
+        # all have it: 1000 of 1000 MiB each; another image counts for one: 2000 is then the most
+        pytest.param(
+            PreferenceSet(images=("big", "more")),
+            [
+                zoned("a", "a", images={"big": 1000 * MIB, "more": 3000 * MIB}),
+                zoned("b", "b", images={"big": 1000 * MIB}),
+            ],
+            # a: 1000 + 3000 / 2 = 2500, at most 2000: 100 points. b: (1000 - 23) / (2000 - 23) = 49 points
+            [0, 5_100],
+            id="several-images",
+        ),
+        # 100 * 100 points * (3 + 2 + 2 + 2 + 1)
+        pytest.param(
+            PreferenceSet(avoided_as="rs"),
+            [zoned("a", "a", avoids=["rs"]), zoned("b", "b")],
+            [100_000, 0],
+            id="avoided",
+        ),
+        pytest.param(
+            PreferenceSet(avoided_as="other"), [zoned("a", "a", avoids=["rs"]), zoned("b", "b")], [0, 0], id="another"
+        ),
+        # 10 * 2 tasks = 20 near a, 10 near b, 0: 100, 50, 0 points; weight 2
+        pytest.param(
+            PreferenceSet(peers=((10, PeerTerm(B, "zone")),)),
+            [*THREE, make_tasks([2, 3], 2, on="a", profile=2), make_tasks([4], 2, on="b", profile=2)],
+            [0, 10_000, 20_000],
+            id="near-others",
+        ),
+        # -20, -10, 0: the worst is 0 points, half way 50
+        pytest.param(
+            PreferenceSet(peers=((-10, PeerTerm(B, "zone")),)),
+            [*THREE, make_tasks([2, 3], 2, on="a", profile=2), make_tasks([4], 2, on="b", profile=2)],
+            [20_000, 10_000, 0],
+            id="away-from-others",
+        ),
+        # a spread that counts others: 2, 1, 0: 0 points, 50, 100
+        pytest.param(
+            PreferenceSet(spread=(Spread(B, "zone"),)),
+            [*THREE, make_tasks([2, 3], 2, on="a", profile=2), make_tasks([4], 2, on="b", profile=2)],
+            [20_000, 10_000, 0],
+            id="spread-over-others",
+        ),
+    ],
+)
+def test_scores(preferences, events, expected):
+    assert costs(liking(preferences, *events)) == expected
+
+
+def test_a_tolerated_taint_does_not_discourage():
+    cluster = make_cluster(make_class(1), zoned("a", "a", SOFT), zoned("b", "b"), make_tasks([1], 1))
+    assert costs(cluster) == [30_000, 0]
+    demand = make_class(2).demand.__class__(tolerations=(Toleration("soft", "Exists"),))
+    cluster = make_cluster(make_class(1, demand=demand), zoned("a", "a", SOFT), zoned("b", "b"), make_tasks([1], 1))
+    assert costs(cluster) == [0, 0]
+
+
+def test_scores_are_relative_to_the_nodes_that_could_take_it():
+    # without b the best is c with 20: 100 points
+    wish = PreferenceSet(nodes=(node_wish(60, "b"), node_wish(20, "c")))
+    assert costs(liking(wish, *THREE), [True, False, True]) == [20_000, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("there", "expected"),
+    [
+        # those who are there want app a near: weight 50 against 0
+        pytest.param(PreferenceSet(peers=((50, PeerTerm(A, "zone")),)), [0, 20_000, 20_000], id="wanted"),
+        pytest.param(PreferenceSet(peers=((-50, PeerTerm(A, "zone")),)), [20_000, 0, 0], id="unwanted"),
+        pytest.param(PreferenceSet(peers=((50, PeerTerm(B, "zone")),)), [0, 0, 0], id="somebody-else"),
+    ],
+)
+def test_what_tasks_there_wish_counts_for_those_who_come(there, expected):
+    events = [make_class(3, preferences=there), *THREE, make_tasks([2], 3, on="a", profile=2)]
+    assert costs(liking(PreferenceSet(), *events)) == expected
+
+
+def test_a_required_affinity_of_those_there_attracts_with_weight_1():
+    required = PeerDemand(affinity=(PeerTerm(A, "zone"),))
+    wished = PreferenceSet(peers=((-1, PeerTerm(A, "zone")),))
+    events = [make_class(3, peers=required), *THREE, make_tasks([2, 3], 3, on="a", profile=2)]
+    # 2 tasks * 1 in zone a, 0 elsewhere
+    assert costs(liking(PreferenceSet(), *events)) == [0, 20_000, 20_000]
+    # and one that repels with weight -1 in zone b: 2, -1, 0 are 100, 0, 100 * 1 // 3 = 33 points
+    more = [make_class(4, preferences=wished), make_tasks([4], 4, on="b", profile=2)]
+    assert costs(liking(PreferenceSet(), *events, *more)) == [0, 20_000, 100 * 2 * 67]
+
+
+# -- whole rounds --------------------------------------------------------------------------------------------------
+
+
+def batch(preferences: PreferenceSet, count: int, *nodes, cls=None) -> tuple[dict[str, int], int]:
+    """How many of `count` tasks of app a each node was given, and with how many solves."""
+    cluster = make_cluster(
+        cls or make_class(1, preferences=preferences),
+        make_profile(1, app="a"),
+        *nodes,
+        make_tasks(range(count), 1, profile=1),
+    )
+    result = cluster.run()
+    return per_node(cluster.names(result)), result.stats.solves
+
+
+def test_a_soft_spread_levels_a_batch_within_one_solve():
+    # two nodes in zone a, one in b: without it each node would take 4
+    nodes = [zoned("a1", "a"), zoned("a2", "a"), zoned("b", "b")]
+    assert batch(PreferenceSet(), 12, *nodes) == ({"a1": 4, "a2": 4, "b": 4}, 1)
+    assert batch(PreferenceSet(spread=(Spread(A, "zone"),)), 12, *nodes) == ({"a1": 3, "a2": 3, "b": 6}, 1)
+
+
+def test_a_soft_spread_gives_way():
+    nodes = [zoned("a1", "a"), zoned("a2", "a"), make_node("b", pods=1, labels={"zone": "b"})]
+    placed, _ = batch(PreferenceSet(spread=(Spread(A, "zone"),)), 12, *nodes)
+    assert (placed["b"], sum(placed.values())) == (1, 12)
+
+
+def test_a_batch_that_would_rather_be_apart_takes_a_zone_each_first():
+    apart = PreferenceSet(peers=((-100, PeerTerm(A, "zone")),))
+    nodes = [*(zoned(f"a{i}", "a") for i in range(5)), zoned("b", "b"), zoned("c", "c")]
+    placed, solves = batch(apart, 3, *nodes)
+    assert ({name[0] for name in placed}, solves) == ({"a", "b", "c"}, 1)
+    assert sum(batch(apart, 9, *nodes)[0].values()) == 9
+
+
+def test_a_batch_that_would_rather_be_together_starts_in_one_zone():
+    placed, _ = batch(PreferenceSet(peers=((100, PeerTerm(A, "zone")),)), 6, *THREE)
+    assert list(placed.values()) == [6]
+
+
+def test_a_preference_never_leaves_a_task_waiting():
+    preferences = PreferenceSet(avoided_as="rs", nodes=(node_wish(100, "x"),), spread=(Spread(A, "zone"),))
+    placed, _ = batch(preferences, 9, zoned("a", "a", SOFT, avoids=["rs"]))
+    assert placed == {"a": 9}
+
+
+def test_one_point_is_worth_one_task():
+    # 20 of 80 are 25 points: b is dearer by 100 * 2 * 75 = 15,000, that is 150 tasks on a, which takes only 9
+    wish = PreferenceSet(nodes=(node_wish(60, "a"), node_wish(20, "a", "b")))
+    assert batch(wish, 12, *THREE[:2])[0] == {"a": 9, "b": 3}
+
+
+def test_an_important_node_wish_beats_load():
+    cluster = make_cluster(
+        *(make_class(1, preferences=PreferenceSet(nodes=(node_wish(1, "a"),))), make_class(2)),
+        *THREE,
+        *(make_tasks(range(10, 18), 2, on="a"), make_tasks([1], 1)),
+    )
+    # 8 tasks there already cost 800; any preferred node beats the others by 20,000
+    assert cluster.round() == {1: "a"}

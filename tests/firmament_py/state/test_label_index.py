@@ -1,0 +1,145 @@
+"""Labels and taints as columns give the answers of the one-node evaluators, and of the oracle, at all times."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
+
+from firmament_py.model.constraints import NO_DEMAND, NodeDemand, Taint, Toleration
+from firmament_py.model.events import NodeObserved
+from firmament_py.state.node_index import NodeLooks
+from tests.builders import needs, selecting
+from tests.firmament_py import oracle
+from tests.firmament_py.strategies import demands, labels, taints
+
+
+class ColumnsAgreeWithOneNodeAtATime(RuleBasedStateMachine):
+    """Nodes come, change, go, and their rows are used again, while demands old and new are judged."""
+
+    def __init__(self):
+        super().__init__()
+        self.looks = NodeLooks()
+        self.nodes: dict[int, NodeObserved] = {}
+
+    @rule(row=st.sampled_from([0, 1, 2, 63, 64, 300]), labels=labels, taints=taints, name=st.sampled_from(["n0", "n1"]))
+    def describe(self, row, labels, taints, name):
+        node = NodeObserved(str(row), name, {}, labels, taints)
+        changed = self.looks.set(row, node)
+        assert changed is (self.nodes.get(row) != node)
+        self.nodes[row] = node
+
+    @rule(row=st.sampled_from([0, 1, 2, 63, 64, 300]))
+    def forget(self, row):
+        self.looks.forget(row)
+        self.nodes.pop(row, None)
+
+    @rule(demand=demands, again=st.booleans())
+    def judge(self, demand, again):
+        rows = np.array(sorted(self.nodes), np.int64)
+        selected, taint = self.looks.judge(demand, rows)
+        if again:  # out of the cache
+            selected, taint = self.looks.judge(demand, rows)
+        for i, row in enumerate(rows.tolist()):
+            node = self.nodes[row]
+            fields = {"metadata.name": node.name}
+            assert selected[i] == demand.selects(node.labels, fields) == oracle.selected(demand, node)
+            keeps_away = demand.untolerated(node.taints)
+            assert (taint[i] >= 0) == (keeps_away is not None) == oracle.repelled(demand, node)
+            if keeps_away is not None:
+                assert self.looks.taint(int(taint[i])) == keeps_away
+
+
+TestColumnsAgreeWithOneNodeAtATime = pytest.mark.slow(ColumnsAgreeWithOneNodeAtATime.TestCase)
+
+
+@given(demands, labels, taints)
+def test_the_one_node_evaluators_agree_with_the_oracle(demand, labels, taints):
+    node = NodeObserved("i", "n1", {}, labels, taints)
+    assert demand.selects(labels, {"metadata.name": "n1"}) == bool(oracle.selected(demand, node))
+    assert (demand.untolerated(taints) is not None) == oracle.repelled(demand, node)
+
+
+def look(name: str, labels: Mapping[str, str] | None = None, *taints: Taint) -> NodeObserved:
+    return NodeObserved("i", name, {}, labels or {}, taints)
+
+
+def _matching(labels: NodeLooks, demand: NodeDemand, *rows: int) -> list[bool]:
+    selected, taint = labels.judge(demand, np.array(rows, np.int64))
+    return [bool(b) for b in selected & (taint < 0)]
+
+
+def test_saying_the_same_again_changes_nothing():
+    table = NodeLooks()
+    assert table.set(0, look("n", {"k": "v"}))
+    generation = table.generation
+    assert not table.set(0, look("n", {"k": "v"}))
+    assert table.generation == generation
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(look("m", {"k": "v"}), id="name"),
+        pytest.param(look("n", {"k": "w"}), id="label"),
+        pytest.param(look("n"), id="no-label"),
+        pytest.param(look("n", {"k": "v"}, Taint("t", "", "NoSchedule")), id="taint"),
+    ],
+)
+def test_a_change_is_seen_by_a_demand_judged_before(change):
+    table = NodeLooks()
+    table.set(0, look("n", {"k": "v"}))
+    demand = selecting(needs("k", "In", "v"))
+    before = table.generation
+    assert _matching(table, demand, 0) == [True]
+    assert table.set(0, change)
+    assert table.generation > before
+    assert _matching(table, demand, 0) == [change == look("m", {"k": "v"})]
+
+
+def test_a_row_that_was_forgotten_and_used_again_has_nothing_of_the_old_node():
+    table = NodeLooks()
+    table.set(0, look("n", {"k": "v"}, Taint("t", "", "NoExecute")))
+    assert _matching(table, selecting(needs("k")), 0) == [False]
+    table.forget(0)
+    table.set(0, look("m"))
+    assert _matching(table, selecting(needs("k")), 0) == [False]
+    assert _matching(table, NO_DEMAND, 0) == [True]
+
+
+def test_forgetting_a_row_that_was_never_told_is_nothing():
+    table = NodeLooks()
+    table.forget(5)
+    assert table.generation == 0
+
+
+def test_values_and_taints_that_are_gone_are_forgotten():
+    """Nodes come and go for years, each with a name of its own in a label and in a taint."""
+    table = NodeLooks()
+    held = selecting(needs("name", "NotIn", "none"))
+    tolerant = NodeDemand(tolerations=(Toleration("owner", "Equal", "n5999", ""),))
+    for number in range(6_000):
+        name = f"n{number}"
+        table.set(number % 3, look(name, {"name": name}, Taint("owner", name, "NoSchedule")))
+        if number % 1000 == 999:
+            assert _matching(table, selecting(needs("name", "In", name)), 0, 1, 2) == [False] * 3, "tainted"
+    selected, taint = table.judge(selecting(needs("name", "In", "n5998", "n5999")), np.arange(3))
+    # 5998 is on row 1 and 5999 on row 2
+    assert selected.tolist() == [False, True, True]
+    assert [table.taint(int(number)).value for number in taint] == ["n5997", "n5998", "n5999"]
+    assert _matching(table, tolerant, 0, 1, 2) == [False, False, True]
+    assert table.judge(held, np.arange(3))[0].all()
+    assert table._labels._column("name").values < 3000
+    assert len(table._taint_sets) < 3000
+
+
+def test_many_distinct_taints_are_told_apart():
+    table = NodeLooks()
+    for row in range(200):
+        table.set(row, look(f"n{row}", {}, Taint("soft", "", "PreferNoSchedule"), Taint("t", str(row), "NoSchedule")))
+    demand = NodeDemand(tolerations=(Toleration("t", "Equal", "117", ""),))
+    _, taint = table.judge(demand, np.arange(200))
+    assert [row for row in range(200) if taint[row] < 0] == [117]
+    assert table.taint(int(taint[199])) == Taint("t", "199", "NoSchedule")

@@ -1,0 +1,118 @@
+"""Profiles: which tasks a selector speaks of, by namespace, by the labels of namespaces, by labels."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firmament_py.model.constraints import PeerSelector
+from firmament_py.model.events import NamespaceObserved, Outcome
+from firmament_py.state.label_sets import NO_PROFILE, ProfileTable
+from tests.builders import make_class, make_cluster, make_profile, make_tasks, needs, tasks_like
+from tests.firmament_py import peer_oracle
+from tests.firmament_py.mixtures import LABELS, NAMESPACES
+from tests.firmament_py.strategies import requirements
+
+APP = (needs("app", "In", "a"),)
+RED = (needs("team", "In", "red"),)
+
+
+def table() -> ProfileTable:
+    """Profiles 1: default, app a; 2: default, nothing; 3: red, app a; 4: unknown, app a. Team red has namespace red."""
+    profiles = ProfileTable()
+    profiles.describe_namespace("red", {"team": "red"})
+    for number, namespace, labels in [(1, "default", {"app": "a"}), (2, "default", {}), (3, "red", {"app": "a"})]:
+        profiles.define(number, namespace, labels)
+    profiles.define(4, "unknown", {"app": "a"})
+    return profiles
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        pytest.param(PeerSelector(frozenset(["default"]), None, APP), {1}, id="a-namespace"),
+        pytest.param(PeerSelector(frozenset(["default", "red"]), None, APP), {1, 3}, id="namespaces"),
+        pytest.param(PeerSelector(frozenset(["default"]), None, ()), {1, 2}, id="empty-selector"),
+        pytest.param(PeerSelector(frozenset(["default"]), None, None), set(), id="absent-selector"),
+        pytest.param(PeerSelector(frozenset(), None, APP), set(), id="no-namespace"),
+        pytest.param(PeerSelector(frozenset(), (), APP), {1, 3, 4}, id="every-namespace"),
+        pytest.param(PeerSelector(frozenset(), RED, APP), {3}, id="namespaces-of-a-team"),
+        pytest.param(PeerSelector(frozenset(["default"]), RED, APP), {1, 3}, id="namespaces-and-those-of-a-team"),
+        pytest.param(PeerSelector(frozenset(), (needs("team", "DoesNotExist"),), APP), {1, 4}, id="without-labels"),
+        pytest.param(PeerSelector(frozenset(["nowhere"]), None, ()), set(), id="a-namespace-without-tasks"),
+        pytest.param(PeerSelector(frozenset(["default"]), None, (needs("app", "NotIn", "a"),)), {2}, id="notin"),
+    ],
+)
+def test_whom_a_selector_speaks_of(selector, expected):
+    profiles = table()
+    chosen = profiles.matching(selector)
+    assert set(profiles.id[chosen].tolist()) == expected
+    assert not chosen[NO_PROFILE]
+    for row in profiles.rows().tolist():
+        assert chosen[row] == (row != NO_PROFILE and selector.matches(*profiles.look(row)))
+
+
+def test_answers_follow_namespaces_and_profiles():
+    profiles, selector = table(), PeerSelector(frozenset(), RED, APP)
+    assert profiles.describe_namespace("unknown", {"team": "red"})
+    assert not profiles.describe_namespace("unknown", {"team": "red"})
+    assert set(profiles.id[profiles.matching(selector)].tolist()) == {3, 4}
+    profiles.define(5, "red", {"app": "a", "more": ""})
+    profiles.define(5, "red", {"app": "a", "more": ""})
+    assert set(profiles.id[profiles.matching(selector)].tolist()) == {3, 4, 5}
+    assert profiles.find(np.array([5, 9, 1], np.uint64)).tolist() == [5, -1, 1]
+
+
+@given(data=st.data())
+def test_against_the_oracle(data):
+    label = requirements(st.sampled_from(["app", "tier"]), st.sampled_from(["a", "b", "x"]))
+    team = requirements(st.just("team"), st.sampled_from(["red", "blue"]))
+    few = st.lists(label, max_size=2).map(tuple)
+    selector = data.draw(
+        st.builds(
+            PeerSelector,
+            st.frozensets(st.sampled_from(NAMESPACES)),
+            st.none() | st.lists(team, max_size=2).map(tuple),
+            st.none() | few,
+        )
+    )
+    profiles, world = ProfileTable(), peer_oracle.World()
+    number = 0
+    for name in NAMESPACES:
+        world.namespaces[name] = data.draw(st.sampled_from([{}, {"team": "red"}, {"team": "blue"}]))
+        profiles.describe_namespace(name, world.namespaces[name])
+        for labels in LABELS:
+            number += 1
+            profiles.define(number, name, labels)
+            row = profiles.find(np.array([number], np.uint64))[0]
+            task = peer_oracle.Task(make_class(1), name, labels)
+            assert profiles.matching(selector)[row] == peer_oracle.matches(world, selector, task)
+
+
+def test_a_profile_that_nobody_defined_is_asked_for():
+    cluster = make_cluster(make_class(1), make_profile(1, app="a"))
+    outcome = cluster.tell(make_tasks([1], 1, profile=7))[0]
+    assert (outcome.unknown_profiles, cluster.waiting()) == ({7}, set())
+    assert cluster.tell(make_profile(7), make_tasks([1], 1, profile=7)) == [Outcome(), Outcome()]
+    assert cluster.waiting() == {1}
+
+
+def test_profiles_that_nobody_has_any_more_make_room(monkeypatch):
+    monkeypatch.setattr("firmament_py.state.label_sets._KEEP_UNUSED", 2)
+    cluster = make_cluster(make_class(1), make_profile(1, app="a"), make_tasks([1], 1, profile=1))
+    cluster.tell(*(make_profile(number, n=str(number)) for number in range(2, 30)))
+    profiles, known = cluster.state.profiles, np.array([1, 2, 29], np.uint64)
+    cluster.state.sweep()
+    assert (profiles.find(known) >= 0).all(), "their tasks may be on the way"
+    cluster.tell(make_tasks([2], 1, profile=29))
+    cluster.state.sweep()
+    assert (profiles.find(known) >= 0).tolist() == [True, False, True], "two are in use, the other has been idle"
+    chosen = profiles.matching(tasks_like(needs("n", "Exists")))
+    assert all(labels for _, _, labels in (profiles.look(row) for row in np.flatnonzero(chosen).tolist()))
+
+
+def test_a_namespace_is_described_once_it_is_known():
+    cluster = make_cluster()
+    before = cluster.state.opportunities
+    cluster.tell(NamespaceObserved("x", {}), NamespaceObserved("x", {"team": "red"}))
+    assert cluster.state.opportunities > before

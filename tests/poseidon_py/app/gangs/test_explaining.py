@@ -1,0 +1,59 @@
+"""What people read of a gang."""
+
+from typing import Any
+
+import pytest
+
+from poseidon_py.app.status import gang_json, gang_line
+from poseidon_py.state.gangs.group import Group
+from protos.gen import flow_pb2
+
+STARTS_US = 1_767_225_660_000_000
+
+
+def standing(**more: Any) -> flow_pb2.GangStanding:
+    fields: dict[str, Any] = {"name": "ns/g", "minimum": 4, "present": 6, "placed": 1, "fits": -1} | more
+    return flow_pb2.GangStanding(**fields)
+
+
+@pytest.mark.parametrize(
+    ("gang", "whole", "line"),
+    [
+        (standing(), False, "gang ns/g: needs 4, 6 there, 1 placed"),
+        (standing(maximum=5), False, "gang ns/g: needs 4, takes 5 at most, 6 there, 1 placed"),
+        (standing(), True, "gang ns/g: needs 4, 6 there, 1 placed, disrupted as a whole only"),
+        (
+            standing(present=2, missing=2),
+            False,
+            "gang ns/g: needs 4, 2 there, 1 placed; 2 more have to be made before it can be tried",
+        ),
+        (
+            standing(fits=2, reserves=True),
+            False,
+            "gang ns/g: needs 4, 6 there, 1 placed; of the 3 that it lacks 2 fitted together at best in the last "
+            "round; room is kept for it",
+        ),
+        (
+            standing(reserves=True, starts_us=STARTS_US),
+            False,
+            "gang ns/g: needs 4, 6 there, 1 placed; room is kept for it, to fit at 2026-01-01T00:01:00Z",
+        ),
+    ],
+)
+def test_one_line(gang, whole, line):
+    assert gang_line(gang_json(gang, Group("k", disrupted_whole=whole))) == line
+
+
+def test_what_machines_read():
+    assert gang_json(standing(maximum=5, fits=2), None) == {
+        "name": "ns/g",
+        "minimum": 4,
+        "maximum": 5,
+        "present": 6,
+        "placed": 1,
+        "missing": 0,
+        "fits": 2,
+        "keeps_room": False,
+        "starts": None,
+        "disruption": "single",
+    }

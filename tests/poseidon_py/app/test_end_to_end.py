@@ -1,0 +1,287 @@
+"""The whole bridge with a real flow service, against the synthetic cluster over HTTP, while things go wrong."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+from benchmarks.cluster import Rule, WatchFaults
+from benchmarks.cluster.store.kinds import LEASES, NODES, PODS
+from poseidon_py.kube.client import KubeError
+from tests.poseidon_py.world import World, template, world_of
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+
+@pytest.fixture
+async def world(tmp_path):
+    async with world_of(World, tmp_path) as world:
+        yield world
+
+
+async def test_more_pods_than_fit(world):
+    await world.bridge()
+    world.cluster.add_pods(120, template())
+    await world.until(lambda: len(world.bound()) == 100)  # 5 nodes, 20 slots each
+    await world.until(lambda: len(world.events("Scheduled")) == 100)
+    await world.until(lambda: len(world.events("FailedScheduling")) >= 20)
+    left = next(pod for name, pod in world.pods.items() if name not in world.bound())
+
+    def condition():
+        found = world.pods[left["metadata"]["name"]]["status"].get("conditions", [])
+        return next((c for c in found if c["type"] == "PodScheduled"), {})
+
+    await world.until(lambda: condition().get("reason") == "Unschedulable")
+    assert condition()["status"] == "False"
+    assert condition()["message"] == "0/5 nodes are available: 5 Too many pods."
+    world.cluster.add_nodes(1)
+    await world.until(lambda: len(world.bound()) == 120)
+    await world.until(lambda: len(world.events("Scheduled")) == 120)
+    world.check()
+
+
+async def test_an_expectation_that_makes_no_sense_is_said_and_does_not_hold_up_the_pod(world):
+    await world.bridge()
+    for name, text in (("good", "1h30m"), ("bad", "soon")):
+        annotations = {"poseidon.io/expected-duration": text}
+        world.cluster.add_pods(1, {"metadata": {"annotations": annotations}, **template()}, prefix=f"{name}-")
+    await world.until(lambda: len(world.bound()) == 2 and world.events("InvalidAnnotation"))
+    (event,) = world.events("InvalidAnnotation")
+    assert event["involvedObject"]["name"].startswith("bad-")
+    assert event["message"] == (
+        "metadata.annotations[poseidon.io/expected-duration]: 'soon' is no duration above 0, so it is ignored; "
+        "give one like 90s, 1h30m or 5400"
+    )
+    world.check()
+
+
+async def test_faults_of_every_kind_at_once(world):
+    bind = Rule(
+        ("create",), ("pods/binding",), rate_429=0.1, rate_500=0.1, rate_reset=0.1, rate_lost=0.15, retry_after_s=0
+    )
+    world.cluster.faults.set(bind, watch=WatchFaults(drop_every_s=0.3))
+    await world.bridge()
+    for batch in range(5):
+        world.cluster.add_pods(18, template(), prefix=f"b{batch}-")
+        await asyncio.sleep(0.2)
+        world.cluster.compact()
+        world.cluster.drop_watches()
+    await world.until(lambda: len(world.bound()) == 90)
+    world.check()
+
+
+async def test_a_flow_service_that_is_killed_comes_back_and_knows_everything(world):
+    bridge = await world.bridge()
+    world.cluster.add_pods(30, template(), prefix="before-")
+    await world.until(lambda: len(world.bound()) == 30)
+    pid = bridge.supervisor.pid
+    os.kill(pid, signal.SIGKILL)
+    world.cluster.add_pods(90, template(), prefix="after-")
+    await world.until(lambda: len(world.bound()) == 100)
+    assert bridge.supervisor.pid != pid
+    status = await bridge.status()
+    await world.until(lambda: len(bridge.store.pods) == 120)
+    assert status["nodes"] == 5
+    world.check()
+
+
+@pytest.mark.parametrize("name", ["loop", "session", "pod worker 0", "gangs"])
+async def test_a_task_that_is_cancelled_from_within_ends_the_bridge(world, name):
+    bridge = await world.bridge()
+    (task,) = [task for task in asyncio.all_tasks() if task.get_name() == name]
+    task.cancel()
+    async with asyncio.timeout(10):
+        assert await bridge.wait() == f"{name} failed: CancelledError()"
+    assert bridge._alive() == f"{name} failed: CancelledError()"
+
+
+async def test_a_task_that_ends_though_nobody_stopped_the_bridge_ends_it(world):
+    bridge = await world.bridge()
+    bridge.store.node_queue.shut_down()
+    async with asyncio.timeout(10):
+        assert (await bridge.wait()).removesuffix(" ended") in {"node worker 0", "node worker 1", "node worker 2"}
+
+
+async def test_a_bridge_that_is_asked_to_stop_is_not_broken(world, caplog):
+    bridge = await world.bridge()
+    await world.stop(bridge)
+    assert bridge._alive() == ""
+    assert not [record for record in caplog.records if record.name == "poseidon_py.app.bridge"]
+
+
+async def test_a_restarted_bridge_goes_on_where_the_last_one_stopped(world):
+    first = await world.bridge()
+    world.cluster.add_pods(150, template())
+    await world.until(lambda: len(world.bound()) >= 10)
+    await world.stop(first)
+    await world.bridge()
+    await world.until(lambda: len(world.bound()) == 100)
+    world.check()
+
+
+async def test_of_two_replicas_one_leads_and_the_other_takes_over(world):
+    fast = {"leader_elect": True, "lease_duration": 3.0, "renew_deadline": 2.0, "retry_period": 0.2}
+    a = await world.bridge(**fast)
+    await world.until(lambda: a.election.leading)
+    b = await world.bridge(**fast)
+    world.cluster.add_pods(40, template(), prefix="a-")
+    await world.until(lambda: a.parts.binder.bound == 40)  # the answers come a little later than the binds
+    assert (len(world.bound()), b.parts.binder.bound) == (40, 0)
+    await world.stop(a)
+    assert world.cluster.get(LEASES, "poseidon", "kube-system")["spec"].get("holderIdentity") != a.identity
+    world.cluster.add_pods(40, template(), prefix="b-")
+    await world.until(lambda: b.parts.binder.bound == 40)
+    assert len(world.bound()) == 80
+    assert world.cluster.get(LEASES, "poseidon", "kube-system")["spec"]["holderIdentity"] == b.identity
+    world.check()
+
+
+async def test_of_a_pod_that_cannot_be_understood_only_the_leader_speaks(world):
+    fast = {"leader_elect": True, "lease_duration": 3.0, "renew_deadline": 2.0, "retry_period": 0.2}
+    leader = await world.bridge(**fast)
+    await world.until(lambda: leader.election.leading)
+    standby = await world.bridge(**fast)
+    world.cluster.add_pods(1, template(resourceClaims=[{"name": "c", "resourceClaimName": "x"}]))
+    await world.until(lambda: leader.store.nonsense and standby.store.nonsense)
+    for bridge in (leader, standby):
+        await bridge.parts.reporter.flush(5.0)
+    assert len(world.events("FailedScheduling")) == 1
+    (pod,) = world.pods.values()
+    (condition,) = (c for c in pod["status"]["conditions"] if c["type"] == "PodScheduled")
+    assert (condition["status"], condition["reason"]) == ("False", "SchedulerError")
+    assert "resourceClaims" in condition["message"]
+    await world.stop(leader)
+    await world.until(lambda: len(world.events("FailedScheduling")) == 2)  # its owner may have missed the first
+
+
+async def test_a_bridge_that_stops_lets_binds_end_and_says_the_last_word_on_every_pod(world):
+    bridge = await world.bridge(event_rate=1.0)
+    world.cluster.add_pods(60, template())
+    await world.until(lambda: bridge.parts.binder.bound >= 20)
+    await world.stop(bridge)
+    assert len(world.events("Scheduled")) == len(world.bound()) == bridge.parts.binder.bound
+
+
+async def test_what_the_service_knows_anyway_is_told_when_a_burst_of_binds_is_over(world):
+    world.cluster.faults.set(Rule(("create",), ("pods/binding",), latency_ms=100.0))
+    world.cluster.add_pods(40, template())
+    bridge = await world.bridge(bind_concurrency=2)  # two seconds for all of them
+    pods = bridge.store.pods
+
+    def told_as_bound():
+        return sum(1 for pod in pods.values() if pod.node and pod.told.node)
+
+    await world.until(lambda: sum(1 for pod in pods.values() if pod.node) >= 16)
+    assert bridge.parts.binder.saturated
+    assert told_as_bound() == 0
+    await world.until(lambda: told_as_bound() == 40)
+    world.check()
+
+
+async def test_a_leader_whose_lease_has_run_out_by_its_clock_binds_and_evicts_nothing(world):
+    bridge = await world.bridge(leader_elect=True)
+    await world.until(lambda: bridge.election.leading)
+    binder, given_back = bridge.parts.binder, []
+    reject = binder._reject
+
+    def rejected(known, *more):
+        given_back.append(known)
+        reject(known, *more)
+
+    binder._reject = rejected
+    world.cluster.faults.set(Rule(("update",), ("leases",), latency_ms=1500.0))  # it does not have it back at once
+    bridge.election._monotonic = lambda: time.monotonic() + 60  # as if it had been stopped for so long
+    world.cluster.add_pods(3, template())
+    await world.until(lambda: given_back)
+    assert world.bound() == set()
+    with pytest.raises(KubeError, match="the lease has run out"):
+        await bridge.gangs._evict(given_back[0])
+    assert len(world.pods) == 3
+    await world.until(lambda: len(world.bound()) == 3)  # when it has renewed its lease
+    await bridge.gangs._evict(given_back[0])
+    await world.until(lambda: given_back[0].name not in world.pods)
+
+
+async def test_the_command_runs_until_it_is_asked_to_end_and_leaves_nothing_behind(world):
+    kubeconfig = world.folder / "kubeconfig"
+    kubeconfig.write_text(world.cluster.kubeconfig())
+    command = [
+        sys.executable,
+        "-m",
+        "poseidon_py",
+        "run",
+        "--kubeconfig",
+        str(kubeconfig),
+        "--health-port",
+        "0",
+    ]
+    log = ["--log-format", "json", "--log-level", "debug"]  # at debug its flow service speaks, too
+    process = await asyncio.create_subprocess_exec(*command, *log, stderr=asyncio.subprocess.PIPE)
+    world.cluster.add_pods(30, template())
+    await world.until(lambda: len(world.bound()) == 30)
+    process.send_signal(signal.SIGTERM)
+    _, errors = await asyncio.wait_for(process.communicate(), 30)
+    assert process.returncode == 0
+    messages = [json.loads(line)["message"] for line in errors.decode().splitlines()]
+    assert any(message.startswith("serving on port") for message in messages)
+    started = next(message for message in messages if message.startswith("flow service started"))
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(started.split("pid=")[1].split()[0]), 0)
+    assert len(world.events("Scheduled")) == 30
+
+
+async def test_only_pods_that_name_us_and_beside_another_scheduler_without_overcommit(world):
+    await world.bridge()
+    world.cluster.add_pods(10, template(scheduler="default-scheduler"), prefix="theirs-")
+    nodes = [node["metadata"]["name"] for node in world.cluster.objects(NODES)]
+    other = template(cpu="3900m", scheduler="default-scheduler")
+    other["spec"]["nodeName"] = nodes[0]
+    world.cluster.add_pods(1, other, prefix="static-")
+    world.cluster.add_pods(20, template(cpu="1"), prefix="ours-")
+    await world.until(lambda: sum(name.startswith("ours-") for name in world.bound()) == 16)  # 4 nodes of 4 cores
+    assert not any(name.startswith("theirs-") for name in world.bound())
+    world.check()
+
+
+async def test_a_deleted_and_recreated_pod_is_another_pod(world):
+    await world.bridge()
+    for _ in range(5):
+        world.cluster.add_pods(10, template())
+        await asyncio.sleep(0.02)
+        for record in list(world.cluster.store.shelf(PODS).records("default")):
+            from benchmarks.cluster.api.deletion import delete
+
+            delete(world.cluster.api, PODS, "default", record.name, {"gracePeriodSeconds": 0})
+        await world.until(lambda: not world.pods)
+    world.cluster.add_pods(10, template())
+    await world.until(lambda: len(world.bound()) == 10)
+    world.check()
+
+
+async def test_health_status_and_explain(world):
+    import aiohttp
+
+    bridge = await world.bridge()
+    world.cluster.add_pods(3, template(cpu="100"))
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{bridge.health.port}") as http:
+        for path in ("/healthz", "/livez"):
+            assert (await http.get(path)).status == 200
+        await world.until(lambda: not bridge._ready())
+        assert (await http.get("/readyz")).status == 200
+        await world.until(lambda: bridge.parts.loop.rounds > 0)
+        text = await (await http.get("/metrics")).text()
+        for name in ("poseidon_pending_pods", "poseidon_round_duration_seconds_count", "poseidon_nodes 5.0"):
+            assert name in text
+        status = await (await http.get("/status")).json()
+        assert (status["nodes"], status["pods"]["waiting"], status["leading"]) == (5, 3, True)
+        assert (status["leader"], status["not_ready"]) == (bridge.identity, "")
+        answer = await (await http.get("/explain?pod=default/pod-0001")).json()
+        assert answer["state"] == "waits for a node"
+        assert answer["message"] == "0/5 nodes are available: 5 Insufficient cpu."
+        assert len(answer["nearest"]) > 0
+        assert (await http.get("/explain?pod=default/none")).status == 404
+        assert (await http.get("/explain?pod=x")).status == 400

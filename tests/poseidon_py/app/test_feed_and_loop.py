@@ -1,0 +1,539 @@
+"""From the store to binds and back."""
+
+import asyncio
+
+import pytest
+
+from poseidon_py.feed import resync
+from poseidon_py.kube.client import ConflictError
+from protos.gen import flow_pb2
+from tests.poseidon_py.builders import pod
+from tests.poseidon_py.fakes import unavailable
+from tests.poseidon_py.rig import Rig
+
+
+async def test_a_pod_is_placed_bound_and_confirmed():
+    async with Rig() as rig:
+        rig.pod("a")
+        await rig.settle()
+        assert rig.bound == ["a"]
+        assert rig.state("a") == "bound"
+        assert rig.agrees()
+
+
+async def test_no_round_before_everything_is_listed_and_told():
+    rig = Rig()
+    rig.listed.set = lambda: None  # type: ignore[method-assign]
+    async with rig:
+        rig.pod("a")
+        await rig.settle()
+        assert rig.engine.calls == {}
+        asyncio.Event.set(rig.listed)
+        await rig.settle()
+        assert rig.engine.calls["resync"] == 1
+        assert rig.bound == ["a"]
+
+
+# -- who counts, who is placed ------------------------------------------------------------------------------------
+
+
+async def test_only_our_pods_are_placed_and_everybodys_bound_pods_count():
+    async with Rig(cpu="1") as rig:
+        rig.pod("foreign", scheduler="default-scheduler")
+        rig.pod("theirs", scheduler="default-scheduler", node="n", cpu="600m")
+        await rig.settle()
+        assert rig.task("foreign") is None
+        assert rig.state("theirs") == "bound"
+        rig.pod("ours", cpu="600m")
+        await rig.settle()
+        assert rig.bound == []
+        assert rig.unscheduled == [("ours", "0/1 nodes are available: 1 Insufficient cpu.")]
+        rig.gone("theirs")
+        await rig.settle()
+        assert rig.bound == ["ours"]
+
+
+async def test_a_terminating_pod_holds_its_node_until_it_is_gone():
+    async with Rig(cpu="1") as rig:
+        rig.pod("old", node="n", cpu="1")
+        rig.pod("old", node="n", cpu="1", deleting=True)
+        rig.pod("new", cpu="1")
+        await rig.settle()
+        assert rig.bound == []
+        rig.gone("old")
+        await rig.settle()
+        assert rig.bound == ["new"]
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+async def test_a_terminal_pod_holds_nothing(phase):
+    async with Rig(cpu="1") as rig:
+        rig.pod("old", node="n", cpu="1", phase="Running")
+        rig.pod("new", cpu="1")
+        await rig.settle()
+        rig.store.observe_pod(pod("old", node="n", cpu="1", phase=phase))
+        await rig.settle()
+        assert rig.bound == ["new"]
+
+
+async def test_gated_and_terminating_pods_are_not_placed():
+    async with Rig() as rig:
+        rig.pod("gated", gates=True)
+        rig.pod("dying", deleting=True)
+        await rig.settle()
+        assert rig.engine.tasks == {}
+        rig.pod("gated")
+        await rig.settle()
+        assert rig.bound == ["gated"]
+        assert rig.agrees()
+
+
+async def test_a_waiting_pod_that_is_being_deleted_is_taken_back():
+    async with Rig(cpu="1") as rig:
+        rig.pod("big", cpu="9")
+        await rig.settle()
+        assert rig.state("big") == "waiting"
+        rig.pod("big", cpu="9", deleting=True)
+        await rig.settle()
+        assert rig.task("big") is None
+
+
+async def test_a_changed_pod_is_told_anew():
+    async with Rig(cpu="1") as rig:
+        rig.pod("a", cpu="9")
+        await rig.settle()
+        rig.pod("a", cpu="1")  # as gates allow, or a resize
+        await rig.settle()
+        assert rig.bound == ["a"]
+
+
+async def test_news_that_change_nothing_for_the_engine_are_not_told():
+    async with Rig() as rig:
+        rig.pod("a", node="n", phase="Running")
+        rig.node("n")
+        await rig.settle()
+        calls = rig.engine.calls["apply"]
+        for _ in range(3):
+            rig.store.observe_pod(pod("a", node="n", phase="Running", status={"conditions": [{"type": "Ready"}]}))
+            rig.node("n")
+            await rig.settle()
+        assert rig.engine.calls["apply"] == calls
+
+
+async def test_the_job_of_a_pod_is_its_controller():
+    async with Rig() as rig:
+        for name, owner in (("a", "job"), ("b", "job"), ("c", "")):
+            rig.pod(name, owner=owner)
+        await rig.settle()
+        rows = {n: j for u in rig.engine.updates for n, j in zip(u.tasks.name, u.tasks.job_id, strict=True)}
+        assert rows["default/a"] == rows["default/b"] != 0
+        assert rows["default/c"] == 0
+
+
+# -- nodes ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_cordoned_node_and_a_node_that_leaves():
+    async with Rig(nodes=("n", "m")) as rig:
+        rig.node("n", unschedulable=True)
+        await rig.settle()
+        ident = rig.store.id_of_node("n")
+        assert [t.key for t in rig.engine.nodes[ident].taints] == ["node.kubernetes.io/unschedulable"]
+        rig.store.remove_node("n")
+        await rig.settle()
+        assert set(rig.engine.nodes) == {rig.store.id_of_node("m")}
+
+
+async def test_pods_on_a_node_that_is_not_known_yet_count_when_it_comes():
+    async with Rig(nodes=()) as rig:
+        rig.pod("early", node="n", cpu="4")
+        await rig.settle()
+        rig.node("n", cpu="4")
+        rig.pod("late")
+        await rig.settle()
+        assert rig.bound == []
+        assert rig.agrees()
+
+
+async def test_a_node_that_was_made_again_is_another_node_with_the_pods_that_are_on_it():
+    async with Rig(nodes=()) as rig:
+        rig.node("n", uid="first", cpu="1")
+        rig.pod("a", node="n", cpu="1")
+        await rig.settle()
+        first = rig.store.id_of_node("n")
+        rig.node("n", uid="second", cpu="1")
+        rig.pod("b", cpu="1")
+        await rig.settle()
+        assert rig.store.id_of_node("n") != first
+        assert rig.bound == []
+        assert rig.agrees()
+
+
+async def test_a_node_without_allocatable_is_kept_with_nothing_to_offer(caplog):
+    async with Rig(nodes=()) as rig:
+        rig.node("bare", allocatable={})
+        rig.pod("a")
+        await rig.settle()
+        assert dict(rig.engine.nodes[rig.store.id_of_node("bare")].allocatable) == {}
+        assert "status.allocatable" in caplog.text
+        rig.node("bare")
+        await rig.settle()
+        assert rig.bound == ["a"]
+
+
+async def test_a_placement_on_a_node_that_left_meanwhile_is_rejected():
+    async with Rig(nodes=("n", "m")) as rig:
+        rounds = rig.engine.round
+
+        async def slow(request):
+            reply = await rounds(request)
+            if reply.placed.task_uid:
+                rig.store.remove_node("n")
+                rig.engine.round = rounds
+            return reply
+
+        rig.engine.round = slow
+        rig.pod("a")
+        await rig.settle()
+        assert rig.kube.binds == [("uid-a", "m")]
+
+
+@pytest.mark.parametrize("blocked", ["", "its claim is in use"])
+async def test_a_round_says_nothing_of_a_pod_that_was_blocked_while_it_ran(blocked):
+    """It was told why already, and what it was told last is what people see."""
+    async with Rig(pods="0") as rig:
+        rounds = rig.engine.round
+
+        async def slow(request):
+            reply = await rounds(request)
+            for known in rig.store.pods.values():
+                known.blocked = blocked
+            return reply
+
+        rig.engine.round = slow
+        rig.pod("a")
+        await rig.settle()
+        assert [name for name, _ in rig.unscheduled] == ([] if blocked else ["a"])
+
+
+# -- nonsense ---------------------------------------------------------------------------------------------------------
+
+
+async def test_nonsense_is_skipped_named_once_and_stops_nobody(caplog):
+    async with Rig() as rig:
+        rig.pod("good")
+        for _ in range(3):
+            rig.pod("bad", requests={"cpu": "ten"})
+            await rig.settle()
+        assert rig.bound == ["good"]
+        assert len(rig.nonsense) == 1
+        assert rig.nonsense[0][0] == "bad"
+        assert "requests[cpu]" in rig.nonsense[0][1]
+        assert caplog.text.count("requests[cpu]") == 1
+        rig.pod("bad")  # mended
+        await rig.settle()
+        assert rig.bound == ["good", "bad"]
+
+
+async def test_a_running_pod_that_makes_no_sense_holds_a_slot():
+    async with Rig(pods="1") as rig:
+        rig.pod("odd", node="n", requests={"cpu": "ten"})
+        rig.pod("a")
+        await rig.settle()
+        assert rig.bound == []
+
+
+async def test_a_class_that_the_engine_refuses_is_told_to_its_pods_and_not_sent_for_ever():
+    async with Rig() as rig:
+        from poseidon_py.describe.pod_class import describe_class
+
+        rig.engine.refuse_classes[describe_class(pod("bad", cpu="7m")).id] = "is beyond me"
+        rig.pod("bad", cpu="7m")
+        rig.pod("good")
+        await rig.settle()
+        assert rig.bound == ["good"]
+        assert rig.nonsense == [("bad", "x: is beyond me")]
+        calls = rig.engine.calls["apply"]
+        await rig.settle()
+        assert rig.engine.calls["apply"] == calls
+
+
+# -- batches ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_drained_queue_is_one_call():
+    async with Rig() as rig:
+        before = rig.engine.calls["apply"]
+        for number in range(50):
+            rig.pod(f"p{number}", node="n")
+        await rig.settle()
+        assert rig.engine.calls["apply"] == before + 1
+        assert len(rig.engine.classes) == 1
+
+
+async def test_batches_have_a_largest_size():
+    async with Rig(batch_size=10) as rig:
+        before = rig.engine.calls["apply"]
+        for number in range(50):
+            rig.pod(f"p{number}", node="n")
+        await rig.settle()
+        assert rig.engine.calls["apply"] >= before + 5
+        assert all(len(update.tasks.uid) <= 10 for update in rig.engine.updates)
+
+
+# -- leadership -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_standby_keeps_the_engine_warm_and_neither_places_nor_binds():
+    async with Rig(leads=False) as rig:
+        rig.pod("a")
+        await rig.settle()
+        assert (rig.state("a"), rig.engine.calls["round"], rig.kube.asked) == ("waiting", 0, [])
+        rig.loop.lead()
+        await rig.settle()
+        assert rig.bound == ["a"]
+
+
+async def test_a_standby_with_work_rests():
+    async with Rig(leads=False) as rig:
+        turns = []
+
+        async def wait():
+            turns.append(1)
+            await asyncio.sleep(0)
+
+        rig.loop._wait_for_work = wait
+        rig.pod("a")
+        await rig.settle()
+        assert turns == []
+
+
+async def test_placements_of_a_round_that_ends_after_the_fall_are_given_back():
+    async with Rig() as rig:
+        rounds = rig.engine.round
+
+        async def slow(request):
+            reply = await rounds(request)
+            rig.loop.stand_by()
+            rig.binder.halt()
+            return reply
+
+        rig.engine.round = slow
+        rig.pod("a")
+        await rig.settle()
+        assert rig.kube.asked == []
+        assert rig.state("a") == "waiting"
+
+
+# -- faults of the Go original that were never fixed ----------------------------------------------------------------
+
+
+@pytest.mark.slow
+async def test_300_pods_on_full_nodes_none_is_stuck_and_no_node_gets_too_many():
+    """There, 125 of 300 pods stayed pending until a restart, and pods were sent to nodes that were full."""
+    async with Rig(nodes=[f"n{i}" for i in range(3)], cpu="1000", memory="1Ti", pods="60") as rig:
+        for number in range(300):
+            rig.pod(f"p{number}")
+        await rig.settle(800)
+        assert len(rig.bound) == 180
+        assert rig.agrees()
+        nodes = [node for _, node in rig.kube.binds]
+        assert {node: nodes.count(node) for node in set(nodes)} == {"n0": 60, "n1": 60, "n2": 60}
+        rig.node("n3", cpu="1000", memory="1Ti", pods="200")  # room: everybody gets a place without a restart
+        await rig.settle(800)
+        assert len(set(rig.bound)) == len(rig.bound) == 300
+
+
+async def test_the_replacement_of_a_failed_pod_of_a_job_is_scheduled():
+    """There, the pod that a Job made for one that had failed was never scheduled."""
+    async with Rig(cpu="1") as rig:
+        rig.pod("job-1", owner="job", cpu="1")
+        await rig.settle()
+        rig.pod("job-2", owner="job", cpu="1")
+        rig.store.observe_pod(pod("job-1", owner="job", node="n", cpu="1", phase="Failed"))
+        await rig.settle()
+        assert rig.bound == ["job-1", "job-2"]
+        rig.store.remove_pod("uid-job-1")  # at last deleted: nothing more to tell
+        await rig.settle()
+        assert rig.agrees()
+
+
+async def test_a_batch_that_fits_is_placed_by_one_round():
+    """There, a batch was split for no reason."""
+    async with Rig(nodes=("n", "m"), cpu="5", pods="50") as rig:
+        for number in range(100):
+            rig.pod(f"p{number}", cpu="100m")
+        await rig.settle(800)
+        assert len(rig.bound) == 100
+        assert rig.engine.rounds == 1
+
+
+async def test_not_found_and_already_known_end_nothing():
+    """There, the bridge ended its process on such replies."""
+    async with Rig() as rig:
+        rig.pod("a")
+        rig.pod("a")
+        await rig.settle()
+        rig.engine.tasks.clear()  # it lost them, and says so of each
+        rig.gone("a")
+        rig.gone("a")
+        await rig.settle()
+        rig.engine.tasks[rig.store._tasks.add("uid-b")] = {"state": "bound", "node": "?", "cls": 0, "name": "default/b"}
+        rig.engine.classes[0] = flow_pb2.TaskClass()
+        rig.store.pod_queue._call_later = lambda seconds, call: call()
+        rig.pod("b")  # waiting, while the engine believes it bound: refused, removed, told anew
+        await rig.settle()
+        assert rig.bound == ["a", "b"]
+        assert rig.agrees()
+
+
+async def test_news_that_changes_nothing_for_the_engine_goes_with_what_does():
+    """A confirmed bind, and what kubelets say of pods that run."""
+    async with Rig(linger=1.0) as rig:
+        timers = []
+        rig.store.pod_queue._call_later = lambda seconds, call: timers.append(call)
+        rig.pod("a")
+        await rig.settle()
+        calls = rig.engine.calls["apply"]
+        assert (rig.bound, rig.state("a")) == (["a"], "assumed")
+        rig.pod("a", node="n", version=7)
+        await rig.settle()
+        assert rig.engine.calls["apply"] == calls
+        rig.pod("b")
+        await rig.settle()
+        assert rig.engine.calls["apply"] == calls + 1
+        assert (rig.bound, rig.state("a")) == (["a", "b"], "bound")
+        [fire] = timers
+        fire()
+        await rig.settle()
+        assert rig.agrees()
+
+
+@pytest.mark.parametrize(
+    ("change", "soon"),
+    [
+        ({"phase": "Running", "status": {"podIP": "10.0.0.1"}}, False),
+        ({"annotations": {"cni/networks": "[]"}}, False),
+        ({"labels": {"app": "b"}}, True),
+        ({"cpu": "200m"}, True),
+        ({"spec": {"resources": {"requests": {"cpu": "1"}}}}, True),
+        ({"spec": {"initContainers": [{"name": "sidecar", "resources": {"requests": {"cpu": "1"}}}]}}, True),
+        ({"deleting": True}, True),
+        ({"node": "m"}, True),
+    ],
+)
+async def test_what_changes_what_a_pod_counts_for_does_not_wait_and_the_rest_does(change, soon):
+    async with Rig(nodes=("n", "m"), linger=1.0) as rig:
+        rig.store.pod_queue._call_later = lambda seconds, call: None
+        rig.confirm = False
+        rig.pod("a", labels={"app": "a"})
+        await rig.settle()
+        labels = {"app": "a", "topology.kubernetes.io/zone": "z"}  # the server adds the zone as it binds
+        rig.pod("a", labels=labels, node="n")
+        assert rig.store.pod_queue.pressing == 0
+        rig.pod("a", **{"labels": labels, "node": "n"} | change)
+        assert rig.store.pod_queue.pressing == soon
+
+
+@pytest.mark.parametrize("node", ["n", "m"])
+async def test_a_pod_that_somebody_else_binds_is_told_at_once(node):
+    async with Rig(nodes=("n", "m"), linger=1.0) as rig:
+        rig.store.pod_queue._call_later = lambda seconds, call: None
+        rig.pod("other", scheduler="default-scheduler")
+        await rig.settle()
+        assert rig.task("other") is None
+        rig.pod("other", scheduler="default-scheduler", node=node)
+        await rig.settle()
+        assert rig.state("other") == "bound"
+
+
+async def test_a_rejection_from_before_a_resync_does_not_hit_a_later_placement():
+    async with Rig(pods="1") as rig:  # the node takes one pod
+        await rig.bind_in_flight("a")
+        rig.engine.restart()
+        back, hello = asyncio.Event(), rig.engine.hello
+
+        async def hello_when_back():
+            await back.wait()
+            return await hello()
+
+        rig.engine.hello = hello_when_back
+        rig.session.lost()
+        rig.kube.faults = [ConflictError(409, "Conflict", "a hook objects")]
+        await rig.answered()  # given back while there is nobody to tell
+        rig.kube.hold = asyncio.Event()
+        back.set()
+        await rig.settle()
+        assert (rig.kube.in_flight, rig.state("a")) == (1, "assumed")  # there again, and its bind on its way
+        rig.store.observe_pod(pod("a", labels={"x": "y"}))
+        await rig.settle()
+        assert rig.state("a") == "assumed"
+        rig.pod("b")
+        await rig.settle()
+        await rig.answered()
+        assert rig.bound == ["a"]
+
+
+async def test_nor_does_one_that_could_not_be_told_to_a_service_that_died():
+    async with Rig(pods="1") as rig:
+        await rig.bind_in_flight("a")
+        rig.kube.faults = [ConflictError(409, "Conflict", "a hook objects")]
+        rig.engine.restart()
+        rig.engine.fail["apply"] = [unavailable()]
+        answered, rig.kube.hold = rig.kube.hold, asyncio.Event()
+        assert answered is not None
+        answered.set()
+        await rig.settle()
+        assert (rig.kube.in_flight, rig.state("a")) == (1, "assumed")
+        rig.store.observe_pod(pod("a", labels={"x": "y"}))
+        await rig.settle()
+        assert rig.state("a") == "assumed"
+
+
+async def test_a_class_that_is_refused_in_a_resync_is_told_to_its_pods_too():
+    async with Rig() as rig:
+        rig.pod("a")
+        await rig.settle()
+        rig.engine.refuse_classes = {rig.task("a")["cls"]: "no such resource"}
+        rig.kube.hold = asyncio.Event()
+        rig.engine.restart()
+        rig.pod("b")
+        await rig.settle()
+        assert "b" in {name for name, problem in rig.nonsense if "no such resource" in problem}
+
+
+async def test_no_round_is_run_for_a_lease_that_comes_after_the_end():
+    async with Rig(leads=False) as rig:
+        rig.loop.stop()
+        rig.loop.lead()
+        rig.pod("a")
+        await rig.settle()
+        assert rig.engine.calls["round"] == 0
+
+
+async def test_a_gang_does_not_keep_members_that_went_during_a_resync(monkeypatch):
+    monkeypatch.setattr(resync, "_CHUNK", 1)
+
+    def marks(minimum):
+        name = "pod-group.scheduling.x-k8s.io"
+        return {"labels": {f"{name}/name": "g", f"{name}/min-available": str(minimum)}}
+
+    rig = Rig()
+    rig.pod("a")
+    for name in ("m0", "m1", "m2"):
+        rig.pod(name, **marks(3))
+
+    async def sleep(seconds):
+        for name in ("m0", "m1", "m2"):
+            if f"uid-{name}" in rig.store.pods:
+                rig.gone(name)  # while the first chunk is on its way
+        await asyncio.sleep(0)
+
+    rig.session._sleep = sleep
+    async with rig:
+        await rig.settle()
+        assert not rig.store.gangs.groups
+        for name in ("k0", "k1"):  # made anew, and smaller
+            rig.pod(name, **marks(2))
+        await rig.settle()
+        assert rig.bound == ["a", "k0", "k1"]

@@ -1,0 +1,85 @@
+"""What the manifest allows: all that the documentation says is needed, and nothing else.
+
+Whether that is what the scheduler does need, tests/e2e/test_rights.py asks an API server.
+"""
+
+import itertools
+
+import pytest
+import yaml
+
+from poseidon_py.config.settings import Settings
+from tests.paths import ROOT
+
+Grant = tuple[str, str, str]
+
+
+@pytest.fixture(scope="module")
+def manifest():
+    return list(yaml.safe_load_all((ROOT / "deploy" / "poseidon.yaml").read_text()))
+
+
+def rules(manifest, kind):
+    (found,) = [each for each in manifest if each["kind"] == kind]
+    return found["rules"]
+
+
+def grants(rule: dict[str, list[str]]) -> list[Grant]:
+    return list(itertools.product(rule["apiGroups"], rule["resources"], rule["verbs"]))
+
+
+def documented() -> set[Grant]:
+    """The table of docs/bridge.md; where it has as many lists of resources as groups, they belong to each other."""
+    section = (ROOT / "docs" / "bridge.md").read_text().split("## What it needs to be allowed")[1].split("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
+    found: set[Grant] = set()
+    for groups, resources, verbs in rows[2:]:
+        said = [
+            verb for verb in ("get", "list", "watch", "create", "update", "patch", "delete") if verb in words(verbs)
+        ]
+        pairs = zip(groups.split(";"), resources.split(";"), strict=True)
+        for some, things in pairs:
+            names = ["" if name == "core" else name for name in words(some)]
+            found |= set(itertools.product(names, words(things), said))
+    return found
+
+
+def words(text: str) -> list[str]:
+    return text.split(" (")[0].replace(",", " ").split()
+
+
+def test_the_manifest_allows_what_is_documented(manifest):
+    given = [grant for kind in ("ClusterRole", "Role") for rule in rules(manifest, kind) for grant in grants(rule)]
+    assert set(given) == documented()
+    assert len(given) == len(set(given)), "something is allowed twice"
+
+
+def test_leases_are_only_those_of_the_election(manifest):
+    (role,) = [each for each in manifest if each["kind"] == "Role"]
+    assert role["metadata"]["namespace"] == Settings().lease_namespace
+    by_verb = {verb: rule.get("resourceNames") for rule in role["rules"] for verb in rule["verbs"]}
+    assert by_verb == {"create": None, "get": [Settings().lease_name], "update": [Settings().lease_name]}
+
+
+def test_the_roles_are_bound_to_the_account_that_the_pods_run_as(manifest):
+    (deployment,) = [each for each in manifest if each["kind"] == "Deployment"]
+    account = deployment["spec"]["template"]["spec"]["serviceAccountName"]
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": deployment["metadata"]["namespace"]}
+    for kind in ("Role", "ClusterRole"):
+        (role,) = [each for each in manifest if each["kind"] == kind]
+        (binding,) = [each for each in manifest if each["kind"] == f"{kind}Binding"]
+        assert binding["metadata"].get("namespace") == role["metadata"].get("namespace")
+        assert (binding["roleRef"]["kind"], binding["roleRef"]["name"]) == (kind, role["metadata"]["name"])
+        assert binding["subjects"] == [subject]
+
+
+def test_replicas_stay_apart_and_go_one_at_a_time(manifest):
+    (deployment,) = [each for each in manifest if each["kind"] == "Deployment"]
+    (budget,) = [each for each in manifest if each["kind"] == "PodDisruptionBudget"]
+    pod = deployment["spec"]["template"]
+    ((term,),) = (each.values() for each in pod["spec"]["affinity"].values())
+    selectors = [deployment["spec"], term[0]["podAffinityTerm"], budget["spec"]]
+    selected = [each.get("selector") or each["labelSelector"] for each in selectors]
+    assert all(each == {"matchLabels": pod["metadata"]["labels"]} for each in selected)
+    assert budget["metadata"]["namespace"] == deployment["metadata"]["namespace"]
+    assert budget["spec"]["maxUnavailable"] < deployment["spec"]["replicas"]

@@ -1,0 +1,179 @@
+"""Binding as a unit where members have volumes that may come late, never, or be another's."""
+
+import asyncio
+
+from poseidon_py.kube.client import NotFoundError
+from poseidon_py.state.volumes.claims import ClaimUse
+from poseidon_py.state.volumes.gate import VolumeError, VolumeTakenError
+from tests.poseidon_py.bind.test_gang_units import Rig
+from tests.poseidon_py.bind.test_half_gangs import call
+from tests.poseidon_py.fakes import settle
+
+CLAIM = ClaimUse("c")
+
+
+async def test_nothing_is_sent_before_the_volumes_of_all_are_ready():
+    rig = Rig()
+    rig.pods("a", "b", "c")
+    ready = asyncio.Event()
+
+    async def wait():
+        await ready.wait()
+
+    rig.store.pods["uid-b"].claims = (CLAIM,)
+    rig.binder.prepare = lambda known, node: wait()
+    rig.place("a", "b", "c")
+    await rig.run()
+    assert rig.kube.asked == []
+    ready.set()
+    await settle()
+    assert rig.bound == ["a", "b", "c"]
+
+
+async def test_volumes_that_cannot_be_made_ready_give_all_of_it_back():
+    rig = Rig()
+    rig.pods("a", "b", "c")
+    rig.store.pods["uid-b"].claims = (CLAIM,)
+
+    async def fail():
+        await asyncio.sleep(0)
+        raise NotFoundError(404, "NotFound", "no such claim")
+
+    rig.binder.prepare = lambda known, node: fail()
+    rig.place("a", "b", "c")
+    await rig.run()
+    assert rig.kube.asked == []
+    assert sorted(rig.rejected) == ["a", "b", "c"]
+    assert await rig.binder.drain(0.1)
+
+
+async def forever():
+    await asyncio.Event().wait()
+
+
+def volumes(rig, **what):
+    """What happens to the volumes of members, by name: forever, an error that is known at once, or nothing."""
+    for name in what:
+        rig.store.pods[f"uid-{name}"].claims = (CLAIM,)
+
+    def prepare(known, node):
+        then = what[known.name]
+        if isinstance(then, Exception):
+            raise then
+        return then and then()
+
+    rig.binder.prepare = prepare
+
+
+async def test_a_gang_of_which_one_cannot_be_bound_as_is_known_at_once_sends_nothing():
+    rig = Rig()
+    rig.pods("a", "b", "c")
+    volumes(rig, b=VolumeError("a persistentvolumeclaim went away"))
+    rig.place("a", "b", "c")  # c is handed over after it is known of b
+    await rig.run()
+    assert rig.kube.asked == []
+    assert sorted(rig.rejected) == ["a", "b", "c"]
+    assert not len(rig.units)
+
+
+async def test_preparing_that_is_ended_before_it_has_begun_ends():
+    rig = Rig()
+    rig.pods("a", "b", "c")
+    volumes(rig, a=forever, b=VolumeError("a persistentvolumeclaim went away"))
+    rig.place("b", "c", "a")
+    await rig.run()
+    assert not rig.binder.preparing(["uid-a"])
+    assert await rig.binder.drain(0.1)
+
+
+async def test_members_do_not_wait_for_the_volumes_of_one_that_is_gone():
+    rig = Rig()
+    rig.pods("a", "b", "c", "d")  # one more than has to be
+    volumes(rig, a=forever)
+    rig.place("a", "b", "c", "d")
+    await rig.run()
+    assert rig.kube.asked == []
+    rig.gone("a")
+    await settle()
+    assert rig.bound == ["b", "c", "d"]
+    assert not len(rig.units)
+
+
+async def test_the_others_wait_for_a_member_whose_volume_another_one_was_given():
+    rig = Rig()
+    rig.pods("a", "b", "c")
+    volumes(rig, b=VolumeTakenError("the volumes that it could use there were given to other pods"))
+    rig.place("a", "b", "c")
+    await rig.run()
+    assert (rig.kube.asked, rig.rejected) == ([], ["b"])
+    assert rig.store.pods["uid-a"].assumed
+    volumes(rig, b=None)
+    rig.place("b")  # on another node
+    await settle()
+    assert (rig.bound, rig.rejected, len(rig.units)) == (["a", "b", "c"], ["b"], 0)
+
+
+async def test_they_do_not_wait_for_ever_nor_for_one_that_is_gone():
+    rig = Rig()
+    rig.pods("a", "b", "c")
+    taken = VolumeTakenError("the volumes that it could use there were given to other pods")
+    volumes(rig, b=taken)
+    rig.place("a", "b", "c")
+    await rig.run()
+    rig.deadlines[0].call()
+    await settle()
+    assert (rig.kube.asked, sorted(rig.rejected)) == ([], ["a", "b", "c"])
+
+    volumes(rig, a=taken, b=forever)
+    rig.rejected.clear()
+    rig.place("a", "b", "c")
+    await settle()
+    rig.gone("a")  # which c and the volumes of b would be waited for
+    await settle()
+    assert (rig.kube.asked, sorted(rig.rejected), len(rig.units)) == ([], ["a", "b", "c"], 0)
+
+
+async def parked_without_c(rig):
+    """c is placed anew, because others were given its volume, and a and b wait for it."""
+    rig.pods("a", "b", "c")
+    volumes(rig, c=VolumeTakenError("the volumes that it could use there were given to other pods"))
+    rig.place("a", "b", "c")
+    await rig.run()
+    assert set(rig.binder._parked) == {"uid-a", "uid-b"}
+
+
+async def test_who_waits_is_bound_when_the_gang_needs_fewer():
+    rig = Rig()
+    await parked_without_c(rig)
+    for name in "abc":
+        rig.pod(name, minimum=2)
+    await call(rig.deadlines)
+    assert (rig.bound, rig.rejected) == (["a", "b"], ["c"])
+
+
+async def test_who_waits_is_bound_when_the_one_that_is_missing_is_bound_by_somebody_else():
+    rig = Rig()
+    await parked_without_c(rig)
+    rig.pod("c", node="n", put=False)
+    await settle()
+    assert (rig.bound, rig.rejected, len(rig.units)) == (["a", "b"], ["c"], 0)
+
+
+async def test_who_waits_is_bound_with_those_that_are_placed_when_others_bind_members():
+    rig = Rig()
+    await parked_without_c(rig)
+    rig.pods("d", "e")
+    rig.pod("d", node="n", put=False)
+    rig.place("e")
+    await rig.run()
+    assert rig.bound == ["a", "b", "e"]
+
+
+async def test_one_that_goes_while_it_waits_leaves_nothing_behind():
+    rig = Rig()
+    await parked_without_c(rig)
+    rig.gone("a")
+    await settle()
+    await call(rig.deadlines)
+    assert (rig.kube.asked, sorted(rig.rejected), rig.binder._parked) == ([], ["b", "c"], {})
+    assert await rig.binder.drain(0.1)

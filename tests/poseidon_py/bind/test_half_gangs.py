@@ -1,0 +1,281 @@
+"""What becomes of a gang that is bound in part: it is completed, taken back, or left as it is."""
+
+import asyncio
+
+import pytest
+
+from poseidon_py.kube.client import ApiError, BusyError, ConflictError, UnreachableError
+from tests.poseidon_py.bind.test_gang_units import Rig
+from tests.poseidon_py.fakes import settle
+from tests.poseidon_py.state.gangs.builders import JOB
+
+
+async def half(rig, **more):
+    rig.pods("a", "b", "c", **more)
+    rig.kube.faults = [None, ConflictError(409, "Conflict", "no"), None]
+    rig.place("a", "b", "c")
+    await rig.run()
+    rig.deadlines[0].call()
+    await settle()
+
+
+async def test_what_stays_half_is_evicted_after_its_time():
+    rig = Rig()
+    await half(rig, owner=JOB)
+    assert rig.deadlines[0].seconds == 60.0
+    assert rig.evicted == ["a", "c"]
+    text = (
+        "pod group ns/g: only 2 of 3 members could be bound in time; it is evicted, to be scheduled with its gang again"
+    )
+    assert rig.said == [(name, "GangUnwound", text) for name in ("a", "c")]
+
+
+async def test_what_nobody_would_make_anew_stays():
+    rig = Rig()
+    await half(rig)
+    assert rig.evicted == []
+    assert {reason for _, reason, _ in rig.said} == {"GangHalfBound"}
+
+
+async def test_what_is_to_be_kept_stays():
+    rig = Rig(unwind="keep")
+    await half(rig, owner=JOB)
+    assert rig.evicted == []
+    assert {reason for _, reason, _ in rig.said} == {"GangHalfBound"}
+
+
+async def test_binds_that_are_still_repeated_at_the_deadline_are_given_back():
+    rig = Rig()
+    rig.pods("a", "b", "c", owner=JOB)
+    rig.kube.faults = [None, BusyError(503, "", ""), BusyError(503, "", "")]
+    rig.place("a", "b", "c")
+    await rig.run()
+    rig.gone("a")
+    rig.deadlines[0].call()
+    await settle()
+    assert sorted(rig.rejected) == ["b", "c"]
+    rig.tick()
+    await settle()
+    assert rig.bound == ["a"]
+    assert await rig.binder.drain(0.1)
+
+
+async def test_a_gang_that_was_whole_is_never_unwound():
+    rig = Rig()
+    rig.pods("a", "b", "c", owner=JOB)
+    rig.place("a", "b", "c")
+    await rig.run()
+    rig.gone("b")
+    rig.pod("d", owner=JOB)
+    rig.kube.faults = [ConflictError(409, "Conflict", "no")]
+    rig.place("d")
+    await rig.run()
+    for timer in rig.deadlines:
+        if not timer.cancelled:
+            timer.call()
+    await settle()
+    assert rig.evicted == []
+
+
+def lost(rig, name, **more):
+    """Somebody evicts a member."""
+    rig.pod(name, node="n", deleting=True, put=False, **more)
+    rig.gone(name)
+
+
+async def broken(rig):
+    rig.pods("a", "b", "c", owner=JOB)
+    rig.place("a", "b", "c")
+    await rig.run()
+    lost(rig, "b")
+    assert len(rig.units) == 1
+
+
+async def call(deadlines):
+    for timer in list(deadlines):
+        if not timer.cancelled:
+            timer.call()
+    await settle()
+
+
+async def test_a_gang_that_is_disrupted_as_a_whole_is_evicted_if_what_it_lost_is_not_replaced():
+    rig = Rig(whole=True)
+    await broken(rig)
+    rig.pod("d", owner=JOB)
+    await call(rig.deadlines)
+    assert rig.evicted == ["a", "c"]
+    text = (
+        "pod group ns/g: only 2 of 3 members are left and the others could not be replaced in time, while it is to be "
+        "disrupted as a whole; it is evicted, to be scheduled with its gang again"
+    )
+    assert rig.said == [(name, "GangUnwound", text) for name in ("a", "c")]
+
+
+async def test_one_that_is_replaced_in_time_is_not_nor_one_of_which_nobody_waits():
+    rig = Rig(whole=True)
+    await broken(rig)
+    await call(rig.deadlines)  # nobody came in its place
+    assert rig.evicted == []
+    rig.pod("d", owner=JOB)  # now somebody has
+    assert len(rig.units) == 1
+    rig.place("d")
+    await settle()
+    await call(rig.deadlines)
+    assert rig.evicted == []
+    assert rig.bound == ["a", "b", "c", "d"]
+
+
+async def test_after_a_restart_only_a_gang_that_never_was_whole_is_unwound():
+    for since_us, evicted in ((2**60, ["a"]), (0, [])):  # the others wait since before that bind; since after it
+        rig = Rig()
+        rig.since_us = since_us
+        rig.pod("a", owner=JOB, node="n")
+        rig.pods("b", "c", owner=JOB)
+        assert len(rig.units) == 1
+        rig.deadlines[0].call()
+        await settle()
+        assert rig.evicted == evicted
+
+
+def under_a_budget(rig):
+    """Evictions wait for the event that is returned."""
+    budget = asyncio.Event()
+
+    async def evict(known):
+        if not budget.is_set():
+            raise BusyError(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
+        rig.evicted.append(known.name)
+
+    async def sleep(seconds):
+        await budget.wait()
+
+    rig.units._evict, rig.units._sleep = evict, sleep
+    return budget
+
+
+async def test_a_gang_that_became_whole_while_a_budget_was_waited_for_is_not_evicted(caplog):
+    rig = Rig()
+    budget = under_a_budget(rig)
+    await half(rig, owner=JOB)
+    await call(rig.deadlines)
+    assert "cannot evict ns/a yet: 429 TooManyRequests: Cannot evict pod as it would violate" in caplog.text
+    said = list(rig.said)
+    rig.place("b")
+    await settle()
+    assert rig.bound == ["a", "b", "c"]
+    budget.set()
+    await settle()
+    assert (rig.evicted, rig.said) == ([], said)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [BusyError(429, "TooManyRequests", "a budget"), UnreachableError("refused"), ApiError(403, "Forbidden", "no")],
+)
+async def test_who_cannot_be_evicted_is_asked_again_for_as_long_as_it_takes(error):
+    rig, pauses = Rig(), []
+    evict, tries = rig.units._evict, []
+
+    async def refuse(known):
+        tries.append(known.name)
+        if known.name == "a" and tries.count("a") <= 20:
+            raise error
+        await evict(known)
+        rig.gone(known.name)
+
+    async def sleep(seconds):
+        pauses.append(seconds)
+
+    rig.units._evict, rig.units._sleep = refuse, sleep
+    await half(rig, owner=JOB)
+    await call(rig.deadlines)
+    assert rig.evicted == ["c", "a"]  # who can go does not wait for who cannot
+    assert (tries.count("a"), tries.count("c")) == (21, 1)
+    assert (pauses[0], max(pauses), len(pauses)) == (0.5, 60.0, 20)
+    assert [(name, reason) for name, reason, _ in rig.said] == [
+        ("a", "GangHalfBound"),
+        ("c", "GangUnwound"),
+        ("a", "GangUnwound"),
+    ]
+    assert rig.said[0][2].endswith(f"it cannot be evicted yet: {error}")
+
+
+async def test_nobody_is_evicted_any_more_for_those_who_do_not_wait_any_more():
+    rig = Rig()
+    budget = under_a_budget(rig)
+    await half(rig, owner=JOB)
+    await call(rig.deadlines)
+    rig.gone("b")
+    budget.set()
+    await settle()
+    assert rig.evicted == []
+
+
+async def test_who_went_by_itself_meanwhile_is_not_evicted():
+    rig = Rig()
+    budget = under_a_budget(rig)
+    await half(rig, owner=JOB)
+    await call(rig.deadlines)
+    rig.gone("a")
+    budget.set()
+    await settle()
+    assert rig.evicted == ["c"]
+
+
+async def test_who_ends_by_itself_while_another_is_evicted_is_not():
+    rig = Rig()
+    evict = rig.units._evict
+
+    async def slowly(known):
+        await evict(known)
+        if known.name == "a":
+            rig.gone("c")
+
+    rig.units._evict = slowly
+    await half(rig, owner=JOB)
+    assert rig.evicted == ["a"]
+
+
+async def test_while_evictions_are_refused_its_time_over_again_begins_nothing_anew():
+    rig = Rig()
+    budget = under_a_budget(rig)
+    await half(rig, owner=JOB)
+    said = list(rig.said)
+    for _ in range(3):
+        rig.pod("d", owner=JOB)  # any news of a member finds the gang half bound
+        assert len(rig.units) == 1
+        await call(rig.deadlines[-1:])
+    assert (len(rig.units._tasks), rig.said) == (1, said)
+    budget.set()
+    await settle()
+    assert rig.evicted == ["a", "c"]
+    assert not rig.units._evicting
+
+
+async def test_who_was_bound_while_evictions_are_refused_is_evicted_too():
+    rig = Rig()
+    budget = under_a_budget(rig)
+    rig.pods("a", "b", "c", "d", minimum=4, owner=JOB)
+    rig.kube.faults = [None, ConflictError(409, "Conflict", "no"), ConflictError(409, "Conflict", "no"), None]
+    rig.place("a", "b", "c", "d")
+    await rig.run()
+    await call(rig.deadlines)
+    rig.kube.faults = [None, ConflictError(409, "Conflict", "no")]
+    rig.place("b", "c")
+    await settle()
+    await call(rig.deadlines[-1:])
+    budget.set()
+    await settle()
+    assert sorted(rig.evicted) == ["a", "b", "d"]
+
+
+async def test_who_does_not_lead_any_more_evicts_nobody():
+    rig = Rig()
+    budget = under_a_budget(rig)
+    await half(rig, owner=JOB)
+    await call(rig.deadlines)
+    rig.binder.halt()
+    rig.units.clear()
+    budget.set()
+    await settle()
+    assert rig.evicted == []

@@ -1,0 +1,259 @@
+"""Between placement and bind: volumes are given or asked for, on the version that was decided on, and waited for."""
+
+import asyncio
+import copy
+
+import msgspec
+import pytest
+
+from poseidon_py.bind.volumes import VolumeBinder
+from poseidon_py.feed.update_rows import describe_pod
+from poseidon_py.kube.client import ConflictError
+from poseidon_py.state.volumes.cache import SELECTED_NODE
+from poseidon_py.state.volumes.gate import VolumeError
+from tests.poseidon_py.bind.test_binder import Bench
+from tests.poseidon_py.builders import pod
+from tests.poseidon_py.fakes import settle
+from tests.poseidon_py.state.test_volumes import claim, volume, waiting_class
+
+SPEC = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}
+
+
+class FakePatches:
+    """Answers with the object as patched; `fault` is raised instead, once."""
+
+    def __init__(self, *objects) -> None:
+        self.objects = objects
+        self.asked = 0
+        self.patches: list[tuple[str, dict]] = []
+        self.fault: Exception | None = None
+
+    async def merge(self, path, patch):
+        self.asked += 1
+        await asyncio.sleep(0)
+        if self.fault is not None:
+            fault, self.fault = self.fault, None
+            raise fault
+        self.patches.append((path, patch))
+        name = path.rsplit("/", 1)[1]
+        there = next(o for o in self.objects if o.metadata.name == name)
+        body = copy.deepcopy(
+            msgspec.to_builtins(there, enc_hook=lambda raw: msgspec.json.decode(bytes(raw) or b"null"))
+        )
+        body["metadata"]["resourceVersion"] = "2"
+        body["metadata"].setdefault("annotations", None)
+        body["metadata"]["annotations"] = {
+            **(body["metadata"]["annotations"] or {}),
+            **patch["metadata"].get("annotations", {}),
+        }
+        body["spec"].update(patch.get("spec", {}))
+        return msgspec.json.encode(body)
+
+
+class World(Bench):
+    """A bench with volumes; the pod `a` has claim `c`."""
+
+    def __init__(self, *volumes, provisioner="kubernetes.io/no-provisioner", timeout=60.0) -> None:
+        super().__init__()
+        self.storage = self.store.storage
+        self.storage.ready = True
+        self.storage.put_class(waiting_class(provisioner=provisioner))
+        for one in volumes:
+            self.storage.put_volume(one)
+        self.storage.put_claim(claim("c"))
+        self.api = FakePatches(*volumes, claim("c"))
+        gate = self.store.volumes
+        self.gone: set[str] = set()
+        volumes_of = VolumeBinder(
+            self.api, self.storage, gate, self._labels_of, timeout, leads=lambda: self.binder.leads()
+        )
+        self.binder.prepare = volumes_of.prepare
+
+    def _labels_of(self, node):
+        return None if node in self.gone else {"host": node}
+
+    def place(self, name="a", on="n", **more):
+        self.kube.put(name)
+        self.store.observe_pod(pod(name, spec=SPEC, **more))
+        known = self.store.pods[f"uid-{name}"]
+        describe_pod(self.store, known)
+        self.binder.bind(known, on, self.store.id_of_node(on))
+        return known
+
+    def bound_by_controller(self, to="v"):
+        self.storage.put_volume(volume(to, on=["n"], claimRef={"namespace": "default", "name": "c", "uid": "uid-c"}))
+        self.storage.put_claim(claim("c", bound_to=to, selected="n"))
+
+
+async def test_a_volume_is_given_then_the_pod_is_bound():
+    async with World(volume("big", on=["n"], size="9Gi"), volume("v", on=["n"])) as world:
+        world.place()
+        await settle()
+        [(path, patch)] = world.api.patches
+        assert path == "/api/v1/persistentvolumes/v"  # the smallest
+        assert patch["metadata"]["resourceVersion"] == "1"
+        assert patch["metadata"]["annotations"] == {"pv.kubernetes.io/bound-by-controller": "yes"}
+        assert {key: patch["spec"]["claimRef"][key] for key in ("namespace", "name", "uid")} == {
+            "namespace": "default",
+            "name": "c",
+            "uid": "uid-c",
+        }
+        assert world.bound == []
+        assert not world.binder.busy  # it waits for the controller, and for no slot
+        world.bound_by_controller()
+        await settle()
+        assert world.bound == [("a", "n")]
+        assert world.storage.reserved == {}
+
+
+async def test_a_volume_is_asked_for_then_the_pod_is_bound():
+    async with World(provisioner="p") as world:
+        world.place()
+        await settle()
+        [(path, patch)] = world.api.patches
+        assert path == "/api/v1/namespaces/default/persistentvolumeclaims/c"
+        assert patch["metadata"]["annotations"] == {SELECTED_NODE: "n"}
+        world.bound_by_controller()
+        await settle()
+        assert world.bound == [("a", "n")]
+
+
+async def test_volumes_that_are_there_already_cost_nothing():
+    async with World() as world:
+        world.bound_by_controller()
+        world.place()
+        await settle()
+        assert (world.bound, world.api.patches) == ([("a", "n")], [])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda world: world.storage.put_claim(claim("c")), "provisioning failed"),
+        (lambda world: world.storage.drop_claim(("default", "c")), "went away"),
+        (
+            lambda world: (
+                world.storage.put_volume(volume("v", on=["m"])),
+                world.storage.put_claim(claim("c", bound_to="v", selected="n")),
+            ),
+            "node affinity doesn't match",
+        ),
+    ],
+    ids=["annotation taken back", "claim deleted", "made elsewhere"],
+)
+async def test_what_cannot_be_had_is_given_back(change, words):
+    async with World(provisioner="p") as world:
+        world.place()
+        await settle()
+        change(world)
+        await settle()
+        assert world.bound == []
+        [(name, _, not_before)] = world.rejected
+        assert (name, not_before > 0) == ("a", True)
+        assert words in world.failed[0]
+
+
+@pytest.mark.parametrize("mode", ["ReadWriteOncePod", "ReadWriteOnce"])
+async def test_of_two_that_one_round_places_with_a_claim_for_one_only_one_is_bound(mode):
+    """Each may have been told while the other was not known to want the claim, or was still blocked."""
+    async with World(volume("v", on=["n"])) as world:
+        world.storage.put_volume(volume("v", on=["n"], claimRef={"namespace": "default", "name": "c", "uid": "uid-c"}))
+        world.storage.put_claim(claim("c", bound_to="v", accessModes=[mode]))
+        for name in ("a", "b"):
+            world.place(name)
+        await settle()
+        alone = mode == "ReadWriteOncePod"
+        assert world.bound == [("a", "n")] + [("b", "n")] * (not alone)
+        assert [name for name, *_ in world.rejected] == ["b"] * alone
+
+
+async def test_someone_was_faster():
+    async with World(volume("v", on=["n"])) as world:
+        world.api.fault = ConflictError(409, "Conflict", "the object has been modified")
+        known = world.place()
+        await settle()
+        assert (len(world.rejected), world.bound, known.assumed) == (1, [], "")
+        assert world.storage.reserved == {}
+
+
+async def test_patience_ends():
+    async with World(provisioner="p", timeout=0.01) as world:
+        world.place()
+        async with asyncio.timeout(5):
+            while not world.rejected:  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+        assert "deadline exceeded" in world.failed[0]
+
+
+async def test_a_node_without_the_volume_is_refused_at_once_and_not_tried_again():
+    async with World(volume("v", on=["m"])) as world:
+        known = world.place(on="n")
+        await settle()
+        assert (len(world.rejected), known.assumed, world.failed) == (1, "", [])  # elsewhere there may be more
+        verdict = world.store.volumes.judge(known)
+        assert len(verdict.further) == 2  # the nodes of volumes, and not this one
+        world.storage.put_volume(volume("w", on=["n"]))
+        assert len(world.store.volumes.judge(known).further) == 1
+
+
+async def test_a_pod_is_not_bound_to_a_node_that_went_while_its_volume_was_made():
+    async with World(volume("v", on=["n"])) as world:
+        known = world.place(on="n")
+        await settle()
+        assert known.assumed
+        world.gone.add("n")  # an autoscaler saw it empty
+        world.bound_by_controller()
+        await settle()
+        assert (world.bound, known.assumed) == ([], "")
+        assert "node n is gone" in world.failed[0]
+
+
+async def test_a_placement_that_is_given_back_at_once_writes_nothing_and_keeps_nothing():
+    async with World(volume("v", on=["n"])) as world:
+        world.place(on="n")
+        world.binder.withdraw(["uid-a"], "")
+        await settle()
+        assert (world.api.asked, world.storage.reserved) == (0, {})
+        assert await world.binder.drain(0.1)
+
+
+async def test_a_pod_that_goes_meanwhile_leaves_nothing_behind():
+    async with World(volume("v", on=["n"])) as world:
+        world.place()
+        await settle()
+        world.store.remove_pod("uid-a")
+        await settle()
+        assert (world.rejected, world.bound, world.storage.reserved) == ([], [], {})
+        assert await world.binder.drain(1.0)
+
+
+async def test_a_deposed_leader_stops_preparing():
+    async with World(provisioner="p") as world:
+        known = world.place()
+        await settle()
+        world.binder.halt()
+        await settle()
+        assert (known.assumed, len(world.rejected)) == ("", 1)
+        world.bound_by_controller()
+        await settle()
+        assert world.bound == []
+
+
+@pytest.mark.parametrize("objects", [(volume("v", on=["n"]),), ()], ids=["given", "asked for"])
+async def test_who_has_lost_the_lease_and_does_not_know_it_yet_writes_no_volumes(objects):
+    async with World(*objects, provisioner="p" if not objects else "kubernetes.io/no-provisioner") as world:
+        world.binder.leads = lambda: False
+        known = world.place()
+        await settle()
+        assert (world.api.asked, known.assumed, len(world.rejected), world.failed) == (0, "", 1, [])
+        assert world.storage.reserved == {}
+
+
+def test_a_claim_that_went_away_before():
+    world = World()
+    world.store.observe_pod(pod("a", spec=SPEC))
+    known = world.store.pods["uid-a"]
+    describe_pod(world.store, known)
+    world.storage.drop_claim(("default", "c"))
+    with pytest.raises(VolumeError):
+        world.store.volumes.reserve(known, "n", {})

@@ -1,0 +1,214 @@
+"""The `poseidon` command: one clear line for each thing that can be wrong, and exit codes that mean something."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any, ClassVar
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from poseidon_py.cli.main import LazyGroup, cli
+
+CONFIG = """
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:9"}}]
+users: [{name: u, user: {}}]
+contexts: [{name: c, context: {cluster: c, user: u}}]
+current-context: c
+"""
+
+
+@pytest.fixture
+def kubeconfig(tmp_path):
+    file = tmp_path / "kubeconfig"
+    file.write_text(CONFIG)
+    return str(file)
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli, arguments)
+
+
+def process(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "poseidon_py", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_help_names_all_commands():
+    out = run("--help").output
+    for command in ("run", "cluster", "demo", "status", "explain", "policies"):
+        assert command in out
+
+
+def test_every_setting_that_is_a_flag_can_stand_in_the_file():
+    from poseidon_py.config.loading import KEYS
+
+    command = cli.get_command(click.Context(cli), "run")
+    assert command is not None
+    names = {parameter.name for parameter in command.params} - {"config"}
+    assert names <= set(KEYS)
+
+
+def test_a_command_whose_module_is_missing_breaks_only_itself(monkeypatch):
+    monkeypatch.setitem(LazyGroup.lazy, "demo", ("poseidon_py.not_there", "demo"))
+    result = run("demo")
+    assert result.exit_code == 1
+    assert "demo is not available" in result.output
+    assert run("--help").exit_code == 0
+
+
+def test_a_wrong_key_in_the_file(tmp_path):
+    (tmp_path / "c").write_text("bind-concurency: 3")
+    result = run("run", "--config", str(tmp_path / "c"))
+    assert result.exit_code == 2
+    assert "did you mean 'bind-concurrency'" in result.output
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+class TestProcesses:
+    def test_an_unknown_policy_lists_those_there_are(self, kubeconfig):
+        done = process("run", "--kubeconfig", kubeconfig, "--policy", "nope")
+        assert done.returncode == 2
+        assert done.stderr.startswith("error: there is no policy 'nope'; there are: ")
+        assert "load-spreading" in done.stderr
+
+    def test_policies_for_machines(self):
+        found = json.loads(process("policies", "--json").stdout)
+        assert "load-spreading" in {policy["name"] for policy in found}
+
+    @pytest.mark.parametrize("server", ["https://127.0.0.1:99999", "ftp://h"])
+    def test_an_api_server_without_a_sensible_address(self, tmp_path, server):
+        file = tmp_path / "kubeconfig"
+        file.write_text(CONFIG.replace("http://127.0.0.1:9", server))
+        done = process("run", "--kubeconfig", str(file), "--health-port", "-1", "--log-level", "error")
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"error: cannot use the kubeconfig {file}: the API server's address {server!r}")
+        assert done.stderr.endswith("; correct its server\n")
+        assert done.stderr.count("\n") == 1
+
+    @pytest.mark.parametrize(
+        ("arguments", "code", "says"),
+        [
+            (("--startup-timeout", "3"), 1, "error: cannot reach the API server at http://127.0.0.1:9: "),
+            (
+                ("--firmament-address", "127.0.0.1:9", "--startup-timeout", "0.1"),
+                1,
+                "error: no flow service at 127.0.0.1:9: ",
+            ),
+            (("--context", "nope"), 2, "error: cannot use the kubeconfig"),
+            (("--policy-option", "zzz=1"), 2, "error: policy load-spreading has no option 'zzz'; it has: by, "),
+            (
+                ("--policy", "random", "--policy-option", "seed=-1"),
+                2,
+                "error: policy random: option seed is -1; give a whole number from 0 to 2**63 - 1",
+            ),
+        ],
+    )
+    def test_what_is_wrong_is_one_line(self, kubeconfig, arguments, code, says):
+        done = process("run", "--kubeconfig", kubeconfig, "--health-port", "-1", "--log-level", "error", *arguments)
+        assert done.returncode == code
+        assert done.stderr.startswith(says)
+        assert done.stderr.count("\n") == 1
+
+    def test_a_flow_service_that_refuses_its_arguments_says_why(self, kubeconfig, tmp_path):
+        (tmp_path / "c").write_text("firmament-args: [--policy-option, zzz=1]")
+        done = process("run", "--config", str(tmp_path / "c"), "--kubeconfig", kubeconfig, "--health-port", "-1")
+        assert done.returncode == 2
+        last = done.stderr.splitlines()[-1]
+        assert last.startswith("error: the flow service ended: policy load-spreading has no option 'zzz'")
+
+    def test_the_health_port_is_in_use(self, kubeconfig):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = str(taken.getsockname()[1])
+            done = process("run", "--kubeconfig", kubeconfig, "--health-port", port)
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"error: cannot serve health on 127.0.0.1:{port}: Address already in use; choose")
+
+    def test_a_start_can_be_interrupted(self, kubeconfig):
+        arguments = ["run", "--kubeconfig", kubeconfig, "--health-port", "-1"]
+        with subprocess.Popen(
+            [sys.executable, "-m", "poseidon_py", *arguments], stderr=subprocess.PIPE, text=True
+        ) as child:
+            for line in child.stderr or ():
+                if "cannot reach" in line:
+                    break
+            os.kill(child.pid, signal.SIGTERM)
+            assert child.wait(30) == 0
+
+
+class Answers(BaseHTTPRequestHandler):
+    bodies: ClassVar[dict[str, Any]] = {}
+
+    def do_GET(self):
+        status, body = self.bodies.get(self.path, (404, b'{"error": "the scheduler knows no pod a/b"}'))
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(body if isinstance(body, bytes) else json.dumps(body).encode())
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def scheduler():
+    server = HTTPServer(("127.0.0.1", 0), Answers)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+EXPLAINED = {
+    "pod": "ns/p",
+    "state": "waits for a node",
+    "node": "",
+    "priority": 0,
+    "problem": "",
+    "message": "0/2 nodes are available: 2 Insufficient cpu.",
+    "requests": {"cpu": 1500, "memory": 2**30, "pods": 1},
+    "fits_now": 0,
+    "nearest": [{"node": "n1", "lacks": {"cpu": 500}}],
+    "story": ["observed"],
+}
+
+
+def test_explain_for_people_and_for_machines(scheduler):
+    Answers.bodies = {"/explain?pod=ns%2Fp": (200, EXPLAINED)}
+    out = run("explain", "ns/p", "--address", scheduler).output
+    for words in ("ns/p", "waits for a node", "2 Insufficient cpu.", "cpu 1.5", "memory 1Gi", "n1", "cpu 0.5"):
+        assert words in out
+    assert json.loads(run("explain", "ns/p", "--address", scheduler, "--json").output) == EXPLAINED
+
+
+def test_a_pod_without_namespace_is_in_default(scheduler):
+    Answers.bodies = {"/explain?pod=default%2Fp": (200, EXPLAINED)}
+    assert run("explain", "p", "--address", scheduler).exit_code == 0
+
+
+def test_questions_that_cannot_be_answered(scheduler):
+    Answers.bodies = {"/status": (200, b"<html>")}
+    for arguments, says in (
+        (("explain", "a/b", "--address", scheduler), "knows no pod a/b"),
+        (("status", "--address", scheduler), "no scheduler at"),
+        (("status", "--address", "127.0.0.1:9"), "no scheduler at 127.0.0.1:9"),
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 1
+        assert says in result.output
+        assert result.output.count("\n") == 1

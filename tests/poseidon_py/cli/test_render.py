@@ -1,0 +1,63 @@
+"""What people read of `poseidon status` and `poseidon explain`."""
+
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from poseidon_py.app.status import print_explanation, print_status
+
+NEVER = dict.fromkeys(("pending", "placed", "waiting", "solves", "vertices", "arcs"), 0) | {"seconds": 0.0}
+USAGE = {"basis": "requests", "polling": False, "samples": {"taken": 0}}
+
+
+def told(**more: Any) -> str:
+    body: dict[str, Any] = {"identity": "a", "policy": "p", "nodes": 0, "pods": {}, "resources": {}, "rounds": 0}
+    console = Console(width=200)
+    with console.capture() as said:
+        print_status(body | {"last_round": NEVER, "usage": USAGE} | more, console)
+    return said.get()
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        pytest.param({"leading": True, "leader": "a"}, "a leads, policy p", id="leads"),
+        pytest.param({"leading": False, "leader": "b"}, "a stands by, b leads, policy p", id="another-leads"),
+        pytest.param(
+            {"leading": False, "leader": ""}, "a stands by, nobody is known to lead, policy p", id="nobody-leads"
+        ),
+        pytest.param({"leading": False, "leader": "a"}, "a stands by, nobody is known to lead, policy p", id="lost"),
+        pytest.param({"not_ready": "nodes are not listed yet"}, "not ready: nodes are not listed yet", id="not-ready"),
+        pytest.param({"not_ready": ""}, "no round yet", id="no-round"),
+        pytest.param({"rounds": 3}, "round 3: placed 0 of 0", id="rounds"),
+    ],
+)
+def test_who_leads_and_how_far_it_is(more, says):
+    text = told(**more)
+    assert says in text
+    assert ("not ready" in text) == bool(more.get("not_ready"))
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        pytest.param({"keeps_room": False, "starts": None}, "", id="not"),
+        pytest.param({"keeps_room": True, "starts": None}, "room is kept for it\n", id="until-it-fits"),
+        pytest.param(
+            {"keeps_room": True, "starts": "2026-01-01T00:00:00Z"},
+            "room is kept for it, to fit at 2026-01-01T00:00:00Z\n",
+            id="expected",
+        ),
+    ],
+)
+def test_that_room_is_kept_for_a_pod(more, says):
+    nothing: dict[str, Any] = dict.fromkeys(("node", "problem", "message"), "") | {
+        "requests": {},
+        "nearest": [],
+        "story": [],
+    }
+    console = Console(width=200)
+    with console.capture() as said:
+        print_explanation({"pod": "ns/p", "state": "bound", "priority": 0} | nothing | more, console)
+    assert said.get().partition("\n")[2].strip(" ") == says

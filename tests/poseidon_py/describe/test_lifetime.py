@@ -1,0 +1,95 @@
+"""How long pods expect to run."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from poseidon_py.describe.lifetime import ANNOTATION, MOST, complaint, duration, expected_seconds
+from poseidon_py.feed.update_rows import describe_pod
+from poseidon_py.kube.objects import Nonsense
+from poseidon_py.state.store import Store
+from tests.poseidon_py.builders import pod
+
+
+def annotated(text, **spec):
+    return pod(annotations={ANNOTATION: text, "other": "1"}, spec=spec)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("90s", 90),
+        ("1h30m", 5400),
+        ("1.5h", 5400),
+        (".5m", 30),
+        ("5400", 5400),
+        ("2.5", 3),  # rounded up: what is expected is not unknown
+        ("1ms", 1),
+        ("1ns", 1),
+        ("500µs", 1),
+        ("500μs", 1),
+        (" 90s ", 90),
+        ("1m1m", 120),
+        ("99", 99),
+        ("1234", 1200),  # two digits count
+        ("1251s", 1300),
+        ("995h", 3_600_000),
+        ("99999999999h", MOST),
+    ],
+)
+def test_durations(text, seconds):
+    assert expected_seconds(annotated(text)) == seconds
+    assert complaint(annotated(text)) == ""
+
+
+BAD = ["", "0", "0s", "-5s", "soon", "5 s", "1d", "1h-30m", "h", "s5", "1e3", "NaN", "inf", "٣s", "1_0", "9" * 100]
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_what_is_no_duration_counts_as_unknown_and_is_complained_of(text):
+    bad = annotated(text, activeDeadlineSeconds=60)
+    assert expected_seconds(bad) == 0
+    assert complaint(bad).startswith(f"metadata.annotations[{ANNOTATION}]: ")
+    assert complaint(bad).endswith("give one like 90s, 1h30m or 5400")
+
+
+def test_the_annotation_goes_before_the_deadline():
+    assert expected_seconds(pod()) == 0
+    assert expected_seconds(pod(spec={"activeDeadlineSeconds": 60})) == 60
+    assert expected_seconds(annotated("30s", activeDeadlineSeconds=60)) == 30
+    assert complaint(pod(spec={"activeDeadlineSeconds": 60})) == ""
+
+
+@pytest.mark.parametrize("annotations", [{"other": ANNOTATION}, {ANNOTATION: 5}, ["x", ANNOTATION]])
+def test_annotations_that_only_look_like_it_say_nothing(annotations):
+    assert expected_seconds(pod(annotations=annotations)) == 0
+    assert complaint(pod(annotations=annotations)) == ""
+
+
+UNITS = {"ns": Fraction(1, 10**9), "ms": Fraction(1, 1000), "s": Fraction(1), "m": Fraction(60), "h": Fraction(3600)}
+
+
+@given(st.lists(st.tuples(st.integers(0, 9999), st.sampled_from(sorted(UNITS))), min_size=1, max_size=5))
+def test_parts_add_up(parts):
+    total = sum(count * UNITS[unit] for count, unit in parts)
+    text = "".join(f"{count}{unit}" for count, unit in parts)
+    if total:
+        assert duration(text) == total
+    else:
+        with pytest.raises(Nonsense):
+            duration(text)
+
+
+def test_everything_that_is_wrong_with_a_pod_is_told_at_once():
+    store = Store(["poseidon"])
+    heard = []
+    store.on_ignored = lambda known: heard.append(known.ignored)
+    store.observe_pod(pod(annotations={ANNOTATION: "soon", "poseidon.io/interference-class": "wolf"}))
+    (known,) = store.pods.values()
+    describe_pod(store, known)
+    (told,) = heard
+    assert "'soon' is no duration above 0" in told
+    assert "'wolf' is none of" in told
+    assert known.class_id

@@ -1,0 +1,80 @@
+"""Since when a pod runs, and whether it will ever give back its room; and that the engine is told."""
+
+import pytest
+
+from poseidon_py.describe.stay import begun, lasting
+from poseidon_py.feed.update_rows import Rows, describe_pod, target
+from poseidon_py.state.store import Store
+from tests.poseidon_py.builders import node, pod
+
+CREATED_US = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
+
+
+def owned(kind, policy=None, **more):
+    made = pod(owner="uid-o" if kind else "", spec={"restartPolicy": policy} if policy else {}, **more)
+    for owner in made.metadata.owners or ():
+        owner.kind = kind
+    return made
+
+
+@pytest.mark.parametrize(
+    ("kind", "policy", "ours", "stays"),
+    [
+        ("DaemonSet", "Always", True, True),
+        ("DaemonSet", "Always", False, True),
+        ("Node", "Never", False, True),
+        ("ReplicaSet", "Always", True, True),
+        ("StatefulSet", None, True, True),  # as if it was Always
+        ("Job", "Never", True, False),
+        ("Job", "OnFailure", False, False),
+        ("", "Always", True, False),  # who made it will delete it
+        ("", "Never", False, False),
+        ("", "Always", False, True),
+    ],
+)
+def test_who_stays(kind, policy, ours, stays):
+    assert lasting(owned(kind, policy), ours=ours) is stays
+
+
+def running(expected="60", started="2026-01-01T00:00:00Z"):
+    annotations = {"poseidon.io/expected-duration": expected} if expected else {}
+    return pod(node="n", annotations=annotations, status={"startTime": started} if started else {})
+
+
+@pytest.mark.parametrize(
+    ("made", "since"),
+    [
+        (running(), CREATED_US),
+        (running(expected=""), 0),  # nobody asks
+        (running(started=""), 0),
+        (running(started="today"), 0),
+    ],
+)
+def test_since_when_it_runs(made, since):
+    assert begun(made) == since
+
+
+def told(*pods):
+    store, rows = Store(["poseidon"]), Rows()
+    store.observe_node(node("n"))
+    for each in pods:
+        store.observe_pod(each)
+    for known in store.pods.values():
+        describe_pod(store, known)
+        said = target(store, known)
+        assert said is not None
+        rows.add(known, said)
+    return rows.finish(store, set(), set()).tasks
+
+
+def test_what_the_engine_is_told():
+    other = pod("o", node="n", scheduler="other", spec={"restartPolicy": "Always"})
+    tasks = told(running(), other, pod("w"))
+    assert list(tasks.started_us) == [CREATED_US, 0, 0]
+    assert list(tasks.lasting) == [False, True, False]
+
+
+def test_columns_that_say_nothing_are_left_out():
+    tasks = told(pod("a"), pod("b", node="n"))
+    assert not tasks.started_us
+    assert not tasks.lasting

@@ -1,0 +1,297 @@
+"""Stand-ins for the two neighbours of the bridge: the flow service and the API server.
+
+FakeEngine keeps the promises of the contract (epochs, idempotent upserts, assumed placements, rejections, a reply that
+is sent again until it is acknowledged) with the simplest placement there is: first fit.
+"""
+
+import asyncio
+import itertools
+from collections import Counter
+from typing import Any
+
+from poseidon_py.feed.client import EngineError
+from poseidon_py.kube.client import ConflictError, NotFoundError
+from protos.gen import flow_pb2
+from tests.poseidon_py.builders import pod
+
+_epochs = itertools.count(100)
+
+
+class FakeEngine:
+    """`fail` holds errors to raise, by method, one for each call; `lose` those to raise after the work is done."""
+
+    def __init__(self) -> None:
+        self.fail: dict[str, list[Exception]] = {}
+        self.lose: dict[str, list[Exception]] = {}
+        self.calls: Counter[str] = Counter()
+        self.updates: list[flow_pb2.Update] = []
+        self.refuse_classes: dict[int, str] = {}
+        self.forget_classes: set[int] = set()
+        self.forget_profiles: set[int] = set()
+        self.forget_inputs: set[int] = set()
+        self.wants_usage = False
+        self.reports: list[flow_pb2.UsageReport] = []
+        self.restart()
+
+    def restart(self) -> None:
+        self.epoch = next(_epochs)
+        self.resynced = False
+        self._clear()
+        self.last = flow_pb2.RoundReply()
+
+    def _clear(self) -> None:
+        self.nodes: dict[str, flow_pb2.Node] = {}
+        self.classes: dict[int, flow_pb2.TaskClass] = {}
+        self.profiles: dict[int, flow_pb2.Profile] = {}
+        self.inputs: dict[int, flow_pb2.Inputs] = {}
+        self.namespaces: dict[str, dict[str, str]] = {}
+        self.tasks: dict[int, dict] = {}
+        self.rounds = 0
+
+    def _begin(self, method):
+        self.calls[method] += 1
+        if self.fail.get(method):
+            raise self.fail[method].pop(0)
+
+    def _end(self, method, reply):
+        if self.lose.get(method):
+            raise self.lose[method].pop(0)
+        return reply
+
+    async def hello(self):
+        self._begin("hello")
+        return flow_pb2.HelloReply(
+            epoch=self.epoch, policy="first-fit", resynced=self.resynced, wants_usage=self.wants_usage
+        )
+
+    async def report_usage(self, report):
+        self._begin("report_usage")
+        if report.epoch != self.epoch:
+            return flow_pb2.UsageReply(status=flow_pb2.STALE_EPOCH)
+        self.reports.append(report)
+        reply = flow_pb2.UsageReply(taken=len(report.task_uid) + len(report.node_id))
+        return self._end("report_usage", reply)
+
+    async def resync(self, updates):
+        self._begin("resync")
+        gathered = [update async for update in updates]
+        assert [update.complete for update in gathered] == [False] * (len(gathered) - 1) + [True]
+        self._clear()
+        self.epoch, self.last, self.resynced = next(_epochs), flow_pb2.RoundReply(), True
+        reply = flow_pb2.UpdateReply(epoch=self.epoch)
+        for update in gathered:
+            self._apply(update, reply)
+        return self._end("resync", reply)
+
+    async def apply(self, update):
+        self._begin("apply")
+        await asyncio.sleep(0)
+        reply = flow_pb2.UpdateReply(epoch=self.epoch)
+        if update.epoch != self.epoch:
+            reply.status = flow_pb2.STALE_EPOCH
+            return reply
+        self._apply(update, reply)
+        return self._end("apply", reply)
+
+    def _apply(self, update, reply):
+        self.updates.append(update)
+        for cls in update.classes:
+            if cls.id in self.refuse_classes:
+                reply.refused.add(kind="class", id=str(cls.id), field="x", reason=self.refuse_classes[cls.id])
+            else:
+                self.classes[cls.id] = cls
+        for inputs in update.inputs:
+            self.inputs[inputs.id] = inputs
+        for ident in self.forget_inputs & set(self.inputs):
+            del self.inputs[ident]
+        self.forget_inputs.clear()
+        for profile in update.profiles:
+            self.profiles[profile.id] = profile
+        for namespace in update.namespaces:
+            self.namespaces[namespace.name] = dict(namespace.labels)
+        for ident in self.forget_profiles & set(self.profiles):
+            del self.profiles[ident]
+        self.forget_profiles.clear()
+        for ident in self.forget_classes & set(self.classes):
+            del self.classes[ident]
+        self.forget_classes.clear()
+        for node in update.removed_nodes:
+            self.nodes.pop(node, None)
+        for node in update.nodes:
+            self.nodes[node.id] = node
+        for uid in update.removed_tasks:
+            self.tasks.pop(uid, None)
+        for rejection in update.rejections:
+            task = self.tasks.get(rejection.task_uid)
+            if task and task["state"] == "assumed" and task["node"] == rejection.node_id:
+                task.update(state="waiting", node="", not_before=rejection.not_before_us)
+        columns = update.tasks
+        leaving = columns.leaving or [False] * len(columns.uid)
+        inputs_id = columns.inputs_id or [0] * len(columns.uid)
+        rows = zip(
+            columns.uid,
+            columns.class_id,
+            columns.node,
+            columns.name,
+            columns.profile_id,
+            leaving,
+            inputs_id,
+            strict=True,
+        )
+        for uid, cls, at, name, profile, leaves, reads in rows:
+            if reads and reads not in self.inputs:
+                reply.unknown_inputs.append(reads)
+                continue
+            if profile not in self.profiles:
+                reply.unknown_profiles.append(profile)
+                continue
+            if cls not in self.classes:
+                reply.unknown_classes.append(cls)
+                continue
+            task = self.tasks.get(uid)
+            if at:
+                self.tasks[uid] = {
+                    "state": "bound",
+                    "node": columns.nodes[at - 1],
+                    "cls": cls,
+                    "name": name,
+                    "not_before": 0,
+                }
+            elif task is None:
+                self.tasks[uid] = {"state": "waiting", "node": "", "cls": cls, "name": name, "not_before": 0, "told": 0}
+            elif task["state"] == "bound":
+                reply.refused.add(kind="task", id=name, field="state", reason="bound tasks do not wait")
+            else:
+                task["cls"] = cls
+            if uid in self.tasks:
+                self.tasks[uid] |= {
+                    "profile": self.profiles[profile],
+                    "leaving": leaves,
+                    "inputs": self.inputs.get(reads),
+                }
+
+    def used(self, node):
+        total: Counter[str] = Counter()
+        for task in self.tasks.values():
+            if task["node"] == node:
+                total.update(self.classes[task["cls"]].requests)
+        return total
+
+    def fits(self, node, cls):
+        used = self.used(node.id)
+        return all(used[r] + amount <= node.allocatable.get(r, 0) for r, amount in cls.requests.items())
+
+    async def round(self, request):
+        self._begin("round")
+        await asyncio.sleep(0)
+        if request.epoch != self.epoch:
+            return flow_pb2.RoundReply(status=flow_pb2.STALE_EPOCH)
+        if request.acknowledged != self.last.round:
+            return self._end("round", self.last)
+        waiting = [
+            (uid, t) for uid, t in self.tasks.items() if t["state"] == "waiting" and t["not_before"] <= request.now_us
+        ]
+        placed: list[tuple[int, str]] = []
+        left: dict[int, list[int]] = {}
+        for uid, task in waiting:
+            cls = self.classes[task["cls"]]
+            node = next((n for n in self.nodes.values() if self.fits(n, cls)), None)
+            if node is not None:
+                task.update(state="assumed", node=node.id)
+                placed.append((uid, node.id))
+            elif task.get("told") != len(self.nodes):
+                task["told"] = len(self.nodes)
+                left.setdefault(task["cls"], []).append(uid)
+        if not placed and not left:
+            return flow_pb2.RoundReply()
+        self.rounds += 1
+        reply = flow_pb2.RoundReply(round=self.rounds)
+        names = sorted({node for _, node in placed})
+        reply.placed.nodes.extend(names)
+        reply.placed.task_uid.extend(uid for uid, _ in placed)
+        reply.placed.node.extend(names.index(node) for _, node in placed)
+        reply.stats.placed = len(placed)
+        for ident, uids in left.items():
+            count = len(self.nodes)
+            group = reply.unscheduled.add(class_id=ident, waiting=len(uids), nodes=count, task_uid=uids)
+            group.reasons.add(kind=flow_pb2.Reason.INSUFFICIENT_RESOURCE, detail="cpu", nodes=count)
+        self.last = reply
+        return self._end("round", reply)
+
+    async def explain(self, task):
+        return flow_pb2.ExplainReply(found=task in self.tasks)
+
+    async def status(self):
+        return flow_pb2.StatusReply(epoch=self.epoch, policy="first-fit", nodes=len(self.nodes))
+
+
+def unavailable(method="x"):
+    return EngineError(method, "UNAVAILABLE", "connection refused")
+
+
+class FakeKube:
+    """Binds like an API server: once, only the pod of that UID; and keeps an audit of what really happened.
+
+    `faults` holds, for each bind to come, what goes wrong: None, an error to raise instead of binding, or
+    ("lost", error): bind, then raise.
+    """
+
+    def __init__(self) -> None:
+        self.pods: dict[str, dict] = {}
+        self.binds: list[tuple[str, str]] = []
+        self.asked: list[str] = []
+        self.faults: list[Any] = []
+        self.read_faults: list[Exception] = []
+        self.hold: asyncio.Event | None = None
+        self.hold_reads: asyncio.Event | None = None
+        self.in_flight = self.most_in_flight = 0
+        self.on_bind = lambda namespace, name: None
+
+    def put(self, name, uid=None, **more):
+        self.pods[f"default/{name}"] = {"name": name, "uid": uid or f"uid-{name}", **more}
+
+    async def bind(self, namespace, name, uid, node, timeout):
+        self.asked.append(name)
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            await asyncio.sleep(0)
+            if self.hold is not None:
+                await self.hold.wait()
+            self._bind(namespace, name, uid, node)
+        finally:
+            self.in_flight -= 1
+
+    def _bind(self, namespace, name, uid, node):
+        fault = self.faults.pop(0) if self.faults else None
+        if isinstance(fault, Exception):
+            raise fault
+        there = self.pods.get(f"{namespace}/{name}")
+        if there is None:
+            raise NotFoundError(404, "NotFound", "no such pod")
+        if there["uid"] != uid:
+            raise ConflictError(409, "Conflict", "the UID in the precondition does not match")
+        if there.get("node") or there.get("deleting") or there.get("gates"):
+            raise ConflictError(409, "Conflict", "already assigned, being deleted, or gated")
+        there["node"] = node
+        self.binds.append((uid, node))
+        self.on_bind(namespace, name)
+        if fault is not None:
+            raise fault[1]
+
+    async def pod(self, namespace, name):
+        await asyncio.sleep(0)
+        if self.hold_reads is not None:
+            await self.hold_reads.wait()
+        if self.read_faults:
+            raise self.read_faults.pop(0)
+        there = self.pods.get(f"{namespace}/{name}")
+        if there is None:
+            raise NotFoundError(404, "NotFound", "no such pod")
+        return pod(**there)
+
+
+async def settle(rounds=30):
+    """Lets everything that can run without time passing run."""
+    for _ in range(rounds):
+        await asyncio.sleep(0)

@@ -1,0 +1,129 @@
+"""What the engine is told of gangs, and when."""
+
+import asyncio
+
+from poseidon_py.state.gangs.by_pod_group import COSCHEDULING
+from tests.poseidon_py.fakes import FakeEngine
+from tests.poseidon_py.rig import Rig as BridgeRig
+from tests.poseidon_py.state.gangs.builders import Objects, thing
+from tests.poseidon_py.state.gangs.builders import pod as gang_pod
+
+CRD = {"scheduling.x-k8s.io/pod-group": "g"}
+
+
+class Engine(FakeEngine):
+    """Knows gangs: skips tasks of those that it was not told of. Places nothing."""
+
+    def _clear(self):
+        super()._clear()
+        self.gangs = {}
+        self.gang_of = {}
+
+    def _apply(self, update, reply):
+        for gang in update.gangs:
+            self.gangs[gang.id] = gang
+        for gang_id in update.removed_gangs:
+            self.gangs.pop(gang_id, None)
+        columns = update.tasks
+        for uid, gang_id in zip(columns.uid, columns.gang_id or [0] * len(columns.uid), strict=True):
+            if gang_id and gang_id not in self.gangs:
+                reply.unknown_gangs.append(gang_id)
+            else:
+                self.gang_of[uid] = gang_id
+        super()._apply(update, reply)
+
+    def fits(self, node, cls):
+        return False
+
+
+class Rig(BridgeRig):
+    def __init__(self, *things):
+        super().__init__()
+        self.engine: Engine = Engine()
+        self.session._engine = self.feed._engine = self.loop._engine = self.engine
+        self.store.gangs.objects = self.objects = Objects(*things)
+
+    async def __aenter__(self):
+        await super().__aenter__()
+        self._tasks.append(asyncio.create_task(self.feed.gang_worker()))
+        return self
+
+    def member(self, name, labels=CRD):
+        self.store.observe_pod(gang_pod(name, labels=labels))
+
+    def put(self, each):
+        self.objects.put(COSCHEDULING, each)
+        self.store.gangs.changed(COSCHEDULING, each)
+
+    def minimums(self):
+        return [gang.minimum for gang in self.engine.gangs.values()]
+
+
+def group(minimum):
+    return thing(COSCHEDULING, spec={"minMember": minimum})
+
+
+async def test_a_gang_is_told_with_its_first_member_and_again_when_it_changes():
+    async with Rig((COSCHEDULING, group(2))) as rig:
+        rig.member("a")
+        await rig.settle()
+        assert rig.minimums() == [2]
+        assert set(rig.engine.gang_of.values()) == set(rig.engine.gangs)
+        rig.put(group(5))
+        await rig.settle()
+        assert rig.minimums() == [5]
+        told = rig.engine.calls["apply"]
+        rig.member("a")
+        await rig.settle()
+        assert rig.engine.calls["apply"] == told  # nothing new
+
+
+async def test_a_held_pod_is_not_told_and_one_that_was_told_is_taken_back():
+    async with Rig() as rig:
+        rig.member("a")
+        await rig.settle()
+        assert rig.engine.tasks == {}
+        rig.put(group(1))
+        await rig.settle()
+        assert len(rig.engine.tasks) == 1
+        gone = rig.objects.by_name.pop((COSCHEDULING, "ns", "g"))
+        rig.store.gangs.changed(COSCHEDULING, gone, gone=True)
+        await rig.settle()
+        assert rig.engine.tasks == {}
+
+
+async def test_gangs_that_the_engine_has_forgotten_are_told_again():
+    async with Rig((COSCHEDULING, group(2))) as rig:
+        rig.member("a")
+        await rig.settle()
+        rig.engine.gangs.clear()
+        rig.member("b")
+        await rig.settle()
+        assert rig.minimums() == [2]
+        assert len(rig.engine.gang_of) == 2
+        assert 0 not in rig.engine.gang_of.values()
+
+
+async def test_a_restarted_engine_is_told_of_gangs_too():
+    async with Rig((COSCHEDULING, group(2))) as rig:
+        rig.member("a")
+        await rig.settle()
+        rig.engine.restart()
+        rig.member("b")
+        await rig.settle()
+        assert rig.minimums() == [2]
+        assert len(rig.engine.gang_of) == 2
+
+
+async def test_a_gang_that_is_gone_is_removed():
+    async with Rig((COSCHEDULING, group(2))) as rig:
+        rig.member("a")
+        await rig.settle()
+        rig.store.remove_pod("uid-a")
+        await rig.settle()
+        assert rig.minimums() == [2]  # its PodGroup is still there
+        gone = rig.objects.by_name.pop((COSCHEDULING, "ns", "g"))
+        rig.store.gangs.changed(COSCHEDULING, gone, gone=True)
+        await rig.settle()
+        assert rig.minimums() == []
+        assert not rig.store.gangs.removed

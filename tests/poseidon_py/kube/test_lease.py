@@ -1,0 +1,319 @@
+"""Leader election: replicas with clocks of their own, a lease that two cannot change at once, and no real time."""
+
+import asyncio
+import json
+
+import pytest
+
+from poseidon_py.kube.client import ApiError, ConflictError, LostAnswerError, NotFoundError, UnreachableError
+from poseidon_py.kube.lease import Election
+from tests.poseidon_py.fakes import settle
+
+FOLDER = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+
+
+class World:
+    """Virtual time, and one Lease with optimistic concurrency."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.sleepers: list[tuple[float, asyncio.Future]] = []
+        self.lease: dict | None = None
+        self.version = 0
+        self.down: set[str] = set()
+        self.denied: set[str] = set()
+
+    async def sleep(self, seconds):
+        waiter = asyncio.get_running_loop().create_future()
+        self.sleepers.append((self.now + seconds, waiter))
+        await waiter
+
+    async def pass_time(self, seconds):
+        end = self.now + seconds
+        await settle()
+        while True:
+            self.sleepers = [(at, w) for at, w in self.sleepers if not w.done()]
+            due = [at for at, _ in self.sleepers if at <= end]
+            if not due:
+                break
+            self.now = min(due)
+            for at, waiter in self.sleepers:
+                if at <= self.now and not waiter.done():
+                    waiter.set_result(None)
+            await settle()
+        self.now = end
+
+
+class Api:
+    def __init__(self, world: World, who: str) -> None:
+        self.world, self.who = world, who
+        self.hang = False
+        self.slow = 0.0
+        """Seconds until the answer to a change arrives that is made at once."""
+
+    async def _reach(self):
+        if self.hang:
+            await asyncio.Event().wait()
+        await asyncio.sleep(0)
+        if self.who in self.world.down:
+            raise UnreachableError("down")
+        if self.who in self.world.denied:
+            raise ApiError(403, "Forbidden", "no")
+
+    async def call(self, verb, path, body=b"", content_type="", timeout=30.0):
+        await self._reach()
+        assert (verb, path) == ("GET", f"{FOLDER}/poseidon")
+        if self.world.lease is None:
+            raise NotFoundError(404, "", "")
+        return json.dumps(self.world.lease).encode()
+
+    async def create(self, path, body, timeout=30.0):
+        await self._reach()
+        assert path == FOLDER
+        if self.world.lease is not None:
+            raise ConflictError(409, "AlreadyExists", "")
+        answer = self._store(body)
+        if self.slow:
+            await self.world.sleep(self.slow)
+        return answer
+
+    async def update(self, path, body, timeout=30.0):
+        await self._reach()
+        if body["metadata"]["resourceVersion"] != str(self.world.version):
+            raise ConflictError(409, "Conflict", "")
+        answer = self._store(body)
+        if self.slow:
+            await self.world.sleep(self.slow)
+        return answer
+
+    def _store(self, body):
+        self.world.version += 1
+        self.world.lease = json.loads(json.dumps(body))
+        self.world.lease["metadata"]["resourceVersion"] = str(self.world.version)
+        return b"{}"
+
+
+class Replica:
+    def __init__(self, world: World, who: str, skew: float = 0.0) -> None:
+        self.api = Api(world, who)
+        self.log: list[str] = []
+        self.election = Election(
+            self.api,
+            name="poseidon",
+            namespace="kube-system",
+            identity=who,
+            started=lambda: self.log.append("started"),
+            stopped=lambda: self.log.append("stopped"),
+            sleep=world.sleep,
+            monotonic=lambda: world.now,
+            now=lambda: world.now + skew,
+            rng=lambda: 0.5,
+        )
+        self.task = asyncio.create_task(self.election.run())
+
+    async def stop(self):
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+    @property
+    def leads(self):
+        return self.election.leading
+
+
+@pytest.fixture
+async def world():
+    made = []
+    world = World()
+
+    def replica(who, skew=0.0):
+        made.append(Replica(world, who, skew))
+        return made[-1]
+
+    world.replica = replica  # type: ignore[attr-defined]
+    yield world
+    for each in made:
+        await each.stop()
+
+
+async def test_one_alone_creates_the_lease_and_leads(world):
+    a = world.replica("a")
+    await world.pass_time(0)
+    assert (a.leads, a.log) == (True, ["started"])
+    spec = world.lease["spec"]
+    assert (spec["holderIdentity"], spec["leaseDurationSeconds"], spec["leaseTransitions"]) == ("a", 15, 0)
+    assert spec["renewTime"] == "1970-01-01T00:01:40.000000Z"
+
+
+async def test_of_two_only_one_leads_and_it_renews(world):
+    a, b = world.replica("a"), world.replica("b")
+    for _ in range(30):
+        await world.pass_time(2)
+        assert a.leads + b.leads == 1
+    assert world.version >= 29
+    assert world.lease["spec"]["leaseTransitions"] == 0
+    assert world.lease["spec"]["acquireTime"] == "1970-01-01T00:01:40.000000Z"
+
+
+async def test_a_standby_takes_over_when_the_lease_has_not_changed_for_its_duration(world):
+    a = world.replica("a")
+    await world.pass_time(4)
+    b = world.replica("b")
+    await world.pass_time(0)
+    world.down.add("a")
+    await world.pass_time(11)
+    assert (a.leads, b.leads) == (False, False)  # the leader stops before others may start
+    await world.pass_time(9)
+    assert b.leads
+    assert world.lease["spec"]["leaseTransitions"] == 1
+
+
+async def test_never_two_leaders_whatever_is_down_and_whatever_the_clocks_say(world):
+    a, b, c = world.replica("a", skew=500.0), world.replica("b", skew=-500.0), world.replica("c")
+    leaders = set()
+    for number in range(60):
+        world.down = {"abc"[number // 10 % 3]}
+        await world.pass_time(3)
+        assert a.leads + b.leads + c.leads <= 1
+        leaders |= {r.election.identity for r in (a, b, c) if r.leads}
+    assert len(leaders) > 1
+
+
+async def test_a_leader_that_cannot_renew_stops_at_its_deadline_even_if_a_request_hangs(world, monkeypatch):
+    a = world.replica("a")
+    await world.pass_time(2)
+    limits = []
+
+    class Timeout:
+        def __init__(self, left):
+            limits.append(left)
+
+        async def __aenter__(self):
+            if a.api.hang:
+                raise TimeoutError
+
+        async def __aexit__(self, *_):
+            return False
+
+    monkeypatch.setattr(asyncio, "timeout", Timeout)
+    a.api.hang = True
+    await world.pass_time(2)
+    assert limits == [8.0]  # what is left of the ten seconds since the renewal
+    assert a.log == ["started", "stopped"]
+
+
+async def test_a_leader_that_finds_another_holder_stops_at_once(world):
+    a = world.replica("a")
+    await world.pass_time(0)
+    world.lease["spec"]["holderIdentity"] = "usurper"
+    await world.pass_time(2)
+    assert a.log == ["started", "stopped"]
+    await world.pass_time(30)  # which does not renew: ours again
+    assert a.leads
+
+
+async def test_a_short_failure_does_not_cost_the_lead(world):
+    a = world.replica("a")
+    await world.pass_time(2)
+    world.down.add("a")
+    await world.pass_time(6)
+    world.down.clear()
+    await world.pass_time(20)
+    assert a.log == ["started"]
+
+
+async def test_a_released_lease_is_taken_without_waiting_for_it_to_expire(world):
+    a = world.replica("a")
+    await world.pass_time(4)
+    b = world.replica("b")
+    await world.pass_time(0)
+    await a.stop()
+    await a.election.release()
+    assert "holderIdentity" not in world.lease["spec"]
+    await world.pass_time(4)
+    assert b.leads
+
+
+async def test_only_the_holder_releases(world):
+    a, b = world.replica("a"), world.replica("b")
+    await world.pass_time(4)
+    loser = b if a.leads else a
+    await loser.election.release()
+    assert world.lease["spec"]["holderIdentity"] == ("a" if a.leads else "b")
+
+
+async def test_two_that_create_the_lease_at_once(world):
+    a, b = world.replica("a"), world.replica("b")
+    await world.pass_time(1)
+    assert a.leads + b.leads == 1
+
+
+async def test_a_lost_answer_to_the_own_renewal_does_not_confuse(world):
+    a = world.replica("a")
+    await world.pass_time(2)
+    update = a.api.update
+
+    async def lost(*arguments, **more):
+        await update(*arguments, **more)
+        raise LostAnswerError("reset")
+
+    a.api.update = lost
+    await world.pass_time(2)
+    a.api.update = update
+    await world.pass_time(10)
+    assert a.log == ["started"]
+
+
+def test_durations_that_cannot_work_are_refused():
+    with pytest.raises(ValueError, match="renew_deadline"):
+        Election(
+            Api(World(), "z"),
+            name="x",
+            namespace="y",
+            identity="z",
+            started=print,
+            stopped=print,
+            lease_duration=5,
+            renew_deadline=10,
+        )
+
+
+@pytest.mark.parametrize("renewed", [0, 20])
+async def test_a_slow_answer_does_not_make_two_leaders(world, renewed):
+    """The others count from when they see the lease, which is when it is written, the first time or later."""
+    a = world.replica("a")
+    a.api.slow = 0 if renewed else 7.5
+    await world.pass_time(1)
+    b = world.replica("b")
+    await world.pass_time(renewed)
+    a.api.slow = 7.5
+    await world.pass_time(3 if renewed else 7)
+    world.down.add("a")
+    for _ in range(300):
+        await world.pass_time(0.1)
+        assert not (a.leads and b.leads)
+    assert b.leads
+
+
+async def test_one_that_was_stopped_knows_that_its_lease_has_run_out_before_it_hears_of_it(world):
+    a = world.replica("a")
+    await world.pass_time(1)
+    assert a.election.holds()
+    world.now += 12  # nothing of it has run since
+    assert (a.leads, a.election.holds()) == (True, False)
+
+
+async def test_the_lease_is_never_written_for_less_than_it_is_held(world):
+    world.replica("a").election._duration = 2.9
+    await world.pass_time(1)
+    assert world.lease["spec"]["leaseDurationSeconds"] == 3
+
+
+async def test_one_that_is_not_allowed_to_stands_by_says_how_to_allow_it_and_leads_then(world, caplog):
+    a = world.replica("a")
+    world.denied.add("a")
+    await world.pass_time(10)
+    assert a.log == []
+    assert "kube-system/poseidon: 403 Forbidden: no; until that is allowed (deploy/poseidon.yaml: Role)" in caplog.text
+    world.denied.clear()
+    await world.pass_time(10)
+    assert a.leads

@@ -1,0 +1,319 @@
+"""List, LISTED mark, watch, relist: by script, and against a model with gaps anywhere."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from poseidon_py.kube.client import ApiError, BusyError, GoneError, LostAnswerError, UnreachableError
+from poseidon_py.kube.list_watch import PODS, Watch
+from poseidon_py.kube.objects import Metadata, Pod
+from poseidon_py.state.handlers import PodFollower
+from poseidon_py.state.store import Store
+from tests.poseidon_py.builders import pod_json
+
+
+class Told:
+    """A follower that writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.log: list[Any] = []
+
+    def observe(self, item):
+        self.log.append(("observe", item.metadata.name))
+
+    def removed(self, item):
+        self.log.append(("removed", item.metadata.name))
+
+    def listed(self, uids):
+        self.log.append(("listed", sorted(uids)))
+
+    def nonsense(self, who, what):
+        self.log.append(("nonsense", who.name, what))
+
+
+class Script:
+    """An API server that plays scenes in order; the last one is to hang for ever.
+
+    A scene is (what was asked for: "page" or "watch", its answer: bytes, pieces, or an error to raise).
+    """
+
+    def __init__(self, *scenes) -> None:
+        self.scenes = list(scenes)
+        self.asked: list[Any] = []
+        self.played = asyncio.Event()
+
+    def _next(self, kind, parameters):
+        self.asked.append((kind, dict(parameters)))
+        if not self.scenes:
+            self.played.set()
+            return None
+        wanted, answer = self.scenes.pop(0)
+        assert kind == wanted
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def page(self, path, parameters):
+        assert path == "/api/v1/pods"
+        answer = self._next("page", parameters)
+        if answer is None:
+            await asyncio.Event().wait()
+        return answer
+
+    async def watch(self, path, parameters, silence):
+        self.silence = silence
+        answer = self._next("watch", parameters)
+        if answer is None:
+            await asyncio.Event().wait()
+        for piece in answer:
+            if isinstance(piece, Exception):
+                raise piece
+            yield piece
+
+
+def page(*pods, version="10", more=""):
+    return json.dumps({"metadata": {"resourceVersion": version, "continue": more}, "items": list(pods)}).encode()
+
+
+def line(kind, obj):
+    return json.dumps({"type": kind, "object": obj}).encode() + b"\n"
+
+
+def bookmark(version):
+    return line("BOOKMARK", {"kind": "Pod", "metadata": {"resourceVersion": version}})
+
+
+async def play(*scenes, **more):
+    script, told, slept = Script(*scenes), Told(), []
+
+    async def sleep(seconds):
+        slept.append(seconds)
+
+    watch = Watch(script, PODS, told, sleep=sleep, rng=lambda: 0.5, **more)
+    running = asyncio.create_task(watch.run())
+    finished = asyncio.create_task(script.played.wait())
+    await asyncio.wait({running, finished}, timeout=5, return_when=asyncio.FIRST_COMPLETED)
+    if running.done():
+        running.result()
+    assert script.played.is_set()
+    for task in (running, finished):
+        task.cancel()
+    await asyncio.gather(running, finished, return_exceptions=True)
+    return script, told.log, slept, watch
+
+
+A, B, C = (pod_json(name, version=version) for name, version in (("a", 5), ("b", 6), ("c", 7)))
+
+
+async def test_lists_in_pages_then_marks_then_watches_from_the_lists_version():
+    script, log, _, watch = await play(("page", page(A, more="x")), ("page", page(B, version="12")), page_size=1)
+    assert log == [("observe", "a"), ("observe", "b"), ("listed", ["uid-a", "uid-b"])]
+    assert watch.listed.is_set()
+    assert [asked.get("continue") for _, asked in script.asked] == [None, "x", None]
+    selector = "status.phase!=Succeeded,status.phase!=Failed"
+    assert all(asked["fieldSelector"] == selector for _, asked in script.asked)
+    kind, asked = script.asked[-1]
+    assert (kind, asked["resourceVersion"], asked["allowWatchBookmarks"]) == ("watch", "12", "true")
+    assert asked["timeoutSeconds"] == "450"  # 300 * (1 + 0.5)
+
+
+async def test_events_are_told_in_order_whatever_the_pieces_are_cut_like():
+    stream = line("ADDED", A) + line("MODIFIED", B) + line("DELETED", A)
+    pieces = [stream[i : i + 7] for i in range(0, len(stream), 7)]
+    _, log, _, _ = await play(("page", page()), ("watch", pieces))
+    assert log[1:] == [("observe", "a"), ("observe", "b"), ("removed", "a")]
+
+
+async def test_what_is_deleted_is_gone_even_if_it_makes_no_sense():
+    bad = pod_json("a", version=12)
+    bad["spec"]["priority"] = "high"
+    _, log, _, _ = await play(("page", page(A)), ("watch", [line("DELETED", bad)]))
+    assert log[-1] == ("removed", "a")
+
+
+async def test_a_watch_that_ends_goes_on_from_the_last_version_without_delay():
+    script, log, slept, _ = await play(("page", page()), ("watch", [line("ADDED", C)]), ("watch", [bookmark("30")]))
+    assert [asked["resourceVersion"] for kind, asked in script.asked if kind == "watch"] == ["10", "7", "30"]
+    assert slept == []
+    assert len(log) == 2
+
+
+@pytest.mark.parametrize("error", [LostAnswerError("reset"), UnreachableError("refused"), BusyError(500, "", "")])
+async def test_an_error_is_retried_with_growing_delays_and_without_listing_again(error):
+    script, log, slept, _ = await play(
+        ("page", page(A)), ("watch", error), ("watch", error), ("watch", [bookmark("11"), error])
+    )
+    assert slept == [0.375, 0.75, 0.375]  # 0.5 s doubled, times 0.75; small again after a byte was heard
+    assert [kind for kind, _ in script.asked] == ["page", "watch", "watch", "watch", "watch"]
+    assert log.count(("listed", ["uid-a"])) == 1
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        pytest.param(GoneError(410, "Expired", "too old"), id="as the answer"),
+        pytest.param(
+            [line("ERROR", {"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired"})],
+            id="in the stream",
+        ),
+        pytest.param([line("ADDED", B) + line("ERROR", {"kind": "Status", "code": 410})], id="bare, after an event"),
+    ],
+)
+async def test_410_means_list_again(gone):
+    script, log, _, _ = await play(("page", page(A)), ("watch", gone), ("page", page(C, version="40")))
+    assert log[-2:] == [("observe", "c"), ("listed", ["uid-c"])]
+    assert script.asked[-1][1]["resourceVersion"] == "40"
+
+
+async def test_a_server_that_always_answers_410_is_not_hammered():
+    _, _, slept, _ = await play(*[("page", page()), ("watch", GoneError(410, "", ""))] * 4)
+    assert len(slept) == 3
+    assert slept == sorted(slept)
+
+
+async def test_a_list_that_expires_half_way_starts_again():
+    _, log, _, _ = await play(("page", page(A, more="x")), ("page", GoneError(410, "Expired", "")), ("page", page(B)))
+    assert log[-2:] == [("observe", "b"), ("listed", ["uid-b"])]
+
+
+async def test_silence_has_a_limit():
+    script, _, _, _ = await play(("page", page()), ("watch", [bookmark("11")]), silence=42.0)
+    assert script.silence == 42.0
+
+
+async def test_one_bad_object_is_named_and_hides_no_other():
+    bad = pod_json("bad", version=8)
+    bad["spec"]["priority"] = "high"
+    _, log, _, _ = await play(
+        ("page", page(A, bad, B)), ("watch", [line("ADDED", C) + line("MODIFIED", bad) + line("DELETED", A)])
+    )
+    assert [entry[:2] for entry in log] == [
+        ("nonsense", "bad"),
+        ("observe", "a"),
+        ("observe", "b"),
+        ("listed", ["uid-a", "uid-b"]),
+        ("observe", "c"),
+        ("nonsense", "bad"),
+        ("removed", "a"),
+    ]
+    assert "priority" in next(entry[2] for entry in log if entry[0] == "nonsense")
+
+
+async def test_a_server_that_ends_watches_at_once_is_not_hammered():
+    _, _, slept, _ = await play(("page", page()), ("watch", []), ("watch", []), ("watch", []))
+    assert slept == [0.375, 0.75, 1.5]
+
+
+# -- against a model: a server with a history, gaps anywhere, and a store that must end up knowing what is there -----
+
+
+class Server:
+    """A small API server: a log of changes from which watches are served, and compaction."""
+
+    def __init__(self) -> None:
+        self.version = 1
+        self.pods: dict[str, dict] = {}
+        self.log: list[tuple[int, bytes]] = []
+        self.compacted = 0
+
+    def change(self, name: str, what: str) -> None:
+        self.version += 1
+        old = self.pods.get(name)
+        if what == "delete":
+            if old is not None:
+                del self.pods[name]
+                gone = json.loads(json.dumps(old))
+                gone["metadata"]["resourceVersion"] = str(self.version)
+                self.log.append((self.version, line("DELETED", gone)))
+            return
+        uid = old["metadata"]["uid"] if old and what != "recreate" else f"{name}-{self.version}"
+        if old and what == "recreate":
+            self.change(name, "delete")
+            self.version += 1
+        node = (old or {"spec": {}})["spec"].get("nodeName", "") if what == "touch" else "n" if what == "bind" else ""
+        self.pods[name] = pod_json(name, uid=uid, node=node, version=self.version)
+        self.log.append((self.version, line("MODIFIED" if old else "ADDED", self.pods[name])))
+
+    def since(self, version: int) -> list[bytes]:
+        if version < self.compacted:
+            raise GoneError(410, "Expired", "")
+        return [text for at, text in self.log if at > version]
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.sampled_from(["add", "bind", "touch", "delete", "recreate"]), st.sampled_from("abc")),
+        st.tuples(st.sampled_from(["deliver", "break", "compact"]), st.just("")),
+    ),
+    max_size=30,
+)
+
+
+@pytest.mark.slow
+@given(STEPS)
+@settings(max_examples=60, deadline=None)
+def test_after_any_gaps_the_store_knows_exactly_what_is_there(steps):
+    server, store = Server(), Store(["poseidon"])
+
+    class Source:
+        """Serves each stream what has happened, then breaks it; every round of the test serves one stream."""
+
+        async def page(self, path, parameters):
+            return page(*server.pods.values(), version=str(server.version))
+
+        async def watch(self, path, parameters, silence):
+            for text in server.since(int(parameters["resourceVersion"])):
+                yield text
+            idle.set()
+            go.clear()
+            await go.wait()
+            raise LostAnswerError("broken")
+
+    async def run():
+        async def sleep(seconds):
+            pass
+
+        watch = asyncio.create_task(Watch(Source(), PODS, PodFollower(store), sleep=sleep).run())
+        await idle.wait()
+        for what, name in [*steps, ("deliver", "")]:
+            if what == "compact":
+                server.compacted = server.version
+            elif what in ("deliver", "break"):
+                idle.clear()
+                go.set()
+                await idle.wait()
+            else:
+                server.change(name, what)
+        watch.cancel()
+        await asyncio.gather(watch, return_exceptions=True)
+
+    idle, go = asyncio.Event(), asyncio.Event()
+    asyncio.run(run())
+    known = {(p.name, p.uid, p.node) for p in store.pods.values()}
+    assert known == {
+        (p["metadata"]["name"], p["metadata"]["uid"], p["spec"].get("nodeName", "")) for p in server.pods.values()
+    }
+    # every pod that went is in the queue, or was never known; none is both here and gone
+    assert not set(store.gone_tasks) & set(store.pods)
+
+
+def test_pods_that_make_no_sense_are_forgotten_when_they_go():
+    store = Store(["poseidon"])
+    follower = PodFollower(store)
+    for uid in ("seen going", "gone unseen", "there"):
+        follower.nonsense(Metadata(name=uid, namespace="ns", uid=uid), "spec: is odd")
+    follower.removed(Pod(metadata=Metadata(name="seen going", namespace="ns", uid="seen going")))
+    follower.listed({"there"})
+    follower.listed({"there"})  # those that could not be read in one list count as there until the next
+    assert list(store.nonsense) == ["there"]
+
+
+async def test_what_is_not_allowed_is_asked_again_and_the_remedy_named(caplog):
+    await play(("page", ApiError(403, "Forbidden", "no")), ("page", BusyError(503, "", "")), ("page", page(A)))
+    denied, busy = (r.getMessage() for r in caplog.records if "broke" in r.getMessage())
+    assert denied.endswith("allow to list and watch it (deploy/poseidon.yaml: ClusterRole)")
+    assert "allow" not in busy

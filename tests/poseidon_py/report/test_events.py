@@ -1,0 +1,284 @@
+"""Events and conditions: complete when the burst is over, and never in the way of binds."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from poseidon_py.kube.client import ApiError, BusyError, ConflictError, NotFoundError, UnreachableError
+from poseidon_py.report.events import Reporter
+from poseidon_py.state.store import Store
+from tests.poseidon_py.builders import pod
+from tests.poseidon_py.fakes import settle
+
+
+class Api:
+    def __init__(self) -> None:
+        self.created: list[Any] = []
+        self.merged: list[Any] = []
+        self.patched: list[Any] = []
+        self.faults: list[Exception] = []
+        self.merge_faults: list[Exception] = []
+        self.patch_faults: list[Exception] = []
+
+    def _maybe(self, faults):
+        if faults:
+            raise faults.pop(0)
+
+    async def create(self, path, body, timeout=30.0):
+        await asyncio.sleep(0)
+        self._maybe(self.faults)
+        self.created.append((path, body))
+        return b""
+
+    async def merge(self, path, patch):
+        self._maybe(self.merge_faults)
+        self.merged.append((path, patch))
+        return b""
+
+    async def patch_pod_status(self, namespace, name, patch):
+        self._maybe(self.patch_faults)
+        self.patched.append((name, patch))
+
+
+class Bench:
+    def __init__(self, rate=0.0, concurrency=2) -> None:
+        self.api, self.store = Api(), Store(["poseidon"])
+        self.now, self.busy, self.saturated = 50.0, False, False
+        self.reporter = Reporter(
+            self.api,
+            self.store,
+            self,
+            rate=rate,
+            concurrency=concurrency,
+            sleep=self.sleep,
+            monotonic=lambda: self.now,
+            now=lambda: 1_767_225_600.0 + self.now,
+        )
+        self.store.on_settled = self.reporter.settled
+
+    async def sleep(self, seconds):
+        self.now += seconds
+        await asyncio.sleep(0)
+
+    async def __aenter__(self):
+        self.reporter.start()
+        return self
+
+    async def __aexit__(self, *_):
+        await self.reporter.stop()
+
+    def pod(self, name="a", **more):
+        self.store.observe_pod(pod(name, **more))
+        return self.store.pods[f"uid-{name}"]
+
+    @property
+    def messages(self):
+        return [body["message"] for _, body in self.api.created]
+
+
+async def test_a_scheduled_event_as_kubectl_describe_shows_it():
+    async with Bench() as bench:
+        bench.reporter.scheduled(bench.pod(namespace="team"), "n1")
+        await settle()
+        [(path, event)] = bench.api.created
+        assert path == "/api/v1/namespaces/team/events"
+        assert (event["reason"], event["type"]) == ("Scheduled", "Normal")
+        assert event["message"] == "Successfully assigned team/a to n1"
+        about = event["involvedObject"]
+        assert (about["kind"], about["namespace"], about["name"], about["uid"]) == ("Pod", "team", "a", "uid-a")
+        assert event["source"] == {"component": "poseidon"}
+        assert event["firstTimestamp"] == event["lastTimestamp"] == "2026-01-01T00:00:50Z"
+        assert event["count"] == 1
+        assert bench.api.patched == []
+
+
+async def test_an_unschedulable_pod_gets_an_event_and_the_condition_on_the_version_that_is_known():
+    async with Bench() as bench:
+        bench.reporter.unschedulable(bench.pod(version=77), "0/1 nodes are available: 1 Insufficient cpu.")
+        await settle()
+        [(_, event)] = bench.api.created
+        assert (event["reason"], event["type"]) == ("FailedScheduling", "Warning")
+        [(name, patch)] = bench.api.patched
+        assert (name, patch["metadata"]) == ("a", {"uid": "uid-a", "resourceVersion": "77"})
+        [condition] = patch["status"]["conditions"]
+        assert (condition["type"], condition["status"], condition["reason"]) == (
+            "PodScheduled",
+            "False",
+            "Unschedulable",
+        )
+        assert condition["message"] == event["message"]
+        assert condition["lastTransitionTime"] == "2026-01-01T00:00:50Z"
+
+
+async def test_a_repeat_counts_up_the_event_and_leaves_the_condition():
+    async with Bench() as bench:
+        known = bench.pod()
+        for message in ("x", "y", "x", "x"):
+            bench.reporter.unschedulable(known, message)
+            await settle()
+        assert bench.messages == ["x", "y"]
+        name = bench.api.created[0][1]["metadata"]["name"]
+        assert [(path.rsplit("/", 1)[1], patch["count"]) for path, patch in bench.api.merged] == [(name, 2), (name, 3)]
+        assert [patch["status"]["conditions"][0]["message"] for _, patch in bench.api.patched] == ["x", "y", "x"]
+        # the transition was to False; a new reason is none
+        assert ["lastTransitionTime" in p["status"]["conditions"][0] for _, p in bench.api.patched] == [
+            True,
+            False,
+            False,
+        ]
+
+
+async def test_an_event_that_has_expired_is_made_again():
+    async with Bench() as bench:
+        known = bench.pod()
+        bench.api.merge_faults = [NotFoundError(404, "", "")]
+        for _ in range(2):
+            bench.reporter.unschedulable(known, "x")
+            await settle()
+        assert bench.messages == ["x", "x"]
+
+
+async def test_reports_of_a_pod_coalesce_to_the_newest():
+    async with Bench() as bench:
+        known = bench.pod()
+        bench.reporter.unschedulable(known, "old")
+        bench.reporter.unschedulable(known, "new")
+        bench.reporter.scheduled(known, "n")
+        await settle()
+        assert bench.messages == ["Successfully assigned default/a to n"]
+
+
+async def test_why_a_pod_waits_is_not_told_once_it_is_bound():
+    async with Bench() as bench:
+        known = bench.pod()
+        bench.reporter.unschedulable(known, "x")
+        bench.pod(node="n")
+        await settle()
+        assert (bench.messages, bench.api.patched) == ([], [])
+        bench.reporter.unschedulable(known, "late")  # from a round that ran before
+        await settle()
+        assert (bench.messages, bench.api.patched) == ([], [])
+
+
+async def test_why_a_pod_waits_is_not_told_once_it_is_gone():
+    async with Bench() as bench:
+        bench.reporter.unschedulable(bench.pod(), "x")
+        bench.store.remove_pod("uid-a")
+        await settle()
+        assert bench.messages == []
+
+
+async def test_the_condition_is_not_set_on_a_pod_that_is_being_bound():
+    async with Bench() as bench:
+        known = bench.pod()
+        known.assumed = "n"
+        bench.reporter.unschedulable(known, "x")
+        await settle()
+        assert bench.api.patched == []
+
+
+async def test_a_condition_that_conflicts_is_set_on_the_next_version():
+    async with Bench() as bench:
+        known = bench.pod(version=1)
+        bench.api.patch_faults = [ConflictError(409, "Conflict", "modified")]
+        bench.reporter.unschedulable(known, "x")
+        await asyncio.sleep(0)
+        known.version = "2"
+        await settle()
+        assert [patch["metadata"]["resourceVersion"] for _, patch in bench.api.patched] == ["2"]
+
+
+async def test_an_event_has_the_time_at_which_it_happened():
+    async with Bench() as bench:
+        bench.busy = True
+        bench.reporter.scheduled(bench.pod(), "n1")
+        await settle()
+        assert bench.messages == []
+        assert bench.now > 50.5
+        bench.busy = False
+        await settle()
+        [(_, event)] = bench.api.created
+        assert event["firstTimestamp"] == "2026-01-01T00:00:50Z"
+
+
+async def test_flush_does_not_wait_for_what_has_lost_its_point():
+    async with Bench() as bench:
+        bench.busy = True
+        bench.reporter._pending._next = bench.now + 1000  # so that nothing is sent
+        bench.reporter.unschedulable(bench.pod(), "0/1 nodes are available")
+        bench.pod(node="n1")
+        assert await asyncio.wait_for(bench.reporter.flush(5), 1)
+        assert bench.messages == []
+
+
+async def test_flush_sends_all_even_beside_binds():
+    async with Bench(rate=1.0) as bench:
+        bench.busy = True
+        bench.reporter._pending._next = bench.now
+        for number in range(50):
+            bench.reporter.scheduled(bench.pod(f"p{number}"), "n")
+        assert await bench.reporter.flush(5)
+        assert len(bench.messages) == 50
+        assert bench.now == 50.0
+
+
+async def test_flush_has_an_end(caplog):
+    async with Bench() as bench:
+        never = asyncio.Event()
+        bench.api.create = lambda *_, **__: never.wait()
+        bench.reporter.scheduled(bench.pod(), "n")
+        bench.reporter.scheduled(bench.pod("b"), "n")
+        bench.reporter.scheduled(bench.pod("c"), "n")
+        assert not await bench.reporter.flush(0.01)
+        assert "not sent" in caplog.text
+
+
+@pytest.mark.parametrize("error", [BusyError(429, "", "", 3.0), BusyError(500, "", ""), UnreachableError("down")])
+async def test_a_report_that_could_not_be_sent_is_sent_later(error):
+    async with Bench() as bench:
+        bench.api.faults = [error, error]
+        bench.reporter.scheduled(bench.pod(), "n")
+        await settle(100)
+        assert len(bench.messages) == 1
+        assert bench.now >= 50 + (6 if getattr(error, "retry_after", None) else 1)
+
+
+async def test_a_report_that_is_refused_is_dropped():
+    async with Bench() as bench:
+        bench.api.faults = [ApiError(403, "Forbidden", "namespace is terminating")]
+        bench.reporter.scheduled(bench.pod(), "n")
+        bench.reporter.scheduled(bench.pod("b"), "n")
+        await settle()
+        assert bench.messages == ["Successfully assigned default/b to n"]
+        assert await bench.reporter.flush(1)
+
+
+async def test_a_pod_that_makes_no_sense_gets_an_event_even_if_it_could_never_be_read():
+    async with Bench() as bench:
+        bench.reporter.nonsense("default", "bad", "uid-bad", "spec.priority: not a number")
+        await settle()
+        assert bench.messages == ["cannot use spec.priority: not a number"]
+        assert bench.api.patched == []
+
+
+async def test_a_remark_is_made_beside_the_rest_even_when_the_pod_is_bound():
+    async with Bench() as bench:
+        known = bench.pod()
+        bench.reporter.remark(known, "InvalidAnnotation", "metadata.annotations[x]: is odd; write y")
+        bench.reporter.scheduled(known, "n")
+        bench.pod(node="n")
+        await bench.reporter.flush(1.0)
+        said = {(event["reason"], event["type"], event["message"]) for _, event in bench.api.created}
+        assert said == {
+            ("InvalidAnnotation", "Warning", "metadata.annotations[x]: is odd; write y"),
+            ("Scheduled", "Normal", "Successfully assigned default/a to n"),
+        }
+
+
+async def test_the_condition_is_set_whatever_becomes_of_the_event():
+    async with Bench() as bench:
+        bench.api.faults = [ApiError(422, "Invalid", "a policy denies events")]
+        bench.reporter.unschedulable(bench.pod(), "0/1 nodes are available: 1 Insufficient cpu.")
+        await settle()
+        assert (len(bench.api.created), len(bench.api.patched)) == (0, 1)

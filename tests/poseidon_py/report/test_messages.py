@@ -1,0 +1,90 @@
+"""kube-scheduler's words, which tools parse."""
+
+import pytest
+
+from poseidon_py.report import messages
+from protos.gen import flow_pb2
+
+R = flow_pb2.Reason
+
+
+@pytest.mark.parametrize(
+    ("nodes", "reasons", "text"),
+    [
+        (
+            12,
+            [
+                R(kind=R.INSUFFICIENT_RESOURCE, detail="cpu", nodes=7),
+                R(kind=R.UNTOLERATED_TAINT, detail="k", value="v", nodes=5),
+            ],
+            "0/12 nodes are available: 5 node(s) had untolerated taint {k: v}, 7 Insufficient cpu.",
+        ),
+        # sorted as text: 10 before 2
+        (
+            12,
+            [R(kind=R.TOO_MANY_TASKS, nodes=2), R(kind=R.INSUFFICIENT_RESOURCE, detail="nvidia.com/gpu", nodes=10)],
+            "0/12 nodes are available: 10 Insufficient nvidia.com/gpu, 2 Too many pods.",
+        ),
+        (
+            3,
+            [
+                R(kind=R.UNTOLERATED_TAINT, detail="node.kubernetes.io/unschedulable", nodes=1),
+                R(kind=R.SELECTOR_MISMATCH, nodes=2),
+            ],
+            "0/3 nodes are available: 1 node(s) were unschedulable, "
+            "2 node(s) didn't match Pod's node affinity/selector.",
+        ),
+        (
+            1,
+            [R(kind=R.UNTOLERATED_TAINT, detail="node.kubernetes.io/not-ready", nodes=1)],
+            "0/1 nodes are available: 1 node(s) had untolerated taint {node.kubernetes.io/not-ready: }.",
+        ),
+        (
+            2,
+            [R(kind=R.FURTHER_AFFINITY, detail="features", nodes=2)],
+            "0/2 nodes are available: 2 node(s) didn't match Pod's required features.",
+        ),
+        # the same words are one reason
+        (
+            5,
+            [
+                R(kind=R.INSUFFICIENT_RESOURCE, detail="cpu", nodes=2),
+                R(kind=R.INSUFFICIENT_RESOURCE, detail="cpu", nodes=3),
+            ],
+            "0/5 nodes are available: 5 Insufficient cpu.",
+        ),
+        (0, [], "no nodes available to schedule pods"),
+        (2, [], "0/2 nodes are available:"),
+    ],
+)
+def test_message(nodes, reasons, text):
+    assert messages.unscheduled(nodes, reasons) == text
+
+
+def test_a_reason_of_a_newer_service_is_not_hidden():
+    newer = R(kind=99)  # type: ignore[arg-type]
+    assert "99" in messages.reason(newer)
+
+
+def test_events_have_a_longest_message():
+    assert messages.note("x" * 1024) == "x" * 1024
+    assert len(messages.note("ü" * 1024).encode()) <= 1024
+    assert messages.note("x" * 2000).endswith(" ...")
+
+
+def test_gangs_that_wait():
+    missing = R(kind=R.GANG_INCOMPLETE, detail="ns/g", value="2")
+    text = "pod group ns/g: 2 more members are needed before it can be scheduled"
+    assert messages.unscheduled(0, [missing], 5) == f"{text} (3/5)"
+    assert messages.unscheduled(3, [missing]) == text
+    one = R(kind=R.GANG_INCOMPLETE, detail="ns/g", value="1")
+    assert messages.unscheduled(3, [one], 2).startswith("pod group ns/g: 1 more member is needed")
+    unfit = R(kind=R.GANG_DOES_NOT_FIT, detail="ns/g", value="3/5")
+    why = R(kind=R.INSUFFICIENT_RESOURCE, detail="cpu", nodes=9)
+    start = "0/12 nodes are available: gang ns/g needs 5 members placed together, 3 fit"
+    assert messages.unscheduled(12, [unfit, why]) == f"{start}: 9 Insufficient cpu."
+    assert messages.unscheduled(12, [unfit]) == f"{start}."
+    full = R(kind=R.GANG_FULL, detail="ns/g", value="4/4")
+    assert messages.unscheduled(12, [full]) == "pod group ns/g: 4 of its members are placed, and it has 4 at most"
+    one = R(kind=R.GANG_DOES_NOT_FIT, detail="ns/g", value="0/1")
+    assert messages.unscheduled(12, [one]) == "0/12 nodes are available: gang ns/g needs 1 member placed, 0 fit."

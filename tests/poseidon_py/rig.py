@@ -1,0 +1,155 @@
+"""The bridge from store to binder, with both neighbours faked and no time passing."""
+
+import asyncio
+from collections.abc import Callable
+
+from poseidon_py.bind.binder import Binder
+from poseidon_py.feed.resync import Session
+from poseidon_py.feed.workers import Feed
+from poseidon_py.rounds.loop import Loop
+from poseidon_py.state.store import Store
+from tests.poseidon_py.builders import node, pod
+from tests.poseidon_py.fakes import FakeEngine, FakeKube
+
+
+class Rig:
+    """`async with`; then change the world through `pod`, `gone`, ... and look at the engine and the API server."""
+
+    def __init__(self, nodes=("n",), *, leads=True, batch_size=2000, linger=0.0, **node_shape) -> None:
+        self.store = Store(["poseidon"], linger=linger)
+        self.engine = FakeEngine()
+        self.kube = FakeKube()
+        self.listed = asyncio.Event()
+        self.session = Session(self.engine, self.store, self.listed.wait, sleep=self._sleep)
+        self.feed = Feed(self.store, self.engine, self.session, lambda: self.loop.wake(), batch_size, sleep=self._sleep)
+        self.timers: list[Callable[[], None]] = []
+        self.binder = Binder(
+            self.kube,
+            self.store,
+            self.feed.reject,
+            call_later=lambda seconds, call: self.timers.append(call),
+            rng=lambda: 1.0,
+            now=lambda: self.now_us / 1e6,
+        )
+        self.now_us = 1_000_000
+        self.unscheduled: list[tuple[str, str]] = []
+        self.nonsense: list[tuple[str, str]] = []
+        self.loop = Loop(
+            self.store,
+            self.engine,
+            self.session,
+            self.binder,
+            self.feed.reject,
+            lambda known, message: self.unscheduled.append((known.name, message)),
+            window=0.0,
+            window_max=0.0,
+            sleep=self._sleep,
+            now_us=lambda: self.now_us,
+        )
+        self.session.on_ready = self.loop.wake
+        self.store.on_settled = self.binder.settled
+        self.ignored: list[tuple[str, str]] = []
+        self.store.on_ignored = lambda known: self.ignored.append((known.name, known.ignored))
+        self.store.on_nonsense = lambda namespace, name, uid, problem: self.nonsense.append((name, problem))
+        self.kube.on_bind = self._bound
+        self.confirm = True
+        self._leads = leads
+        self._tasks: list[asyncio.Task[None]] = []
+        for name in nodes:
+            self.node(name, **node_shape)
+
+    async def _sleep(self, seconds):
+        await asyncio.sleep(0)
+
+    async def __aenter__(self):
+        self.binder.start()
+        if self._leads:
+            self.loop.lead()
+        self._tasks = [
+            asyncio.create_task(work)
+            for work in (
+                self.session.run(),
+                self.feed.pod_worker(),
+                self.feed.pod_worker(),
+                self.feed.node_worker(),
+                self.loop.run(),
+            )
+        ]
+        self.listed.set()
+        await self.settle()
+        return self
+
+    async def __aexit__(self, *_):
+        for task in self._tasks:
+            task.cancel()
+        for result in await asyncio.gather(*self._tasks, return_exceptions=True):
+            if isinstance(result, Exception):
+                raise result
+        await self.binder.stop()
+
+    async def settle(self, rounds=300):
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+
+    def _bound(self, namespace, name):
+        """The API server's watch confirms a bind."""
+        there = self.kube.pods[f"{namespace}/{name}"]
+        if self.confirm:
+            self.store.observe_pod(pod(**there))
+
+    def node(self, name, **more):
+        self.store.observe_node(node(name, **more))
+
+    def pod(self, name, uid=None, **more):
+        """A pod is made."""
+        self.kube.put(name, uid, **{key: value for key, value in more.items() if key in ("node", "deleting", "gates")})
+        self.store.observe_pod(pod(name, uid=uid, **more))
+
+    async def bind_in_flight(self, name, **more):
+        """A pod is made whose bind the API server does not answer until `answered`."""
+        self.kube.hold = asyncio.Event()
+        self.pod(name, **more)
+        await self.settle()
+        assert self.kube.in_flight == 1
+
+    async def answered(self):
+        assert self.kube.hold is not None
+        self.kube.hold.set()
+        await self.settle()
+
+    def gone(self, name, uid=None):
+        self.kube.pods.pop(f"default/{name}", None)
+        self.store.remove_pod(uid or f"uid-{name}")
+
+    def task(self, name):
+        """What the engine knows of a pod."""
+        found = [task for task in self.engine.tasks.values() if task["name"] == f"default/{name}"]
+        assert len(found) <= 1
+        return found[0] if found else None
+
+    def state(self, name):
+        task = self.task(name)
+        return task["state"] if task else None
+
+    @property
+    def bound(self):
+        """Names of the pods that were bound, in order."""
+        return [uid.removeprefix("uid-") for uid, _ in self.kube.binds]
+
+    def agrees(self):
+        """Whether the engine knows exactly what it should."""
+        for known in self.store.pods.values():
+            task = self.engine.tasks.get(known.task)
+            if known.node:
+                assert task is not None
+                assert (task["state"], task["node"]) == ("bound", self.store.id_of_node(known.node))
+            elif known.wanted and not known.problem:
+                assert task is not None
+                assert task["state"] in ("waiting", "assumed")
+            else:
+                assert task is None
+        assert set(self.engine.tasks) <= {known.task for known in self.store.pods.values()}
+        assert not self.store.gone_tasks
+        assert not self.store.gone_nodes
+        assert set(self.engine.nodes) == {known.id for known in self.store.nodes.values()}
+        return True

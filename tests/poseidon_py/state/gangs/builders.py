@@ -1,0 +1,91 @@
+"""Marks, objects and pods for tests of gangs."""
+
+import json
+
+import msgspec
+
+from poseidon_py.kube.objects import Pod
+from poseidon_py.state.gangs.decode import Item, thing_of
+from poseidon_py.state.gangs.model import Marks, Owner, Thing, Unknown
+from tests.poseidon_py.builders import pod_json
+
+SECOND_US = 1_000_000
+CREATED = "2026-01-01T00:00:00Z"
+CREATED_US = 1_767_225_600 * SECOND_US
+
+
+def marks(labels=None, annotations=None, group="", owner=None, name="p", created_us=CREATED_US):
+    return Marks("ns", name, f"uid-{name}", created_us, labels or {}, annotations or {}, group, owner)
+
+
+def thing(resource, name="g", *, spec=None, status=None, annotations=None, owner=None, uid=None, created=CREATED):
+    metadata = {
+        "name": name,
+        "namespace": "ns",
+        "uid": uid or f"uid-{name}",
+        "creationTimestamp": created,
+        "annotations": annotations or {},
+    }
+    if owner is not None:
+        metadata["ownerReferences"] = [
+            {
+                "kind": owner.kind,
+                "name": owner.name,
+                "uid": owner.uid,
+                "apiVersion": f"{owner.group}/v1",
+                "controller": True,
+            }
+        ]
+    body = {"metadata": metadata, "spec": spec or {}, "status": status or {}}
+    return thing_of(resource, msgspec.json.decode(json.dumps(body), type=Item))
+
+
+JOB = Owner("Job", "j", "uid-j", "batch")
+SET = Owner("JobSet", "s", "uid-s", "jobset.x-k8s.io")
+
+
+class Objects:
+    """Objects that are there; `unknown` are UIDs and (resource, namespace, name) of which nothing can be said yet."""
+
+    def __init__(self, *things):
+        self.by_name: dict[tuple, Thing] = {}
+        self.by_uid: dict[str, Thing] = {}
+        self.unknown: set[object] = set()
+        for resource, each in things:
+            self.put(resource, each)
+
+    def put(self, resource, each):
+        self.by_name[resource, each.namespace, each.name] = each
+        self.by_uid[each.uid] = each
+
+    def find(self, resource, namespace, name):
+        if (resource, namespace, name) in self.unknown:
+            raise Unknown(resource.label)
+        return self.by_name.get((resource, namespace, name))
+
+    def owner(self, owner, namespace):
+        if owner.uid in self.unknown:
+            raise Unknown(f"owner/{owner.uid}")
+        return self.by_uid.get(owner.uid)
+
+    def has_owner(self, uid):
+        return uid in self.by_uid
+
+
+def pod(name, *, labels=None, annotations=None, owner=None, priority=None, **more):
+    body = pod_json(name, namespace="ns", **more)
+    body["metadata"]["labels"] = labels or {}
+    body["metadata"]["annotations"] = annotations or {}
+    if owner is not None:
+        body["metadata"]["ownerReferences"] = [
+            {
+                "kind": owner.kind,
+                "name": owner.name,
+                "uid": owner.uid,
+                "apiVersion": f"{owner.group}/v1",
+                "controller": True,
+            }
+        ]
+    if priority is not None:
+        body["spec"]["priority"] = priority
+    return msgspec.json.decode(json.dumps(body), type=Pod)

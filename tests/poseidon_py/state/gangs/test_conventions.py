@@ -1,0 +1,408 @@
+"""What each convention makes of the marks on a pod and of the objects that they name."""
+
+import pytest
+
+from poseidon_py.state.gangs.by_annotation import BatchAnnotations, Kueue, LeaderWorkerSet, LightLabels, YuniKorn
+from poseidon_py.state.gangs.by_owner import DEPLOYMENTS, JOB_SETS, JOBS, REPLICA_SETS, STATEFUL_SETS, Own, Percent
+from poseidon_py.state.gangs.by_pod_group import (
+    COSCHEDULING,
+    GODEL,
+    KAI,
+    NATIVE,
+    VOLCANO,
+    Coscheduling,
+    Godel,
+    Kai,
+    Native,
+    Volcano,
+)
+from poseidon_py.state.gangs.model import Invalid, Owner, Unknown
+from tests.poseidon_py.state.gangs.builders import CREATED_US, JOB, SET, Objects, marks, thing
+
+LIGHT, MIN = "pod-group.scheduling.x-k8s.io/name", "pod-group.scheduling.x-k8s.io/min-available"
+NAME, NUMBER = "scheduling.k8s.io/group-name", "scheduling.k8s.io/group-pod-num"
+KUEUE, COUNT = "kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total-count"
+TASK, TASKS = "yunikorn.apache.org/task-group-name", "yunikorn.apache.org/task-groups"
+APP = "yunikorn.apache.org/app-id"
+LWS = "leaderworkerset.sigs.k8s.io"
+GROUPS = '[{"name": "driver", "minMember": 1}, {"name": "executor", "minMember": 4, "minResource": {"cpu": 1}}]'
+RS = Owner("ReplicaSet", "r", "uid-r", "apps")
+STS = Owner("StatefulSet", "t", "uid-t", "apps")
+DEPLOYMENT = Owner("Deployment", "d", "uid-d", "apps")
+
+
+def fields(said, *names):
+    return {name: getattr(said, name) for name in names}
+
+
+CASES = [
+    # convention, labels, annotations, other marks, objects, what is declared
+    (LightLabels, {LIGHT: "g", MIN: "2"}, {}, {}, [], {"name": "ns/g", "minimum": 2, "size": None}),
+    (BatchAnnotations, {}, {NAME: "qj-1", NUMBER: "3"}, {}, [], {"name": "ns/qj-1", "minimum": 3, "size": 3}),
+    (Kueue, {KUEUE: "k"}, {COUNT: "4"}, {}, [], {"name": "ns/k", "minimum": 4, "maximum": 4}),
+    (
+        Own,
+        {},
+        {"poseidon.io/gang": "2", "poseidon.io/gang-max": "5", "poseidon.io/gang-name": "x"},
+        {},
+        [],
+        {"minimum": 2, "maximum": 5},
+    ),
+    (
+        Own,
+        {},
+        {},
+        {"owner": STS},
+        [
+            (
+                STATEFUL_SETS,
+                thing(
+                    STATEFUL_SETS,
+                    "t",
+                    annotations={"poseidon.io/gang": "2", "poseidon.io/gang-max": "4"},
+                    spec={"replicas": 9},
+                ),
+            )
+        ],
+        {"minimum": 2, "maximum": 4, "size": 9},
+    ),
+    (
+        LeaderWorkerSet,
+        {f"{LWS}/name": "l", f"{LWS}/group-index": "2", f"{LWS}/worker-index": "0"},
+        {f"{LWS}/size": "5"},
+        {},
+        [],
+        {"name": "ns/l-2", "minimum": 5},
+    ),
+    (LeaderWorkerSet, {f"{LWS}/group-key": "abc"}, {f"{LWS}/size": "2"}, {}, [], {"name": "ns/abc", "minimum": 2}),
+    (
+        YuniKorn,
+        {APP: "a"},
+        {TASK: "driver", TASKS: GROUPS},
+        {},
+        [],
+        {"name": "ns/a/driver", "minimum": 1, "announced": (("yunikorn/ns/a/executor", 4),)},
+    ),
+    (YuniKorn, {"applicationId": "a"}, {TASK: "x", TASKS: '[{"name": "x", "minMember": 7}]'}, {}, [], {"minimum": 7}),
+    (
+        YuniKorn,
+        {APP: "a"},
+        {TASK: "executor"},
+        {},
+        [],
+        {"minimum": 0, "waits": "task group ns/a/executor: no pod of its application describes it yet"},
+    ),
+    (
+        Coscheduling,
+        {"scheduling.x-k8s.io/pod-group": "g"},
+        {},
+        {},
+        [(COSCHEDULING, thing(COSCHEDULING, spec={"minMember": 3, "scheduleTimeoutSeconds": 30}))],
+        {"name": "ns/g", "minimum": 3, "timeout": 30.0, "created_us": CREATED_US, "waits": ""},
+    ),
+    (
+        Coscheduling,
+        {"scheduling.x-k8s.io/pod-group": "g"},
+        {},
+        {},
+        [],
+        {
+            "minimum": 0,
+            "waits": 'pod group "ns/g" not found: there is no such object among podgroups.scheduling.x-k8s.io',
+        },
+    ),
+    (
+        Coscheduling,
+        {"scheduling.x-k8s.io/pod-group": "g", "fluence.group-size": "6"},
+        {},
+        {},
+        [],
+        {"convention": "Fluence", "minimum": 6, "maximum": 6, "waits": ""},
+    ),
+    (
+        Volcano,
+        {},
+        {NAME: "g", "volcano.sh/task-spec": "worker"},
+        {},
+        [(VOLCANO, thing(VOLCANO, spec={"minMember": 5, "minTaskMember": {"worker": 4, "ps": 1}}))],
+        {"minimum": 5, "roles": (("ps", 1), ("worker", 4)), "role": "worker"},
+    ),
+    (
+        Kai,
+        {"kai.scheduler/subgroup-name": "decode"},
+        {"pod-group-name": "g"},
+        {},
+        [
+            (
+                KAI,
+                thing(
+                    KAI,
+                    spec={
+                        "minMember": 2,
+                        "subGroups": [
+                            {"name": "all"},
+                            {"name": "prefill", "minMember": 2, "parent": "all"},
+                            {"name": "decode", "minMember": 3, "parent": "all"},
+                        ],
+                        "topologyConstraint": {"topology": "t", "requiredTopologyLevel": "rack"},
+                    },
+                ),
+            )
+        ],
+        {
+            "minimum": 5,
+            "roles": (("prefill", 2), ("decode", 3)),
+            "role": "decode",
+            "topology_key": "rack",
+            "topology_required": True,
+        },
+    ),
+    (
+        Kai,
+        {},
+        {"pod-group-name": "g"},
+        {},
+        [(KAI, thing(KAI, spec={"minMember": 2, "topologyConstraint": {"preferredTopologyLevel": "zone"}}))],
+        {"minimum": 2, "roles": (), "topology_key": "zone", "topology_required": False},
+    ),
+    (
+        Godel,
+        {"godel.bytedance.com/pod-group-name": "g"},
+        {},
+        {},
+        [(GODEL, thing(GODEL, spec={"minMember": 9}))],
+        {"minimum": 9},
+    ),
+    (
+        Native,
+        {},
+        {},
+        {"group": "g"},
+        [
+            (
+                NATIVE,
+                thing(
+                    NATIVE,
+                    spec={
+                        "schedulingPolicy": {"gang": {"minCount": 4}},
+                        "schedulingConstraints": {"topology": [{"key": "rack"}]},
+                        "disruptionMode": "PodGroup",
+                    },
+                ),
+            )
+        ],
+        {
+            "minimum": 4,
+            "topology_key": "rack",
+            "topology_required": True,
+            "created_us": CREATED_US,
+            "disrupted_whole": True,
+        },
+    ),
+    (
+        Native,
+        {},
+        {},
+        {"group": "g"},
+        [(NATIVE, thing(NATIVE, spec={"schedulingPolicy": {"basic": {}}}))],
+        {"minimum": 0, "waits": ""},
+    ),
+    (
+        Percent,
+        {},
+        {"firmament-gang-scheduling": "60"},
+        {"owner": RS},
+        [(REPLICA_SETS, thing(REPLICA_SETS, "r", spec={"replicas": 4}))],
+        {"minimum": 3, "size": 4},  # 2.4 rounded up
+    ),
+    (
+        Percent,
+        {},
+        {"firmament-gang-scheduling": "100%"},
+        {"owner": JOB},
+        [(JOBS, thing(JOBS, "j", spec={"parallelism": 4, "completions": 3}))],
+        {"minimum": 3},
+    ),
+    (
+        Own,
+        {},
+        {"poseidon.io/gang": "all"},
+        {"owner": JOB},
+        [(JOBS, thing(JOBS, "j", spec={"parallelism": 4}))],
+        {"name": "ns/j", "minimum": 4, "created_us": CREATED_US},
+    ),
+    (
+        Own,
+        {},
+        {},
+        {"owner": STS},
+        [(STATEFUL_SETS, thing(STATEFUL_SETS, "t", annotations={"poseidon.io/gang": "2"}, spec={"replicas": 3}))],
+        {"name": "ns/t", "minimum": 2, "size": 3},
+    ),
+    (
+        Own,
+        {},
+        {"poseidon.io/gang": "true", "poseidon.io/gang-min": "2", "poseidon.io/gang-topology": "rack"},
+        {"owner": JOB},
+        [(JOBS, thing(JOBS, "j", spec={"parallelism": 4}))],
+        {"minimum": 2, "topology_key": "rack", "topology_required": True},
+    ),
+    (
+        Own,
+        {},
+        {
+            "poseidon.io/gang": "3",
+            "poseidon.io/gang-name": "x",
+            "poseidon.io/gang-role": "ps=1",
+            "poseidon.io/gang-topology": "rack",
+            "poseidon.io/gang-topology-mode": "preferred",
+        },
+        {},
+        [],
+        {"name": "ns/x", "minimum": 3, "role": "ps", "roles": (("ps", 1),), "topology_required": False},
+    ),
+    (
+        Own,
+        {},
+        {},
+        {"owner": RS},
+        [
+            (REPLICA_SETS, thing(REPLICA_SETS, "r", owner=DEPLOYMENT, spec={"replicas": 5})),
+            (DEPLOYMENTS, thing(DEPLOYMENTS, "d", annotations={"poseidon.io/gang": "all"}, spec={"replicas": 6})),
+        ],
+        {"name": "ns/r", "minimum": 5},  # each ReplicaSet of a Deployment is a gang
+    ),
+    (
+        Own,
+        {"jobset.sigs.k8s.io/replicatedjob-name": "workers"},
+        {},
+        {"owner": JOB},
+        [
+            (JOBS, thing(JOBS, "j", owner=SET, spec={"parallelism": 3})),
+            (
+                JOB_SETS,
+                thing(
+                    JOB_SETS,
+                    "s",
+                    annotations={"poseidon.io/gang": "all"},
+                    spec={
+                        "replicatedJobs": [
+                            {"name": "driver", "template": {"spec": {}}},
+                            {"name": "workers", "replicas": 2, "template": {"spec": {"parallelism": 3}}},
+                        ]
+                    },
+                ),
+            ),
+        ],
+        {"name": "ns/s", "minimum": 7, "role": "workers", "roles": (("driver", 1), ("workers", 6))},
+    ),
+    (Own, {}, {"poseidon.io/gang": "false"}, {"owner": JOB}, [], {"key": "", "minimum": 0}),
+]
+
+
+@pytest.mark.parametrize(("convention", "labels", "annotations", "more", "things", "expected"), CASES)
+def test_what_is_declared(convention, labels, annotations, more, things, expected):
+    said = convention().read(marks(labels, annotations, **more), Objects(*things))
+    assert fields(said, *expected) == expected
+
+
+@pytest.mark.parametrize("convention", {case[0] for case in CASES}, ids=lambda c: c.__name__)
+def test_a_pod_without_its_marks_says_nothing(convention):
+    assert convention().read(marks({"app": "x"}, {"note": "y"}), Objects()) is None
+
+
+BROKEN = [
+    (LightLabels, {LIGHT: "g"}, {}, {}, f"label {MIN}: is missing; say how many pods the group needs"),
+    (LightLabels, {LIGHT: "g", MIN: "two"}, {}, {}, f"label {MIN}: 'two' is not a whole number of 1 or more"),
+    (LightLabels, {LIGHT: "g", MIN: "0"}, {}, {}, f"label {MIN}: '0' is not a whole number of 1 or more"),
+    (BatchAnnotations, {}, {NAME: "g", NUMBER: "-1"}, {}, f"annotation {NUMBER}: '-1' is not"),
+    (Kueue, {KUEUE: "g"}, {}, {}, f"annotation {COUNT}: is missing"),
+    (LeaderWorkerSet, {}, {f"{LWS}/size": "3"}, {}, f"label {LWS}/group-index: is missing"),
+    (YuniKorn, {}, {TASK: "x"}, {}, f"label {APP}: is missing"),
+    (YuniKorn, {APP: "a"}, {TASK: "x", TASKS: "{"}, {}, f"annotation {TASKS}: "),
+    (YuniKorn, {APP: "a"}, {TASK: "x", TASKS: GROUPS}, {}, "'x' is not among the task groups driver, executor"),
+    (Percent, {}, {"firmament-gang-scheduling": "50"}, {}, "the pod has no owner to take a share of"),
+    (Percent, {}, {"firmament-gang-scheduling": "101"}, {"owner": JOB}, "'101' is more than 100 percent"),
+    (Own, {}, {"poseidon.io/gang": "2"}, {}, "the pod has no owner; name its gang with poseidon.io/gang-name"),
+    (Own, {}, {"poseidon.io/gang": "all"}, {"owner": Owner("X", "x", "u")}, "needs an owner that says how many pods"),
+    (Own, {}, {"poseidon.io/gang": "some"}, {"owner": JOB}, "'some' is not a whole number of 1 or more"),
+    (
+        Own,
+        {},
+        {"poseidon.io/gang": "2", "poseidon.io/gang-max": "0", "poseidon.io/gang-name": "x"},
+        {},
+        "annotation poseidon.io/gang-max: '0' is not a whole number of 1 or more",
+    ),
+]
+
+
+@pytest.mark.parametrize(("convention", "labels", "annotations", "more", "text"), BROKEN)
+def test_what_makes_no_sense_is_named(convention, labels, annotations, more, text):
+    with pytest.raises(Invalid) as caught:
+        convention().read(marks(labels, annotations, **more), Objects())
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("resource", "convention", "mark", "spec", "text"),
+    [
+        (
+            COSCHEDULING,
+            Coscheduling,
+            {"labels": {"scheduling.x-k8s.io/pod-group": "g"}},
+            {"minMember": "3"},
+            "minMember",
+        ),
+        (VOLCANO, Volcano, {"annotations": {NAME: "g"}}, {"minTaskMember": [1]}, "spec.minTaskMember: is no object"),
+        (KAI, Kai, {"annotations": {"pod-group-name": "g"}}, {"subGroups": [{}]}, "spec.subGroups"),
+        (NATIVE, Native, {"group": "g"}, {"schedulingPolicy": {"x": {}}}, "neither gang nor basic but x"),
+        (NATIVE, Native, {"group": "g"}, {"schedulingPolicy": {"gang": {}}}, "minCount"),
+    ],
+)
+def test_objects_that_make_no_sense_are_named(resource, convention, mark, spec, text):
+    with pytest.raises(Invalid) as caught:
+        convention().read(marks(**mark), Objects((resource, thing(resource, spec=spec))))
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("mode", "whole"),
+    [
+        (None, False),
+        ("Pod", False),
+        ("PodGroup", True),
+        # as later versions call it
+        ("Single", False),
+        ("All", True),
+        ({"all": {}}, True),
+        ({"single": {}}, False),
+        (7, False),
+    ],
+)
+def test_how_a_pod_group_may_be_disrupted(mode, whole):
+    spec = {"schedulingPolicy": {"gang": {"minCount": 1}}, "disruptionMode": mode}
+    said = Native().read(marks(group="g"), Objects((NATIVE, thing(NATIVE, spec=spec))))
+    assert said is not None
+    assert said.disrupted_whole is whole
+
+
+def test_an_owner_of_which_nothing_is_known_yet_leaves_it_open():
+    objects = Objects()
+    objects.unknown.add(JOB.uid)
+    with pytest.raises(Unknown):
+        Own().read(marks(owner=JOB), objects)
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "size", "left"),
+    [
+        ({}, {}, 1, None),
+        ({"parallelism": 4}, {}, 4, None),
+        ({"parallelism": 4, "completions": 10}, {}, 4, 10),
+        ({"parallelism": 4, "completions": 10}, {"succeeded": 8}, 4, 2),
+        ({"parallelism": 4, "completions": 2}, {"succeeded": 3}, 2, 0),
+    ],
+)
+def test_how_many_pods_a_job_has(spec, status, size, left):
+    job = thing(JOBS, spec=spec, status=status)
+    assert (job.size, job.left) == (size, left)

@@ -1,0 +1,191 @@
+"""Objects found by discovery, over HTTP from a synthetic API server."""
+
+import asyncio
+import json
+
+import msgspec
+import pytest
+
+from poseidon_py.kube.client import ApiError, BusyError, NotFoundError, UnreachableError
+from poseidon_py.state.gangs import object_cache as shelves_module
+from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS
+from poseidon_py.state.gangs.by_pod_group import COSCHEDULING
+from poseidon_py.state.gangs.decode import Item
+from poseidon_py.state.gangs.model import Owner, Unknown
+from poseidon_py.state.gangs.object_cache import Shelves
+from tests.poseidon_py.state.gangs.builders import JOB, SET, thing
+
+
+class Api:
+    """Serves jobs, and what is put into `served`; `denied` paths answer 403."""
+
+    def __init__(self):
+        self.served = {"/apis/batch": ["v1"], "/apis/batch/v1": ["jobs"]}
+        self.items: dict[str, str] = {}
+        self.denied: set[str] = set()
+        self.asked: list[str] = []
+        self.faults: list[Exception] = []
+
+    async def call(self, verb, path):
+        await asyncio.sleep(0)
+        self.asked.append(path)
+        if self.faults:
+            raise self.faults.pop()
+        if path in self.items:
+            return self.items[path].encode()
+        if path not in self.served:
+            raise NotFoundError(404, "NotFound", path)
+        names = self.served[path]
+        if path.count("/") == 2:
+            return json.dumps({"versions": [{"version": name} for name in names]}).encode()
+        return json.dumps({"resources": [{"name": name} for name in names]}).encode()
+
+    async def page(self, path, parameters):
+        await asyncio.sleep(0)
+        if path in self.denied:
+            raise ApiError(403, "Forbidden", "no")
+        return b'{"metadata": {"resourceVersion": "1"}, "items": []}'
+
+    async def watch(self, path, parameters, silence):
+        await asyncio.Event().wait()
+        yield b""
+
+
+@pytest.fixture
+async def rig():
+    api = Api()
+    known: list[str] = []
+    changed: list[tuple[str, bool]] = []
+    found = Shelves(
+        api, lambda resource, thing, gone=False: changed.append((thing.name, gone)), known.append, patience=0, pause=0
+    )
+    task = asyncio.create_task(found.run())
+    yield api, found, known, changed
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def settle():
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+
+async def test_what_is_asked_for_is_found_by_discovery_and_listed(rig):
+    _api, found, known, _ = rig
+    with pytest.raises(Unknown):
+        found.find(JOBS, "ns", "j")
+    await settle()
+    assert known == ["jobs.batch"]
+    assert found.find(JOBS, "ns", "j") is None
+
+
+async def test_a_definition_that_is_not_installed_is_looked_for_again(rig):
+    api, found, _known, _ = rig
+    with pytest.raises(Unknown):
+        found.find(COSCHEDULING, "ns", "g")
+    await settle()
+    assert found.find(COSCHEDULING, "ns", "g") is None
+    api.served |= {"/apis/scheduling.x-k8s.io": ["v2"], "/apis/scheduling.x-k8s.io/v2": ["podgroups"]}
+    found.look_again()
+    await settle()
+    assert (
+        found.path_of(COSCHEDULING, thing(COSCHEDULING, "g"))
+        == "/apis/scheduling.x-k8s.io/v2/namespaces/ns/podgroups/g"
+    )
+
+
+async def test_what_we_may_not_see_counts_as_absent(rig):
+    api, found, _known, _ = rig
+    api.denied.add("/apis/batch/v1/jobs")
+    with pytest.raises(Unknown):
+        found.owner(JOB, "ns")
+    await settle()
+    assert found.owner(JOB, "ns") is None
+
+
+async def test_an_owner_that_the_watch_has_not_shown_is_asked_for(rig):
+    api, found, _known, changed = rig
+    path = "/apis/batch/v1/namespaces/ns/jobs/j"
+    api.items[path] = '{"metadata": {"name": "j", "namespace": "ns", "uid": "uid-j"}, "spec": {"parallelism": 3}}'
+    with pytest.raises(Unknown):
+        found.owner(JOB, "ns")
+    await settle()
+    with pytest.raises(Unknown):
+        found.owner(JOB, "ns")
+    await settle()
+    assert found.owner(JOB, "ns").size == 3
+    assert changed == [("j", False)]
+    other = Owner("Job", "j", "uid-other", "batch")
+    with pytest.raises(Unknown):
+        found.owner(other, "ns")
+    await settle()
+    assert found.owner(other, "ns") is None  # the name is another's by now
+    assert api.asked.count(path) == 2
+
+
+async def test_owners_of_kinds_that_nobody_knows_are_not_looked_for(rig):
+    _api, found, _, _ = rig
+    assert found.owner(Owner("RayCluster", "r", "uid-r", "ray.io"), "ns") is None
+    with pytest.raises(Unknown):
+        found.owner(SET, "ns")
+    await settle()
+    assert found.owner(SET, "ns") is None  # not installed
+    assert found.things(JOB_SETS) == []
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        BusyError(429, "TooManyRequests", "later"),
+        BusyError(503, "ServiceUnavailable", "starting"),
+        ApiError(403, "Forbidden", "no role is known yet"),
+        NotFoundError(404, "NotFound", "not installed yet"),
+        UnreachableError("refused"),
+    ],
+)
+async def test_an_api_server_that_restarts_does_not_take_owners_away(rig, monkeypatch, fault):
+    api, found, _known, changed = rig
+    with pytest.raises(Unknown):
+        found.owner(JOB, "ns")
+    await settle()
+    body = {"metadata": {"name": "j", "namespace": "ns", "uid": "uid-j"}, "spec": {"parallelism": 3}}
+    found._shelves[JOBS].observe(msgspec.json.decode(msgspec.json.encode(body), type=Item))
+    monkeypatch.setattr(shelves_module, "RECHECK", 0.0)
+    api.faults = [fault]
+    found._wake.set()
+    await settle()
+    assert found.owner(JOB, "ns").size == 3
+    assert changed == [("j", False)]
+    assert api.faults == []
+
+
+async def test_one_that_starts_is_asked_again_before_anything_counts_as_absent(rig):
+    api, found, known, _ = rig
+    api.faults = [BusyError(503, "ServiceUnavailable", "starting")]
+    with pytest.raises(Unknown):
+        found.owner(JOB, "ns")
+    await settle()
+    assert known == ["jobs.batch"]
+    assert found._shelves[JOBS].path
+
+
+async def test_a_definition_that_is_removed_takes_its_objects_with_it(rig, monkeypatch):
+    api, found, _known, changed = rig
+    api.served |= {"/apis/scheduling.x-k8s.io": ["v1alpha1"], "/apis/scheduling.x-k8s.io/v1alpha1": ["podgroups"]}
+    with pytest.raises(Unknown):
+        found.find(COSCHEDULING, "ns", "g")
+    await settle()
+    shelf = found._shelves[COSCHEDULING]
+    shelf.observe(_item("g"))
+    assert found.find(COSCHEDULING, "ns", "g") is not None
+    del api.served["/apis/scheduling.x-k8s.io"]
+    monkeypatch.setattr(shelves_module, "RECHECK", 0.0)
+    found._wake.set()
+    await settle()
+    assert found.find(COSCHEDULING, "ns", "g") is None
+    assert changed == [("g", False), ("g", True)]
+
+
+def _item(name):
+    body = {"metadata": {"name": name, "namespace": "ns", "uid": f"uid-{name}"}, "spec": {"minMember": 2}}
+    return msgspec.json.decode(msgspec.json.encode(body), type=Item)

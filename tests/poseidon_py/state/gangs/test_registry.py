@@ -1,0 +1,373 @@
+"""Membership and definition of gangs, as pods and objects come, change and go."""
+
+import pytest
+
+from poseidon_py.feed.update_rows import describe_pod, target
+from poseidon_py.state.gangs.by_owner import JOBS
+from poseidon_py.state.gangs.by_pod_group import COSCHEDULING, NATIVE
+from poseidon_py.state.store import Store
+from protos.gen import flow_pb2
+from tests.poseidon_py.state.gangs.builders import CREATED_US, JOB, SECOND_US, Objects, pod, thing
+
+LIGHT, MIN = "pod-group.scheduling.x-k8s.io/name", "pod-group.scheduling.x-k8s.io/min-available"
+CRD = "scheduling.x-k8s.io/pod-group"
+BATCH = {"scheduling.k8s.io/group-name": "h", "scheduling.k8s.io/group-pod-num": "5"}
+
+
+def light(group="g", minimum=2):
+    return {LIGHT: group, MIN: str(minimum)}
+
+
+def own(**marks):
+    return {"poseidon.io/gang-name": "x"} | {
+        f"poseidon.io/gang{'' if key == 'gang' else f'-{key}'}": value for key, value in marks.items()
+    }
+
+
+class Rig:
+    def __init__(self, *things):
+        self.store = Store(["poseidon"])
+        self.book = self.store.gangs
+        self.objects = self.book.objects = Objects(*things)
+        self.held: list[tuple[str, str]] = []
+        self.invalid: list[tuple[str, str]] = []
+        self.below: list[tuple[str, int]] = []
+        self.book.on_held = lambda known, why: self.held.append((known.name, why))
+        self.book.on_invalid = lambda known, what: self.invalid.append((known.name, what))
+        self.book.on_below = lambda group: self.below.append((group.name, len(group.bound)))
+
+    def pod(self, name, **more):
+        self.store.observe_pod(pod(name, **more))
+        self.work()
+
+    def put(self, resource, each):
+        self.objects.put(resource, each)
+        self.book.changed(resource, each)
+        self.work()
+
+    def gone(self, name):
+        self.store.remove_pod(f"uid-{name}")
+        self.work()
+
+    def work(self):
+        for _ in range(3):
+            for known in list(self.store.pods.values()):
+                if known.dirty:
+                    known.dirty = False
+                    describe_pod(self.store, known)
+        for gang_id in list(self.book.groups):
+            self.book.message(gang_id)
+
+    def known(self, name):
+        return self.store.pods[f"uid-{name}"]
+
+    def message(self, name) -> flow_pb2.Gang:
+        """What the engine hears of a pod's gang."""
+        found = self.book.message(self.known(name).gang)
+        assert found is not None
+        return found
+
+    def gang(self, name):
+        """What the engine hears of a pod's gang: (minimum, name), or why it hears nothing."""
+        known = self.known(name)
+        if target(self.store, known) is None:
+            return known.held
+        message = self.book.message(known.gang) if known.gang else None
+        return (message.minimum, message.name) if message else None
+
+
+def test_pods_that_say_nothing_leave_no_trace():
+    rig = Rig((JOBS, thing(JOBS, "j", spec={"parallelism": 2})))
+    rig.pod("a", labels={"app": "x"})
+    rig.pod("b", owner=JOB)
+    assert [rig.gang("a"), rig.gang("b")] == [None, None]
+    assert not rig.book.groups
+    assert not rig.book._members
+
+
+def test_members_of_one_group_share_a_gang():
+    rig = Rig()
+    rig.pod("a", labels=light())
+    rig.pod("b", labels=light())
+    rig.pod("c", labels=light("other", 3))
+    assert rig.known("a").gang == rig.known("b").gang != rig.known("c").gang
+    assert rig.gang("a") == (2, "ns/g")
+    assert rig.gang("c") == (3, "ns/other")
+
+
+def test_a_missing_pod_group_is_waited_for():
+    rig = Rig()
+    rig.pod("a", labels={CRD: "g"})
+    why = 'pod group "ns/g" not found: there is no such object among podgroups.scheduling.x-k8s.io'
+    assert rig.gang("a") == why
+    assert rig.held == [("a", why)]
+    rig.put(COSCHEDULING, thing(COSCHEDULING, spec={"minMember": 3}))
+    assert rig.gang("a") == (3, "ns/g")
+    rig.put(COSCHEDULING, thing(COSCHEDULING, spec={"minMember": 4}))
+    assert rig.gang("a") == (4, "ns/g")
+    gone = rig.objects.by_name.pop((COSCHEDULING, "ns", "g"))
+    rig.book.changed(COSCHEDULING, gone, gone=True)
+    rig.work()
+    assert rig.gang("a") == why
+
+
+def test_an_owner_that_is_not_heard_of_yet_holds_its_pods():
+    rig = Rig()
+    rig.objects.unknown.add("uid-j")
+    rig.pod("a", owner=JOB)
+    assert rig.gang("a") == "waits to hear of owner/uid-j"
+    assert rig.held == []
+    rig.objects.unknown.clear()
+    rig.objects.put(JOBS, thing(JOBS, "j", annotations={"poseidon.io/gang": "all"}, spec={"parallelism": 2}))
+    rig.book.known_now("owner/uid-j")
+    rig.work()
+    assert rig.gang("a") == (2, "ns/j")
+
+
+def test_an_owner_that_is_annotated_later_makes_its_pods_a_gang():
+    rig = Rig((JOBS, thing(JOBS, "j", spec={"parallelism": 2})))
+    rig.pod("a", owner=JOB)
+    assert rig.gang("a") is None
+    rig.put(JOBS, thing(JOBS, "j", annotations={"poseidon.io/gang": "all"}, spec={"parallelism": 2}))
+    assert rig.gang("a") == (2, "ns/j")
+    rig.put(JOBS, thing(JOBS, "j", spec={"parallelism": 2}))
+    assert rig.gang("a") is None
+
+
+def test_a_job_that_nears_its_end_needs_fewer():
+    gang = {"poseidon.io/gang": "all"}
+    rig = Rig((JOBS, thing(JOBS, "j", annotations=gang, spec={"parallelism": 4, "completions": 6})))
+    rig.pod("a", owner=JOB)
+    assert rig.gang("a") == (4, "ns/j")
+    spec, status = {"parallelism": 4, "completions": 6}, {"succeeded": 5}
+    rig.put(JOBS, thing(JOBS, "j", annotations=gang, spec=spec, status=status))
+    assert rig.gang("a") == (1, "ns/j")
+
+
+@pytest.mark.parametrize(
+    ("pods", "minimum", "warning"),
+    [
+        (
+            [{"labels": light("g", 2)}, {"labels": light("g", 3)}],
+            3,
+            "pod group ns/g: its members disagree about its minimum (2, 3); the largest counts",
+        ),
+        (
+            [{"labels": light()}, {"labels": light(), "priority": 10}],
+            2,
+            "pod group ns/g: its members have different priorities (0, 10); "
+            "it waits with the highest of those that wait",
+        ),
+        (
+            [{"labels": light() | {"kueue.x-k8s.io/pod-group-name": "k"}}],
+            2,
+            "annotation kueue.x-k8s.io/pod-group-total-count: is missing; say how many pods the group has",
+        ),
+        (
+            [{"labels": light(), "annotations": BATCH}],
+            2,
+            "it is declared to be in ns/g (minimum 2, pod-group labels) and in ns/h (minimum 5, "
+            "group-pod-num annotations); the first counts",
+        ),
+        (
+            [{"annotations": {"poseidon.io/gang": "3"}, "owner": JOB}],
+            3,
+            "pod group ns/j: its minimum of 3 is more than the 2 pods that there will be",
+        ),
+        (
+            [{"annotations": own(gang="3", max="2")}],
+            3,
+            "pod group ns/x: its maximum of 2 is less than the 3 that it needs; 3 counts",
+        ),
+        (
+            [{"annotations": own(gang="1", max="2", role=role)} for role in ("a=2", "b=2")],
+            1,
+            "pod group ns/x: its maximum of 2 is less than the 4 that it needs; 4 counts",
+        ),
+        (
+            [{"annotations": own(gang="2", max="5")}, {"annotations": own(gang="2", max="4")}],
+            2,
+            "pod group ns/x: its members disagree about its maximum (4, 5); the smallest counts",
+        ),
+    ],
+)  # fmt: skip
+def test_odd_declarations_have_a_stated_result_and_a_warning(pods, minimum, warning):
+    rig = Rig((JOBS, thing(JOBS, "j", spec={"parallelism": 2})))
+    for number, each in enumerate(pods):
+        rig.pod(f"p{number}", **each)
+    assert rig.gang("p0")[0] == minimum
+    assert warning in {text for _, text in rig.invalid}
+
+
+def test_a_declaration_that_makes_no_sense_holds_its_pod_alone():
+    rig = Rig()
+    rig.pod("a", labels={LIGHT: "g", MIN: "many"})
+    rig.pod("b", labels=light("h", 1))
+    assert rig.gang("a") == f"label {MIN}: 'many' is not a whole number of 1 or more"
+    assert rig.invalid == [("a", f"label {MIN}: 'many' is not a whole number of 1 or more")]
+    assert rig.gang("b") == (1, "ns/h")
+    rig.pod("a", labels=light("g", 1))
+    assert rig.gang("a") == (1, "ns/g")
+
+
+def test_a_pod_can_be_kept_out_of_gangs():
+    rig = Rig()
+    rig.pod("a", labels=light(), annotations={"poseidon.io/gang": "none"})
+    assert rig.gang("a") is None
+
+
+def test_one_pod_describes_the_task_groups_of_all():
+    app, name = {"yunikorn.apache.org/app-id": "a"}, "yunikorn.apache.org/task-group-name"
+    groups = '[{"name": "driver", "minMember": 1}, {"name": "executor", "minMember": 4}]'
+    rig = Rig()
+    rig.pod("x1", labels=app, annotations={name: "executor"})
+    assert rig.gang("x1") == "task group ns/a/executor: no pod of its application describes it yet"
+    rig.pod("d", labels=app, annotations={name: "driver", "yunikorn.apache.org/task-groups": groups})
+    assert rig.gang("d") == (1, "ns/a/driver")
+    assert rig.gang("x1") == (4, "ns/a/executor")
+    rig.gone("d")
+    assert rig.gang("x1") == (4, "ns/a/executor")
+
+
+def test_the_age_of_a_gang():
+    early = "2025-12-31T23:59:59Z"
+    rig = Rig((COSCHEDULING, thing(COSCHEDULING, created=early)))
+    rig.pod("a", labels={CRD: "g"})
+    rig.pod("b", labels=light(), created="2026-01-01T00:00:05Z")
+    rig.pod("c", labels=light(), created="2026-01-01T00:00:03Z")
+
+    def age(name):
+        return (rig.message(name).created_us - CREATED_US) // SECOND_US
+
+    assert [age("a"), age("b")] == [-1, 3]
+    rig.gone("c")  # what replaces it does not make the gang younger
+    rig.pod("d", labels=light(), created="2026-01-01T00:00:09Z")
+    assert age("d") == 3
+
+
+def test_gangs_of_one_second_have_an_order_that_does_not_depend_on_who_came_first():
+    def ages(names):
+        rig = Rig()
+        for name in names:
+            rig.pod(name, labels=light(name))
+        return {name: rig.message(name).created_us for name in names}
+
+    names = [f"g{number}" for number in range(20)]
+    assert ages(names) == ages(names[::-1])
+    assert len({*ages(names).values()}) == 20
+
+
+def test_a_group_lives_as_long_as_a_member_or_its_object():
+    rig = Rig()
+    rig.pod("a", labels=light())
+    gang = rig.known("a").gang
+    rig.gone("a")
+    assert rig.book.removed == {gang}
+    assert not rig.book.groups
+    rig.pod("b", labels=light())
+    assert not rig.book.removed
+
+    rig = Rig((JOBS, thing(JOBS, "j", annotations={"poseidon.io/gang": "all"}, spec={"parallelism": 2})))
+    rig.pod("a", owner=JOB)
+    rig.gone("a")
+    assert rig.book.groups
+    assert not rig.book.removed
+    job = rig.objects.by_uid.pop("uid-j")
+    rig.book.changed(JOBS, job, gone=True)
+    assert rig.book.removed
+    assert not rig.book.groups
+
+
+def test_a_gang_that_falls_below_its_minimum_is_reported():
+    rig = Rig()
+    for name in ("a", "b"):
+        rig.pod(name, labels=light(), node="n")
+    assert rig.below == []
+    rig.gone("a")
+    assert rig.below == [("ns/g", 1)]
+
+
+@pytest.mark.parametrize(
+    ("declared", "maximum"),
+    [
+        ([own(gang="2", max="4")], 4),
+        ([own(gang="2")], 0),
+        ([own(gang="2", max="4"), own(gang="2", max="3")], 3),
+        ([own(gang="2", max="4"), own(gang="2")], 4),
+        ([own(gang="4", max="3")], 4),
+        ([own(gang="1", max="2", role="a=2"), own(gang="1", max="2", role="b=1")], 3),
+    ],
+)
+def test_the_maximum_of_a_gang(declared, maximum):
+    rig = Rig()
+    for number, annotations in enumerate(declared):
+        rig.pod(f"p{number}", annotations=annotations)
+    assert rig.message("p0").maximum == maximum
+
+
+def native(mode):
+    return thing(NATIVE, spec={"schedulingPolicy": {"gang": {"minCount": 2}}, "disruptionMode": mode})
+
+
+@pytest.mark.parametrize(
+    ("mode", "leave", "broken"),
+    [
+        ("PodGroup", ("evicted",), True),
+        ("PodGroup", ("evicted unseen",), True),
+        ("PodGroup", ("ended",), False),
+        ("Pod", ("evicted",), False),
+        ("PodGroup", ("evicted", "replaced"), False),
+        ("PodGroup", ("evicted", "replaced", "ended later"), False),
+        ("PodGroup", ("evicted", "all gone"), False),
+    ],
+)
+def test_a_gang_that_is_disrupted_as_a_whole_is_broken_by_an_eviction(mode, leave, broken):
+    rig = Rig((NATIVE, native(mode)))
+    group = {"spec": {"schedulingGroup": {"podGroupName": "g"}}}
+    for name in ("a", "b"):
+        rig.pod(name, node="n", **group)
+    found = rig.book.group_of(rig.known("a"))
+    halves: list[str] = []
+    rig.book.on_half = lambda group: halves.append(group.name)
+    assert found is not None
+    assert not found.broken
+    if "evicted" in leave:
+        rig.pod("b", node="n", deleting=True, **group)
+    if "evicted unseen" in leave:  # its end comes before anybody has looked at the mark
+        rig.store.observe_pod(pod("b", node="n", deleting=True, **group))
+    rig.gone("b")
+    if "replaced" in leave:
+        rig.pod("c", node="n", **group)
+    if "ended later" in leave:  # which is no disruption
+        rig.gone("c")
+    if "all gone" in leave:
+        rig.gone("a")
+    assert found.broken is broken
+    assert (halves != []) is (mode == "PodGroup" and leave[0].startswith("evicted"))
+
+
+def test_a_bound_pod_is_never_held():
+    rig = Rig()
+    rig.pod("a", labels={CRD: "g"}, node="n")
+    assert rig.gang("a") is None
+    rig.put(COSCHEDULING, thing(COSCHEDULING, spec={"minMember": 1}))
+    assert rig.gang("a") == (1, "ns/g")
+
+
+def test_roles_keep_their_numbers():
+    rig = Rig()
+
+    def worker(name, role):
+        rig.pod(
+            name,
+            annotations={"poseidon.io/gang": "3", "poseidon.io/gang-name": "x", "poseidon.io/gang-role": role},
+        )
+
+    worker("a", "worker=2")
+    worker("b", "ps=1")
+    message = rig.message("a")
+    assert [(role.name, role.minimum) for role in message.roles] == [("worker", 2), ("ps", 1)]
+    assert (rig.known("a").role, rig.known("b").role) == (0, 1)
+    rig.gone("a")
+    message = rig.message("b")
+    assert [(role.name, role.minimum) for role in message.roles] == [("worker", 0), ("ps", 1)]

@@ -1,0 +1,229 @@
+"""Who is asked when, what the flow service is told, and what a source that fails costs."""
+
+import asyncio
+import json
+import logging
+import math
+
+import pytest
+
+from poseidon_py.feed.client import EngineError
+from poseidon_py.usage.collector import Collector
+from poseidon_py.usage.gathered import SourceError
+from poseidon_py.usage.prometheus import Prometheus
+from poseidon_py.util.metrics import METRICS
+from tests.poseidon_py.rig import Rig
+
+CREATED_US = 1_767_225_600_000_000  # 2026-01-01, as the builders say
+NOW_US = CREATED_US + 60_000_000
+
+
+class Source:
+    """Tells the same every time; `problems` are raised afterwards, one a call."""
+
+    def __init__(self, name="metrics.k8s.io", pods=None, nodes=None) -> None:
+        self.name = name
+        self.pods, self.nodes = pods or {}, nodes or {}
+        self.problems: list[Exception] = []
+        self.asked = 0
+
+    async def gather(self, into):
+        self.asked += 1
+        for (namespace, name), row in self.pods.items():
+            into.pod(namespace, name)[:] = row
+        for name, row in self.nodes.items():
+            into.node(name)[:] = row
+        if self.problems:
+            raise self.problems.pop(0)
+
+
+def used(cpu, at=NOW_US):
+    return [at, cpu, math.nan, math.nan, math.nan]
+
+
+class World(Rig):
+    """A rig with a collector; time moves only by hand."""
+
+    def __init__(self, *sources, interval=30.0) -> None:
+        super().__init__(cpu="4")
+        self.seconds = 0.0
+        self.collector = Collector(
+            self.store,
+            self.engine,
+            self.session,
+            sources,
+            interval,
+            sleep=self._sleep,
+            monotonic=lambda: self.seconds,
+            now_us=lambda: NOW_US,
+        )
+
+    @property
+    def told(self):
+        """Pod or node name -> cpu, as reported last."""
+        report = self.engine.reports[-1]
+        tasks = {task: known.name for known in self.store.pods.values() for task in [known.task]}
+        found = dict(zip([tasks[t] for t in report.task_uid], report.tasks.cpu, strict=True))
+        names = [self.store.node_with_id(i) for i in report.node_id]
+        return found | dict(zip(names, report.nodes.cpu, strict=True))
+
+
+async def test_pods_and_nodes_are_told_by_their_ids():
+    source = Source(pods={("default", "a"): used(5.0), ("x", "a"): used(6.0)}, nodes={"n": used(7.0), "m": used(8.0)})
+    world = World(source)
+    world.pod("a")
+    async with world:
+        before = METRICS.usage_samples.labels("unknown")._value.get()
+        await world.collector.poll()
+        assert world.told == {"a": 5.0, "n": 7.0}
+        assert METRICS.usage_samples.labels("unknown")._value.get() == before + 2
+        assert world.engine.reports[0].tasks.at_us[0] == NOW_US
+        assert math.isnan(world.engine.reports[0].tasks.rx[0])
+
+
+async def test_a_reading_from_before_a_pod_was_made_is_of_another():
+    source = Source(pods={("default", "a"): used(5.0, at=CREATED_US - 1), ("default", "b"): used(5.0)})
+    world = World(source)
+    world.pod("a")
+    world.pod("b")
+    async with world:
+        await world.collector.poll()
+        assert world.told == {"b": 5.0}
+
+
+async def test_a_source_without_times_is_of_now():
+    world = World(Source(nodes={"n": used(5.0, at=0)}))
+    async with world:
+        await world.collector.poll()
+        assert list(world.engine.reports[0].nodes.at_us) == [NOW_US]
+
+
+@pytest.mark.parametrize(
+    ("interval", "wanted", "polls"),
+    [
+        pytest.param(None, False, False, id="nobody-asks"),
+        pytest.param(None, True, True, id="the-service-asks"),
+        pytest.param(5.0, False, True, id="the-user-asks"),
+    ],
+)
+async def test_who_makes_it_poll(interval, wanted, polls):
+    source = Source(nodes={"n": used(5.0)})
+    world = World(source, interval=interval)
+    world.engine.wants_usage = wanted
+    async with world:
+        running = asyncio.create_task(world.collector.run())
+        await world.settle()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        assert bool(source.asked) is polls
+        assert world.collector.status()["polling"] is polls
+        assert bool(world.engine.reports) is polls
+
+
+async def test_an_outage_is_one_warning_and_growing_delays(caplog):
+    source, other = Source(nodes={"n": used(5.0)}), Source("prometheus", nodes={"n": used(6.0)})
+    world = World(source, other)
+    async with world:
+        await world.collector.poll()
+        source.nodes.clear()
+        source.problems = [SourceError("not served")] * 100
+        asked = source.asked
+        with caplog.at_level(logging.INFO, "poseidon_py.usage.collector"):
+            for _ in range(40):
+                world.seconds += 30.0
+                await world.collector.poll()
+            assert caplog.text.count("not served") == 1
+            assert 5 <= source.asked - asked <= 15, "every poll at first, then every fifth to tenth"
+            assert other.asked == 41, "the other one is asked all the time"
+            assert world.collector.status()["problems"] == {"metrics.k8s.io": "not served"}
+            source.problems.clear()
+            for _ in range(11):
+                world.seconds += 30.0
+                await world.collector.poll()
+            assert caplog.text.count("tells again") == 1
+        assert world.collector.status()["problems"] == {}
+
+
+async def test_what_a_half_answer_holds_is_told():
+    source = Source(nodes={"n": used(5.0)})
+    source.problems = [SourceError("pods: 503")]
+    world = World(source)
+    async with world:
+        await world.collector.poll()
+        assert world.told == {"n": 5.0}
+
+
+async def test_a_source_that_never_answers_holds_up_nobody(monkeypatch):
+    class Silent(Source):
+        async def gather(self, into):
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr("poseidon_py.usage.collector._LONGEST_POLL", 0.01)
+    world = World(Silent(), Source("prometheus", nodes={"n": used(6.0)}))
+    async with world:
+        await world.collector.poll()
+        assert world.told == {"n": 6.0}
+        assert "no answer" in world.collector.status()["problems"]["metrics.k8s.io"]
+
+
+async def test_a_restarted_service_is_told_after_its_resync():
+    source = Source(nodes={"n": used(5.0)})
+    world = World(source)
+    async with world:
+        world.engine.restart()
+        world.seconds = 7.0
+        await world.collector.poll()
+        assert world.engine.reports == [], "it does not know this epoch"
+        await world.settle()
+        world.seconds = 37.0
+        await world.collector.poll()
+        assert world.told == {"n": 5.0}
+        world.seconds = 47.0
+        assert world.collector.age == 10.0
+
+
+async def test_a_service_that_cannot_be_reached_costs_a_warning(caplog):
+    world = World(Source(nodes={"n": used(5.0)}))
+    async with world:
+        world.engine.fail["report_usage"] = [EngineError("ReportUsage", "INTERNAL", "boom")]
+        await world.collector.poll()
+        assert "cannot tell the flow service" in caplog.text
+        await world.collector.poll()
+        assert world.told == {"n": 5.0}
+
+
+async def test_many_pods_are_told_in_several_calls(monkeypatch):
+    monkeypatch.setattr("poseidon_py.usage.collector._CHUNK", 2)
+    world = World(Source(pods={("default", f"p{i}"): used(float(i)) for i in range(5)}, nodes={"n": used(7.0)}))
+    for i in range(5):
+        world.pod(f"p{i}")
+    async with world:
+        await world.collector.poll()
+        assert [len(report.task_uid) for report in world.engine.reports] == [2, 2, 1]
+        assert [len(report.node_id) for report in world.engine.reports] == [1, 0, 0]
+
+
+async def test_an_answer_that_nobody_has_thought_of_ends_nothing(caplog):
+    caplog.set_level(logging.WARNING)
+    odd, other = Source("prometheus"), Source(nodes={"n": used(5.0)})
+    odd.problems = [RecursionError("maximum recursion depth exceeded")]
+    async with World(odd, other) as world:
+        await world.collector.poll()
+        assert world.told == {"n": 5.0}
+    assert "its answer cannot be used: RecursionError" in caplog.text
+
+
+async def test_a_time_that_is_no_time_of_seconds_is_refused():
+    class Nanoseconds:
+        async def page(self, path, parameters):
+            series = {"metric": {"namespace": "default", "pod": "a", "node": "n"}, "value": [1.7e18, "1"]}
+            return json.dumps({"data": {"resultType": "vector", "result": [series]}}).encode()
+
+    class Access:
+        url, headers = "http://x", {}
+
+    world = World(Prometheus(Nanoseconds(), Access(), {}))  # type: ignore[arg-type]
+    world.pod("a")
+    async with world:
+        await world.collector.poll()
+        assert world.engine.reports == []
