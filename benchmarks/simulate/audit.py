@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from firmament_py.flow.solver import SOLVERS, Solution, Solver, Status
-from firmament_py.network.build import FlowNetwork
+from firmament_py.flow.network import FlowNetwork, Solution, Status
+from firmament_py.flow.solver import SOLVERS, Solver
 
 
 class AuditedSolver:

@@ -13,7 +13,8 @@ from benchmarks.harness.runner import Options
 from benchmarks.harness.specs import Case
 from benchmarks.loads.quincy import QuincyLoad
 from firmament_py.flow.incremental.reoptimize import Reoptimized, Reoptimizer
-from firmament_py.flow.solver import OrToolsSolver, Status
+from firmament_py.flow.network import Status
+from firmament_py.flow.solver import OrToolsSolver
 
 _TASKS_PER_NODE = 12
 

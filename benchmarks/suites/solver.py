@@ -13,9 +13,10 @@ from benchmarks.harness.specs import Case
 from benchmarks.loads.engine import START_US, EngineLoad, LoadSpec
 from benchmarks.loads.quincy import QuincyLoad
 from firmament_py.engine.scheduler import Scheduler
-from firmament_py.flow.solver import SOLVERS, Solution, Solver, Status
+from firmament_py.flow.network import FlowNetwork, Solution, Status
+from firmament_py.flow.solver import SOLVERS, Solver
 from firmament_py.model.events import Event
-from firmament_py.network.build import FlowNetwork, PlacementNetwork
+from firmament_py.network.build import PlacementNetwork
 from firmament_py.policy import registry
 from firmament_py.state.cluster import ClusterState
 

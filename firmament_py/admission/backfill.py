@@ -22,28 +22,10 @@ from firmament_py.admission.gang_feasibility import Prospects
 from firmament_py.admission.gang_placement import GangTry
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.placement.placement import Placing
-from firmament_py.state.gangs import Claim
+from firmament_py.snapshot.gang_demand import Claim
 
 RESERVE_AFTER_US = 300_000_000
 """How long a gang waits before it keeps room free unless the operator says otherwise, microseconds."""
-
-_LONGEST_S = 1e9
-
-
-def parse_after(text: str) -> int | None:
-    """How long gangs wait before they keep room, of seconds as text: microseconds; None for `never`.
-
-    Raises ValueError.
-    """
-    if text == "never":
-        return None
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= _LONGEST_S:
-        raise ValueError(f"is {text!r}; give seconds from 0 to {_LONGEST_S:.0f}, or never")
-    return int(seconds * 1_000_000)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import numpy as np
 from firmament_py.admission.earliest_start import Need, enough_there, first_ends
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.placement.placement import Placing
-from firmament_py.state.gangs import Claim
+from firmament_py.snapshot.gang_demand import Claim
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from firmament_py.admission.gang_capacity import Choices, GangRoom
 from firmament_py.admission.gang_placement import GangTry
 from firmament_py.model.arrays import I64
 from firmament_py.placement.placement import Placing
+from firmament_py.snapshot.gang_demand import Claim
 from firmament_py.snapshot.snapshot import Snapshot, once_gone
-from firmament_py.state.gangs import Claim
 
 TRIALS_OF_A_ROUND = 16
 """So often a round places a gang on trial; one that is not certain to be possible then waits without keeping room."""

@@ -12,7 +12,7 @@ from firmament_py.admission.exact_packing import Kind, pack
 from firmament_py.admission.gang_capacity import GangRoom
 from firmament_py.model.arrays import I64, Bools, run_positions
 from firmament_py.placement.placement import Placing
-from firmament_py.state.gangs import Claim
+from firmament_py.snapshot.gang_demand import Claim
 
 STEPS_OF_A_GANG = 2_000
 STEPS_OF_A_ROUND = 10_000

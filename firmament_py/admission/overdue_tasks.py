@@ -10,9 +10,10 @@ import numpy as np
 
 from firmament_py.model.arrays import I64
 from firmament_py.model.events import GangObserved
+from firmament_py.snapshot.gang_demand import Claim
 from firmament_py.snapshot.snapshot import Snapshot
 from firmament_py.snapshot.solo_capacity import task_slots
-from firmament_py.state.gangs import NO_GANG, Claim
+from firmament_py.state.gangs import NO_GANG
 
 CLASSES_OF_A_PRIORITY = 4
 """Of so many classes, of which the nodes could take a task some day as far as sums say, the oldest task is looked at:

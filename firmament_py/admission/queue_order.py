@@ -27,7 +27,7 @@ from firmament_py.admission.gang_feasibility import Prospects
 from firmament_py.admission.gang_placement import GangTry
 from firmament_py.model.arrays import I64, run_positions
 from firmament_py.placement.placement import Placing
-from firmament_py.state.gangs import Claim
+from firmament_py.snapshot.gang_demand import Claim
 
 STRICT_TURNS = 16
 """So often in a round of a priority gangs are kept strictly in order of age at the cost of a further solve; after that

@@ -18,6 +18,7 @@ import click
 
 from firmament_py.admission import backfill
 from firmament_py.cli import logs
+from firmament_py.cli.durations import parse_after
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import SOLVERS
 from firmament_py.policy import conformance, registry
@@ -128,7 +129,7 @@ def serve(
     except ValueError as error:
         raise click.UsageError(f"--{error}") from error
     try:
-        reserve_after_us = backfill.parse_after(reserve_after)
+        reserve_after_us = parse_after(reserve_after)
     except ValueError as error:
         raise click.UsageError(f"--reserve-after {error}") from error
     _, colon, port = address.rpartition(":")

@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Iterable
 
 from firmament_py.admission.backfill import RESERVE_AFTER_US
-from firmament_py.engine.scheduler import RoundResult, RoundStats, Scheduler
+from firmament_py.engine.scheduler import RoundResult, Scheduler
+from firmament_py.engine.stats import RoundStats
 from firmament_py.flow.solver import Solver
 from firmament_py.model.events import Event, Outcome
 from firmament_py.policy import Policy

@@ -2,15 +2,17 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 
 from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.admission.queue_order import Admission
 from firmament_py.audit.placements import Checker
+from firmament_py.engine.stats import RoundStats
 from firmament_py.explain.reasons import Waiting, keepers_among, waiting_classes
 from firmament_py.flow.certificate import certify
-from firmament_py.flow.solver import Solution, Solver, Status
+from firmament_py.flow.network import Solution, Status
+from firmament_py.flow.solver import Solver
 from firmament_py.model.arrays import I64
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.network.build import PlacementNetwork
@@ -26,35 +28,6 @@ log = logging.getLogger(__name__)
 PRICING_SECONDS = 30.0
 """When a policy has taken so long in a round it is not asked again before the next: the round has to come to an end
 before who waits for it gives up, a minute by default. Ours take a quarter of a second for 5,000 nodes, 256 classes."""
-
-
-@dataclass(slots=True)
-class RoundStats:
-    """Figures of a round; times in seconds. vertices, arcs and objective are those of the first network that had not to
-    be widened; usage_* count placed tasks, see Reading."""
-
-    started_us: int
-    policy: str
-    seconds: float = 0.0
-    stage_seconds: dict[str, float] = field(default_factory=dict)
-    solves: int = 0
-    vertices: int = 0
-    arcs: int = 0
-    objective: int = 0
-    pending: int = 0
-    placed: int = 0
-    waiting: int = 0
-    classes: int = 0
-    nodes: int = 0
-    dropped: int = 0
-    fallback: str = ""
-    usage_measured: int = 0
-    usage_missing: int = 0
-    usage_stale: int = 0
-    uncertified: int = 0
-    """Solutions without a proof that they are optimal, if the scheduler asks for one."""
-    widenings: int = 0
-    """Networks built again, because what they left out was not proved not to matter."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,8 @@ c + p(head) - p(tail) of every arc is >= 0 where the arc has room and <= 0 where
 
 import numpy as np
 
-from firmament_py.flow.solver import Solution, Status
+from firmament_py.flow.network import FlowNetwork, Solution, Status
 from firmament_py.model.arrays import I32, I64
-from firmament_py.network.build import FlowNetwork
 
 _BOUND = 2**61
 """Potentials up to here, and costs up to 2**40, cannot wrap around when they are added."""

@@ -6,34 +6,13 @@ The policy contract keeps costs under 2**40, and placement networks have paths o
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import ClassVar, Protocol
 
 import networkx
 import numpy as np
 from ortools.graph.python import min_cost_flow
 
-from firmament_py.model.arrays import I64
-from firmament_py.network.build import FlowNetwork
-
-
-class Status(StrEnum):
-    OPTIMAL = "optimal"
-    INFEASIBLE = "infeasible"  # the supplies cannot all reach the sink
-    UNBALANCED = "unbalanced"  # the supplies do not add up to 0
-    BAD_COST_RANGE = "bad cost range"  # unit costs are too large for the number of vertices
-    BAD_CAPACITY_RANGE = "bad capacity range"
-    FAILED = "failed"  # the solver broke down
-
-
-@dataclass(frozen=True, slots=True)
-class Solution:
-    """flow (A,) and its cost; both meaningful only if the status is OPTIMAL."""
-
-    status: Status
-    flow: I64
-    cost: int
+from firmament_py.flow.network import FlowNetwork, Solution, Status
 
 
 class Solver(Protocol):

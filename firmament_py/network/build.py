@@ -24,24 +24,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.model.arrays import I32, I64, Bools, mix, run_positions
-from firmament_py.network.capacities import DomainLimit, Room
+from firmament_py.flow.network import FlowNetwork
+from firmament_py.model.arrays import I64, Bools, mix, run_positions
+from firmament_py.network.capacities import Room
 from firmament_py.network.preference_arcs import NO_DATA_ARCS, DataArcs, data_arcs, node_columns
 from firmament_py.policy import Prices
+from firmament_py.snapshot.domain_limits import DomainLimit
 
 _EXACT_SLOTS = 16
 """Slots of a node that are priced one by one beyond twice the mean need; further ones in runs that double."""
-
-
-@dataclass(frozen=True, slots=True)
-class FlowNetwork:
-    """V vertices and A arcs; supply is positive at sources, negative at the sink, and adds up to 0."""
-
-    tail: I32  # (A,)
-    head: I32  # (A,)
-    capacity: I64  # (A,) >= 0
-    unit_cost: I64  # (A,)
-    supply: I64  # (V,)
 
 
 @dataclass(frozen=True, slots=True)

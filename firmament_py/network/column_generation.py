@@ -9,13 +9,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from firmament_py.flow.solver import Solution, Status
+from firmament_py.flow.network import Solution, Status
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.network.arc_pricing import bargains
 from firmament_py.network.build import PlacementNetwork, build
 from firmament_py.network.candidate_arcs import widened, within_reach
-from firmament_py.network.capacities import UNLIMITED, DomainLimit, Room, shallower
+from firmament_py.network.capacities import Room, shallower
 from firmament_py.policy import Prices
+from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
 
 WIDENINGS = 6
 """The last network that is built again, because what it left out was not proved not to matter, leaves nothing out."""

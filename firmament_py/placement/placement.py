@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from firmament_py.flow.solver import Solution, Status
+from firmament_py.flow.network import Solution, Status
 from firmament_py.model.arrays import I64, Bools, run_positions
 from firmament_py.network.build import PlacementNetwork, supply_order
 from firmament_py.network.column_generation import Solving

@@ -11,8 +11,9 @@ import numpy as np
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.resources import TOKEN
 from firmament_py.network.build import slot_offsets
-from firmament_py.network.capacities import DomainLimit, Room
+from firmament_py.network.capacities import Room
 from firmament_py.policy import Prices, View
+from firmament_py.snapshot.domain_limits import DomainLimit
 from firmament_py.snapshot.snapshot import Snapshot
 from firmament_py.snapshot.solo_capacity import task_slots
 from firmament_py.usage.usage import Reading

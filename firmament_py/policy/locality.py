@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.model.arrays import I64, run_positions
+from firmament_py.model.locality import Placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,19 +95,6 @@ def check(data: DataPrices, tasks: int, nodes: int, most: int, sound: Check) -> 
         sound(f"data.{kind}_set", of_set, (arcs,), 0, sets - 1)
         sound(f"data.{kind}_{'node' if kind == 'near' else 'id'}", at, (arcs,), 0, highest)
         sound(f"data.{kind}_cost", cost, (arcs,), 0, most)
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """Where blocks are: block (B,) belongs to set block_set and has block_bytes; replica (P,) is of block
-    replica_block, on node replica_node (-1: only its rack is known, or not even that), in rack replica_rack (-1: in
-    none)."""
-
-    block_set: I64
-    block_bytes: I64
-    replica_block: I64
-    replica_node: I64
-    replica_rack: I64
 
 
 def gather(of_task: I64, sets: int, blocks: Placed, rack: I64) -> Inputs:

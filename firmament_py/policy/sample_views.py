@@ -7,8 +7,9 @@ import numpy as np
 from numpy.random import Generator
 
 from firmament_py.model.arrays import F64, I64
+from firmament_py.model.locality import Placed
 from firmament_py.policy.api import NodeUsage, View
-from firmament_py.policy.locality import Inputs, Placed, gather
+from firmament_py.policy.locality import Inputs, gather
 
 PER_NODE = ("allocatable", "free", "running", "depth", "measured_load")
 """The fields of a view that have a row for each node, if they are there; measured_usage and inputs have such fields

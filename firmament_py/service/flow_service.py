@@ -9,6 +9,7 @@ import numpy as np
 from firmament_py.engine.engine import Engine, apply_all
 from firmament_py.engine.scheduler import Scheduler
 from firmament_py.explain import reasons
+from firmament_py.explain.gang_status import gang_standing
 from firmament_py.model.arrays import I64
 from firmament_py.model.events import (
     Event,
@@ -228,7 +229,7 @@ def _explain(state: ClusterState, uid: int, scheduler: Scheduler) -> flow_pb2.Ex
         nodes=len(state.present_nodes()),
         story=state.story(uid),
     )
-    standing = reasons.gang_standing(state, row)
+    standing = gang_standing(state, row)
     if standing is not None:
         gang = standing.definition.id
         reply.gang.CopyFrom(

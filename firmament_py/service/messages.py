@@ -8,7 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 from google.protobuf.message import Message
 
-from firmament_py.engine.scheduler import RoundResult, RoundStats
+from firmament_py.engine.scheduler import RoundResult
+from firmament_py.engine.stats import RoundStats
 from firmament_py.explain.reasons import Reason, Waiting
 from firmament_py.model.arrays import F64, I64
 from firmament_py.model.constraints import (

@@ -23,8 +23,8 @@ import numpy as np
 from firmament_py.model.arrays import I64, Bools, mix
 from firmament_py.model.constraints import NodeDemand, PeerSelector, PeerTerm, Spread
 from firmament_py.model.lifecycle import TaskState
-from firmament_py.network.capacities import UNLIMITED, DomainLimit
 from firmament_py.policy import COST_MAX
+from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
 from firmament_py.snapshot.preferences import water_level
 from firmament_py.snapshot.running_tasks import Numbering, PlacedTasks, of_classes, per_domain
 from firmament_py.state.classes import carried

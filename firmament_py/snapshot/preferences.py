@@ -19,7 +19,7 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.constraints import PeerSelector, PeerTerm, PreferenceSet, Spread
-from firmament_py.network.capacities import UNLIMITED, DomainLimit
+from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
 from firmament_py.snapshot.running_tasks import Numbering, PlacedTasks, of_classes, per_domain
 from firmament_py.state.classes import carried
 from firmament_py.state.cluster import ClusterState

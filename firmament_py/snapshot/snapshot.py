@@ -13,12 +13,12 @@ from firmament_py.model.arrays import I64, U64, Bools
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.policy.locality import Inputs, gather
 from firmament_py.snapshot.expected_releases import Releases
+from firmament_py.snapshot.gang_demand import UNLIMITED, Claim
 from firmament_py.snapshot.intertask import Peers, by_class
 from firmament_py.snapshot.neighbour_counts import Census
 from firmament_py.snapshot.preferences import Preferences
 from firmament_py.snapshot.running_tasks import PlacedTasks
 from firmament_py.state.cluster import ClusterState
-from firmament_py.state.gangs import UNLIMITED, Claim
 from firmament_py.state.input_sets import NO_INPUTS
 from firmament_py.state.node_index import NodeLooks
 

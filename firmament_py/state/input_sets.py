@@ -11,7 +11,7 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, U64
 from firmament_py.model.events import InputsDefined, Refusal
-from firmament_py.policy.locality import Placed
+from firmament_py.model.locality import Placed
 from firmament_py.state.table import IdleRows, Table
 
 NO_INPUTS = 0

@@ -37,7 +37,7 @@ from poseidon_py.report.events import Reporter
 from poseidon_py.rounds.loop import Loop
 from poseidon_py.state.records import KnownPod
 from poseidon_py.state.store import Store
-from poseidon_py.state.watch_set import first_watches, storage_watches
+from poseidon_py.state.watch_set import WatchLimits, first_watches, storage_watches
 from poseidon_py.usage.collector import Collector, Source
 from poseidon_py.usage.metrics_api import MetricsApi
 from poseidon_py.usage.prometheus import Prometheus
@@ -186,9 +186,13 @@ class Bridge:
                 log.warning("%s", error)
             await asyncio.sleep(min(backoff.next(), max(0.05, deadline - loop.time())))
 
+    def _watch_limits(self) -> WatchLimits:
+        settings = self.settings
+        return WatchLimits(settings.list_page, settings.watch_timeout, settings.watch_silence)
+
     def _build(self, kube: Kube) -> Parts:
         settings, store = self.settings, self.store
-        watches = first_watches(kube, store, settings)
+        watches = first_watches(kube, store, self._watch_limits())
 
         async def listed() -> None:
             for watch in watches:
@@ -267,7 +271,7 @@ class Bridge:
     def _watch_storage(self) -> None:
         """From the first pod with a claim on."""
         assert self._kube is not None
-        watches = storage_watches(self._kube, self.store.storage, self.settings)
+        watches = storage_watches(self._kube, self.store.storage, self._watch_limits())
         for watch in watches:
             self._spawn(f"watch {watch.name}", watch.run())
 

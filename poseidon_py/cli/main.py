@@ -267,7 +267,7 @@ def status(address: str, as_json: bool) -> None:
         return
     from rich.console import Console
 
-    from poseidon_py.app.status import print_status
+    from poseidon_py.cli.render import print_status
 
     print_status(body, Console())
 
@@ -286,7 +286,7 @@ def explain(pod: str, address: str, as_json: bool) -> None:
         return
     from rich.console import Console
 
-    from poseidon_py.app.status import print_explanation
+    from poseidon_py.cli.render import print_explanation
 
     print_explanation(body, Console())
 

@@ -8,7 +8,7 @@ import math
 import re
 from fractions import Fraction
 
-from poseidon_py.kube.objects import NOTHING, Labels, Nonsense, Pod, decode
+from poseidon_py.kube.objects import NOTHING, Labels, Nonsense, Pod, decode, micros
 
 ANNOTATION = "poseidon.io/expected-duration"
 MOST = 320_000_000
@@ -85,3 +85,26 @@ def duration(text: str) -> Fraction:
 def _rounded(seconds: int) -> int:
     unit: int = 10 ** max(len(str(seconds)) - 2, 0)
     return (seconds + unit // 2) // unit * unit
+
+
+def begun(pod: Pod) -> int:
+    """When it began to run, microseconds since the epoch; 0: not yet, or it does not say how long it expects to."""
+    if not pod.status.started or not expected_seconds(pod):
+        return 0
+    try:
+        return micros(pod.status.started)
+    except Nonsense:
+        return 0
+
+
+def lasting(pod: Pod, *, ours: bool) -> bool:
+    """Whether nothing that can be known of will make it go while its node is there.
+
+    So it is with pods of a DaemonSet, those that a kubelet makes itself, and those that are always restarted: of a
+    controller, which would make them anew, or of another scheduler. Others that are always restarted were made by
+    somebody who will delete them.
+    """
+    kinds = {owner.kind for owner in pod.metadata.owners or () if owner.controller}
+    if kinds & {"DaemonSet", "Node"}:
+        return True
+    return pod.spec.restart_policy in (None, "Always") and (bool(kinds) or not ours)

@@ -7,9 +7,6 @@ from poseidon_py.kube.object_details import RestartRules
 from poseidon_py.kube.objects import NOTHING, Node, Pod, decode
 from protos.gen import firmament_pb2
 
-FEATURES = "features"
-"""What reasons call the demand for them."""
-
 _RESTART_ALL = "RestartAllContainersOnContainerExits"
 _OWN_USERS_ON_HOST_NETWORK = "UserNamespacesHostNetworkSupport"
 

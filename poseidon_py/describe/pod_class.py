@@ -4,27 +4,19 @@ Names do not matter and are not in a class. Labels do not either (they are a pro
 constraint refers to the pod's own labels or namespace.
 """
 
-from msgspec import Raw
-
 from poseidon_py.describe import node_features
 from poseidon_py.describe.bandwidth import NOT_COUNTED, Bandwidth
 from poseidon_py.describe.lifetime import annotated, expected_seconds
 from poseidon_py.describe.pod_affinity import add_pod_affinity, add_spread
 from poseidon_py.describe.ports_and_disks import tokens
-from poseidon_py.describe.requests import offered_by, requests
+from poseidon_py.describe.reason_keys import ENFORCED, FEATURES
+from poseidon_py.describe.requests import requests
 from poseidon_py.describe.selectors import node_selector, node_term
 from poseidon_py.describe.traits import traits_key, traits_of
-from poseidon_py.kube.object_details import Affinity, AvoidPods, Images, ImageSource, SpreadConstraints
-from poseidon_py.kube.objects import NOTHING, Labels, Node, Nonsense, Pod, Taints, Tolerations, decode
+from poseidon_py.kube.object_details import Affinity, ImageSource, SpreadConstraints
+from poseidon_py.kube.objects import NOTHING, Labels, Nonsense, Pod, Tolerations, decode
 from poseidon_py.util.ids import hash64
 from protos.gen import firmament_pb2, flow_pb2
-
-UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
-AVOID_ANNOTATION = "scheduler.alpha.kubernetes.io/preferAvoidPods"
-ENFORCED = "enforced"
-"""What reasons call the node affinity that the administrator adds to every pod's."""
-
-_AVOID_BYTES = AVOID_ANNOTATION.encode()
 
 Key = tuple[object, ...]
 
@@ -114,7 +106,7 @@ def describe_class(
         message.further_names.append(ENFORCED)
     if features := node_features.needed(pod):
         message.further_affinity.append(node_features.demand(features))
-        message.further_names.append(node_features.FEATURES)
+        message.further_names.append(FEATURES)
     seal(message)
     # for people, and not part of what makes a class: named after the first of its pods that was seen
     message.name = f"{pod.metadata.namespace}/{pod.metadata.name}"
@@ -161,55 +153,3 @@ def _images(pod: Pod) -> list[str]:
 def with_tag(image: str) -> str:
     """An image's name as nodes report it: with the tag that is meant when none is said."""
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
-
-
-# -- nodes ----------------------------------------------------------------------------------------------------------
-
-
-def node_key(node: Node, bandwidth: Bandwidth = NOT_COUNTED) -> Key:
-    """Equal keys mean equal descriptions of the same node."""
-    annotations = bytes(node.metadata.annotations)
-    return (
-        bytes(node.status.allocatable),
-        bytes(node.metadata.labels),
-        bytes(node.spec.taints),
-        bool(node.spec.unschedulable),
-        bytes(node.status.images),
-        bytes(node.status.declared),
-        annotations if _AVOID_BYTES in annotations or bandwidth.mentioned_by(node) else b"",
-    )
-
-
-def describe_node(node: Node, node_id: str, bandwidth: Bandwidth = NOT_COUNTED) -> flow_pb2.Node:
-    """A node as the engine sees it; without allocatable it offers nothing. Raises Nonsense naming the field."""
-    message = flow_pb2.Node(id=node_id, name=node.metadata.name)
-    allocatable = decode(node.status.allocatable, dict[str, str | int | float | None], "status.allocatable") or {}
-    message.allocatable.update(offered_by(allocatable.items()))
-    message.labels.update(decode(node.metadata.labels, Labels, "metadata.labels") or {})
-    message.allocatable.update(bandwidth.offered(node, message.labels, message.allocatable))
-    message.labels.update(node_features.labels(node))
-    if node.spec.unschedulable:
-        # first, because a pod is told the first taint that it does not tolerate
-        message.taints.add(key=UNSCHEDULABLE_TAINT, effect="NoSchedule")
-    for taint in decode(node.spec.taints, Taints, "spec.taints") or ():
-        same = (taint.key, taint.value or "", taint.effect) == (UNSCHEDULABLE_TAINT, "", "NoSchedule")
-        if not (same and node.spec.unschedulable):
-            message.taints.add(key=taint.key, value=taint.value or "", effect=taint.effect)
-    for image in decode(node.status.images, Images, "status.images") or ():
-        for name in image.names or ():
-            message.images[name] = max(image.size, 0)
-    message.avoids.extend(sorted(_avoids(node)))
-    return message
-
-
-def _avoids(node: Node) -> set[str]:
-    """UIDs of controllers whose pods should rather go elsewhere; an annotation that makes no sense says nothing."""
-    if _AVOID_BYTES not in bytes(node.metadata.annotations):
-        return set()
-    text = (decode(node.metadata.annotations, Labels, "metadata.annotations") or {}).get(AVOID_ANNOTATION, "")
-    try:
-        wish = decode(Raw(text.encode()), AvoidPods, AVOID_ANNOTATION) or AvoidPods()
-    except Nonsense:
-        return set()
-    controllers = (pod.signature.controller for pod in wish.pods or () if pod.signature is not None)
-    return {controller.uid for controller in controllers if controller is not None and controller.uid}

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from poseidon_py.describe import lifetime, traits
-from poseidon_py.describe.pod_class import describe_node, node_key
-from poseidon_py.describe.stay import begun, lasting
+from poseidon_py.describe.lifetime import begun, lasting
+from poseidon_py.describe.node import describe_node, node_key
+from poseidon_py.describe.reason_keys import ATTACHABLE
 from poseidon_py.describe.task_classes import Extras
 from poseidon_py.kube.objects import Nonsense, Pod
-from poseidon_py.report.messages import ATTACHABLE
 from poseidon_py.state.records import KnownNode, KnownPod, Told
 from poseidon_py.state.store import Store
 from poseidon_py.state.volumes.claims import claims_of

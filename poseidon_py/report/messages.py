@@ -2,16 +2,22 @@
 
 from collections.abc import Iterable
 
-from poseidon_py.describe.node_features import FEATURES
-from poseidon_py.describe.pod_class import ENFORCED, UNSCHEDULABLE_TAINT
+from poseidon_py.describe.node import UNSCHEDULABLE_TAINT
 from poseidon_py.describe.ports_and_disks import is_port
+from poseidon_py.describe.reason_keys import (
+    ATTACHABLE,
+    ENFORCED,
+    FEATURES,
+    VOLUME_NODE,
+    VOLUME_NONE,
+    VOLUME_SPACE,
+    VOLUME_ZONE,
+)
 from protos.gen import flow_pb2
 
 _LIMIT = 1024
 _KIND = flow_pb2.Reason.Kind
 
-# what the further demands of a pod are called between bridge and engine
-VOLUME_NODE, VOLUME_ZONE, VOLUME_NONE, VOLUME_SPACE = "volume node", "volume zone", "no volume", "volume space"
 
 _FURTHER = {
     ENFORCED: "node(s) didn't match scheduler-enforced node affinity",
@@ -33,9 +39,6 @@ _WORDS = {
         "node(s) didn't match pod topology spread constraints (missing required label)"
     ),
 }
-
-ATTACHABLE = "attachable-volumes-csi-"
-"""Prefix of the resources that stand for how many volumes of a driver a node can hold."""
 
 
 def reason(why: flow_pb2.Reason) -> str:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from poseidon_py.kube.objects import Node, Nonsense, Pod, micros
-from poseidon_py.state.volumes.claims import ClaimUse
+from poseidon_py.state.claim_use import ClaimUse
 from poseidon_py.util.ids import job_id, node_id
 from protos.gen import flow_pb2
 

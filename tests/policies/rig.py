@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from firmament_py.flow.solver import NetworkxSolver, Solution, Status
+from firmament_py.flow.network import Solution, Status
+from firmament_py.flow.solver import NetworkxSolver
 from firmament_py.model.events import Event
 from firmament_py.network.build import PlacementNetwork
 from firmament_py.policy import Policy, View

@@ -27,8 +27,8 @@ from firmament_py.flow.incremental.layout import (
     Graph,
     Work,
 )
+from firmament_py.flow.network import FlowNetwork
 from firmament_py.model.arrays import I32, I64, Bools
-from firmament_py.network.build import FlowNetwork
 
 COST_MAX = 2**40
 """Largest amount of a unit cost."""

@@ -8,7 +8,8 @@ import numpy as np
 
 from firmament_py.flow.incremental import adjacency, augment_all, certificate, layout, totals
 from firmament_py.flow.incremental.network import TaskNetwork
-from firmament_py.flow.solver import Solver, Status
+from firmament_py.flow.network import Status
+from firmament_py.flow.solver import Solver
 
 log = logging.getLogger(__name__)
 

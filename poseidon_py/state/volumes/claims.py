@@ -10,10 +10,11 @@ The messages, and the order in which they are looked for, are kube-scheduler's.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from poseidon_py.describe.reason_keys import ATTACHABLE, VOLUME_NODE, VOLUME_NONE, VOLUME_SPACE, VOLUME_ZONE
 from poseidon_py.describe.selectors import label_requirements, node_selector, on_node
 from poseidon_py.kube.objects import NOTHING, Metadata, Nonsense, Pod, SelectorTerm
 from poseidon_py.kube.storage_objects import Capacity, Claim, StorageClass, Volume
-from poseidon_py.report.messages import ATTACHABLE, VOLUME_NODE, VOLUME_NONE, VOLUME_SPACE, VOLUME_ZONE
+from poseidon_py.state.claim_use import ClaimUse
 from poseidon_py.state.volumes.cache import (
     SELECTED_NODE,
     ClaimKey,
@@ -42,14 +43,6 @@ _SUCCESSOR = {_BETA_ZONE: _ZONE, _BETA_REGION: _REGION}
 
 Terms = list[firmament_pb2.NodeSelectorTerm]
 _Demand = firmament_pb2.NodeSelectorRequirement
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimUse:
-    """A claim that a pod names; `own`: one that is made for the pod and goes with it."""
-
-    name: str
-    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)

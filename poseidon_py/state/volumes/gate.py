@@ -8,22 +8,14 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from poseidon_py.describe.reason_keys import VOLUME_NONE
 from poseidon_py.describe.selectors import node_term
 from poseidon_py.kube.objects import Requirement, SelectorTerm
 from poseidon_py.kube.storage_objects import Claim, Volume
-from poseidon_py.report.messages import VOLUME_NONE
+from poseidon_py.state.claim_use import ClaimUse
 from poseidon_py.state.records import KnownPod
 from poseidon_py.state.volumes.cache import SELECTED_NODE, ClaimKey, Storage, annotations, class_of
-from poseidon_py.state.volumes.claims import (
-    ONE_POD,
-    ClaimUse,
-    User,
-    Verdict,
-    attachments,
-    judge,
-    provisioning,
-    waits_for_pod,
-)
+from poseidon_py.state.volumes.claims import ONE_POD, User, Verdict, attachments, judge, provisioning, waits_for_pod
 from poseidon_py.state.volumes.matching import choose, usable_on
 
 _NOT_LISTED = "not listed"

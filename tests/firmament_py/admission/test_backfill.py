@@ -7,7 +7,8 @@ import pytest
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
-from firmament_py.admission.backfill import RESERVE_AFTER_US, parse_after
+from firmament_py.admission.backfill import RESERVE_AFTER_US
+from firmament_py.cli.durations import parse_after
 from firmament_py.engine.engine import Engine
 from firmament_py.explain.reasons import Reason, ReasonKind
 from firmament_py.flow.solver import OrToolsSolver

@@ -10,7 +10,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import firmament_py.engine.scheduler
-from firmament_py.flow.solver import NetworkxSolver, Solution, Status
+from firmament_py.flow.network import Solution, Status
+from firmament_py.flow.solver import NetworkxSolver
 from firmament_py.model.constraints import NO_DEMAND
 from firmament_py.model.events import NodeRemoved, PlacementRejected
 from firmament_py.network.build import PlacementNetwork

@@ -18,7 +18,8 @@ from firmament_py.flow.incremental.layout import (
     VERTEX_SHIFT,
 )
 from firmament_py.flow.incremental.network import TaskNetwork
-from firmament_py.flow.solver import NetworkxSolver, OrToolsSolver, Status
+from firmament_py.flow.network import Status
+from firmament_py.flow.solver import NetworkxSolver, OrToolsSolver
 
 NODES, RACKS, JOBS, DEGREE = 4, 2, 2, 4
 CLUSTER = NODES + RACKS

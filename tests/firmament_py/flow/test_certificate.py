@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from firmament_py.engine.engine import Engine
 from firmament_py.engine.scheduler import Scheduler
 from firmament_py.flow.certificate import certify, faults, potentials
-from firmament_py.flow.solver import NetworkxSolver, OrToolsSolver, Solution, Status
-from firmament_py.network.build import FlowNetwork
+from firmament_py.flow.network import FlowNetwork, Solution, Status
+from firmament_py.flow.solver import NetworkxSolver, OrToolsSolver
 from firmament_py.service.messages import round_stats
 from policies.load_spreading import LoadSpreading
 from tests.builders import NOW_US, make_class, make_cluster, make_node, make_tasks

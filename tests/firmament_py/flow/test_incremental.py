@@ -29,7 +29,8 @@ from firmament_py.flow.incremental.network import (
     TaskNetwork,
 )
 from firmament_py.flow.incremental.reoptimize import Reoptimizer
-from firmament_py.flow.solver import OrToolsSolver, Solution, Status
+from firmament_py.flow.network import Solution, Status
+from firmament_py.flow.solver import OrToolsSolver
 from tests.firmament_py.flow.incremental_networks import (
     BOUNDED,
     CLUSTER,

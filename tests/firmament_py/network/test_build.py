@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.flow.solver import NetworkxSolver, OrToolsSolver, Status
-from firmament_py.network.build import FlowNetwork, PlacementNetwork, build, slot_offsets
-from firmament_py.network.capacities import DomainLimit, Room
+from firmament_py.flow.network import FlowNetwork, Status
+from firmament_py.flow.solver import NetworkxSolver, OrToolsSolver
+from firmament_py.network.build import PlacementNetwork, build, slot_offsets
+from firmament_py.network.capacities import Room
 from firmament_py.network.decode import deal
 from firmament_py.policy import COST_MAX, WAIT_MAX, WAIT_MIN, Prices
+from firmament_py.snapshot.domain_limits import DomainLimit
 
 
 def ints(values) -> np.ndarray:

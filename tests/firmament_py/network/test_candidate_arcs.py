@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from firmament_py.network import candidate_arcs
 from firmament_py.network.candidate_arcs import within_reach
-from firmament_py.network.capacities import DomainLimit, Room
+from firmament_py.network.capacities import Room
 from firmament_py.policy import WAIT_MIN, Prices
 from firmament_py.policy.locality import DataPrices
+from firmament_py.snapshot.domain_limits import DomainLimit
 
 
 @pytest.fixture(autouse=True)

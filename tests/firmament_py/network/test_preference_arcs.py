@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.flow.solver import NetworkxSolver, OrToolsSolver, Status
+from firmament_py.flow.network import Status
+from firmament_py.flow.solver import NetworkxSolver, OrToolsSolver
 from firmament_py.network.build import build, supply_order
 from firmament_py.network.capacities import Room
 from firmament_py.network.decode import Allotment, Routing, deal, route

@@ -5,7 +5,8 @@ import pytest
 
 from firmament_py.explain.reasons import Reason, ReasonKind
 from firmament_py.model.events import GangObserved, GangRemoved, Outcome
-from firmament_py.state.gangs import MAX_ROLES, Claim
+from firmament_py.snapshot.gang_demand import Claim
+from firmament_py.state.gangs import MAX_ROLES
 from tests.builders import (
     NOW_US,
     ended,

@@ -10,9 +10,9 @@ from poseidon_py.bind.binder import Binder
 from poseidon_py.bind.gang_units import Units
 from poseidon_py.feed.update_rows import describe_pod
 from poseidon_py.kube.client import BusyError, ConflictError, LostAnswerError, NotFoundError
+from poseidon_py.state.claim_use import ClaimUse
 from poseidon_py.state.gangs.by_pod_group import NATIVE
 from poseidon_py.state.store import Store
-from poseidon_py.state.volumes.claims import ClaimUse
 from tests.poseidon_py.builders import node
 from tests.poseidon_py.fakes import FakeKube, settle
 from tests.poseidon_py.state.gangs.builders import JOB, Objects, pod, thing

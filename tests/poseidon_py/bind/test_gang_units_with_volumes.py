@@ -3,7 +3,7 @@
 import asyncio
 
 from poseidon_py.kube.client import NotFoundError
-from poseidon_py.state.volumes.claims import ClaimUse
+from poseidon_py.state.claim_use import ClaimUse
 from poseidon_py.state.volumes.gate import VolumeError, VolumeTakenError
 from tests.poseidon_py.bind.test_gang_units import Rig
 from tests.poseidon_py.bind.test_half_gangs import call

@@ -8,7 +8,8 @@ import pytest
 
 from poseidon_py.config import loading
 from poseidon_py.describe.bandwidth import Bandwidth
-from poseidon_py.describe.pod_class import describe_class, describe_node, key_of, node_key
+from poseidon_py.describe.node import describe_node, node_key
+from poseidon_py.describe.pod_class import describe_class, key_of
 from poseidon_py.describe.task_classes import Classes
 from poseidon_py.kube.objects import Node, Nonsense, Pod
 from tests.poseidon_py.builders import node_json, pod, pod_json

@@ -7,7 +7,8 @@ import pytest
 
 from poseidon_py.config.loading import OptionError, settings
 from poseidon_py.describe.label_profiles import Profiles
-from poseidon_py.describe.pod_class import describe_class, describe_node, key_of
+from poseidon_py.describe.node import describe_node
+from poseidon_py.describe.pod_class import describe_class, key_of
 from poseidon_py.describe.ports_and_disks import tokens
 from poseidon_py.describe.task_classes import Classes, Extras
 from poseidon_py.kube.objects import Nonsense

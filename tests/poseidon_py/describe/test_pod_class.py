@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament_py.service.messages import requirement, term
-from poseidon_py.describe.pod_class import describe_class, describe_node, key_of
+from poseidon_py.describe.node import describe_node
+from poseidon_py.describe.pod_class import describe_class, key_of
 from poseidon_py.describe.task_classes import Classes
 from poseidon_py.kube.objects import Nonsense
 from tests.poseidon_py.builders import node, pod

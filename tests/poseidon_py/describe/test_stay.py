@@ -2,7 +2,7 @@
 
 import pytest
 
-from poseidon_py.describe.stay import begun, lasting
+from poseidon_py.describe.lifetime import begun, lasting
 from poseidon_py.feed.update_rows import Rows, describe_pod, target
 from poseidon_py.state.store import Store
 from tests.poseidon_py.builders import node, pod

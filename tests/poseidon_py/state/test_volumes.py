@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from firmament_py.model.constraints import NAME_FIELD
 from firmament_py.service.messages import term
+from poseidon_py.describe.reason_keys import VOLUME_NODE, VOLUME_NONE, VOLUME_SPACE, VOLUME_ZONE
 from poseidon_py.kube.storage_objects import Capacity, Claim, CsiDriver, CsiNode, StorageClass, Volume
-from poseidon_py.report.messages import VOLUME_NODE, VOLUME_NONE, VOLUME_SPACE, VOLUME_ZONE
+from poseidon_py.state.claim_use import ClaimUse
 from poseidon_py.state.volumes.cache import Storage
-from poseidon_py.state.volumes.claims import ClaimUse, User, claims_of, judge
+from poseidon_py.state.volumes.claims import User, claims_of, judge
 from poseidon_py.state.volumes.matching import candidates, choose, usable_on
 from protos.gen import firmament_pb2
 from tests.poseidon_py.builders import pod

@@ -1,0 +1,32 @@
+"""Figures of a round."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class RoundStats:
+    """Figures of a round; times in seconds. vertices, arcs and objective are those of the first network that had not to
+    be widened; usage_* count placed tasks, see Reading."""
+
+    started_us: int
+    policy: str
+    seconds: float = 0.0
+    stage_seconds: dict[str, float] = field(default_factory=dict)
+    solves: int = 0
+    vertices: int = 0
+    arcs: int = 0
+    objective: int = 0
+    pending: int = 0
+    placed: int = 0
+    waiting: int = 0
+    classes: int = 0
+    nodes: int = 0
+    dropped: int = 0
+    fallback: str = ""
+    usage_measured: int = 0
+    usage_missing: int = 0
+    usage_stale: int = 0
+    uncertified: int = 0
+    """Solutions without a proof that they are optimal, if the scheduler asks for one."""
+    widenings: int = 0
+    """Networks built again, because what they left out was not proved not to matter."""

@@ -1,0 +1,113 @@
+"""What `poseidon status` and `poseidon explain` print."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+Json = dict[str, Any]
+
+
+def gang_line(gang: Json) -> str:
+    """The same in words."""
+    most = f", takes {gang['maximum']} at most" if gang["maximum"] else ""
+    line = f"gang {gang['name']}: needs {gang['minimum']}{most}, {gang['present']} there, {gang['placed']} placed"
+    if gang["disruption"] == "whole":
+        line += ", disrupted as a whole only"
+    if gang["missing"]:
+        return f"{line}; {gang['missing']} more have to be made before it can be tried"
+    if gang["fits"] is not None:
+        lacks = gang["minimum"] - gang["placed"]
+        line = f"{line}; of the {lacks} that it lacks {gang['fits']} fitted together at best in the last round"
+    return f"{line}; {kept_line(gang)}" if gang["keeps_room"] else line
+
+
+def kept_line(body: Json) -> str:
+    """That room is kept, of a gang or a pod, and when it is expected to fit in it, if that is known."""
+    return f"room is kept for it, to fit at {body['starts']}" if body["starts"] else "room is kept for it"
+
+
+def print_status(body: Json, console: Console) -> None:
+    last = body["last_round"]
+    role = "leads"
+    if not body.get("leading"):
+        # one that lost its lease may still be the last that is known to have held it
+        other = body.get("leader") if body.get("leader") != body.get("identity") else ""
+        role = f"stands by, {other} leads" if other else "stands by, nobody is known to lead"
+    console.print(
+        f"[bold]{body.get('identity', 'poseidon')}[/bold] {role}, policy {body['policy']}, {body['nodes']} nodes"
+    )
+    if body.get("not_ready"):
+        console.print(f"[red]not ready[/red]: {body['not_ready']}", highlight=False)
+    pods = Table("pods", "count", title=None)
+    for state, count in body["pods"].items():
+        pods.add_row(state, str(count))
+    console.print(pods)
+    resources = Table("resource", "allocatable", "used", "share")
+    for name, amount in body["resources"].items():
+        share = amount["used"] / amount["allocatable"] if amount["allocatable"] else 0.0
+        resources.add_row(name, show(name, amount["allocatable"]), show(name, amount["used"]), f"{share:.0%}")
+    console.print(resources)
+    console.print(
+        f"round {body['rounds']}: placed {last['placed']} of {last['pending']} in {1000 * last['seconds']:.1f} ms, "
+        f"{last['waiting']} wait; network of {last['vertices']} vertices and {last['arcs']} arcs, "
+        f"{last['solves']} solves"
+        if body["rounds"]
+        else "no round yet"
+    )
+    if last.get("fallback"):
+        console.print(f"[red]the last round placed pods anywhere they fit[/red]: {last['fallback']}", highlight=False)
+    if line := _usage_line(body["usage"]):
+        console.print(line, highlight=False)
+    for source, problem in body["usage"].get("problems", {}).items():
+        console.print(f"  no answer from {source}: {problem}", highlight=False)
+
+
+def _usage_line(usage: Json) -> str:
+    """What is known of usage; nothing, if nobody asks for it."""
+    if usage["basis"] == "requests" and not usage["polling"] and not usage["samples"]["taken"]:
+        return ""
+    last, age = usage["last_round"], usage["newest_age_seconds"]
+    line = (
+        f"prices by {usage['basis']}; {usage['pods']['measured']} pods and {usage['nodes']['measured']} nodes measured"
+    )
+    if age is not None:
+        line += f", the last {age:.0f} s ago"
+    if usage["basis"] != "requests":
+        line += f"; in the last round {last['missing'] + last['stale']} pods counted by their requests"
+    refused = usage["samples"]["refused"]
+    return f"{line}; {refused} samples refused" if refused else line
+
+
+def print_explanation(body: Json, console: Console) -> None:
+    where = f" ({body['node']})" if body["node"] else ""
+    console.print(f"[bold]{body['pod']}[/bold]: {body['state']}{where}, priority {body['priority']}")
+    for key in ("problem", "message"):
+        if body[key]:
+            console.print(f"  {body[key]}", highlight=False)
+    if body.get("gang"):
+        console.print(f"  {gang_line(body['gang'])}", highlight=False)
+    if body.get("keeps_room"):
+        console.print(f"  {kept_line(body)}", highlight=False)
+    if body["requests"]:
+        console.print("  requests: " + ", ".join(f"{k} {show(k, v)}" for k, v in body["requests"].items()))
+    if body["state"] == "waits for a node":
+        console.print(f"  nodes that would take it as things stand: {body['fits_now']}")
+    if body["nearest"]:
+        table = Table("node", "lacks")
+        for near in body["nearest"]:
+            table.add_row(near["node"], ", ".join(f"{k} {show(k, v)}" for k, v in near["lacks"].items()))
+        console.print(table)
+    for line in body["story"]:
+        console.print(f"  - {line}", highlight=False)
+
+
+def show(resource: str, amount: int) -> str:
+    """An amount for people: cores for cpu, binary units for bytes."""
+    if resource == "cpu":
+        return f"{amount / 1000:g}"
+    if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):
+        for unit, size in (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
+            if amount >= size:
+                return f"{amount / size:.4g}{unit}"
+    return str(amount)

@@ -1,0 +1,63 @@
+"""Node -> node message: what the engine needs to know of a node, in its words. Pure."""
+
+from msgspec import Raw
+
+from poseidon_py.describe import node_features
+from poseidon_py.describe.bandwidth import NOT_COUNTED, Bandwidth
+from poseidon_py.describe.requests import offered_by
+from poseidon_py.kube.object_details import AvoidPods, Images
+from poseidon_py.kube.objects import Labels, Node, Nonsense, Taints, decode
+from protos.gen import flow_pb2
+
+UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
+AVOID_ANNOTATION = "scheduler.alpha.kubernetes.io/preferAvoidPods"
+_AVOID_BYTES = AVOID_ANNOTATION.encode()
+
+
+def node_key(node: Node, bandwidth: Bandwidth = NOT_COUNTED) -> tuple[object, ...]:
+    """Equal keys mean equal descriptions of the same node."""
+    annotations = bytes(node.metadata.annotations)
+    return (
+        bytes(node.status.allocatable),
+        bytes(node.metadata.labels),
+        bytes(node.spec.taints),
+        bool(node.spec.unschedulable),
+        bytes(node.status.images),
+        bytes(node.status.declared),
+        annotations if _AVOID_BYTES in annotations or bandwidth.mentioned_by(node) else b"",
+    )
+
+
+def describe_node(node: Node, node_id: str, bandwidth: Bandwidth = NOT_COUNTED) -> flow_pb2.Node:
+    """A node as the engine sees it; without allocatable it offers nothing. Raises Nonsense naming the field."""
+    message = flow_pb2.Node(id=node_id, name=node.metadata.name)
+    allocatable = decode(node.status.allocatable, dict[str, str | int | float | None], "status.allocatable") or {}
+    message.allocatable.update(offered_by(allocatable.items()))
+    message.labels.update(decode(node.metadata.labels, Labels, "metadata.labels") or {})
+    message.allocatable.update(bandwidth.offered(node, message.labels, message.allocatable))
+    message.labels.update(node_features.labels(node))
+    if node.spec.unschedulable:
+        # first, because a pod is told the first taint that it does not tolerate
+        message.taints.add(key=UNSCHEDULABLE_TAINT, effect="NoSchedule")
+    for taint in decode(node.spec.taints, Taints, "spec.taints") or ():
+        same = (taint.key, taint.value or "", taint.effect) == (UNSCHEDULABLE_TAINT, "", "NoSchedule")
+        if not (same and node.spec.unschedulable):
+            message.taints.add(key=taint.key, value=taint.value or "", effect=taint.effect)
+    for image in decode(node.status.images, Images, "status.images") or ():
+        for name in image.names or ():
+            message.images[name] = max(image.size, 0)
+    message.avoids.extend(sorted(_avoids(node)))
+    return message
+
+
+def _avoids(node: Node) -> set[str]:
+    """UIDs of controllers whose pods should rather go elsewhere; an annotation that makes no sense says nothing."""
+    if _AVOID_BYTES not in bytes(node.metadata.annotations):
+        return set()
+    text = (decode(node.metadata.annotations, Labels, "metadata.annotations") or {}).get(AVOID_ANNOTATION, "")
+    try:
+        wish = decode(Raw(text.encode()), AvoidPods, AVOID_ANNOTATION) or AvoidPods()
+    except Nonsense:
+        return set()
+    controllers = (pod.signature.controller for pod in wish.pods or () if pod.signature is not None)
+    return {controller.uid for controller in controllers if controller is not None and controller.uid}
