@@ -1,0 +1,1 @@
+"""Reads suites, runs their cases, keeps the results."""

@@ -9,7 +9,7 @@
                            list of bounds, `compared_with` lists figures of other systems for the same case
 
 A case whose sizes say `policy: each` stands for one case a policy: all that are registered, and the baselines. A metric
-whose name has `{solver}` in it stands for one a solver that is installed beside our own (solvers.py).
+whose name has `{solver}` in it stands for one a solver that is installed beside our own (harness/solvers.py).
 
 A field that is not known is an error: a typo must not silently measure something else.
 """

@@ -1,0 +1,1 @@
+"""A live API server: filling it, what the processes cost, and a blind scheduler to compare with."""

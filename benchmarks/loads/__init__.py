@@ -1,0 +1,1 @@
+"""Load generators, each with an independent judge of what became of its tasks."""

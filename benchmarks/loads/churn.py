@@ -1,6 +1,6 @@
 """A cluster after a preset that is in use, and its churn: some tasks go, as many come, again and again.
 
-As in engine_load.py the judge knows only what was made here and what came out.
+As in loads/engine.py the judge knows only what was made here and what came out.
 """
 
 from __future__ import annotations

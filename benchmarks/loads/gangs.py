@@ -1,6 +1,6 @@
 """A trace of gangs on GPU nodes, a judge of what became of it, and two simple orderings to compare with.
 
-As in engine_load.py the judge reads only what was generated and what came out.
+As in loads/engine.py the judge reads only what was generated and what came out.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ it could take now; for members that do not fit it keeps others out of the nodes 
 What is released there, or anywhere else, adds to it until it fits whole.
 
 One gang of a priority at most, so that two can never block each other with halves; and none that the nodes could not
-take beside what never ends (prospects.py).
+take beside what never ends (admission/gang_feasibility.py).
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Single tasks that have waited for long, as gangs of one: so they keep room by the same rules (reservation.py).
+"""Single tasks that have waited for long, as gangs of one: so they keep room by the same rules (admission/backfill.py).
 
 A small task fits into what is released; a large one may wait for as long as small ones keep coming.
 """

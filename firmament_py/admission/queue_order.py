@@ -12,7 +12,8 @@ depend on where others are, is tried on its own, too. What gangs cannot use goes
 
 Backfilling can starve a large gang, or a large task: smaller ones always fit first. So the oldest gang or single task
 of a priority that has waited for long gets its turn before any younger one, and if it does not fit room is kept for it
-(reservation.py). Single tasks that all find places in one network need no turns: those would cost others their places.
+(admission/backfill.py). Single tasks that all find places in one network need no turns: those would cost others their
+places.
 """
 
 from collections.abc import Callable
@@ -52,7 +53,7 @@ class Rejected:
 
 
 class Admission:
-    """reserve_after_us: how long a gang waits before it keeps room (reservation.py), None: it never does."""
+    """reserve_after_us: how long a gang waits before it keeps room (admission/backfill.py), None: it never does."""
 
     def __init__(
         self, placing: Placing, claims: list[Claim], lap: Callable[[str], None], reserve_after_us: int | None

@@ -1,8 +1,8 @@
 """The independent check of what tasks demand of each other: batch after batch, in the order in which a round placed.
 
-Shares no code with peers.py. Selectors are judged one task profile at a time with constraints.py, domains are read
-from the nodes' labels, and the demands are judged on the state *after* a batch (tasks of one class that were placed
-together), which is what placing them one at a time would have ended in.
+Shares no code with snapshot/intertask.py. Selectors are judged one task profile at a time with model/constraints.py,
+domains are read from the nodes' labels, and the demands are judged on the state *after* a batch (tasks of one class
+that were placed together), which is what placing them one at a time would have ended in.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """The independent check of gangs: their minimums, roles, maximums and required topologies, judged by the tables.
 
-Like check.py, of which it is a part, it shares no code with what decides: labels are read from the nodes as they were
-observed, and members are counted again.
+Like audit/placements.py, of which it is a part, it shares no code with what decides: labels are read from the nodes as
+they were observed, and members are counted again.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """The independent check: does a set of placements break anything, judged from the tables alone?
 
 It shares no code with the network builder: what nodes hold is added up again from the tasks (not read from the
-running totals), and labels and taints are judged one node at a time with constraints.py. A placement that fails
+running totals), and labels and taints are judged one node at a time with model/constraints.py. A placement that fails
 here is a defect of the engine: it is logged, counted and dropped.
 """
 

@@ -1,7 +1,8 @@
 """The engine behind the services: one cluster state, one scheduler, one lock, and epochs.
 
-Both services (flow_service.py, wire_service.py) work on the same Engine. A call holds the lock from start to
-end, so a call never sees half of another's changes, and what is told during a round waits until it is over.
+Both services (service/flow_service.py, service/firmament_service.py) work on the same Engine. A call holds the lock
+from start to end, so a call never sees half of another's changes, and what is told during a round waits until it is
+over.
 """
 
 import logging

@@ -1,4 +1,5 @@
-"""A scheduling round: snapshot, placing (placing.py), independent check, commit, reasons for those who wait."""
+"""A scheduling round: snapshot, placing (placement/placement.py), independent check, commit, reasons for those who
+wait."""
 
 import logging
 from collections.abc import Callable
@@ -47,9 +48,9 @@ Observer = Callable[[PlacementNetwork, Solution], None]
 class Scheduler:
     """Runs rounds on a cluster state. Not safe for concurrent use with anything that touches the state.
 
-    With certified, each solution is proved to be optimal (certify.py); one that is not is counted and logged, and used
-    all the same: the independent check does not depend on it. reserve_after_us: how long a gang waits before room is
-    kept for it, None: that is never done.
+    With certified, each solution is proved to be optimal (flow/certificate.py); one that is not is counted and logged,
+    and used all the same: the independent check does not depend on it. reserve_after_us: how long a gang waits before
+    room is kept for it, None: that is never done.
     """
 
     def __init__(

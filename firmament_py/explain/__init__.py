@@ -1,0 +1,1 @@
+"""Why tasks wait, for operators and for the events of pods."""

@@ -1,0 +1,1 @@
+"""Min-cost flow: networks, solvers and certificates, and nothing of scheduling."""

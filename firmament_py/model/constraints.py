@@ -2,7 +2,7 @@
 
 Semantics are those of Kubernetes' node selectors and taints; the words are generic. The evaluators here work on
 one node at a time and are meant to be read next to the documentation: the independent check uses them. The
-network builder has its own vectorised evaluation in labels.py, and tests hold the two against each other.
+network builder has its own vectorised evaluation in state/label_index.py, and tests hold the two against each other.
 """
 
 from collections.abc import Mapping

@@ -36,7 +36,7 @@ class ClassDefined:
     name: str = ""
     peers: PeerDemand = NO_PEERS
     preferences: PreferenceSet = NO_PREFERENCES
-    tokens: tuple[str, ...] = ()  # see resources.py
+    tokens: tuple[str, ...] = ()  # see model/resources.py
     traits: Mapping[str, str] = field(default_factory=dict)  # what policies may know of the tasks' nature
     expected_us: int = 0  # how long a task expects to run, microseconds; 0: unknown
 

@@ -10,14 +10,15 @@ Units of flow are tasks. Two exact reductions keep it small:
   carries that cost. (U has no capacity, so one vertex serves the U_j of all jobs.)
 - Nodes that look the same to every waiting class (same slots, prices, domains) are one *node group* of m members;
   capacities are m-fold. A flow through a group can be dealt to the members evenly without changing its cost,
-  since slot costs do not fall (extract.py does it).
+  since slot costs do not fall (network/decode.py does it).
 
 The double arrow stands for the slot arcs: parallel arcs of rising cost, each a slot or a run of slots. A class that
 may place only so many tasks in a domain (spread, anti-affinity over a zone) reaches its nodes through a vertex for
 each domain, or through a second arc to each node where the domain is the node.
 
 Where a policy prices data, tasks that read the same data and are alike otherwise are a supply group, with arcs of their
-own beside the one to their class (data_arcs.py), and nodes and racks that such an arc leads to are kept apart.
+own beside the one to their class (network/preference_arcs.py), and nodes and racks that such an arc leads to are kept
+apart.
 """
 
 from dataclasses import dataclass

@@ -3,7 +3,8 @@
 Of each class those nodes are kept on which it pays least, until they have slots for several times its tasks. Others
 want these nodes, too; so of all nodes up to a price at which there are slots for all who wait, of whatever class, so
 many more are kept, picked at random, that every class knows enough nodes and every node enough classes. That nothing
-better was left out is proved afterwards (proof.py), so this is only a guess that has to be good, and quick.
+better was left out is proved afterwards (network/arc_pricing.py), so this is only a guess that has to be good, and
+quick.
 """
 
 from collections.abc import Iterator

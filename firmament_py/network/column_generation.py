@@ -1,7 +1,8 @@
 """The network of one step of placing, solved to an optimum of all that there is, whether or not all of it was built.
 
 Where little of the room is likely to matter, a part is built, and what might be missed is added until nothing is
-(reach.py, proof.py). Where data leads tasks to nodes past their classes, pairs that were sent too much are bounded.
+(network/candidate_arcs.py, network/arc_pricing.py). Where data leads tasks to nodes past their classes, pairs that were
+sent too much are bounded.
 """
 
 from collections.abc import Callable

@@ -1,0 +1,1 @@
+"""From waiting tasks to nodes: solve, keep what fits, and again until nothing more fits."""

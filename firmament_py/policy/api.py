@@ -183,8 +183,8 @@ class Prices:
 class Policy(Protocol):
     """Prices placements. Pure: the same view gives the same prices; no I/O, no clock, no memory.
 
-    A class may say `api_version`, the API_VERSION that it was written for (registry.py refuses newer ones), and
-    `waives`, which rules it breaks on purpose (conformance.py). With `wants_usage = True` usage is collected for
+    A class may say `api_version`, the API_VERSION that it was written for (policy/registry.py refuses newer ones), and
+    `waives`, which rules it breaks on purpose (policy/conformance.py). With `wants_usage = True` usage is collected for
     View.usage, whatever --usage says. With `counts_links = True` senders are asked to tell of the bandwidth that tasks
     request and nodes have, which then limits like any resource.
 

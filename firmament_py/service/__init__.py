@@ -1,0 +1,1 @@
+"""gRPC: messages in, events to the engine, replies out; decides nothing."""

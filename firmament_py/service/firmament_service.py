@@ -4,7 +4,8 @@ Answers what the original answers wherever its client depends on it, and is kind
 its client would exit: completing, failing or removing a known task always succeeds, whatever its node's fate.
 Ids are UUIDs of the machine; PLACE names the machine's first processing unit, as the original does.
 
-What tasks demand of each other is kept as Kubernetes means it, by labels and topology keys (wire_affinity.py).
+What tasks demand of each other is kept as Kubernetes means it, by labels and topology keys
+(service/firmament_affinity.py).
 
 Units on this wire (see firmament.proto): millicores; thousandths of a byte, kept here as bytes (requests are
 rounded up, capacities down); a TaskInfo has bytes.

@@ -1,0 +1,1 @@
+"""One moment of the cluster as dense arrays, and what tasks demand of each other in it."""

@@ -18,7 +18,8 @@ class Claim:
     members: its waiting tasks, ascending. role: the role of each. lacking: how many more of the gang must be placed in
     all; lacking_of_role: the same for each role. settled: nodes (N,) numbers where members are already. quota: how many
     more may be placed before it has its maximum. begun: members are on nodes, and of no use without the others. task:
-    the row of a task that is in no gang and counts as one of its own (lone.py); then `row` is no gang's, either.
+    the row of a task that is in no gang and counts as one of its own (admission/overdue_tasks.py); then `row` is no
+    gang's, either.
     """
 
     row: int

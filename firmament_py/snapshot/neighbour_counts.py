@@ -1,7 +1,7 @@
 """Who is where: how many tasks with each value of a trait each node has, while a round places tasks.
 
-Traits are what the sender says of a class for policies (events.py). Nothing is counted until a policy asks; from then
-on a trait's counts follow what is placed and taken back.
+Traits are what the sender says of a class for policies (model/events.py). Nothing is counted until a policy asks; from
+then on a trait's counts follow what is placed and taken back.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """Gangs: groups of tasks of which at least a minimum is placed in one round, or nothing.
 
-This module owns what is known of gangs; which are placed is decided in admission.py.
+This module owns what is known of gangs; which are placed is decided in admission/queue_order.py.
 """
 
 from typing import ClassVar

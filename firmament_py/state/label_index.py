@@ -1,7 +1,7 @@
 """Labels as columns: which rows meet a requirement is one vectorised comparison.
 
 A label key becomes a column (value number per row) when a requirement first names it; other labels cost nothing.
-Used for nodes (nodes.py) and for the labels of tasks (profiles.py).
+Used for nodes (state/node_index.py) and for the labels of tasks (state/label_sets.py).
 """
 
 from collections.abc import Iterable, Mapping

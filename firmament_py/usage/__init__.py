@@ -1,0 +1,1 @@
+"""What tasks and nodes really use, as last measured."""

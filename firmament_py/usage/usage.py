@@ -1,8 +1,8 @@
 """What tasks and nodes really use, and what of that policies are to take for used.
 
 Takes in samples (from metrics.k8s.io, Prometheus, Heapster's sink; who sends them is not known here), refuses those
-that make no sense one by one, keeps the last of each task and node (rings.py), and answers a round with a Reading.
-Usage only prices: what fits is judged by requests alone.
+that make no sense one by one, keeps the last of each task and node (usage/ring_buffers.py), and answers a round with a
+Reading. Usage only prices: what fits is judged by requests alone.
 
 Memory: rings.BYTES_PER_ROW + samples x rings.BYTES_PER_SAMPLE for each row of the task and node tables up to the
 highest that ever had a sample, and up to twice that after growth; 464 bytes with the default of 10 samples.

@@ -1,0 +1,1 @@
+"""Carries placements out: volumes, binds, gangs as units, and what becomes of those that fail."""

@@ -1,6 +1,7 @@
 """Carries placements out: binds pods to nodes, many at once, each to a clear end.
 
-A pod is assumed to be on its node from `bind` on; the watch confirms it (store.py). The end of a placement is one of
+A pod is assumed to be on its node from `bind` on; the watch confirms it (state/store.py). The end of a placement is one
+of
 
     bound       the API server said so, or the pod is found on our node although the answer was lost
     elsewhere   the pod is found on another node: the watch will say so
@@ -8,7 +9,7 @@ A pod is assumed to be on its node from `bind` on; the watch confirms it (store.
     stale       before it was sent, the state had moved on
     given back  it could not be carried out: the engine is told, and leaves the pod out of rounds for a while
 
-A pod whose volumes are not all there yet is prepared first (volume_binder.py), which may take minutes and occupies no
+A pod whose volumes are not all there yet is prepared first (bind/volumes.py), which may take minutes and occupies no
 slot.
 
 What may be repeated is repeated, with growing delays that occupy no slot: no connection, 429 (as long as the server

@@ -1,0 +1,1 @@
+"""The `poseidon` command: running the scheduler, and asking a running one."""

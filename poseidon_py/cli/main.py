@@ -29,8 +29,12 @@ from poseidon_py.util import logs
 _DEFAULTS = Settings()
 
 
+EXTRA = "poseidon-firmament[benchmarks]"
+_ANY_ARGUMENTS = {"ignore_unknown_options": True, "allow_extra_args": True}
+
+
 class LazyGroup(click.Group):
-    """Loads a command's module when the command is used: one that is missing breaks only itself."""
+    """Loads the commands that are no part of a scheduler when they are used; a plain installation lacks some of it."""
 
     lazy: ClassVar[dict[str, tuple[str, str]]] = {
         "cluster": ("benchmarks.cluster.cli", "cluster"),
@@ -46,16 +50,23 @@ class LazyGroup(click.Group):
         module, name = self.lazy[cmd_name]
         try:
             found = getattr(importlib.import_module(module), name)
-        except ImportError as error:
-            why = str(error)
-
-            @click.command(cmd_name, short_help="(not available)")
-            def missing() -> None:
-                raise click.ClickException(f"{cmd_name} is not available: {why}")
-
-            return missing
+        except ModuleNotFoundError as error:
+            return _not_installed(cmd_name, error)
         assert isinstance(found, click.Command)
         return found
+
+
+def _not_installed(name: str, error: ModuleNotFoundError) -> click.Command:
+    """Stands for a command of the benchmark suite's package where that, or what it needs, is not installed."""
+
+    @click.command(name, short_help=f"(needs {EXTRA})", add_help_option=False, context_settings=_ANY_ARGUMENTS)
+    def command() -> None:
+        raise click.ClickException(
+            f"{name} is not installed here: there is no module {error.name}; "
+            f"pip install '{EXTRA}' adds the synthetic cluster and what it needs"
+        )
+
+    return command
 
 
 @click.group(cls=LazyGroup)

@@ -1,0 +1,1 @@
+"""Pods and nodes as messages of the contract; pure, no I/O."""

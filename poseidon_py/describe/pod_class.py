@@ -1,7 +1,7 @@
 """Pod -> task class, Node -> node message: what the engine needs to know, in its words. Pure.
 
-Names do not matter and are not in a class. Labels do not either (they are a profile's, see profiles.py), unless a
-constraint refers to the pod's own labels or namespace.
+Names do not matter and are not in a class. Labels do not either (they are a profile's, see describe/label_profiles.py),
+unless a constraint refers to the pod's own labels or namespace.
 """
 
 from poseidon_py.describe import node_features
@@ -54,7 +54,8 @@ def key_of(pod: Pod, bandwidth: Bandwidth = NOT_COUNTED) -> Key:
 
 
 def _resizable(pod: Pod) -> bool:
-    """Whether the status says anything that counts: all of it does only beside resources in force (requests.py)."""
+    """Whether the status says anything that counts: all of it does only beside resources in force
+    (describe/requests.py)."""
     status = pod.status
     if status.resources is not NOTHING:
         return True

@@ -138,7 +138,7 @@ class Session:
         if self.refused:
             for known in self._store.pods.values():
                 if known.told is not None and known.told.class_id in self.refused:
-                    known.dirty = True  # feed.py says why it is not scheduled
+                    known.dirty = True  # feed/workers.py says why it is not scheduled
                     self._store.pod_queue.add(known.uid)
         nodes, pods = len(self._store.nodes), len(self._store.pods)
         log.info("the flow service (policy %s) knows %d nodes and %d pods", policy, nodes, pods)

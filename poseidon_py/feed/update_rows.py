@@ -1,4 +1,5 @@
-"""From what the store knows to what the engine is told: rows of an Update. Shared by feed.py and session.py."""
+"""From what the store knows to what the engine is told: rows of an Update. Shared by feed/workers.py and
+feed/resync.py."""
 
 import logging
 from collections.abc import Mapping, Set

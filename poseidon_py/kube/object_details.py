@@ -1,4 +1,4 @@
-"""The parts of a pod and a node that are decoded on first sight only, beside the plain ones in objects.py."""
+"""The parts of a pod and a node that are decoded on first sight only, beside the plain ones in kube/objects.py."""
 
 from msgspec import Struct, field
 

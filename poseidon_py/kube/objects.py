@@ -1,7 +1,7 @@
 """The fields of Kubernetes objects that scheduling needs, decoded straight from bytes.
 
 Unknown fields are skipped by the compiled decoder. What is only compared, or only looked at the first time that
-it is seen, stays undecoded as `Raw`: two pods with the same bytes there want the same thing (describe.py).
+it is seen, stays undecoded as `Raw`: two pods with the same bytes there want the same thing (describe/pod_class.py).
 Every field has a default, because a bookmark is an object with nothing but a version.
 """
 

@@ -1,4 +1,4 @@
-"""The fields of storage objects, of namespaces, and of any watch, that scheduling needs. See objects.py."""
+"""The fields of storage objects, of namespaces, and of any watch, that scheduling needs. See kube/objects.py."""
 
 from typing import Generic, TypeVar
 

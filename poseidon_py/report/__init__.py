@@ -1,0 +1,1 @@
+"""What users read of their pods: events, conditions, the status of PodGroups."""

@@ -1,7 +1,7 @@
 """Tells people what became of their pods: events, and the PodScheduled condition that cluster-autoscaler reads.
 
-A stream of lower priority that never holds up a bind (outbox.py). Reports of one pod coalesce: what was not sent yet
-is replaced by what is newer. So the stream is complete, in the sense that the last word on every pod is said.
+A stream of lower priority that never holds up a bind (report/paced_queue.py). Reports of one pod coalesce: what was not
+sent yet is replaced by what is newer. So the stream is complete, in the sense that the last word on every pod is said.
 
 Events are core/v1: every API server stores them, `kubectl describe` shows their count and age, and a repeat is one
 patch. A condition is patched on the pod's known version only: if the pod was bound in between, the server refuses

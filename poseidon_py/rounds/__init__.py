@@ -1,0 +1,1 @@
+"""When a round begins, and who gets its placements."""

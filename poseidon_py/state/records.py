@@ -24,7 +24,7 @@ class Told(NamedTuple):
 
 
 class KnownPod:
-    """One pod. Changed by Store, feed.py (what was told) and binder.py (assumed) only."""
+    """One pod. Changed by Store, feed/workers.py (what was told) and bind/binder.py (assumed) only."""
 
     __slots__ = (
         "assumed",
@@ -116,7 +116,7 @@ class KnownPod:
         """Why it cannot be described."""
         self.version = ""
         self.said = 0
-        """Of what store.py tells news by."""
+        """Of what state/store.py tells news by."""
         self.node = ""
         """Name of the node that the API server says it is bound to."""
         self.assumed = ""

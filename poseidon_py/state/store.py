@@ -2,7 +2,7 @@
 
 Fed by the watches, read by everyone. A pod is known by its UID, so one that was deleted and made again under the
 same name is another pod from the first moment. Every change that might matter to the engine puts the pod's or
-node's key into its queue; feed.py takes it from there.
+node's key into its queue; feed/workers.py takes it from there.
 
     unknown --observe--> waiting --assume--> assumed --observe with node--> bound --removed, terminal--> unknown
                             ^                   |

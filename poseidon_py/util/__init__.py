@@ -1,0 +1,1 @@
+"""What any asynchronous program needs: a keyed work queue, backoff, ids, logs, metrics."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from firmament_py.model.events import ClassDefined, NodeObserved
 
 CEILING = 2**50
-"""A request counts for at most this much, and no node offers this much (resources.py says so)."""
+"""A request counts for at most this much, and no node offers this much (model/resources.py says so)."""
 
 
 def requests(cls: ClassDefined) -> Counter[str]:

@@ -1,0 +1,1 @@
+"""The controllers of a cluster, each driven by changes in the store."""

@@ -1,7 +1,7 @@
 """metrics.k8s.io as metrics-server answers it, and the few queries of a Prometheus that ask for the same and traffic.
 
-Computed when asked, from the running pods and the time (load.py); a node uses what its pods use, and a little of its
-own. Answers are of whole seconds, so that who asks twice within one gets the same.
+Computed when asked, from the running pods and the time (nodes/usage_model.py); a node uses what its pods use, and a
+little of its own. Answers are of whole seconds, so that who asks twice within one gets the same.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Kinds, objects, versions and history, selectors, and the words of refusals."""

@@ -9,7 +9,7 @@ FAR = 2**62
 """A label of what was not reached."""
 
 FARTHEST = FAR // 2
-"""No path is longer than this in reduced costs (network.py keeps the ranges of costs and of vertices)."""
+"""No path is longer than this in reduced costs (network/build.py keeps the ranges of costs and of vertices)."""
 
 HEAD_BITS = 19
 """An arc of a task is one word, `cost << HEAD_BITS | head`: who reads it waits for memory once. VERTICES_MAX and one

@@ -7,7 +7,7 @@ other vertices have capacities; convex costs are parallel arcs. This is the form
 nearly all arcs are tasks', so what has to be searched and certified are a few columns.
 
 Changes are bulk calls that cost time in proportion to what changes; the flow and the potentials stay as they are and
-are made optimal again by Reoptimizer (repair.py).
+are made optimal again by Reoptimizer (flow/incremental/reoptimize.py).
 """
 
 import numpy as np
@@ -36,7 +36,8 @@ COST_MAX = 2**40
 VERTICES_MAX = 2**18
 """A residual path visits each vertex once and pays at most two costs on the way to the next: 2**59 in all. So
 potentials of what has a path to the sink stay within 2**59, distances in reduced costs below 2**61, and nothing that is
-added up reaches 2**63. Where nothing has one, potentials can rise round after round; repair.py looks at them."""
+added up reaches 2**63. Where nothing has one, potentials can rise round after round; flow/incremental/reoptimize.py
+looks at them."""
 
 TASKS_MAX = 2**TASK_BITS
 """Most tasks at a time."""

@@ -1,7 +1,7 @@
 """Which pods wait for their claims, and what claims demand of where the others go.
 
 Everything here is driven by events: when a claim, a volume or a class changes, the pods that it concerns are
-touched, which is to be described again (telling.py), and nobody else is.
+touched, which is to be described again (feed/update_rows.py), and nobody else is.
 """
 
 import asyncio

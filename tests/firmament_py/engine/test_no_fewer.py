@@ -9,7 +9,7 @@ nodes would, one task at a time, if
 - or one class waits, with at most one demand that its own tasks count for, whatever else it demands.
 
 And whatever waits, a round of few tasks never places fewer than placing them one by one, emptiest nodes first, would
-have: it asks for that second opinion (second_opinion.py).
+have: it asks for that second opinion (placement/second_opinion.py).
 """
 
 import copy

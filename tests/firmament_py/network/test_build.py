@@ -353,5 +353,5 @@ def test_costs_beyond_the_safe_range_have_a_status_of_their_own():
 
 
 def test_the_contract_of_prices_keeps_a_large_network_in_range():
-    """The dearest unit cost times the most vertices that solver.py promises stays below 2**63."""
+    """The dearest unit cost times the most vertices that flow/solver.py promises stays below 2**63."""
     assert max(WAIT_MAX, 2 * COST_MAX) * (2**22 + 1) < 2**63

@@ -62,11 +62,12 @@ def test_every_setting_that_is_a_flag_can_stand_in_the_file():
     assert names <= set(KEYS)
 
 
-def test_a_command_whose_module_is_missing_breaks_only_itself(monkeypatch):
+def test_a_command_that_is_not_installed_says_what_to_install(monkeypatch):
     monkeypatch.setitem(LazyGroup.lazy, "demo", ("poseidon_py.not_there", "demo"))
-    result = run("demo")
+    result = run("demo", "--nodes", "5")
     assert result.exit_code == 1
-    assert "demo is not available" in result.output
+    assert "there is no module poseidon_py.not_there" in result.output
+    assert "pip install 'poseidon-firmament[benchmarks]'" in result.output
     assert run("--help").exit_code == 0
 
 

@@ -10,7 +10,15 @@ import pytest
 
 from benchmarks.cluster import Rule, WatchFaults
 from benchmarks.cluster.store.kinds import NODES
-from tests.poseidon_py.app.gangs.world import job, template
+from tests.poseidon_py.gang_world import World, job, template
+from tests.poseidon_py.world import world_of
+
+
+@pytest.fixture
+async def world(tmp_path):
+    async with world_of(World, tmp_path) as world:
+        yield world
+
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 

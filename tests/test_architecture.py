@@ -1,0 +1,140 @@
+"""The shape of the tree: what may import what is refused where it should be, folders and modules stay small."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.paths import ROOT
+
+PRODUCT = ("firmament_py", "poseidon_py", "policies", "protos", "benchmarks")
+MODULES_OF_A_FOLDER = 18
+LINES_OF_A_MODULE = 400
+
+
+def modules(package):
+    return [path for path in (ROOT / package).rglob("*.py") if "gen" not in path.parts]
+
+
+def folders(package):
+    """Folders with modules, as paths below the root."""
+    return {path.parent.relative_to(ROOT) for path in modules(package)}
+
+
+@pytest.mark.parametrize("package", PRODUCT)
+def test_no_folder_holds_many_modules(package):
+    held = {
+        folder: sum(path.name != "__init__.py" for path in (ROOT / folder).glob("*.py")) for folder in folders(package)
+    }
+    assert {folder: count for folder, count in held.items() if count > MODULES_OF_A_FOLDER} == {}
+
+
+@pytest.mark.parametrize("package", PRODUCT)
+def test_no_module_is_long(package):
+    lines = {path.relative_to(ROOT): len(path.read_text().splitlines()) for path in modules(package)}
+    assert {path: count for path, count in lines.items() if count > LINES_OF_A_MODULE} == {}
+
+
+@pytest.mark.parametrize("package", PRODUCT)
+def test_every_package_has_a_charter(package):
+    """One sentence at the top of __init__.py."""
+    without = [
+        str(folder)
+        for folder in folders(package)
+        if not ast.get_docstring(ast.parse((ROOT / folder / "__init__.py").read_text()))
+    ]
+    assert without == []
+
+
+@pytest.mark.parametrize("package", ["firmament_py", "poseidon_py", "benchmarks"])
+def test_the_tests_have_the_folders_of_the_product(package):
+    unknown = {
+        str(folder.relative_to("tests"))
+        for folder in folders("tests")
+        if folder.parts[1:2] == (package,) and not (ROOT / folder.relative_to("tests")).is_dir()
+    }
+    assert unknown == set()
+
+
+def lint(tmp_path, contract, path, text):
+    """What lint-imports says of a copy of the tree in which the module at `path` holds `text`, too."""
+    for package in PRODUCT:
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    added = tmp_path / path
+    added.write_text((added.read_text() if added.exists() else "") + text)
+    command = Path(sys.executable).parent / "lint-imports"
+    return subprocess.run(
+        [command, "--config", ROOT / ".importlinter", "--contract", contract, "--no-cache"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("contract", "path", "text", "refusal"),
+    [
+        pytest.param("engine", "firmament_py/stray.py", "", "stray", id="a module outside the engine's layers"),
+        pytest.param("bridge", "poseidon_py/stray.py", "", "stray", id="a module outside the bridge's layers"),
+        pytest.param(
+            "engine",
+            "firmament_py/model/arrays.py",
+            "\nimport firmament_py.state.cluster\n",
+            "firmament_py.model is not allowed to import firmament_py.state",
+            id="an import upwards in the engine",
+        ),
+        pytest.param(
+            "bridge",
+            "poseidon_py/kube/objects.py",
+            "\nimport poseidon_py.state.store\n",
+            "poseidon_py.kube is not allowed to import poseidon_py.state",
+            id="an import upwards in the bridge",
+        ),
+        pytest.param(
+            "no-cycles",
+            "firmament_py/model/arrays.py",
+            "\nimport firmament_py.model.events\n",
+            "No cycles are allowed in firmament_py.model",
+            id="a circle inside a package",
+        ),
+        pytest.param(
+            "independent-check",
+            "firmament_py/audit/placements.py",
+            "\nimport firmament_py.snapshot.solo_capacity\n",
+            "firmament_py.audit is not allowed to import firmament_py.snapshot",
+            id="the check asks what places",
+        ),
+        pytest.param(
+            "policies",
+            "policies/trivial.py",
+            "\nimport firmament_py.model.arrays\n",
+            "policies.trivial -> firmament_py.model.arrays",
+            id="a policy looks behind its interface",
+        ),
+        pytest.param(
+            "one-solver",
+            "firmament_py/network/build.py",
+            "\nimport networkx\n",
+            "firmament_py.network.build -> networkx",
+            id="a second importer of solvers",
+        ),
+        pytest.param(
+            "bridge-knows-no-flow",
+            "poseidon_py/app/bridge.py",
+            "\nimport benchmarks.cluster.cluster\n",
+            "poseidon_py.app.bridge -> benchmarks.cluster.cluster",
+            id="the scheduler needs what is synthetic",
+        ),
+    ],
+)
+def test_imports_that_break_the_order_are_refused(tmp_path, contract, path, text, refusal):
+    result = lint(tmp_path, contract, path, text)
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert refusal in " ".join(result.stdout.split()), result.stdout
