@@ -23,11 +23,11 @@ $(STAMP): pyproject.toml
 demo: $(STAMP) ## schedule a mixed workload on a synthetic cluster (ARGS="--nodes 1000 --pods 10000")
 	@$(BIN)/poseidon demo $(ARGS)
 
-test: $(STAMP) ## run all tests
-	@$(BIN)/python -m pytest -q $(ARGS)
+test: $(STAMP) ## run all tests, a worker a core
+	@$(BIN)/python -m pytest -q -n auto --dist loadgroup $(ARGS)
 
 test-fast: $(STAMP) ## run the tests that take under a quarter of a second each
-	@$(BIN)/python -m pytest -q -m "not slow and not e2e" $(ARGS)
+	@$(BIN)/python -m pytest -q -n auto --dist loadgroup -m "not slow and not e2e" $(ARGS)
 
 lint: $(STAMP) ## format check, lint, types, import contracts, generated code
 	$(BIN)/ruff format --check .

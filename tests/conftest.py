@@ -1,11 +1,27 @@
-"""How hard the property tests try: HYPOTHESIS_PROFILE=thorough for a long look, default otherwise."""
+"""Profiles of the property tests, see effort.py; and a last line that counts what needs a real API server."""
 
 import os
+from collections.abc import Sequence
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.effort import NO_SERVER, QUARTER, THOROUGH
 
 _COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 settings.register_profile("default", _COMMON, max_examples=80, stateful_step_count=30, derandomize=True)
 settings.register_profile("thorough", _COMMON, max_examples=1000, stateful_step_count=60)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_report_header() -> str:
+    seeds = "all seeds" if THOROUGH else f"quarter {QUARTER} of the seeds"
+    return f"profile {os.environ.get('HYPOTHESIS_PROFILE', 'default')}, {seeds}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped: Sequence[pytest.TestReport] = terminalreporter.stats.get("skipped", ())
+    count = sum(isinstance(r.longrepr, tuple) and NO_SERVER in r.longrepr[2] for r in skipped)
+    if count:
+        terminalreporter.write_line(f"NOT RUN: {count} cases need a real API server; see tests/README.md", yellow=True)

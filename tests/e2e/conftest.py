@@ -11,6 +11,7 @@ import pytest
 
 from tests.e2e.backends import Backend, Real, Synthetic, why_not_real
 from tests.e2e.processes import Scheduler
+from tests.effort import NO_SERVER
 
 SYNTHETIC = pytest.mark.parametrize("server", ["synthetic"], indirect=True)
 """For what needs faults on demand, kubelets or controllers."""
@@ -32,7 +33,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     backend: Backend
     if request.param == "real":
         if problem := why_not_real():
-            pytest.skip(problem)
+            pytest.skip(NO_SERVER + problem)
         backend = Real(Path(os.environ["KUBEBUILDER_ASSETS"]), folder)
     else:
         backend = Synthetic(folder)

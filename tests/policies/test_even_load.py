@@ -10,6 +10,7 @@ from firmament_py.state.cluster import ClusterState
 from policies.cpu_memory import CpuMemory
 from policies.load_spreading import LoadSpreading
 from tests.builders import NOW_US, make_tasks
+from tests.effort import seeds
 
 GIB = 2**30
 SHAPES = ((16_000, 64), (32_000, 128), (32_000, 96), (64_000, 256))
@@ -63,7 +64,7 @@ def spread(shares):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rounds", [1, 5, 20])
-@pytest.mark.parametrize("seed", range(4))
+@seeds(4)
 def test_at_95_percent_nodes_are_less_than_ten_points_apart(seed, rounds):
     left, shares = utilisation(CpuMemory(), seed, 100, rounds)
     assert left == 0

@@ -11,6 +11,8 @@ from benchmarks.loads.quincy import SHAPES
 from benchmarks.suites import solver as suite_module
 from firmament_py.flow.solver import OrToolsSolver
 
+pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
+
 
 class Theirs:
     """As good as ours, because it is ours."""

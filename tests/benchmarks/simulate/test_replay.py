@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.simulate.audit import AuditedSolver
@@ -22,6 +22,7 @@ from firmament_py.flow.solver import SOLVERS
 from firmament_py.model.events import ClassDefined, PlacementRejected
 from firmament_py.policy import registry
 from tests.benchmarks.traces.made import small
+from tests.effort import examples
 
 ADD, REMOVE, UPDATE = MachineEvent.ADD, MachineEvent.REMOVE, MachineEvent.UPDATE
 FAST = Settings(round_ms=1, bind_ms=1, waste_every=1)
@@ -174,7 +175,7 @@ def test_the_replay_is_the_simulation_by_ticks(trace, round_ms, bind_ms):
 
 @pytest.mark.slow
 @given(trace=tiny(), policy=st.sampled_from([info.name for info in registry.available() if not info.error]))
-@settings(max_examples=40)
+@examples(40)
 def test_the_engine_keeps_every_rule_on_random_traces(trace, policy):
     sample, outcome = run(trace, Run(policy, Settings(round_ms=7, bind_ms=3, waste_every=1), audit_every=1), SECOND)
     assert [check for check in sample.checks if not check.ok] == []

@@ -8,7 +8,7 @@ from benchmarks.harness.runner import Options
 from benchmarks.loads.quincy import PREFERENCES, SHAPES, QuincyLoad
 from benchmarks.suites import incremental as suite
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # the first test compiles
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("numba")]  # the first test compiles
 
 
 def slots_of(load):

@@ -4,13 +4,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.admission.earliest_start import Need, first_ends
 from firmament_py.snapshot.expected_releases import Releases
 from tests.builders import NOW_US, SECOND_US, Cluster, make_class, make_cluster, make_gang, make_node, make_tasks
+from tests.effort import examples
 from tests.firmament_py.gang_oracle import CLASSES, GangWorld, Member
 
 LENGTHS = [0, 10, 20, 30, 40, 50]
@@ -235,7 +236,7 @@ def cases(draw) -> Case:
 
 
 @pytest.mark.slow
-@settings(max_examples=400)
+@examples(400)
 @given(case=cases())
 def test_the_bound_is_what_it_says_for_each_choice(case):
     ends = case.releases.ends.tolist()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from firmament_py.model.events import GangObserved
 from firmament_py.placement import placement, second_opinion
 from tests.builders import NOW_US, SECOND_US, make_gang
+from tests.effort import seeds
 from tests.firmament_py.mixtures import Mixture, One
 from tests.firmament_py.peer_oracle import an_order, may_place
 
@@ -108,12 +109,12 @@ def test_rounds_break_nothing_halve_no_gang_and_leave_nothing(data, preferences)
     rounds_of(GangMixture(lambda options: data.draw(st.sampled_from(options)), preferences=preferences))
 
 
-@pytest.mark.parametrize("seed", range(200))
+@seeds(200)
 def test_rounds_of_crowded_clusters(seed):
     rounds_of(GangMixture(random.Random(seed).choice, preferences=seed % 2 == 1))
 
 
-@pytest.mark.parametrize("seed", range(200, 400))
+@seeds(200, 400)
 def test_nor_with_few_flows_classes_in_turns_and_no_second_opinion(seed, monkeypatch):
     monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
     monkeypatch.setattr(placement, "CLASSES_AT_ONCE", 1 + seed % 3)

@@ -8,6 +8,7 @@ import pytest
 from firmament_py.audit.placements import Checker
 from firmament_py.model.constraints import NO_PEERS, PeerDemand, PeerTerm, Spread
 from tests.builders import Cluster, make_class, make_cluster, make_node, make_profile, make_tasks, needs, tasks_like
+from tests.effort import seeds
 from tests.firmament_py.mixtures import Mixture
 from tests.firmament_py.peer_oracle import an_order
 
@@ -78,7 +79,7 @@ def test_batches(peers, batches, sound):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(60))
+@seeds(60)
 def test_a_moved_task_is_judged_as_the_oracle_does(seed):
     """One placement of the last batch goes to another node: the check agrees with the oracle on the batch.
 

@@ -13,6 +13,7 @@ from firmament_py.network.build import PlacementNetwork
 from firmament_py.placement import placement
 from policies.quincy import Quincy
 from tests.builders import NOW_US, make_class, make_cluster, make_inputs, make_node, make_tasks, per_node
+from tests.effort import seeds
 from tests.firmament_py.engine.test_gang_rounds import task, worlds
 from tests.firmament_py.engine.test_intertask_rounds import carry_out
 from tests.firmament_py.gang_oracle import CLASSES, PROFILES, RACK
@@ -159,7 +160,7 @@ def test_placing_one_by_one_looks_at_data_too():
     assert orders == [[0, 1]]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@seeds(20)
 def test_rounds_of_crowded_clusters(seed):
     """With choices that are uniform: larger and more entangled than what hypothesis tries first."""
     rounds_of(random.Random(seed).choice, preferences=seed % 2 == 1, most_waiting=30)

@@ -14,6 +14,7 @@ from firmament_py.model.events import Event, GangRemoved, NodeRemoved, Outcome, 
 from firmament_py.state.cluster import ClusterState
 from policies.load_spreading import LoadSpreading
 from tests.builders import NOW_US, SECOND_US, ended, make_cluster, make_gang, make_node, make_tasks, removed
+from tests.effort import seeds
 from tests.firmament_py.gang_oracle import CLASSES, HOST, PROFILE_OF, PROFILES, RACK, GangWorld, Member
 
 pytestmark = pytest.mark.slow
@@ -340,7 +341,7 @@ TestGangsThroughTheirLives = GangsThroughTheirLives.TestCase
 # -- many gangs -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(3))
+@seeds(3)
 @pytest.mark.parametrize(("mixed", "gangs"), [(False, 500), (True, 130)], ids=["one-gpu", "mixed"])
 def test_many_gangs_that_ask_for_twice_what_there_is_fill_the_nodes(mixed, gangs, seed):
     """4 to 64 tasks each on 1,000 nodes of 8 GPUs: whole gangs only, on at least 98 % of the GPUs."""

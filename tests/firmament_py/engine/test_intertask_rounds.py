@@ -13,6 +13,7 @@ from firmament_py.placement.placement import CLASSES_AT_ONCE
 from policies.colocation import TRAIT
 from policies.interference import Interference
 from tests.builders import make_class, make_cluster, make_node, make_profile, make_tasks, needs, tasks_like
+from tests.effort import seeds
 from tests.firmament_py import peer_oracle
 from tests.firmament_py.mixtures import Mixture
 from tests.firmament_py.peer_oracle import an_order, may_place
@@ -85,7 +86,7 @@ def test_rounds_break_nothing_leave_nothing_and_say_why(data, preferences):
     rounds_of(lambda options: data.draw(st.sampled_from(options)), preferences=preferences)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@seeds(40)
 def test_rounds_of_crowded_clusters(seed):
     """The same with choices that are uniform: larger and more entangled than what hypothesis tries first."""
     rounds_of(random.Random(seed).choice, preferences=seed % 2 == 1)

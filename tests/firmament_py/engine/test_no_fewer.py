@@ -24,6 +24,7 @@ from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.model.constraints import NO_PEERS, PeerDemand
 from firmament_py.model.events import TasksRemoved
 from tests.builders import NOW_US, make_class, make_cluster, make_node, make_tasks
+from tests.effort import seeds
 from tests.firmament_py.mixtures import Mixture
 from tests.firmament_py.peer_oracle import Task, World, an_order, matches, may_place
 from tests.firmament_py.strategies import demands, labels, taints
@@ -143,12 +144,12 @@ def test_one_class_with_one_demand_that_its_own_tasks_count_for(data):
     assert_one_class_no_fewer(lambda options: data.draw(st.sampled_from(options)))
 
 
-@pytest.mark.parametrize("seed", range(100))
+@seeds(100)
 def test_one_class_in_a_crowded_cluster(seed):
     assert_one_class_no_fewer(random.Random(seed).choice)
 
 
-@pytest.mark.parametrize("seed", range(150))
+@seeds(150)
 def test_whatever_waits_a_small_round_places_no_fewer_than_one_by_one(seed):
     mixture = Mixture(random.Random(seed).choice)
     before = copy.deepcopy(mixture.world)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 import firmament_py.engine.scheduler
@@ -19,6 +19,7 @@ from firmament_py.placement import placement
 from firmament_py.policy import COST_MAX, WAIT_MIN, AnywherePolicy, Prices, waiting_cost
 from policies.load_spreading import LoadSpreading
 from tests.builders import NOW_US, SECOND_US, make_class, make_cluster, make_node, make_tasks, removed
+from tests.effort import examples
 from tests.firmament_py import oracle
 from tests.firmament_py.oracle import PlainTask, World
 from tests.firmament_py.strategies import demands, labels, taints
@@ -397,7 +398,7 @@ def test_no_price_of_a_placement_outweighs_a_priority():
 # -- figures --------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(events=clusters())
 def test_the_figures_of_a_round_add_up(events):
     cluster, world = make_cluster(*events), world_of(events)

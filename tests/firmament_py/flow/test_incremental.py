@@ -4,7 +4,6 @@ import logging
 
 import numpy as np
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -31,6 +30,7 @@ from firmament_py.flow.incremental.network import (
 from firmament_py.flow.incremental.reoptimize import Reoptimizer
 from firmament_py.flow.network import Solution, Status
 from firmament_py.flow.solver import OrToolsSolver
+from tests.effort import examples
 from tests.firmament_py.flow.incremental_networks import (
     BOUNDED,
     CLUSTER,
@@ -47,7 +47,7 @@ from tests.firmament_py.flow.incremental_networks import (
     small_network,
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # the first test compiles
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("numba")]  # the first test compiles
 
 
 class History(RuleBasedStateMachine):
@@ -155,7 +155,7 @@ class TightHistory(History):
 
 @pytest.mark.parametrize("history", [History, TightHistory])
 def test_any_history_of_changes_is_repaired_to_the_optimum(history):
-    run_state_machine_as_test(history, settings=settings(max_examples=60, stateful_step_count=30))
+    run_state_machine_as_test(history, settings=examples(60, steps=30))
 
 
 def test_potentials_that_have_risen_too_far_are_found_anew(caplog):

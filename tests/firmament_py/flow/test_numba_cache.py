@@ -10,6 +10,9 @@ import pytest
 
 from firmament_py.flow.incremental import numba_cache
 
+pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
+
+
 CONSTANT = "HEAD = {value}\n"
 USER = """
 from kept.compiled import compiled

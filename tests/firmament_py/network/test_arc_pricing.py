@@ -1,7 +1,7 @@
 """The proof that a flow in a part of a network is an optimum of the whole: sound, and found where it should be."""
 
 import numpy as np
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from firmament_py.flow.solver import NetworkxSolver, OrToolsSolver
@@ -10,6 +10,7 @@ from firmament_py.network.build import build
 from firmament_py.network.candidate_arcs import widened
 from firmament_py.network.capacities import Room
 from firmament_py.policy import WAIT_MIN, Prices
+from tests.effort import examples
 from tests.firmament_py.network.test_candidate_arcs import hopeful, ints, problems
 
 
@@ -33,7 +34,7 @@ def parts(draw):
     return room, Room(np.where(depth > 0, slots, 0), depth, room.limits), prices, offsets, task_class
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(parts())
 def test_what_is_proved_is_an_optimum_of_the_whole(problem):
     whole, part, prices, offsets, task_class = problem
@@ -47,7 +48,7 @@ def test_what_is_proved_is_an_optimum_of_the_whole(problem):
     assert not proved or found.cost == best.cost
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(parts())
 def test_adding_bargains_ends_with_an_optimum_that_is_proved(problem):
     whole, part, prices, offsets, task_class = problem

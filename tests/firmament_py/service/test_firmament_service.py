@@ -2,7 +2,7 @@
 
 import grpc
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -14,6 +14,7 @@ from policies.load_spreading import LoadSpreading
 from protos.gen import firmament_pb2 as pb
 from protos.gen import flow_pb2
 from tests.builders import NOW_US
+from tests.effort import examples
 from tests.firmament_py.service.poseidon import MIB, Poseidon, description, generate_uuid, resources, topology
 
 # -- order and replies ----------------------------------------------------------------------------------------------
@@ -405,7 +406,5 @@ class AnyOrder(RuleBasedStateMachine):
             assert len(held) <= 4
 
 
-AnyOrder.TestCase.settings = settings(
-    max_examples=settings().max_examples // 5, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+AnyOrder.TestCase.settings = examples(16, suppress_health_check=[HealthCheck.too_slow])
 TestAnyOrder = pytest.mark.slow(AnyOrder.TestCase)

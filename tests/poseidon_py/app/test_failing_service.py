@@ -3,10 +3,11 @@
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from poseidon_py.feed.client import EngineError
+from tests.effort import examples
 from tests.poseidon_py.builders import node, pod
 from tests.poseidon_py.fakes import unavailable
 from tests.poseidon_py.rig import Rig
@@ -279,7 +280,7 @@ STEP = st.one_of(
 
 @pytest.mark.slow
 @given(st.lists(STEP, max_size=25))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_whatever_happens_the_engine_ends_up_knowing_what_is_true_and_no_pod_is_bound_twice(steps):
     from poseidon_py.kube.client import BusyError, LostAnswerError
 

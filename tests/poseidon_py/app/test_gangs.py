@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.cluster import Rule, WatchFaults
 from benchmarks.cluster.store.kinds import NODES
+from tests.effort import seeds
 from tests.poseidon_py.gang_world import World, job, template
 from tests.poseidon_py.world import world_of
 
@@ -166,7 +167,7 @@ async def test_faults_of_binds_never_leave_half_a_gang(world):
     world.check()
 
 
-@pytest.mark.parametrize("seed", range(2))
+@seeds(2)
 async def test_members_deleted_while_their_gang_is_bound_come_back_and_complete_it(world, seed):
     rng = random.Random(seed)
     world.cluster.faults.set(Rule(("create",), ("pods/binding",), latency_ms=30))
@@ -348,7 +349,7 @@ async def test_explaining_a_gang_that_waits(world):
     assert (gang["present"], gang["missing"], gang["fits"]) == (2, 1, None)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@seeds(2)
 async def test_gangs_through_faults_restarts_and_losses_at_once(world, seed):
     rng = random.Random(seed)
     bind = Rule(

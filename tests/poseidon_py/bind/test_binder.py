@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from poseidon_py.bind.binder import Binder
 from poseidon_py.kube.client import ApiError, BusyError, ConflictError, LostAnswerError, UnreachableError
 from poseidon_py.state.store import Store
+from tests.effort import examples
 from tests.poseidon_py.builders import node, pod
 from tests.poseidon_py.fakes import FakeKube, settle
 
@@ -330,7 +331,7 @@ FAULT = st.sampled_from(
     st.lists(st.sampled_from([UnreachableError("down"), BusyError(500, "", "")]), max_size=6),
     st.lists(st.sampled_from(["", "", "", "delete", "recreate", "elsewhere"]), min_size=1, max_size=8),
 )
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_no_pod_is_bound_twice_and_none_is_lost(faults, read_faults, fates):
     async def run():
         async with Bench(concurrency=3) as bench:

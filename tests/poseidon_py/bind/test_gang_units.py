@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from poseidon_py.bind.binder import Binder
@@ -13,6 +13,7 @@ from poseidon_py.kube.client import BusyError, ConflictError, LostAnswerError, N
 from poseidon_py.state.claim_use import ClaimUse
 from poseidon_py.state.gangs.by_pod_group import NATIVE
 from poseidon_py.state.store import Store
+from tests.effort import examples
 from tests.poseidon_py.builders import node
 from tests.poseidon_py.fakes import FakeKube, settle
 from tests.poseidon_py.state.gangs.builders import JOB, Objects, pod, thing
@@ -207,7 +208,7 @@ FAULTS = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(60, suppress_health_check=list(HealthCheck))
 @given(
     faults=st.lists(FAULTS, max_size=12),
     steps=st.lists(st.tuples(st.sampled_from(["place", "gone", "tick", "run", "new"]), st.integers(0, 9)), max_size=25),

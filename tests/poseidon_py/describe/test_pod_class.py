@@ -1,7 +1,7 @@
 """What the engine is told of pods and nodes."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament_py.service.messages import requirement, term
@@ -9,6 +9,7 @@ from poseidon_py.describe.node import describe_node
 from poseidon_py.describe.pod_class import describe_class, key_of
 from poseidon_py.describe.task_classes import Classes
 from poseidon_py.kube.objects import Nonsense
+from tests.effort import examples
 from tests.poseidon_py.builders import node, pod
 
 TERM = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
@@ -100,7 +101,7 @@ STATUS = st.fixed_dictionaries(
 
 
 @given(STATUS, STATUS, st.booleans())
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_bound_pods_with_the_same_key_are_of_one_class_whatever_their_status_says(one, other, whole):
     """`whole`: the pod states requests of its own, beside those of its containers."""
     main = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "100m"}}}

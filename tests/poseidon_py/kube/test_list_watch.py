@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from poseidon_py.kube.client import ApiError, BusyError, GoneError, LostAnswerError, UnreachableError
@@ -13,6 +13,7 @@ from poseidon_py.kube.list_watch import PODS, Watch
 from poseidon_py.kube.objects import Metadata, Pod
 from poseidon_py.state.handlers import PodFollower
 from poseidon_py.state.store import Store
+from tests.effort import examples
 from tests.poseidon_py.builders import pod_json
 
 
@@ -255,7 +256,7 @@ STEPS = st.lists(
 
 @pytest.mark.slow
 @given(STEPS)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_after_any_gaps_the_store_knows_exactly_what_is_there(steps):
     server, store = Server(), Store(["poseidon"])
 

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from poseidon_py.util.work_queue import KeyedQueue
+from tests.effort import examples
 
 
 class Later:
@@ -380,4 +380,4 @@ class QueueAgainstModel(RuleBasedStateMachine):
 
 
 TestQueueAgainstModel = QueueAgainstModel.TestCase
-TestQueueAgainstModel.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestQueueAgainstModel.settings = examples(40, steps=30)

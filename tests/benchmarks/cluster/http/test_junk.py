@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.cluster.api.binding import bind, evict
@@ -15,6 +15,7 @@ from benchmarks.cluster.store.errors import ApiError
 from benchmarks.cluster.store.kinds import BUILT_IN, NODES, PODS, Kind
 from benchmarks.cluster.views.tables import Tables
 from tests.benchmarks.cluster.builders import Still, budget, job, pod, replicated
+from tests.effort import examples
 
 junk: st.SearchStrategy[Any] = st.sampled_from(
     [None, "", "x", "-1", 0, -1, 1.5, 7, True, [], [None], ["x"], {}, {"x": "y"}, {"x": None}, [{}]]
@@ -105,7 +106,7 @@ def use(still: Still, kind: Kind, manifest: Any) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.data())
 def test_manifests_with_junk(data):
     manifest = copy.deepcopy(data.draw(st.sampled_from(MANIFESTS)))
@@ -126,7 +127,7 @@ def test_manifests_with_junk(data):
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     kind=st.sampled_from([PODS, NODES]),
     path=st.lists(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.cluster.api.schema import Type, fields_of, model_of
@@ -15,6 +15,7 @@ from benchmarks.cluster.http.protobuf import MEDIA_TYPE, _field, decode
 from benchmarks.cluster.http.protobuf_fields import MESSAGES
 from benchmarks.cluster.store.errors import ApiError
 from tests.benchmarks.cluster.builders import pod
+from tests.effort import examples
 
 KINDS = [
     ("authentication.k8s.io/v1", "SelfSubjectReview"),
@@ -279,7 +280,7 @@ def encoded(draw: st.DrawFn, message: str, depth: int = 0) -> tuple[bytes, dict[
     return wire, obj
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.data())
 def test_every_kind_comes_back_as_it_was_sent(data):
     api_version, kind = data.draw(st.sampled_from(KINDS))
@@ -289,7 +290,7 @@ def test_every_kind_comes_back_as_it_was_sent(data):
     assert decode(envelope(api_version, kind, wire)) == {"apiVersion": api_version, "kind": kind, **obj}
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.data())
 def test_damaged_bodies_are_refused_or_read(data):
     wire, _ = data.draw(encoded("V1Pod"))

@@ -6,7 +6,6 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -16,6 +15,7 @@ from benchmarks.cluster.store.kinds import CONFIGMAPS
 from benchmarks.cluster.store.lists import ListOptions, Lists
 from benchmarks.cluster.store.selectors import parse_labels
 from benchmarks.cluster.store.store import Selection, Store
+from tests.effort import examples
 
 names = st.sampled_from(["a", "b", "c", "d"])
 labels = st.sampled_from(["in", "out"])
@@ -146,5 +146,5 @@ class WatchMachine(RuleBasedStateMachine):
             self.catch_up()
 
 
-WatchMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+WatchMachine.TestCase.settings = examples(150, steps=30)
 TestWatchMachine = pytest.mark.slow(WatchMachine.TestCase)

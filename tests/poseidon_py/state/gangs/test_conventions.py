@@ -306,7 +306,7 @@ def test_what_is_declared(convention, labels, annotations, more, things, expecte
     assert fields(said, *expected) == expected
 
 
-@pytest.mark.parametrize("convention", {case[0] for case in CASES}, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("convention", dict.fromkeys(case[0] for case in CASES), ids=lambda c: c.__name__)
 def test_a_pod_without_its_marks_says_nothing(convention):
     assert convention().read(marks({"app": "x"}, {"note": "y"}), Objects()) is None
 

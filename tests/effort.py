@@ -1,0 +1,33 @@
+"""How hard tests try. HYPOTHESIS_PROFILE=thorough: twelve times the examples of every property, and every seed; else
+the usual number of examples, and every fourth seed. SEEDS_QUARTER (0 .. 3) says which quarter; CI takes them in turn.
+"""
+
+import os
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
+QUARTER = int(os.environ.get("SEEDS_QUARTER", "0")) % 4
+
+NO_SERVER = "no real API server: "
+"""How the reason begins for which a case is skipped that needs one; conftest.py counts them."""
+
+_FACTOR = 12
+_ALWAYS = 4
+"""So few seeds all run every time."""
+
+
+def examples(usual: int, *, steps: int | None = None, **more: Any) -> settings:
+    """Hypothesis settings with so many examples, and steps of a state machine, in the default profile."""
+    if steps is not None:
+        more["stateful_step_count"] = 2 * steps if THOROUGH else steps
+    return settings(max_examples=_FACTOR * usual if THOROUGH else usual, **more)
+
+
+def seeds(*bounds: int) -> pytest.MarkDecorator:
+    """Parametrises `seed` with range(*bounds), or a quarter of it."""
+    every = range(*bounds)
+    chosen = every if THOROUGH or len(every) <= _ALWAYS else every[QUARTER::4]
+    return pytest.mark.parametrize("seed", chosen)
