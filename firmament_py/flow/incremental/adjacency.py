@@ -5,17 +5,12 @@ import numpy as np
 from firmament_py.flow.incremental.layout import (
     HEAD,
     HEAD_BITS,
-    INTO,
-    INTO_END,
-    OUT,
-    OUT_END,
+    SHORTCUT,
     SIZE_IN,
     START,
-    TASK,
     TASK_BITS,
     UNKNOWN,
     USED,
-    WAY_OUT,
     Graph,
     move_task,
     show,
@@ -29,7 +24,7 @@ _AHEAD = 16
 
 
 @compiled
-def route(g: Graph, tasks: I64, arcs: I64) -> None:
+def assign(g: Graph, tasks: I64, arcs: I64) -> None:
     """Lets tasks (K,) flow through arcs (K,), -1: not at all."""
     g = borrowed(g)
     for i in range(len(tasks)):
@@ -55,10 +50,10 @@ def refresh(g: Graph, arcs: I64) -> None:
 
 
 @compiled
-def find_ways_out(g: Graph, sink: int, units: int, length: int) -> None:
+def find_shortcuts(g: Graph, sink: int, units: int, length: int) -> None:
     """Follows fixed arcs that `units` cannot fill up from the sink, at most `length` of them one after the other."""
     g = borrowed(g)
-    g.vertex[:, WAY_OUT] = -1
+    g.vertex[:, SHORTCUT] = -1
     wide = np.flatnonzero(g.capacity >= units)
     reached = np.zeros(len(g.deficit), np.bool_)
     reached[sink] = True
@@ -67,7 +62,7 @@ def find_ways_out(g: Graph, sink: int, units: int, length: int) -> None:
         before = reached.copy()
         for a in wide:
             if before[g.head[a]] and not reached[g.tail[a]]:
-                g.vertex[g.tail[a], WAY_OUT] = a
+                g.vertex[g.tail[a], SHORTCUT] = a
                 reached[g.tail[a]] = more = True
         if not more:
             return
@@ -189,80 +184,3 @@ def change_costs(g: Graph, tasks: I64, degree: int) -> None:
                 g.in_least[i] = UNKNOWN
         if g.chosen[t] >= 0:
             g.now[t] = g.arc[g.chosen[t]]
-
-
-@compiled
-def price(g: Graph, sink: int, far: int) -> bool:
-    """Finds potentials for an optimal flow: the cost of the cheapest residual path to the sink; without one, about far.
-
-    Label correction (Bellman, Ford, Moore) from the sink along residual arcs, and then from all that has no path, which
-    needs prices that suit each other, too. False if there is a negative cycle, so that the flow was no optimum.
-    """
-    g = borrowed(g)
-    vertices = len(g.deficit)
-    p = g.potential
-    g.fallen[0] = 0  # tasks that have just been routed have no bounds
-    p[:] = far
-    p[sink] = 0
-    queue = np.full(vertices, sink, np.int32)
-    rounds = np.zeros(vertices, np.int32)
-    if not _correct(g, sink, queue, 1, rounds):
-        return False
-    lost = np.flatnonzero(p == far)
-    queue[: len(lost)] = lost
-    return _correct(g, sink, queue, len(lost), rounds)
-
-
-@compiled
-def _correct(g: Graph, sink: int, queue: I32, waiting: int, rounds: I32) -> bool:
-    """Corrects potentials against the residual arcs from the first `waiting` vertices of the queue (V,) on. False if a
-    vertex had its turn (rounds (V,)) more often than it can without a negative cycle."""
-    vertices, p = len(queue), g.potential
-    queued = np.zeros(vertices, np.uint8)
-    queued[queue[:waiting]] = 1
-    first = 0
-    while waiting > 0:
-        v = queue[first]
-        first = first + 1 if first + 1 < vertices else 0
-        waiting -= 1
-        queued[v] = 0
-        rounds[v] += 1
-        if rounds[v] > vertices + 1:
-            return False
-        for kind in range(3):
-            if kind == 0:
-                start, end = g.vertex[v, INTO], g.vertex[v, INTO_END]
-            elif kind == 1:
-                start, end = g.vertex[v, OUT], g.vertex[v, OUT_END]
-            else:
-                start, end = g.vertex[v, START], g.vertex[v, START] + g.vertex[v, SIZE_IN]
-            for i in range(start, end):
-                if kind == 0:
-                    a = g.into_arc[i]
-                    if g.flow[a] >= g.capacity[a]:
-                        continue
-                    u = g.tail[a]
-                    cost = p[v] + g.cost[a]
-                elif kind == 1:
-                    a = i
-                    if g.flow[a] <= 0:
-                        continue
-                    u = g.head[a]
-                    cost = p[v] - g.cost[a]
-                else:
-                    word = g.in_word[i]
-                    now = g.now[word & TASK]
-                    u = now & HEAD
-                    if u >= vertices:
-                        continue
-                    cost = p[v] + (word >> TASK_BITS) - (now >> HEAD_BITS)
-                if cost < p[u]:
-                    if u == sink:
-                        return False
-                    p[u] = cost
-                    if queued[u] == 0:
-                        queued[u] = 1
-                        at = first + waiting
-                        queue[at if at < vertices else at - vertices] = u
-                        waiting += 1
-    return True

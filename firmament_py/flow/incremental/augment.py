@@ -25,7 +25,7 @@ What makes it wait less: lines of memory that will be needed are asked for in bl
 known, because a network of many nodes does not fit the caches of a core.
 """
 
-from firmament_py.flow.incremental.dijkstra import begin, give_label, next_step, reprice
+from firmament_py.flow.incremental.dijkstra import begin, give_label, next_step, update_potentials
 from firmament_py.flow.incremental.layout import (
     BACKWARD,
     BEGIN,
@@ -45,18 +45,18 @@ from firmament_py.flow.incremental.layout import (
     NEEDED,
     OUT,
     OUT_END,
-    PRICE,
+    POTENTIAL,
     RANGE,
     REDUCED,
-    ROOM,
+    RESIDUAL,
     SCANNED,
+    SHORTCUT,
     SIZE_IN,
     START,
     TASK,
     TASK_BITS,
     USED,
     VERTEX_SHIFT,
-    WAY_OUT,
     WORD,
     Graph,
     Work,
@@ -182,7 +182,7 @@ def _change_flow(g: Graph, w: Work, degree: int, direction: int, end: int, verte
 
 
 @compiled
-def send(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int) -> bool:
+def augment_forward(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int) -> bool:
     """Routes one unit from a task that flows nowhere (or, task < 0, from a vertex) to the nearest that misses one.
 
     False if there is none within the radius; then the potentials have moved as far as that allows.
@@ -223,7 +223,7 @@ def send(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int) ->
                 i = places[v, CURSOR + FORWARD] + j
                 i = first + (i if i < size else i - size)
                 word = out_word[i]
-                if word & ROOM:
+                if word & RESIDUAL:
                     u = word >> VERTEX_SHIFT & HEAD
                     distance = base + (word >> COST_SHIFT) + potential[u]
                     if distance < label[u] and distance < tally[DISTANCE]:
@@ -258,27 +258,27 @@ def send(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int) ->
                     if distance < tally[DISTANCE] and distance < label[u]:
                         how = _by_task(t, v)
                         give_label(label, via, lists, tally, u, distance, how, now, deficit[u] > 0)
-                        if places[u, WAY_OUT] >= 0:
-                            _way_out(g, w, u, now)
+                        if places[u, SHORTCUT] >= 0:
+                            _shortcut_to_sink(g, w, u, now)
             in_least[i] = least + fallen
     end = tally[END]
     tally[NEEDED] = tally[DISTANCE] - nearest
     if end >= 0:
         deficit[end] -= 1
         _change_flow(g, w, degree, FORWARD, end, vertex)
-    reprice(potential, label, lists, tally, 1)
+    update_potentials(potential, label, lists, tally, 1)
     return bool(end >= 0)
 
 
 @compiled
-def _way_out(g: Graph, w: Work, v: int, now: int) -> None:
-    """Follows the way out of v at once: what is farther than an end that is known need not be labelled."""
-    while g.vertex[v, WAY_OUT] >= 0 and w.tally[END] != v:
-        a = g.vertex[v, WAY_OUT]
+def _shortcut_to_sink(g: Graph, w: Work, v: int, now: int) -> None:
+    """Follows the shortcut of v at once: what is farther than an end that is known need not be labelled."""
+    while g.vertex[v, SHORTCUT] >= 0 and w.tally[END] != v:
+        a = g.vertex[v, SHORTCUT]
         word = g.out_word[a]
         u = word >> VERTEX_SHIFT & HEAD
         distance = w.label[v] + (word >> COST_SHIFT) + g.potential[u] - g.potential[v]
-        if not word & ROOM or distance >= w.label[u] or distance >= w.tally[DISTANCE]:
+        if not word & RESIDUAL or distance >= w.label[u] or distance >= w.tally[DISTANCE]:
             return
         how = 2 * a
         give_label(w.label, w.via, w.lists, w.tally, u, distance, how, now, g.deficit[u] > 0)
@@ -286,10 +286,10 @@ def _way_out(g: Graph, w: Work, v: int, now: int) -> None:
 
 
 @compiled
-def _way_in(g: Graph, w: Work, v: int, sink: int, now: int) -> None:
-    """_way_out against the arcs."""
-    while g.vertex[v, WAY_OUT] >= 0:
-        a = g.vertex[v, WAY_OUT]
+def _shortcut_from_sink(g: Graph, w: Work, v: int, sink: int, now: int) -> None:
+    """_shortcut_to_sink against the arcs."""
+    while g.vertex[v, SHORTCUT] >= 0:
+        a = g.vertex[v, SHORTCUT]
         word = g.out_word[a]
         u = word >> VERTEX_SHIFT & HEAD
         distance = w.label[v] + g.potential[v] - (word >> COST_SHIFT) - g.potential[u]
@@ -301,8 +301,8 @@ def _way_in(g: Graph, w: Work, v: int, sink: int, now: int) -> None:
 
 
 @compiled
-def fetch(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: int) -> bool:
-    """Fetches one unit from the sink to a vertex that misses it, on the shortest path to there.
+def augment_backward(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: int) -> bool:
+    """Routes one unit from the sink to a vertex that misses it, on the shortest path to there.
 
     False if it is longer than the radius; then the potentials have moved as far as that allows.
     """
@@ -323,7 +323,7 @@ def fetch(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: int) -
             prefetch(in_word, places[v, START])
             for i in range(places[v, INTO], places[v, INTO_END]):
                 word = into_word[i]
-                if word & ROOM:
+                if word & RESIDUAL:
                     u = word >> VERTEX_SHIFT & HEAD
                     distance = base + (word >> COST_SHIFT) - potential[u]
                     if distance < label[u] and distance < tally[DISTANCE]:
@@ -343,8 +343,8 @@ def fetch(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: int) -
         now = label[v]
         base = now + potential[v]
         need = tally[DISTANCE] - now
-        if near_of[v, COUNT] >= 0 and need + near_of[v, PRICE] - potential[v] <= near_of[v, RANGE]:
-            moved = near_of[v, PRICE] - potential[v]
+        if near_of[v, COUNT] >= 0 and need + near_of[v, POTENTIAL] - potential[v] <= near_of[v, RANGE]:
+            moved = near_of[v, POTENTIAL] - potential[v]
             for i in range(near_of[v, BEGIN], near_of[v, BEGIN] + near_of[v, COUNT]):
                 if near[i, REDUCED] - moved < need:
                     prefetch(here, near[i, WORD] & TASK)
@@ -357,8 +357,8 @@ def fetch(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: int) -
                 if distance < label[u] and distance < tally[DISTANCE]:
                     how = _by_task(near[i, WORD] & TASK, v)
                     give_label(label, via, lists, tally, u, distance, how, now, u == sink)
-                    if places[u, WAY_OUT] >= 0:
-                        _way_in(g, w, u, sink, now)
+                    if places[u, SHORTCUT] >= 0:
+                        _shortcut_from_sink(g, w, u, sink, now)
             continue
         keep = now + (need * KEEP if need < FAR // (2 * KEEP) else need)
         near_of[v, BEGIN] = tally[NEAR]
@@ -378,16 +378,16 @@ def fetch(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: int) -
                     if distance < tally[DISTANCE] and distance < label[u]:
                         how = _by_task(word & TASK, v)
                         give_label(label, via, lists, tally, u, distance, how, now, u == sink)
-                        if places[u, WAY_OUT] >= 0:
-                            _way_in(g, w, u, sink, now)
+                        if places[u, SHORTCUT] >= 0:
+                            _shortcut_from_sink(g, w, u, sink, now)
         if kept:
             near_of[v, COUNT] = tally[NEAR] - near_of[v, BEGIN]
-            near_of[v, PRICE] = potential[v]
+            near_of[v, POTENTIAL] = potential[v]
             near_of[v, RANGE] = keep - now
     found = bool(tally[END] >= 0)
     tally[NEEDED] = tally[DISTANCE]
     if found:
         g.deficit[vertex] -= 1
         _change_flow(g, w, degree, BACKWARD, sink, vertex)
-    reprice(potential, label, lists, tally, -1)
+    update_potentials(potential, label, lists, tally, -1)
     return found

@@ -1,6 +1,6 @@
 """Compiled phases of a repair: all searches forward, then all searches backward."""
 
-from firmament_py.flow.incremental.augment import KEEP, fetch, send
+from firmament_py.flow.incremental.augment import KEEP, augment_backward, augment_forward
 from firmament_py.flow.incremental.layout import (
     BACKWARD,
     BEGIN,
@@ -11,7 +11,7 @@ from firmament_py.flow.incremental.layout import (
     HEAD_BITS,
     NEAR,
     NEEDED,
-    PRICE,
+    POTENTIAL,
     RANGE,
     REDUCED,
     SCANNED,
@@ -76,7 +76,7 @@ def _gather_near(g: Graph, w: Work, degree: int) -> None:
                     near[i, WORD] = cost << TASK_BITS | t
                     near[i, REDUCED] = cost + potential[v] - (limit - within)
                     near_of[v, COUNT] += 1
-    near_of[:, PRICE] = potential
+    near_of[:, POTENTIAL] = potential
     near_of[:, RANGE] = within
 
 
@@ -88,14 +88,14 @@ def _start_phase(w: Work) -> None:
 
 
 @compiled
-def route(g: Graph, w: Work, degree: int, tasks: I64, vertices: I64) -> bool:
+def route_excess(g: Graph, w: Work, degree: int, tasks: I64, vertices: I64) -> bool:
     """Routes a unit from each of tasks (K,), then from each of vertices (L,). False: one of them has no path."""
     g, w = borrowed(g), borrowed(w)
     _start_phase(w)
     for i in range(len(tasks) + len(vertices)):
         task, vertex = (tasks[i], -1) if i < len(tasks) else (-1, vertices[i - len(tasks)])
         reach = w.radius[FORWARD]
-        while not send(g, w, degree, task, vertex, reach):
+        while not augment_forward(g, w, degree, task, vertex, reach):
             if reach == FARTHEST:
                 return False
             reach = min(reach * _GROWTH, FARTHEST)
@@ -104,7 +104,7 @@ def route(g: Graph, w: Work, degree: int, tasks: I64, vertices: I64) -> bool:
 
 
 @compiled
-def _fell(g: Graph, before: I64) -> None:
+def _note_fall(g: Graph, before: I64) -> None:
     """Notes by how much potentials, which were `before` (V,), may have fallen."""
     g.fallen[0] += (before - g.potential).max()
     if g.fallen[0] > _FALLEN_MAX:
@@ -113,7 +113,7 @@ def _fell(g: Graph, before: I64) -> None:
 
 
 @compiled
-def fill(g: Graph, w: Work, degree: int, sink: int, vertices: I64) -> bool:
+def fill_deficits(g: Graph, w: Work, degree: int, sink: int, vertices: I64) -> bool:
     """Fetches what each of the vertices (K,) misses. False: one of them has no path."""
     g, w = borrowed(g), borrowed(w)
     _start_phase(w)
@@ -123,11 +123,11 @@ def fill(g: Graph, w: Work, degree: int, sink: int, vertices: I64) -> bool:
             if w.tally[SCANNED] > len(g.arc) // _PATIENCE:
                 _gather_near(g, w, degree)
             reach = w.radius[BACKWARD]
-            while not fetch(g, w, degree, sink, vertex, reach):
+            while not augment_backward(g, w, degree, sink, vertex, reach):
                 if reach == FARTHEST:
-                    _fell(g, before)
+                    _note_fall(g, before)
                     return False
                 reach = min(reach * _GROWTH, FARTHEST)
             _learn(w, BACKWARD, w.tally[NEEDED])
-    _fell(g, before)
+    _note_fall(g, before)
     return True

@@ -121,7 +121,7 @@ def begin(tally: I64, bound: int) -> None:
 
 
 @compiled
-def reprice(potential: I64, label: I64, lists: I32, tally: I64, sign: int) -> None:
+def update_potentials(potential: I64, label: I64, lists: I32, tally: I64, sign: int) -> None:
     """Moves the potentials of the vertices nearer than the end, and clears the labels."""
     end = tally[DISTANCE]
     for i in range(tally[LABELLED]):

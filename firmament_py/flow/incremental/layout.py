@@ -24,8 +24,8 @@ TASK = (1 << TASK_BITS) - 1
 
 VERTEX_SHIFT = 2
 COST_SHIFT = VERTEX_SHIFT + HEAD_BITS
-ROOM, FLOWS = 1, 2
-"""A fixed arc seen from one of its ends is `cost << COST_SHIFT | other end << VERTEX_SHIFT | FLOWS? | ROOM?`."""
+RESIDUAL, FLOWS = 1, 2
+"""A fixed arc seen from one of its ends is `cost << COST_SHIFT | other end << VERTEX_SHIFT | FLOWS? | RESIDUAL?`."""
 
 
 class Graph(NamedTuple):
@@ -58,7 +58,7 @@ class Work(NamedTuple):
     """Scratch of searches. Between them label is FAR and lists[PLACE] is -1."""
 
     label: I64  # (V,)
-    via: I64  # (V,) how the label came: 2a fixed arc a, 2a + 1 its reverse, below 0 a task, see search._by_task
+    via: I64  # (V,) how the label came: 2a fixed arc a, 2a + 1 its reverse, below 0 a task, see augment._by_task
     lists: I32  # (5, V) see the indices below
     tally: I64  # (10,) see the indices below
     radius: I64  # (2,) forward, backward: where to look first
@@ -75,7 +75,7 @@ SIZE, LABELLED, LEVELS, LATERS, END, DISTANCE, SETTLED, SCANNED, NEAR, NEEDED = 
 set it to 0, vertices settled; arcs looked through since near arcs were gathered; length of near; how far the last
 search had to look."""
 
-BEGIN, COUNT, RANGE, PRICE = range(4)
+BEGIN, COUNT, RANGE, POTENTIAL = range(4)
 """Columns of Work.near_of: where the near arcs of a vertex begin; how many there are, -1: it was not looked through in
 this phase; up to which reduced cost; its potential at that time."""
 
@@ -84,7 +84,7 @@ WORD, REDUCED = range(2)
 
 FORWARD, BACKWARD = 0, 1
 
-OUT, OUT_END, INTO, INTO_END, START, SIZE_IN, USED, WAY_OUT, CURSOR = range(9)
+OUT, OUT_END, INTO, INTO_END, START, SIZE_IN, USED, SHORTCUT, CURSOR = range(9)
 """Columns of Graph.vertex: where the fixed arcs out of it begin and end; where those into it do in into_arc; where the
 task arcs into it begin in in_arc (up to the START of the next there is room for more); how many there are; how many of
 them, the first, carry units: these are the tasks at the vertex, next to each other, so that who goes through them waits
@@ -131,7 +131,7 @@ def move_task(g: Graph, task: int, arc: int) -> None:
 
 @inlined
 def _state(g: Graph, a: int) -> int:
-    return (ROOM if g.flow[a] < g.capacity[a] else 0) | (FLOWS if g.flow[a] > 0 else 0)
+    return (RESIDUAL if g.flow[a] < g.capacity[a] else 0) | (FLOWS if g.flow[a] > 0 else 0)
 
 
 @compiled
@@ -148,5 +148,5 @@ def push(g: Graph, a: int, units: int) -> None:
     g.flow[a] += units
     state = _state(g, a)
     i = g.into_place[a]
-    g.out_word[a] = g.out_word[a] & ~(ROOM | FLOWS) | state
-    g.into_word[i] = g.into_word[i] & ~(ROOM | FLOWS) | state
+    g.out_word[a] = g.out_word[a] & ~(RESIDUAL | FLOWS) | state
+    g.into_word[i] = g.into_word[i] & ~(RESIDUAL | FLOWS) | state

@@ -203,7 +203,7 @@ class TaskNetwork:
         routed = column >= 0
         pays = through[routed, column[routed]]
         wrong = rows[routed][pays > through[routed].min(axis=1)]
-        adjacency.route(self.graph, wrong, np.full(len(wrong), -1))
+        adjacency.assign(self.graph, wrong, np.full(len(wrong), -1))
 
     def set_capacity(self, arcs: I64, capacity: I64) -> None:
         """New capacities (K,) of fixed arcs (K,)."""
@@ -251,7 +251,7 @@ class TaskNetwork:
         self.graph.vertex[:, USED] = 0
         self.graph.now[:] = self.vertices
         self.graph.chosen[:] = -1
-        adjacency.route(self.graph, rows, arcs[flow[: len(arcs)] > 0])
+        adjacency.assign(self.graph, rows, arcs[flow[: len(arcs)] > 0])
         self.graph.flow[:] = flow[len(arcs) :]
         adjacency.refresh(self.graph, np.arange(len(self.graph.flow)))
 

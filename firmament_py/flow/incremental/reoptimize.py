@@ -6,15 +6,15 @@ from time import perf_counter
 
 import numpy as np
 
-from firmament_py.flow.incremental import adjacency, augment_all, certificate, layout, totals
+from firmament_py.flow.incremental import adjacency, augment_all, certificate, layout, potentials, totals
 from firmament_py.flow.incremental.network import TaskNetwork
 from firmament_py.flow.network import Status
 from firmament_py.flow.solver import Solver
 
 log = logging.getLogger(__name__)
 
-_WAY_OUT_LENGTH = 8
-"""Ways out of more arcs are not looked for; they only speed a search up."""
+_SHORTCUT_LENGTH = 8
+"""Shortcuts of more arcs are not looked for; they only speed a search up."""
 
 _FAR = 2**59
 """Potential of a vertex without a residual path to the sink."""
@@ -70,7 +70,7 @@ class Reoptimizer:
             return Reoptimized(solution.status, from_scratch=True)
         self.network.load(solution.flow, arcs)
         g = self.network.graph
-        adjacency.price(g, self.network.sink, _FAR)
+        potentials.find_potentials(g, self.network.sink, _FAR)
         ended = perf_counter()
         found = certificate.faults(self.network)
         if found:
@@ -91,7 +91,7 @@ class Reoptimizer:
         if np.abs(g.potential).max() > _POTENTIAL_MAX:
             return None
         unrouted = totals.unrouted(g, net.live)
-        balance = totals.obey_prices(g)
+        balance = totals.obey_potentials(g)
         balance[net.sink] = 0
         searches = len(unrouted) + int(np.abs(balance).sum())
         if searches > self._share * max(net.size, 100):
@@ -99,11 +99,11 @@ class Reoptimizer:
         excess = np.repeat(np.flatnonzero(balance > 0), balance[balance > 0])
         g.deficit[:] = np.maximum(-balance, 0)
         w.tally[layout.SETTLED] = 0
-        adjacency.find_ways_out(g, net.sink, net.size, _WAY_OUT_LENGTH)
+        adjacency.find_shortcuts(g, net.sink, net.size, _SHORTCUT_LENGTH)
         g.deficit[net.sink] = searches + 1  # takes all there is
         if not (
-            augment_all.route(g, w, net.degree, unrouted, excess)
-            and augment_all.fill(g, w, net.degree, net.sink, np.flatnonzero(balance < 0))
+            augment_all.route_excess(g, w, net.degree, unrouted, excess)
+            and augment_all.fill_deficits(g, w, net.degree, net.sink, np.flatnonzero(balance < 0))
         ):
             return None
         ended = perf_counter()

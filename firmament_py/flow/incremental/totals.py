@@ -51,7 +51,7 @@ def unrouted(g: Graph, live: Bools) -> I64:
 
 
 @compiled
-def obey_prices(g: Graph) -> I64:
+def obey_potentials(g: Graph) -> I64:
     """Fills fixed arcs that are too cheap for the potentials and empties those that are too dear.
 
     Returns (V,) what then comes into each vertex less what leaves it.

@@ -10,7 +10,7 @@ from firmament_py.flow.incremental.layout import (
     FLOWS,
     HEAD,
     HEAD_BITS,
-    ROOM,
+    RESIDUAL,
     SIZE_IN,
     START,
     TASK_BITS,
@@ -106,6 +106,6 @@ def assert_index(network):
     there = g.chosen >= 0
     assert (g.now[there] == g.arc[g.chosen[there]]).all()
     assert (g.now[~there] & HEAD == network.vertices).all()
-    state = np.where(g.flow < g.capacity, ROOM, 0) | np.where(g.flow > 0, FLOWS, 0)
+    state = np.where(g.flow < g.capacity, RESIDUAL, 0) | np.where(g.flow > 0, FLOWS, 0)
     assert (g.out_word == g.cost << COST_SHIFT | g.head << VERTEX_SHIFT | state).all()
     assert (g.into_word[g.into_place] == g.cost << COST_SHIFT | g.tail << VERTEX_SHIFT | state).all()

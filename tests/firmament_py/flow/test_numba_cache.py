@@ -15,7 +15,7 @@ pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every wor
 
 CONSTANT = "HEAD = {value}\n"
 USER = """
-from kept.compiled import compiled
+from kept.numba_cache import compiled
 from kept.layout import HEAD
 
 @compiled
