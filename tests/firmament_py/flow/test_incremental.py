@@ -321,7 +321,7 @@ def test_a_full_solve_without_a_certificate_is_a_failure(caplog):
 def test_a_repair_without_a_certificate_is_solved_from_scratch(caplog, monkeypatch):
     network, rows, reoptimizer = routed_network()
     network.remove_tasks(rows[:1])
-    monkeypatch.setattr(augment_all, "fill", lambda *_: True)  # claims to have filled the gap
+    monkeypatch.setattr(augment_all, "fill_deficits", lambda *_: True)  # claims to have filled the gap
     with caplog.at_level(logging.ERROR):
         result = reoptimizer.run()
     assert result.from_scratch
