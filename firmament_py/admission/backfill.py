@@ -17,12 +17,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.admission.gang_capacity import Choices, GangRoom
+from firmament_py.admission.gang_capacity import Choices, GangCapacity
 from firmament_py.admission.gang_feasibility import Prospects
 from firmament_py.admission.gang_placement import GangTry
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.placement.placement import Placing
-from firmament_py.snapshot.gang_demand import Claim
+from firmament_py.snapshot.gang_demand import GangDemand
 
 RESERVE_AFTER_US = 300_000_000
 """How long a gang waits before it keeps room free unless the operator says otherwise, microseconds."""
@@ -41,7 +41,7 @@ class Reservations:
     """after_us: how long a gang waits before it keeps room, None: it never does."""
 
     def __init__(
-        self, placing: Placing, room: GangRoom, trying: GangTry, prospects: Prospects, after_us: int | None
+        self, placing: Placing, room: GangCapacity, trying: GangTry, prospects: Prospects, after_us: int | None
     ) -> None:
         self._placing = placing
         self._snapshot = placing.snapshot
@@ -51,7 +51,7 @@ class Reservations:
         self._after_us = after_us
         self._kept: dict[int, I64] = {}  # of priorities for which a gang keeps room: what it keeps
 
-    def overdue(self, claim: Claim) -> bool:
+    def overdue(self, claim: GangDemand) -> bool:
         """Whether it is to keep room free if it does not fit: it has waited, could fit some day, and is the first."""
         waited = self._snapshot.now_us - claim.definition.created_us
         return (
@@ -61,7 +61,7 @@ class Reservations:
             and self._prospects.any(claim)
         )
 
-    def reserve(self, claim: Claim) -> Reservation:
+    def reserve(self, claim: GangDemand) -> Reservation:
         """Keeps room for a gang that is overdue and does not fit."""
         choices, able, core = self._room.choices(claim), self._prospects.able(claim), claim.core()
         fitting = self._room.fitting_each(core, choices)[able]
@@ -81,11 +81,11 @@ class Reservations:
         placing.keep(self._snapshot.now_us, placing.free_now, claimed)
         return Reservation(fitted, 0)
 
-    def give_up(self, claim: Claim) -> None:
+    def give_up(self, claim: GangDemand) -> None:
         """Keeps no longer what `claim` reserved."""
         self._placing.give_up(self._kept.pop(claim.priority))
 
-    def _where_least_has_to_go(self, claim: Claim, members: I64, within: Bools | None) -> I64:
+    def _where_least_has_to_go(self, claim: GangDemand, members: I64, within: Bools | None) -> I64:
         """(N, R) what `members` of a gang, which do not fit now, would take if all had gone who may, on the nodes of
         which least has to. Nobody else may enter there, so that what is released adds up."""
         placing, snapshot = self._placing, self._snapshot
@@ -103,7 +103,7 @@ class Reservations:
                 placing.attempt(left, inside & (rank < enough), largest_first=True)
             return self._take_back(members)
 
-    def _earliest(self, claim: Claim, choices: Choices) -> tuple[int, I64 | None]:
+    def _earliest(self, claim: GangDemand, choices: Choices) -> tuple[int, I64 | None]:
         """The earliest time at which the gang fits, as far as expectations go, and what it takes then; None: never.
 
         Before the bound nothing fits. Where that is not enough, because classes compete or depend on others, later ends
@@ -130,7 +130,7 @@ class Reservations:
                 high, best = middle, sooner
         return (0 if best is None else int(ends[high])), best
 
-    def _plan(self, claim: Claim, among: list[Bools | None], when_us: int) -> I64 | None:
+    def _plan(self, claim: GangDemand, among: list[Bools | None], when_us: int) -> I64 | None:
         """(N, R) what the gang would take at `when_us` on one of these sets of nodes; None: it would not fit."""
         with self._placing.supposing(self._placing.unclaimed + self._snapshot.releases.until(when_us)):
             for nodes in among:

@@ -8,7 +8,7 @@ import numpy as np
 from firmament_py.admission.earliest_start import Need, enough_there, first_ends
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.placement.placement import Placing
-from firmament_py.snapshot.gang_demand import Claim
+from firmament_py.snapshot.gang_demand import GangDemand
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Choices:
         return sums
 
 
-class GangRoom:
+class GangCapacity:
     """Of what is left while `placing` goes on."""
 
     def __init__(self, placing: Placing) -> None:
@@ -58,7 +58,7 @@ class GangRoom:
         fitting = np.minimum(np.cumsum(slots[:, order], axis=1), self._waiting(members)[:, None]).sum(axis=0)
         return min(int(np.searchsorted(fitting, len(members))) + 1, len(order))
 
-    def first_ends(self, claim: Claim, choices: Choices) -> I64:
+    def first_ends(self, claim: GangDemand, choices: Choices) -> I64:
         """For each choice (D,) the position in `releases.ends` of the first end at which what the gang lacks could fit
         there beside what is kept for others, len(ends): none. Its members fit then if they are of one class and depend
         on nobody."""
@@ -66,7 +66,7 @@ class GangRoom:
         need = self._need(claim, placing.open_to(np.unique(snapshot.task_class[claim.members])))
         return first_ends(need, placing.unclaimed, choices.of, choices.count, snapshot.releases)
 
-    def some_day(self, claim: Claim, choices: Choices) -> Bools:
+    def some_day(self, claim: GangDemand, choices: Choices) -> Bools:
         """(D,) for each choice whether, by that bound, what the gang lacks could fit there if nobody was on the nodes
         but those who stay."""
         snapshot = self._snapshot
@@ -74,7 +74,7 @@ class GangRoom:
         free = snapshot.allocatable - snapshot.releases.staying(claim.row)[1]
         return enough_there(need, free, choices.of, choices.count)
 
-    def _need(self, claim: Claim, suitable: Bools) -> Need:
+    def _need(self, claim: GangDemand, suitable: Bools) -> Need:
         """What the gang lacks, of members whose classes may go to `suitable` (C', N)."""
         requests = self._snapshot.requests[np.unique(self._snapshot.task_class[claim.members])]
         return Need(requests, suitable, self._waiting(claim.members), claim.lacking)
@@ -83,12 +83,12 @@ class GangRoom:
         """(C',) how many there are of each of their classes."""
         return np.unique(self._snapshot.task_class[members], return_counts=True)[1]
 
-    def depends(self, claim: Claim) -> bool:
+    def depends(self, claim: GangDemand) -> bool:
         """Whether where its members may be depends on where other tasks are."""
         classes = np.unique(self._snapshot.task_class[claim.members]).tolist()
         return any(self._snapshot.peers.concerns(c) for c in classes)
 
-    def every_domain(self, claim: Claim) -> Choices:
+    def every_domain(self, claim: GangDemand) -> Choices:
         """The domains that the gang may choose from."""
         domain = self._snapshot.domains(claim.definition.topology_key)
         at = np.unique(domain[claim.settled])
@@ -96,14 +96,14 @@ class GangRoom:
             return Choices(np.where(np.isin(domain, at[at >= 0]), 0, -1), 1, everywhere=False)
         return Choices(domain, int(domain.max(initial=-1)) + 1, everywhere=False)
 
-    def domains(self, claim: Claim) -> list[Bools | None]:
+    def domains(self, claim: GangDemand) -> list[Bools | None]:
         """Domains that could take what the gang lacks, (N,) each, the tightest first."""
         choices = self.every_domain(claim)
         room = choices.sums(self._placing.room_for(claim.members)[1]).sum(axis=0)
         order = np.argsort(room, kind="stable")
         return [choices.nodes(d) for d in order[room[order] >= claim.lacking].tolist()]
 
-    def homes(self, claim: Claim, most: int = 4) -> Iterator[Bools]:
+    def affinity_domains(self, claim: GangDemand, most: int = 4) -> Iterator[Bools]:
         """Domains that members want to share with others, (N,) each, the roomiest first."""
         classes, slots = self._placing.room_for(claim.members)
         for key in sorted({key for c in classes.tolist() for key in self._snapshot.peers.affine_keys(c)}):
@@ -114,7 +114,7 @@ class GangRoom:
                 if room[d] >= claim.lacking:
                     yield domain == d
 
-    def choices(self, claim: Claim) -> Choices:
+    def choices(self, claim: GangDemand) -> Choices:
         """Where all that it lacks may go: one of these."""
         if claim.definition.topology_required:
             return self.every_domain(claim)

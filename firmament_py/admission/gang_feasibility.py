@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from firmament_py.admission.gang_capacity import Choices, GangRoom
+from firmament_py.admission.gang_capacity import Choices, GangCapacity
 from firmament_py.admission.gang_placement import GangTry
 from firmament_py.model.arrays import I64
 from firmament_py.placement.placement import Placing
-from firmament_py.snapshot.gang_demand import Claim
+from firmament_py.snapshot.gang_demand import GangDemand
 from firmament_py.snapshot.snapshot import Snapshot, once_gone
 
 TRIALS_OF_A_ROUND = 16
@@ -22,7 +22,7 @@ TRIALS_OF_A_ROUND = 16
 
 
 class Prospects:
-    def __init__(self, placing: Placing, room: GangRoom, lap: Callable[[str], None]) -> None:
+    def __init__(self, placing: Placing, room: GangCapacity, lap: Callable[[str], None]) -> None:
         self._placing = placing
         self._room = room
         self._lap = lap
@@ -30,7 +30,7 @@ class Prospects:
         self._able: dict[int, I64] = {}
         self._possible: dict[tuple[int, int], bool] = {}
 
-    def able(self, claim: Claim) -> I64:
+    def able(self, claim: GangDemand) -> I64:
         """Numbers of the choices that could take the gang some day as far as sums say, ascending."""
         known = self._able.get(claim.row)
         if known is None:
@@ -38,11 +38,11 @@ class Prospects:
             known = self._able[claim.row] = np.flatnonzero(some_day)
         return known
 
-    def any(self, claim: Claim) -> bool:
+    def any(self, claim: GangDemand) -> bool:
         """Whether one of the choices could."""
         return any(self.possible(claim, number) for number in self.able(claim).tolist())
 
-    def possible(self, claim: Claim, number: int) -> bool:
+    def possible(self, claim: GangDemand, number: int) -> bool:
         """Whether choice `number`, one of those that are able to, could really take it."""
         if not self._room.depends(claim) and len(np.unique(self._placing.snapshot.task_class[claim.members])) == 1:
             return True  # for one class that depends on nobody sums are proof
@@ -53,15 +53,15 @@ class Prospects:
             self._possible[claim.row, number] = known
         return known
 
-    def _try(self, claim: Claim, choices: Choices, number: int) -> bool:
+    def _try(self, claim: GangDemand, choices: Choices, number: int) -> bool:
         gone = once_gone(self._placing.snapshot, claim.row)
         # whom members want near them may be among those who would have gone: then beside all who are there now
         peers = [gone.peers] if not self._room.depends(claim) else [gone.peers, self._placing.snapshot.peers]
         return any(self._fits(claim, choices, number, replace(gone, peers=these)) for these in peers)
 
-    def _fits(self, claim: Claim, choices: Choices, number: int, snapshot: Snapshot) -> bool:
+    def _fits(self, claim: GangDemand, choices: Choices, number: int, snapshot: Snapshot) -> bool:
         placing = self._placing.elsewhere(snapshot)
-        trying = GangTry(placing, GangRoom(placing), self._lap)
+        trying = GangTry(placing, GangCapacity(placing), self._lap)
         fits = trying.on(claim, choices.nodes(number))
         placing.take_back(claim.members)
         return fits

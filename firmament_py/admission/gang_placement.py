@@ -9,10 +9,10 @@ from itertools import islice
 import numpy as np
 
 from firmament_py.admission.exact_packing import Kind, pack
-from firmament_py.admission.gang_capacity import GangRoom
+from firmament_py.admission.gang_capacity import GangCapacity
 from firmament_py.model.arrays import I64, Bools, run_positions
 from firmament_py.placement.placement import Placing
-from firmament_py.snapshot.gang_demand import Claim
+from firmament_py.snapshot.gang_demand import GangDemand
 
 STEPS_OF_A_GANG = 2_000
 STEPS_OF_A_ROUND = 10_000
@@ -23,7 +23,7 @@ HOMES_OF_A_ROUND = 16
 
 
 class GangTry:
-    def __init__(self, placing: Placing, room: GangRoom, lap: Callable[[str], None]) -> None:
+    def __init__(self, placing: Placing, room: GangCapacity, lap: Callable[[str], None]) -> None:
         self._placing = placing
         self._snapshot = placing.snapshot
         self._room = room
@@ -31,7 +31,7 @@ class GangTry:
         self._steps_left = STEPS_OF_A_ROUND
         self._homes_left = HOMES_OF_A_ROUND
 
-    def anywhere(self, claim: Claim) -> bool:
+    def anywhere(self, claim: GangDemand) -> bool:
         """Places the gang where its topology allows, or takes it back whole."""
         if not claim.definition.topology_key:
             return self.on(claim, None)
@@ -39,21 +39,21 @@ class GangTry:
             return True
         return not claim.definition.topology_required and self.within(claim, None)
 
-    def on(self, claim: Claim, nodes: Bools | None) -> bool:
+    def on(self, claim: GangDemand, nodes: Bools | None) -> bool:
         """The same on `nodes` (N,), None: any, which is where members that want to share a domain choose one."""
         return self.within(claim, nodes) or (nodes is None and self._at_home(claim))
 
-    def _at_home(self, claim: Claim) -> bool:
+    def _at_home(self, claim: GangDemand) -> bool:
         """Places the gang in one of the domains that members want to share, or takes it back whole."""
         if not self._homes_left:
             return False
-        for home in islice(self._room.homes(claim), self._homes_left):
+        for home in islice(self._room.affinity_domains(claim), self._homes_left):
             self._homes_left -= 1
             if self.within(claim, home):
                 return True
         return False
 
-    def within(self, claim: Claim, nodes: Bools | None) -> bool:
+    def within(self, claim: GangDemand, nodes: Bools | None) -> bool:
         """Places the gang on `nodes` (N,), None: any, or takes it back whole."""
         for members in self._selections(claim):
             if self._room.fitting(members, nodes) < claim.lacking:
@@ -68,7 +68,7 @@ class GangTry:
             self._lap("gangs")
         return self._search(claim, nodes)
 
-    def _selections(self, claim: Claim) -> Iterator[I64]:
+    def _selections(self, claim: GangDemand) -> Iterator[I64]:
         """Members to try together: the oldest, then all, then the smallest."""
         core = claim.core()
         yield core
@@ -85,7 +85,7 @@ class GangTry:
                 share = (self._snapshot.requests[classes] / scale).max(axis=1)
                 yield claim.core(np.argsort(share, kind="stable"))
 
-    def _search(self, claim: Claim, nodes: Bools | None) -> bool:
+    def _search(self, claim: GangDemand, nodes: Bools | None) -> bool:
         """Looks for any way to place what the gang lacks, where its members are of several classes, which a flow can
         miss."""
         snapshot = self._snapshot

@@ -10,7 +10,7 @@ import numpy as np
 
 from firmament_py.model.arrays import I64
 from firmament_py.model.events import GangObserved
-from firmament_py.snapshot.gang_demand import Claim
+from firmament_py.snapshot.gang_demand import GangDemand
 from firmament_py.snapshot.snapshot import Snapshot
 from firmament_py.snapshot.solo_capacity import task_slots
 from firmament_py.state.gangs import NO_GANG
@@ -32,7 +32,7 @@ def overdue(snapshot: Snapshot, after_us: int | None) -> I64:
     return np.flatnonzero((snapshot.task_created_us <= snapshot.now_us - after_us) & (snapshot.task_gang == NO_GANG))
 
 
-def claims(snapshot: Snapshot, tasks: I64) -> Iterator[Claim]:
+def claims(snapshot: Snapshot, tasks: I64) -> Iterator[GangDemand]:
     """The oldest of the tasks (K,), ascending, of each of some classes, the oldest of all first."""
     _, first = np.unique(snapshot.task_class[tasks], return_index=True)
     oldest = tasks[first]  # tasks of a class are ordered by age
@@ -41,7 +41,7 @@ def claims(snapshot: Snapshot, tasks: I64) -> Iterator[Claim]:
     able = (t for t in oldest[order].tolist() if _could_go(snapshot, int(snapshot.task_class[t]), room))
     for t in islice(able, CLASSES_OF_A_PRIORITY):
         task = int(snapshot.tasks[t])
-        yield Claim(
+        yield GangDemand(
             row=_NO_ROW - task,
             definition=GangObserved(0, 1, int(snapshot.task_created_us[t])),
             members=np.array([t], np.int64),

@@ -23,12 +23,12 @@ import numpy as np
 
 from firmament_py.admission import overdue_tasks
 from firmament_py.admission.backfill import Reservations
-from firmament_py.admission.gang_capacity import GangRoom
+from firmament_py.admission.gang_capacity import GangCapacity
 from firmament_py.admission.gang_feasibility import Prospects
 from firmament_py.admission.gang_placement import GangTry
 from firmament_py.model.arrays import I64, run_positions
 from firmament_py.placement.placement import Placing
-from firmament_py.snapshot.gang_demand import Claim
+from firmament_py.snapshot.gang_demand import GangDemand
 
 STRICT_TURNS = 16
 """So often in a round of a priority gangs are kept strictly in order of age at the cost of a further solve; after that
@@ -41,7 +41,7 @@ class Rejected:
     do not exist yet (it was not tried, as if it is full: see Claim). reserves, starts_us: room is kept for it, and when
     it is expected to fit, 0: unknown."""
 
-    claim: Claim
+    claim: GangDemand
     fitted: int
     missing: int
     reserves: bool = False
@@ -56,7 +56,7 @@ class Admission:
     """reserve_after_us: how long a gang waits before it keeps room (admission/backfill.py), None: it never does."""
 
     def __init__(
-        self, placing: Placing, claims: list[Claim], lap: Callable[[str], None], reserve_after_us: int | None
+        self, placing: Placing, claims: list[GangDemand], lap: Callable[[str], None], reserve_after_us: int | None
     ) -> None:
         self._placing = placing
         self._snapshot = placing.snapshot
@@ -65,7 +65,7 @@ class Admission:
         self._single = np.ones(len(self._snapshot.tasks), np.bool_)  # (T,) tasks that are tried one by one
         for claim in claims:
             self._single[claim.members] = False
-        self._room = GangRoom(placing)
+        self._room = GangCapacity(placing)
         self._try = GangTry(placing, self._room, lap)
         prospects = Prospects(placing, self._room, lap)
         self._reservations = Reservations(placing, self._room, self._try, prospects, reserve_after_us)
@@ -76,7 +76,7 @@ class Admission:
         """Places everything that can be placed, in order."""
         snapshot, single = self._snapshot, self._single
         waiting = np.unique(snapshot.priority[snapshot.task_class[self._overdue]]).tolist()
-        by_priority: dict[int, list[Claim]] = {priority: [] for priority in waiting}
+        by_priority: dict[int, list[GangDemand]] = {priority: [] for priority in waiting}
         for claim in sorted(self._claims, key=lambda claim: (claim.definition.created_us, claim.definition.id)):
             by_priority.setdefault(claim.priority, []).append(claim)
         turns = sorted(by_priority.items(), reverse=True)
@@ -91,7 +91,7 @@ class Admission:
             done = end
         # lower priorities where nobody may keep room share their solves
         self._attempt(done + np.flatnonzero(single[done:]))
-        if snapshot.peers.any and (by_priority or self._placing.in_turns):
+        if snapshot.peers.any and (by_priority or self._placing.staged):
             self._follow_up()
 
     def _all_at_once(self) -> bool:
@@ -106,7 +106,7 @@ class Admission:
             return False
         return True
 
-    def _overdue_of_each(self) -> list[Claim]:
+    def _overdue_of_each(self) -> list[GangDemand]:
         """The oldest of each priority that wait and are overdue."""
         priority = self._snapshot.priority[self._snapshot.task_class[self._overdue]]
         return [c for p in np.unique(priority) for c in self._overdue_among(self._overdue[priority == p])]
@@ -146,7 +146,7 @@ class Admission:
             self._attempt(np.flatnonzero(self._single & (self._placing.node_of < 0)))
             self._let_go()
 
-    def _gangs(self, claims: list[Claim], singles: I64) -> None:
+    def _gangs(self, claims: list[GangDemand], singles: I64) -> None:
         """One priority: gangs that are begun, then the others by age among its single tasks (positions, ascending)."""
         complete = []
         for claim in claims:
@@ -200,22 +200,22 @@ class Admission:
         if overdue:  # of their classes others may be overdue, too
             self._get_turns(self._overdue_among(tasks))
 
-    def _fits(self, claim: Claim) -> bool:
+    def _fits(self, claim: GangDemand) -> bool:
         """Whether there is a node for a single task as things stand."""
         c, peers = int(self._snapshot.task_class[claim.members[0]]), self._snapshot.peers
         return self._room.fitting(claim.members, peers.allowed(c) if peers.concerns(c) else None) > 0
 
-    def _overdue_among(self, singles: I64) -> list[Claim]:
+    def _overdue_among(self, singles: I64) -> list[GangDemand]:
         """The oldest of single tasks (positions, ascending) that wait and are overdue."""
         tasks = np.intersect1d(self._overdue, singles[self._placing.node_of[singles] < 0], assume_unique=True)
         return [claim for claim in overdue_tasks.claims(self._snapshot, tasks) if self._reservations.overdue(claim)]
 
-    def _get_turns(self, claims: list[Claim]) -> None:
+    def _get_turns(self, claims: list[GangDemand]) -> None:
         for claim in claims:
             if not self._gets_turn(claim):
                 return
 
-    def _gets_turn(self, claim: Claim) -> bool:
+    def _gets_turn(self, claim: GangDemand) -> bool:
         """Places a single task that is overdue; if it finds no place it keeps room, and no other has a turn."""
         if not self._reservations.overdue(claim):  # somebody keeps room by now
             return False
@@ -233,7 +233,7 @@ class Admission:
         self.rejected = [r for r in self.rejected if not any(r is other for other in found)]
         return bool(found)
 
-    def _in_order(self, claims: list[Claim]) -> list[Claim]:
+    def _in_order(self, claims: list[GangDemand]) -> list[GangDemand]:
         """Tries complete gangs of one priority, oldest first; those that were placed."""
         admitted = []
         strict = STRICT_TURNS
@@ -259,7 +259,7 @@ class Admission:
                     self._turn_away(claim)
         return admitted
 
-    def _turn(self, claims: list[Claim], strict: bool) -> list[Claim]:
+    def _turn(self, claims: list[GangDemand], strict: bool) -> list[GangDemand]:
         """The gangs to try next: up to the first that cannot be tried together with others if that is overdue or, by
         its kind, if strict."""
         left = np.maximum(self._placing.free, 0).sum(axis=0)
@@ -271,16 +271,16 @@ class Admission:
                 return claims[: i + 1]
         return claims
 
-    def _joins(self, claim: Claim) -> bool:
+    def _joins(self, claim: GangDemand) -> bool:
         """Whether it can be tried together with others: what is taken back must not be what a gang counts on."""
         return not claim.definition.topology_key and not self._room.depends(claim)
 
-    def _needs(self, claim: Claim) -> I64:
+    def _needs(self, claim: GangDemand) -> I64:
         """(R,) what the members that it lacks request together."""
         needs: I64 = self._snapshot.requests[self._snapshot.task_class[claim.core()]].sum(axis=0)
         return needs
 
-    def _together(self, claims: list[Claim]) -> tuple[set[int], set[int]]:
+    def _together(self, claims: list[GangDemand]) -> tuple[set[int], set[int]]:
         """Tries the gangs that by their sums could all fit, in one go; rows of those that were placed, and of those
         that came out short."""
         chosen, left = [], np.maximum(self._placing.free, 0).sum(axis=0)
@@ -299,7 +299,7 @@ class Admission:
         rows = {claim.row for claim in short}
         return {claim.row for claim in chosen} - rows, rows
 
-    def _turn_away(self, claim: Claim) -> None:
+    def _turn_away(self, claim: GangDemand) -> None:
         """Notes a gang that does not fit, and how far it would have come; one that is overdue keeps room."""
         if self._reservations.overdue(claim):
             kept = self._reservations.reserve(claim)

@@ -63,8 +63,8 @@ def _together(state: ClusterState, case: _Case) -> bool:
     definition, role = case.definition, state.tasks.role
     if not definition.topology_required or _reaches(definition, role[case.there]):
         return True
-    homes = _domains(state, definition.topology_key, case.there_on)
-    there = {home for home in homes if home is not None}
+    affinity_domains = _domains(state, definition.topology_key, case.there_on)
+    there = {home for home in affinity_domains if home is not None}
     goes_to = _domains(state, definition.topology_key, case.new_on)
     for choice in [there] if there else [{domain} for domain in set(goes_to) - {None}]:
         inside = np.array([domain in choice for domain in goes_to], np.bool_)

@@ -10,7 +10,7 @@ from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.admission.queue_order import Admission
 from firmament_py.audit.placements import Checker
 from firmament_py.engine.stats import RoundStats
-from firmament_py.explain.reasons import Waiting, keepers_among, waiting_classes
+from firmament_py.explain.reasons import Waiting, reservation_holders_among, waiting_classes
 from firmament_py.flow.certificate import certify
 from firmament_py.flow.network import Solution, Status
 from firmament_py.flow.solver import Solver
@@ -82,7 +82,7 @@ class Scheduler:
         """Ids of gangs that the last round kept room for -> when they are expected to fit, 0: unknown."""
         self.task_starts_us: dict[int, int] = {}
         """Uids of single tasks that the last round kept room for -> likewise."""
-        self.keepers: list[tuple[int, str]] = []
+        self.reservation_holders: list[tuple[int, str]] = []
         """Their priorities and names."""
 
     def due(self, now_us: int) -> bool:
@@ -118,7 +118,7 @@ class Scheduler:
         placing = self._placing(snapshot, reading, stats, lap)
         admission = Admission(placing, snapshot.claims, lap, self._reserve_after_us)
         admission.run()
-        stats.widenings = placing.solving.widenings
+        stats.pricing_rounds = placing.solving.pricing_rounds
         if placing.solving.first is not None:
             network, solution = placing.solving.first
             stats.vertices, stats.arcs = len(network.flow.supply), len(network.flow.tail)
@@ -148,7 +148,7 @@ class Scheduler:
         self.gang_fits = {r.claim.definition.id: r.fitted for r in gangs if not r.untried}
         uid = self.state.tasks.uid
         self.task_starts_us = {int(uid[r.claim.task]): r.starts_us for r in admission.rejected if r.claim.task >= 0}
-        self.keepers = keepers_among(self.state, admission.rejected)
+        self.reservation_holders = reservation_holders_among(self.state, admission.rejected)
         lap("explain")
         stats.placed, stats.waiting = len(tasks), sum(w.count for w in waiting)
         stats.seconds = sum(stats.stage_seconds.values())

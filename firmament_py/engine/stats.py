@@ -28,5 +28,5 @@ class RoundStats:
     usage_stale: int = 0
     uncertified: int = 0
     """Solutions without a proof that they are optimal, if the scheduler asks for one."""
-    widenings: int = 0
+    pricing_rounds: int = 0
     """Networks built again, because what they left out was not proved not to matter."""

@@ -12,7 +12,7 @@ from firmament_py.model.constraints import NodeDemand
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.model.resources import TASK_SLOTS, TOKEN
 from firmament_py.snapshot.intertask import Peers, by_class
-from firmament_py.snapshot.running_tasks import PlacedTasks
+from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.gangs import NO_GANG
 
@@ -64,12 +64,12 @@ def reasons(state: ClusterState, cls: int, peers: Peers, c: int, kept_for: str =
     """
     nodes = state.present_nodes()
     demand = state.classes.demand(cls)
-    selected, taint = state.looks.judge(replace(demand, further=()), nodes)
+    selected, taint = state.node_index.judge(replace(demand, further=()), nodes)
     result = []
     numbers, counts = np.unique(taint[taint >= 0], return_counts=True)
     by_taint: dict[tuple[str, str], int] = {}
     for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
-        found = state.looks.taint(number)
+        found = state.node_index.taint(number)
         by_taint[found.key, found.value] = by_taint.get((found.key, found.value), 0) + count
     result += [Reason(ReasonKind.UNTOLERATED_TAINT, n, key, value) for (key, value), n in by_taint.items()]
     mismatched = int(((taint < 0) & ~selected).sum())
@@ -91,7 +91,7 @@ def reasons(state: ClusterState, cls: int, peers: Peers, c: int, kept_for: str =
             result.append(Reason(ReasonKind.INSUFFICIENT_RESOURCE, count, resource))
     left &= ~lacks.any(axis=1)
     for name, terms in demand.further:
-        unmet = ~state.looks.judge(NodeDemand(affinity=(terms,)), nodes)[0] & left
+        unmet = ~state.node_index.judge(NodeDemand(affinity=(terms,)), nodes)[0] & left
         if unmet.any():
             result.append(Reason(ReasonKind.FURTHER_AFFINITY, int(unmet.sum()), name))
             left &= ~unmet
@@ -125,10 +125,10 @@ def waiting_classes(state: ClusterState, rejected: list[Rejected]) -> list[Waiti
     rows, starts = by_class(state, rows, apart=tasks.gang[rows])
     of_gang = {r.claim.row: _gang_reason(r) for r in rejected}
     full = full_gangs(state, tasks.gang[rows[starts]].tolist())
-    keepers = keepers_among(state, rejected)
+    reservation_holders = reservation_holders_among(state, rejected)
     first = rows[starts]
     nodes = state.present_nodes()
-    peers = Peers(state, nodes, tasks.cls[first], tasks.profile[first], PlacedTasks(state, nodes))
+    peers = Peers(state, nodes, tasks.cls[first], tasks.profile[first], RunningTasks(state, nodes))
     answer = []
     for c, of_class in enumerate(np.split(rows, starts[1:])):
         cls = int(tasks.cls[of_class[0]])
@@ -136,7 +136,7 @@ def waiting_classes(state: ClusterState, rejected: list[Rejected]) -> list[Waiti
         if gang in full:  # nodes do not matter
             why: tuple[Reason, ...] = (full[gang],)
         else:
-            why = reasons(state, cls, peers, c, "" if gang in of_gang else _kept_for(state, cls, keepers))
+            why = reasons(state, cls, peers, c, "" if gang in of_gang else _kept_for(state, cls, reservation_holders))
             if gang in of_gang:
                 why = (of_gang[gang], *why)
         signature = np.uint64(hash((why, len(state.nodes.observed))) & (2**63 - 1) | 1)
@@ -146,16 +146,16 @@ def waiting_classes(state: ClusterState, rejected: list[Rejected]) -> list[Waiti
     return answer
 
 
-def keepers_among(state: ClusterState, rejected: list[Rejected]) -> list[tuple[int, str]]:
+def reservation_holders_among(state: ClusterState, rejected: list[Rejected]) -> list[tuple[int, str]]:
     """Priority and name of the gangs and single tasks that a round kept room for."""
     names = state.tasks.name
     claims = [r.claim for r in rejected if r.reserves]
     return [(c.priority, c.definition.name if c.task < 0 else str(names[c.task])) for c in claims]
 
 
-def _kept_for(state: ClusterState, cls: int, keepers: Sequence[tuple[int, str]]) -> str:
+def _kept_for(state: ClusterState, cls: int, reservation_holders: Sequence[tuple[int, str]]) -> str:
     """The gangs and single tasks whose room a task of class row `cls` may not have."""
-    return ", ".join(name for priority, name in keepers if priority >= state.classes.priority[cls])
+    return ", ".join(name for priority, name in reservation_holders if priority >= state.classes.priority[cls])
 
 
 def full_gangs(state: ClusterState, gangs: Iterable[int]) -> dict[int, Reason]:
@@ -185,19 +185,21 @@ def _gang_reason(rejected: Rejected) -> Reason:
     return Reason(ReasonKind.GANG_DOES_NOT_FIT, 0, name, f"{rejected.fitted}/{rejected.claim.lacking}")
 
 
-def reasons_of_task(state: ClusterState, row: int, keepers: Sequence[tuple[int, str]] = ()) -> tuple[Reason, ...]:
+def reasons_of_task(
+    state: ClusterState, row: int, reservation_holders: Sequence[tuple[int, str]] = ()
+) -> tuple[Reason, ...]:
     """`reasons` for one task row, or that its gang is full. keepers: priority and name of who keeps room."""
     full = full_gangs(state, [int(state.tasks.gang[row])])
     if full:
         return tuple(full.values())
     cls = int(state.tasks.cls[row])
-    return reasons(state, cls, _peers_of_task(state, row), 0, _kept_for(state, cls, keepers))
+    return reasons(state, cls, _peers_of_task(state, row), 0, _kept_for(state, cls, reservation_holders))
 
 
 def _peers_of_task(state: ClusterState, row: int) -> Peers:
     """With one class, number 0: that of the task."""
     tasks, nodes, one = state.tasks, state.present_nodes(), slice(row, row + 1)
-    return Peers(state, nodes, tasks.cls[one], tasks.profile[one], PlacedTasks(state, nodes))
+    return Peers(state, nodes, tasks.cls[one], tasks.profile[one], RunningTasks(state, nodes))
 
 
 def nearest(state: ClusterState, cls: int, most: int = 3) -> list[tuple[str, dict[str, int]]]:
@@ -207,7 +209,7 @@ def nearest(state: ClusterState, cls: int, most: int = 3) -> list[tuple[str, dic
     Least is judged by the largest lacking share of a request. Nodes that lack nothing come first, with {}.
     """
     nodes = state.present_nodes()
-    selected, taint = state.looks.judge(state.classes.demand(cls), nodes)
+    selected, taint = state.node_index.judge(state.classes.demand(cls), nodes)
     nodes = nodes[selected & (taint < 0)]
     lacks = _lacks(state, cls, nodes)
     share = (lacks / np.maximum(state.classes.requests[cls], 1)).max(axis=1, initial=0.0)
@@ -227,7 +229,7 @@ def nearest(state: ClusterState, cls: int, most: int = 3) -> list[tuple[str, dic
 def fitting_nodes(state: ClusterState, row: int) -> int:
     """How many nodes would take a further task like task row `row` as things stand."""
     cls, nodes = int(state.tasks.cls[row]), state.present_nodes()
-    selected, taint = state.looks.judge(state.classes.demand(cls), nodes)
+    selected, taint = state.node_index.judge(state.classes.demand(cls), nodes)
     fits = selected & (taint < 0) & _peers_of_task(state, row).allowed(0)
     return int((fits & (_lacks(state, cls, nodes) <= 0).all(axis=1)).sum())
 

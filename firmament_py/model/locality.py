@@ -6,7 +6,7 @@ from firmament_py.model.arrays import I64
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class BlockReplicas:
     """Where blocks are: block (B,) belongs to set block_set and has block_bytes; replica (P,) is of block
     replica_block, on node replica_node (-1: only its rack is known, or not even that), in rack replica_rack (-1: in
     none)."""

@@ -14,15 +14,15 @@ from firmament_py.flow.certificate import lowest_potentials
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.network.build import PlacementNetwork
 from firmament_py.network.candidate_arcs import widths
-from firmament_py.network.capacities import Room
+from firmament_py.network.capacities import Capacities
 from firmament_py.policy import Prices
 
 _ANY = 2**61
 """A price that nobody pays; what has to be added to it still fits 64 bits."""
 
 
-def bargains(
-    whole: Room, part: Room, network: PlacementNetwork, flow: I64, prices: Prices, offsets: I64
+def negative_reduced_costs(
+    whole: Capacities, part: Capacities, network: PlacementNetwork, flow: I64, prices: Prices, offsets: I64
 ) -> tuple[Bools, Bools]:
     """What the part of the room leaves out of the whole and somebody might pay less for: pairs (C, N), and nodes (N,)
     that should be deeper.
@@ -52,7 +52,7 @@ def bargains(
 
 
 def _highest_prices(
-    whole: Room, network: PlacementNetwork, flow: I64, lowest: I64, prices: Prices, offsets: I64
+    whole: Capacities, network: PlacementNetwork, flow: I64, lowest: I64, prices: Prices, offsets: I64
 ) -> I64:
     """(M,) the highest price that each node group can have."""
     sizes, starts = np.diff(network.member_start), network.member_start[:-1]

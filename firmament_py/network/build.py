@@ -27,7 +27,7 @@ import numpy as np
 
 from firmament_py.flow.network import FlowNetwork
 from firmament_py.model.arrays import I64, Bools, mix, run_positions
-from firmament_py.network.capacities import Room
+from firmament_py.network.capacities import Capacities
 from firmament_py.network.preference_arcs import NO_DATA_ARCS, DataArcs, data_arcs, node_columns
 from firmament_py.policy import Prices
 from firmament_py.snapshot.domain_limits import DomainLimit
@@ -145,23 +145,27 @@ def slot_offsets(waiting: int, depth: I64) -> I64:
     return np.array(offsets, np.int64)
 
 
-def build(room: Room, prices: Prices, offsets: I64, task_class: I64, crowded: Bools | None = None) -> PlacementNetwork:
+def build(
+    room: Capacities, prices: Prices, offsets: I64, task_class: I64, over_capacity: Bools | None = None
+) -> PlacementNetwork:
     """The network for the room there is, prices, slot offsets (K,) and the waiting tasks' classes (T,), ascending.
 
     Of the limits of each class the first that spans nodes and the first by node are built in; of the others demands
     are kept by `Peers.trim`, and wishes are left to the next solve.
-    Classes without a slot anywhere must have been left out of `task_class`. crowded: which pairs (P,) are to be bounded
-    by their slots even where arcs lead into them that go round their class; see `PlacementNetwork.excess`.
+    Classes without a slot anywhere must have been left out of `task_class`. over_capacity: which pairs (P,) are to be
+    bounded by their slots even where arcs lead into them that go round their class; see `PlacementNetwork.excess`.
     """
-    return _Build(room, prices, offsets, task_class, crowded).network()
+    return _Build(room, prices, offsets, task_class, over_capacity).network()
 
 
 class _Build:
     """One network under construction: numbers the vertices, then adds arcs kind by kind."""
 
-    def __init__(self, room: Room, prices: Prices, offsets: I64, task_class: I64, crowded: Bools | None) -> None:
+    def __init__(
+        self, room: Capacities, prices: Prices, offsets: I64, task_class: I64, over_capacity: Bools | None
+    ) -> None:
         self._room = room
-        self._crowded = crowded
+        self._over_capacity = over_capacity
         self._prices = prices
         self._offsets = offsets
         self._waiting = np.bincount(task_class, minlength=len(room.slots))
@@ -236,8 +240,8 @@ class _Build:
         if data.pools or len(data.near_pair):
             # several ways lead into these pairs: what only one may use, or at one price, is moved behind a vertex
             tight = cheap < capacity
-            if self._crowded is not None:
-                tight |= self._crowded
+            if self._over_capacity is not None:
+                tight |= self._over_capacity
             gated = np.flatnonzero((data.enters(len(pair_class)) > 0) & tight)
             gate = self._vertices + np.arange(len(gated))
             self._vertices += len(gated)
@@ -314,7 +318,7 @@ def _supply_groups(task_class: I64, prices: Prices) -> tuple[I64, I64, I64, I64]
     return cls[starts], cost[starts], of_task[starts], np.diff(np.r_[starts, len(cls)])
 
 
-def _node_groups(room: Room, prices: Prices) -> tuple[I64, I64, I64]:
+def _node_groups(room: Capacities, prices: Prices) -> tuple[I64, I64, I64]:
     """members, member_start and one representative of each group; nodes that nobody can use are left out."""
     usable = np.flatnonzero(room.depth)
     looks = mix(np.vstack([room.slots[:, usable], room.depth[None, usable]]), seed=1)

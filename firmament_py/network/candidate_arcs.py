@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from firmament_py.model.arrays import F64, I64, Bools, mix
-from firmament_py.network.capacities import Room
+from firmament_py.network.capacities import Capacities
 from firmament_py.policy import Prices
 
 _SHARES = (0.02, 0.05, 0.1, 0.25, 0.5)
@@ -41,7 +41,7 @@ _RUNS = 8
 _NO_BOUND = np.iinfo(np.int64).max
 
 
-def within_reach(room: Room, prices: Prices, offsets: I64, waiting: I64) -> Room:
+def within_reach(room: Capacities, prices: Prices, offsets: I64, waiting: I64) -> Capacities:
     """The likely part of the room for waiting (C,) tasks, at the prices of slots that begin at offsets (K,).
 
     Pairs of a class and a node are there or not, with all their slots; nodes are less deep. Classes whose nodes share
@@ -78,7 +78,7 @@ def within_reach(room: Room, prices: Prices, offsets: I64, waiting: I64) -> Room
     return replace(room, slots=slots, depth=depth)
 
 
-def widened(part: Room, whole: Room, pairs: Bools, deeper: Bools) -> Room:
+def widened(part: Capacities, whole: Capacities, pairs: Bools, deeper: Bools) -> Capacities:
     """The part with more pairs (C, N), and with all slots of some nodes (N,) and of those of the pairs."""
     slots = np.where(pairs, whole.slots, part.slots)
     return replace(part, slots=slots, depth=np.where(deeper | pairs.any(axis=0), whole.depth, part.depth))
@@ -163,7 +163,7 @@ def _picked(classes: I64, nodes: int, share: F64) -> Bools:
     return picked
 
 
-def _without_extra(room: Room) -> I64:
+def _without_extra(room: Capacities) -> I64:
     """(C, N) slots that no limit makes dearer or shares among nodes."""
     if not room.limits:
         return room.slots

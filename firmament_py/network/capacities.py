@@ -10,7 +10,7 @@ from firmament_py.snapshot.domain_limits import DomainLimit
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Capacities:
     """C classes, N nodes.
 
     slots (C, N): how many tasks of a class a node could take if it took only those. depth (N,): how many of all
@@ -22,10 +22,10 @@ class Room:
     limits: Mapping[int, Sequence[DomainLimit]]
 
 
-def shallower(room: Room, most: I64, waiting: int) -> Room:
+def shallower(room: Capacities, most: I64, waiting: int) -> Capacities:
     """Room for at most `most` (N,), each >= 0, tasks on each node, or a power of two times as many, for that one where
     it is 0: as few as leave room for a fiftieth of the `waiting` tasks, or for as many as there is room for at all."""
     wanted = min(-(-waiting // 50), int(room.depth.sum()))
     while int(np.minimum(room.depth, most).sum()) < wanted:
         most = np.maximum(2 * most, 1)  # also where none was to be sent
-    return Room(np.minimum(room.slots, most), np.minimum(room.depth, most), room.limits)
+    return Capacities(np.minimum(room.slots, most), np.minimum(room.depth, most), room.limits)

@@ -12,17 +12,17 @@ import numpy as np
 
 from firmament_py.flow.network import Solution, Status
 from firmament_py.model.arrays import I64, Bools
-from firmament_py.network.arc_pricing import bargains
+from firmament_py.network.arc_pricing import negative_reduced_costs
 from firmament_py.network.build import PlacementNetwork, build
 from firmament_py.network.candidate_arcs import widened, within_reach
-from firmament_py.network.capacities import Room, shallower
+from firmament_py.network.capacities import Capacities, shallower
 from firmament_py.policy import Prices
 from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
 
-WIDENINGS = 6
+PRICING_ROUNDS = 6
 """The last network that is built again, because what it left out was not proved not to matter, leaves nothing out."""
 
-CROWDS = 4
+REBUILD_LIMIT = 4
 """So often a network is built again because a class was sent to nodes beyond its slots; then fitting trims it."""
 
 SMALL_NETWORK, FEW = 50_000, 20
@@ -35,61 +35,63 @@ class Solving:
     def __init__(self, solve: Callable[[PlacementNetwork], Solution], lap: Callable[[str], None]) -> None:
         self.solve = solve
         self._lap = lap
-        self.widenings = 0
+        self.pricing_rounds = 0
         """How many networks had to be built again, because what they left out was not proved not to matter."""
         self.first: tuple[PlacementNetwork, Solution] | None = None
         """The first network that was good enough, and its flow."""
 
-    def run(self, room: Room, prices: Prices, offsets: I64, task_class: I64) -> tuple[PlacementNetwork, Solution]:
+    def run(self, room: Capacities, prices: Prices, offsets: I64, task_class: I64) -> tuple[PlacementNetwork, Solution]:
         """A network for the waiting tasks' classes (T,), ascending, and slots that begin at offsets (K,), and a flow of
         least cost that keeps every class within its slots."""
         if prices.most is not None:
             room = shallower(room, prices.most, len(task_class))
         room = _with_enough(room, prices)
-        found = (self._in_part if prices.data is None else self._uncrowded)(room, prices, offsets, task_class)
+        found = (self._in_part if prices.data is None else self._within_capacity)(room, prices, offsets, task_class)
         self.first = self.first or found
         return found
 
-    def _in_part(self, room: Room, prices: Prices, offsets: I64, task_class: I64) -> tuple[PlacementNetwork, Solution]:
+    def _in_part(
+        self, room: Capacities, prices: Prices, offsets: I64, task_class: I64
+    ) -> tuple[PlacementNetwork, Solution]:
         part = within_reach(room, prices, offsets, np.bincount(task_class, minlength=len(room.slots)))
-        for attempt in range(WIDENINGS + 1):
+        for attempt in range(PRICING_ROUNDS + 1):
             network, solution = self._solved(part, prices, offsets, task_class)
             if part is room or solution.status is not Status.OPTIMAL:
                 break
-            pairs, deeper = bargains(room, part, network, solution.flow, prices, offsets)
+            pairs, deeper = negative_reduced_costs(room, part, network, solution.flow, prices, offsets)
             self._lap("prove")
             if not pairs.any() and not deeper.any():
                 break
-            part = widened(part, room, pairs, deeper) if attempt + 1 < WIDENINGS else room
-            self.widenings += 1
+            part = widened(part, room, pairs, deeper) if attempt + 1 < PRICING_ROUNDS else room
+            self.pricing_rounds += 1
         return network, solution
 
-    def _uncrowded(
-        self, room: Room, prices: Prices, offsets: I64, task_class: I64
+    def _within_capacity(
+        self, room: Capacities, prices: Prices, offsets: I64, task_class: I64
     ) -> tuple[PlacementNetwork, Solution]:
-        crowded: Bools | None = None
-        for _ in range(CROWDS):
-            network, solution = self._solved(room, prices, offsets, task_class, crowded)
+        over_capacity: Bools | None = None
+        for _ in range(REBUILD_LIMIT):
+            network, solution = self._solved(room, prices, offsets, task_class, over_capacity)
             if solution.status is not Status.OPTIMAL:
                 break
             excess = network.excess(solution.flow)
             few = len(network.flow.tail) > SMALL_NETWORK and excess.sum() * FEW < len(task_class)
             if few or not excess.any():
                 break  # fitting turns those few away, and the next solve finds them a place
-            crowded = excess > 0 if crowded is None else crowded | (excess > 0)
+            over_capacity = excess > 0 if over_capacity is None else over_capacity | (excess > 0)
         return network, solution
 
     def _solved(
-        self, room: Room, prices: Prices, offsets: I64, task_class: I64, crowded: Bools | None = None
+        self, room: Capacities, prices: Prices, offsets: I64, task_class: I64, over_capacity: Bools | None = None
     ) -> tuple[PlacementNetwork, Solution]:
-        network = build(room, prices, offsets, task_class, crowded)
+        network = build(room, prices, offsets, task_class, over_capacity)
         self._lap("build")
         solution = self.solve(network)
         self._lap("solve")
         return network, solution
 
 
-def _with_enough(room: Room, prices: Prices) -> Room:
+def _with_enough(room: Capacities, prices: Prices) -> Capacities:
     """What the policy thinks enough of a class for a node, after what tasks themselves demand and wish."""
     if prices.enough is None or prices.beyond is None:
         return room

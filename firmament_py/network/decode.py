@@ -9,19 +9,19 @@ from firmament_py.network.build import PlacementNetwork
 
 
 @dataclass(frozen=True, slots=True)
-class Allotment:
+class NodeCounts:
     """count[i] > 0 tasks of class cls[i] go to node node[i]; sorted by class; no pair twice. (K,) each."""
 
     cls: I64
     node: I64
     count: I64
 
-    def where(self, some: Bools) -> "Allotment":
+    def where(self, some: Bools) -> "NodeCounts":
         """Only some (K,) of it."""
-        return Allotment(self.cls[some], self.node[some], self.count[some])
+        return NodeCounts(self.cls[some], self.node[some], self.count[some])
 
 
-def deal(network: PlacementNetwork, flow: I64, *, fill: bool = False) -> Allotment:
+def spread_over_members(network: PlacementNetwork, flow: I64, *, fill: bool = False) -> NodeCounts:
     """Deals the flow into each node group to its members, as evenly as cards, or, with fill, one member after the
     other, each as many as it may be sent.
 
@@ -54,7 +54,7 @@ def deal(network: PlacementNetwork, flow: I64, *, fill: bool = False) -> Allotme
         turn = (start[entry] + turn) % size[entry]
     member = network.member_start[group[entry]] + turn
     order = np.argsort(cls[entry], kind="stable")
-    return Allotment(cls[entry][order], network.members[member][order], count[order])
+    return NodeCounts(cls[entry][order], network.members[member][order], count[order])
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Routing:
     node: I64  # (K,)
     saving: I64  # (K,) how much dearer it would have been anywhere
 
-    def kept(self, accepted: Allotment, nodes: int, wait: I64) -> I64:
+    def kept(self, accepted: NodeCounts, nodes: int, wait: I64) -> I64:
         """Positions in K of those who get the places of `accepted`, part of what was dealt: where not all that were
         sent to a node may stay, those who are dearest to leave waiting, then who save most, then the oldest."""
         key = self.cls * nodes + self.node
@@ -79,7 +79,7 @@ class Routing:
         return kept
 
 
-def route(network: PlacementNetwork, flow: I64, order: I64, dealt: Allotment) -> Routing:
+def route(network: PlacementNetwork, flow: I64, order: I64, dealt: NodeCounts) -> Routing:
     """Follows each task of `order` (T,), group after group, along the flow to one of the places that were dealt.
 
     An arc to a node says where a task goes. Of those who enter a pool any may leave it on any arc, and of those of a

@@ -5,16 +5,16 @@ from collections.abc import Callable
 import numpy as np
 
 from firmament_py.model.arrays import F64, I64
-from firmament_py.network.decode import Allotment
+from firmament_py.network.decode import NodeCounts
 
 
 def accept(
-    wanted: Allotment,
+    wanted: NodeCounts,
     requests: I64,
     free: I64,
     value: F64 | None,
     settle: Callable[[int, I64, I64], I64] = lambda cls, node, count: count,
-) -> Allotment:
+) -> NodeCounts:
     """The most valuable part of `wanted` that fits into `free` (N, R), which is reduced by it in place.
 
     requests (C, R) and value (C,) are those of the classes. Classes take their turn by value per share of the machine
@@ -38,4 +38,4 @@ def accept(
         taken[here] = settle(c, node, np.minimum(count, room))
         free[np.ix_(node, needs)] = left - taken[here][:, None] * requests[c, needs]
     kept = taken > 0
-    return Allotment(wanted.cls[kept], wanted.node[kept], taken[kept])
+    return NodeCounts(wanted.cls[kept], wanted.node[kept], taken[kept])

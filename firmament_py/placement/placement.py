@@ -16,11 +16,11 @@ from firmament_py.flow.network import Solution, Status
 from firmament_py.model.arrays import I64, Bools, run_positions
 from firmament_py.network.build import PlacementNetwork, supply_order
 from firmament_py.network.column_generation import Solving
-from firmament_py.network.decode import Allotment, deal, route
+from firmament_py.network.decode import NodeCounts, route, spread_over_members
 from firmament_py.placement.fit import accept
 from firmament_py.placement.greedy import Bids, winners
-from firmament_py.placement.reserved_capacity import KeptRoom
-from firmament_py.placement.subproblem import Look, look_at, with_preferences
+from firmament_py.placement.reserved_capacity import ReservedCapacity
+from firmament_py.placement.subproblem import Subproblem, subproblem_of, with_preferences
 from firmament_py.policy import Prices, View
 from firmament_py.policy.locality import DataPrices
 from firmament_py.snapshot.expected_releases import FOREVER
@@ -31,7 +31,7 @@ from firmament_py.usage.usage import NOTHING_MEASURED, Reading
 CLASSES_AT_ONCE = 256
 """More classes than this are placed in turns, highest priority first: it bounds a round's memory."""
 
-FLOWS_PER_TURN = 12
+FLOWS_PER_STAGE = 12
 """After so many flows of one turn the rest is placed class by class: bounds a round whose nodes fill badly."""
 
 BIDS = 8
@@ -60,7 +60,7 @@ class Placing:
         self.solving = Solving(solve, lap)
         self._price = price
         self._lap = lap
-        self.in_turns = False
+        self.staged = False
         """Whether tasks of different classes were placed one after the other, so that those who depend on others may
         have come too early."""
         self._flows_left = 0
@@ -69,7 +69,7 @@ class Placing:
         self._batch_of = np.zeros(len(snapshot.tasks), np.int64)  # what was placed together, in order
         self._batches = 0
         self._batch_of_class = np.zeros(len(snapshot.classes), np.int64)  # the last of each class
-        self._kept = KeptRoom()
+        self._kept = ReservedCapacity()
         expected = snapshot.expected_us
         self._class_ends_us = np.where(expected > 0, snapshot.now_us + expected, FOREVER)  # (C,)
 
@@ -129,7 +129,7 @@ class Placing:
 
     def _attempt(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
         classes = np.unique(self.snapshot.task_class[tasks])
-        self.in_turns |= len(classes) > CLASSES_AT_ONCE
+        self.staged |= len(classes) > CLASSES_AT_ONCE
         for first in range(0, len(classes), CLASSES_AT_ONCE):
             some = classes[first : first + CLASSES_AT_ONCE]
             mine = tasks[np.isin(self.snapshot.task_class[tasks], some)] if len(some) < len(classes) else tasks
@@ -174,7 +174,7 @@ class Placing:
     def supposing(self, free: I64) -> Iterator[None]:
         """As if `free` (N, R) was left, and nobody kept room; what is placed meanwhile has to be taken back."""
         before, self._free = self._free, free.copy()
-        kept, self._kept = self._kept, KeptRoom()
+        kept, self._kept = self._kept, ReservedCapacity()
         try:
             yield
         finally:
@@ -247,7 +247,7 @@ class Placing:
                 self._running[node] += 1
 
     def _turn(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
-        self._flows_left = FLOWS_PER_TURN
+        self._flows_left = FLOWS_PER_STAGE
         self._place(tasks, within, largest_first)
 
     def _place(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
@@ -259,25 +259,25 @@ class Placing:
                 return
             prices, on_turn = self._price(look.view), look.tasks
             if prices.turn is not None:
-                self.in_turns = True
+                self.staged = True
                 on_turn = look.first_in_turn(prices.turn)
                 look = self._look(on_turn, within)
                 prices = replace(self._price(look.view), turn=prices.turn)
             prices = with_preferences(self.snapshot, look, prices)
             self._lap("price")
-            self.in_turns |= self._flows_left <= 0
+            self.staged |= self._flows_left <= 0
             if self._flows_left <= 0 or not self._flow_step(look, prices, within, largest_first):
                 self._fill(look, prices)
                 self._lap("fit")
                 if prices.turn is None:
                     return
-                tasks, self._flows_left = np.setdiff1d(tasks, on_turn), FLOWS_PER_TURN
+                tasks, self._flows_left = np.setdiff1d(tasks, on_turn), FLOWS_PER_STAGE
 
-    def _look(self, tasks: I64, within: Bools | None) -> Look:
+    def _look(self, tasks: I64, within: Bools | None) -> Subproblem:
         """What there is for `tasks` (K,), ascending, as things stand."""
-        return look_at(self.snapshot, self._free, self._running, self._reading, tasks, within)
+        return subproblem_of(self.snapshot, self._free, self._running, self._reading, tasks, within)
 
-    def _flow_step(self, look: Look, prices: Prices, within: Bools | None, largest_first: bool) -> bool:
+    def _flow_step(self, look: Subproblem, prices: Prices, within: Bools | None, largest_first: bool) -> bool:
         """One network: builds, solves, keeps what fits. False if it got nowhere.
 
         Priority after priority: if not all of one fit where the flow sent them, places are looked for anew for those
@@ -288,7 +288,7 @@ class Placing:
         network, solution = self.solving.run(look.room, prices, view.slot_offsets, view.task_class)
         if solution.status is not Status.OPTIMAL:
             return False
-        wanted = deal(network, solution.flow, fill=prices.fill)
+        wanted = spread_over_members(network, solution.flow, fill=prices.fill)
         order = supply_order(view.task_class, prices)
         if prices.data is None:
             routing, chosen = None, _chosen(network, solution.flow, order)
@@ -333,7 +333,7 @@ class Placing:
         self.snapshot.preferences.add(c, node, count)
         self.snapshot.census.add(c, node, count)
 
-    def _assign(self, look: Look, fitting: Allotment, candidates: I64) -> None:
+    def _assign(self, look: Subproblem, fitting: NodeCounts, candidates: I64) -> None:
         """Gives the places to the oldest of the candidates (positions in look.tasks, by class, oldest first)."""
         places = np.bincount(fitting.cls, fitting.count).astype(np.int64)
         start = np.searchsorted(look.view.task_class[candidates], np.arange(len(places)))
@@ -346,7 +346,7 @@ class Placing:
         self._batch_of[tasks] = self._batch_of_class[classes]
         np.add.at(self._running, nodes, 1)
 
-    def _fill(self, look: Look, prices: Prices) -> None:
+    def _fill(self, look: Subproblem, prices: Prices) -> None:
         """Places the rest class by class, each on its cheapest nodes first: no optimum, but nothing is left over."""
         peers, nodes = self.snapshot.peers, len(self._free)
         for i in np.unique(look.view.task_class).tolist():
@@ -373,7 +373,7 @@ class Placing:
                 self._running[order] += count
                 mine = mine[placed:]
 
-    def _bid(self, look: Look, data: DataPrices, i: int, positions: I64) -> I64:
+    def _bid(self, look: Subproblem, data: DataPrices, i: int, positions: I64) -> I64:
         """Places tasks of class i (positions in look.tasks) where their data is: each bids for the best of its nodes
         that has room, and those who save most get it, a few times over. Returns those that are left."""
         peers, c, request = self.snapshot.peers, int(look.classes[i]), self.snapshot.requests[int(look.classes[i])]

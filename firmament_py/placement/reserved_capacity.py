@@ -17,7 +17,7 @@ class _Kept:
     claimed: I64
 
 
-class KeptRoom:
+class ReservedCapacity:
     """What tasks may use depends on when they end: see `keep`. All amounts are (N, R), times microseconds."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.resources import TOKEN
 from firmament_py.network.build import slot_offsets
-from firmament_py.network.capacities import Room
+from firmament_py.network.capacities import Capacities
 from firmament_py.policy import Prices, View
 from firmament_py.snapshot.domain_limits import DomainLimit
 from firmament_py.snapshot.snapshot import Snapshot
@@ -20,12 +20,12 @@ from firmament_py.usage.usage import Reading
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Subproblem:
     """Classes of view, room and suitable (C', N) are numbered locally; classes (C',) says which they are in the
     snapshot, tasks (T',) which tasks the view's are."""
 
     view: View
-    room: Room
+    room: Capacities
     suitable: Bools
     classes: I64
     tasks: I64
@@ -39,7 +39,9 @@ class Look:
         return self.tasks[np.isin(self.view.task_class, first)]
 
 
-def look_at(snapshot: Snapshot, free: I64, running: I64, reading: Reading, tasks: I64, within: Bools | None) -> Look:
+def subproblem_of(
+    snapshot: Snapshot, free: I64, running: I64, reading: Reading, tasks: I64, within: Bools | None
+) -> Subproblem:
     """What there is for `tasks` (K,), ascending, on the nodes `within` (N,), None: any, where `free` (N, R) is left
     and `running` (N,) tasks are."""
     classes, task_class = np.unique(snapshot.task_class[tasks], return_inverse=True)
@@ -69,10 +71,10 @@ def look_at(snapshot: Snapshot, free: I64, running: I64, reading: Reading, tasks
         traits=tuple(snapshot.census.traits[c] for c in classes.tolist()),
         surroundings=snapshot.census,
     )
-    return Look(view, room, suitable, classes, tasks)
+    return Subproblem(view, room, suitable, classes, tasks)
 
 
-def with_preferences(snapshot: Snapshot, look: Look, prices: Prices) -> Prices:
+def with_preferences(snapshot: Snapshot, look: Subproblem, prices: Prices) -> Prices:
     """The policy's prices and, on top, what each class's wishes make of each node."""
     slots = look.room.slots
     wishes = {
@@ -88,7 +90,7 @@ def with_preferences(snapshot: Snapshot, look: Look, prices: Prices) -> Prices:
     return replace(prices, place=place)
 
 
-def _room(snapshot: Snapshot, classes: I64, waiting: I64, slots: I64) -> Room:
+def _room(snapshot: Snapshot, classes: I64, waiting: I64, slots: I64) -> Capacities:
     """For `waiting` (C',) tasks of each of `classes`, of which nodes could take slots (C', N) alone.
 
     Together a node is sent no more than it could take of the smallest class alone, however few tasks of any one class
@@ -104,7 +106,7 @@ def _room(snapshot: Snapshot, classes: I64, waiting: I64, slots: I64) -> Room:
             wishes = snapshot.preferences.limits(c, slots[i], int(waiting[i]))
             if wishes:
                 limits[i] = [*limits.get(i, ()), *wishes]
-    return Room(slots, np.minimum(depth, slots.sum(axis=0)), limits)
+    return Capacities(slots, np.minimum(depth, slots.sum(axis=0)), limits)
 
 
 def _measured_load(snapshot: Snapshot, free: I64, reading: Reading, told: list[int]) -> I64 | None:

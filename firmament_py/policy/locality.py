@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.model.arrays import I64, run_positions
-from firmament_py.model.locality import Placed
+from firmament_py.model.locality import BlockReplicas
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def check(data: DataPrices, tasks: int, nodes: int, most: int, sound: Check) -> 
         sound(f"data.{kind}_cost", cost, (arcs,), 0, most)
 
 
-def gather(of_task: I64, sets: int, blocks: Placed, rack: I64) -> Inputs:
+def gather(of_task: I64, sets: int, blocks: BlockReplicas, rack: I64) -> Inputs:
     """Bytes by node and by rack: a block counts once where it has several replicas in one place."""
     total = _sum(blocks.block_set, blocks.block_bytes, sets)
     near = _once(blocks.replica_block, blocks.replica_node, blocks)
@@ -107,7 +107,7 @@ def gather(of_task: I64, sets: int, blocks: Placed, rack: I64) -> Inputs:
     return Inputs(of_task, total, *near, rack, *racks)
 
 
-def _once(block: I64, at: I64, blocks: Placed) -> tuple[I64, I64, I64]:
+def _once(block: I64, at: I64, blocks: BlockReplicas) -> tuple[I64, I64, I64]:
     """(set, place, bytes) of every place that holds some of a set, ascending."""
     width = int(at.max(initial=-1)) + 1
     somewhere = at >= 0

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 
 from firmament_py.model.arrays import F64, I64
-from firmament_py.model.locality import Placed
+from firmament_py.model.locality import BlockReplicas
 from firmament_py.policy.api import NodeUsage, View
 from firmament_py.policy.locality import Inputs, gather
 
@@ -172,7 +172,7 @@ def _inputs(rng: Generator, nodes: int, tasks: int, sets: int) -> Inputs | None:
     blocks = sets * _BLOCKS
     replica_node = rng.integers(-1, nodes, blocks * _REPLICAS)
     somewhere = rng.integers(-1, 1 + int(rack.max(initial=-1)), len(replica_node))
-    placed = Placed(
+    placed = BlockReplicas(
         block_set=np.repeat(np.arange(sets), _BLOCKS),
         block_bytes=rng.choice(np.array(_BLOCK_BYTES), blocks),
         replica_block=np.repeat(np.arange(blocks), _REPLICAS),

@@ -35,7 +35,7 @@ def namespace(task: pb.TaskDescriptor) -> str:
 def peers(task: pb.TaskDescriptor) -> PeerDemand:
     """What a task demands of where others are.
 
-    Raises Nonsense if a term cannot be understood.
+    Raises InvalidField if a term cannot be understood.
     """
     if not task.HasField("affinity"):
         return NO_PEERS
@@ -49,7 +49,7 @@ def peers(task: pb.TaskDescriptor) -> PeerDemand:
 def preferences(task: pb.TaskDescriptor, avoided_as: str) -> PreferenceSet:
     """What a task would like; avoided_as: see PreferenceSet.
 
-    Raises Nonsense if a term cannot be understood.
+    Raises InvalidField if a term cannot be understood.
     """
     if not task.HasField("affinity"):
         return PreferenceSet(avoided_as=avoided_as) if avoided_as else NO_PREFERENCES

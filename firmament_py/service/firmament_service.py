@@ -47,7 +47,7 @@ from firmament_py.model.lifecycle import TaskState
 from firmament_py.model.resources import LIMIT, LINKS, TASK_SLOTS
 from firmament_py.policy import counts_links
 from firmament_py.service import firmament_affinity, messages, usage_samples
-from firmament_py.service.messages import Nonsense
+from firmament_py.service.messages import InvalidField
 from firmament_py.state.cluster import ClusterState
 from protos.gen import firmament_pb2 as pb
 from protos.gen import firmament_pb2_grpc
@@ -180,12 +180,12 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
             messages.require(request, "task_descriptor", "job_descriptor")
             links = counts_links(self._engine.policy)
             self._carry_out(_task_events(request, created_us, self._engine.state, links=links))
-        except Nonsense as problem:
+        except InvalidField as problem:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"task {request.task_descriptor.uid}: {problem}")
 
     def _carry_out(self, events: Iterator[Event]) -> None:
         for refusal in self._engine.apply(events).refused:
-            raise Nonsense(refusal.field, refusal.reason)
+            raise InvalidField(refusal.field, refusal.reason)
 
     # -- nodes ------------------------------------------------------------------------------------------------
 
@@ -226,7 +226,7 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
         machine = request.resource_desc
         try:
             self._carry_out(iter([_node_event(request, links=counts_links(self._engine.policy))]))
-        except Nonsense as problem:
+        except InvalidField as problem:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"node {machine.friendly_name}: {problem}")
         units = [part.uuid for part in _tree(request) if part.type == pb.ResourceDescriptor.RESOURCE_PU]
         if units or machine.uuid not in self._units:  # an update may leave them out
@@ -270,7 +270,7 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
             uid = _hash("foreign", request.task_name)
             try:
                 self._carry_out(_foreign_events(request, uid, self._engine.now_us()))
-            except Nonsense as problem:
+            except InvalidField as problem:
                 log.warning("task %s of another scheduler is not counted: %s", request.task_name, problem)
                 return pb.TaskInfoResponse(type=pb.TASKINFO_SUBMIT_FAILED)
             self._foreign[request.task_name] = uid
@@ -294,7 +294,7 @@ def _task_events(
     )
     amounts = _amounts(task.resource_request, round_up=True) | (_links(task.resource_request) if links else {})
     # classes are not told apart by an owner that no machine speaks of
-    avoided_as = task.owner_ref_uid if state.looks.avoided(task.owner_ref_uid) else ""
+    avoided_as = task.owner_ref_uid if state.node_index.avoided(task.owner_ref_uid) else ""
     cls = _class(
         {k: v for k, v in amounts.items() if v},
         demand,
@@ -321,7 +321,7 @@ def _task_events(
 
 def _foreign_events(info: pb.TaskInfo, uid: int, now_us: int) -> Iterator[Event]:
     if not info.resource_id:
-        raise Nonsense("resource_id", "is empty; give the UUID of the machine that the task runs on")
+        raise InvalidField("resource_id", "is empty; give the UUID of the machine that the task runs on")
     requests = {
         "cpu": max(info.cpu_utilization, 0),
         "memory": max(info.mem_utilization, 0),
@@ -373,7 +373,7 @@ def _tree(node: pb.ResourceTopologyNodeDescriptor) -> Iterator[pb.ResourceDescri
 def _node_event(request: pb.ResourceTopologyNodeDescriptor, *, links: bool = False) -> NodeObserved:
     machine = request.resource_desc
     if not machine.uuid:
-        raise Nonsense("resource_desc.uuid", "is empty; give the machine's UUID")
+        raise InvalidField("resource_desc.uuid", "is empty; give the machine's UUID")
     name = machine.friendly_name or machine.uuid
     available = machine.available_resources if machine.HasField("available_resources") else machine.resource_capacity
     return NodeObserved(
@@ -393,7 +393,7 @@ def _node_event(request: pb.ResourceTopologyNodeDescriptor, *, links: bool = Fal
 def _amounts(vector: pb.ResourceVector, *, round_up: bool) -> dict[str, int]:
     cpu = vector.cpu_cores
     if not math.isfinite(cpu) or cpu < 0:
-        raise Nonsense("cpu_cores", f"is {cpu}; give millicores, 0 or more")
+        raise InvalidField("cpu_cores", f"is {cpu}; give millicores, 0 or more")
     whole = math.ceil if round_up else math.floor
     thousandths = {"memory": vector.ram_cap, "ephemeral-storage": vector.ephemeral_cap}
     return {
@@ -405,7 +405,7 @@ def _amounts(vector: pb.ResourceVector, *, round_up: bool) -> dict[str, int]:
 def _selector(selector: pb.LabelSelector) -> Requirement:
     operator = _SELECTOR_OPERATORS.get(selector.type)
     if operator is None:
-        raise Nonsense(f"label_selectors[{selector.key}].type", f"is {selector.type}; give a SelectorType")
+        raise InvalidField(f"label_selectors[{selector.key}].type", f"is {selector.type}; give a SelectorType")
     return Requirement(selector.key, operator, tuple(selector.values))
 
 

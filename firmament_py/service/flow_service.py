@@ -26,7 +26,7 @@ from firmament_py.model.lifecycle import TaskState
 from firmament_py.model.resources import LINKS, TASK_SLOTS, UNLIMITED_LINK
 from firmament_py.policy import counts_links
 from firmament_py.service import messages
-from firmament_py.service.messages import Nonsense
+from firmament_py.service.messages import InvalidField
 from firmament_py.state.cluster import ClusterState
 from firmament_py.version import VERSION
 from protos.gen import flow_pb2, flow_pb2_grpc
@@ -116,7 +116,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
         try:
             tasks = messages.usage_samples(len(request.task_uid), request.tasks, "tasks")
             nodes = messages.usage_samples(len(request.node_id), request.nodes, "nodes")
-        except Nonsense as problem:
+        except InvalidField as problem:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(problem))
         with engine.lock:
             if request.epoch != engine.epoch:
@@ -174,7 +174,7 @@ def _events(update: flow_pb2.Update, refused: list[Refusal]) -> Iterator[Event]:
     for cls in update.classes:
         try:
             yield messages.class_defined(cls)
-        except Nonsense as problem:
+        except InvalidField as problem:
             refused.append(Refusal("class", str(cls.id), problem.field, problem.reason))
     for profile in update.profiles:
         yield ProfileDefined(profile.id, profile.namespace, dict(profile.labels))
@@ -197,7 +197,7 @@ def _events(update: flow_pb2.Update, refused: list[Refusal]) -> Iterator[Event]:
     if update.HasField("tasks"):
         try:
             yield messages.tasks_observed(update.tasks)
-        except Nonsense as problem:
+        except InvalidField as problem:
             refused.append(Refusal("task", f"all {len(update.tasks.uid)}", problem.field, problem.reason))
 
 
@@ -247,8 +247,8 @@ def _explain(state: ClusterState, uid: int, scheduler: Scheduler) -> flow_pb2.Ex
         )
     if tasks.state[row] == TaskState.WAITING:
         turned_away = standing is not None and standing.definition.id in scheduler.gang_fits
-        keepers = [] if turned_away or uid in scheduler.task_starts_us else scheduler.keepers
-        reply.reasons.extend(messages.reason(r) for r in reasons.reasons_of_task(state, row, keepers))
+        reservation_holders = [] if turned_away or uid in scheduler.task_starts_us else scheduler.reservation_holders
+        reply.reasons.extend(messages.reason(r) for r in reasons.reasons_of_task(state, row, reservation_holders))
         reply.keeps_room = uid in scheduler.task_starts_us
         reply.starts_us = scheduler.task_starts_us.get(uid, 0)
         reply.fits_now = reasons.fitting_nodes(state, row)

@@ -1,6 +1,6 @@
 """Messages of the contract <-> events and results. Knows both; decides nothing.
 
-A message that makes no sense raises Nonsense naming the field; the caller refuses that one and goes on.
+A message that makes no sense raises InvalidField naming the field; the caller refuses that one and goes on.
 """
 
 from collections.abc import Iterable
@@ -42,7 +42,7 @@ from firmament_py.usage.usage import Usage
 from protos.gen import firmament_pb2, flow_pb2
 
 
-class Nonsense(ValueError):
+class InvalidField(ValueError):
     """A field of a message cannot be understood."""
 
     def __init__(self, field: str, reason: str) -> None:
@@ -63,7 +63,7 @@ def requirement(
         operator = Operator(message.operator)
     except ValueError:
         known = ", ".join(Operator)
-        raise Nonsense(f"operator of {message.key!r}", f"is {message.operator!r}; give one of {known}") from None
+        raise InvalidField(f"operator of {message.key!r}", f"is {message.operator!r}; give one of {known}") from None
     return Requirement(message.key, operator, tuple(message.values))
 
 
@@ -129,7 +129,7 @@ def _further_names(message: flow_pb2.TaskClass) -> list[str]:
     if not message.further_names:
         return [""] * len(message.further_affinity)
     if len(message.further_names) != len(message.further_affinity):
-        raise Nonsense("further_names", "has another length than further_affinity; give each a name, or none")
+        raise InvalidField("further_names", "has another length than further_affinity; give each a name, or none")
     return list(message.further_names)
 
 
@@ -146,13 +146,13 @@ def peer_selector(message: flow_pb2.PeerSelector) -> PeerSelector:
 
 def peer_term(message: flow_pb2.PeerTerm) -> PeerTerm:
     if not message.topology_key:
-        raise Nonsense("topology_key", "is empty; name the node label that makes domains")
+        raise InvalidField("topology_key", "is empty; name the node label that makes domains")
     return PeerTerm(peer_selector(message.selector), message.topology_key)
 
 
 def spread(message: flow_pb2.Spread) -> Spread:
     if not message.topology_key:
-        raise Nonsense("spread.topology_key", "is empty; name the node label that makes domains")
+        raise InvalidField("spread.topology_key", "is empty; name the node label that makes domains")
     return Spread(
         peer_selector(message.selector),
         message.topology_key,
@@ -180,15 +180,15 @@ def inputs_defined(message: flow_pb2.Inputs) -> InputsDefined:
 
 
 def tasks_observed(message: flow_pb2.Tasks) -> TasksObserved:
-    """Raises Nonsense if the columns differ in length or a node index points nowhere."""
+    """Raises InvalidField if the columns differ in length or a node index points nowhere."""
     count = len(message.uid)
     for column in (*_COLUMNS, *_OPTIONAL_COLUMNS):
         if len(getattr(message, column)) not in (count, 0 if column in _OPTIONAL_COLUMNS else count):
             have = len(getattr(message, column))
-            raise Nonsense(f"tasks.{column}", f"has {have} rows and uid {count}; columns must be equally long")
+            raise InvalidField(f"tasks.{column}", f"has {have} rows and uid {count}; columns must be equally long")
     node = np.fromiter(message.node, np.int64, count)
     if count and node.max() > len(message.nodes):
-        raise Nonsense("tasks.node", f"points to node {node.max()} of {len(message.nodes)}; it counts from 1")
+        raise InvalidField("tasks.node", f"points to node {node.max()} of {len(message.nodes)}; it counts from 1")
     return TasksObserved(
         uid=np.fromiter(message.uid, np.uint64, count),
         class_id=np.fromiter(message.class_id, np.uint64, count),
@@ -216,7 +216,7 @@ def _roles(message: flow_pb2.Tasks, count: int) -> I64 | None:
         return None
     role = np.fromiter(message.role, np.int64, count)
     if role.max() >= MAX_ROLES:
-        raise Nonsense("tasks.role", f"is {role.max()}; a gang has at most {MAX_ROLES} roles")
+        raise InvalidField("tasks.role", f"is {role.max()}; a gang has at most {MAX_ROLES} roles")
     return role
 
 
@@ -236,13 +236,13 @@ def gang_observed(message: flow_pb2.Gang) -> GangObserved:
 def usage_samples(count: int, message: flow_pb2.UsageColumns, what: str) -> tuple[I64, F64]:
     """Times (count,) in microseconds, and METRICS (count, 4) with NaN where nothing was measured.
 
-    Raises Nonsense if the columns differ in length.
+    Raises InvalidField if the columns differ in length.
     """
     values = np.full((count, len(METRICS)), np.nan)
     for column in ("at_us", *METRICS):
         given = getattr(message, column)
         if len(given) != count and (given or column == "at_us"):
-            raise Nonsense(f"{what}.{column}", f"has {len(given)} rows, and {count} are named; columns go together")
+            raise InvalidField(f"{what}.{column}", f"has {len(given)} rows, and {count} are named; columns go together")
         if given and column != "at_us":
             values[:, METRICS.index(column)] = given
     return np.fromiter(message.at_us, np.int64, count), values
@@ -329,7 +329,7 @@ def amounts(names: tuple[str, ...], vector: Iterable[int]) -> dict[str, int]:
 
 
 def require(message: Message, *fields: str) -> None:
-    """Raises Nonsense for the first sub-message among `fields` that is not set."""
+    """Raises InvalidField for the first sub-message among `fields` that is not set."""
     for field in fields:
         if not message.HasField(field):
-            raise Nonsense(field, "is missing; set it")
+            raise InvalidField(field, "is missing; set it")

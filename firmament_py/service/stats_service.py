@@ -83,7 +83,7 @@ class _Pods:
         found = [self._find(tasks, name) for name in names]
         if -1 in found and self._made_of != now:
             rows = tasks.rows()
-            rows = rows[tasks.tenant[rows].argsort()]  # of two of one name the later counts
+            rows = rows[tasks.generation[rows].argsort()]  # of two of one name the later counts
             self._row = dict(zip(tasks.name[rows].tolist(), rows.tolist(), strict=True))
             self._made_of = now
             found = [self._find(tasks, name) for name in names]

@@ -12,7 +12,7 @@ UNLIMITED = 2**40
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class GangDemand:
     """A gang that lacks members, in a round. Tasks are numbered as in the snapshot.
 
     members: its waiting tasks, ascending. role: the role of each. lacking: how many more of the gang must be placed in

@@ -26,7 +26,7 @@ from firmament_py.model.lifecycle import TaskState
 from firmament_py.policy import COST_MAX
 from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
 from firmament_py.snapshot.preferences import water_level
-from firmament_py.snapshot.running_tasks import Numbering, PlacedTasks, of_classes, per_domain
+from firmament_py.snapshot.running_tasks import Numbering, RunningTasks, of_classes, per_domain
 from firmament_py.state.classes import carried
 from firmament_py.state.cluster import ClusterState
 
@@ -34,7 +34,7 @@ from firmament_py.state.cluster import ClusterState
 class Peers:
     """See the module. classes and profiles: (C,) rows of the class and profile tables."""
 
-    def __init__(self, state: ClusterState, nodes: I64, classes: I64, profiles: I64, placed: PlacedTasks) -> None:
+    def __init__(self, state: ClusterState, nodes: I64, classes: I64, profiles: I64, placed: RunningTasks) -> None:
         self._state = state
         self._nodes = nodes
         self._demands = [state.classes.definition(row).peers for row in classes.tolist()]
@@ -242,7 +242,7 @@ class Peers:
             found = np.ones(len(self._nodes), np.bool_)
             for topology_key in keys:
                 found &= self._domain(topology_key) >= 0
-            selected, taint = self._state.looks.judge(replace(demand, further=()), self._nodes)
+            selected, taint = self._state.node_index.judge(replace(demand, further=()), self._nodes)
             if spread.honor_affinity:
                 found &= selected
             if spread.honor_taints:
@@ -319,7 +319,7 @@ class Peers:
     def _domain(self, key: str) -> I64:
         domain = self._domains.get(key)
         if domain is None:
-            domain = self._domains[key] = self._state.looks.domains(key, self._nodes)
+            domain = self._domains[key] = self._state.node_index.domains(key, self._nodes)
         return domain
 
 

@@ -10,16 +10,16 @@ from types import MappingProxyType
 import numpy as np
 
 from firmament_py.model.arrays import F64, I64
-from firmament_py.snapshot.running_tasks import PlacedTasks
+from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.state.cluster import ClusterState
-from firmament_py.state.node_index import NodeLooks
+from firmament_py.state.node_index import NodeIndex
 
 
 class Census:
     """nodes: (N,) rows of the node table; classes: (C,) rows of the class table."""
 
-    def __init__(self, state: ClusterState, nodes: I64, classes: I64, placed: PlacedTasks) -> None:
-        self._looks: NodeLooks = state.looks
+    def __init__(self, state: ClusterState, nodes: I64, classes: I64, placed: RunningTasks) -> None:
+        self._node_index: NodeIndex = state.node_index
         self._nodes = nodes
         self._placed = placed
         with_traits = placed.classes_that(state.classes.has_traits)
@@ -55,7 +55,7 @@ class Census:
         """D values of node label `key`, ascending, and (N,) which of them each node has, -1 without the label."""
         found = self._domains.get(key)
         if found is None:
-            found = self._domains[key] = self._looks.named_domains(key, self._nodes)
+            found = self._domains[key] = self._node_index.named_domains(key, self._nodes)
             found[1].flags.writeable = False
         return found
 

@@ -20,7 +20,7 @@ import numpy as np
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.constraints import PeerSelector, PeerTerm, PreferenceSet, Spread
 from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
-from firmament_py.snapshot.running_tasks import Numbering, PlacedTasks, of_classes, per_domain
+from firmament_py.snapshot.running_tasks import Numbering, RunningTasks, of_classes, per_domain
 from firmament_py.state.classes import carried
 from firmament_py.state.cluster import ClusterState
 
@@ -35,7 +35,7 @@ _IMAGES_FROM, _IMAGES_TO = 23 * _MIB, 1000 * _MIB  # what counts as nothing and 
 class Preferences:
     """classes and profiles: (C,) rows of the class and profile tables; nodes: (N,) rows of the node table."""
 
-    def __init__(self, state: ClusterState, nodes: I64, classes: I64, profiles: I64, placed: PlacedTasks) -> None:
+    def __init__(self, state: ClusterState, nodes: I64, classes: I64, profiles: I64, placed: RunningTasks) -> None:
         self._state = state
         self._nodes = nodes
         self._rows = classes.tolist()
@@ -124,9 +124,9 @@ class Preferences:
         if c in self._static:
             return self._static[c]
         wish, row = self._wishes[c], self._rows[c]
-        looks = self._state.looks
+        node_index = self._state.node_index
         total = np.zeros(len(self._nodes), np.int64)
-        discouraged = looks.discouraging(self._state.classes.demand(row), self._nodes)
+        discouraged = node_index.discouraging(self._state.classes.demand(row), self._nodes)
         if discouraged is not None:
             _, high = _range(discouraged, feasible)
             if high:
@@ -134,14 +134,14 @@ class Preferences:
         if wish.nodes:
             raw = np.zeros(len(self._nodes), np.int64)
             for weight, term in wish.nodes:
-                raw += weight * looks.preferred(term, self._nodes)
+                raw += weight * node_index.preferred(term, self._nodes)
             _, high = _range(raw, feasible)
             if high:
                 total += _short_of(_NODES, FULL * raw // high)
         if wish.images:
             total += _short_of(_IMAGES, self._image_scores(wish.images))
         if wish.avoided_as:
-            total += _AVOIDED * looks.avoiding(wish.avoided_as, self._nodes)
+            total += _AVOIDED * node_index.avoiding(wish.avoided_as, self._nodes)
         self._static[c] = total if total.any() else None
         return self._static[c]
 
@@ -149,7 +149,7 @@ class Preferences:
         """kube-scheduler's ImageLocality: sizes that are there, scaled by how many nodes have the image."""
         present = np.zeros(len(self._nodes))
         for image in images:
-            size = self._state.looks.image_sizes(image, self._nodes)
+            size = self._state.node_index.image_sizes(image, self._nodes)
             present += size * ((size > 0).sum() / max(len(size), 1))
         most = _IMAGES_TO * len(images)
         share = (np.clip(present, _IMAGES_FROM, most) - _IMAGES_FROM) / (most - _IMAGES_FROM)
@@ -181,7 +181,7 @@ class Preferences:
     def _domain(self, key: str) -> I64:
         domain = self._domains.get(key)
         if domain is None:
-            domain = self._domains[key] = self._state.looks.domains(key, self._nodes)
+            domain = self._domains[key] = self._state.node_index.domains(key, self._nodes)
         return domain
 
 

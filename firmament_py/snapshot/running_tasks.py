@@ -12,7 +12,7 @@ from firmament_py.state.cluster import ClusterState
 T = TypeVar("T")
 
 
-class PlacedTasks:
+class RunningTasks:
     """The assumed and bound tasks on `nodes` (N,), rows of the node table; P tasks. only: task rows, ascending, of such
     that count, None: all."""
 

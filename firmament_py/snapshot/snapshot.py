@@ -13,14 +13,14 @@ from firmament_py.model.arrays import I64, U64, Bools
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.policy.locality import Inputs, gather
 from firmament_py.snapshot.expected_releases import Releases
-from firmament_py.snapshot.gang_demand import UNLIMITED, Claim
+from firmament_py.snapshot.gang_demand import UNLIMITED, GangDemand
 from firmament_py.snapshot.intertask import Peers, by_class
 from firmament_py.snapshot.neighbour_counts import Census
 from firmament_py.snapshot.preferences import Preferences
-from firmament_py.snapshot.running_tasks import PlacedTasks
+from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.input_sets import NO_INPUTS
-from firmament_py.state.node_index import NodeLooks
+from firmament_py.state.node_index import NodeIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,15 @@ class Snapshot:
     task_uid: U64  # (T,)
     task_gang: I64  # (T,) rows of the gang table, NO_GANG: none
     inputs: Inputs | None  # where the tasks' data is; None: nobody asked, or they have none
-    claims: list[Claim]  # gangs that lack members, with waiting ones
+    claims: list[GangDemand]  # gangs that lack members, with waiting ones
     quota: I64  # (Q,) of gangs that have a maximum: how many more of their tasks may be placed
     task_quota: I64  # (T,) which of these counts for the task, -1: none
-    looks: NodeLooks
+    node_index: NodeIndex
     releases: Releases
 
     def domains(self, key: str) -> I64:
         """(N,) each node's domain by label `key`, -1 without it."""
-        return self.looks.domains(key, self.nodes)
+        return self.node_index.domains(key, self.nodes)
 
 
 def take_snapshot(state: ClusterState, now_us: int, rack_labels: tuple[str, ...] | None = None) -> Snapshot:
@@ -81,10 +81,10 @@ def take_snapshot(state: ClusterState, now_us: int, rack_labels: tuple[str, ...]
     nodes = state.present_nodes()
     suitable = np.empty((len(classes), len(nodes)), np.bool_)
     for c, row in enumerate(classes.tolist()):
-        selected, taint = state.looks.judge(state.classes.demand(row), nodes)
+        selected, taint = state.node_index.judge(state.classes.demand(row), nodes)
         suitable[c] = selected & (taint < 0)
     allocatable = state.nodes.allocatable[nodes]
-    placed = PlacedTasks(state, nodes)
+    placed = RunningTasks(state, nodes)
     gangs = _gangs(state, waiting, nodes)
     return Snapshot(
         now_us=now_us,
@@ -112,7 +112,7 @@ def take_snapshot(state: ClusterState, now_us: int, rack_labels: tuple[str, ...]
         claims=gangs.claims,
         quota=np.array(gangs.quota, np.int64),
         task_quota=gangs.task_quota,
-        looks=state.looks,
+        node_index=state.node_index,
         releases=Releases(state, nodes, now_us),
     )
 
@@ -123,7 +123,7 @@ def once_gone(snapshot: Snapshot, gang: int) -> Snapshot:
     rows, held = releases.staying(gang)
     peers = snapshot.peers
     if peers.any:
-        placed = PlacedTasks(releases.state, nodes, rows)
+        placed = RunningTasks(releases.state, nodes, rows)
         peers = Peers(releases.state, nodes, snapshot.classes, snapshot.profiles, placed)
     return replace(snapshot, free=snapshot.allocatable - held, peers=peers)
 
@@ -134,7 +134,7 @@ def _inputs(state: ClusterState, waiting: I64, nodes: I64, rack_labels: tuple[st
     if not rows.any():
         return None
     without = int(rows[0] == NO_INPUTS)
-    rack, rack_of = state.looks.racks(rack_labels, nodes)
+    rack, rack_of = state.node_index.racks(rack_labels, nodes)
     node_of = {state.nodes.observed[row].name: i for i, row in enumerate(nodes.tolist())}
     placed = state.inputs.placed(rows[without:], rack, node_of, rack_of)
     return gather(of_task.reshape(-1).astype(np.int64) - without, len(rows) - without, placed, rack)
@@ -144,7 +144,7 @@ def _inputs(state: ClusterState, waiting: I64, nodes: I64, rack_labels: tuple[st
 class _Gangs:
     """See Snapshot."""
 
-    claims: list[Claim]
+    claims: list[GangDemand]
     quota: list[int]
     task_quota: I64
 
@@ -178,7 +178,7 @@ def _gangs(state: ClusterState, waiting: I64, nodes: I64) -> _Gangs:
             settled = position[tasks.node[there]]
             priority = int(state.classes.priority[tasks.cls[waiting[members]]].max())
             answer.claims.append(
-                Claim(
+                GangDemand(
                     row,
                     definition,
                     members,

@@ -48,7 +48,7 @@ from firmament_py.state.gangs import NO_GANG, GangTable
 from firmament_py.state.history import History
 from firmament_py.state.input_sets import NO_INPUTS, InputTable
 from firmament_py.state.label_sets import NO_PROFILE, ProfileTable
-from firmament_py.state.node_index import NodeLooks
+from firmament_py.state.node_index import NodeIndex
 from firmament_py.state.table import Table
 
 
@@ -134,7 +134,7 @@ class ClusterState:
         self.profiles = ProfileTable()
         self.gangs = GangTable()
         self.inputs = InputTable()
-        self.looks = NodeLooks()
+        self.node_index = NodeIndex()
         self.history = History()
         self.opportunities = 0
         """Rises with everything that could let a round place more: new work, freed room, changed nodes."""
@@ -271,7 +271,7 @@ class ClusterState:
         offered = self.resources.offered(event.allocatable)
         before = nodes.allocatable[row].copy()
         nodes.allocatable[row] = offered
-        changed = self.looks.set(row, event)
+        changed = self.node_index.set(row, event)
         if changed or row not in nodes.observed or (nodes.allocatable[row] != before).any():
             self.opportunities += 1
         nodes.observed[row] = event
@@ -284,7 +284,7 @@ class ClusterState:
         self.nodes.state[row] = NODE_TRANSITIONS[NodeState.PRESENT, NodeEvent.REMOVE]
         self.nodes.allocatable[row] = 0
         del self.nodes.observed[row]
-        self.looks.forget(row)
+        self.node_index.forget(row)
         self.opportunities += 1  # nothing new fits, but what the waiting are told changes
         self._abandon(np.array([row], np.int64))
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, U64
 from firmament_py.model.events import InputsDefined, Refusal
-from firmament_py.model.locality import Placed
+from firmament_py.model.locality import BlockReplicas
 from firmament_py.state.table import IdleRows, Table
 
 NO_INPUTS = 0
@@ -67,7 +67,7 @@ class InputTable(Table):
         """Rows of sets `ids` (K,) -> (K,), -1 where unknown."""
         return np.fromiter((self._row.get(i, -1) for i in ids.tolist()), np.int64, len(ids))
 
-    def placed(self, rows: I64, rack: I64, node_of: Mapping[str, int], rack_of: Mapping[str, int]) -> Placed:
+    def placed(self, rows: I64, rack: I64, node_of: Mapping[str, int], rack_of: Mapping[str, int]) -> BlockReplicas:
         """Where the blocks of the sets `rows` (S,) are, given the nodes' racks (N,) and who has which name."""
         node = np.array([node_of.get(name, -1) for name in self._nodes] or [-1], np.int64)
         named = np.array([rack_of.get(name, -1) for name in self._racks] or [-1], np.int64)
@@ -79,7 +79,7 @@ class InputTable(Table):
         replica_node = np.where(by_name, node[np.maximum(at, 0)], -1)
         replica_rack = np.where(by_name, np.append(rack, -1)[replica_node], named[np.maximum(-1 - at, 0)])
         first = np.cumsum(count) - count
-        return Placed(
+        return BlockReplicas(
             np.repeat(np.arange(len(rows)), count),
             _joined([blocks.bytes for blocks in of_rows]),
             _joined([blocks.block for blocks in of_rows]) + np.repeat(first, replicas),

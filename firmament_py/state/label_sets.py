@@ -37,7 +37,7 @@ class ProfileTable(Table):
         self._namespace_labels = LabelColumns()
         self._names: list[str] = []
         self._cache: dict[PeerSelector, tuple[int, Bools]] = {}
-        self.generation = 0
+        self.version = 0
 
     def define(self, profile_id: int, namespace: str, labels: Mapping[str, str]) -> None:
         """Adds a profile; the same again is fine (an id is a hash of the content)."""
@@ -48,7 +48,7 @@ class ProfileTable(Table):
         self.id[row] = profile_id
         self.namespace[row] = self._number(namespace)
         self._labels.set(row, labels)
-        self.generation += 1
+        self.version += 1
 
     def describe_namespace(self, name: str, labels: Mapping[str, str]) -> bool:
         """Tells the labels of a namespace; whether that changed anything."""
@@ -56,7 +56,7 @@ class ProfileTable(Table):
         if self._namespace_labels.get(number) == labels:
             return False
         self._namespace_labels.set(number, labels)
-        self.generation += 1
+        self.version += 1
         return True
 
     def find(self, ids: U64) -> I64:
@@ -68,7 +68,7 @@ class ProfileTable(Table):
     def matching(self, selector: PeerSelector) -> Bools:
         """(capacity,): which profile rows `selector` matches."""
         cached = self._cache.get(selector)
-        if cached is not None and cached[0] == self.generation:
+        if cached is not None and cached[0] == self.version:
             return cached[1]
         if len(self._cache) > _SELECTORS_KEPT:
             self._cache.clear()
@@ -84,7 +84,7 @@ class ProfileTable(Table):
             result[:size] = self._labels.meets(selector.labels)[:size] & namespaces[:size]
             result &= self.live
             result[NO_PROFILE] = False
-        self._cache[selector] = (self.generation, result)
+        self._cache[selector] = (self.version, result)
         return result
 
     def look(self, row: int) -> tuple[str, Mapping[str, str], Mapping[str, str]]:
@@ -111,4 +111,4 @@ class ProfileTable(Table):
             self._labels.forget(row)
         if len(drop):
             self.release(drop)
-            self.generation += 1
+            self.version += 1

@@ -17,8 +17,8 @@ _SPARE_SETS = 1024  # so many taint sets, and twice as many as there are nodes, 
 _DEMANDS_KEPT = 4096
 
 
-class NodeLooks:
-    """Labels, names and taints of all node rows; `generation` rises whenever an answer could change."""
+class NodeIndex:
+    """Labels, names and taints of all node rows; `version` rises whenever an answer could change."""
 
     def __init__(self) -> None:
         self._labels = LabelColumns()
@@ -30,7 +30,7 @@ class NodeLooks:
         self._images: dict[str, dict[int, int]] = {}  # image -> node row -> bytes
         self._wishes: dict[int, tuple[frozenset[str], tuple[str, ...]]] = {}  # what the two above hold of a row
         self._cache: dict[NodeDemand, tuple[int, Bools, I32]] = {}
-        self.generation = 0
+        self.version = 0
 
     def set(self, row: int, node: NodeObserved) -> bool:
         """Tells what node row `row` looks like; whether that changed anything that matters to a demand."""
@@ -45,7 +45,7 @@ class NodeLooks:
         self._taint_set[row] = self._taint_sets.setdefault(taints, len(self._taint_sets))
         if len(self._taint_sets) > 2 * len(self._taints) + _SPARE_SETS:
             self._number_taints()
-        self.generation += 1
+        self.version += 1
         return True
 
     def forget(self, row: int) -> None:
@@ -56,17 +56,17 @@ class NodeLooks:
         self._labels.forget(row)
         self._fields.forget(row)
         self._taint_set[row] = 0
-        self.generation += 1
+        self.version += 1
 
     def judge(self, demand: NodeDemand, rows: I64) -> tuple[Bools, I32]:
         """For each of node `rows` (N,): does it match selector and affinity (N,), and which of its taints keeps
         tasks with this demand away (N,): a number for `taint`, -1 for none."""
         cached = self._cache.get(demand)
-        if cached is None or cached[0] != self.generation:
+        if cached is None or cached[0] != self.version:
             if len(self._cache) > _DEMANDS_KEPT:  # demands come and go with their classes
                 self._cache.clear()
             blocking = np.array([self._first_untolerated(demand, s) for s in self._taint_sets], np.int32)
-            cached = (self.generation, self._selected(demand), blocking[self._taint_set])
+            cached = (self.version, self._selected(demand), blocking[self._taint_set])
             self._cache[demand] = cached
         return cached[1][rows], cached[2][rows]
 
@@ -131,7 +131,7 @@ class NodeLooks:
         return values, dense[numbers]
 
     def _number_taints(self) -> None:
-        """Numbers the taint sets that are in use anew. The generation has to rise."""
+        """Numbers the taint sets that are in use anew. The version has to rise."""
         self._taint_sets = {(): 0}
         for row, taints in self._taints.items():
             self._taint_set[row] = self._taint_sets.setdefault(taints, len(self._taint_sets))

@@ -42,9 +42,9 @@ class Table:
         self._free: list[int] = []
         self._used_rows = 0  # rows below this have been handed out at least once
         self.live: Bools = np.zeros(capacity, np.bool_)
-        self.tenant: I64 = np.zeros(capacity, np.int64)
+        self.generation: I64 = np.zeros(capacity, np.int64)
         """Which use of the row this is: a number that no other allocation of this table has had, from 1."""
-        self._tenants = 0
+        self._generations = 0
         for name, (dtype, fill) in self.FIELDS.items():
             setattr(self, name, np.full(capacity, fill, dtype))
 
@@ -55,7 +55,7 @@ class Table:
     @property
     def allocations(self) -> int:
         """How many rows have been handed out ever."""
-        return self._tenants
+        return self._generations
 
     @property
     def capacity(self) -> int:
@@ -78,8 +78,8 @@ class Table:
         rows[reused:] = np.arange(self._used_rows, self._used_rows + fresh)
         self._used_rows += fresh
         self.live[rows] = True
-        self.tenant[rows] = np.arange(self._tenants + 1, self._tenants + count + 1)
-        self._tenants += count
+        self.generation[rows] = np.arange(self._generations + 1, self._generations + count + 1)
+        self._generations += count
         for name, (_, fill) in self.FIELDS.items():
             getattr(self, name)[rows] = fill
         return rows
@@ -93,7 +93,7 @@ class Table:
 
     def _grow(self, needed: int) -> None:
         capacity = max(needed, 2 * self.capacity)
-        for name, (dtype, fill) in {**self.FIELDS, "live": (np.bool_, False), "tenant": (np.int64, 0)}.items():
+        for name, (dtype, fill) in {**self.FIELDS, "live": (np.bool_, False), "generation": (np.int64, 0)}.items():
             old = getattr(self, name)
             new = np.full(capacity, fill, dtype)
             new[: len(old)] = old

@@ -80,9 +80,9 @@ class Rings:
         means[mine], newest[mine] = self._mean[known], self._newest[known]
         return means, newest
 
-    def samples(self, row: int, tenant: int) -> list[tuple[int, list[float]]]:
+    def samples(self, row: int, generation: int) -> list[tuple[int, list[float]]]:
         """Times and values of one row's samples, oldest first: for people and tests."""
-        if row >= len(self._tenant) or self._tenant[row] != tenant:
+        if row >= len(self._tenant) or self._tenant[row] != generation:
             return []
         order = [i for i in np.argsort(self._at[row], kind="stable").tolist() if self._at[row, i]]
         return [(int(self._at[row, i]), self._values[row, i].tolist()) for i in order]

@@ -150,7 +150,7 @@ class Usage:
             name = _name(table, int(rows[first]))
             log.warning("refused %d samples of usage, such as that of %s %s: %s", noted.refused, who, name, what)
         rows = rows[sound]
-        noted.taken = rings.add(rows, table.tenant[rows], np.minimum(at_us[sound], now_us), values[sound])
+        noted.taken = rings.add(rows, table.generation[rows], np.minimum(at_us[sound], now_us), values[sound])
         noted.old = len(rows) - noted.taken
         self.total += noted
         return noted
@@ -176,7 +176,7 @@ class Usage:
             return Reading(usage=usage)
         tasks = state.tasks
         rows = np.flatnonzero(tasks.node >= 0)
-        means, newest = self._tasks.means(rows, tasks.tenant[rows], now_us)
+        means, newest = self._tasks.means(rows, tasks.generation[rows], now_us)
         position = np.full(state.nodes.capacity, -1, np.int64)
         position[nodes] = np.arange(len(nodes))
         where, requests = position[tasks.node[rows]], state.classes.requests[tasks.cls[rows]]
@@ -197,12 +197,12 @@ class Usage:
 
     def cpu_of(self, state: ClusterState, rows: I64, now_us: int) -> F64:
         """Millicores that task rows (K,) use, (K,); NaN: not measured, or too long ago."""
-        means, _ = self._tasks.means(rows, state.tasks.tenant[rows], now_us)
+        means, _ = self._tasks.means(rows, state.tasks.generation[rows], now_us)
         cpu: F64 = means[:, METRICS.index("cpu")]
         return cpu
 
     def _of_nodes(self, state: ClusterState, nodes: I64, now_us: int) -> NodeUsage:
-        means, newest = self._nodes.means(nodes, state.nodes.tenant[nodes], now_us)
+        means, newest = self._nodes.means(nodes, state.nodes.generation[nodes], now_us)
         age = np.where(newest > 0, np.maximum(now_us - newest, 0) / 1e6, np.nan)
         columns = [*means.T.copy(), age]
         for column in columns:
@@ -215,8 +215,8 @@ class Usage:
         tasks, nodes = np.flatnonzero(state.tasks.node >= 0), state.present_nodes()
         ages = []
         for rings, tenants, rows in (
-            (self._tasks, state.tasks.tenant, tasks),
-            (self._nodes, state.nodes.tenant, nodes),
+            (self._tasks, state.tasks.generation, tasks),
+            (self._nodes, state.nodes.generation, nodes),
         ):
             _, newest = rings.means(rows, tenants[rows], now_us)
             ages.append(np.where(newest > 0, np.maximum(now_us - newest, 0) / 1e6, np.nan))
@@ -227,10 +227,10 @@ class Usage:
         old, new = before.tasks.rows(), after.tasks.rows()
         _, i, j = np.intersect1d(before.tasks.uid[old], after.tasks.uid[new], return_indices=True)
         old, new = old[i], new[j]
-        self._tasks = self._tasks.move(old, before.tasks.tenant[old], new, after.tasks.tenant[new])
+        self._tasks = self._tasks.move(old, before.tasks.generation[old], new, after.tasks.generation[new])
         both = [(row, after.nodes.row[name]) for name, row in before.nodes.row.items() if name in after.nodes.row]
         old, new = np.array(both, np.int64).reshape(-1, 2).T
-        self._nodes = self._nodes.move(old, before.nodes.tenant[old], new, after.nodes.tenant[new])
+        self._nodes = self._nodes.move(old, before.nodes.generation[old], new, after.nodes.generation[new])
 
 
 def _priced(state: ClusterState) -> list[tuple[int, int]]:

@@ -35,7 +35,7 @@ from poseidon_py.kube.list_watch import Watch
 from poseidon_py.report import messages
 from poseidon_py.report.events import Reporter
 from poseidon_py.rounds.loop import Loop
-from poseidon_py.state.records import KnownPod
+from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from poseidon_py.state.watch_set import WatchLimits, first_watches, storage_watches
 from poseidon_py.usage.collector import Collector, Source
@@ -54,7 +54,7 @@ class StartError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Runtime:
     """What exists once the bridge runs."""
 
     kube: Kube
@@ -76,7 +76,7 @@ class Bridge:
         if settings.firmament_ca is not None:
             tls = Tls(settings.firmament_ca, settings.firmament_cert, settings.firmament_key)
         self.engine = GrpcEngine(settings.firmament_address, settings.rpc_timeout, tls)
-        self.parts: Parts | None = None
+        self.parts: Runtime | None = None
         self.gangs: Gangs | None = None
         self.health: Health | None = None
         self.usage: Collector | None = None
@@ -190,7 +190,7 @@ class Bridge:
         settings = self.settings
         return WatchLimits(settings.list_page, settings.watch_timeout, settings.watch_silence)
 
-    def _build(self, kube: Kube) -> Parts:
+    def _build(self, kube: Kube) -> Runtime:
         settings, store = self.settings, self.store
         watches = first_watches(kube, store, self._watch_limits())
 
@@ -242,7 +242,7 @@ class Bridge:
         store.on_nonsense = self._nonsense
         session.on_ready = loop.wake
 
-        def settled(known: KnownPod) -> None:
+        def settled(known: PodRecord) -> None:
             binder.settled(known)
             reporter.settled(known)
 
@@ -250,7 +250,7 @@ class Bridge:
         store.on_blocked = self._blocked
         store.on_ignored = self._ignored
         store.volumes.on_first_claim = self._watch_storage
-        return Parts(kube, watches, session, feed, binder, reporter, loop)
+        return Runtime(kube, watches, session, feed, binder, reporter, loop)
 
     async def _build_collector(self, kube: Kube, session: Session) -> Collector | None:
         """None: usage is not polled, whoever wants it."""
@@ -283,7 +283,7 @@ class Bridge:
 
         self._spawn("storage listed", listed())
 
-    def _blocked(self, known: KnownPod) -> None:
+    def _blocked(self, known: PodRecord) -> None:
         """A pod cannot be placed because of its volumes; who leads says so."""
         if self.parts is None or not self.parts.loop.leads or not known.blocked:
             return
@@ -299,14 +299,14 @@ class Bridge:
         if known is not None and known.wanted:
             self.parts.reporter.failed(known, messages.cannot_use(problem))
         else:
-            self.parts.reporter.nonsense(namespace, name, uid, problem)
+            self.parts.reporter.invalid(namespace, name, uid, problem)
 
-    def _ignored(self, known: KnownPod) -> None:
+    def _ignored(self, known: PodRecord) -> None:
         """A pod says something that makes no sense and can be done without; who leads says so."""
         if self.parts is not None and self.parts.loop.leads and known.wanted and known.ignored:
             self.parts.reporter.remark(known, "InvalidAnnotation", known.ignored)
 
-    def _run(self, parts: Parts, access: Access) -> None:
+    def _run(self, parts: Runtime, access: Access) -> None:
         settings = self.settings
         parts.binder.start()
         parts.reporter.start()
@@ -338,7 +338,7 @@ class Bridge:
             parts.loop.lead()
             if self.gangs is not None:
                 self.gangs.lead()
-            for uid, (namespace, name, problem) in list(self.store.nonsense.items()):
+            for uid, (namespace, name, problem) in list(self.store.invalid.items()):
                 if uid not in self.store.pods or self.store.pods[uid].problem:
                     self._nonsense(namespace, name, uid, problem)
             for known in list(self.store.waiting()):
@@ -434,9 +434,9 @@ class Bridge:
         return "" if self.parts.session.ready else "the flow service is not synchronised"
 
     def _refresh(self) -> None:
-        waiting = {"active": 0, "gated": 0, "nonsense": 0}
+        waiting = {"active": 0, "gated": 0, "invalid": 0}
         for known in self.store.waiting():
-            waiting["gated" if known.gated else "nonsense" if known.problem else "active"] += 1
+            waiting["gated" if known.gated else "invalid" if known.problem else "active"] += 1
         for queue, count in waiting.items():
             METRICS.pending.labels(queue).set(count)
         METRICS.pods.set(len(self.store.pods))

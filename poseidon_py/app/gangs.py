@@ -8,16 +8,16 @@ from typing import Any
 import msgspec
 
 from poseidon_py.bind.binder import Binder
-from poseidon_py.bind.gang_units import Units
+from poseidon_py.bind.gang_units import GangBinder
 from poseidon_py.config.settings import Settings
 from poseidon_py.kube.client import Kube, KubeError, pod_path
-from poseidon_py.kube.objects import Nonsense, micros
+from poseidon_py.kube.objects import InvalidField, micros
 from poseidon_py.report.events import Reporter
 from poseidon_py.report.pod_groups import StatusWriter
 from poseidon_py.rounds.loop import Loop
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.gangs.object_cache import Shelves
-from poseidon_py.state.records import KnownPod
+from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class Gangs:
         binder: Binder,
         loop: Loop,
         reporter: Reporter,
-        reject: Callable[[KnownPod, str, int], None],
+        reject: Callable[[PodRecord, str, int], None],
         settings: Settings,
     ) -> None:
         self._kube = kube
@@ -62,7 +62,7 @@ class Gangs:
             timeout=settings.watch_timeout,
             silence=settings.watch_silence,
         )
-        self.units = Units(
+        self.units = GangBinder(
             book,
             binder,
             reject,
@@ -108,17 +108,17 @@ class Gangs:
 
     # -- telling people ---------------------------------------------------------------------------------------
 
-    def _held(self, known: KnownPod, why: str) -> None:
+    def _held(self, known: PodRecord, why: str) -> None:
         if self._loop.leads and not why.startswith("waits to hear of"):
             self._reporter.waits_for_gang(known, why)
 
-    def _incomplete(self, known: KnownPod, message: str) -> None:
+    def _incomplete(self, known: PodRecord, message: str) -> None:
         self._reporter.waits_for_gang(known, message)
         group = self._store.gangs.group_of(known)
         if group is not None:
             self.status.note(group)
 
-    def _say(self, known: KnownPod, reason: str, message: str) -> None:
+    def _say(self, known: PodRecord, reason: str, message: str) -> None:
         if self._loop.leads:
             self._reporter.remark(known, reason, message)
 
@@ -138,16 +138,16 @@ class Gangs:
 
     # -- the API ----------------------------------------------------------------------------------------------
 
-    async def _evict(self, known: KnownPod) -> None:
+    async def _evict(self, known: PodRecord) -> None:
         if not self._binder.leads():
             raise KubeError("the lease has run out and is not renewed yet")
         await self._kube.evict_pod(known.namespace, known.name, known.uid)
 
-    async def _bound_since(self, known: KnownPod) -> int:
+    async def _bound_since(self, known: PodRecord) -> int:
         """When the pod was bound, microseconds. Raises KubeError."""
         body: Any = await self._kube.call("GET", pod_path(known.namespace, known.name))
         try:
             conditions = msgspec.json.decode(body, type=_Pod).status.conditions or ()
             return max((micros(c.since) for c in conditions if c.type == "PodScheduled"), default=0)
-        except (msgspec.DecodeError, Nonsense) as error:
+        except (msgspec.DecodeError, InvalidField) as error:
             raise KubeError(f"the status of {known.full_name} makes no sense: {error}") from error

@@ -6,7 +6,7 @@ from typing import Any
 
 from poseidon_py.report import messages
 from poseidon_py.state.gangs.group import Group
-from poseidon_py.state.records import KnownPod
+from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from protos.gen import flow_pb2
 
@@ -64,7 +64,7 @@ def usage_json(reply: flow_pb2.StatusReply, collector: Json) -> Json:
     }
 
 
-def explain_json(known: KnownPod, reply: flow_pb2.ExplainReply, group: Group | None = None) -> Json:
+def explain_json(known: PodRecord, reply: flow_pb2.ExplainReply, group: Group | None = None) -> Json:
     """Why a pod is where it is; group: its gang."""
     gang = gang_json(reply.gang, group) if reply.HasField("gang") else None
     return {
@@ -106,7 +106,7 @@ def _time(micros: int) -> str:
     return datetime.fromtimestamp(micros // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _state(known: KnownPod, reply: flow_pb2.ExplainReply) -> str:
+def _state(known: PodRecord, reply: flow_pb2.ExplainReply) -> str:
     if known.deleting:
         return "being deleted"
     if known.node:

@@ -38,7 +38,7 @@ from poseidon_py.kube.client import (
     UnreachableError,
 )
 from poseidon_py.kube.objects import TERMINAL, Pod
-from poseidon_py.state.records import KnownPod
+from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from poseidon_py.state.volumes.gate import VolumeError, VolumeTakenError
 from poseidon_py.util.backoff import Backoff
@@ -60,11 +60,11 @@ class BindApi(Protocol):
     async def pod(self, namespace: str, name: str) -> Pod: ...
 
 
-Prepare = Callable[[KnownPod, str], Awaitable[None] | None]
+Prepare = Callable[[PodRecord, str], Awaitable[None] | None]
 """Pod, name of the node: what to wait for before the bind. It and the wait may raise VolumeError."""
 
 
-class Leave(Enum):
+class SendDecision(Enum):
     """Whether a bind may be sent."""
 
     SEND = "now"
@@ -80,14 +80,14 @@ class End(Enum):
     TAKEN = "others were given its volumes; it is placed anew, elsewhere, in a moment"
 
 
-Reject = Callable[[KnownPod, str, int], None]
+Reject = Callable[[PodRecord, str, int], None]
 """Pod, id of the node, not before (microseconds since the epoch)."""
 
 
 class _Placement:
     __slots__ = ("backoff", "doubt", "ended", "give_up", "known", "node", "node_id")
 
-    def __init__(self, known: KnownPod, node: str, node_id: str, give_up: float) -> None:
+    def __init__(self, known: PodRecord, node: str, node_id: str, give_up: float) -> None:
         self.known = known
         self.node = node
         self.node_id = node_id
@@ -144,11 +144,11 @@ class Binder:
         """Asked before each bind is sent, and before volumes are written: a process that was stopped learns last that
         others lead."""
         self.in_flight = 0
-        self.on_bound: Callable[[KnownPod, str], None] = lambda known, node: None
-        self.on_failed: Callable[[KnownPod, str], None] = lambda known, why: None
-        self.may_send: Callable[[KnownPod], Leave] = lambda known: Leave.SEND
+        self.on_bound: Callable[[PodRecord, str], None] = lambda known, node: None
+        self.on_failed: Callable[[PodRecord, str], None] = lambda known, why: None
+        self.may_send: Callable[[PodRecord], SendDecision] = lambda known: SendDecision.SEND
         """Asked for pods of gangs before a bind is sent."""
-        self.on_ended: Callable[[KnownPod, End], None] = lambda known, end: None
+        self.on_ended: Callable[[PodRecord, End], None] = lambda known, end: None
         """Called for pods of gangs when a placement has come to its end."""
         self.bound = 0
         """How many, ever."""
@@ -201,7 +201,7 @@ class Binder:
     def resume(self) -> None:
         self._halted = False
 
-    def bind(self, known: KnownPod, node: str, node_id: str) -> None:
+    def bind(self, known: PodRecord, node: str, node_id: str) -> None:
         """The engine has placed a pod that waits on a node."""
         if self._halted:
             self._reject(known, node_id, 0)
@@ -214,7 +214,7 @@ class Binder:
         self._ready.append(placement)
         self._wake()
 
-    def settled(self, known: KnownPod) -> None:
+    def settled(self, known: PodRecord) -> None:
         """The watch says that the pod is bound, or gone."""
         self._failures.pop(known.uid, None)
         if self._preparing:
@@ -361,8 +361,8 @@ class Binder:
         if self._halted or not self.leads():
             self._give_back(placement, _DEPOSED, rest=False)
             return
-        if known.gang and (leave := self.may_send(known)) is not Leave.SEND:
-            if leave is Leave.WAIT:
+        if known.gang and (leave := self.may_send(known)) is not SendDecision.SEND:
+            if leave is SendDecision.WAIT:
                 self._parked[known.uid] = placement
             else:
                 self._give_back(placement, "", rest=False)
@@ -437,7 +437,7 @@ class Binder:
         if placement.known.gang:
             self.on_ended(placement.known, End.FAILED)
 
-    def _release(self, known: KnownPod) -> None:
+    def _release(self, known: PodRecord) -> None:
         known.assumed = ""
         known.dirty = True
         self._store.pod_queue.add(known.uid)

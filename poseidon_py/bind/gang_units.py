@@ -28,16 +28,16 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from poseidon_py.bind.binder import End, Leave
+from poseidon_py.bind.binder import End, SendDecision
 from poseidon_py.kube.client import ApiError, KubeError, NotFoundError
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.gangs.registry import Book
-from poseidon_py.state.records import KnownPod
+from poseidon_py.state.records import PodRecord
 from poseidon_py.util.metrics import METRICS
 
 log = logging.getLogger(__name__)
 
-Placement = tuple[KnownPod, str, str]
+Placement = tuple[PodRecord, str, str]
 """Pod, name and id of its node."""
 
 _AGAIN_US = 200_000
@@ -48,7 +48,7 @@ _EVICT_AGAIN_FIRST, _EVICT_AGAIN_MOST = 0.5, 60.0
 class UnitBinder(Protocol):
     """What is needed of binder.Binder."""
 
-    def bind(self, known: KnownPod, node: str, node_id: str) -> None: ...
+    def bind(self, known: PodRecord, node: str, node_id: str) -> None: ...
     def preparing(self, uids: Iterable[str]) -> bool: ...
     def release(self, uids: Iterable[str]) -> None: ...
     def withdraw(self, uids: Iterable[str], why: str) -> None: ...
@@ -59,7 +59,7 @@ class Timer(Protocol):
 
 
 @dataclass(slots=True)
-class Unit:
+class GangBind:
     """A gang that is being bound, or stands half bound."""
 
     group: Group
@@ -68,23 +68,23 @@ class Unit:
     open: bool = False
     """Whether a bind may have been sent."""
     parked: set[str] = field(default_factory=set)
-    turned_away: dict[str, KnownPod] = field(default_factory=dict)
+    turned_away: dict[str, PodRecord] = field(default_factory=dict)
     """By UID: others were given their volumes, and they are placed anew."""
     timer: Timer | None = None
 
 
-class Units:
+class GangBinder:
     """`place` what a round has placed; the binder asks `may_send` and tells `ended`."""
 
     def __init__(
         self,
         book: Book,
         binder: UnitBinder,
-        reject: Callable[[KnownPod, str, int], None],
+        reject: Callable[[PodRecord, str, int], None],
         *,
-        evict: Callable[[KnownPod], Awaitable[None]],
-        bound_since: Callable[[KnownPod], Awaitable[int]],
-        say: Callable[[KnownPod, str, str], None] = lambda known, reason, message: None,
+        evict: Callable[[PodRecord], Awaitable[None]],
+        bound_since: Callable[[PodRecord], Awaitable[int]],
+        say: Callable[[PodRecord, str, str], None] = lambda known, reason, message: None,
         timeout: float = 60.0,
         unwind: str = "evict",
         now_us: Callable[[], int],
@@ -103,7 +103,7 @@ class Units:
         self._now_us = now_us
         self._call_later = call_later
         self._sleep = sleep
-        self._units: dict[int, Unit] = {}
+        self._units: dict[int, GangBind] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._evicting: set[str] = set()
         """UIDs of those that are being evicted, which can take for ever."""
@@ -138,7 +138,7 @@ class Units:
             for known, _, node_id in members:
                 self._reject(known, node_id, self._now_us() + _AGAIN_US)
             return
-        unit = self._units.setdefault(group.id, Unit(group))
+        unit = self._units.setdefault(group.id, GangBind(group))
         unit.waiting.update({placement[0].uid: placement for placement in members})
         for known, _, _ in members:
             unit.turned_away.pop(known.uid, None)
@@ -151,22 +151,22 @@ class Units:
 
     # -- what the binder asks and tells -----------------------------------------------------------------------
 
-    def may_send(self, known: KnownPod) -> Leave:
+    def may_send(self, known: PodRecord) -> SendDecision:
         """Whether the bind of a pod may be sent."""
         unit = self._units.get(known.gang) if known.gang else None
         if unit is None or unit.open or known.uid not in unit.waiting:
-            return Leave.SEND
+            return SendDecision.SEND
         if self._is_hopeless(unit):
             self._abort(unit)
-            return Leave.DROP
+            return SendDecision.DROP
         if self._is_short(unit.group) or self._binder.preparing(unit.waiting):
             unit.parked.add(known.uid)
-            return Leave.WAIT
+            return SendDecision.WAIT
         unit.open = True
         self._release(unit)
-        return Leave.SEND
+        return SendDecision.SEND
 
-    def ended(self, known: KnownPod, end: End) -> None:
+    def ended(self, known: PodRecord, end: End) -> None:
         """The placement of a pod has come to its end."""
         unit = self._units.get(known.gang) if known.gang else None
         if unit is None:
@@ -200,16 +200,16 @@ class Units:
     def _is_short(self, group: Group) -> bool:
         return group.short({known.uid: known.role for known in group.settled()})
 
-    def _is_hopeless(self, unit: Unit) -> bool:
+    def _is_hopeless(self, unit: GangBind) -> bool:
         """Whether too few are placed, and none will be in a moment."""
         return self._is_short(unit.group) and not any(known.wanted for known in unit.turned_away.values())
 
-    def _release(self, unit: Unit) -> None:
+    def _release(self, unit: GangBind) -> None:
         parked, unit.parked = unit.parked, set()
         if parked:
             self._binder.release(parked)
 
-    def _abort(self, unit: Unit) -> None:
+    def _abort(self, unit: GangBind) -> None:
         """Before anything was sent: nothing of it is."""
         METRICS.gang_units.labels("aborted").inc()
         log.info("gang %s: members went before it was bound, nothing of it is bound", unit.group.name)
@@ -217,7 +217,7 @@ class Units:
         self._drop(unit)
         self._binder.withdraw(waiting, "")
 
-    def _drop(self, unit: Unit) -> None:
+    def _drop(self, unit: GangBind) -> None:
         if self._units.get(unit.group.id) is unit:
             del self._units[unit.group.id]
         if unit.timer is not None:
@@ -228,16 +228,16 @@ class Units:
     def found_half(self, group: Group) -> None:
         """A gang was found half bound: begun before this process, or its members went."""
         if group.id not in self._units:
-            unit = self._units[group.id] = Unit(group, open=True)
+            unit = self._units[group.id] = GangBind(group, open=True)
             self._arm(unit)
 
-    def _arm(self, unit: Unit) -> None:
+    def _arm(self, unit: GangBind) -> None:
         if unit.timer is None:
             seconds = self._timeout if unit.group.timeout is None else unit.group.timeout
             later = self._call_later or asyncio.get_running_loop().call_later
             unit.timer = later(seconds, lambda: self._expire(unit))
 
-    def _expire(self, unit: Unit) -> None:
+    def _expire(self, unit: GangBind) -> None:
         group = unit.group
         if self._units.get(group.id) is not unit:
             return
@@ -257,7 +257,7 @@ class Units:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _take_back(self, unit: Unit) -> None:
+    async def _take_back(self, unit: GangBind) -> None:
         group = unit.group
         bound = [known for known in group.settled() if known.uid not in unit.waiting]
         self._binder.withdraw(list(unit.waiting), "its gang was not bound in time")
@@ -289,7 +289,7 @@ class Units:
         finally:
             self._evicting -= uids
 
-    async def _began_whole(self, group: Group, bound: list[KnownPod]) -> bool:
+    async def _began_whole(self, group: Group, bound: list[PodRecord]) -> bool:
         """Whether a half gang is one whose binding did not come to its end, and not one that has lost members since.
 
         Members that wait and are younger than the last bind replace others: then it was whole. Nobody waits: nothing
@@ -305,7 +305,7 @@ class Units:
             return False
         return min(known.created_us for known in waiting) <= since
 
-    async def _evict_all(self, group: Group, pods: list[KnownPod], what: str) -> None:
+    async def _evict_all(self, group: Group, pods: list[PodRecord], what: str) -> None:
         """Asks again for those that cannot be evicted yet, until they went, the gang is whole after all, or nobody
         waits any more to whom that would be of use."""
         told: set[str] = set()

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import msgspec
 
 from poseidon_py.kube.storage_objects import Claim, Volume
-from poseidon_py.state.records import KnownPod
+from poseidon_py.state.records import PodRecord
 from poseidon_py.state.volumes.cache import BOUND_BY_CONTROLLER, SELECTED_NODE, Storage, annotations, is_bound
 from poseidon_py.state.volumes.gate import Plan, VolumeError, VolumeGate
 from poseidon_py.state.volumes.matching import is_meant_for, usable_on
@@ -53,7 +53,7 @@ class VolumeBinder:
         self._timeout = timeout
         self._leads = leads
 
-    def prepare(self, known: KnownPod, node: str) -> Awaitable[None] | None:
+    def prepare(self, known: PodRecord, node: str) -> Awaitable[None] | None:
         """What to wait for before the bind; None: nothing. Raises VolumeError, and so may the wait, or KubeError."""
         labels = self._labels_of(node)
         if labels is None:

@@ -18,7 +18,7 @@ from poseidon_py.describe.bandwidth import capacity
 from poseidon_py.describe.selectors import node_selector
 from poseidon_py.kube import credentials
 from poseidon_py.kube.credentials import CredentialsError
-from poseidon_py.kube.objects import Nonsense, RequiredTerms
+from poseidon_py.kube.objects import InvalidField, RequiredTerms
 from poseidon_py.usage.prometheus import QUERIES
 from poseidon_py.util.logs import FORMATS, LEVELS
 from protos.gen import firmament_pb2
@@ -179,15 +179,15 @@ def _policy_option(name: Any, value: Any) -> str:
 
 
 def added_affinity(given: Settings) -> firmament_pb2.NodeSelector | None:
-    """The node affinity that is demanded of every pod. Raises Nonsense."""
+    """The node affinity that is demanded of every pod. Raises InvalidField."""
     if given.added_node_affinity is None:
         return None
     try:
         required = msgspec.convert(given.added_node_affinity, RequiredTerms)
     except msgspec.ValidationError as error:
-        raise Nonsense("nodeSelectorTerms", str(error)) from error
+        raise InvalidField("nodeSelectorTerms", str(error)) from error
     if not required.terms:
-        raise Nonsense("nodeSelectorTerms", "is empty: no node would ever do")
+        raise InvalidField("nodeSelectorTerms", "is empty: no node would ever do")
     return node_selector(required.terms, "nodeSelectorTerms", strict=True)
 
 
@@ -203,7 +203,7 @@ def _mapping(key: str, value: Any) -> Mapping[str, Any]:
 
 
 def link_bandwidth(given: Settings) -> int | None:
-    """Bits a second of a link that is not stated; None: no limit. Raises Nonsense."""
+    """Bits a second of a link that is not stated; None: no limit. Raises InvalidField."""
     return capacity(given.link_bandwidth, "link-bandwidth") if given.link_bandwidth else None
 
 
@@ -225,7 +225,7 @@ def _check(given: Settings) -> None:
         raise OptionError(f"bandwidth must be on, off or auto, not {given.bandwidth!r}")
     try:
         link_bandwidth(given)
-    except Nonsense as error:
+    except InvalidField as error:
         raise OptionError(f"{error}") from error
     for key in _POSITIVE:
         if getattr(given, key) <= 0:
@@ -235,7 +235,7 @@ def _check(given: Settings) -> None:
             raise OptionError(f"{key.replace('_', '-')} must be 0 or more, not {getattr(given, key)}")
     try:
         added_affinity(given)
-    except Nonsense as error:
+    except InvalidField as error:
         raise OptionError(f"added-node-affinity: {error}") from error
     if given.log_level not in LEVELS:
         raise OptionError(f"log-level must be one of {', '.join(LEVELS)}, not {given.log_level!r}")

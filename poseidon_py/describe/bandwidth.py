@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from msgspec import Raw, Struct, field
 
-from poseidon_py.kube.objects import NOTHING, Labels, Node, Nonsense, Pod, decode
+from poseidon_py.kube.objects import NOTHING, InvalidField, Labels, Node, Pod, decode
 from poseidon_py.kube.quantity import NANO, QuantityError, nanos, offered
 
 DIRECTIONS = ("ingress", "egress")
@@ -46,12 +46,12 @@ class Bandwidth:
         waits = not pod.spec.node_name  # what is said wrongly counts for nothing once the pod runs
         try:
             said = decode(pod.metadata.annotations, _Said, "") or _Said()
-        except Nonsense:
+        except InvalidField:
             return (bytes(pod.metadata.annotations), waits)
         return (bytes(said.ingress), bytes(said.egress), waits)
 
     def asked(self, pod: Pod, requests: Mapping[str, int]) -> dict[str, int]:
-        """What a pod with these `requests` wants of links. Raises Nonsense.
+        """What a pod with these `requests` wants of links. Raises InvalidField.
 
         Of a pod that runs an annotation that makes no sense asks for nothing: all else of it is to count.
         """
@@ -65,7 +65,7 @@ class Bandwidth:
             if key in annotations:
                 try:
                     amount = max(amount, limit(annotations[key], f"metadata.annotations[{key}]"))
-                except Nonsense:
+                except InvalidField:
                     if not pod.spec.node_name:
                         raise
             if amount:
@@ -73,7 +73,7 @@ class Bandwidth:
         return found
 
     def offered(self, node: Node, labels: Mapping[str, str], allocatable: Mapping[str, int]) -> dict[str, int]:
-        """What a node's links have, those without a limit left out. Raises Nonsense."""
+        """What a node's links have, those without a limit left out. Raises InvalidField."""
         if not self.counted:
             return {}
         raw = node.metadata.annotations if self.mentioned_by(node) else NOTHING
@@ -106,18 +106,19 @@ def link(direction: str) -> str:
 
 
 def limit(text: str, path: str) -> int:
-    """A pod's annotation in bits a second, rounded up. Raises Nonsense if it is none or out of Kubernetes' bounds."""
+    """A pod's annotation in bits a second, rounded up. Raises InvalidField if it is none or out of Kubernetes'
+    bounds."""
     amount = -(-_nanos(text, path) // NANO)
     if not _LEAST <= amount <= _MOST:
-        raise Nonsense(path, f"{text!r} is not within 1k .. 1P (bits a second)")
+        raise InvalidField(path, f"{text!r} is not within 1k .. 1P (bits a second)")
     return amount
 
 
 def capacity(text: str, path: str) -> int:
-    """What a link has, in bits a second, rounded down. Raises Nonsense."""
+    """What a link has, in bits a second, rounded down. Raises InvalidField."""
     amount = offered("bandwidth", _nanos(text, path))
     if not 0 <= amount <= _MOST:
-        raise Nonsense(path, f"{text!r} is not within 0 .. 1P (bits a second)")
+        raise InvalidField(path, f"{text!r} is not within 0 .. 1P (bits a second)")
     return amount
 
 
@@ -125,13 +126,13 @@ def _nanos(text: str, path: str) -> int:
     try:
         return nanos(text)
     except QuantityError as error:
-        raise Nonsense(path, f"{error}; give bits a second, like 100M") from error
+        raise InvalidField(path, f"{error}; give bits a second, like 100M") from error
 
 
 def _annotations(pod: Pod) -> Labels:
     try:
         return decode(pod.metadata.annotations, Labels, "metadata.annotations") or {}
-    except Nonsense:
+    except InvalidField:
         if pod.spec.node_name:
             return {}
         raise

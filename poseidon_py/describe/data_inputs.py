@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from poseidon_py.kube.objects import Labels, Nonsense, Pod, decode
+from poseidon_py.kube.objects import InvalidField, Labels, Pod, decode
 from poseidon_py.kube.quantity import QuantityError, asked, nanos
 from poseidon_py.util.ids import hash64
 from protos.gen import flow_pb2
@@ -44,7 +44,7 @@ class Inputs:
         return len(self._by_text)
 
     def of(self, pod: Pod) -> int:
-        """The id of the pod's input set, 0 for none. Raises Nonsense."""
+        """The id of the pod's input set, 0 for none. Raises InvalidField."""
         raw = bytes(pod.metadata.annotations)
         if _BYTES not in raw and _ESCAPED not in raw:
             return 0
@@ -56,13 +56,13 @@ class Inputs:
         if found is None:
             found = self._by_text[key] = self._described_as(text)
         if isinstance(found, tuple):
-            raise Nonsense(*found)
+            raise InvalidField(*found)
         return found
 
     def _described_as(self, text: str) -> int | tuple[str, str]:
         try:
             message = describe_inputs(text)
-        except Nonsense as problem:
+        except InvalidField as problem:
             return problem.field, problem.reason
         if not message.blocks:
             return 0
@@ -79,10 +79,10 @@ class Inputs:
 
 
 def describe_inputs(text: str) -> flow_pb2.Inputs:
-    """The input set that an annotation describes. Raises Nonsense, which names what is wrong and what to write."""
+    """The input set that an annotation describes. Raises InvalidField, which names what is wrong and what to write."""
     blocks = _from_json(text) if text.lstrip()[:1] in ("[", "{") else _from_short(text)
     if len(blocks) > MAX_BLOCKS:
-        raise Nonsense(_PATH, f"lists {len(blocks)} blocks; join some of them, at most {MAX_BLOCKS} are taken")
+        raise InvalidField(_PATH, f"lists {len(blocks)} blocks; join some of them, at most {MAX_BLOCKS} are taken")
     message = flow_pb2.Inputs(blocks=blocks)
     message.id = hash64(message.SerializeToString(deterministic=True))
     return message
@@ -92,23 +92,23 @@ def _from_json(text: str) -> list[flow_pb2.Block]:
     try:
         listed = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Nonsense(_PATH, f'is not JSON ({error}); write [{{"bytes": "10Gi", "nodes": ["n1"]}}]') from error
+        raise InvalidField(_PATH, f'is not JSON ({error}); write [{{"bytes": "10Gi", "nodes": ["n1"]}}]') from error
     if not isinstance(listed, list):
-        raise Nonsense(_PATH, 'is not a list; write [{"bytes": "10Gi", "nodes": ["n1"]}]')
+        raise InvalidField(_PATH, 'is not a list; write [{"bytes": "10Gi", "nodes": ["n1"]}]')
     return [_block(item, f"{_PATH}[{at}]") for at, item in enumerate(listed)]
 
 
 def _block(item: Any, path: str) -> flow_pb2.Block:
     if not isinstance(item, dict):
-        raise Nonsense(path, 'is not an object; write {"bytes": "10Gi", "nodes": ["n1"]}')
+        raise InvalidField(path, 'is not an object; write {"bytes": "10Gi", "nodes": ["n1"]}')
     for key in item:
         if key not in ("bytes", "nodes", "racks"):
-            raise Nonsense(f"{path}.{key}", "is not known; a block has bytes, nodes and racks")
+            raise InvalidField(f"{path}.{key}", "is not known; a block has bytes, nodes and racks")
     if "bytes" not in item:
-        raise Nonsense(f"{path}.bytes", 'is missing; give a size such as "10Gi"')
+        raise InvalidField(f"{path}.bytes", 'is missing; give a size such as "10Gi"')
     size = item["bytes"]
     if isinstance(size, bool) or not isinstance(size, str | int):
-        raise Nonsense(f"{path}.bytes", f'is {msgspec.json.encode(size).decode()}; give a size such as "10Gi"')
+        raise InvalidField(f"{path}.bytes", f'is {msgspec.json.encode(size).decode()}; give a size such as "10Gi"')
     return flow_pb2.Block(
         bytes=_size(str(size), f"{path}.bytes"),
         nodes=_names(item.get("nodes"), f"{path}.nodes"),
@@ -120,7 +120,7 @@ def _names(listed: Any, path: str) -> list[str]:
     if listed is None:
         return []
     if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
-        raise Nonsense(path, 'is not a list of names; write ["n1", "n2"]')
+        raise InvalidField(path, 'is not a list of names; write ["n1", "n2"]')
     return sorted(set(listed))
 
 
@@ -133,7 +133,7 @@ def _from_short(text: str) -> list[flow_pb2.Block]:
         size, at_places, places = item.partition("@")
         names = set(places.split(",")) if at_places else set()
         if not size or not names.isdisjoint(("", _RACK)):
-            raise Nonsense(path, f"{item!r} lacks a size or a name; write 10Gi@n1,n2 or 10Gi@rack/r1")
+            raise InvalidField(path, f"{item!r} lacks a size or a name; write 10Gi@n1,n2 or 10Gi@rack/r1")
         blocks.append(
             flow_pb2.Block(
                 bytes=_size(size, path),
@@ -148,7 +148,7 @@ def _size(text: str, path: str) -> int:
     try:
         size = asked("bytes", nanos(text))
     except QuantityError as error:
-        raise Nonsense(path, f'{error}; give a size such as "10Gi"') from error
+        raise InvalidField(path, f'{error}; give a size such as "10Gi"') from error
     if not 0 <= size <= MAX_BYTES:
-        raise Nonsense(path, f"{text!r} is not within 0 .. 1Pi; give the size of one block")
+        raise InvalidField(path, f"{text!r} is not within 0 .. 1Pi; give the size of one block")
     return size

@@ -5,7 +5,7 @@ A pod without labels has a profile too: a selector may ask for every pod of a na
 
 import msgspec
 
-from poseidon_py.kube.objects import Labels, Nonsense, Pod, decode
+from poseidon_py.kube.objects import InvalidField, Labels, Pod, decode
 from poseidon_py.util.ids import hash64
 from protos.gen import flow_pb2
 
@@ -31,7 +31,7 @@ class Profiles:
     def _describe(self, pod: Pod) -> int:
         try:
             labels = decode(pod.metadata.labels, Labels, "metadata.labels") or {}
-        except Nonsense:
+        except InvalidField:
             labels = {}
         content = msgspec.json.encode([pod.metadata.namespace, sorted(labels.items())])
         profile = hash64(content)

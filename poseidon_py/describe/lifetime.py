@@ -8,7 +8,7 @@ import math
 import re
 from fractions import Fraction
 
-from poseidon_py.kube.objects import NOTHING, Labels, Nonsense, Pod, decode, micros
+from poseidon_py.kube.objects import NOTHING, InvalidField, Labels, Pod, decode, micros
 
 ANNOTATION = "poseidon.io/expected-duration"
 MOST = 320_000_000
@@ -39,7 +39,7 @@ def annotated(pod: Pod) -> str | None:
         return None
     try:
         return (decode(pod.metadata.annotations, Labels, "metadata.annotations") or {}).get(ANNOTATION)
-    except Nonsense:
+    except InvalidField:
         return None
 
 
@@ -50,7 +50,7 @@ def expected_seconds(pod: Pod) -> int:
         return 0
     try:
         exact = Fraction(pod.spec.deadline or 0) if text is None else duration(text)
-    except Nonsense:
+    except InvalidField:
         return 0
     return _rounded(min(max(math.ceil(exact), 0), MOST))
 
@@ -62,13 +62,13 @@ def complaint(pod: Pod) -> str:
         return ""
     try:
         duration(text)
-    except Nonsense as problem:
+    except InvalidField as problem:
         return str(problem)
     return ""
 
 
 def duration(text: str) -> Fraction:
-    """Seconds > 0 of a Go duration, or of a plain number of seconds. Raises Nonsense."""
+    """Seconds > 0 of a Go duration, or of a plain number of seconds. Raises InvalidField."""
     stripped = text.strip()
     value = Fraction(0)
     if len(stripped) <= _LONGEST_TEXT:
@@ -78,7 +78,7 @@ def duration(text: str) -> Fraction:
             value = sum((Fraction(number) * _SECONDS[unit] for number, unit in _PART.findall(stripped)), Fraction(0))
     if value <= 0:
         shown = repr(stripped[:_LONGEST_TEXT])
-        raise Nonsense(_PATH, f"{shown} is no duration above 0, so it is ignored; give one like 90s, 1h30m or 5400")
+        raise InvalidField(_PATH, f"{shown} is no duration above 0, so it is ignored; give one like 90s, 1h30m or 5400")
     return value
 
 
@@ -93,7 +93,7 @@ def begun(pod: Pod) -> int:
         return 0
     try:
         return micros(pod.status.started)
-    except Nonsense:
+    except InvalidField:
         return 0
 
 

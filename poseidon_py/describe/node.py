@@ -6,7 +6,7 @@ from poseidon_py.describe import node_features
 from poseidon_py.describe.bandwidth import NOT_COUNTED, Bandwidth
 from poseidon_py.describe.requests import offered_by
 from poseidon_py.kube.object_details import AvoidPods, Images
-from poseidon_py.kube.objects import Labels, Node, Nonsense, Taints, decode
+from poseidon_py.kube.objects import InvalidField, Labels, Node, Taints, decode
 from protos.gen import flow_pb2
 
 UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
@@ -29,7 +29,7 @@ def node_key(node: Node, bandwidth: Bandwidth = NOT_COUNTED) -> tuple[object, ..
 
 
 def describe_node(node: Node, node_id: str, bandwidth: Bandwidth = NOT_COUNTED) -> flow_pb2.Node:
-    """A node as the engine sees it; without allocatable it offers nothing. Raises Nonsense naming the field."""
+    """A node as the engine sees it; without allocatable it offers nothing. Raises InvalidField naming the field."""
     message = flow_pb2.Node(id=node_id, name=node.metadata.name)
     allocatable = decode(node.status.allocatable, dict[str, str | int | float | None], "status.allocatable") or {}
     message.allocatable.update(offered_by(allocatable.items()))
@@ -57,7 +57,7 @@ def _avoids(node: Node) -> set[str]:
     text = (decode(node.metadata.annotations, Labels, "metadata.annotations") or {}).get(AVOID_ANNOTATION, "")
     try:
         wish = decode(Raw(text.encode()), AvoidPods, AVOID_ANNOTATION) or AvoidPods()
-    except Nonsense:
+    except InvalidField:
         return set()
     controllers = (pod.signature.controller for pod in wish.pods or () if pod.signature is not None)
     return {controller.uid for controller in controllers if controller is not None and controller.uid}

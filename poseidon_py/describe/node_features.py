@@ -12,7 +12,7 @@ _OWN_USERS_ON_HOST_NETWORK = "UserNamespacesHostNetworkSupport"
 
 
 def needed(pod: Pod) -> list[str]:
-    """The features without which a node cannot run the pod. Raises Nonsense."""
+    """The features without which a node cannot run the pod. Raises InvalidField."""
     spec = pod.spec
     found = []
     for path, containers in (("spec.containers", spec.containers), ("spec.initContainers", spec.init_containers)):
@@ -33,7 +33,7 @@ def demand(features: list[str]) -> firmament_pb2.NodeSelector:
 
 
 def labels(node: Node) -> dict[str, str]:
-    """What the node has declared. Raises Nonsense."""
+    """What the node has declared. Raises InvalidField."""
     given = decode(node.status.declared, list[str], "status.declaredFeatures") or ()
     return {label(each): "" for each in given}
 

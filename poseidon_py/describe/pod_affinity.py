@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from poseidon_py.describe.selectors import label_requirements, with_label_keys
 from poseidon_py.kube.object_details import LabelSelector, PodAffinity, PodTerm, SpreadConstraint
-from poseidon_py.kube.objects import Nonsense
+from poseidon_py.kube.objects import InvalidField
 from protos.gen import flow_pb2
 
 
@@ -19,7 +19,7 @@ def add_pod_affinity(
     namespace: str,
     labels: Mapping[str, str],
 ) -> None:
-    """Adds affinity and anti-affinity, required and preferred. Raises Nonsense."""
+    """Adds affinity and anti-affinity, required and preferred. Raises InvalidField."""
     for sign, given, required, name in (
         (1, near, message.affinity, "podAffinity"),
         (-1, far, message.anti_affinity, "podAntiAffinity"),
@@ -31,14 +31,14 @@ def add_pod_affinity(
         for at, weighted in enumerate(given.preferred or ()):
             path = f"spec.affinity.{name}.preferred[{at}]"
             if not 0 <= weighted.weight <= 100:
-                raise Nonsense(f"{path}.weight", f"{weighted.weight} is not within 1 .. 100")
+                raise InvalidField(f"{path}.weight", f"{weighted.weight} is not within 1 .. 100")
             told = _term(weighted.term, namespace, labels, f"{path}.podAffinityTerm")
             message.preferred_peers.add(term=told, weight=sign * weighted.weight)
 
 
 def _term(term: PodTerm, namespace: str, labels: Mapping[str, str], path: str) -> flow_pb2.PeerTerm:
     if not term.topology_key:
-        raise Nonsense(f"{path}.topologyKey", "is empty")
+        raise InvalidField(f"{path}.topologyKey", "is empty")
     selector = flow_pb2.PeerSelector(namespaces=sorted(set(term.namespaces or ())))
     if term.namespace_selector is not None:
         wanted = label_requirements(term.namespace_selector, f"{path}.namespaceSelector")
@@ -57,18 +57,20 @@ def _term(term: PodTerm, namespace: str, labels: Mapping[str, str], path: str) -
 def add_spread(
     message: flow_pb2.TaskClass, constraints: Sequence[SpreadConstraint], namespace: str, labels: Mapping[str, str]
 ) -> None:
-    """Adds topology spread constraints, required and preferred. Raises Nonsense."""
+    """Adds topology spread constraints, required and preferred. Raises InvalidField."""
     for at, given in enumerate(constraints):
         path = f"spec.topologySpreadConstraints[{at}]"
         if not given.topology_key:
-            raise Nonsense(f"{path}.topologyKey", "is empty")
+            raise InvalidField(f"{path}.topologyKey", "is empty")
         if given.max_skew < 1:
-            raise Nonsense(f"{path}.maxSkew", f"{given.max_skew} is not positive")
+            raise InvalidField(f"{path}.maxSkew", f"{given.max_skew} is not positive")
         if given.when not in ("DoNotSchedule", "ScheduleAnyway"):
-            raise Nonsense(f"{path}.whenUnsatisfiable", f"{given.when!r} is neither DoNotSchedule nor ScheduleAnyway")
+            raise InvalidField(
+                f"{path}.whenUnsatisfiable", f"{given.when!r} is neither DoNotSchedule nor ScheduleAnyway"
+            )
         for field, policy in (("nodeAffinityPolicy", given.affinity_policy), ("nodeTaintsPolicy", given.taints_policy)):
             if policy not in (None, "Honor", "Ignore"):
-                raise Nonsense(f"{path}.{field}", f"{policy!r} is neither Honor nor Ignore")
+                raise InvalidField(f"{path}.{field}", f"{policy!r} is neither Honor nor Ignore")
         selector = flow_pb2.PeerSelector(namespaces=[namespace])
         _select_labels(selector, given.selector, path)
         if not selector.no_task:

@@ -14,7 +14,7 @@ from poseidon_py.describe.requests import requests
 from poseidon_py.describe.selectors import node_selector, node_term
 from poseidon_py.describe.traits import traits_key, traits_of
 from poseidon_py.kube.object_details import Affinity, ImageSource, SpreadConstraints
-from poseidon_py.kube.objects import NOTHING, Labels, Nonsense, Pod, Tolerations, decode
+from poseidon_py.kube.objects import NOTHING, InvalidField, Labels, Pod, Tolerations, decode
 from poseidon_py.util.ids import hash64
 from protos.gen import firmament_pb2, flow_pb2
 
@@ -80,11 +80,11 @@ def _status_key(pod: Pod) -> Key:
 def describe_class(
     pod: Pod, added: firmament_pb2.NodeSelector | None = None, bandwidth: Bandwidth = NOT_COUNTED
 ) -> flow_pb2.TaskClass:
-    """What matters of a pod to where it can be placed. `added`: demanded of every pod. Raises Nonsense."""
+    """What matters of a pod to where it can be placed. `added`: demanded of every pod. Raises InvalidField."""
     spec = pod.spec
     if spec.resource_claims and not spec.node_name:
         # to place it as if it had none would be wrong, and to count one that runs without them is not
-        raise Nonsense("spec.resourceClaims", "dynamic resource allocation is not supported")
+        raise InvalidField("spec.resourceClaims", "dynamic resource allocation is not supported")
     message = flow_pb2.TaskClass(requests=requests(pod), priority=spec.priority or 0, traits=traits_of(pod))
     message.requests.update(bandwidth.asked(pod, message.requests))
     for key, value in sorted((decode(spec.node_selector, Labels, "spec.nodeSelector") or {}).items()):
@@ -92,7 +92,7 @@ def describe_class(
     _add_affinity(message, pod)
     for toleration in decode(spec.tolerations, Tolerations, "spec.tolerations") or ():
         if toleration.operator not in (None, "", "Equal", "Exists", "Gt", "Lt"):
-            raise Nonsense("spec.tolerations.operator", f"{toleration.operator!r} is none of Equal, Exists, Gt, Lt")
+            raise InvalidField("spec.tolerations.operator", f"{toleration.operator!r} is none of Equal, Exists, Gt, Lt")
         message.tolerations.add(
             key=toleration.key or "",
             operator=toleration.operator or "Equal",
@@ -130,7 +130,7 @@ def _add_affinity(message: flow_pb2.TaskClass, pod: Pod) -> None:
         for at, preferred in enumerate(affinity.node.preferred or ()):
             where = f"{path}.preferred[{at}]"
             if not 0 <= preferred.weight <= 100:
-                raise Nonsense(f"{where}.weight", f"{preferred.weight} is not within 1 .. 100")
+                raise InvalidField(f"{where}.weight", f"{preferred.weight} is not within 1 .. 100")
             if preferred.weight:
                 told = node_term(preferred.preference, f"{where}.preference")
                 message.preferred_nodes.add(weight=preferred.weight, preference=told)

@@ -16,7 +16,7 @@ _PROTOCOLS = ("TCP:", "UDP:", "SCTP:")
 
 
 def tokens(pod: Pod) -> list[str]:
-    """Sorted, each once. Raises Nonsense."""
+    """Sorted, each once. Raises InvalidField."""
     found = _ports(pod)
     for volume in pod.spec.volumes or ():
         found |= _disks(volume)

@@ -18,7 +18,7 @@ from poseidon_py.kube.objects import (
     Amounts,
     Container,
     ContainerStatus,
-    Nonsense,
+    InvalidField,
     Pod,
     ResourceRequirements,
     decode,
@@ -33,7 +33,7 @@ Sums = dict[str, int]
 
 
 def requests(pod: Pod) -> dict[str, int]:
-    """Resource -> amount in the engine's units. Raises Nonsense naming the field."""
+    """Resource -> amount in the engine's units. Raises InvalidField naming the field."""
     total = _of_containers(pod)
     own = decode(pod.spec.resources, ResourceRequirements, "spec.resources")
     if own is not None and own.requests:
@@ -59,7 +59,7 @@ def requests(pod: Pod) -> dict[str, int]:
 def _of_containers(pod: Pod) -> Sums:
     spec = pod.spec
     if not spec.containers:
-        raise Nonsense("spec.containers", "is empty")
+        raise InvalidField("spec.containers", "is empty")
     statuses = {s.name: s for s in (*(pod.status.containers or ()), *(pod.status.init_containers or ()))}
     total: Sums = {}
     for at, container in enumerate(spec.containers):
@@ -116,9 +116,9 @@ def _amount(value: str | int | float | None, path: str) -> int:
     try:
         amount = nanos(str(value)) if value is not None else 0
     except QuantityError as error:
-        raise Nonsense(path, str(error)) from error
+        raise InvalidField(path, str(error)) from error
     if amount < 0:
-        raise Nonsense(path, f"{value!r} is negative")
+        raise InvalidField(path, f"{value!r} is negative")
     return amount
 
 
@@ -134,7 +134,7 @@ def _raise(sums: Sums, least: Mapping[str, int]) -> None:
 
 
 def offered_by(allocatable: Iterable[tuple[str, str | int | float | None]]) -> dict[str, int]:
-    """A node's allocatable amounts in the engine's units; resources of no account are left out. Raises Nonsense."""
+    """A node's allocatable amounts in the engine's units; resources of no account are left out. Raises InvalidField."""
     return {
         name: offered(name, _amount(value, f"status.allocatable[{name}]"))
         for name, value in allocatable

@@ -6,7 +6,7 @@ Both check what they translate: an operator that nobody knows must not turn into
 from collections.abc import Iterable, Mapping
 
 from poseidon_py.kube.object_details import LabelSelector
-from poseidon_py.kube.objects import Nonsense, Requirement, SelectorTerm
+from poseidon_py.kube.objects import InvalidField, Requirement, SelectorTerm
 from protos.gen import firmament_pb2
 
 NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
@@ -19,7 +19,7 @@ Told = firmament_pb2.NodeSelectorRequirement
 
 
 def node_selector(terms: Iterable[SelectorTerm], path: str, *, strict: bool = False) -> firmament_pb2.NodeSelector:
-    """Alternatives; without any of them no node matches. Raises Nonsense.
+    """Alternatives; without any of them no node matches. Raises InvalidField.
 
     API servers let a bound pass that is no number. Unless `strict`, its term is told, matches nothing, and leaves the
     other alternatives what they are, as in kube-scheduler.
@@ -30,7 +30,7 @@ def node_selector(terms: Iterable[SelectorTerm], path: str, *, strict: bool = Fa
 
 
 def node_term(term: SelectorTerm, path: str, *, strict: bool = True) -> firmament_pb2.NodeSelectorTerm:
-    """Demands that must all be met; an empty term matches nothing. Raises Nonsense."""
+    """Demands that must all be met; an empty term matches nothing. Raises InvalidField."""
     return firmament_pb2.NodeSelectorTerm(
         matchExpressions=_requirements(term.labels or (), f"{path}.matchExpressions", NODE_OPERATORS, strict=strict),
         matchFields=_requirements(term.fields or (), f"{path}.matchFields", NODE_OPERATORS, _FIELDS, strict=strict),
@@ -43,7 +43,7 @@ def on_node(name: str) -> firmament_pb2.NodeSelectorTerm:
 
 
 def label_requirements(selector: LabelSelector, path: str) -> list[Told]:
-    """What labels must meet, all of it; none for a selector that matches everything. Raises Nonsense."""
+    """What labels must meet, all of it; none for a selector that matches everything. Raises InvalidField."""
     exact = [Told(key=key, operator="In", values=[value]) for key, value in sorted((selector.labels or {}).items())]
     return exact + _requirements(selector.expressions or (), f"{path}.matchExpressions", LABEL_OPERATORS)
 
@@ -72,13 +72,13 @@ def _requirements(
     for each in given:
         values = each.values or []
         if each.operator not in operators:
-            raise Nonsense(path, f"operator {each.operator!r} is none of {', '.join(operators)}")
+            raise InvalidField(path, f"operator {each.operator!r} is none of {', '.join(operators)}")
         if keys is not None and each.key not in keys:
-            raise Nonsense(path, f"{each.key!r} is not a field that can be selected by; {', '.join(keys)} is")
+            raise InvalidField(path, f"{each.key!r} is not a field that can be selected by; {', '.join(keys)} is")
         if strict and each.operator in ("Gt", "Lt") and (len(values) != 1 or integer(values[0]) is None):
-            raise Nonsense(path, f"{each.operator} needs one integer, not {values}")
+            raise InvalidField(path, f"{each.operator} needs one integer, not {values}")
         if each.operator in ("In", "NotIn") and not values:
-            raise Nonsense(path, f"{each.operator} needs values")
+            raise InvalidField(path, f"{each.operator} needs values")
         result.append(Told(key=each.key, operator=each.operator, values=values))
     return result
 

@@ -52,7 +52,7 @@ class Classes:
         return len(self._described)
 
     def of(self, pod: Pod) -> int:
-        """The id of the pod's class, described if it was not known. Raises Nonsense."""
+        """The id of the pod's class, described if it was not known. Raises InvalidField."""
         key = key_of(pod, self.bandwidth)
         found = self._by_key.get(key)
         if found is None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Raw, Struct, field
 
-from poseidon_py.kube.objects import NOTHING, Labels, Nonsense, Pod, decode
+from poseidon_py.kube.objects import NOTHING, InvalidField, Labels, Pod, decode
 
 CLASSES = ("sheep", "rabbit", "devil", "turtle")
 INTERFERENCE, PROGRAM, SPEED = "interference-class", "program", "speed"
@@ -46,7 +46,7 @@ def traits_key(pod: Pod) -> tuple[object, ...] | None:
     for raw in (labels, annotations):
         try:
             said = decode(raw, _Said, "") or _Said()
-        except Nonsense:
+        except InvalidField:
             return (bytes(labels), bytes(annotations))
         parts += (bytes(said.interference), bytes(said.program), bytes(said.speed), bytes(said.task_type))
     return tuple(parts)
@@ -71,7 +71,7 @@ def _read(pod: Pod) -> tuple[dict[str, str], str]:
         path = f"metadata.{where}"
         try:
             said = decode(raw, Labels, path) or {}
-        except Nonsense as problem:
+        except InvalidField as problem:
             wrong = wrong or str(problem)
             continue
         if where == "labels" and said.get(_TASK_TYPE, "").lower() in CLASSES:
@@ -80,7 +80,7 @@ def _read(pod: Pod) -> tuple[dict[str, str], str]:
             if (key := _PREFIX + trait) in said:
                 try:
                     found[trait] = read(said[key], f"{path}[{key}]")
-                except Nonsense as problem:
+                except InvalidField as problem:
                     wrong = wrong or f"{problem}; it is ignored"
     return found, wrong
 
@@ -95,13 +95,13 @@ def _mentions(raw: Raw) -> bool:
 
 def _interference_class(text: str, path: str) -> str:
     if text.lower() not in CLASSES:
-        raise Nonsense(path, f"{text!r} is none of {', '.join(CLASSES)}")
+        raise InvalidField(path, f"{text!r} is none of {', '.join(CLASSES)}")
     return text.lower()
 
 
 def _program(text: str, path: str) -> str:
     if not text.strip() or len(text) > _LONGEST:
-        raise Nonsense(path, f"has {len(text)} characters; give a name of 1 to {_LONGEST}")
+        raise InvalidField(path, f"has {len(text)} characters; give a name of 1 to {_LONGEST}")
     return text.strip()
 
 
@@ -111,12 +111,12 @@ def _speed(text: str, path: str) -> str:
     for part in text.split(","):
         platform, equals, number = (piece.strip() for piece in part.partition("="))
         if not (platform and equals and _NUMBER.fullmatch(number)) or not 0.01 <= float(number) <= 100:
-            raise Nonsense(path, f"{part.strip()!r} is not PLATFORM=SPEED with a speed from 0.01 to 100")
+            raise InvalidField(path, f"{part.strip()!r} is not PLATFORM=SPEED with a speed from 0.01 to 100")
         if platform in speeds:
-            raise Nonsense(path, f"has {platform!r} twice")
+            raise InvalidField(path, f"has {platform!r} twice")
         speeds[platform] = float(number)
     if len(speeds) > _MOST_PLATFORMS:
-        raise Nonsense(path, f"has {len(speeds)} platforms; give at most {_MOST_PLATFORMS}")
+        raise InvalidField(path, f"has {len(speeds)} platforms; give at most {_MOST_PLATFORMS}")
     return ",".join(f"{platform}={speed:g}" for platform, speed in sorted(speeds.items()))
 
 

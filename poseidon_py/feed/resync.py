@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 
 from poseidon_py.feed.client import Engine, EngineError
 from poseidon_py.feed.update_rows import Rows, describe_pod, leave_out, leave_out_node, node_message, target
-from poseidon_py.state.records import KnownPod
+from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from poseidon_py.util.backoff import Backoff
 from poseidon_py.util.metrics import METRICS
@@ -168,7 +168,7 @@ class Session:
             await self._sleep(0)
         yield flow_pb2.Update(complete=True)
 
-    def _described(self, pods: list[KnownPod]) -> Iterator[Rows]:
+    def _described(self, pods: list[PodRecord]) -> Iterator[Rows]:
         """Finished rows of pods; one that cannot be described, which is a defect, is left out alone."""
         try:
             rows = self._rows(pods)
@@ -183,7 +183,7 @@ class Session:
         if len(rows):
             yield rows
 
-    def _rows(self, pods: list[KnownPod]) -> Rows:
+    def _rows(self, pods: list[PodRecord]) -> Rows:
         store, rows = self._store, Rows()
         for known in pods:
             if store.pods.get(known.uid) is not known:

@@ -11,8 +11,8 @@ from poseidon_py.describe.lifetime import begun, lasting
 from poseidon_py.describe.node import describe_node, node_key
 from poseidon_py.describe.reason_keys import ATTACHABLE
 from poseidon_py.describe.task_classes import Extras
-from poseidon_py.kube.objects import Nonsense, Pod
-from poseidon_py.state.records import KnownNode, KnownPod, Told
+from poseidon_py.kube.objects import InvalidField, Pod
+from poseidon_py.state.records import NodeRecord, PodRecord, SentState
 from poseidon_py.state.store import Store
 from poseidon_py.state.volumes.claims import claims_of
 from poseidon_py.util.metrics import METRICS
@@ -24,7 +24,7 @@ UNLIMITED = 2**40
 """Volumes that a node can hold that does not say how many."""
 
 
-def describe_pod(store: Store, known: KnownPod) -> None:
+def describe_pod(store: Store, known: PodRecord) -> None:
     """Brings the pod's class up to date with its newest state, and with what else it depends on."""
     pod = known.object
     if pod is not None:
@@ -41,14 +41,14 @@ def describe_pod(store: Store, known: KnownPod) -> None:
         _extend(store, known)
 
 
-def leave_out(store: Store, known: KnownPod, error: Exception) -> None:
+def leave_out(store: Store, known: PodRecord, error: Exception) -> None:
     """The pod cannot be described, through no fault of anybody but us: all others go on. Within `except`."""
     log.exception("cannot describe %s", known.full_name)
     known.problem = _internal(error)
     store.warn_pod(known.namespace, known.name, known.uid, known.problem)
 
 
-def leave_out_node(store: Store, known: KnownNode, error: Exception) -> None:
+def leave_out_node(store: Store, known: NodeRecord, error: Exception) -> None:
     """The same of a node; what was told of it before stands."""
     log.exception("cannot describe node %s", known.name)
     store.warn("node", known.uid, known.name, _internal(error))
@@ -58,7 +58,7 @@ def _internal(error: Exception) -> str:
     return f"internal error, see the scheduler's log: {type(error).__name__}: {error}"
 
 
-def _describe_template(store: Store, known: KnownPod, pod: Pod) -> None:
+def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
     """One that makes no sense gets none, and a warning."""
     known.profile = store.profiles.of(pod)
     claims = claims_of(pod)
@@ -74,24 +74,24 @@ def _describe_template(store: Store, known: KnownPod, pod: Pod) -> None:
     try:
         known.template = store.classes.of(pod)
         known.problem = ""
-    except Nonsense as problem:
+    except InvalidField as problem:
         known.problem = str(problem)
         known.template = store.classes.unreadable(pod) if known.node else 0
         store.warn_pod(known.namespace, known.name, known.uid, known.problem)
 
 
-def _inputs_of(store: Store, known: KnownPod, pod: Pod) -> tuple[int, str]:
+def _inputs_of(store: Store, known: PodRecord, pod: Pod) -> tuple[int, str]:
     """The data that the pod reads, while that still matters, and what is wrong with what it says about it: then it
     counts as reading none."""
     if known.node:
         return 0, ""
     try:
         return store.inputs.of(pod), ""
-    except Nonsense as problem:
+    except InvalidField as problem:
         return 0, str(problem)
 
 
-def _extend(store: Store, known: KnownPod) -> None:
+def _extend(store: Store, known: PodRecord) -> None:
     further: tuple[tuple[str, bytes], ...] = ()
     requests: tuple[tuple[str, int], ...] = ()
     before, known.blocked = known.blocked, ""
@@ -114,7 +114,7 @@ def _extend(store: Store, known: KnownPod) -> None:
     )
 
 
-def node_message(store: Store, known: KnownNode) -> flow_pb2.Node | None:
+def node_message(store: Store, known: NodeRecord) -> flow_pb2.Node | None:
     """The node as it is to be told; None if it makes no sense, and what was told before stands."""
     node = known.object
     limits = tuple(sorted(store.storage.limits(known.name).items())) if store.storage.limited else ()
@@ -124,7 +124,7 @@ def node_message(store: Store, known: KnownNode) -> flow_pb2.Node | None:
         if known.key is None or key != known.key[0]:
             try:
                 known.base = describe_node(node, known.id, store.classes.bandwidth)
-            except Nonsense as problem:
+            except InvalidField as problem:
                 store.warn("node", known.uid, known.name, str(problem))
                 return known.message
             known.key = (key, None)
@@ -146,7 +146,7 @@ def node_message(store: Store, known: KnownNode) -> flow_pb2.Node | None:
     return known.message
 
 
-def target(store: Store, known: KnownPod, *, fresh: bool = False) -> Told | None:
+def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState | None:
     """What the engine should know of a pod; None: nothing.
 
     `fresh` is for an engine that knows nothing: to it a placement in progress is as good as done.
@@ -155,7 +155,7 @@ def target(store: Store, known: KnownPod, *, fresh: bool = False) -> Told | None
         return None
     if known.node:
         node = store.id_of_node(known.node)
-        return Told(
+        return SentState(
             known.class_id,
             node,
             known.profile,
@@ -167,10 +167,10 @@ def target(store: Store, known: KnownPod, *, fresh: bool = False) -> Told | None
         )
     if known.assumed and (fresh or known.told is not None):
         node = store.id_of_node(known.assumed) if fresh or known.told is None else known.told.node
-        return Told(known.class_id, node, known.profile, False, known.gang, known.role, known.inputs)
+        return SentState(known.class_id, node, known.profile, False, known.gang, known.role, known.inputs)
     if not known.wanted or known.blocked or known.held:
         return None
-    return Told(known.class_id, "", known.profile, False, known.gang, known.role, known.inputs)
+    return SentState(known.class_id, "", known.profile, False, known.gang, known.role, known.inputs)
 
 
 @dataclass(slots=True)
@@ -178,7 +178,7 @@ class Rows:
     """An Update in the making, and which pods it speaks of."""
 
     update: flow_pb2.Update = field(default_factory=flow_pb2.Update)
-    pods: list[tuple[KnownPod, Told]] = field(default_factory=list)
+    pods: list[tuple[PodRecord, SentState]] = field(default_factory=list)
     classes: list[int] = field(default_factory=list)
     profiles: list[int] = field(default_factory=list)
     gangs: dict[int, flow_pb2.Gang] = field(default_factory=dict)
@@ -201,7 +201,7 @@ class Rows:
     def __len__(self) -> int:
         return len(self._uid)
 
-    def add(self, known: KnownPod, told: Told) -> None:
+    def add(self, known: PodRecord, told: SentState) -> None:
         """A row for the pod."""
         self.pods.append((known, told))
         self._uid.append(known.task)

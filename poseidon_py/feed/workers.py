@@ -18,7 +18,7 @@ from typing import TypeVar
 from poseidon_py.feed.client import Engine, EngineError
 from poseidon_py.feed.resync import Session, note_refusal
 from poseidon_py.feed.update_rows import Rows, describe_pod, leave_out, leave_out_node, node_message, target
-from poseidon_py.state.records import KnownNode, KnownPod, Told
+from poseidon_py.state.records import NodeRecord, PodRecord, SentState
 from poseidon_py.state.store import Store
 from poseidon_py.util.metrics import METRICS
 from poseidon_py.util.work_queue import KeyedQueue
@@ -54,7 +54,7 @@ class Feed:
         self._rejections: dict[str, tuple[int, flow_pb2.Rejection]] = {}
         """By UID, with the epoch of the placement: to an engine that was told everything since they mean nothing."""
 
-    def reject(self, known: KnownPod, node_id: str, not_before_us: int) -> None:
+    def reject(self, known: PodRecord, node_id: str, not_before_us: int) -> None:
         """A placement of a pod could not be carried out; the engine is to leave it out of rounds until then."""
         rejection = flow_pb2.Rejection(task_uid=known.task, node_id=node_id, not_before_us=not_before_us)
         self._rejections[known.uid] = self._session.epoch, rejection
@@ -129,7 +129,7 @@ class Feed:
         store, rows = self._store, Rows()
         gone: list[str] = []
         rejected: dict[str, tuple[int, flow_pb2.Rejection]] = {}
-        left: list[KnownPod] = []
+        left: list[PodRecord] = []
         for uid in uids:
             if (task := store.gone_tasks.get(uid)) is not None:
                 rows.update.removed_tasks.append(task)
@@ -181,7 +181,7 @@ class Feed:
         store.prune()
         self._changed()
 
-    def _row(self, known: KnownPod, rows: Rows, left: list[KnownPod]) -> None:
+    def _row(self, known: PodRecord, rows: Rows, left: list[PodRecord]) -> None:
         """Adds to `rows` what the engine has to be told of one pod, if anything."""
         goal, told = target(self._store, known), known.told
         if goal is not None and goal.class_id in self._session.refused:
@@ -199,7 +199,7 @@ class Feed:
             rows.update.removed_tasks.append(known.task)
         rows.add(known, goal)
 
-    def _take_refusals(self, reply: flow_pb2.UpdateReply, pods: list[tuple[KnownPod, Told]]) -> None:
+    def _take_refusals(self, reply: flow_pb2.UpdateReply, pods: list[tuple[PodRecord, SentState]]) -> None:
         for refusal in reply.refused:
             note_refusal(self._session, refusal)
             if refusal.kind == "task":
@@ -223,7 +223,7 @@ class Feed:
                 known.told = None
                 self._again([known.uid])
 
-    def _refused(self, known: KnownPod, problem: str) -> None:
+    def _refused(self, known: PodRecord, problem: str) -> None:
         if known.problem != problem:
             known.problem = problem
             self._store.warn_pod(known.namespace, known.name, known.uid, problem)
@@ -240,7 +240,7 @@ class Feed:
     async def _feed_nodes(self, keys: list[str], epoch: int) -> None:
         store, update = self._store, flow_pb2.Update(epoch=epoch)
         gone: list[str] = []
-        told: list[tuple[KnownNode, object]] = []
+        told: list[tuple[NodeRecord, object]] = []
         for key in keys:
             if key in store.gone_nodes:
                 update.removed_nodes.append(key)

@@ -99,7 +99,7 @@ class Follower(Protocol[Told]):
     def observe(self, item: Told) -> None: ...
     def removed(self, item: Told) -> None: ...
     def listed(self, uids: set[str]) -> None: ...
-    def nonsense(self, who: Metadata, what: str) -> None: ...
+    def invalid(self, who: Metadata, what: str) -> None: ...
 
 
 class Source(Protocol):
@@ -288,7 +288,7 @@ class Watch(Generic[T]):
         if gone:
             self._follower.removed(self._kind.item(metadata=who))  # type: ignore[call-arg]
         else:
-            self._follower.nonsense(who, str(error))
+            self._follower.invalid(who, str(error))
 
 
 def _code(raw: bytes) -> int:

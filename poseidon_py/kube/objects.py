@@ -257,7 +257,7 @@ Taints = list[Taint]
 T = TypeVar("T")
 
 
-class Nonsense(ValueError):
+class InvalidField(ValueError):
     """A field of an object cannot be understood. `field` is its path, `reason` says what is wrong with it."""
 
     def __init__(self, field: str, reason: str) -> None:
@@ -267,21 +267,21 @@ class Nonsense(ValueError):
 
 
 def decode(raw: Raw, kind: type[T], path: str) -> T | None:
-    """The part of an object at `path`; None if it is absent or null. Raises Nonsense."""
+    """The part of an object at `path`; None if it is absent or null. Raises InvalidField."""
     data = bytes(raw)
     if not data:
         return None
     try:
         return msgspec.json.decode(data, type=kind | None)
     except msgspec.DecodeError as error:
-        raise Nonsense(path, str(error)) from error
+        raise InvalidField(path, str(error)) from error
 
 
 def micros(timestamp: str | None) -> int:
-    """Microseconds since the epoch of an API timestamp; 0 if there is none. Raises Nonsense."""
+    """Microseconds since the epoch of an API timestamp; 0 if there is none. Raises InvalidField."""
     if not timestamp:
         return 0
     try:
         return int(datetime.fromisoformat(timestamp).timestamp() * 1_000_000)
     except ValueError as error:
-        raise Nonsense("metadata.creationTimestamp", f"{timestamp!r} is not a time") from error
+        raise InvalidField("metadata.creationTimestamp", f"{timestamp!r} is not a time") from error

@@ -29,7 +29,7 @@ from poseidon_py.kube.client import (
 )
 from poseidon_py.report.messages import cannot_use, note
 from poseidon_py.report.paced_queue import Binds, Outbox
-from poseidon_py.state.records import KnownPod
+from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from poseidon_py.util.metrics import METRICS
 
@@ -119,41 +119,41 @@ class Reporter:
 
     # -- what there is to tell --------------------------------------------------------------------------------
 
-    def scheduled(self, known: KnownPod, node: str) -> None:
+    def scheduled(self, known: PodRecord, node: str) -> None:
         """The pod was bound."""
         message = f"Successfully assigned {known.full_name} to {node}"
         self._add(_Report(known.namespace, known.name, known.uid, "Scheduled", message, warning=False))
 
-    def unschedulable(self, known: KnownPod, message: str) -> None:
+    def unschedulable(self, known: PodRecord, message: str) -> None:
         """A round found no place for the pod."""
         report = _Report(known.namespace, known.name, known.uid, "FailedScheduling", message, warning=True)
         report.condition = "Unschedulable"
         self._add(report)
 
-    def failed(self, known: KnownPod, message: str) -> None:
+    def failed(self, known: PodRecord, message: str) -> None:
         """Something went wrong about the pod that is not its fault."""
         report = _Report(known.namespace, known.name, known.uid, "FailedScheduling", message, warning=True)
         report.condition = "SchedulerError"
         self._add(report)
 
-    def nonsense(self, namespace: str, name: str, uid: str, problem: str) -> None:
+    def invalid(self, namespace: str, name: str, uid: str, problem: str) -> None:
         """The pod cannot be understood."""
         if namespace and name and uid:
             self._add(_Report(namespace, name, uid, "FailedScheduling", cannot_use(problem), warning=True))
 
-    def waits_for_gang(self, known: KnownPod, message: str) -> None:
+    def waits_for_gang(self, known: PodRecord, message: str) -> None:
         """The pod's gang cannot be tried yet. Not Unschedulable: a larger cluster would not help."""
         report = _Report(known.namespace, known.name, known.uid, "FailedScheduling", message, warning=True)
         report.condition = "WaitingForGang"
         self._add(report)
 
-    def remark(self, known: KnownPod, reason: str, message: str) -> None:
+    def remark(self, known: PodRecord, reason: str, message: str) -> None:
         """Something about the pod that its owner should know, beside what else there is to tell."""
         report = _Report(known.namespace, known.name, known.uid, reason, message, warning=True)
         report.key, report.lasting = f"{known.uid}/{reason}", True
         self._add(report)
 
-    def settled(self, known: KnownPod) -> None:
+    def settled(self, known: PodRecord) -> None:
         """The watch says that the pod is bound, or gone: forget what was said while it waited."""
         self._sent.pop(known.uid, None)
         self._condition.pop(known.uid, None)

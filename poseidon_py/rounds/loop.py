@@ -14,7 +14,7 @@ from typing import Protocol
 from poseidon_py.feed.client import Engine, EngineError
 from poseidon_py.feed.resync import Session
 from poseidon_py.report import messages
-from poseidon_py.state.records import KnownPod
+from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from poseidon_py.util.backoff import Backoff
 from poseidon_py.util.metrics import METRICS
@@ -35,10 +35,10 @@ _WINDOWS, _ROUNDS = 4, 2
 class Placements(Protocol):
     """What the loop needs of binder.Binder."""
 
-    def bind(self, known: KnownPod, node: str, node_id: str) -> None: ...
+    def bind(self, known: PodRecord, node: str, node_id: str) -> None: ...
 
 
-Placed = list[tuple[KnownPod, str, str]]
+Placed = list[tuple[PodRecord, str, str]]
 """Pods, each with the name and the id of its node."""
 
 
@@ -51,8 +51,8 @@ class Loop:
         engine: Engine,
         session: Session,
         binder: Placements,
-        reject: Callable[[KnownPod, str, int], None],
-        unscheduled: Callable[[KnownPod, str], None],
+        reject: Callable[[PodRecord, str, int], None],
+        unscheduled: Callable[[PodRecord, str], None],
         *,
         window: float = 0.005,
         window_max: float = 0.25,
@@ -85,7 +85,7 @@ class Loop:
         self.last: flow_pb2.RoundStats | None = None
         self.place: Callable[[Placed], None] = self._bind_each
         """Takes what a round has placed, all at once."""
-        self.waits_for_gang: Callable[[KnownPod, str], None] = unscheduled
+        self.waits_for_gang: Callable[[PodRecord, str], None] = unscheduled
         """Told of pods that wait for other members of their gang to come, or to go."""
 
     def wake(self) -> None:

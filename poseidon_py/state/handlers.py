@@ -24,7 +24,7 @@ class PodFollower:
         try:
             self._store.observe_pod(item)
         except ValueError as error:
-            self.nonsense(item.metadata, str(error))
+            self.invalid(item.metadata, str(error))
 
     def removed(self, item: Pod) -> None:
         self._store.remove_pod(item.metadata.uid)
@@ -33,7 +33,7 @@ class PodFollower:
         self._store.pods_listed(uids | self._unreadable)
         self._unreadable.clear()
 
-    def nonsense(self, who: Metadata, what: str) -> None:
+    def invalid(self, who: Metadata, what: str) -> None:
         self._unreadable.add(who.uid)  # it exists: what was known of it before is better than nothing
         self._store.warn_pod(who.namespace, who.name, who.uid, what)
 
@@ -57,7 +57,7 @@ class NodeFollower:
         self._store.nodes_listed(uids | self._unreadable)
         self._unreadable.clear()
 
-    def nonsense(self, who: Metadata, what: str) -> None:
+    def invalid(self, who: Metadata, what: str) -> None:
         self._unreadable.add(who.uid)
         self._store.warn("node", who.uid or who.name, who.name, what)
 
@@ -96,10 +96,10 @@ class ObjectFollower(Generic[T]):
             self._drop(key)
         self._unreadable.clear()
 
-    def nonsense(self, who: Metadata, what: str) -> None:
+    def invalid(self, who: Metadata, what: str) -> None:
         if who.uid not in self._unreadable:
             log.warning("skipping %s %s: %s", self._name, who.name, what)
-            METRICS.nonsense.labels(self._name).inc()
+            METRICS.invalid.labels(self._name).inc()
         self._unreadable.add(who.uid)
 
 

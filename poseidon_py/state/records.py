@@ -2,13 +2,13 @@
 
 from typing import NamedTuple
 
-from poseidon_py.kube.objects import Node, Nonsense, Pod, micros
+from poseidon_py.kube.objects import InvalidField, Node, Pod, micros
 from poseidon_py.state.claim_use import ClaimUse
 from poseidon_py.util.ids import job_id, node_id
 from protos.gen import flow_pb2
 
 
-class Told(NamedTuple):
+class SentState(NamedTuple):
     """What the engine has been told of a pod."""
 
     class_id: int
@@ -23,7 +23,7 @@ class Told(NamedTuple):
     lasting: bool = False
 
 
-class KnownPod:
+class PodRecord:
     """One pod. Changed by Store, feed/workers.py (what was told) and bind/binder.py (assumed) only."""
 
     __slots__ = (
@@ -74,7 +74,7 @@ class KnownPod:
         """Monotonic seconds."""
         try:
             self.created_us = micros(metadata.created)
-        except Nonsense:
+        except InvalidField:
             self.created_us = 0  # it is only used to tell who waits longest
         self.job_id = 0
         self.owner = ""
@@ -122,7 +122,7 @@ class KnownPod:
         self.assumed = ""
         """Name of the node that it is being bound to."""
         self.ours = self.gated = self.deleting = False
-        self.told: Told | None = None
+        self.told: SentState | None = None
         """What the engine has been told; None: it does not know the pod."""
         self.dirty = True
         """Whether the engine may have to be told something."""
@@ -137,7 +137,7 @@ class KnownPod:
         return self.ours and not self.node and not self.gated and not self.deleting
 
 
-class KnownNode:
+class NodeRecord:
     """One node, described."""
 
     __slots__ = ("base", "dirty", "id", "key", "message", "name", "object", "told", "uid")

@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from poseidon_py.describe.data_inputs import Inputs
 from poseidon_py.describe.label_profiles import Profiles
 from poseidon_py.describe.task_classes import Classes
-from poseidon_py.kube.objects import TERMINAL, Labels, Node, Nonsense, Pod, decode
+from poseidon_py.kube.objects import TERMINAL, InvalidField, Labels, Node, Pod, decode
 from poseidon_py.kube.storage_objects import Namespace
 from poseidon_py.state.gangs.registry import Book
-from poseidon_py.state.records import KnownNode, KnownPod
+from poseidon_py.state.records import NodeRecord, PodRecord
 from poseidon_py.state.volumes.cache import Storage
 from poseidon_py.state.volumes.gate import VolumeGate
 from poseidon_py.util.ids import TaskIds, node_id
@@ -48,9 +48,9 @@ class Store:
         """`added_affinity`: demanded of a node by every pod. `linger`: seconds that news without consequence wait."""
         self._ours = frozenset(scheduler_names)
         self._monotonic = monotonic
-        self.pods: dict[str, KnownPod] = {}
+        self.pods: dict[str, PodRecord] = {}
         """By UID."""
-        self.nodes: dict[str, KnownNode] = {}
+        self.nodes: dict[str, NodeRecord] = {}
         """By name."""
         self.classes = Classes(added_affinity)
         self.profiles = Profiles()
@@ -71,11 +71,11 @@ class Store:
         """Ids of nodes that are gone and of which the engine has yet to be told."""
         self.on_nonsense: Callable[[str, str, str, str], None] = lambda namespace, name, uid, problem: None
         """Called once for each pod that makes no sense."""
-        self.on_ignored: Callable[[KnownPod], None] = lambda pod: None
-        """Called when KnownPod.ignored has changed."""
-        self.on_settled: Callable[[KnownPod], None] = lambda pod: None
+        self.on_ignored: Callable[[PodRecord], None] = lambda pod: None
+        """Called when PodRecord.ignored has changed."""
+        self.on_settled: Callable[[PodRecord], None] = lambda pod: None
         """Called when the watch says that a pod is bound, or gone."""
-        self.on_blocked: Callable[[KnownPod], None] = lambda pod: None
+        self.on_blocked: Callable[[PodRecord], None] = lambda pod: None
         """Called when a pod cannot be placed because of its volumes, or for another reason than before."""
         self.gangs = Book(self.pods, self.touch_pod)
         self.volumes = VolumeGate(self.storage, self.pods, self.touch_pod, self.touch_node, self.touch_nodes)
@@ -83,18 +83,18 @@ class Store:
         self._on_node: dict[str, dict[str, None]] = {}
         """Node name -> UIDs of the pods that are bound to it."""
         self._node_name: dict[str, str] = {}
-        self.nonsense: dict[str, tuple[str, str, str]] = {}
+        self.invalid: dict[str, tuple[str, str, str]] = {}
         """Pods that made no sense, by UID: namespace, name, problem."""
         self._warned: set[str] = set()
         self._prune_at = _DESCRIPTIONS
 
     # -- questions --------------------------------------------------------------------------------------------
 
-    def pod_of_task(self, task: int) -> KnownPod | None:
+    def pod_of_task(self, task: int) -> PodRecord | None:
         uid = self._tasks.uid(task)
         return self.pods.get(uid) if uid is not None else None
 
-    def pod_named(self, namespace: str, name: str) -> KnownPod | None:
+    def pod_named(self, namespace: str, name: str) -> PodRecord | None:
         """Looks at all pods: for people."""
         found = [p for p in self.pods.values() if p.name == name and p.namespace == namespace]
         return found[-1] if found else None
@@ -113,7 +113,7 @@ class Store:
         node = self.nodes.get(name)
         return node.base.labels if node is not None and node.base is not None else None
 
-    def waiting(self) -> Iterator[KnownPod]:
+    def waiting(self) -> Iterator[PodRecord]:
         return (pod for pod in self.pods.values() if pod.ours and not pod.node and not pod.deleting)
 
     # -- what the watches say ---------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ class Store:
                 raise ValueError("a pod without UID")
             # one that was gone and is listed again, as after a restore of the server's data, keeps its id
             task = self.gone_tasks.pop(uid, 0) or self._tasks.add(uid)
-            known = self.pods[uid] = KnownPod(pod, task, self._monotonic())
+            known = self.pods[uid] = PodRecord(pod, task, self._monotonic())
         spec = pod.spec
         node = spec.node_name or ""
         said = _said(pod) if node else 0
@@ -150,7 +150,7 @@ class Store:
         known.dirty = True
         self.pod_queue.add(uid, soon=news)
 
-    def _move(self, known: KnownPod, node: str) -> None:
+    def _move(self, known: PodRecord, node: str) -> None:
         if known.node:
             self._on_node.get(known.node, {}).pop(known.uid, None)
         known.node = node
@@ -162,7 +162,7 @@ class Store:
 
     def remove_pod(self, uid: str) -> None:
         self._warned.discard(uid)
-        self.nonsense.pop(uid, None)
+        self.invalid.pop(uid, None)
         known = self.pods.pop(uid, None)
         if known is None:
             return
@@ -185,7 +185,7 @@ class Store:
 
     def pods_listed(self, uids: set[str]) -> None:
         """Pods that were heard of and are not among `uids` went while nobody looked."""
-        for uid in [uid for uid in (*self.pods, *self.nonsense) if uid not in uids]:
+        for uid in [uid for uid in (*self.pods, *self.invalid) if uid not in uids]:
             self.remove_pod(uid)
 
     def observe_node(self, node: Node) -> None:
@@ -194,7 +194,7 @@ class Store:
         if known is None or known.uid != uid:
             if known is not None:
                 self.remove_node(name)
-            known = self.nodes[name] = KnownNode(node)
+            known = self.nodes[name] = NodeRecord(node)
             self._node_name[known.id] = name
             self.gone_nodes.discard(known.id)
             for pod in self._on_node.get(name, ()):  # they were told to be on a node that nobody knew, or the old one
@@ -257,7 +257,7 @@ class Store:
         name = item.metadata.name
         try:
             labels = decode(item.metadata.labels, Labels, "metadata.labels") or {}
-        except Nonsense as problem:
+        except InvalidField as problem:
             self.warn("namespace", item.metadata.uid, name, str(problem))
             return
         known = self.namespaces.get(name)
@@ -287,13 +287,13 @@ class Store:
             return False
         self._warned.add(uid)
         log.warning("skipping %s %s: %s", kind, name, problem)
-        METRICS.nonsense.labels(kind).inc()
+        METRICS.invalid.labels(kind).inc()
         return True
 
     def warn_pod(self, namespace: str, name: str, uid: str, problem: str) -> None:
         """The same of a pod, with an event for its owner to see."""
         if self.warn("pod", uid, f"{namespace}/{name}", problem):
-            self.nonsense[uid] = namespace, name, problem
+            self.invalid[uid] = namespace, name, problem
             self.on_nonsense(namespace, name, uid, problem)
 
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from poseidon_py.kube.client import ApiError, BusyError, Kube, KubeError, NotFoundError
-from poseidon_py.kube.objects import Nonsense, micros
+from poseidon_py.kube.objects import InvalidField, micros
 from poseidon_py.kube.quantity import QuantityError
 from poseidon_py.usage.gathered import AT, CPU, MEMORY, Gathered, SourceError, billionths
 
@@ -79,7 +79,7 @@ class MetricsApi:
         async for item in self._items("nodes", _decode_node, into):
             try:
                 at, cpu, memory = _micros(item.timestamp), _sum([item.usage.cpu]), _sum([item.usage.memory])
-            except (QuantityError, Nonsense):
+            except (QuantityError, InvalidField):
                 into.refused += 1
                 continue
             row = into.node(item.metadata.name)
@@ -91,7 +91,7 @@ class MetricsApi:
                 at = _micros(item.timestamp)
                 cpu = _sum([c.usage.cpu for c in item.containers or ()])
                 memory = _sum([c.usage.memory for c in item.containers or ()])
-            except (QuantityError, Nonsense):
+            except (QuantityError, InvalidField):
                 into.refused += 1
                 continue
             if item.containers:

@@ -73,7 +73,7 @@ class Metrics:
         self.resyncs = self._counter("engine_resyncs_total", "Full resynchronisations of the engine.")
         self.refusals = self._counter("engine_refusals_total", "Descriptions that the engine refused.", "kind")
         self.firmament_starts = self._counter("firmament_starts_total", "Starts of the own flow service.")
-        self.nonsense = self._counter(
+        self.invalid = self._counter(
             "nonsense_objects_total", "Objects skipped because a field makes no sense.", "kind"
         )
         self.no_allocatable = self._counter("nodes_without_allocatable_total", "Nodes seen that offer nothing.")

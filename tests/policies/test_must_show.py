@@ -15,7 +15,7 @@ from firmament_py.policy.registry import available, load
 from tests.builders import NOW_US, SECOND_US, make_class, make_node, make_tasks, per_node
 from tests.policies.rig import places
 
-Placed = dict[int, str]
+BlockReplicas = dict[int, str]
 
 ELSEWHERE = {"interference", "network-aware", "quincy", "whare-map"}
 """Policies that price what these clusters do not have; their own tests show what they do with it."""
@@ -29,13 +29,13 @@ class Case:
 
     policy: str
     events: list[Event]
-    what: Callable[[Placed], Any]
+    what: Callable[[BlockReplicas], Any]
     expected: Any
     agree: dict[str, str] = field(default_factory=dict)  # name -> why
     now_us: int = NOW_US
 
 
-def spread(placed: Placed) -> list[int]:
+def spread(placed: BlockReplicas) -> list[int]:
     return sorted(per_node(placed).values())
 
 

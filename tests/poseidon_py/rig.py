@@ -33,7 +33,7 @@ class Rig:
         )
         self.now_us = 1_000_000
         self.unscheduled: list[tuple[str, str]] = []
-        self.nonsense: list[tuple[str, str]] = []
+        self.invalid: list[tuple[str, str]] = []
         self.loop = Loop(
             self.store,
             self.engine,
@@ -50,7 +50,7 @@ class Rig:
         self.store.on_settled = self.binder.settled
         self.ignored: list[tuple[str, str]] = []
         self.store.on_ignored = lambda known: self.ignored.append((known.name, known.ignored))
-        self.store.on_nonsense = lambda namespace, name, uid, problem: self.nonsense.append((name, problem))
+        self.store.on_nonsense = lambda namespace, name, uid, problem: self.invalid.append((name, problem))
         self.kube.on_bind = self._bound
         self.confirm = True
         self._leads = leads

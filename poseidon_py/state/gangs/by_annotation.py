@@ -3,7 +3,7 @@
 import msgspec
 
 from poseidon_py.state.gangs import keys as m
-from poseidon_py.state.gangs.model import MOST, Declaration, Invalid, Marks, Objects, whole
+from poseidon_py.state.gangs.model import MOST, Declaration, GangHints, Invalid, Objects, whole
 
 
 class LightLabels:
@@ -11,7 +11,7 @@ class LightLabels:
 
     name = "pod-group labels"
 
-    def read(self, marks: Marks, objects: Objects) -> Declaration | None:
+    def read(self, marks: GangHints, objects: Objects) -> Declaration | None:
         group = marks.labels.get(m.LIGHT_NAME)
         if not group:
             return None
@@ -27,7 +27,7 @@ class BatchAnnotations:
 
     name = "group-pod-num annotations"
 
-    def read(self, marks: Marks, objects: Objects) -> Declaration | None:
+    def read(self, marks: GangHints, objects: Objects) -> Declaration | None:
         group, text = marks.annotations.get(m.GROUP_NAME), marks.annotations.get(m.GROUP_NUMBER)
         if not group or text is None:
             return None  # the name alone is Volcano's
@@ -40,7 +40,7 @@ class Kueue:
 
     name = "Kueue"
 
-    def read(self, marks: Marks, objects: Objects) -> Declaration | None:
+    def read(self, marks: GangHints, objects: Objects) -> Declaration | None:
         group = marks.labels.get(m.KUEUE_NAME)
         if not group:
             return None
@@ -57,7 +57,7 @@ class LeaderWorkerSet:
 
     name = "LeaderWorkerSet"
 
-    def read(self, marks: Marks, objects: Objects) -> Declaration | None:
+    def read(self, marks: GangHints, objects: Objects) -> Declaration | None:
         text = marks.annotations.get(m.LWS_SIZE)
         if text is None:
             return None
@@ -88,7 +88,7 @@ class YuniKorn:
 
     name = "YuniKorn"
 
-    def read(self, marks: Marks, objects: Objects) -> Declaration | None:
+    def read(self, marks: GangHints, objects: Objects) -> Declaration | None:
         text, mine = marks.annotations.get(m.YUNIKORN_GROUPS), marks.annotations.get(m.YUNIKORN_NAME)
         if text is None and not mine:
             return None

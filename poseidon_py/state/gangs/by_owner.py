@@ -3,7 +3,7 @@
 import math
 
 from poseidon_py.state.gangs import keys as m
-from poseidon_py.state.gangs.model import Declaration, Invalid, Marks, Objects, Owner, Resource, Thing, whole
+from poseidon_py.state.gangs.model import Declaration, GangHints, Invalid, Objects, Owner, OwnerOrGroup, Resource, whole
 
 JOBS = Resource("batch", "jobs", ("v1",))
 REPLICA_SETS = Resource("apps", "replicasets", ("v1",))
@@ -28,7 +28,7 @@ class Own:
 
     name = "poseidon.io/gang"
 
-    def read(self, marks: Marks, objects: Objects) -> Declaration | None:
+    def read(self, marks: GangHints, objects: Objects) -> Declaration | None:
         said = marks.annotations
         owner = objects.owner(marks.owner, marks.namespace) if marks.owner is not None else None
         anchor, kind = owner, marks.owner
@@ -65,7 +65,7 @@ class Own:
             maximum=whole(said[m.OWN_MAXIMUM], f"annotation {m.OWN_MAXIMUM}") if m.OWN_MAXIMUM in said else 0,
         )
 
-    def _identity(self, marks: Marks, said: dict[str, str], anchor: Owner | None) -> tuple[str, str]:
+    def _identity(self, marks: GangHints, said: dict[str, str], anchor: Owner | None) -> tuple[str, str]:
         if shared := said.get(m.OWN_NAME):
             return f"own/{marks.namespace}/{shared}", f"{marks.namespace}/{shared}"
         if anchor is None:
@@ -82,7 +82,7 @@ class Own:
         return size
 
     def _roles(
-        self, marks: Marks, said: dict[str, str], anchor: Thing | None
+        self, marks: GangHints, said: dict[str, str], anchor: OwnerOrGroup | None
     ) -> tuple[str, tuple[tuple[str, int], ...]]:
         if text := said.get(m.OWN_ROLE):
             name, equals, least = text.partition("=")
@@ -105,7 +105,7 @@ class Percent:
 
     name = "firmament-gang-scheduling"
 
-    def read(self, marks: Marks, objects: Objects) -> Declaration | None:
+    def read(self, marks: GangHints, objects: Objects) -> Declaration | None:
         text = marks.annotations.get(m.PERCENT)
         if text is None:
             return None

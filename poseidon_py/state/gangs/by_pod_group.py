@@ -4,7 +4,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from poseidon_py.state.gangs import keys as m
-from poseidon_py.state.gangs.model import Declaration, Invalid, Marks, Objects, Resource, Thing, number_of, whole
+from poseidon_py.state.gangs.model import (
+    Declaration,
+    GangHints,
+    Invalid,
+    Objects,
+    OwnerOrGroup,
+    Resource,
+    number_of,
+    whole,
+)
 
 COSCHEDULING = Resource("scheduling.x-k8s.io", "podgroups", ("v1alpha1",))
 VOLCANO = Resource("scheduling.volcano.sh", "podgroups", ("v1beta1",))
@@ -16,8 +25,8 @@ GROUPS = (COSCHEDULING, VOLCANO, KAI, GODEL, NATIVE)
 
 
 def _found(
-    convention: str, resource: Resource, group: str, marks: Marks, objects: Objects
-) -> tuple[Thing | None, Declaration]:
+    convention: str, resource: Resource, group: str, marks: GangHints, objects: Objects
+) -> tuple[OwnerOrGroup | None, Declaration]:
     """The PodGroup, and a declaration that waits for it."""
     name = f"{marks.namespace}/{group}"
     where = (resource, marks.namespace, group)
@@ -26,7 +35,7 @@ def _found(
     return objects.find(*where), Declaration(convention, key, name, 0, waits=waits, thing=where)
 
 
-def _declared(waiting: Declaration, thing: Thing, minimum: int, **more: Any) -> Declaration:
+def _declared(waiting: Declaration, thing: OwnerOrGroup, minimum: int, **more: Any) -> Declaration:
     return Declaration(
         waiting.convention,
         waiting.key,
@@ -58,7 +67,7 @@ class Coscheduling:
 
     name = "scheduling.x-k8s.io PodGroup"
 
-    def read(self, marks: Marks, objects: Objects) -> Declaration | None:
+    def read(self, marks: GangHints, objects: Objects) -> Declaration | None:
         group = marks.labels.get(m.COSCHEDULING)
         if not group:
             return None
@@ -80,7 +89,7 @@ class Volcano:
 
     name = "Volcano"
 
-    def read(self, marks: Marks, objects: Objects) -> Declaration | None:
+    def read(self, marks: GangHints, objects: Objects) -> Declaration | None:
         group = marks.annotations.get(m.GROUP_NAME)
         if not group or m.GROUP_NUMBER in marks.annotations:
             return None
@@ -100,7 +109,7 @@ class Kai:
 
     name = "KAI"
 
-    def read(self, marks: Marks, objects: Objects) -> Declaration | None:
+    def read(self, marks: GangHints, objects: Objects) -> Declaration | None:
         group = marks.annotations.get(m.KAI_NAME)
         if not group:
             return None
@@ -134,7 +143,7 @@ class Godel:
 
     name = "Godel"
 
-    def read(self, marks: Marks, objects: Objects) -> Declaration | None:
+    def read(self, marks: GangHints, objects: Objects) -> Declaration | None:
         group = marks.annotations.get(m.GODEL_NAME) or marks.labels.get(m.GODEL_NAME)
         if not group:
             return None
@@ -161,7 +170,7 @@ class Native:
 
     name = "scheduling.k8s.io PodGroup"
 
-    def read(self, marks: Marks, objects: Objects) -> Declaration | None:
+    def read(self, marks: GangHints, objects: Objects) -> Declaration | None:
         if not marks.group:
             return None
         thing, waiting = _found(self.name, NATIVE, marks.group, marks, objects)

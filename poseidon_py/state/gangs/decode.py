@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct, field
 
-from poseidon_py.kube.objects import NOTHING, ListMetadata, Metadata, Nonsense, micros
+from poseidon_py.kube.objects import NOTHING, InvalidField, ListMetadata, Metadata, micros
 from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS, OWNERS
 from poseidon_py.state.gangs.keys import controller, mentions_gangs, pick
-from poseidon_py.state.gangs.model import Resource, Thing
+from poseidon_py.state.gangs.model import OwnerOrGroup, Resource
 
 _OWNERS = frozenset(OWNERS.values())
 
@@ -60,8 +60,8 @@ class _JobSet(Struct):
     jobs: list[_ReplicatedJob] | None = field(default=None, name="replicatedJobs")
 
 
-def thing_of(resource: Resource, item: Item) -> Thing:
-    """The object reduced. Raises Nonsense naming the field."""
+def thing_of(resource: Resource, item: Item) -> OwnerOrGroup:
+    """The object reduced. Raises InvalidField naming the field."""
     metadata = item.metadata
     annotations = pick(metadata.annotations, "metadata.annotations") if mentions_gangs(metadata.annotations) else {}
     size: int | None = None
@@ -81,7 +81,7 @@ def thing_of(resource: Resource, item: Item) -> Thing:
         size = 1 if replicas is None else replicas
     else:
         spec = _decode(item.spec, dict[str, Any], "spec")
-    return Thing(
+    return OwnerOrGroup(
         metadata.uid,
         metadata.namespace,
         metadata.name,
@@ -115,14 +115,14 @@ def _decode(raw: Raw, kind: Callable[..., Any], path: str) -> Any:
     try:
         return msgspec.json.decode(data if data and data != b"null" else b"{}", type=kind)
     except msgspec.DecodeError as error:
-        raise Nonsense(path, str(error)) from error
+        raise InvalidField(path, str(error)) from error
 
 
-def same(one: Thing | None, other: Thing) -> bool:
+def same(one: OwnerOrGroup | None, other: OwnerOrGroup) -> bool:
     """Whether nothing that a convention looks at differs."""
     return one is not None and _content(one) == _content(other)
 
 
-def _content(thing: Thing) -> tuple[object, ...]:
+def _content(thing: OwnerOrGroup) -> tuple[object, ...]:
     spec: Mapping[str, object] = thing.spec
     return thing.uid, thing.created_us, thing.annotations, thing.owner, spec, thing.size, thing.left, thing.roles

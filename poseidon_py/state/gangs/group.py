@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from poseidon_py.state.gangs.model import Declaration, Marks, Resource, Thing
-from poseidon_py.state.records import KnownPod
+from poseidon_py.state.gangs.model import Declaration, GangHints, OwnerOrGroup, Resource
+from poseidon_py.state.records import PodRecord
 from poseidon_py.util.ids import hash64
 from protos.gen import flow_pb2
 
@@ -16,11 +16,11 @@ _SECOND_US = 1_000_000
 class Member:
     """A pod with its word on its gang."""
 
-    known: KnownPod
-    marks: Marks
+    known: PodRecord
+    marks: GangHints
     priority: int = 0
     said: Declaration | None = None
-    owners: tuple[Thing, ...] = ()
+    owners: tuple[OwnerOrGroup, ...] = ()
     """Who controls it, and who controls that."""
     warned: str = ""
     """The last warning about its declaration."""
@@ -75,7 +75,7 @@ class Group:
         lost = self.started and not self.complete and self.disrupted
         return self.disrupted_whole and lost and bool(self.bound)
 
-    def settled(self) -> Iterator[KnownPod]:
+    def settled(self) -> Iterator[PodRecord]:
         """Members that have a node, or are being bound to one, and stay."""
         for member in self.members.values():
             known = member.known

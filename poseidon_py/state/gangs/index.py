@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from poseidon_py.state.gangs.model import Owner, Resource, Thing
+from poseidon_py.state.gangs.model import Owner, OwnerOrGroup, Resource
 
 _MOST_PLAIN = 100_000
 
@@ -10,10 +10,10 @@ _MOST_PLAIN = 100_000
 class NoObjects:
     """No PodGroups, no owners: what is known before anything is watched."""
 
-    def find(self, resource: Resource, namespace: str, name: str) -> Thing | None:
+    def find(self, resource: Resource, namespace: str, name: str) -> OwnerOrGroup | None:
         return None
 
-    def owner(self, owner: Owner, namespace: str) -> Thing | None:
+    def owner(self, owner: Owner, namespace: str) -> OwnerOrGroup | None:
         return None
 
     def has_owner(self, uid: str) -> bool:
@@ -42,7 +42,7 @@ class Index:
             if not gangs:
                 del self._gangs[thing]
 
-    def gangs_of(self, resource: Resource, thing: Thing) -> set[int]:
+    def gangs_of(self, resource: Resource, thing: OwnerOrGroup) -> set[int]:
         return {*self._gangs.get((resource, thing.namespace, thing.name), ()), *self._gangs.get(thing.uid, ())}
 
     def wait(self, uid: str, what: str) -> None:
@@ -65,7 +65,7 @@ class Index:
             self.plain.clear()  # owners of kinds that nobody watches: nobody tells when they go
         self.plain[owner.uid] = owner
 
-    def not_plain(self, thing: Thing, *, and_below: bool) -> dict[str, Owner]:
+    def not_plain(self, thing: OwnerOrGroup, *, and_below: bool) -> dict[str, Owner]:
         """An owner declares something now: which owners are not plain any more. and_below: it may own owners."""
         if and_below:
             found, self.plain = self.plain, {}

@@ -7,8 +7,8 @@ for before anything is decoded.
 import msgspec
 from msgspec import Raw
 
-from poseidon_py.kube.objects import NOTHING, Labels, Nonsense, OwnerReference, Pod, decode, micros
-from poseidon_py.state.gangs.model import Marks, Owner
+from poseidon_py.kube.objects import NOTHING, InvalidField, Labels, OwnerReference, Pod, decode, micros
+from poseidon_py.state.gangs.model import GangHints, Owner
 
 LIGHT_NAME = "pod-group.scheduling.x-k8s.io/name"
 LIGHT_MINIMUM = "pod-group.scheduling.x-k8s.io/min-available"
@@ -70,8 +70,8 @@ def speaks_of_gangs(pod: Pod) -> bool:
     return mentions_gangs(pod.metadata.labels) or mentions_gangs(pod.metadata.annotations)
 
 
-def marks_of(pod: Pod) -> Marks | None:
-    """What the pod says about gangs; None: nothing, and nobody controls it. Raises Nonsense."""
+def gang_hints_of(pod: Pod) -> GangHints | None:
+    """What the pod says about gangs; None: nothing, and nobody controls it. Raises InvalidField."""
     metadata = pod.metadata
     owner = controller(metadata.owners)
     group = bytes(pod.spec.scheduling_group)
@@ -89,13 +89,13 @@ def marks_of(pod: Pod) -> Marks | None:
         name = (found.name if found else None) or ""
     try:
         created = micros(metadata.created)
-    except Nonsense:
+    except InvalidField:
         created = 0
-    return Marks(metadata.namespace, metadata.name, metadata.uid, created, labels, annotations, name, owner)
+    return GangHints(metadata.namespace, metadata.name, metadata.uid, created, labels, annotations, name, owner)
 
 
 def pick(raw: Raw, path: str) -> dict[str, str]:
-    """Of labels or annotations those that are marks. Raises Nonsense."""
+    """Of labels or annotations those that are marks. Raises InvalidField."""
     return {key: value for key, value in (decode(raw, Labels, path) or {}).items() if key in _KEYS}
 
 

@@ -28,7 +28,7 @@ class Owner(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class GangHints:
     """All that is said on a pod about gangs. `labels`, `annotations`: only the keys of some convention."""
 
     namespace: str
@@ -43,7 +43,7 @@ class Marks:
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class OwnerOrGroup:
     """An object that conventions read, reduced to what they need."""
 
     uid: str
@@ -103,10 +103,10 @@ class Invalid(ValueError):
 class Objects(Protocol):
     """What readers may look up. Asking is what makes a resource be watched."""
 
-    def find(self, resource: Resource, namespace: str, name: str) -> Thing | None:
+    def find(self, resource: Resource, namespace: str, name: str) -> OwnerOrGroup | None:
         """The object; None: there is none. Raises Unknown while that cannot be said."""
 
-    def owner(self, owner: Owner, namespace: str) -> Thing | None:
+    def owner(self, owner: Owner, namespace: str) -> OwnerOrGroup | None:
         """An owner; None: nobody watches owners of that kind, or it is gone. Raises Unknown."""
 
     def has_owner(self, uid: str) -> bool:
@@ -127,7 +127,7 @@ class Convention(Protocol):
     name: str
     """For messages and docs."""
 
-    def read(self, marks: Marks, objects: Objects) -> Declaration | None:
+    def read(self, marks: GangHints, objects: Objects) -> Declaration | None:
         """None: the pod says nothing in this convention. Raises Invalid, Unknown."""
 
 

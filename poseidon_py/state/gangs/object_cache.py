@@ -25,7 +25,7 @@ from poseidon_py.kube.client import ApiError, BusyError, KubeError, NotFoundErro
 from poseidon_py.kube.list_watch import Kind, Watch
 from poseidon_py.state.gangs.by_owner import OWNERS
 from poseidon_py.state.gangs.decode import Item, ItemEvent, ItemList
-from poseidon_py.state.gangs.model import Owner, Resource, Thing, Unknown
+from poseidon_py.state.gangs.model import Owner, OwnerOrGroup, Resource, Unknown
 from poseidon_py.state.gangs.resource_cache import Changed, Shelf
 
 log = logging.getLogger(__name__)
@@ -77,14 +77,14 @@ class Shelves:
 
     # -- questions --------------------------------------------------------------------------------------------
 
-    def find(self, resource: Resource, namespace: str, name: str) -> Thing | None:
+    def find(self, resource: Resource, namespace: str, name: str) -> OwnerOrGroup | None:
         shelf = self._shelf(resource)
         thing = shelf.by_name.get((namespace, name))
         if thing is None and not shelf.path and self._now() - shelf.looked > _ASKED_ANEW:
             self._wake.set()
         return thing
 
-    def owner(self, owner: Owner, namespace: str) -> Thing | None:
+    def owner(self, owner: Owner, namespace: str) -> OwnerOrGroup | None:
         resource = OWNERS.get((owner.group, owner.kind))
         if resource is None:
             return None
@@ -101,12 +101,12 @@ class Shelves:
         """Whether an owner of this UID is there."""
         return any(uid in shelf.by_uid for resource, shelf in self._shelves.items() if resource in OWNERS.values())
 
-    def things(self, resource: Resource) -> list[Thing]:
+    def things(self, resource: Resource) -> list[OwnerOrGroup]:
         """All objects of a resource, if anybody ever asked for one."""
         shelf = self._shelves.get(resource)
         return list(shelf.by_uid.values()) if shelf is not None else []
 
-    def path_of(self, resource: Resource, thing: Thing) -> str:
+    def path_of(self, resource: Resource, thing: OwnerOrGroup) -> str:
         """The path of an object; empty if its resource is not served."""
         shelf = self._shelves.get(resource)
         return _path(shelf.path, thing.namespace, thing.name) if shelf is not None and shelf.path else ""

@@ -8,14 +8,14 @@ sense. A pod that is bound is never held.
 import logging
 from collections.abc import Callable, Mapping
 
-from poseidon_py.kube.objects import Nonsense, Pod
+from poseidon_py.kube.objects import InvalidField, Pod
 from poseidon_py.state.gangs.by_owner import DEPLOYMENTS, JOB_SETS
 from poseidon_py.state.gangs.group import Group, Member
 from poseidon_py.state.gangs.index import Index, NoObjects
-from poseidon_py.state.gangs.keys import marks_of, speaks_of_gangs
-from poseidon_py.state.gangs.model import Declaration, Marks, Objects, Owner, Resource, Thing, Unknown
+from poseidon_py.state.gangs.keys import gang_hints_of, speaks_of_gangs
+from poseidon_py.state.gangs.model import Declaration, GangHints, Objects, Owner, OwnerOrGroup, Resource, Unknown
 from poseidon_py.state.gangs.resolve import is_plain, judge, owners
-from poseidon_py.state.records import KnownPod
+from poseidon_py.state.records import PodRecord
 from poseidon_py.util.work_queue import KeyedQueue
 from protos.gen import flow_pb2
 
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 class Book:
     """See the module. `objects` is set once they are watched."""
 
-    def __init__(self, pods: Mapping[str, KnownPod], touch: Callable[[str], None]) -> None:
+    def __init__(self, pods: Mapping[str, PodRecord], touch: Callable[[str], None]) -> None:
         self.objects: Objects = NoObjects()
         self.queue: KeyedQueue[int] = KeyedQueue("gangs")
         """Ids of gangs whose definition has changed, or that are gone."""
@@ -33,8 +33,8 @@ class Book:
         """By id."""
         self.removed: set[int] = set()
         """Ids of gangs that are gone and of which the engine has yet to be told."""
-        self.on_held: Callable[[KnownPod, str], None] = lambda known, why: None
-        self.on_invalid: Callable[[KnownPod, str], None] = lambda known, what: None
+        self.on_held: Callable[[PodRecord, str], None] = lambda known, why: None
+        self.on_invalid: Callable[[PodRecord, str], None] = lambda known, what: None
         self.on_below: Callable[[Group], None] = lambda group: None
         """Called when a gang that was complete has lost members it needs."""
         self.on_changed: Callable[[Group], None] = lambda group: None
@@ -48,7 +48,7 @@ class Book:
 
     # -- questions --------------------------------------------------------------------------------------------
 
-    def group_of(self, known: KnownPod) -> Group | None:
+    def group_of(self, known: PodRecord) -> Group | None:
         """The gang of a pod; None: none that the engine knows of."""
         return self.groups.get(known.gang) if known.gang else None
 
@@ -62,7 +62,7 @@ class Book:
 
     # -- pods -------------------------------------------------------------------------------------------------
 
-    def describe(self, known: KnownPod, pod: Pod | None) -> None:
+    def describe(self, known: PodRecord, pod: Pod | None) -> None:
         """Brings the gang of a pod up to date, with its newest state if there is one."""
         if pod is None:
             member = self._members.get(known.uid)
@@ -77,14 +77,14 @@ class Book:
         if not known.ours:
             return
         try:
-            marks = marks_of(pod)
-        except Nonsense as problem:
+            marks = gang_hints_of(pod)
+        except InvalidField as problem:
             self._hold(known, f"cannot read its labels and annotations: {problem}")
             return
         if marks is not None:
             self._take(known, marks, pod.spec.priority or 0, pod.status.phase == "Running")
 
-    def _take(self, known: KnownPod, marks: Marks, priority: int, running: bool) -> None:
+    def _take(self, known: PodRecord, marks: GangHints, priority: int, running: bool) -> None:
         member = self._members.get(known.uid)
         if member is None:
             member = self._members[known.uid] = Member(known, marks, priority)
@@ -187,7 +187,7 @@ class Book:
         self.queue.add(group.id)
         self.on_changed(group)
 
-    def _hold(self, known: KnownPod, why: str) -> None:
+    def _hold(self, known: PodRecord, why: str) -> None:
         if known.node:
             known.gang, known.held = 0, ""
         elif known.held != why:
@@ -263,7 +263,7 @@ class Book:
 
     # -- objects ----------------------------------------------------------------------------------------------
 
-    def changed(self, resource: Resource, thing: Thing, *, gone: bool = False) -> None:
+    def changed(self, resource: Resource, thing: OwnerOrGroup, *, gone: bool = False) -> None:
         """A PodGroup or an owner is new, is another, or is gone."""
         for gang_id in self._index.gangs_of(resource, thing):
             group = self.groups.get(gang_id)
@@ -283,7 +283,7 @@ class Book:
         for known in list(self._pods.values()):
             owner = owners.get(known.owner) if known.ours else None
             if owner is not None:
-                marks = Marks(known.namespace, known.name, known.uid, known.created_us, owner=owner)
+                marks = GangHints(known.namespace, known.name, known.uid, known.created_us, owner=owner)
                 self._members.setdefault(known.uid, Member(known, marks))
                 self._touch(known.uid)
 

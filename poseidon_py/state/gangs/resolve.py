@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from poseidon_py.state.gangs.conventions import CONVENTIONS, OWN
 from poseidon_py.state.gangs.keys import JOBSET_ROLE
-from poseidon_py.state.gangs.model import Declaration, Invalid, Marks, Objects, Thing, Unknown
+from poseidon_py.state.gangs.model import Declaration, GangHints, Invalid, Objects, OwnerOrGroup, Unknown
 
 
 class Verdict(NamedTuple):
@@ -17,12 +17,12 @@ class Verdict(NamedTuple):
     unknown: str = ""
 
 
-def is_plain(marks: Marks) -> bool:
+def is_plain(marks: GangHints) -> bool:
     """Whether the pod itself says nothing: then only its owner may."""
     return not (marks.labels.keys() - {JOBSET_ROLE} or marks.annotations or marks.group)
 
 
-def judge(marks: Marks, objects: Objects) -> Verdict:
+def judge(marks: GangHints, objects: Objects) -> Verdict:
     """The first convention in order that has something to say counts; the others may only disagree with it."""
     said: Declaration | None = None
     broken = warning = ""
@@ -48,9 +48,9 @@ def judge(marks: Marks, objects: Objects) -> Verdict:
     return Verdict(said, broken, warning)
 
 
-def owners(marks: Marks, objects: Objects) -> tuple[Thing, ...]:
+def owners(marks: GangHints, objects: Objects) -> tuple[OwnerOrGroup, ...]:
     """Who controls the pod, and who controls that, as far as they are known."""
-    found: list[Thing] = []
+    found: list[OwnerOrGroup] = []
     owner = marks.owner
     while owner is not None and len(found) < 2:
         try:

@@ -4,9 +4,9 @@ import asyncio
 import logging
 from typing import Protocol
 
-from poseidon_py.kube.objects import Metadata, Nonsense
+from poseidon_py.kube.objects import InvalidField, Metadata
 from poseidon_py.state.gangs.decode import Item, same, thing_of
-from poseidon_py.state.gangs.model import Resource, Thing
+from poseidon_py.state.gangs.model import OwnerOrGroup, Resource
 from poseidon_py.util.metrics import METRICS
 
 log = logging.getLogger(__name__)
@@ -15,7 +15,7 @@ _GONE_KEPT = 20_000
 
 
 class Changed(Protocol):
-    def __call__(self, resource: Resource, thing: Thing, *, gone: bool = False) -> None: ...
+    def __call__(self, resource: Resource, thing: OwnerOrGroup, *, gone: bool = False) -> None: ...
 
 
 class Shelf:
@@ -31,8 +31,8 @@ class Shelf:
         """When it was looked for last, monotonic seconds."""
         self.missed = False
         """Whether it was not found then, though it had been served: while a server starts, that means nothing."""
-        self.by_name: dict[tuple[str, str], Thing] = {}
-        self.by_uid: dict[str, Thing] = {}
+        self.by_name: dict[tuple[str, str], OwnerOrGroup] = {}
+        self.by_uid: dict[str, OwnerOrGroup] = {}
         self.gone: dict[str, None] = {}
         """UIDs of owners that are not there, the latest last."""
         self.task: asyncio.Task[None] | None = None
@@ -41,8 +41,8 @@ class Shelf:
     def observe(self, item: Item) -> None:
         try:
             thing = thing_of(self.resource, item)
-        except Nonsense as problem:
-            self.nonsense(item.metadata, str(problem))
+        except InvalidField as problem:
+            self.invalid(item.metadata, str(problem))
             return
         before = self.by_uid.get(thing.uid)
         other = self.by_name.get((thing.namespace, thing.name))
@@ -62,8 +62,8 @@ class Shelf:
         for thing in [thing for uid, thing in self.by_uid.items() if uid not in uids]:
             self._drop(thing)
 
-    def nonsense(self, who: Metadata, what: str) -> None:
-        METRICS.nonsense.labels(self.resource.plural).inc()
+    def invalid(self, who: Metadata, what: str) -> None:
+        METRICS.invalid.labels(self.resource.plural).inc()
         log.warning("skipping %s %s/%s: %s", self.resource.label, who.namespace, who.name, what)
 
     def missing(self, uid: str) -> None:
@@ -72,7 +72,7 @@ class Shelf:
         if len(self.gone) > _GONE_KEPT:
             del self.gone[next(iter(self.gone))]
 
-    def _drop(self, thing: Thing) -> None:
+    def _drop(self, thing: OwnerOrGroup) -> None:
         del self.by_uid[thing.uid]
         if self.by_name.get((thing.namespace, thing.name)) is thing:
             del self.by_name[thing.namespace, thing.name]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from msgspec import Raw
 
-from poseidon_py.kube.objects import Labels, Metadata, Nonsense, decode
+from poseidon_py.kube.objects import InvalidField, Labels, Metadata, decode
 from poseidon_py.kube.quantity import NANO, QuantityError, nanos
 from poseidon_py.kube.storage_objects import Capacity, Claim, CsiDriver, CsiNode, StorageClass, Volume
 
@@ -171,7 +171,7 @@ def annotations(metadata: Metadata) -> Labels:
     """Those of an object; none if they make no sense."""
     try:
         return decode(metadata.annotations, Labels, "metadata.annotations") or {}
-    except Nonsense:
+    except InvalidField:
         return {}
 
 
@@ -179,7 +179,7 @@ def labels(metadata: Metadata) -> Labels:
     """Those of an object; none if they make no sense."""
     try:
         return decode(metadata.labels, Labels, "metadata.labels") or {}
-    except Nonsense:
+    except InvalidField:
         return {}
 
 
@@ -216,7 +216,7 @@ def capacity_bytes(capacity: Capacity) -> int | None:
 def _decode_amount(raw: Raw) -> str | int | float | None:
     try:
         return decode(raw, str | int | float, "capacity")  # type: ignore[arg-type]
-    except Nonsense:
+    except InvalidField:
         return None
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from poseidon_py.describe.reason_keys import ATTACHABLE, VOLUME_NODE, VOLUME_NONE, VOLUME_SPACE, VOLUME_ZONE
 from poseidon_py.describe.selectors import label_requirements, node_selector, on_node
-from poseidon_py.kube.objects import NOTHING, Metadata, Nonsense, Pod, SelectorTerm
+from poseidon_py.kube.objects import NOTHING, InvalidField, Metadata, Pod, SelectorTerm
 from poseidon_py.kube.storage_objects import Capacity, Claim, StorageClass, Volume
 from poseidon_py.state.claim_use import ClaimUse
 from poseidon_py.state.volumes.cache import (
@@ -108,7 +108,7 @@ def judge(storage: Storage, user: User, uses: Sequence[ClaimUse], taken: Callabl
                 _add_bound(storage, use, claim, verdict)
             else:
                 _add_waiting(storage, claim, verdict)
-        except Nonsense as problem:
+        except InvalidField as problem:
             verdict.blocked = f'volume of persistentvolumeclaim "{use.name}" makes no sense: {problem}'
         if verdict.blocked:
             return verdict
@@ -169,7 +169,7 @@ def _add_bound(storage: Storage, use: ClaimUse, claim: Claim, verdict: Verdict) 
 
 
 def affinity_terms(volume: Volume) -> Terms | None:
-    """The nodes that a volume can be used on, as alternatives; None: all. Raises Nonsense."""
+    """The nodes that a volume can be used on, as alternatives; None: all. Raises InvalidField."""
     affinity = volume.spec.affinity
     if affinity is None or affinity.required is None:
         return None
@@ -249,7 +249,7 @@ def _space(capacities: Iterable[Capacity], class_name: str, wanted: int) -> Term
             continue
         try:
             demands = label_requirements(capacity.topology, "nodeTopology")
-        except Nonsense:
+        except InvalidField:
             continue
         if not demands:
             return None

@@ -13,7 +13,7 @@ from poseidon_py.describe.selectors import node_term
 from poseidon_py.kube.objects import Requirement, SelectorTerm
 from poseidon_py.kube.storage_objects import Claim, Volume
 from poseidon_py.state.claim_use import ClaimUse
-from poseidon_py.state.records import KnownPod
+from poseidon_py.state.records import PodRecord
 from poseidon_py.state.volumes.cache import SELECTED_NODE, ClaimKey, Storage, annotations, class_of
 from poseidon_py.state.volumes.claims import ONE_POD, User, Verdict, attachments, judge, provisioning, waits_for_pod
 from poseidon_py.state.volumes.matching import choose, usable_on
@@ -47,7 +47,7 @@ class VolumeGate:
     def __init__(
         self,
         storage: Storage,
-        pods: Mapping[str, KnownPod],
+        pods: Mapping[str, PodRecord],
         touch: Callable[[str], None],
         touch_node: Callable[[str], None],
         touch_nodes: Callable[[], None],
@@ -71,7 +71,7 @@ class VolumeGate:
 
     # -- who uses what ------------------------------------------------------------------------------------------
 
-    def use(self, known: KnownPod, claims: tuple[ClaimUse, ...]) -> None:
+    def use(self, known: PodRecord, claims: tuple[ClaimUse, ...]) -> None:
         """The pod has these claims."""
         self._forget(known)
         known.claims = claims
@@ -83,7 +83,7 @@ class VolumeGate:
         if known.node:
             self._touch_rivals(known)
 
-    def settled(self, known: KnownPod) -> None:
+    def settled(self, known: PodRecord) -> None:
         """The pod was bound, or is gone."""
         if not known.claims:
             return
@@ -100,10 +100,10 @@ class VolumeGate:
             self._touch_all(users)
         self._touch_nodes()
 
-    def _keys(self, known: KnownPod) -> list[ClaimKey]:
+    def _keys(self, known: PodRecord) -> list[ClaimKey]:
         return [(known.namespace, use.name) for use in known.claims]
 
-    def _forget(self, known: KnownPod) -> None:
+    def _forget(self, known: PodRecord) -> None:
         for key in self._keys(known):
             users = self._users.get(key)
             if users is not None:
@@ -119,7 +119,7 @@ class VolumeGate:
 
     # -- what it means ------------------------------------------------------------------------------------------
 
-    def judge(self, known: KnownPod) -> Verdict:
+    def judge(self, known: PodRecord) -> Verdict:
         """What the claims of a pod demand. Of one that runs: only what it holds."""
         storage = self._storage
         if known.node:
@@ -147,7 +147,7 @@ class VolumeGate:
         """Whether there is a reason that people can act upon."""
         return verdict.blocked != _NOT_LISTED
 
-    def _is_taken(self, key: ClaimKey, known: KnownPod) -> bool:
+    def _is_taken(self, key: ClaimKey, known: PodRecord) -> bool:
         """Whether another pod has a claim that only one may have, or is before us in the line for it."""
         for uid in self._users.get(key, ()):
             other = self._pods.get(uid)
@@ -158,14 +158,14 @@ class VolumeGate:
                 return True
         return self._is_held(key, known)
 
-    def _is_held(self, key: ClaimKey, known: KnownPod) -> bool:
+    def _is_held(self, key: ClaimKey, known: PodRecord) -> bool:
         """Whether another pod has a claim that only one may have."""
         others = (self._pods.get(uid) for uid in self._users.get(key, ()))
         return any(other is not None and other is not known and (other.node or other.assumed) for other in others)
 
     # -- placements ---------------------------------------------------------------------------------------------
 
-    def reserve(self, known: KnownPod, node: str, node_labels: Mapping[str, str]) -> Plan | None:
+    def reserve(self, known: PodRecord, node: str, node_labels: Mapping[str, str]) -> Plan | None:
         """Keeps volumes for a pod that was placed. None: all is there already. Raises VolumeError.
 
         The node is not tried again for the pod, when it turns out to be wrong, before some volume has changed.
@@ -235,7 +235,7 @@ class VolumeGate:
             self._shunned.pop(uid, None)
             self._touch(uid)
 
-    def _touch_rivals(self, known: KnownPod) -> None:
+    def _touch_rivals(self, known: PodRecord) -> None:
         for key in self._keys(known):
             claim = self._storage.claims.get(key)
             if claim is not None and ONE_POD in (claim.spec.access_modes or ()):

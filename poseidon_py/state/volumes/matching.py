@@ -4,7 +4,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 
 from poseidon_py.describe.selectors import integer
 from poseidon_py.kube.object_details import LabelSelector
-from poseidon_py.kube.objects import Nonsense, Requirement
+from poseidon_py.kube.objects import InvalidField, Requirement
 from poseidon_py.kube.storage_objects import Claim, Volume
 from poseidon_py.state.volumes.cache import Storage, class_of, labels, offered_bytes, wanted_bytes
 
@@ -70,13 +70,13 @@ def _is_free(volume: Volume, claim: Claim) -> bool:
 
 
 def matches(selector: LabelSelector, given: Mapping[str, str]) -> bool:
-    """Whether labels meet a label selector. Raises Nonsense for an operator that nobody knows."""
+    """Whether labels meet a label selector. Raises InvalidField for an operator that nobody knows."""
     exact = all(given.get(key) == value for key, value in (selector.labels or {}).items())
     return exact and all(meets(each, given) for each in selector.expressions or ())
 
 
 def meets(demand: Requirement, given: Mapping[str, str]) -> bool:
-    """Whether labels meet one requirement of a node or label selector. Raises Nonsense."""
+    """Whether labels meet one requirement of a node or label selector. Raises InvalidField."""
     value, values = given.get(demand.key), demand.values or []
     match demand.operator:
         case "In":
@@ -92,7 +92,7 @@ def meets(demand: Requirement, given: Mapping[str, str]) -> bool:
             if number is None or bound is None:
                 return False
             return number > bound if demand.operator == "Gt" else number < bound
-    raise Nonsense("operator", f"{demand.operator!r} is not known")
+    raise InvalidField("operator", f"{demand.operator!r} is not known")
 
 
 def usable_on(volume: Volume, node_labels: Mapping[str, str]) -> bool:
@@ -105,5 +105,5 @@ def usable_on(volume: Volume, node_labels: Mapping[str, str]) -> bool:
             bool(term.labels or term.fields) and all(meets(each, node_labels) for each in term.labels or ())
             for term in required.terms or ()
         )
-    except Nonsense:
+    except InvalidField:
         return False

@@ -83,7 +83,7 @@ def carry_out(mixture: GangMixture) -> None:
             lacking, there = mixture.standing(gang)
             assert lacking == 0, f"gang {gang} is half placed"
             assert not told.maximum or there <= told.maximum, f"gang {gang} has too many"
-    if mixture.cluster.scheduler.keepers:
+    if mixture.cluster.scheduler.reservation_holders:
         return
     for uid in mixture.waiting():
         gang = mixture.of[uid][0]
@@ -118,5 +118,5 @@ def test_rounds_of_crowded_clusters(seed):
 def test_nor_with_few_flows_classes_in_turns_and_no_second_opinion(seed, monkeypatch):
     monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
     monkeypatch.setattr(placement, "CLASSES_AT_ONCE", 1 + seed % 3)
-    monkeypatch.setattr(placement, "FLOWS_PER_TURN", 1 + seed % 2 * 11)
+    monkeypatch.setattr(placement, "FLOWS_PER_STAGE", 1 + seed % 2 * 11)
     rounds_of(GangMixture(random.Random(seed).choice, preferences=seed % 2 == 1))

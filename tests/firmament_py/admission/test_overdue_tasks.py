@@ -226,7 +226,7 @@ def test_room_is_given_up_again_if_the_task_finds_a_place_beside_others_of_the_r
     )
     assert cluster.round() == {2: "b", 100: "b", 3: "a"}
     assert cluster.scheduler.task_starts_us == {}
-    assert cluster.scheduler.keepers == []
+    assert cluster.scheduler.reservation_holders == []
 
 
 def test_who_is_overdue_and_fits_takes_nobody_of_a_lower_priority_the_only_place():

@@ -64,9 +64,9 @@ def test_rounds_break_nothing_and_leave_nothing(data, preferences):
 @given(data=st.data(), flows=st.sampled_from([0, 1]), turn=st.sampled_from([1, 2, 256]))
 def test_nor_when_flows_are_cut_short(data, flows, turn):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(placement, "FLOWS_PER_TURN", flows)
+        patch.setattr(placement, "FLOWS_PER_STAGE", flows)
         patch.setattr(placement, "CLASSES_AT_ONCE", turn)
-        patch.setattr(column_generation, "CROWDS", 1)
+        patch.setattr(column_generation, "REBUILD_LIMIT", 1)
         rounds_of(lambda options: data.draw(st.sampled_from(options)))
 
 
@@ -92,7 +92,7 @@ def racked(name: str, rack: str, pods: int = 110, cpu: int = 0):
 
 def test_without_flows_those_who_save_most_bid_first(monkeypatch):
     """a has room for two, b (same rack) for plenty. 900 and 500 go to a, 100 bids for its second best, b."""
-    monkeypatch.setattr(placement, "FLOWS_PER_TURN", 0)
+    monkeypatch.setattr(placement, "FLOWS_PER_STAGE", 0)
     cluster = make_cluster(
         *(racked("a", "r", pods=2), racked("b", "s"), racked("c", "t"), make_class(1)),
         *(make_inputs(1, (100, "a"), (99, "b")), make_inputs(2, (500, "a")), make_inputs(3, (900, "a"))),

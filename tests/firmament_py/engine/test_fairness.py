@@ -76,7 +76,7 @@ def test_who_was_sent_where_others_are_finds_another_place_before_lower_prioriti
 @pytest.mark.parametrize("flows", [1, 2, 4])
 def test_priorities_that_are_turned_away_share_the_flows_of_a_turn(monkeypatch, flows):
     """All want to be on the largest node; of each priority one of two fits there, or none any more."""
-    monkeypatch.setattr(placement, "FLOWS_PER_TURN", flows)
+    monkeypatch.setattr(placement, "FLOWS_PER_STAGE", flows)
     monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
     nodes = [make_node("large", cpu=21), *(make_node(f"n{i}", cpu=6) for i in range(30))]
     cluster = make_cluster(*nodes, make_class(99, cpu=1), make_tasks(range(900, 930), 99), policy=Crowding())

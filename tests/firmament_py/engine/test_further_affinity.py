@@ -35,7 +35,7 @@ def test_names_in_the_contract():
     del message.further_names[:]
     assert len(messages.class_defined(message).demand.affinity) == 2
     message.further_names.append("x")
-    with pytest.raises(messages.Nonsense, match="further_names"):
+    with pytest.raises(messages.InvalidField, match="further_names"):
         messages.class_defined(message)
 
 

@@ -95,7 +95,7 @@ def test_rounds_of_crowded_clusters(seed):
 @given(data=st.data(), few=st.integers(0, 1), at_once=st.integers(1, 3))
 def test_nor_with_few_flows_and_classes_in_turns(data, few, at_once):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(placement, "FLOWS_PER_TURN", few)
+        patch.setattr(placement, "FLOWS_PER_STAGE", few)
         patch.setattr(placement, "CLASSES_AT_ONCE", at_once)
         mixture = Mixture(lambda options: data.draw(st.sampled_from(options)))
         carry_out(mixture)
@@ -118,7 +118,7 @@ def test_who_depends_on_a_class_of_a_later_turn_is_placed_in_the_same_round(clas
 def test_nor_does_it_matter_that_no_flow_is_left(monkeypatch):
     """One of class 1 wants to be near one of class 2."""
     monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
-    monkeypatch.setattr(placement, "FLOWS_PER_TURN", 0)
+    monkeypatch.setattr(placement, "FLOWS_PER_STAGE", 0)
     later = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "later")), "zone"),))
     cluster = make_cluster(
         *(make_class(1, cpu=1, peers=later), make_class(2, cpu=2), make_profile(1, app="later")),

@@ -100,8 +100,8 @@ def test_tasks_that_differ_only_in_where_they_may_go(problem, reserve_after_us):
     world = World({node.id: node for node in nodes})
     world.tasks = {uid: Task(cls, created_us=created[uid - 1]) for uid, (cls, _) in enumerate(of, 1)}
     placed = Counter(world.tasks[uid].cls.priority for uid in cluster.round())
-    assert reserve_after_us is not None or not cluster.scheduler.keepers
-    if not cluster.scheduler.keepers:
+    assert reserve_after_us is not None or not cluster.scheduler.reservation_holders
+    if not cluster.scheduler.reservation_holders:
         assert_no_fewer(world, placed)
 
 
@@ -135,7 +135,7 @@ def assert_one_class_no_fewer(one) -> None:
     for batch in batches:
         placed.update(mixture.world.tasks[uid].cls.priority for uid, _ in batch)
         assert an_order(mixture.world, batch) is not None
-    if not mixture.cluster.scheduler.keepers:
+    if not mixture.cluster.scheduler.reservation_holders:
         assert_no_fewer(before, placed)
 
 
@@ -154,7 +154,7 @@ def test_whatever_waits_a_small_round_places_no_fewer_than_one_by_one(seed):
     mixture = Mixture(random.Random(seed).choice)
     before = copy.deepcopy(mixture.world)
     batches, _ = mixture.round()
-    assert not mixture.cluster.scheduler.keepers  # nobody has waited for so long
+    assert not mixture.cluster.scheduler.reservation_holders  # nobody has waited for so long
     placed = Counter(mixture.world.tasks[uid].cls.priority for batch in batches for uid, _ in batch)
     other = one_by_one(before, ORDERS["emptiest"])
     priorities = sorted({*placed, *other}, reverse=True)

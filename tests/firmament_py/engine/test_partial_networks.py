@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from firmament_py.flow.solver import OrToolsSolver
 from firmament_py.model.events import Event
 from firmament_py.network import candidate_arcs, column_generation
-from firmament_py.network.arc_pricing import bargains
+from firmament_py.network.arc_pricing import negative_reduced_costs
 from firmament_py.network.build import build
 from tests.builders import make_class, make_cluster, make_node, make_tasks
 from tests.firmament_py.engine.test_rounds import POLICIES, carry_out, clusters, inversions, left_over, world_of
@@ -42,7 +42,7 @@ def test_a_round_in_parts_breaks_nothing_and_leaves_nothing(policy, events):
 @given(events=clusters(max_nodes=8, max_tasks=10), tries=st.integers(0, 3))
 def test_what_is_accepted_is_an_optimum_of_the_whole_network(policy, events, tries):
     accepted, widened = 0, 0
-    real = bargains
+    real = negative_reduced_costs
 
     def judged(whole, part, network, flow, prices, offsets):
         nonlocal accepted, widened
@@ -58,10 +58,10 @@ def test_what_is_accepted_is_an_optimum_of_the_whole_network(policy, events, tri
         return pairs, deeper
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(column_generation, "bargains", judged)
-        patch.setattr(column_generation, "WIDENINGS", tries)
+        patch.setattr(column_generation, "negative_reduced_costs", judged)
+        patch.setattr(column_generation, "PRICING_ROUNDS", tries)
         stats = make_cluster(*events, policy=policy).run().stats
-    assert stats.widenings == widened
+    assert stats.pricing_rounds == widened
     assert stats.solves >= accepted + widened
 
 
@@ -82,7 +82,7 @@ def test_what_a_guess_has_missed_is_added_and_counted(monkeypatch):
     best = make_cluster(*events).run().stats
     monkeypatch.setattr(column_generation, "within_reach", lambda room, *_: part_of(room, {3, 4, 5}))
     stats = make_cluster(*events).run().stats
-    assert stats.widenings >= 1
+    assert stats.pricing_rounds >= 1
     assert stats.solves > best.solves
     assert stats.objective == best.objective
     assert "prove" in stats.stage_seconds

@@ -187,7 +187,7 @@ def test_many_rounds_with_changes_in_between(policy, events, steps):
 def test_the_last_resort_breaks_nothing_and_leaves_nothing(events, few):
     """With hardly any flows to go, the rest is placed class by class."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(placement, "FLOWS_PER_TURN", few)
+        patch.setattr(placement, "FLOWS_PER_STAGE", few)
         cluster, world = make_cluster(*events), world_of(events)
         carry_out(world, cluster.round())
     assert left_over(world) == []
@@ -367,7 +367,7 @@ def test_nobody_waits_for_room_that_the_round_gave_to_a_lower_priority(policy, e
 @given(events=clusters(plain=True, priorities=4), few=st.integers(0, 1), at_once=st.sampled_from([1, 2, 256]))
 def test_nor_when_the_rest_is_placed_class_by_class(events, few, at_once):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(placement, "FLOWS_PER_TURN", few)
+        patch.setattr(placement, "FLOWS_PER_STAGE", few)
         patch.setattr(placement, "CLASSES_AT_ONCE", at_once)
         cluster, world = make_cluster(*events), world_of(events)
         placed = cluster.round()

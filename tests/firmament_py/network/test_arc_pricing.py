@@ -5,10 +5,10 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from firmament_py.flow.solver import NetworkxSolver, OrToolsSolver
-from firmament_py.network.arc_pricing import bargains
+from firmament_py.network.arc_pricing import negative_reduced_costs
 from firmament_py.network.build import build
 from firmament_py.network.candidate_arcs import widened
-from firmament_py.network.capacities import Room
+from firmament_py.network.capacities import Capacities
 from firmament_py.policy import WAIT_MIN, Prices
 from tests.effort import examples
 from tests.firmament_py.network.test_candidate_arcs import hopeful, ints, problems
@@ -31,7 +31,7 @@ def parts(draw):
     runs = np.append(offsets, 2**40)
     cut = runs[rng.integers(1, len(runs), len(room.depth))] if draw(st.booleans()) else room.depth
     depth = np.minimum(np.minimum(cut, room.depth), slots.sum(axis=0))
-    return room, Room(np.where(depth > 0, slots, 0), depth, room.limits), prices, offsets, task_class
+    return room, Capacities(np.where(depth > 0, slots, 0), depth, room.limits), prices, offsets, task_class
 
 
 @examples(500)
@@ -40,7 +40,7 @@ def test_what_is_proved_is_an_optimum_of_the_whole(problem):
     whole, part, prices, offsets, task_class = problem
     network, found = solved(part, prices, offsets, task_class)
     best = NetworkxSolver().solve(build(whole, prices, offsets, task_class).flow)
-    pairs, deeper = bargains(whole, part, network, found.flow, prices, offsets)
+    pairs, deeper = negative_reduced_costs(whole, part, network, found.flow, prices, offsets)
     assert not (pairs & ((whole.slots == 0) | (part.slots > 0))).any(), "only what is there and was left out"
     proved = not pairs.any() and not deeper.any()
     event(f"proved: {proved}, optimum: {found.cost == best.cost}")
@@ -54,7 +54,7 @@ def test_adding_bargains_ends_with_an_optimum_that_is_proved(problem):
     whole, part, prices, offsets, task_class = problem
     for _ in range(1 + whole.slots.size + len(whole.depth)):
         network, found = solved(part, prices, offsets, task_class)
-        pairs, deeper = bargains(whole, part, network, found.flow, prices, offsets)
+        pairs, deeper = negative_reduced_costs(whole, part, network, found.flow, prices, offsets)
         if not pairs.any() and not deeper.any():
             break
         grown = widened(part, whole, pairs, deeper)
@@ -68,9 +68,9 @@ def test_adding_bargains_ends_with_an_optimum_that_is_proved(problem):
 def test_the_whole_has_no_bargains():
     slots = ints([[1, 1, 1], [2, 0, 2]])
     prices = Prices(ints([[0, 4, 1], [3, 3, 3]]), ints([[0], [1], [2]]), np.full(3, WAIT_MIN))
-    room = Room(slots, slots.max(axis=0), {})
+    room = Capacities(slots, slots.max(axis=0), {})
     network, found = solved(room, prices, ints([0]), ints([0, 0, 1]))
-    pairs, deeper = bargains(room, room, network, found.flow, prices, ints([0]))
+    pairs, deeper = negative_reduced_costs(room, room, network, found.flow, prices, ints([0]))
     assert not pairs.any()
     assert not deeper.any()
 
@@ -78,10 +78,10 @@ def test_the_whole_has_no_bargains():
 def test_a_cheaper_node_that_was_left_out_is_a_bargain():
     slots = np.ones((2, 3), np.int64)
     prices = Prices(ints([[0, 0, 0], [0, 0, 9]]), ints([[5], [6], [1]]), np.full(2, WAIT_MIN))
-    whole = Room(slots, ints([1, 1, 1]), {})
-    part = Room(ints([[1, 1, 0], [1, 1, 0]]), ints([1, 1, 0]), {})
+    whole = Capacities(slots, ints([1, 1, 1]), {})
+    part = Capacities(ints([[1, 1, 0], [1, 1, 0]]), ints([1, 1, 0]), {})
     network, found = solved(part, prices, ints([0]), ints([0, 1]))
-    pairs, deeper = bargains(whole, part, network, found.flow, prices, ints([0]))
+    pairs, deeper = negative_reduced_costs(whole, part, network, found.flow, prices, ints([0]))
     # node 2 costs class 0 1 instead of at most 6, and class 1 10
     assert pairs.tolist() == [[False, False, True], [False, False, False]]
     assert not deeper.any()
@@ -90,9 +90,9 @@ def test_a_cheaper_node_that_was_left_out_is_a_bargain():
 def test_a_cheaper_slot_that_was_left_out_makes_a_node_deeper():
     slots = np.full((1, 2), 2)
     prices = Prices(np.zeros((1, 1), np.int64), ints([[1, 2], [7, 8]]), np.full(2, WAIT_MIN))
-    whole = Room(slots, ints([2, 2]), {})
-    part = Room(slots, ints([1, 1]), {})
+    whole = Capacities(slots, ints([2, 2]), {})
+    part = Capacities(slots, ints([1, 1]), {})
     network, found = solved(part, prices, ints([0, 1]), ints([0, 0]))
-    pairs, deeper = bargains(whole, part, network, found.flow, prices, ints([0, 1]))
+    pairs, deeper = negative_reduced_costs(whole, part, network, found.flow, prices, ints([0, 1]))
     assert not pairs.any()
     assert deeper.tolist() == [True, False]  # node 0 would take both at 1 + 2, instead of 1 + 7

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from firmament_py.flow.network import FlowNetwork, Status
 from firmament_py.flow.solver import NetworkxSolver, OrToolsSolver
 from firmament_py.network.build import PlacementNetwork, build, slot_offsets
-from firmament_py.network.capacities import Room
-from firmament_py.network.decode import deal
+from firmament_py.network.capacities import Capacities
+from firmament_py.network.decode import spread_over_members
 from firmament_py.policy import COST_MAX, WAIT_MAX, WAIT_MIN, Prices
 from firmament_py.snapshot.domain_limits import DomainLimit
 
@@ -21,9 +21,9 @@ def ints(values) -> np.ndarray:
     return np.array(values, np.int64)
 
 
-def room_of(slots: np.ndarray) -> Room:
+def room_of(slots: np.ndarray) -> Capacities:
     """Room without limits, as deep as the deepest slots of any class."""
-    return Room(slots, slots.max(axis=0, initial=0), {})
+    return Capacities(slots, slots.max(axis=0, initial=0), {})
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_dealt_flow_costs_what_the_flow_costs(problem):
     slots, prices, offsets, task_class = problem
     network = build(room_of(slots), prices, offsets, task_class)
     solution = OrToolsSolver().solve(network.flow)
-    dealt = deal(network, solution.flow)
+    dealt = spread_over_members(network, solution.flow)
     place = np.broadcast_to(prices.place, slots.shape)
     slot = np.broadcast_to(prices.slot, (slots.shape[1], len(offsets)))
     cost = sum(
@@ -187,7 +187,7 @@ def test_dealing_is_even_within_capacity_and_loses_nothing(problem):
     slots, prices, offsets, task_class = problem
     network = build(room_of(slots), prices, offsets, task_class)
     flow = OrToolsSolver().solve(network.flow).flow
-    dealt = deal(network, flow)
+    dealt = spread_over_members(network, flow)
     rows = list(zip(dealt.cls.tolist(), dealt.node.tolist(), dealt.count.tolist(), strict=True))
     given_to = {(c, n): k for c, n, k in rows}
     assert len(given_to) == len(rows), "no pair twice"
@@ -236,7 +236,7 @@ def limited_problems(draw):
     task_class = task_class[(slots.max(axis=1, initial=0) > 0)[task_class]]
     prices = Prices(prices.place, prices.slot, prices.wait[: len(task_class)])
     assert (slots <= waiting[:, None]).all()
-    return Room(slots, slots.max(axis=0, initial=0), limits), prices, offsets, task_class
+    return Capacities(slots, slots.max(axis=0, initial=0), limits), prices, offsets, task_class
 
 
 def unreduced_cost_with_limits(room, prices, offsets, task_class) -> int:
@@ -282,7 +282,7 @@ def test_limits_of_domains_survive_the_reductions(problem):
     solution = OrToolsSolver().solve(network.flow)
     assert solution.status is Status.OPTIMAL
     assert solution.cost == unreduced_cost_with_limits(room, prices, offsets, task_class)
-    dealt = deal(network, solution.flow)
+    dealt = spread_over_members(network, solution.flow)
     for c, limits in room.limits.items():
         mine = dealt.cls == c
         assert (dealt.count[mine] <= room.slots[c, dealt.node[mine]]).all()
@@ -294,10 +294,10 @@ def test_limits_of_domains_survive_the_reductions(problem):
 
 def solved(slots, limits, tasks: int) -> dict[int, int]:
     """Tasks that each node is given of one class that has these limits, where only limits cost anything."""
-    room = Room(ints([slots]), ints(slots), {0: limits})
+    room = Capacities(ints([slots]), ints(slots), {0: limits})
     prices = Prices(ints([[0]]), ints([[0]]), np.full(tasks, WAIT_MIN, np.int64))
     network = build(room, prices, ints([0]), np.zeros(tasks, np.int64))
-    dealt = deal(network, OrToolsSolver().solve(network.flow).flow)
+    dealt = spread_over_members(network, OrToolsSolver().solve(network.flow).flow)
     return dict(zip(dealt.node.tolist(), dealt.count.tolist(), strict=True))
 
 

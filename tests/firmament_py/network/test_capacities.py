@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.network.capacities import Room, shallower
+from firmament_py.network.capacities import Capacities, shallower
 from tests.builders import make_class, make_cluster, make_node, make_tasks, per_node
 from tests.firmament_py.engine.test_rounds import Portions
 
 
 def room(slots):
     slots = np.array(slots, np.int64)
-    return Room(slots, slots.max(axis=0), {})
+    return Capacities(slots, slots.max(axis=0), {})
 
 
 @pytest.mark.parametrize(

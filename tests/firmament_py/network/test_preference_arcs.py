@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from firmament_py.flow.network import Status
 from firmament_py.flow.solver import NetworkxSolver, OrToolsSolver
 from firmament_py.network.build import build, supply_order
-from firmament_py.network.capacities import Room
-from firmament_py.network.decode import Allotment, Routing, deal, route
+from firmament_py.network.capacities import Capacities
+from firmament_py.network.decode import NodeCounts, Routing, route, spread_over_members
 from firmament_py.policy import COST_MAX, WAIT_MIN, Prices
 from firmament_py.policy.locality import DataPrices
 
@@ -58,7 +58,7 @@ def problems(draw, nodes=6, classes=3, tasks=9, sets=4):
     )
     wait = WAIT_MIN + column(st.integers(0, 2), len(task_class))
     prices = Prices(matrix(c, n), np.sort(matrix(n, len(offsets)), axis=1), wait, data=data)
-    return Room(slots, depth, {}), prices, ints(offsets), task_class
+    return Capacities(slots, depth, {}), prices, ints(offsets), task_class
 
 
 def data_cost(data: DataPrices, task: int, node: int) -> int:
@@ -108,16 +108,16 @@ def in_full(room, prices, offsets, task_class) -> int:
 
 def solved(room, prices, offsets, task_class, solver=None):
     """Network and flow that keep all classes in their slots, as a round finds them."""
-    crowded = None
+    over_capacity = None
     while True:
-        network = build(room, prices, offsets, task_class, crowded)
+        network = build(room, prices, offsets, task_class, over_capacity)
         solution = (solver or OrToolsSolver()).solve(network.flow)
         assert solution.status is Status.OPTIMAL
         excess = network.excess(solution.flow) > 0
         if not excess.any():
             return network, solution
-        assert crowded is None or not (excess & crowded).any(), "a bound that was asked for does not hold"
-        crowded = excess if crowded is None else excess | crowded
+        assert over_capacity is None or not (excess & over_capacity).any(), "a bound that was asked for does not hold"
+        over_capacity = excess if over_capacity is None else excess | over_capacity
 
 
 @given(problems())
@@ -131,7 +131,7 @@ def test_the_optimum_is_that_of_the_network_in_full(problem):
 def test_every_task_can_be_followed_at_the_cost_of_the_flow(problem):
     room, prices, offsets, task_class = problem
     network, solution = solved(*problem)
-    dealt = deal(network, solution.flow)
+    dealt = spread_over_members(network, solution.flow)
     routing = route(network, solution.flow, supply_order(task_class, prices), dealt)
     assert len(set(routing.task.tolist())) == len(routing.task)
     assert (routing.cls == task_class[routing.task]).all()
@@ -160,7 +160,7 @@ def test_every_task_can_be_followed_at_the_cost_of_the_flow(problem):
 def test_who_may_stay_is_dearest_to_leave_waiting_then_saves_most_then_is_oldest(problem, data):
     room, prices, _, task_class = problem
     network, solution = solved(*problem)
-    dealt = deal(network, solution.flow)
+    dealt = spread_over_members(network, solution.flow)
     routing = route(network, solution.flow, supply_order(task_class, prices), dealt)
     fewer = ints([data.draw(st.integers(0, k)) for k in dealt.count.tolist()])
     accepted = type(dealt)(dealt.cls[fewer > 0], dealt.node[fewer > 0], fewer[fewer > 0])
@@ -179,9 +179,9 @@ def test_of_those_sent_to_a_node_the_dearest_to_leave_waiting_stay_then_who_save
     wait = ints([WAIT_MIN + 1, WAIT_MIN, WAIT_MIN, WAIT_MIN, WAIT_MIN])
     order = [0, 3, 1, 2]  # by the words above: 0 has waited, 3 saves 9, then 1 and 2 save 5
     for stay in range(1, 5):
-        kept = routing.kept(Allotment(ints([0]), ints([0]), ints([stay])), 2, wait)
+        kept = routing.kept(NodeCounts(ints([0]), ints([0]), ints([stay])), 2, wait)
         assert routing.task[kept].tolist() == order[:stay]
-    both = routing.kept(Allotment(ints([0, 0]), ints([1, 0]), ints([1, 2])), 2, wait)
+    both = routing.kept(NodeCounts(ints([0, 0]), ints([1, 0]), ints([1, 2])), 2, wait)
     assert sorted(routing.task[both].tolist()) == [0, 3, 4]
 
 
@@ -217,7 +217,7 @@ def test_nodes_that_no_arc_names_share_a_vertex_by_rack():
     slots = np.full((1, 8), 3)
     flat = np.zeros((1, 1), np.int64)
     prices = Prices(flat, flat, np.full(3, WAIT_MIN), data=data)
-    network = build(Room(slots, slots[0], {}), prices, ints([0]), ints([0, 0, 0]))
+    network = build(Capacities(slots, slots[0], {}), prices, ints([0]), ints([0, 0, 0]))
     groups = [g.tolist() for g in np.split(network.members, network.member_start[1:-1])]
     assert sorted(groups) == [[0, 1, 3], [2], [4, 5, 6, 7]]
     # two supply groups: the two tasks that read the same, and the one that reads nothing

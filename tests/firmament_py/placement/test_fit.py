@@ -5,16 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.network.decode import Allotment
+from firmament_py.network.decode import NodeCounts
 from firmament_py.placement.fit import accept
 
 
-def wanted(*rows: tuple[int, int, int]) -> Allotment:
+def wanted(*rows: tuple[int, int, int]) -> NodeCounts:
     """(class, node, count) rows, sorted by class."""
-    return Allotment(*(np.array(column, np.int64) for column in zip(*rows, strict=True)))
+    return NodeCounts(*(np.array(column, np.int64) for column in zip(*rows, strict=True)))
 
 
-def kept(allotment: Allotment) -> dict[tuple[int, int], int]:
+def kept(allotment: NodeCounts) -> dict[tuple[int, int], int]:
     rows = zip(allotment.cls.tolist(), allotment.node.tolist(), allotment.count.tolist(), strict=True)
     return {(c, n): k for c, n, k in rows}
 

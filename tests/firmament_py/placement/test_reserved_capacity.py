@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.placement.reserved_capacity import KeptRoom
+from firmament_py.placement.reserved_capacity import ReservedCapacity
 from firmament_py.snapshot.expected_releases import FOREVER
 
 ROOM = np.array([[10, 20], [30, 40]])
@@ -14,7 +14,7 @@ kept = st.lists(st.tuples(st.integers(0, 3), amounts), min_size=1, max_size=4)
 
 def left(keep, without=-1):
     """What tasks may use by when they end, if all of it was kept and one was given up; -1: none."""
-    room = KeptRoom()
+    room = ReservedCapacity()
     for starts_us, claimed in keep:
         room.keep(starts_us, ROOM, claimed)
     if without >= 0:

@@ -3,7 +3,7 @@
 import pytest
 
 from firmament_py.model.constraints import PeerDemand, PeerSelector, PeerTerm, PreferenceSet, Requirement, Spread, Term
-from firmament_py.service.messages import Nonsense, class_defined, tasks_observed
+from firmament_py.service.messages import InvalidField, class_defined, tasks_observed
 from protos.gen import firmament_pb2, flow_pb2
 from tests.builders import needs
 
@@ -94,7 +94,7 @@ def test_groups_of_node_affinity():
     ],
 )
 def test_what_makes_no_sense_is_named(message, field):
-    with pytest.raises(Nonsense) as caught:
+    with pytest.raises(InvalidField) as caught:
         class_defined(flow_pb2.TaskClass(id=1, **message))
     assert caught.value.field == field
 
@@ -113,7 +113,7 @@ def test_profiles_and_leaving_may_be_left_out_altogether_but_not_in_part():
     assert event.leaving is not None
     assert (event.profile_id.tolist(), event.leaving.tolist()) == ([3, 0], [True, False])
     for column in ({"profile_id": [1]}, {"leaving": [True]}):
-        with pytest.raises(Nonsense, match="columns must be equally long"):
+        with pytest.raises(InvalidField, match="columns must be equally long"):
             tasks_observed(tasks(**column))
 
 

@@ -48,7 +48,7 @@ def newest(service, uid):
     """METRICS of the newest sample of a task."""
     state = service.engine.state
     row = state.task_row(uid)
-    samples = service.engine.usage._tasks.samples(row, int(state.tasks.tenant[row]))
+    samples = service.engine.usage._tasks.samples(row, int(state.tasks.generation[row]))
     return samples[-1][1] if samples else None
 
 

@@ -10,7 +10,7 @@ import pytest
 from firmament_py.model.constraints import NO_PEERS, NodeDemand, PeerDemand, PeerTerm, Spread, Taint, Term
 from firmament_py.snapshot.intertask import Peers
 from firmament_py.snapshot.preferences import water_level
-from firmament_py.snapshot.running_tasks import PlacedTasks
+from firmament_py.snapshot.running_tasks import RunningTasks
 from tests.builders import (
     Cluster,
     make_class,
@@ -52,7 +52,7 @@ def peers_of(cluster: Cluster, uid: int = 1) -> Peers:
     row = state.task_row(uid)
     assert row is not None
     classes, profiles = state.tasks.cls[row : row + 1], state.tasks.profile[row : row + 1]
-    return Peers(state, nodes, classes, profiles, PlacedTasks(state, nodes))
+    return Peers(state, nodes, classes, profiles, RunningTasks(state, nodes))
 
 
 def names(cluster: Cluster, chosen) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from firmament_py.model.constraints import PeerDemand, PeerTerm, PreferenceSet, Spread, Taint, Term, Toleration
 from firmament_py.model.events import NodeObserved
 from firmament_py.snapshot.preferences import Preferences
-from firmament_py.snapshot.running_tasks import PlacedTasks
+from firmament_py.snapshot.running_tasks import RunningTasks
 from tests.builders import (
     Cluster,
     make_class,
@@ -37,7 +37,7 @@ def costs(cluster: Cluster, feasible=None) -> list[int]:
     row = state.task_row(1)
     assert row is not None
     cls, profile = state.tasks.cls[row : row + 1], state.tasks.profile[row : row + 1]
-    found = Preferences(state, nodes, cls, profile, PlacedTasks(state, nodes)).costs(
+    found = Preferences(state, nodes, cls, profile, RunningTasks(state, nodes)).costs(
         0, np.ones(len(nodes), np.bool_) if feasible is None else np.array(feasible)
     )
     return [0] * len(nodes) if found is None else found.tolist()

@@ -5,7 +5,7 @@ import pytest
 
 from firmament_py.explain.reasons import Reason, ReasonKind
 from firmament_py.model.events import GangObserved, GangRemoved, Outcome
-from firmament_py.snapshot.gang_demand import Claim
+from firmament_py.snapshot.gang_demand import GangDemand
 from firmament_py.state.gangs import MAX_ROLES
 from tests.builders import (
     NOW_US,
@@ -23,11 +23,11 @@ from tests.firmament_py.gang_builders import GPU1, WITH_LEAD, gpu_nodes, host_no
 # -- claims -----------------------------------------------------------------------------------------------------------
 
 
-def claim(lacking: int, of_role: tuple[int, ...] = (), role: str = "") -> Claim:
+def claim(lacking: int, of_role: tuple[int, ...] = (), role: str = "") -> GangDemand:
     """Members 10, 11, ...; their roles as digits."""
     roles = np.array([int(digit) for digit in role], np.int64)
     members = np.arange(10, 10 + len(roles))
-    return Claim(0, make_gang(1, lacking), members, roles, lacking, of_role, np.zeros(0, np.int64), 0)
+    return GangDemand(0, make_gang(1, lacking), members, roles, lacking, of_role, np.zeros(0, np.int64), 0)
 
 
 @pytest.mark.parametrize(

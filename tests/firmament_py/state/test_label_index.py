@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from firmament_py.model.constraints import NO_DEMAND, NodeDemand, Taint, Toleration
 from firmament_py.model.events import NodeObserved
-from firmament_py.state.node_index import NodeLooks
+from firmament_py.state.node_index import NodeIndex
 from tests.builders import needs, selecting
 from tests.firmament_py import oracle
 from tests.firmament_py.strategies import demands, labels, taints
@@ -21,27 +21,27 @@ class ColumnsAgreeWithOneNodeAtATime(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.looks = NodeLooks()
+        self.node_index = NodeIndex()
         self.nodes: dict[int, NodeObserved] = {}
 
     @rule(row=st.sampled_from([0, 1, 2, 63, 64, 300]), labels=labels, taints=taints, name=st.sampled_from(["n0", "n1"]))
     def describe(self, row, labels, taints, name):
         node = NodeObserved(str(row), name, {}, labels, taints)
-        changed = self.looks.set(row, node)
+        changed = self.node_index.set(row, node)
         assert changed is (self.nodes.get(row) != node)
         self.nodes[row] = node
 
     @rule(row=st.sampled_from([0, 1, 2, 63, 64, 300]))
     def forget(self, row):
-        self.looks.forget(row)
+        self.node_index.forget(row)
         self.nodes.pop(row, None)
 
     @rule(demand=demands, again=st.booleans())
     def judge(self, demand, again):
         rows = np.array(sorted(self.nodes), np.int64)
-        selected, taint = self.looks.judge(demand, rows)
+        selected, taint = self.node_index.judge(demand, rows)
         if again:  # out of the cache
-            selected, taint = self.looks.judge(demand, rows)
+            selected, taint = self.node_index.judge(demand, rows)
         for i, row in enumerate(rows.tolist()):
             node = self.nodes[row]
             fields = {"metadata.name": node.name}
@@ -49,7 +49,7 @@ class ColumnsAgreeWithOneNodeAtATime(RuleBasedStateMachine):
             keeps_away = demand.untolerated(node.taints)
             assert (taint[i] >= 0) == (keeps_away is not None) == oracle.repelled(demand, node)
             if keeps_away is not None:
-                assert self.looks.taint(int(taint[i])) == keeps_away
+                assert self.node_index.taint(int(taint[i])) == keeps_away
 
 
 TestColumnsAgreeWithOneNodeAtATime = pytest.mark.slow(ColumnsAgreeWithOneNodeAtATime.TestCase)
@@ -66,17 +66,17 @@ def look(name: str, labels: Mapping[str, str] | None = None, *taints: Taint) -> 
     return NodeObserved("i", name, {}, labels or {}, taints)
 
 
-def _matching(labels: NodeLooks, demand: NodeDemand, *rows: int) -> list[bool]:
+def _matching(labels: NodeIndex, demand: NodeDemand, *rows: int) -> list[bool]:
     selected, taint = labels.judge(demand, np.array(rows, np.int64))
     return [bool(b) for b in selected & (taint < 0)]
 
 
 def test_saying_the_same_again_changes_nothing():
-    table = NodeLooks()
+    table = NodeIndex()
     assert table.set(0, look("n", {"k": "v"}))
-    generation = table.generation
+    generation = table.version
     assert not table.set(0, look("n", {"k": "v"}))
-    assert table.generation == generation
+    assert table.version == generation
 
 
 @pytest.mark.parametrize(
@@ -89,18 +89,18 @@ def test_saying_the_same_again_changes_nothing():
     ],
 )
 def test_a_change_is_seen_by_a_demand_judged_before(change):
-    table = NodeLooks()
+    table = NodeIndex()
     table.set(0, look("n", {"k": "v"}))
     demand = selecting(needs("k", "In", "v"))
-    before = table.generation
+    before = table.version
     assert _matching(table, demand, 0) == [True]
     assert table.set(0, change)
-    assert table.generation > before
+    assert table.version > before
     assert _matching(table, demand, 0) == [change == look("m", {"k": "v"})]
 
 
 def test_a_row_that_was_forgotten_and_used_again_has_nothing_of_the_old_node():
-    table = NodeLooks()
+    table = NodeIndex()
     table.set(0, look("n", {"k": "v"}, Taint("t", "", "NoExecute")))
     assert _matching(table, selecting(needs("k")), 0) == [False]
     table.forget(0)
@@ -110,14 +110,14 @@ def test_a_row_that_was_forgotten_and_used_again_has_nothing_of_the_old_node():
 
 
 def test_forgetting_a_row_that_was_never_told_is_nothing():
-    table = NodeLooks()
+    table = NodeIndex()
     table.forget(5)
-    assert table.generation == 0
+    assert table.version == 0
 
 
 def test_values_and_taints_that_are_gone_are_forgotten():
     """Nodes come and go for years, each with a name of its own in a label and in a taint."""
-    table = NodeLooks()
+    table = NodeIndex()
     held = selecting(needs("name", "NotIn", "none"))
     tolerant = NodeDemand(tolerations=(Toleration("owner", "Equal", "n5999", ""),))
     for number in range(6_000):
@@ -136,7 +136,7 @@ def test_values_and_taints_that_are_gone_are_forgotten():
 
 
 def test_many_distinct_taints_are_told_apart():
-    table = NodeLooks()
+    table = NodeIndex()
     for row in range(200):
         table.set(row, look(f"n{row}", {}, Taint("soft", "", "PreferNoSchedule"), Taint("t", str(row), "NoSchedule")))
     demand = NodeDemand(tolerations=(Toleration("t", "Equal", "117", ""),))

@@ -36,9 +36,9 @@ class Oracle:
         """(row, tenant, time, values) in the order of arrival; how many were new."""
         new = 0
         for row in {row for row, *_ in batch}:
-            tenant = next(t for r, t, *_ in batch if r == row)
-            if row not in self.rows or self.rows[row][0] != tenant:
-                self.rows[row] = (tenant, [])
+            generation = next(t for r, t, *_ in batch if r == row)
+            if row not in self.rows or self.rows[row][0] != generation:
+                self.rows[row] = (generation, [])
             samples = self.rows[row][1]
             newest = max((at for at, _ in samples), default=0)
             fresh = {at: values for r, _, at, values in batch if r == row and at > newest}
@@ -56,14 +56,14 @@ class RingsMachine(RuleBasedStateMachine):
         super().__init__()
         self.rings = Rings(DEPTH, HALF_LIFE, STALE)
         self.oracle = Oracle(DEPTH)
-        self.tenant = dict.fromkeys(range(6), 1)
+        self.generation = dict.fromkeys(range(6), 1)
         self.tenants = 1
         self.now = 1_000 * SECOND
 
     @rule(row=st.integers(0, 5))
     def use_again(self, row):
         self.tenants += 1
-        self.tenant[row] = self.tenants
+        self.generation[row] = self.tenants
 
     @rule(seconds=st.integers(0, 400))
     def wait(self, seconds):
@@ -73,7 +73,7 @@ class RingsMachine(RuleBasedStateMachine):
     def add(self, data):
         row = st.tuples(st.integers(0, 5), st.integers(0, 30), st.lists(amounts, min_size=4, max_size=4))
         drawn = data.draw(st.lists(row, max_size=12))
-        batch = [(row, self.tenant[row], self.now - age * SECOND, values) for row, age, values in drawn]
+        batch = [(row, self.generation[row], self.now - age * SECOND, values) for row, age, values in drawn]
         rows, tenants, at = np.array([three for *three, _ in batch], np.int64).reshape(-1, 3).T
         values = np.array([values for *_, values in batch], np.float64).reshape(-1, len(METRICS))
         assert self.rings.add(rows, tenants, at, values) == self.oracle.add(batch)
@@ -83,7 +83,7 @@ class RingsMachine(RuleBasedStateMachine):
         """Rows are numbered anew, some go; their new owners count as other tenants."""
         before = data.draw(st.lists(st.integers(0, 5), unique=True))
         after = data.draw(st.permutations(range(6)))[: len(before)]
-        tenants = [self.tenant[row] for row in before]
+        tenants = [self.generation[row] for row in before]
         self.tenants += 1
         self.rings = self.rings.move(
             np.array(before, np.int64),
@@ -92,24 +92,24 @@ class RingsMachine(RuleBasedStateMachine):
             np.full(len(after), self.tenants),
         )
         kept = {}
-        for old, tenant, new in zip(before, tenants, after, strict=True):
-            if old in self.oracle.rows and self.oracle.rows[old][0] == tenant:
+        for old, generation, new in zip(before, tenants, after, strict=True):
+            if old in self.oracle.rows and self.oracle.rows[old][0] == generation:
                 kept[new] = (self.tenants, self.oracle.rows[old][1])
         self.oracle.rows = kept
-        self.tenant |= dict.fromkeys(after, self.tenants)
+        self.generation |= dict.fromkeys(after, self.tenants)
 
     @invariant()
     def means_are_those_of_the_definition(self):
         rows = list(range(6))
-        tenants = [self.tenant[row] for row in rows]
+        tenants = [self.generation[row] for row in rows]
         means, newest = self.rings.means(np.array(rows), np.array(tenants), self.now)
         for row in rows:
-            there = row in self.oracle.rows and self.oracle.rows[row][0] == self.tenant[row]
+            there = row in self.oracle.rows and self.oracle.rows[row][0] == self.generation[row]
             samples = self.oracle.rows[row][1] if there else []
             assert newest[row] == max((at for at, _ in samples), default=0)
             for found, expected in zip(means[row].tolist(), decayed(samples, self.now), strict=True):
                 assert (math.isnan(found) and math.isnan(expected)) or math.isclose(found, expected, rel_tol=1e-9)
-            assert repr(self.rings.samples(row, self.tenant[row])) == repr(samples)
+            assert repr(self.rings.samples(row, self.generation[row])) == repr(samples)
 
 
 TestRings = RingsMachine.TestCase

@@ -146,7 +146,7 @@ async def test_of_a_pod_that_cannot_be_understood_only_the_leader_speaks(world):
     await world.until(lambda: leader.election.leading)
     standby = await world.bridge(**fast)
     world.cluster.add_pods(1, template(resourceClaims=[{"name": "c", "resourceClaimName": "x"}]))
-    await world.until(lambda: leader.store.nonsense and standby.store.nonsense)
+    await world.until(lambda: leader.store.invalid and standby.store.invalid)
     for bridge in (leader, standby):
         await bridge.parts.reporter.flush(5.0)
     assert len(world.events("FailedScheduling")) == 1

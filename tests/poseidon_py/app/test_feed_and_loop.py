@@ -226,9 +226,9 @@ async def test_nonsense_is_skipped_named_once_and_stops_nobody(caplog):
             rig.pod("bad", requests={"cpu": "ten"})
             await rig.settle()
         assert rig.bound == ["good"]
-        assert len(rig.nonsense) == 1
-        assert rig.nonsense[0][0] == "bad"
-        assert "requests[cpu]" in rig.nonsense[0][1]
+        assert len(rig.invalid) == 1
+        assert rig.invalid[0][0] == "bad"
+        assert "requests[cpu]" in rig.invalid[0][1]
         assert caplog.text.count("requests[cpu]") == 1
         rig.pod("bad")  # mended
         await rig.settle()
@@ -252,7 +252,7 @@ async def test_a_class_that_the_engine_refuses_is_told_to_its_pods_and_not_sent_
         rig.pod("good")
         await rig.settle()
         assert rig.bound == ["good"]
-        assert rig.nonsense == [("bad", "x: is beyond me")]
+        assert rig.invalid == [("bad", "x: is beyond me")]
         calls = rig.engine.calls["apply"]
         await rig.settle()
         assert rig.engine.calls["apply"] == calls
@@ -499,7 +499,7 @@ async def test_a_class_that_is_refused_in_a_resync_is_told_to_its_pods_too():
         rig.engine.restart()
         rig.pod("b")
         await rig.settle()
-        assert "b" in {name for name, problem in rig.nonsense if "no such resource" in problem}
+        assert "b" in {name for name, problem in rig.invalid if "no such resource" in problem}
 
 
 async def test_no_round_is_run_for_a_lease_that_comes_after_the_end():

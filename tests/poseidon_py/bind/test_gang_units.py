@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from poseidon_py.bind.binder import Binder
-from poseidon_py.bind.gang_units import Units
+from poseidon_py.bind.gang_units import GangBinder
 from poseidon_py.feed.update_rows import describe_pod
 from poseidon_py.kube.client import BusyError, ConflictError, LostAnswerError, NotFoundError
 from poseidon_py.state.claim_use import ClaimUse
@@ -53,7 +53,7 @@ class Rig:
             concurrency=concurrency,
         )
         self.since_us = 2**60
-        self.units = Units(
+        self.units = GangBinder(
             self.store.gangs,
             self.binder,
             lambda known, node_id, not_before_us: self.rejected.append(known.name),

@@ -11,7 +11,7 @@ from poseidon_py.describe.bandwidth import Bandwidth
 from poseidon_py.describe.node import describe_node, node_key
 from poseidon_py.describe.pod_class import describe_class, key_of
 from poseidon_py.describe.task_classes import Classes
-from poseidon_py.kube.objects import Node, Nonsense, Pod
+from poseidon_py.kube.objects import InvalidField, Node, Pod
 from tests.poseidon_py.builders import node_json, pod, pod_json
 
 COUNTED = Bandwidth(counted=True)
@@ -68,7 +68,7 @@ def test_what_a_pod_asks(annotations, extended, asked):
 )
 def test_an_annotation_that_makes_no_sense(text):
     """It keeps a waiting pod back, and says why; a running pod still counts with all else that it requests."""
-    with pytest.raises(Nonsense, match=r"kubernetes.io/egress-bandwidth"):
+    with pytest.raises(InvalidField, match=r"kubernetes.io/egress-bandwidth"):
         describe_class(annotated({OUT: text}), bandwidth=COUNTED)
     assert describe_class(annotated({OUT: text})).requests["cpu"] == 100
     running = describe_class(annotated({OUT: text, IN: "5M"}, node="n"), bandwidth=COUNTED)
@@ -109,10 +109,10 @@ def test_what_links_have(annotations, labels, allocatable, default, offered):
 
 def test_a_link_that_makes_no_sense_names_the_field():
     with pytest.raises(
-        Nonsense, match=r"metadata.annotations\[poseidon.io/egress-bandwidth\]: 'ten' is not a quantity"
+        InvalidField, match=r"metadata.annotations\[poseidon.io/egress-bandwidth\]: 'ten' is not a quantity"
     ):
         describe_node(a_node(annotations={OWN_OUT: "ten"}), "id", COUNTED)
-    with pytest.raises(Nonsense, match=r"metadata.labels\[poseidon.io/ingress-bandwidth\]: '2000T' is not within"):
+    with pytest.raises(InvalidField, match=r"metadata.labels\[poseidon.io/ingress-bandwidth\]: '2000T' is not within"):
         describe_node(a_node(labels={OWN_IN: "2000T"}), "id", COUNTED)
 
 

@@ -11,7 +11,7 @@ from poseidon_py.describe.node import describe_node
 from poseidon_py.describe.pod_class import describe_class, key_of
 from poseidon_py.describe.ports_and_disks import tokens
 from poseidon_py.describe.task_classes import Classes, Extras
-from poseidon_py.kube.objects import Nonsense
+from poseidon_py.kube.objects import InvalidField
 from poseidon_py.report.messages import blocked, reason
 from poseidon_py.state.store import Store
 from protos.gen import flow_pb2
@@ -335,7 +335,7 @@ def test_added_affinity():
     ],
 )
 def test_nonsense_names_the_field(spec, field):
-    with pytest.raises(Nonsense) as caught:
+    with pytest.raises(InvalidField) as caught:
         describe_class(pod(spec=spec))
     assert field in caught.value.field
 

@@ -7,7 +7,7 @@ import pytest
 
 from firmament_py.state import input_sets as engine_side
 from poseidon_py.describe.data_inputs import DATA_ANNOTATION, MAX_BLOCKS, MAX_BYTES, Inputs, describe_inputs
-from poseidon_py.kube.objects import Nonsense, Pod
+from poseidon_py.kube.objects import InvalidField, Pod
 from tests.poseidon_py.builders import pod_json
 from tests.poseidon_py.fakes import FakeKube
 from tests.poseidon_py.rig import Rig
@@ -74,7 +74,7 @@ def test_what_may_be_written(text, expected):
     ],
 )
 def test_what_makes_no_sense_is_named_with_the_remedy(text, field, remedy):
-    with pytest.raises(Nonsense) as caught:
+    with pytest.raises(InvalidField) as caught:
         describe_inputs(text)
     assert caught.value.field == field
     assert remedy in caught.value.reason
@@ -142,7 +142,7 @@ async def test_a_changed_annotation_is_told_while_the_pod_waits():
 async def test_what_a_bound_pod_reads_does_not_matter():
     async with Rig() as rig:
         show(rig, "a", "1Ki@n")
-        show(rig, "theirs", "nonsense", node="n", scheduler="other")
+        show(rig, "theirs", "invalid", node="n", scheduler="other")
         await rig.settle()
         assert rig.bound == ["a"]
         assert rig.state("a") == "bound"

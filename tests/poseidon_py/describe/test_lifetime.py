@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from poseidon_py.describe.lifetime import ANNOTATION, MOST, complaint, duration, expected_seconds
 from poseidon_py.feed.update_rows import describe_pod
-from poseidon_py.kube.objects import Nonsense
+from poseidon_py.kube.objects import InvalidField
 from poseidon_py.state.store import Store
 from tests.poseidon_py.builders import pod
 
@@ -78,7 +78,7 @@ def test_parts_add_up(parts):
     if total:
         assert duration(text) == total
     else:
-        with pytest.raises(Nonsense):
+        with pytest.raises(InvalidField):
             duration(text)
 
 

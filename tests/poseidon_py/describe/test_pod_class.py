@@ -8,7 +8,7 @@ from firmament_py.service.messages import requirement, term
 from poseidon_py.describe.node import describe_node
 from poseidon_py.describe.pod_class import describe_class, key_of
 from poseidon_py.describe.task_classes import Classes
-from poseidon_py.kube.objects import Nonsense
+from poseidon_py.kube.objects import InvalidField
 from tests.effort import examples
 from tests.poseidon_py.builders import node, pod
 
@@ -212,7 +212,7 @@ def test_a_bound_that_is_no_number_spoils_its_own_term_only(bound):
     ],
 )
 def test_nonsense_names_the_field(spec, field):
-    with pytest.raises(Nonsense) as caught:
+    with pytest.raises(InvalidField) as caught:
         Classes().of(pod(spec=spec))
     assert field in caught.value.field
 
@@ -249,6 +249,6 @@ def test_of_a_cordoned_node_with_other_taints_that_it_is_cordoned_comes_first():
 
 @pytest.mark.parametrize("allocatable", [{"cpu": "much"}, {"cpu": "-1"}, ["cpu"]])
 def test_a_node_that_makes_no_sense(allocatable):
-    with pytest.raises(Nonsense) as caught:
+    with pytest.raises(InvalidField) as caught:
         describe_node(node(allocatable=allocatable), "id")
     assert caught.value.field.startswith("status.allocatable")

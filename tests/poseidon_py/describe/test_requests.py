@@ -3,7 +3,7 @@
 import pytest
 
 from poseidon_py.describe.requests import requests
-from poseidon_py.kube.objects import Nonsense
+from poseidon_py.kube.objects import InvalidField
 from tests.poseidon_py.builders import pod
 
 
@@ -145,6 +145,6 @@ def test_a_sidecar_can_be_resized_and_an_init_container_cannot():
     ],
 )
 def test_nonsense_names_the_field(broken, field):
-    with pytest.raises(Nonsense) as caught:
+    with pytest.raises(InvalidField) as caught:
         requests(pod(**broken))
     assert caught.value.field == field

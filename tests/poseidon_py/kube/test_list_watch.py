@@ -32,8 +32,8 @@ class Told:
     def listed(self, uids):
         self.log.append(("listed", sorted(uids)))
 
-    def nonsense(self, who, what):
-        self.log.append(("nonsense", who.name, what))
+    def invalid(self, who, what):
+        self.log.append(("invalid", who.name, what))
 
 
 class Script:
@@ -193,15 +193,15 @@ async def test_one_bad_object_is_named_and_hides_no_other():
         ("page", page(A, bad, B)), ("watch", [line("ADDED", C) + line("MODIFIED", bad) + line("DELETED", A)])
     )
     assert [entry[:2] for entry in log] == [
-        ("nonsense", "bad"),
+        ("invalid", "bad"),
         ("observe", "a"),
         ("observe", "b"),
         ("listed", ["uid-a", "uid-b"]),
         ("observe", "c"),
-        ("nonsense", "bad"),
+        ("invalid", "bad"),
         ("removed", "a"),
     ]
-    assert "priority" in next(entry[2] for entry in log if entry[0] == "nonsense")
+    assert "priority" in next(entry[2] for entry in log if entry[0] == "invalid")
 
 
 async def test_a_server_that_ends_watches_at_once_is_not_hammered():
@@ -306,11 +306,11 @@ def test_pods_that_make_no_sense_are_forgotten_when_they_go():
     store = Store(["poseidon"])
     follower = PodFollower(store)
     for uid in ("seen going", "gone unseen", "there"):
-        follower.nonsense(Metadata(name=uid, namespace="ns", uid=uid), "spec: is odd")
+        follower.invalid(Metadata(name=uid, namespace="ns", uid=uid), "spec: is odd")
     follower.removed(Pod(metadata=Metadata(name="seen going", namespace="ns", uid="seen going")))
     follower.listed({"there"})
     follower.listed({"there"})  # those that could not be read in one list count as there until the next
-    assert list(store.nonsense) == ["there"]
+    assert list(store.invalid) == ["there"]
 
 
 async def test_what_is_not_allowed_is_asked_again_and_the_remedy_named(caplog):

@@ -256,7 +256,7 @@ async def test_a_report_that_is_refused_is_dropped():
 
 async def test_a_pod_that_makes_no_sense_gets_an_event_even_if_it_could_never_be_read():
     async with Bench() as bench:
-        bench.reporter.nonsense("default", "bad", "uid-bad", "spec.priority: not a number")
+        bench.reporter.invalid("default", "bad", "uid-bad", "spec.priority: not a number")
         await settle()
         assert bench.messages == ["cannot use spec.priority: not a number"]
         assert bench.api.patched == []

@@ -6,7 +6,7 @@ import msgspec
 
 from poseidon_py.kube.objects import Pod
 from poseidon_py.state.gangs.decode import Item, thing_of
-from poseidon_py.state.gangs.model import Marks, Owner, Thing, Unknown
+from poseidon_py.state.gangs.model import GangHints, Owner, OwnerOrGroup, Unknown
 from tests.poseidon_py.builders import pod_json
 
 SECOND_US = 1_000_000
@@ -15,7 +15,7 @@ CREATED_US = 1_767_225_600 * SECOND_US
 
 
 def marks(labels=None, annotations=None, group="", owner=None, name="p", created_us=CREATED_US):
-    return Marks("ns", name, f"uid-{name}", created_us, labels or {}, annotations or {}, group, owner)
+    return GangHints("ns", name, f"uid-{name}", created_us, labels or {}, annotations or {}, group, owner)
 
 
 def thing(resource, name="g", *, spec=None, status=None, annotations=None, owner=None, uid=None, created=CREATED):
@@ -48,8 +48,8 @@ class Objects:
     """Objects that are there; `unknown` are UIDs and (resource, namespace, name) of which nothing can be said yet."""
 
     def __init__(self, *things):
-        self.by_name: dict[tuple, Thing] = {}
-        self.by_uid: dict[str, Thing] = {}
+        self.by_name: dict[tuple, OwnerOrGroup] = {}
+        self.by_uid: dict[str, OwnerOrGroup] = {}
         self.unknown: set[object] = set()
         for resource, each in things:
             self.put(resource, each)
