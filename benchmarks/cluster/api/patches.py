@@ -1,7 +1,8 @@
-"""The three kinds of patch that clients send, on plain JSON values.
+"""The kinds of patch that clients send, on plain JSON values.
 
 All functions take the current object and return a new one; the current one is not changed. Which lists a
-strategic merge patch merges, and by what key, is the table below; every other list is replaced whole.
+strategic merge patch merges, and by what key, is the table below: the Kubernetes client for Python does not
+ship the `x-kubernetes-patch-merge-key` of the OpenAPI document. Every other list is replaced whole.
 """
 
 from __future__ import annotations
@@ -9,12 +10,17 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import orjson
+from jsonpatch import InvalidJsonPatch, JsonPatch, JsonPatchException, JsonPatchTestFailed
+from jsonpointer import JsonPointerException, resolve_pointer
+
 from benchmarks.cluster.store.errors import ApiError, bad_request
 
 Json = dict[str, Any]
 
 MERGE_KEYS: dict[str, str] = {
     "addresses": "type",
+    "allocatedResourcesStatus": "name",
     "conditions": "type",
     "containers": "name",
     "env": "name",
@@ -39,6 +45,11 @@ MERGE_KEYS: dict[str, str] = {
 PORT_KEYS = ("containerPort", "port")
 MERGED_SETS = frozenset(("finalizers", "podCIDRs"))
 """Lists of plain values that are merged as sets."""
+
+MAX_OPERATIONS = 10_000
+"""Of one JSON patch, as in the API server."""
+MAX_COPIED_BYTES = 3 * 2**20
+"""By the copy operations of one JSON patch, as in the API server."""
 
 _DIRECTIVE = "$patch"
 _ORDER = "$setElementOrder/"
@@ -178,13 +189,47 @@ def _ordered(field: str, elements: list[Any], order: list[Any]) -> list[Any]:
 
 
 def json_patch(current: Any, operations: Any) -> Any:
-    """RFC 6902. A failed test or a missing path is a 422."""
+    """RFC 6902. What is not a patch is a 400, one that is too large a 413, one that does not apply a 422."""
     if not isinstance(operations, list):
         raise bad_request("a JSON patch must be a list of operations")
+    if len(operations) > MAX_OPERATIONS:
+        raise _too_large(f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}")
     document = copy.deepcopy(current)
-    for operation in operations:
-        document = _apply_operation(document, operation)
+    copied = 0
+    for at, operation in enumerate(operations):
+        copied += _copied_bytes(document, operation)
+        if copied > MAX_COPIED_BYTES:
+            raise _too_large(f"the copy operations of the JSON patch exceed the limit of {MAX_COPIED_BYTES} bytes")
+        document = _apply_operation(document, operation, at)
     return document
+
+
+def _apply_operation(document: Any, operation: Any, at: int) -> Any:
+    place = f"operation {at} of the JSON patch"
+    if not isinstance(operation, dict):
+        raise bad_request(f"{place} must be an object")
+    try:
+        patch = JsonPatch([operation])
+    except (JsonPatchException, JsonPointerException, TypeError) as error:
+        raise bad_request(f"{place} is not valid: {error}") from error
+    try:
+        return patch.apply(document, in_place=True)
+    except InvalidJsonPatch as error:
+        raise bad_request(f"{place} is not valid: {error}") from error
+    except JsonPatchTestFailed as error:
+        raise _refuse(f"testing value {operation['path']} failed") from error
+    except (JsonPatchException, JsonPointerException, TypeError) as error:
+        raise _refuse(f"{operation['op']} operation does not apply at {operation['path']}: {error}") from error
+
+
+def _copied_bytes(document: Any, operation: Any) -> int:
+    """How much a copy operation adds: copies of copies double, so few operations would fill any memory."""
+    if not isinstance(operation, dict) or operation.get("op") != "copy":
+        return 0
+    try:
+        return len(orjson.dumps(resolve_pointer(document, operation.get("from"))))
+    except (JsonPointerException, TypeError):  # refused when it is applied
+        return 0
 
 
 def _refuse(why: str) -> ApiError:
@@ -192,81 +237,5 @@ def _refuse(why: str) -> ApiError:
     return ApiError(422, "Invalid", message, details={})
 
 
-def _apply_operation(document: Any, operation: Any) -> Any:
-    if not isinstance(operation, dict) or "op" not in operation or "path" not in operation:
-        raise bad_request("each operation of a JSON patch needs op and path")
-    op, path = operation["op"], _pointer(operation["path"])
-    match op:
-        case "add" | "replace":
-            if "value" not in operation:
-                raise bad_request(f"operation {op} of a JSON patch needs a value")
-            return _set(document, path, operation["value"], insert=op == "add")
-        case "remove":
-            return _take(document, path)[1]
-        case "test":
-            if _find(document, path) != operation.get("value"):
-                raise _refuse(f"testing value {operation['path']} failed")
-            return document
-        case "copy":
-            return _set(document, path, copy.deepcopy(_find(document, _pointer(operation["from"]))), insert=True)
-        case "move":
-            value, document = _take(document, _pointer(operation["from"]))
-            return _set(document, path, value, insert=True)
-    raise bad_request(f"unknown operation {op!r} in a JSON patch")
-
-
-def _pointer(path: str) -> list[str]:
-    if path == "":
-        return []
-    if not path.startswith("/"):
-        raise bad_request(f"JSON pointer {path!r} must start with '/'")
-    return [part.replace("~1", "/").replace("~0", "~") for part in path[1:].split("/")]
-
-
-def _child(parent: Any, part: str, path: list[str]) -> Any:
-    if isinstance(parent, dict) and part in parent:
-        return parent[part]
-    if isinstance(parent, list) and part.isdigit() and int(part) < len(parent):
-        return parent[int(part)]
-    raise _refuse(f"the path /{'/'.join(path)} does not exist")
-
-
-def _find(document: Any, path: list[str]) -> Any:
-    for part in path:
-        document = _child(document, part, path)
-    return document
-
-
-def _set(document: Any, path: list[str], value: Any, *, insert: bool) -> Any:
-    if not path:
-        return value
-    parent, last = _find(document, path[:-1]), path[-1]
-    if isinstance(parent, dict):
-        if not insert and last not in parent:
-            raise _refuse(f"the path /{'/'.join(path)} does not exist")
-        parent[last] = value
-    elif isinstance(parent, list):
-        if last == "-" and insert:
-            parent.append(value)
-        elif last.isdigit() and int(last) < len(parent) + insert:
-            if insert:
-                parent.insert(int(last), value)
-            else:
-                parent[int(last)] = value
-        else:
-            raise _refuse(f"the index of /{'/'.join(path)} is out of bounds")
-    else:
-        raise _refuse(f"the path /{'/'.join(path)} does not exist")
-    return document
-
-
-def _take(document: Any, path: list[str]) -> tuple[Any, Any]:
-    if not path:
-        raise _refuse("the whole object cannot be removed")
-    parent, last = _find(document, path[:-1]), path[-1]
-    value = _child(parent, last, path)
-    if isinstance(parent, dict):
-        del parent[last]
-    else:
-        del parent[int(last)]
-    return value, document
+def _too_large(why: str) -> ApiError:
+    return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: {why}")

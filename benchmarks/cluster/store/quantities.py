@@ -7,42 +7,27 @@ rounded up as Kubernetes does.
 from __future__ import annotations
 
 import re
+from decimal import Context, localcontext
 from fractions import Fraction
 from functools import lru_cache
 
-_SUFFIXES: dict[str, Fraction] = {
-    "n": Fraction(1, 10**9),
-    "u": Fraction(1, 10**6),
-    "m": Fraction(1, 10**3),
-    "": Fraction(1),
-    "k": Fraction(10**3),
-    "M": Fraction(10**6),
-    "G": Fraction(10**9),
-    "T": Fraction(10**12),
-    "P": Fraction(10**15),
-    "E": Fraction(10**18),
-    "Ki": Fraction(2**10),
-    "Mi": Fraction(2**20),
-    "Gi": Fraction(2**30),
-    "Ti": Fraction(2**40),
-    "Pi": Fraction(2**50),
-    "Ei": Fraction(2**60),
-}
-# Three digits of exponent are far beyond any quantity and keep a hostile "1e999999999" from eating memory.
-_QUANTITY = re.compile(r"([+-]?)([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:([eE][+-]?[0-9]{1,3})|([numkMGTPE]|[KMGTPE]i)?)")
+# The library takes more than Kubernetes does: blanks, underscores, NaN, the suffix K. Three digits of exponent are
+# beyond any quantity and keep a hostile "1e999999999" from eating memory.
+_QUANTITY = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3}|[numkMGTPE]|[KMGTPE]i)?")
+
+_LONGEST = 100  # characters
 
 
 @lru_cache(maxsize=65536)
 def parse(quantity: str | int | float) -> Fraction:
     """The exact value of a quantity. Raises ValueError for anything that is not one."""
     text = quantity if isinstance(quantity, str) else repr(quantity)
-    match = _QUANTITY.fullmatch(text)
-    if match is None:
-        raise ValueError(f"quantities must match the regular expression '{_QUANTITY.pattern}': {text!r}")
-    sign, digits, exponent, suffix = match.groups()
-    value = Fraction(digits)
-    value *= Fraction(10) ** int(exponent[1:]) if exponent else _SUFFIXES[suffix or ""]
-    return -value if sign == "-" else value
+    if len(text) > _LONGEST or _QUANTITY.fullmatch(text) is None:
+        raise ValueError(f"quantities must match the regular expression '{_QUANTITY.pattern}': {text[:_LONGEST]!r}")
+    from kubernetes.utils.quantity import parse_quantity  # slow: not before it is needed
+
+    with localcontext(Context(prec=200)):  # exact for all that is taken
+        return Fraction(parse_quantity(text))
 
 
 @lru_cache(maxsize=65536)

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from kubernetes.client import models
 
-from benchmarks.cluster.api.patches import apply_merge, json_patch, merge_patch, strategic_merge_patch
+from benchmarks.cluster.api.patches import (
+    MERGE_KEYS,
+    PORT_KEYS,
+    apply_merge,
+    json_patch,
+    merge_patch,
+    strategic_merge_patch,
+)
+from benchmarks.cluster.api.schema import fields_of
 from benchmarks.cluster.store.errors import ApiError
 
 POD = {
@@ -121,9 +130,42 @@ def test_json_patch(operations, wanted):
         ([{"op": "frob", "path": "/a"}], 400),
         ({"op": "add"}, 400),
         ([{"op": "add", "path": "a", "value": 1}], 400),
+        ([{"op": "add", "path": 5, "value": 1}], 400),
+        ([{"op": ["add"], "path": "/a", "value": 1}], 400),
+        ([{"op": "add", "path": "/b"}], 400),
+        ([{"op": "copy", "path": "/b"}], 400),
+        ([{"op": "copy", "path": "/b", "from": 5}], 400),
+        ([5], 400),
+        ([{"op": "test", "path": "/a", "value": True}], 422),
+        ([{"op": "remove", "path": ""}], 422),
+        ([{"op": "add", "path": "/c/\u00b2", "value": 1}], 422),
+        ([{"op": "add", "path": "/c/-1", "value": 1}], 422),
+        ([{"op": "add", "path": "/a/b", "value": 1}], 422),
+        ([{"op": "move", "from": "/c", "path": "/c/0"}], 422),
+        ([{"op": "test", "path": "/a", "value": 1}] * 10_001, 413),
     ],
 )
 def test_json_patches_that_do_not_apply(operations, code):
     with pytest.raises(ApiError) as refused:
-        json_patch({"a": 1}, operations)
+        json_patch({"a": 1, "c": [1]}, operations)
     assert refused.value.code == code
+
+
+def test_copies_of_copies_are_bounded():
+    doubling = [{"op": "copy", "from": "/a", "path": f"/a/{at}"} for at in range(40)]
+    with pytest.raises(ApiError, match="copy operations") as refused:
+        json_patch({"a": {"text": "x" * 100}}, doubling)
+    assert refused.value.code == 413
+
+
+def test_the_table_of_merge_keys_names_fields_that_exist():
+    lists = {
+        (name, element)
+        for model in dir(models)
+        if model.startswith("V1")
+        for name, type_ in fields_of(model).items()
+        if type_.name == "list" and type_.of is not None
+        for element in fields_of(type_.of.name)
+    }
+    keys = [*MERGE_KEYS.items(), *(("ports", key) for key in PORT_KEYS)]
+    assert [pair for pair in keys if pair not in lists] == []

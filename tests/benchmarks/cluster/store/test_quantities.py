@@ -25,13 +25,17 @@ from benchmarks.cluster.store.quantities import parse, show, units
         (0.5, Fraction(1, 2)),
         ("1E", 10**18),
         ("1E2", 100),
+        ("123456789012345678901234567890123n", Fraction(123456789012345678901234567890123, 10**9)),
+        ("1e-3", Fraction(1, 1000)),
     ],
 )
 def test_quantities_are_exact(text, value):
     assert parse(text) == value
 
 
-@pytest.mark.parametrize("text", ["", "1 Gi", "abc", "1e9999", "1Kib", "0x10", "--1", "1mm"])
+@pytest.mark.parametrize(
+    "text", ["", "1 Gi", "abc", "1e9999", "1Kib", "0x10", "--1", "1mm", "1K", "1_0", "NaN", "9" * 101]
+)
 def test_what_is_not_a_quantity_is_refused(text):
     with pytest.raises(ValueError, match="quantities"):
         parse(text)
