@@ -21,6 +21,7 @@ from benchmarks.cluster.api.verbs import Api
 from benchmarks.cluster.bootstrap import bootstrap
 from benchmarks.cluster.controllers.all_controllers import Controllers
 from benchmarks.cluster.http.admin import Admin
+from benchmarks.cluster.http.answers import Server
 from benchmarks.cluster.http.faults import Faults
 from benchmarks.cluster.http.server import HttpApi
 from benchmarks.cluster.nodes.kubelets import Kubelets
@@ -78,7 +79,7 @@ class Cluster:
 
     async def start(self) -> None:
         """Listen, and let the simulated components run. Raises OSError if the port is taken."""
-        server = web.Server(self.http.handle, access_log=None, handler_cancellation=True)
+        server = Server(self.http.handle, access_log=None, handler_cancellation=True)
         self._runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=1.0)
         await self._runner.setup()
         listener = socket.create_server((self.settings.host, self.settings.port), backlog=1024)

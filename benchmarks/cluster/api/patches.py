@@ -224,10 +224,11 @@ def _apply_operation(document: Any, operation: Any, at: int) -> Any:
 
 def _copied_bytes(document: Any, operation: Any) -> int:
     """How much a copy operation adds: copies of copies double, so few operations would fill any memory."""
-    if not isinstance(operation, dict) or operation.get("op") != "copy":
+    source = operation.get("from") if isinstance(operation, dict) and operation.get("op") == "copy" else None
+    if not isinstance(source, str):
         return 0
     try:
-        return len(orjson.dumps(resolve_pointer(document, operation.get("from"))))
+        return len(orjson.dumps(resolve_pointer(document, source)))
     except (JsonPointerException, TypeError):  # refused when it is applied
         return 0
 

@@ -43,6 +43,8 @@ _NUMBER_OR_STRING = frozenset(("port", "targetPort", "minAvailable", "maxUnavail
 _LIST = re.compile(r"list\[(.+)\]", re.IGNORECASE)
 _MAP = re.compile(r"dict[\[(]str, (.+)[\])]", re.IGNORECASE)
 _LIMIT = 2**63
+MAX_DEPTH = 100
+"""Levels of objects and lists in an object: more than any manifest has, fewer than what breaks a recursion."""
 
 
 class Type(NamedTuple):
@@ -111,6 +113,27 @@ def _type(name: str, stated: str) -> Type:
     if stated == "object" and name in _NUMBER_OR_STRING:
         return _EITHER
     return _SCALARS.get(stated) or Type(stated, _OBJECT)
+
+
+def check_depth(value: Any) -> None:
+    """400 if objects and lists are nested more than `MAX_DEPTH` levels deep."""
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(MAX_DEPTH):
+        if not level:
+            return
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, (dict, list))
+        ]
+    if level:
+        raise too_deep()
+
+
+def too_deep() -> ApiError:
+    """400 for an object that is nested too deep."""
+    return bad_request(f"the object exceeds the maximum depth of {MAX_DEPTH} levels")
 
 
 def conform(api_version: str, kind: str, obj: Any) -> None:

@@ -16,7 +16,7 @@ import orjson
 from benchmarks.cluster.api import patches, validation
 from benchmarks.cluster.api.audit import Audit
 from benchmarks.cluster.api.defaults import DEFAULTS, quality_of_service
-from benchmarks.cluster.api.schema import conform
+from benchmarks.cluster.api.schema import check_depth, conform
 from benchmarks.cluster.store.clock import now_text
 from benchmarks.cluster.store.errors import (
     STALE,
@@ -272,7 +272,9 @@ class Api:
 
     def _patched(self, kind: Kind, before: Json, patch: Any, patch_type: str) -> Any:
         if patch_type == JSON_PATCH:
-            return patches.json_patch(before, patch)
+            patched = patches.json_patch(before, patch)
+            check_depth(patched)
+            return patched
         if not isinstance(patch, dict):
             raise bad_request("the patch must be an object")
         if patch_type == MERGE_PATCH:

@@ -2,18 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
+from benchmarks.cluster.api.audit import Audit
+from benchmarks.cluster.http.faults import Faults
+from benchmarks.cluster.http.server import HttpApi
+from benchmarks.cluster.nodes.kubelets import Kubelets
 from benchmarks.cluster.store.errors import method_not_allowed, no_such_path
+from benchmarks.cluster.store.store import Store
 
-if TYPE_CHECKING:
-    from benchmarks.cluster.cluster import Cluster
+MAX_ADDED_NODES = 100_000
+"""By one request; a slip of the keyboard should not fill the memory."""
+
+
+class Simulation(Protocol):
+    """What is steered: a `Cluster`."""
+
+    faults: Faults
+    store: Store
+    http: HttpApi
+    kubelets: Kubelets | None
+
+    @property
+    def audit(self) -> Audit:
+        """The history of binds, evictions and deletions."""
+
+    @property
+    def rejected(self) -> Mapping[str, int]:
+        """Pods that kubelets refused, per reason."""
+
+    def add_nodes(self, count: int) -> list[str]:
+        """Add nodes; returns their names."""
+
+    def fail_node(self, name: str) -> None:
+        """Silence a node's kubelet."""
+
+    def restore_node(self, name: str) -> None:
+        """Bring a node's kubelet back."""
 
 
 class Admin:
     """GET and POST /_faults, GET /_audit, GET /_stats, POST /_nodes."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Simulation) -> None:
         self._cluster = cluster
 
     def __call__(self, method: str, path: str, body: Any) -> Any:
@@ -58,11 +90,22 @@ class Admin:
         if not isinstance(body, dict) or set(body) - {"fail", "restore", "add"}:
             raise ValueError("expected an object with any of: fail, restore (lists of node names), add (a count)")
         known = set(cluster.kubelets.names()) if cluster.kubelets is not None else set()
-        for name in (*body.get("fail", ()), *body.get("restore", ())):
-            if name not in known:
-                raise ValueError(f"there is no node {name!r}")
-        for name in body.get("fail", ()):
+        failing, restored = (_names(body, field, known) for field in ("fail", "restore"))
+        count = body.get("add", 0)
+        if type(count) is not int or not 0 <= count <= MAX_ADDED_NODES:
+            raise ValueError(f"add must be a number of nodes from 0 to {MAX_ADDED_NODES}, not {count!r}")
+        for name in failing:
             cluster.fail_node(name)
-        for name in body.get("restore", ()):
+        for name in restored:
             cluster.restore_node(name)
-        return {"added": cluster.add_nodes(int(body.get("add", 0)))}
+        return {"added": cluster.add_nodes(count)}
+
+
+def _names(body: dict[str, Any], field: str, known: set[str]) -> list[str]:
+    names = body.get(field, [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"{field} must be a list of node names")
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{field}: there is no node {name!r}")
+    return names

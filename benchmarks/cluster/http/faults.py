@@ -168,7 +168,7 @@ def _rule(given: Any) -> Rule:
     checked = _checked(Rule, given)
     for name in ("verbs", "resources"):
         if name in checked:
-            if isinstance(checked[name], str):
+            if not isinstance(checked[name], list) or not all(isinstance(one, str) for one in checked[name]):
                 raise ValueError(f"{name} must be a list of strings")
             checked[name] = tuple(checked[name])
     for name, value in checked.items():
@@ -180,10 +180,17 @@ def _rule(given: Any) -> Rule:
 def _checked(type_: type[Rule] | type[WatchFaults], given: Any) -> Json:
     if not isinstance(given, Mapping):
         raise ValueError(f"expected an object, not {type(given).__name__}")
-    known = {one.name for one in fields(type_)}
+    defaults = {one.name: one.default for one in fields(type_)}
     for name, value in given.items():
-        if name not in known:
-            raise ValueError(f"unknown key {name!r}: use one of {', '.join(sorted(known))}")
-        if name not in ("verbs", "resources") and (not isinstance(value, (int, float)) or value < 0):
+        if name not in defaults:
+            raise ValueError(f"unknown key {name!r}: use one of {', '.join(sorted(defaults))}")
+        if isinstance(defaults[name], tuple):
+            continue
+        if isinstance(defaults[name], bool):
+            if not isinstance(value, bool):
+                raise ValueError(f"{name} must be true or false")
+        elif isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
             raise ValueError(f"{name} must be a number, 0 or more")
+        elif isinstance(defaults[name], int) and not isinstance(value, int):
+            raise ValueError(f"{name} must be a whole number")
     return dict(given)

@@ -1,8 +1,8 @@
 """The numbers of the fields in protobuf bodies, for the kinds that kubectl and schedulers in Go send that way.
 
 The numbers are those of the published generated.proto files; no package ships these compiled for a current protobuf,
-so the table stands here. A field is known by its place: the first name has number 1; long messages have five to a line. What the names
-hold is the schema's business; here stands only what JSON types do not tell.
+so the table stands here. A field is known by its place: the first name has number 1; long messages have five to a
+line. What the names hold is the schema's business; here stands only what JSON types do not tell.
 
     name        a field
     name:bytes  base64 in JSON

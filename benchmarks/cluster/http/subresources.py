@@ -6,6 +6,7 @@ from typing import Any
 
 from benchmarks.cluster.api.binding import bind, evict
 from benchmarks.cluster.api.patches import json_patch, merge_patch
+from benchmarks.cluster.api.schema import conform
 from benchmarks.cluster.api.verbs import Api
 from benchmarks.cluster.http.paths import Target
 from benchmarks.cluster.store.errors import STALE, Json, bad_request, conflict, method_not_allowed, no_such_path
@@ -18,7 +19,7 @@ def serve(api: Api, verb: str, target: Target, body: Any, dry_run: bool) -> tupl
     kind, namespace, name = target.kind, target.namespace, target.name
     match target.subresource, verb:
         case "binding", "create":
-            bind(api, namespace, name or _name_of(body), _object(body), dry_run=dry_run)
+            bind(api, namespace, name or name_of(body), _object(body), dry_run=dry_run)
             return 201, None
         case "eviction", "create":
             evict(api, namespace, name, _object(body), dry_run=dry_run)
@@ -58,11 +59,13 @@ def _object(body: Any) -> Json:
     return body
 
 
-def _name_of(body: Any) -> str:
-    name = (_object(body).get("metadata") or {}).get("name")
-    if not name:
-        raise bad_request("name must be provided")
-    return str(name)
+def name_of(body: Any) -> str:
+    """metadata.name of a body; 400 if it has none."""
+    metadata = _object(body).get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    if not isinstance(name, str) or not name:
+        raise bad_request("metadata.name must be provided")
+    return name
 
 
 def scale_of(record: Record) -> Json:
@@ -93,12 +96,11 @@ def _scale(api: Api, target: Target, verb: str, body: Any, dry_run: bool) -> Jso
         scale = _object(body)
     else:
         scale = json_patch(scale, body) if isinstance(body, list) else merge_patch(scale, body)
+    conform("autoscaling/v1", "Scale", scale)
     version = (scale.get("metadata") or {}).get("resourceVersion")
     if version not in (None, "", str(before.version)):
         raise conflict(target.kind.plural, target.kind.group, target.name, STALE)
-    replicas = (scale.get("spec") or {}).get("replicas", 0)
-    if not isinstance(replicas, int):
-        raise bad_request("spec.replicas must be an integer")
+    replicas = scale["spec"].get("replicas", 0)
     obj = before.parse()
     obj["spec"]["replicas"] = replicas
     return scale_of(api.replace(target.kind, before, obj, dry_run=dry_run))
@@ -106,6 +108,7 @@ def _scale(api: Api, target: Target, verb: str, body: Any, dry_run: bool) -> Jso
 
 def _finalize(api: Api, target: Target, body: Json) -> Json:
     before = api.get(NAMESPACES, "", target.name)
+    conform("v1", "Namespace", body)
     obj = before.parse()
-    obj["spec"]["finalizers"] = (body.get("spec") or {}).get("finalizers") or []
+    obj["spec"]["finalizers"] = body["spec"].get("finalizers", [])
     return api.write(NAMESPACES, before, obj).parse()

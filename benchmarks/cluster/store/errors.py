@@ -6,6 +6,7 @@ and kubectl read. The functions below are the only places where wording is decid
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -55,7 +56,10 @@ class ApiError(Exception):
 
     def body(self) -> bytes:
         """The serialised `Status`."""
-        return orjson.dumps(self.status())
+        try:
+            return orjson.dumps(self.status())
+        except TypeError:  # a text that quotes bytes of the request that are not UTF-8
+            return json.dumps(self.status(), ensure_ascii=False).encode(errors="replace")
 
 
 def qualified(resource: str, group: str) -> str:

@@ -136,10 +136,15 @@ def parse_version(text: str) -> int:
     """A resourceVersion as a number; empty means 0."""
     if not text:
         return 0
-    if not text.isdigit():
-        causes = [forbidden_field("resourceVersion", f"invalid resource version {text!r}")]
+    if not is_number(text):
+        causes = [forbidden_field("resourceVersion", f"invalid resource version {text[:40]!r}")]
         raise invalid("ListOptions", "meta.k8s.io", "", causes)
     return int(text)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a plain non-negative number of at most 18 digits, and so of 64 bits."""
+    return text.isascii() and text.isdigit() and len(text) <= 18
 
 
 def _encode(token: dict[str, object]) -> str:
@@ -152,5 +157,5 @@ def _decode(text: str) -> dict[str, int | str]:
         if not isinstance(token["start"], str) or not isinstance(token["rv"], int):
             raise ValueError(text)
     except (ValueError, KeyError, TypeError) as error:
-        raise bad_request(f"continue key is not valid: {error}") from error
+        raise bad_request("continue key is not valid: use the metadata.continue of a list as it is") from error
     return token

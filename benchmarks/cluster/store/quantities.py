@@ -7,7 +7,7 @@ rounded up as Kubernetes does.
 from __future__ import annotations
 
 import re
-from decimal import Context, localcontext
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 
@@ -27,7 +27,8 @@ def parse(quantity: str | int | float) -> Fraction:
     from kubernetes.utils.quantity import parse_quantity  # slow: not before it is needed
 
     with localcontext(Context(prec=200)):  # exact for all that is taken
-        return Fraction(parse_quantity(text))
+        value: Decimal = parse_quantity(text)  # type: ignore[no-untyped-call]
+    return Fraction(value)
 
 
 @lru_cache(maxsize=65536)
