@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,6 +45,11 @@ class _Connection(web.RequestHandler):
             answer = refusal(internal_error())
         answer.force_close()
         return answer
+
+    def log_exception(self, *args: Any, **more: Any) -> None:
+        """Log what failed, unless it is a body that cannot be read: its request was refused already."""
+        if not isinstance(sys.exception(), web.RequestPayloadError):
+            super().log_exception(*args, **more)
 
 
 class Server(web.Server):
