@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 
 from benchmarks.cluster.api.deletion import delete
+from benchmarks.cluster.api.kind_validation import binding as check_binding
 from benchmarks.cluster.api.schema import conform
-from benchmarks.cluster.api.validation import binding as check_binding
 from benchmarks.cluster.api.verbs import Api, check_preconditions
 from benchmarks.cluster.store.clock import now_text
 from benchmarks.cluster.store.errors import Json, bad_request, cause, conflict, invalid, too_many_requests

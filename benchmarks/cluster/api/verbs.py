@@ -13,10 +13,12 @@ from typing import Any
 
 import orjson
 
-from benchmarks.cluster.api import patches, validation
+from benchmarks.cluster.api import patches
 from benchmarks.cluster.api.audit import Audit
 from benchmarks.cluster.api.defaults import DEFAULTS, quality_of_service
+from benchmarks.cluster.api.kind_validation import CHECKS, UPDATE_CHECKS
 from benchmarks.cluster.api.schema import check_depth, conform
+from benchmarks.cluster.api.validation import metadata as check_metadata
 from benchmarks.cluster.store.clock import now_text
 from benchmarks.cluster.store.errors import (
     STALE,
@@ -174,8 +176,8 @@ class Api:
             default = DEFAULTS.get(what)
             if default is not None:
                 default(obj)
-            causes = validation.metadata(obj["metadata"])
-            check = validation.CHECKS.get(what)
+            causes = check_metadata(obj["metadata"])
+            check = CHECKS.get(what)
             if check is not None:
                 causes += check(obj)
         except (AttributeError, TypeError, KeyError, ValueError) as error:
@@ -293,8 +295,8 @@ class Api:
         new = self._updated(kind, old, obj, subresource)
         if not subresource:
             what = (kind.group, kind.kind)
-            causes = validation.metadata(new["metadata"])
-            check, update_check = validation.CHECKS.get(what), validation.UPDATE_CHECKS.get(what)
+            causes = check_metadata(new["metadata"])
+            check, update_check = CHECKS.get(what), UPDATE_CHECKS.get(what)
             try:
                 if update_check is not None:
                     causes += update_check(new, old)
@@ -305,7 +307,7 @@ class Api:
             if causes:
                 raise invalid(kind.kind, kind.group, before.name, causes)
         elif subresource == "status" and kind.kind == "Node" and not kind.group:
-            causes = validation.CHECKS["", "Node"](new)
+            causes = CHECKS["", "Node"](new)
             if causes:
                 raise invalid(kind.kind, kind.group, before.name, causes)
         if new == old:
