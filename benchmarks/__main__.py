@@ -11,8 +11,9 @@ from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.text import Text
 
 from benchmarks.harness import runner, specs
 from benchmarks.harness.keeping import Keeper, ended_cleanly
@@ -24,6 +25,7 @@ from benchmarks.report.figures import figures
 from benchmarks.report.page import labels, render, write_plots
 from benchmarks.simulate.cli import simulate
 from benchmarks.traces.cli import trace
+from poseidon_py.util.terminal import print_name, print_rows
 
 _COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 
@@ -42,22 +44,21 @@ cli.add_command(simulate)
 def list_(verbose: bool) -> None:
     """List the suites."""
     console = Console(highlight=False)
-    table = Table(box=None, pad_edge=False)
-    for name in ("suite", "cases", "what it measures"):
-        table.add_column(name)
     suites = [specs.load(name) for name in specs.available()]
-    for suite in suites:
-        table.add_row(suite.name, str(len(suite.cases)), suite.title)
-    console.print(table)
+    rows = [(suite.name, str(len(suite.cases)), suite.title) for suite in suites]
+    header = ("suite", "cases", "what it measures")
+    print_rows(console, header, rows, right=("cases",), prose="what it measures", box=None, pad_edge=False)
     if not verbose:
         console.print("\nmore: poseidon-bench list -v; run one: poseidon-bench run SUITE --quick")
         return
     for suite in suites:
-        console.print(f"\n[bold]{suite.name}[/]: {suite.about}")
+        console.print(f"\n[bold]{suite.name}[/]: {' '.join(suite.about.split())}")
         for case in suite.cases:
-            target = f"  target: {', '.join(map(str, case.targets))}" if case.targets else ""
-            labels = f"  [{', '.join(case.labels)}]" if case.labels else ""
-            console.print(f"  {case.name}{labels}{target}", markup=False)
+            print_name(console, f"  {case.name}")
+            more = [f"[{', '.join(case.labels)}]"] * bool(case.labels)
+            more += [f"target: {', '.join(map(str, case.targets))}"] * bool(case.targets)
+            if more:
+                console.print(Padding(Text("  ".join(more)), (0, 0, 0, 4)))
 
 
 @cli.command()

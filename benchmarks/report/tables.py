@@ -6,17 +6,13 @@ import statistics
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.table import Table
+from rich.padding import Padding
+from rich.text import Text
 
 from benchmarks.harness.results import CaseResult, SuiteResult
-from benchmarks.harness.specs import Metric, Suite
+from benchmarks.harness.specs import Suite
 from benchmarks.report.comparison import Comparison, Verdict
-
-_FEW = 6
-"""More figures than this are a list where the terminal is too narrow for a table."""
-
-_PAIRS = 3
-"""Figures beside each other where there is no room for a table."""
+from poseidon_py.util.terminal import print_name, print_rows
 
 _COLOUR = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.UNSURE: "yellow", Verdict.BROKEN: "red"}
 
@@ -49,18 +45,10 @@ def with_spread(values: Sequence[float], unit: str) -> str:
 def show(console: Console, suite: Suite, result: SuiteResult) -> None:
     """One row a case: figures, checks, target, and how many times what others need."""
     shown = [m for m in suite.metrics if any(m.name in case.samples for case in result.cases)]
-    table = Table(title=suite.title, title_justify="left", caption_justify="left", caption=_caption(result))
-    table.add_column("case", overflow="fold")
-    for metric in shown:
-        table.add_column(metric.title, justify="right")
-    table.add_column("checks")
     targets, rivals = any(c.target for c in result.cases), any(c.compared_with for c in suite.cases)
-    if targets:
-        table.add_column("target")
-    if rivals:
-        table.add_column("others", overflow="fold")
     rivals_of = {case.name: case.compared_with for case in suite.cases}
     first = suite.metrics[0]
+    rows = []
     for case in result.cases:
         cells = [with_spread(case.samples[m.name], m.unit) if m.name in case.samples else "" for m in shown]
         mine = case.median(first.name)
@@ -70,52 +58,37 @@ def show(console: Console, suite: Suite, result: SuiteResult) -> None:
             if mine and result.options.get("scale") == 1.0
         ]
         more = [_target(case)] * targets + ["\n".join(others)] * rivals
-        table.add_row(case.name, *cells, _checks(case), *more)
-    if (
-        len(shown) > _FEW
-        and console.measure(table, options=console.options.update(max_width=10_000)).minimum > console.width
-    ):
-        _show_listed(console, suite, shown, result)
-    else:
-        console.print(table)
+        rows.append([case.name, *cells, _checks(case), *more])
+    titles = [m.title for m in shown]
+    header = ["case", *titles, "checks", *["target"] * targets, *["others"] * rivals]
+    print_rows(console, header, rows, right=titles, title=suite.title, caption=_caption(result))
     for case in result.cases:
         for check in case.failed:
-            console.print(f"[red]{case.name}: {check.name}: {check.detail}[/]")
-
-
-def _show_listed(console: Console, suite: Suite, shown: Sequence[Metric], result: SuiteResult) -> None:
-    """The same as a list a case, for a terminal that is too narrow for the table."""
-    console.print(f"[italic]{suite.title}[/]")
-    for case in result.cases:
-        console.print(f"[bold]{case.name}[/]  {_checks(case)}  {_target(case) if case.target else ''}".rstrip())
-        figures = Table.grid(padding=(0, 2))
-        cells = [(m.title, with_spread(case.samples[m.name], m.unit)) for m in shown if m.name in case.samples]
-        for first in range(0, len(cells), _PAIRS):
-            figures.add_row("", *(text for pair in cells[first : first + _PAIRS] for text in pair))
-        console.print(figures)
-    console.print(f"[dim]{_caption(result)}[/]")
+            print_name(console, case.name)
+            console.print(Padding(Text(f"{check.name}: {check.detail}", style="red"), (0, 0, 0, 2)))
 
 
 def show_facts(console: Console, result: SuiteResult) -> None:
     """What else the last sample of each case said."""
     for case in result.cases:
         if case.facts:
-            console.print(f"[bold]{case.name}[/]  " + ", ".join(f"{k} {_fact(v)}" for k, v in case.facts.items()))
+            print_name(console, case.name)
+            facts = ", ".join(f"{name} {_fact(value)}" for name, value in case.facts.items())
+            console.print(Padding(Text(facts), (0, 0, 0, 2)))
 
 
 def show_comparison(console: Console, found: Sequence[Comparison], notes: Sequence[str]) -> None:
     """One row for each case and metric that two results share."""
-    table = Table(title="B against A", title_justify="left")
-    for name in ("case", "metric", "A", "B", "B / A", "95 % interval", "verdict"):
-        table.add_column(name, justify="right" if name in ("A", "B", "B / A", "95 % interval") else "left")
+    rows = []
     for one in found:
         interval = "" if one.low is None or one.high is None else f"{one.low:.3f} .. {one.high:.3f}"
         colour = _COLOUR.get(one.verdict)
         verdict = f"[{colour}]{one.verdict}[/]" if colour else str(one.verdict)
         ratio = "" if one.ratio is None else f"{one.ratio:.3f}"
         cells = (amount(one.a, one.unit), amount(one.b, one.unit), ratio, interval, verdict)
-        table.add_row(one.case, one.metric, *cells)
-    console.print(table)
+        rows.append([one.case, one.metric, *cells])
+    header = ["case", "metric", "A", "B", "B / A", "95 % interval", "verdict"]
+    print_rows(console, header, rows, right=header[2:6], title="B against A")
     for note in notes:
         console.print(f"[yellow]note:[/] {note}")
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+
+from poseidon_py.util.terminal import print_rows
 
 Json = dict[str, Any]
 
@@ -39,15 +40,12 @@ def print_status(body: Json, console: Console) -> None:
     )
     if body.get("not_ready"):
         console.print(f"[red]not ready[/red]: {body['not_ready']}", highlight=False)
-    pods = Table("pods", "count", title=None)
-    for state, count in body["pods"].items():
-        pods.add_row(state, str(count))
-    console.print(pods)
-    resources = Table("resource", "allocatable", "used", "share")
+    print_rows(console, ("pods", "count"), [(state, str(count)) for state, count in body["pods"].items()])
+    resources = []
     for name, amount in body["resources"].items():
         share = amount["used"] / amount["allocatable"] if amount["allocatable"] else 0.0
-        resources.add_row(name, show(name, amount["allocatable"]), show(name, amount["used"]), f"{share:.0%}")
-    console.print(resources)
+        resources.append((name, show(name, amount["allocatable"]), show(name, amount["used"]), f"{share:.0%}"))
+    print_rows(console, ("resource", "allocatable", "used", "share"), resources)
     console.print(
         f"round {body['rounds']}: placed {last['placed']} of {last['pending']} in {1000 * last['seconds']:.1f} ms, "
         f"{last['waiting']} wait; network of {last['vertices']} vertices and {last['arcs']} arcs, "
@@ -94,10 +92,9 @@ def print_explanation(body: Json, console: Console) -> None:
     if body["state"] == "waits for a node":
         console.print(f"  nodes that would take it as things stand: {body['fits_now']}")
     if body["nearest"]:
-        table = Table("node", "lacks")
-        for near in body["nearest"]:
-            table.add_row(near["node"], ", ".join(f"{k} {show(k, v)}" for k, v in near["lacks"].items()))
-        console.print(table)
+        lacks = [", ".join(f"{k} {show(k, v)}" for k, v in near["lacks"].items()) for near in body["nearest"]]
+        names = [near["node"] for near in body["nearest"]]
+        print_rows(console, ("node", "lacks"), list(zip(names, lacks, strict=True)), prose="lacks")
     for line in body["story"]:
         console.print(f"  - {line}", highlight=False)
 
