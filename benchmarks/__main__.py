@@ -32,7 +32,7 @@ _COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def cli() -> None:
-    """Benchmarks of the scheduler and of its parts."""
+    """Benchmark the scheduler and its parts."""
 
 
 cli.add_command(trace)
@@ -40,7 +40,7 @@ cli.add_command(simulate)
 
 
 @cli.command("list")
-@click.option("-v", "--verbose", is_flag=True, help="Every case, too.")
+@click.option("-v", "--verbose", is_flag=True, help="List the cases of each suite too.")
 def list_(verbose: bool) -> None:
     """List the suites."""
     console = Console(highlight=False)
@@ -49,7 +49,7 @@ def list_(verbose: bool) -> None:
     header = ("suite", "cases", "what it measures")
     print_rows(console, header, rows, right=("cases",), prose="what it measures", box=None, pad_edge=False)
     if not verbose:
-        console.print("\nmore: poseidon-bench list -v; run one: poseidon-bench run SUITE --quick")
+        console.print("\nCases: poseidon-bench list -v. Run a suite: poseidon-bench run SUITE --quick")
         return
     for suite in suites:
         console.print(f"\n[bold]{suite.name}[/]: {' '.join(suite.about.split())}")
@@ -63,22 +63,32 @@ def list_(verbose: bool) -> None:
 
 @cli.command()
 @click.argument("suite_name", metavar="SUITE")
-@click.option("--case", "names", multiple=True, metavar="TEXT", help="Only cases whose name contains it; repeatable.")
-@click.option("--quick", is_flag=True, help="Only the short cases, one sample each.")
-@click.option("--repeat", type=click.IntRange(1), help="Samples of each case (default: the suite's).")
-@click.option("--scale", type=click.FloatRange(0, min_open=True), default=1.0, help="Multiplies all sizes.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of everything random.")
-@click.option("--nodes", type=click.IntRange(1), help="Live suites: so many nodes instead of the case's.")
-@click.option("--pods", type=click.IntRange(2), help="Live suites: so many pods instead of the case's.")
+@click.option(
+    "--case", "names", multiple=True, metavar="TEXT", help="Run only cases whose name contains TEXT. Repeatable."
+)
+@click.option("--quick", is_flag=True, help="Run only the short cases, once each.")
+@click.option("--repeat", type=click.IntRange(1), help="Number of samples per case (default: set by the suite).")
+@click.option(
+    "--scale", type=click.FloatRange(0, min_open=True), default=1.0, help="Factor by which all sizes are multiplied."
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all random choices.")
+@click.option("--nodes", type=click.IntRange(1), help="Live suites: number of nodes, instead of the case's.")
+@click.option("--pods", type=click.IntRange(2), help="Live suites: number of pods, instead of the case's.")
 @click.option(
     "--kubeconfig",
     type=click.Path(exists=True, dir_okay=False),
-    help="Live suites: an API server to use; the benchmark adds nodes and pods there and removes them.",
+    help="Live suites: kubeconfig of a test cluster; the benchmark adds nodes and pods and removes them at the end.",
 )
-@click.option("--against", metavar="SCHEDULER", help="Live suites: measure this scheduler, which runs there already.")
-@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the results here.")
-@click.option("--facts", is_flag=True, help="Show what else was counted: solves, arcs, percentiles ...")
-@click.option("--enforce", is_flag=True, help="Exit with 1 if a target is missed.")
+@click.option(
+    "--against",
+    metavar="SCHEDULER",
+    help="Live suites: name of a scheduler that already runs there, to measure instead.",
+)
+@click.option(
+    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="File to write the results to."
+)
+@click.option("--facts", is_flag=True, help="Show secondary figures too, such as solves, arcs and percentiles.")
+@click.option("--enforce", is_flag=True, help="Exit with code 1 if a target is missed.")
 def run(
     suite_name: str,
     names: tuple[str, ...],
@@ -93,19 +103,19 @@ def run(
     pods: int | None,
     **live: str | None,
 ) -> None:
-    """Run the benchmarks of SUITE."""
+    """Run the cases of SUITE."""
     try:
         suite = specs.load(suite_name)
     except specs.SpecError as error:
         raise click.UsageError(str(error)) from error
     cases = runner.choose(suite, quick, names)
     if not cases:
-        raise click.UsageError(f"no case of {suite_name} is chosen; see `poseidon-bench list -v`")
+        raise click.UsageError(f"no case of suite {suite_name} matches; `poseidon-bench list -v` lists them")
     cases = runner.resized(cases, nodes, pods)
     more = {name: value for name, value in live.items() if value is not None}
     for name in (*more, *(["nodes"] if nodes else []), *(["pods"] if pods else [])):
         if name not in suite.options:
-            raise click.UsageError(f"suite {suite_name} has no --{name}")
+            raise click.UsageError(f"--{name} does not apply to suite {suite_name}; leave it out")
     keeper, console = Keeper(json_file), Console(highlight=False)
     times = repeat or (1 if quick else suite.repeat)
     with ended_cleanly():
@@ -120,26 +130,29 @@ def run(
 @cli.command()
 @click.argument("a", type=click.Path(dir_okay=False, path_type=Path))
 @click.argument("b", required=False, type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--metric", "metrics", multiple=True, help="Only this metric; repeatable.")
-@click.option("--policies", nargs=2, metavar="X Y", help="Policy Y in B (without B: in A) against X in A.")
-@click.option("--enforce", is_flag=True, help="Exit with 1 if B is worse anywhere, or failed a check.")
+@click.option("--metric", "metrics", multiple=True, help="Compare only this metric. Repeatable.")
+@click.option("--policies", nargs=2, metavar="X Y", help="Compare policy Y in B (or A, without B) with policy X in A.")
+@click.option("--enforce", is_flag=True, help="Exit with code 1 if B is worse in any case or failed a check.")
 def compare(a: Path, b: Path | None, metrics: tuple[str, ...], policies: tuple[str, str] | None, enforce: bool) -> None:
-    """Compare two results: is B better than A, worse, or is the difference noise?"""
+    """Tell whether result B is better or worse than A.
+
+    A and B are files that `run --json` wrote. Differences within the noise count as neither.
+    """
     if b is None and policies is None:
-        raise click.UsageError("give two results, or one and --policies X Y")
+        raise click.UsageError("give two result files, or one file and --policies X Y")
     b = b or a
     try:
         old, new = read(a), read(b)
     except ResultError as error:
         raise click.UsageError(str(error)) from error
     if old.suite != new.suite:
-        raise click.UsageError(f"{a} is of suite {old.suite}, {b} of {new.suite}")
+        raise click.UsageError(f"{a} holds suite {old.suite}, but {b} holds {new.suite}; compare results of one suite")
     if policies is not None:
         old, new = (_under(*which) for which in zip((a, b), (old, new), policies, strict=True))
     found, notes = comparison.compare(old, new, metrics), comparison.differences(old, new)
     if not found:
         if policies is None and any("policy" in case.sizes for case in old.cases):
-            notes.append("two policies on the same traces are compared with --policies X Y")
+            notes.append("to compare two policies on the same traces, use --policies X Y")
         why = "".join(f"\n  {note}" for note in notes)
         raise click.UsageError(f"{a} and {b} have no case and metric in common{why}")
     tables.show_comparison(Console(highlight=False), found, notes)
@@ -153,12 +166,19 @@ def compare(a: Path, b: Path | None, metrics: tuple[str, ...], policies: tuple[s
     type=click.Path(dir_okay=False, path_type=Path),
     default=Path("report.html"),
     show_default=True,
-    help="The page: one file that needs nothing else.",
+    help="HTML file to write; it is self-contained.",
 )
-@click.option("--plots", type=click.Path(file_okay=False, path_type=Path), help="Write each picture here, too.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="svg", show_default=True, help="Of --plots.")
+@click.option(
+    "--plots", type=click.Path(file_okay=False, path_type=Path), help="Directory to write each plot to as well."
+)
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="svg", show_default=True, help="File format of --plots."
+)
 def report(files: tuple[Path, ...], out: Path, plots: Path | None, form: str) -> None:
-    """Tables and plots of results that `run --json` wrote; results of one suite are compared, too."""
+    """Write an HTML report of results.
+
+    RESULT is a file that `run --json` wrote. Results of the same suite are compared as well.
+    """
     try:
         results = list(zip(labels(files), map(read, files), strict=True))
     except ResultError as error:
@@ -175,14 +195,16 @@ def report(files: tuple[Path, ...], out: Path, plots: Path | None, form: str) ->
         sys.exit(2)
     click.echo(f"{out}: {len(results)} results")
     if plots is not None:
-        click.echo(f"{plots}: {len(written)} pictures")
+        click.echo(f"{plots}: {len(written)} plots")
 
 
 def _under(path: Path, result: SuiteResult, policy: str) -> SuiteResult:
     chosen = comparison.under(result, policy)
     if not chosen.cases:
         there = sorted({str(case.sizes["policy"]) for case in result.cases if "policy" in case.sizes})
-        raise click.UsageError(f"{path} has no case of policy {policy!r}; it has: {', '.join(there) or 'none'}")
+        raise click.UsageError(
+            f"{path} has no case of policy {policy!r}; its policies are: {', '.join(there) or 'none'}"
+        )
     return chosen
 
 

@@ -36,32 +36,36 @@ def _run_time(_: click.Context, __: click.Parameter, given: str) -> RunTime:
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8001, show_default=True, help="Port; 0 picks a free one."
 )
-@click.option("--kubeconfig-out", type=click.Path(dir_okay=False, path_type=Path), help="Write a kubeconfig here.")
-@click.option("--token", default="", help="Bearer token that requests must carry.")
+@click.option(
+    "--kubeconfig-out", type=click.Path(dir_okay=False, path_type=Path), help="File to write a kubeconfig to."
+)
+@click.option("--token", default="", help="Bearer token that every request must present.")
 @click.option(
     "--shape",
     "shapes",
     callback=_shapes,
     multiple=True,
     metavar="RESOURCES",
-    help="Sort of node, such as cpu=16,memory=64Gi,gpu=4,weight=1; repeat it for several sorts.",
+    help="Node shape, for example cpu=16,memory=64Gi,gpu=4,weight=1. Repeatable.",
 )
-@click.option("--zones", type=click.IntRange(0), default=3, show_default=True, help="Number of zones.")
-@click.option("--racks", type=click.IntRange(0), default=4, show_default=True, help="Racks per zone.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
+@click.option(
+    "--zones", type=click.IntRange(0), default=3, show_default=True, help="Number of zones; nodes are spread over them."
+)
+@click.option("--racks", type=click.IntRange(0), default=4, show_default=True, help="Number of racks in each zone.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of all random choices.")
 @click.option(
     "--run-time",
     callback=_run_time,
     default="forever",
     show_default=True,
-    help="Run time of batch pods that do not state one: forever, SECONDS, uniform:LOW,HIGH, "
+    help="Run time of batch pods without a run-seconds annotation: forever, SECONDS, uniform:LOW,HIGH, "
     "exponential:MEAN, lognormal:MEDIAN,SIGMA.",
 )
 @click.option(
-    "--start-delay", type=click.FloatRange(0), default=0.2, show_default=True, help="Seconds from bound to running."
+    "--start-delay", type=click.FloatRange(0), default=0.2, show_default=True, help="Seconds from bind to Running."
 )
 @click.option(
-    "--speed", type=click.FloatRange(0.001), default=1.0, show_default=True, help="Simulated seconds per second."
+    "--speed", type=click.FloatRange(0.001), default=1.0, show_default=True, help="Simulated seconds per real second."
 )
 @click.option(
     "--bookmark-interval",
@@ -71,11 +75,19 @@ def _run_time(_: click.Context, __: click.Parameter, given: str) -> RunTime:
     help="Seconds between watch bookmarks.",
 )
 @click.option(
-    "--history", type=click.IntRange(1), default=65536, show_default=True, help="Changes kept per kind for watches."
+    "--history",
+    type=click.IntRange(1),
+    default=65536,
+    show_default=True,
+    help="Number of changes kept per kind; watches from before them get 410 Gone.",
 )
-@click.option("--fault-latency-ms", type=click.FloatRange(0), default=0.0, help="Added to every answer.")
-@click.option("--fault-rate-429", type=click.FloatRange(0, 1), default=0.0, help="Share of requests refused with 429.")
-@click.option("--fault-rate-500", type=click.FloatRange(0, 1), default=0.0, help="Share of requests refused with 500.")
+@click.option("--fault-latency-ms", type=click.FloatRange(0), default=0.0, help="Milliseconds added to every response.")
+@click.option(
+    "--fault-rate-429", type=click.FloatRange(0, 1), default=0.0, help="Fraction of requests answered with 429."
+)
+@click.option(
+    "--fault-rate-500", type=click.FloatRange(0, 1), default=0.0, help="Fraction of requests answered with 500."
+)
 def cluster(
     nodes: int,
     host: str,

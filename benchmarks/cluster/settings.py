@@ -43,12 +43,12 @@ class NodeShape:
             name, equals, value = part.partition("=")
             name = {"gpu": "nvidia.com/gpu", "gpus": "nvidia.com/gpu", "mem": "memory"}.get(name, name)
             if not equals or not value:
-                raise ValueError(f"{part!r} is not NAME=VALUE")
+                raise ValueError(f"{part!r} is not of the form NAME=VALUE, such as cpu=16")
             if name.startswith("label:"):
                 labels[name.removeprefix("label:")] = value
                 continue
             if parse(value) < 0:
-                raise ValueError(f"{part!r} is negative")
+                raise ValueError(f"{part!r} is negative; give 0 or more")
             if "/" in name:
                 extended[name] = value
             elif name in ("cpu", "memory", "ephemeral-storage", "pods", "weight"):

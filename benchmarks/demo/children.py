@@ -78,13 +78,13 @@ class Child:
         while not ready():
             self.check()
             if time.monotonic() > deadline:
-                raise ChildError(f"{self.name} was not ready after {seconds:.0f} s{self.last_words()}")
+                raise ChildError(f"{self.name} was not ready within {seconds:.0f} s{self.last_words()}")
             await asyncio.sleep(0.02)
 
     def check(self) -> None:
         """Raises ChildError if the process has ended."""
         if self._process is not None and self._process.returncode is not None:
-            raise ChildError(f"{self.name} ended with exit code {self._process.returncode}{self.last_words()}")
+            raise ChildError(f"{self.name} exited with code {self._process.returncode}{self.last_words()}")
 
     def last_words(self, lines: int = 5) -> str:
         """The end of its output, to be put after a message."""

@@ -25,25 +25,27 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @click.command("demo")
-@click.option("--nodes", type=click.IntRange(1), default=100, show_default=True, help="Nodes of the cluster.")
-@click.option("--pods", type=click.IntRange(1), default=1000, show_default=True, help="Pods to submit.")
-@click.option("--policy", default="", help="What placements cost; see `poseidon policies`.")
+@click.option("--nodes", type=click.IntRange(1), default=100, show_default=True, help="Number of nodes in the cluster.")
+@click.option("--pods", type=click.IntRange(1), default=1000, show_default=True, help="Number of pods to submit.")
+@click.option("--policy", default="", help="Cost policy; `poseidon policies` lists them.")
 @click.option(
     "--usage",
     type=click.Choice(BASES),
-    help="What prices take for used of a node; other than requests: what pods use is measured.",
+    help="Basis of node utilisation in costs: pod requests, measured usage, or whichever is larger.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the workload.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end and nothing else.")
-@click.option("--serve", is_flag=True, help="Stay up afterwards, for kubectl; Ctrl-C ends it.")
-@click.option("--patience", type=click.FloatRange(1), help="Seconds until what has not settled counts as failed.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON, and nothing else.")
+@click.option("--serve", is_flag=True, help="Keep the cluster up afterwards for kubectl, until Ctrl-C.")
+@click.option(
+    "--patience", type=click.FloatRange(1), help="Seconds after which the demo fails if the workload has not settled."
+)
 def demo(
     nodes: int, pods: int, policy: str, usage: str | None, seed: int, as_json: bool, serve: bool, patience: float | None
 ) -> None:
-    """Schedule a mixed workload on a synthetic cluster, and check the outcome.
+    """Schedule a mixed workload on a synthetic cluster and check the outcome.
 
-    Everything runs as in production: the cluster speaks the Kubernetes HTTP API on loopback, the scheduler and its
-    flow service are processes of their own.
+    Everything runs as in production: the cluster speaks the Kubernetes HTTP API on loopback, and the scheduler and
+    its flow service are separate processes.
     """
     plan = Plan(nodes, pods, policy, seed, usage=usage or "", patience=patience)
     sys.exit(asyncio.run(_run(plan, as_json, serve)))
@@ -78,6 +80,6 @@ async def _run(plan: Plan, as_json: bool, serve: bool) -> int:
         return 2
     except asyncio.CancelledError:
         if code is None or not serve:
-            click.echo("interrupted; everything that was started has been ended", err=True)
+            click.echo("interrupted; all started processes have been stopped", err=True)
             return _INTERRUPTED
     return code if code is not None else 2

@@ -45,14 +45,14 @@ class Keeper:
         self._whole = path.exists() and not path.is_file()  # a pipe or a device takes one document
         try:
             if path.exists() and not os.access(path, os.W_OK):
-                raise PermissionError("it must not be written to")
+                raise PermissionError("permission denied")
             if not self._whole:
                 trial = temporary(path)
                 trial.touch()
                 trial.unlink()
         except OSError as error:
             why = error.strerror or error
-            raise click.UsageError(f"--json {path}: {why}; name a file in a folder that can be written to") from error
+            raise click.UsageError(f"--json {path}: {why}; choose a file in a writable folder") from error
 
     def keep(self, result: SuiteResult) -> None:
         """What there is so far. A failure is told at the end, when it is still one."""

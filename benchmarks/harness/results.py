@@ -142,13 +142,13 @@ def read(path: Path) -> SuiteResult:
             f"`run SUITE --json {path}`"
         )
     if found is None:
-        raise ResultError(f"{path} holds no results of format {FORMAT}; make it with `run SUITE --json {path}`")
+        raise ResultError(f"{path} is not a results file of format {FORMAT}; make one with `run SUITE --json {path}`")
     try:
         cases = [_case(case) for case in raw.pop("cases")]
         _check(raw)
         return SuiteResult(cases=cases, **raw)
     except (TypeError, KeyError, ValueError) as error:
-        raise ResultError(f"{path} holds no results of format {FORMAT}: {error}") from error
+        raise ResultError(f"{path} is not a results file of format {FORMAT}: {error}") from error
 
 
 def _check(raw: dict[str, Any]) -> None:
@@ -156,10 +156,10 @@ def _check(raw: dict[str, Any]) -> None:
     for where, fields in _NEEDED.items():
         inner = raw.get(where)
         if not isinstance(inner, dict):
-            raise ValueError(f"{where} is missing or no object")
+            raise ValueError(f"{where} is missing or not an object")
         for name, kinds in fields.items():
             if not isinstance(inner.get(name), kinds):
-                raise ValueError(f"{where}.{name} is missing or of a wrong type")
+                raise ValueError(f"{where}.{name} is missing or has the wrong type")
     if not raw["environment"]["load_average"]:
         raise ValueError("environment.load_average is empty")
     for name, about in raw["metrics"].items():

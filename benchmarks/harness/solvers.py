@@ -32,5 +32,5 @@ def load(name: str) -> Solver:
     except Exception as error:
         raise SolverError(f"it cannot be loaded: {type(error).__name__}: {error}") from error
     if not callable(getattr(solver, "solve", None)):
-        raise SolverError("it is no solver: it needs a method solve(network)")
+        raise SolverError("it is not a solver: it lacks a method solve(network)")
     return solver

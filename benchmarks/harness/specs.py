@@ -119,7 +119,7 @@ def available() -> list[str]:
 def load(name: str) -> Suite:
     """The suite of that name. Raises SpecError with the names there are."""
     if name not in available():
-        raise SpecError(f"there is no suite {name!r}; there are: {', '.join(available())}")
+        raise SpecError(f"unknown suite {name!r}; choose one of: {', '.join(available())}")
     text = resources.files("benchmarks.suites").joinpath(f"{name.replace('-', '_')}.yaml").read_text()
     raw = yaml.safe_load(text)
     raw["metrics"] = {key: about for one in raw["metrics"].items() for key, about in _each_solver(*one)}
@@ -159,11 +159,11 @@ def parse(name: str, raw: Mapping[str, Any]) -> Suite:
     seen: set[str] = set()
     for case in suite.cases:
         if case.name in seen:
-            raise SpecError(f"{name}: case {case.name} is there twice")
+            raise SpecError(f"{name}: case {case.name} appears twice")
         seen.add(case.name)
         for target in case.targets:
             if target.metric not in {metric.name for metric in metrics}:
-                raise SpecError(f"{name}: the target of {case.name} is for {target.metric}, which is no metric")
+                raise SpecError(f"{name}: the target of {case.name} names the unknown metric {target.metric}")
             if (target.at_most is None) is (target.at_least is None):
                 raise SpecError(f"{name}: the target of {case.name} needs exactly one of at_most and at_least")
     return suite
@@ -191,4 +191,4 @@ def _checked(cls: type, raw: Mapping[str, Any], where: str) -> dict[str, Any]:
 def _known(raw: Mapping[str, Any], names: set[str], where: str) -> None:
     unknown = set(raw) - names
     if unknown:
-        raise SpecError(f"{where}: unknown field {sorted(unknown)[0]!r}; known are {', '.join(sorted(names))}")
+        raise SpecError(f"{where}: unknown field {sorted(unknown)[0]!r}; known fields: {', '.join(sorted(names))}")

@@ -41,7 +41,7 @@ def wait_for_file(process: subprocess.Popen[bytes], path: Path, log: Path, secon
     while not path.exists():
         if process.poll() is not None or time.monotonic() > deadline:
             said = "\n".join(log.read_text(errors="replace").splitlines()[-5:])
-            raise CannotMeasureError(f"process {process.pid} did not start:\n{said}")
+            raise CannotMeasureError(f"process {process.pid} did not start; its output:\n{said}")
         time.sleep(0.02)
     return path.read_text().strip()
 
@@ -68,5 +68,7 @@ def _status(pid: int, field: str) -> float:
             if line.startswith(field + ":"):
                 return int(line.split()[1]) / 1024
     except OSError as error:
-        raise CannotMeasureError(f"the memory of a process is read from /proc, which is not here: {error}") from error
+        raise CannotMeasureError(
+            f"cannot read the memory of a process from /proc: {error}; run this benchmark on Linux"
+        ) from error
     raise CannotMeasureError(f"/proc/{pid}/status has no {field}; run this benchmark on Linux")

@@ -116,7 +116,7 @@ class Pods:
             if now != last:
                 last, since = now, time.monotonic()
             elif time.monotonic() - since > patience:
-                raise CannotMeasureError(f"only {now} of {count} pods were bound, and none for {patience:.0f} s")
+                raise CannotMeasureError(f"only {now} of {count} pods were bound, and no more within {patience:.0f} s")
             await asyncio.sleep(_POLL_SECONDS)
 
     async def bind_times(self) -> dict[str, float]:

@@ -42,7 +42,7 @@ def demands(workload: str, app: str, number: int) -> tuple[dict[str, str], Json]
         case "gang":
             group = {f"{_GROUP}name": f"{app}-{number // GANG}", f"{_GROUP}min-available": str(GANG)}
             return labels | group, {}
-    raise ValueError(f"there is no workload {workload!r}; there are: {', '.join(WORKLOADS)}")
+    raise ValueError(f"unknown workload {workload!r}; choose one of: {', '.join(WORKLOADS)}")
 
 
 def _affinity(kind: str, required: Json | list[Json]) -> Json:

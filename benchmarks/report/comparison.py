@@ -102,11 +102,13 @@ def differences(a: SuiteResult, b: SuiteResult) -> list[str]:
             found.append(f"option {name} differs: {a.options.get(name)} and {b.options.get(name)}")
     found += [f"{name} is incomplete: {r.stopped}" for name, r in (("A", a), ("B", b)) if r.stopped]
     if not _same_scale(a, b):
-        found.append("no case is compared: at another --scale all sizes are others; measure both at the same")
+        found.append("nothing is compared: the results have different --scale; measure both at the same scale")
     if a.virtual and b.virtual:
         one, other = ({seed for case in r.cases for of in case.seeds.values() for seed in of} for r in (a, b))
         if not one & other:
-            found.append("no seed is in both: samples are compared without pairs; measure both with the same --seed")
+            found.append(
+                "the results share no seed, so samples are compared unpaired; measure both with the same --seed"
+            )
         elif one ^ other:
             found.append(f"only one of them has seeds {', '.join(map(str, sorted(one ^ other)))}: they have no pairs")
     missing = {case.name for case in a.cases} ^ {case.name for case in b.cases}

@@ -34,59 +34,72 @@ SUITE = "simulate"
 
 
 @click.command()
-@click.option("--trace", "path", type=click.Path(path_type=Path), help="Replay the trace in this file or folder.")
-@click.option("--preset", "name", metavar="NAME", help=f"Replay a trace made for it: {', '.join(PRESETS)}.")
-@click.option("--nodes", type=click.IntRange(1), help="With --preset: machines.  [default: 100]")
+@click.option("--trace", "path", type=click.Path(path_type=Path), help="Trace to replay: a file or a folder.")
 @click.option(
-    "--hours", type=click.FloatRange(0, min_open=True), help="Virtual hours (default: 1, or the whole trace)."
+    "--preset", "name", metavar="NAME", help=f"Generate the trace to replay from a preset: {', '.join(PRESETS)}."
 )
-@click.option("--policy", default=DEFAULT_POLICY, show_default=True, help="A policy, first-fit or least-allocated.")
+@click.option("--nodes", type=click.IntRange(1), help="With --preset: number of machines.  [default: 100]")
+@click.option(
+    "--hours", type=click.FloatRange(0, min_open=True), help="Simulated hours (default: 1, or the whole trace)."
+)
+@click.option(
+    "--policy",
+    default=DEFAULT_POLICY,
+    show_default=True,
+    help="Cost policy, or one of the baselines first-fit and least-allocated.",
+)
 @preset_options
 @click.option(
     "--round-ms",
     type=click.FloatRange(0, min_open=True),
     default=100.0,
     show_default=True,
-    help="Virtual length of a round.",
+    help="Simulated milliseconds that a round takes.",
 )
 @click.option(
-    "--measured", "as_measured", is_flag=True, help="A round lasts as long as it really takes: not repeatable."
+    "--measured", "as_measured", is_flag=True, help="Let rounds take as long as they really do; results then vary."
 )
 @click.option(
-    "--bind-ms", type=click.FloatRange(0), default=50.0, show_default=True, help="From a round's end to its binds."
+    "--bind-ms",
+    type=click.FloatRange(0),
+    default=50.0,
+    show_default=True,
+    help="Milliseconds from the end of a round to its binds.",
 )
 @click.option(
     "--gap-ms",
     type=click.FloatRange(0),
     default=0.0,
     show_default=True,
-    help="From a round's start to the next at least.",
+    help="Minimum milliseconds from the start of a round to the next.",
 )
-@click.option("--expectations", is_flag=True, help="Jobs say how long their tasks will run.")
+@click.option("--expectations", is_flag=True, help="Jobs declare how long their tasks run.")
 @click.option(
     "--reserve-after",
     default=f"{RESERVE_AFTER_US // SECOND}",
     show_default=True,
     metavar="SECONDS",
-    help="How long a gang or a single task waits before room is kept for it, or never.",
+    help="Seconds after which room is reserved for a waiting gang or task, or `never`.",
 )
-@click.option("--grpc", is_flag=True, help="Talk to the engine through gRPC, as a bridge does.")
+@click.option("--grpc", is_flag=True, help="Call the engine over gRPC, as the bridge does.")
 @click.option(
     "--audit",
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="Solve one of so many networks again with networkx; 0: none.",
+    help="Solve every N-th network again with networkx; 0 disables this.",
 )
 @click.option(
     "--repeat",
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Samples: with --preset each of a trace of its own, of --seed and those that follow.",
+    help="Number of samples; with --preset, each uses a trace of the next seed.",
 )
-@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the result here.")
-@click.option("--facts", is_flag=True, help="Show what else was counted.")
+@click.option(
+    "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="File to write the result to."
+)
+@click.option("--facts", is_flag=True, help="Show secondary figures too.")
 def simulate(
     path: Path | None,
     name: str | None,
@@ -110,17 +123,17 @@ def simulate(
 ) -> None:
     """Replay a trace through the scheduler in simulated time.
 
-    Everything but the environment in the result follows from the trace, the seed and the options. Exits with 1 if the
-    judge finds a placement that must not be.
+    The result depends on the trace, the seed and the options only, except for its `environment`. The exit code is 1
+    if the judge finds an illegal placement.
     """
     if (path is None) == (name is None):
-        raise click.UsageError("give either --trace FILE or --preset NAME")
+        raise click.UsageError("give one of --trace PATH and --preset NAME")
     if path is not None and (nodes is not None or load is not None or labels):
-        raise click.UsageError("--nodes, --load and --labels make a trace; with --trace there is one already")
-    if path is not None and repeat > 1 and not as_measured:
         raise click.UsageError(
-            "a trace in a file gives the same figures every time: --repeat needs --preset or --measured"
+            "--nodes, --load and --labels apply to generated traces; use them with --preset, not with --trace"
         )
+    if path is not None and repeat > 1 and not as_measured:
+        raise click.UsageError("--repeat needs --preset or --measured: every replay of a file gives the same figures")
     try:
         reserve_after_us = parse_after(reserve_after)
     except ValueError as error:

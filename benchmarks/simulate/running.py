@@ -56,7 +56,7 @@ def horizon_us(trace: Trace, hours: float | None) -> int:
     if hours is None:
         return max(trace.span_us, 1)
     if hours <= 0:
-        raise TraceError(f"{hours:g} hours; give more than 0")
+        raise TraceError(f"the length must be more than 0 hours, not {hours:g}")
     return int(hours * HOUR)
 
 

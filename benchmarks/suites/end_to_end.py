@@ -59,9 +59,11 @@ def measure(case: Case, options: Options) -> Sample:
         against=more.get("against"),
     )
     if run.against and not run.kubeconfig:
-        raise CannotMeasureError("--against measures a scheduler that runs already: say where, with --kubeconfig")
+        raise CannotMeasureError("--against needs --kubeconfig: the cluster in which that scheduler runs")
     if run.against and run.mode == "beforehand":
-        raise CannotMeasureError("a scheduler that runs already finds no pods beforehand; choose --case burst or rate")
+        raise CannotMeasureError(
+            "--against cannot measure `beforehand`: that scheduler runs already; choose --case burst or rate"
+        )
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(_measure(run))
@@ -197,7 +199,7 @@ async def _blind(pods: Pods, kubeconfig: Path, count: int, follow: bool) -> tupl
             process.kill()
             await process.wait()
     if not out:
-        raise CannotMeasureError("the blind binder ended before it had bound its pods")
+        raise CannotMeasureError("the blind binder exited before it had bound all pods")
     done = orjson.loads(out)
     if done["failed"]:
         raise CannotMeasureError(f"{done['failed']:.0f} of the blind binder's {count} binds failed")

@@ -22,13 +22,15 @@ _A_PATH = click.Path(path_type=Path)
 def preset_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say what to generate, but for --preset itself."""
     for option in (
-        click.option("--labels", is_flag=True, help="Jobs say where their data is, their traffic, how they interfere."),
+        click.option("--labels", is_flag=True, help="Label jobs with data location, traffic and interference class."),
         click.option(
             "--load",
             type=click.FloatRange(0, min_open=True),
-            help="Demand of the contended resource, as a part of what there is (default: the preset's).",
+            help="Demand for the scarcest resource, as a fraction of capacity (default: set by the preset).",
         ),
-        click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of everything random."),
+        click.option(
+            "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all random choices."
+        ),
     ):
         command = option(command)
     return command
@@ -36,12 +38,12 @@ def preset_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.group()
 def trace() -> None:
-    """Make, describe and convert traces of clusters."""
+    """Generate, describe and convert cluster traces."""
 
 
 @trace.command("presets")
 def presets_() -> None:
-    """List the presets, and where each of their parameters is from."""
+    """List the presets and the source of each parameter."""
     for one in PRESETS.values():
         click.echo(f"{one.name}: {one.summary}")
         for name, source in one.sources.items():
@@ -50,11 +52,21 @@ def presets_() -> None:
 
 @trace.command()
 @click.argument("out", type=_A_PATH)
-@click.option("--preset", "name", required=True, metavar="NAME", help=f"One of {', '.join(PRESETS)}.")
-@click.option("--nodes", type=click.IntRange(1), default=100, show_default=True, help="Machines.")
-@click.option("--hours", type=click.FloatRange(0, min_open=True), default=1.0, show_default=True, help="Length.")
-@click.option("--format", "form", type=click.Choice(files.FORMATS), default="json", show_default=True)
-@click.option("--gzip", "compress", is_flag=True, help="google-v2: compress the tables. (JSON: name it .json.gz.)")
+@click.option("--preset", "name", required=True, metavar="NAME", help=f"Preset to follow: {', '.join(PRESETS)}.")
+@click.option("--nodes", type=click.IntRange(1), default=100, show_default=True, help="Number of machines.")
+@click.option(
+    "--hours",
+    type=click.FloatRange(0, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="Length of the trace in hours.",
+)
+@click.option(
+    "--format", "form", type=click.Choice(files.FORMATS), default="json", show_default=True, help="Format of OUT."
+)
+@click.option(
+    "--gzip", "compress", is_flag=True, help="Compress the google-v2 tables. For JSON, name OUT .json.gz instead."
+)
 @preset_options
 def generate(
     out: Path,
@@ -67,7 +79,10 @@ def generate(
     load: float | None,
     labels: bool,
 ) -> None:
-    """Make a trace after a published analysis and write it to OUT: a .json file, or a folder for tables."""
+    """Generate a trace that follows a published analysis.
+
+    OUT is a .json or .json.gz file, or a folder for the tables of other formats.
+    """
     try:
         made = generate_trace(preset(name), nodes, hours, seed, load, labels=labels)
         notes = files.write(made, out, form, compress=compress)
@@ -79,10 +94,10 @@ def generate(
 
 @trace.command()
 @click.argument("path", type=_A_PATH)
-@click.option("--json", "as_json", is_flag=True, help="For machines.")
-@click.option("--hours", type=click.FloatRange(0, min_open=True), help="Only the first so many hours.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--hours", type=click.FloatRange(0, min_open=True), help="Read only this many hours from the start.")
 def describe(path: Path, as_json: bool, hours: float | None) -> None:
-    """Say what is in the trace at PATH."""
+    """Summarise the trace at PATH."""
     try:
         read, notes = files.read(path, None if hours is None else int(hours * HOUR))
     except TraceError as error:
@@ -95,11 +110,18 @@ def describe(path: Path, as_json: bool, hours: float | None) -> None:
 @trace.command()
 @click.argument("source", type=_A_PATH)
 @click.argument("out", type=_A_PATH)
-@click.option("--format", "form", type=click.Choice(files.FORMATS), default="json", show_default=True)
-@click.option("--gzip", "compress", is_flag=True, help="google-v2: compress the tables. (JSON: name it .json.gz.)")
-@click.option("--hours", type=click.FloatRange(0, min_open=True), help="Only the first so many hours.")
+@click.option(
+    "--format", "form", type=click.Choice(files.FORMATS), default="json", show_default=True, help="Format of OUT."
+)
+@click.option(
+    "--gzip", "compress", is_flag=True, help="Compress the google-v2 tables. For JSON, name OUT .json.gz instead."
+)
+@click.option("--hours", type=click.FloatRange(0, min_open=True), help="Read only this many hours from the start.")
 def convert(source: Path, out: Path, form: str, compress: bool, hours: float | None) -> None:
-    """Write the trace at SOURCE, in whatever format it is, to OUT in another."""
+    """Convert the trace at SOURCE to OUT.
+
+    The format of SOURCE is recognised by its files.
+    """
     try:
         read, notes = files.read(source, None if hours is None else int(hours * HOUR))
         notes += files.write(read, out, form, compress=compress)

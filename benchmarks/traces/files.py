@@ -19,13 +19,15 @@ def read(path: Path, end_us: int | None = None) -> tuple[Trace, list[str]]:
         elif own_csv.looks_like(path):
             trace = own_csv.read(path)
         else:
-            raise TraceError(f"{path} holds neither tasks.csv nor task_events/; it is no trace that we know")
+            raise TraceError(f"{path} is not a trace: it holds neither tasks.csv nor task_events/")
     elif path.is_file():
         if not path.name.endswith((".json", ".json.gz")):
-            raise TraceError(f"{path} is no trace that we know: give a .json file, or the folder of the tables")
+            raise TraceError(
+                f"{path} is not a trace: give a .json or .json.gz file, or the folder that holds the tables"
+            )
         trace = own_json.read(path)
     else:
-        raise TraceError(f"there is no {path}")
+        raise TraceError(f"{path} does not exist")
     if end_us is None:
         _check_holds_something(trace, str(path), "it needs both")
         return trace, notes
@@ -37,15 +39,15 @@ def read(path: Path, end_us: int | None = None) -> tuple[Trace, list[str]]:
 def write(trace: Trace, path: Path, form: str, *, compress: bool = False) -> list[str]:
     """Writes a trace; notes on what the format has no place for. Raises TraceError."""
     if form not in FORMATS:
-        raise TraceError(f"there is no format {form!r}; there are: {', '.join(FORMATS)}")
+        raise TraceError(f"unknown format {form!r}; choose one of: {', '.join(FORMATS)}")
     _check_holds_something(trace, "the trace", "make it longer, or give it more machines")
     if form == "json":
         if not path.name.endswith((".json", ".json.gz")):
-            raise TraceError(f"{path}: the name of a JSON trace ends in .json or .json.gz")
+            raise TraceError(f"{path}: the name of a JSON trace must end in .json or .json.gz")
         own_json.write(trace, path)
         return []
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise TraceError(f"{path} is there already; {form} needs a new or empty folder")
+        raise TraceError(f"{path} exists; {form} needs a new or empty folder")
     if form == "csv":
         own_csv.write(trace, path)
         return []

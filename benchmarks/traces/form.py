@@ -201,14 +201,16 @@ class TraceBuilder:
             raise TraceError(f"machine {self._machines[machine].name}: an event at {us} us; times start at 0")
         for resource, amount in allocatable.items():
             if amount < 0:
-                raise TraceError(f"machine {self._machines[machine].name}: {resource} is {amount}; give 0 or more")
+                raise TraceError(
+                    f"machine {self._machines[machine].name}: {resource} is {amount}; it must be 0 or more"
+                )
         self._events.append((us, machine, int(kind), dict(allocatable)))
 
     def job(self, name: str, gang_minimum: int | None = None, labels: Mapping[str, str] | None = None) -> int:
         """The number of job `name`. A new one has this minimum, None: 0, and these labels, None: none; one that was
         named before has the same, None: whatever they are."""
         if gang_minimum is not None and gang_minimum < 0:
-            raise TraceError(f"gang_minimum of job {name} is {gang_minimum}; give 0 or more")
+            raise TraceError(f"gang_minimum of job {name} is {gang_minimum}; it must be 0 or more")
         row = self._job_row.setdefault(name, len(self._jobs))
         if row == len(self._jobs):
             self._jobs.append(Job(name, gang_minimum or 0, dict(labels or NO_LABELS)))
@@ -317,7 +319,9 @@ def _check_tasks(trace: Trace) -> None:
     wrong: Bools = (trace.task_duration_us <= 0) & (trace.task_duration_us != FOREVER)
     bad = np.flatnonzero(wrong)
     if len(bad):
-        raise TraceError(f"task {trace.task_name(int(bad[0]))} has no duration above 0; leave it out for «forever»")
+        raise TraceError(
+            f"task {trace.task_name(int(bad[0]))} has a duration of 0 or less; leave it out for a task that never ends"
+        )
     sizes = sizes_of_jobs(trace)
     for j, job in enumerate(trace.jobs):
         if job.gang_minimum > sizes[j]:
@@ -327,4 +331,4 @@ def _check_tasks(trace: Trace) -> None:
     order = np.lexsort((trace.task_index, trace.task_job))
     same = (np.diff(trace.task_job[order]) == 0) & (np.diff(trace.task_index[order]) == 0)
     if same.any():
-        raise TraceError(f"task {trace.task_name(int(order[int(np.flatnonzero(same)[0])]))} is there twice")
+        raise TraceError(f"task {trace.task_name(int(order[int(np.flatnonzero(same)[0])]))} appears twice")

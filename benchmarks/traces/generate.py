@@ -41,7 +41,7 @@ _CLASSES = (("sheep", 0.4), ("rabbit", 0.25), ("devil", 0.2), ("turtle", 0.15))
 def preset(name: str) -> Preset:
     """The preset of that name. Raises TraceError with the names there are."""
     if name not in PRESETS:
-        raise TraceError(f"there is no preset {name!r}; there are: {', '.join(PRESETS)}")
+        raise TraceError(f"unknown preset {name!r}; choose one of: {', '.join(PRESETS)}")
     return PRESETS[name]
 
 
@@ -63,7 +63,7 @@ def generate(
     said.
     """
     if machines < 1 or hours <= 0:
-        raise TraceError(f"{machines} machines and {hours:g} hours make no trace; give at least 1 and more than 0")
+        raise TraceError(f"cannot generate {machines} machines and {hours:g} hours; give at least 1, and more than 0")
     rng = np.random.default_rng([seed, *chosen.name.encode()])
     builder = TraceBuilder(chosen.name)
     capacity = _machines(builder, chosen, machines, hours, rng, link_kbps)
@@ -242,7 +242,7 @@ def _for_load(
     """The rate of jobs, and the share that tasks hold which stay, for the wanted load: both in proportion, but what
     stays leaves room for the others."""
     if load <= 0:
-        raise TraceError(f"a load of {load:g} makes no trace; give more than 0")
+        raise TraceError(f"the load must be more than 0, not {load:g}")
     shares = (np.arange(4096) + 0.5) / 4096
     seconds = hours * 3600
     demand = 0.0  # seconds times amount that a job asks for within the time, if it comes at a random moment

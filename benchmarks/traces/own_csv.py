@@ -154,7 +154,7 @@ def _lines(path: Path, name: str, fields: Sequence[str], needed: Sequence[str]) 
     header, rows = headed_rows(files[0])
     for wanted in needed:
         if wanted not in header:
-            raise TraceError(f"{files[0]}, line 1: there is no column {wanted}; it is needed")
+            raise TraceError(f"{files[0]}, line 1: the required column {wanted} is missing")
     column = {field: header.index(field) for field in fields if field in header}
     resources = {name: i for i, name in enumerate(header) if name not in fields}
     for resource in resources:

@@ -73,7 +73,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        raise TraceError(f"field {next(n for n in names if names.count(n) > 1)!r} is there twice in one object {{...}}")
+        raise TraceError(f"field {next(n for n in names if names.count(n) > 1)!r} appears twice in one object")
     return found
 
 

@@ -76,11 +76,11 @@ def headed_rows(path: Path) -> tuple[list[str], Iterator[Row]]:
     lines = rows(path, [f"column {i + 1}" for i in range(256)])
     header = next(lines, None)
     if header is None:
-        raise TraceError(f"{path} is empty; its first line names the columns")
+        raise TraceError(f"{path} is empty; its first line must name the columns")
     names = [name.strip() for name in header._values]
     for i, name in enumerate(names):
         if name in names[:i]:
-            raise TraceError(f"{path}, line {header.line}: column {name!r} is there twice; leave one out")
+            raise TraceError(f"{path}, line {header.line}: column {name!r} appears twice; remove one")
     return names, (_headed(row, names) for row in lines)
 
 

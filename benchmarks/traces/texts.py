@@ -19,12 +19,12 @@ def amount(resource: str, text: str) -> int:
     try:
         nanos = quantity.nanos(text.strip())
     except QuantityError as error:
-        raise ValueError(f"{error}; give one such as 4, 500m or 2Gi") from None
+        raise ValueError(f"{error}; give a quantity such as 4, 500m or 2Gi") from None
     if nanos < 0:
-        raise ValueError(f"{text!r} is below 0")
+        raise ValueError(f"{text!r} is negative; give 0 or more")
     value = quantity.asked(resource, nanos)
     if value > MOST_AMOUNT:
-        raise ValueError(f"{text!r} is too much; give at most {amount_text(resource, MOST_AMOUNT)}")
+        raise ValueError(f"{text!r} is too large; give at most {amount_text(resource, MOST_AMOUNT)}")
     return value
 
 
@@ -36,7 +36,7 @@ def amount_text(resource: str, value: int) -> str:
 def microseconds(seconds: float) -> int:
     """Raises ValueError for what is no time of a trace."""
     if not 0 <= seconds <= LONGEST_US / SECOND:
-        raise ValueError(f"{seconds!r} is no time in seconds from the begin of the trace")
+        raise ValueError(f"{seconds!r} is not a number of seconds since the start of the trace")
     return round(seconds * SECOND)
 
 
@@ -56,9 +56,9 @@ def labels(text: str) -> dict[str, str]:
     for part in filter(None, (p.strip() for p in text.split(";"))):
         key, sign, value = part.partition("=")
         if not sign or not key:
-            raise ValueError(f"{part!r} is not key=value")
+            raise ValueError(f"{part!r} is not of the form key=value")
         if unquote(key) in found:
-            raise ValueError(f"{unquote(key)!r} is there twice")
+            raise ValueError(f"{unquote(key)!r} appears twice")
         found[unquote(key)] = unquote(value)
     return found
 
@@ -74,7 +74,7 @@ def selector(text: str) -> tuple[Requirement, ...]:
     for part in filter(None, (p.strip() for p in text.split(";"))):
         words = part.split()
         if len(words) not in (2, 3):
-            raise ValueError(f"{part!r} is not «key Operator value|value»")
+            raise ValueError(f"{part!r} is not of the form `key Operator value|value`")
         values = tuple(unquote(v) for v in words[2].split("|")) if len(words) == 3 else ()
         found.append(requirement(unquote(words[0]), words[1], values))
     return tuple(found)
@@ -85,11 +85,11 @@ def requirement(key: str, operator: str, values: tuple[str, ...]) -> Requirement
     try:
         known = Operator(operator)
     except ValueError:
-        raise ValueError(f"operator {operator!r} is none of {', '.join(Operator)}") from None
+        raise ValueError(f"unknown operator {operator!r}; choose one of: {', '.join(Operator)}") from None
     if known in (Operator.GT, Operator.LT) and len(values) != 1:
-        raise ValueError(f"{operator} compares with one value, not with {len(values)}")
+        raise ValueError(f"{operator} takes one value, not {len(values)}")
     if known in (Operator.IN, Operator.NOT_IN) and not values:
-        raise ValueError(f"{operator} needs values")
+        raise ValueError(f"{operator} needs at least one value")
     if known in (Operator.EXISTS, Operator.DOES_NOT_EXIST) and values:
         raise ValueError(f"{operator} takes no values")
     return Requirement(key, known, values)

@@ -69,7 +69,7 @@ class Usage:
         figure = _FIGURES.get(found["metric"]) if found is not None else None
         if found is None or figure is None:
             known = ", ".join(_FIGURES)
-            error = f"this stand-in knows `sum by (node | namespace, pod) (...)` of {known}"
+            error = f"unknown query: this stand-in answers `sum by (node | namespace, pod) (...)` of {known}"
             return 400, {"status": "error", "errorType": "bad_data", "error": error}
         if found["by"] == "node":
             used = await self._nodes(now)

@@ -71,7 +71,7 @@ async def test_a_child_that_does_not_listen_is_killed(program, tmp_path):
 async def test_a_child_that_fails_says_why(program):
     child = program(BROKEN)
     await child.start()
-    with pytest.raises(ChildError, match=r"the program ended with exit code 1:\n  no luck today"):
+    with pytest.raises(ChildError, match=r"the program exited with code 1:\n  no luck today"):
         await child.until(lambda: False, 30.0)
 
 
@@ -79,7 +79,7 @@ async def test_a_child_that_is_not_ready_in_time_is_an_error(program):
     child = program(SLEEPER)
     await child.start()
     try:
-        with pytest.raises(ChildError, match="was not ready after 0 s"):
+        with pytest.raises(ChildError, match="was not ready within 0 s"):
             await child.until(lambda: False, 0.0)
     finally:
         await child.stop()

@@ -98,10 +98,10 @@ def test_the_json_is_described():
 
 
 def test_what_cannot_be_started_is_one_line_and_exit_code_2(outcome):
-    outcome(ChildError("the scheduler ended with exit code 1"))
+    outcome(ChildError("the scheduler exited with code 1"))
     done = CliRunner().invoke(cli.demo, [])
     assert done.exit_code == 2
-    assert "error: the scheduler ended with exit code 1" in done.output
+    assert "error: the scheduler exited with code 1" in done.output
 
 
 def environment(folder):

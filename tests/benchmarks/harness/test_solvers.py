@@ -85,7 +85,7 @@ def test_a_wrong_answer_fails(install):
     ("target", "why"),
     [
         ("Broken", "RuntimeError: out of memory"),
-        ("NoSolver", "it needs a method solve(network)"),
+        ("NoSolver", "it lacks a method solve(network)"),
         ("Nowhere", "it cannot be loaded: AttributeError"),
         ("nowhere_at_all:X", "it cannot be loaded: ModuleNotFoundError"),
     ],

@@ -38,7 +38,9 @@ def test_a_case_has_the_defaults_and_its_own_sizes():
         pytest.param({"metrics": {"x_s": {"title": "x", "units": "s"}}}, "unknown field 'units'", id="metric"),
         pytest.param({"cases": [RAW["cases"][0], RAW["cases"][0]]}, "twice", id="duplicate"),
         pytest.param(
-            {"cases": [{"name": "one", "sizes": {}, "target": {"metric": "y", "at_most": 1}}]}, "no metric", id="target"
+            {"cases": [{"name": "one", "sizes": {}, "target": {"metric": "y", "at_most": 1}}]},
+            "unknown metric",
+            id="target",
         ),
         pytest.param(
             {"cases": [{"name": "one", "sizes": {}, "target": {"metric": "x_s"}}]}, "exactly one", id="no bound"
@@ -51,7 +53,7 @@ def test_a_mistake_in_a_description_is_an_error(change, said):
 
 
 def test_an_unknown_suite_is_answered_with_those_there_are():
-    with pytest.raises(SpecError, match=r"no suite 'nix'; there are: .*round"):
+    with pytest.raises(SpecError, match=r"unknown suite 'nix'; choose one of: .*round"):
         specs.load("nix")
 
 

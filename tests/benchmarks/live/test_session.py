@@ -135,7 +135,7 @@ def test_pods_of_others_that_are_watched_do_not_count():
 
 
 def test_pods_that_are_not_bound_are_told_however_many_others_are():
-    with pytest.raises(CannotMeasureError, match="only 3 of 4 pods were bound, and none for 0 s"):
+    with pytest.raises(CannotMeasureError, match="only 3 of 4 pods were bound, and no more within 0 s"):
         waited(Bound(before=50, others=1, most=3), patience=0.1)
 
 

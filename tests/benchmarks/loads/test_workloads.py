@@ -41,5 +41,5 @@ def test_groups_are_as_large_as_they_say():
 
 
 def test_an_unknown_workload_is_refused_with_those_there_are():
-    with pytest.raises(ValueError, match=r"no workload 'x'; there are: basic, .*gang"):
+    with pytest.raises(ValueError, match=r"unknown workload 'x'; choose one of: basic, .*gang"):
         demands("x", "a", 0)

@@ -196,7 +196,7 @@ def test_files_of_one_name_are_numbered(tmp_path):
     files, plots = [str(tmp_path / folder / "r.json") for folder in ("a", "b")], tmp_path / "plots"
     ran = CliRunner().invoke(cli, ["report", *files, "--out", str(tmp_path / "p.html"), "--plots", str(plots)])
     assert ran.exit_code == 0, ran.output
-    assert f"{plots}: 4 pictures" in ran.output
+    assert f"{plots}: 4 plots" in ran.output
     assert len(list(plots.iterdir())) == 4
     assert "r-2 against r-1" in (tmp_path / "p.html").read_text()
 
@@ -206,7 +206,7 @@ def test_files_of_one_name_are_numbered(tmp_path):
     [
         ({"environment": {}}, "environment.time is missing"),
         ({"environment": None}, "environment is missing"),
-        ({"environment": {**WHERE, "commit": 1}}, "environment.commit is missing or of a wrong type"),
+        ({"environment": {**WHERE, "commit": 1}}, "environment.commit is missing or has the wrong type"),
         ({"environment": {**WHERE, "load_average": []}}, "environment.load_average is empty"),
         ({"options": {}}, "options.repeat is missing"),
         ({"metrics": {"round_s": {"title": "t"}}}, "metrics.round_s needs title, unit and better"),
@@ -227,7 +227,7 @@ def test_a_file_without_results_is_told_and_nothing_written(tmp_path):
     (tmp_path / "a.json").write_text("{}")
     ran = CliRunner().invoke(cli, ["report", str(tmp_path / "a.json"), "--out", str(tmp_path / "page.html")])
     assert ran.exit_code == 2
-    assert "holds no results" in ran.output
+    assert "is not a results file" in ran.output
     assert not (tmp_path / "page.html").exists()
 
 

@@ -127,17 +127,17 @@ def test_the_presets_are_listed_with_their_sources():
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["trace", "generate", "--preset", "nix", "x.json"], 1, "no preset 'nix'; there are: google2011"),
-        (["trace", "generate", "--preset", "philly", "x.txt"], 1, "ends in .json or .json.gz"),
+        (["trace", "generate", "--preset", "nix", "x.json"], 1, "unknown preset 'nix'; choose one of: google2011"),
+        (["trace", "generate", "--preset", "philly", "x.txt"], 1, "must end in .json or .json.gz"),
         (["trace", "generate", "x.json"], 2, "--preset"),
-        (["trace", "describe", "nix"], 1, "there is no nix"),
-        (["trace", "convert", "nix", "x.json"], 1, "there is no nix"),
-        (["simulate"], 2, "give either --trace FILE or --preset NAME"),
-        (["simulate", "--preset", "google2011", "--trace", "x"], 2, "give either"),
-        (["simulate", "--trace", "x", "--nodes", "5"], 2, "there is one already"),
+        (["trace", "describe", "nix"], 1, "nix does not exist"),
+        (["trace", "convert", "nix", "x.json"], 1, "nix does not exist"),
+        (["simulate"], 2, "give one of --trace PATH and --preset NAME"),
+        (["simulate", "--preset", "google2011", "--trace", "x"], 2, "give one of"),
+        (["simulate", "--trace", "x", "--nodes", "5"], 2, "use them with --preset, not with --trace"),
         (["simulate", "--trace", "x", "--repeat", "2"], 2, "--repeat needs --preset or --measured"),
-        (["simulate", "--trace", "nix"], 2, "there is no nix"),
-        (["simulate", "--preset", "nix"], 2, "no preset 'nix'"),
+        (["simulate", "--trace", "nix"], 2, "nix does not exist"),
+        (["simulate", "--preset", "nix"], 2, "unknown preset 'nix'"),
         (["simulate", "--preset", "google2011", "--policy", "nix"], 2, "no policy 'nix'; there are: bin-packing"),
         (["simulate", "--preset", "google2011", "--load", "0"], 2, "--load"),
     ],
@@ -194,7 +194,7 @@ def test_two_policies_are_compared_on_the_same_traces(tmp_path):
     assert "--policies X Y" in done.output
     done = shell("compare", files[0], "--policies", "first-fit", "nix")
     assert done.exit_code == 2
-    assert "has no case of policy 'nix'; it has: first-fit" in done.output
+    assert "has no case of policy 'nix'; its policies are: first-fit" in done.output
     assert "or one and --policies" in shell("compare", files[0]).output
 
 

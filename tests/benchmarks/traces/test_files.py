@@ -411,12 +411,12 @@ JOB, TASK, MACHINE = ("jobs", 0), ("jobs", 0, "tasks", 0), ("machines", 0)
         pytest.param(changed((*TASK, "priority"), -(2**31) - 1), r"priority is -2147483649; give", id="low priority"),
         pytest.param(changed((*TASK, "first_index"), 10**20), r"tasks\[0\].first_index is 10{20}; give", id="index"),
         pytest.param(changed((*JOB, "gang_minimum"), -1), r"jobs\[0\].gang_minimum is -1; give", id="minus"),
-        pytest.param(changed((*TASK, "requests", "memory"), 1e300), r"requests.memory : .* is too much", id="much"),
+        pytest.param(changed((*TASK, "requests", "memory"), 1e300), r"requests.memory : .* is too large", id="much"),
         pytest.param(changed((*TASK, "duration_s"), 0), r"tasks\[0\].duration_s is 0", id="duration"),
         pytest.param(changed((*TASK, "duration_s"), "long"), "not a number of seconds", id="text"),
         pytest.param(changed((*TASK, "requests", "cpu"), -1), r"requests.cpu", id="negative"),
         pytest.param(changed((*TASK, "selector", 0, "operator"), "Is"), r"selector\[0\].operator", id="operator"),
-        pytest.param(changed((*TASK, "selector", 0, "values"), []), "In needs values", id="values"),
+        pytest.param(changed((*TASK, "selector", 0, "values"), []), "In needs at least one value", id="values"),
         pytest.param(changed((*TASK, "selector", 0, "values"), 5), "is not a list of texts", id="no list"),
         pytest.param(
             changed(("jobs",), [DOCUMENT["jobs"][0], {"name": "j", "gang_minimum": 3}]),
@@ -445,7 +445,7 @@ def test_a_mistake_in_json_names_the_field(tmp_path, document, said):
 def test_json_that_says_two_things_of_one_field(tmp_path):
     text = json.dumps(DOCUMENT).replace('"gang_minimum": 2', '"gang_minimum": 2, "gang_minimum": 3')
     (tmp_path / "t.json").write_text(text)
-    with pytest.raises(TraceError, match=r"t\.json: field 'gang_minimum' is there twice in one object"):
+    with pytest.raises(TraceError, match=r"t\.json: field 'gang_minimum' appears twice in one object"):
         files.read(tmp_path / "t.json")
 
 
@@ -476,7 +476,7 @@ def test_a_csv_trace_written_by_hand(tmp_path):
     ("tasks", "said"),
     [
         pytest.param("", r"tasks\.csv is empty", id="empty"),
-        pytest.param("submit_s,cpu\n1,1\n", "line 1: there is no column job", id="no column"),
+        pytest.param("submit_s,cpu\n1,1\n", "line 1: the required column job is missing", id="no column"),
         pytest.param("job,submit_s,cpus\nj,1,1\n", "line 1: column 'cpus' is neither", id="unknown column"),
         pytest.param("job,submit_s\n,1\n", "line 2: job is missing", id="no job"),
         pytest.param("job,submit_s\nj,soon\n", "line 2: submit_s is 'soon'", id="time"),
@@ -485,11 +485,13 @@ def test_a_csv_trace_written_by_hand(tmp_path):
         pytest.param(f"job,submit_s,priority\nj,1,{2**63}\n", "line 2: priority is 9223372036854775808", id="high"),
         pytest.param(f"job,submit_s,task\nj,1,{'9' * 20}\n", "line 2: task is 9{20}; give a whole number", id="index"),
         pytest.param(f"job,submit_s,gang_minimum\nj,1,{2**63}\n", "line 2: gang_minimum is 922", id="minimum"),
-        pytest.param("job,submit_s,cpu\nj,1,1e300\n", "line 2: cpu : '1e300' is too much; give at most", id="much"),
+        pytest.param("job,submit_s,cpu\nj,1,1e300\n", "line 2: cpu : '1e300' is too large; give at most", id="much"),
         pytest.param("job,submit_s,selector\nj,1,zone\n", "line 2: selector : 'zone' is not", id="selector"),
-        pytest.param("job,submit_s,labels\nj,1,zone\n", "line 2: labels : 'zone' is not key=value", id="labels"),
-        pytest.param("job,submit_s,labels\nj,1,a=1;a=2\n", "line 2: labels : 'a' is there twice", id="a label twice"),
-        pytest.param("job,submit_s,task\nj,1,0\nj,2,0\n", "task j/0 is there twice", id="twice"),
+        pytest.param(
+            "job,submit_s,labels\nj,1,zone\n", "line 2: labels : 'zone' is not of the form key=value", id="labels"
+        ),
+        pytest.param("job,submit_s,labels\nj,1,a=1;a=2\n", "line 2: labels : 'a' appears twice", id="a label twice"),
+        pytest.param("job,submit_s,task\nj,1,0\nj,2,0\n", "task j/0 appears twice", id="twice"),
         pytest.param(
             "job,submit_s,gang_minimum\nj,1,2\nj,1,\nj,1,3\n",
             r"tasks\.csv, line 4: gang_minimum of job j is 3, and was 2 before",
@@ -503,7 +505,7 @@ def test_a_csv_trace_written_by_hand(tmp_path):
             id="other labels",
         ),
         pytest.param("job,submit_s\nj,1\nj,1,5\n", "line 3: field 3 is '5', and the header names 2", id="too many"),
-        pytest.param("job,submit_s,cpu,cpu\nj,1,1,2\n", "line 1: column 'cpu' is there twice", id="a column twice"),
+        pytest.param("job,submit_s,cpu,cpu\nj,1,1,2\n", "line 1: column 'cpu' appears twice", id="a column twice"),
         pytest.param("job,submit_s,duration_s\nj,1,0\n", "line 2: duration_s is 0", id="no duration"),
         pytest.param("job,submit_s,duration_s\nj,1,-5\n", "line 2: duration_s is '-5'", id="duration"),
     ],
@@ -523,8 +525,8 @@ def test_machines_in_csv_keep_their_labels(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        pytest.param("nix", None, "there is no", id="nothing there"),
-        pytest.param("t.txt", "x", "is no trace that we know", id="another file"),
+        pytest.param("nix", None, "does not exist", id="nothing there"),
+        pytest.param("t.txt", "x", "is not a trace", id="another file"),
         pytest.param("t.json", "{", "is not JSON", id="broken"),
         pytest.param("t.json", "[" * 10**5, "is not JSON", id="deep"),
     ],
@@ -538,5 +540,5 @@ def test_what_is_no_trace_is_refused(tmp_path, name, text, said):
 
 def test_a_folder_with_something_in_it_is_not_overwritten(tmp_path):
     (tmp_path / "precious").write_text("x")
-    with pytest.raises(TraceError, match="is there already"):
+    with pytest.raises(TraceError, match="exists; csv needs"):
         files.write(generate(preset("google2011"), 5, 1), tmp_path, "csv")

@@ -249,7 +249,7 @@ def test_a_gang_that_is_cut_below_its_minimum_goes_whole():
 
 @pytest.mark.parametrize(
     ("machines", "hours", "load", "said"),
-    [(0, 1, None, "0 machines"), (1, 0, None, "0 hours"), (1, 1, 0, "a load of 0")],
+    [(0, 1, None, "0 machines"), (1, 0, None, "0 hours"), (1, 1, 0, "the load must be more than 0")],
 )
 def test_what_makes_no_trace_is_refused(machines, hours, load, said):
     with pytest.raises(TraceError, match=said):
@@ -257,7 +257,7 @@ def test_what_makes_no_trace_is_refused(machines, hours, load, said):
 
 
 def test_an_unknown_preset_is_answered_with_those_there_are():
-    with pytest.raises(TraceError, match="no preset 'nix'; there are: google2011"):
+    with pytest.raises(TraceError, match="unknown preset 'nix'; choose one of: google2011"):
         preset("nix")
 
 
@@ -269,8 +269,8 @@ def test_an_unknown_preset_is_answered_with_those_there_are():
         pytest.param(lambda b: b.event(1, 0, MachineEvent.UPDATE, {"cpu": -1}), "cpu is -1", id="offer below 0"),
         pytest.param(lambda b: b.event(0, b.machine("x"), MachineEvent.REMOVE), "x is removed or upd", id="not there"),
         pytest.param(lambda b: b.task(-1, 0, 1, 0), "submitted before 0", id="task before 0"),
-        pytest.param(lambda b: b.task(0, 0, 0, 0), "no duration above 0", id="no duration"),
-        pytest.param(lambda b: b.task(0, 0, 1, 0, 0), "j/0 is there twice", id="twice"),
+        pytest.param(lambda b: b.task(0, 0, 0, 0), "has a duration of 0 or less", id="no duration"),
+        pytest.param(lambda b: b.task(0, 0, 1, 0, 0), "j/0 appears twice", id="twice"),
         pytest.param(lambda b: b.job("k", -1), "gang_minimum of job k is -1", id="gang"),
     ],
 )
