@@ -14,9 +14,15 @@ import orjson
 from jsonpatch import InvalidJsonPatch, JsonPatch, JsonPatchException, JsonPatchTestFailed
 from jsonpointer import JsonPointerException, resolve_pointer
 
-from benchmarks.cluster.store.errors import ApiError, bad_request
+from benchmarks.cluster.store.errors import ApiError, bad_request, unsupported_media_type
 
 Json = dict[str, Any]
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCHES = ("application/apply-patch+yaml", "application/apply-patch+cbor")
+PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCHES[0])
 
 MERGE_KEYS: dict[str, str] = {
     "addresses": "type",
@@ -55,6 +61,23 @@ _DIRECTIVE = "$patch"
 _ORDER = "$setElementOrder/"
 _DELETE_FROM = "$deleteFromPrimitiveList/"
 _RETAIN = "$retainKeys"
+
+
+def patched(current: Json, patch: Any, patch_type: str, *, custom: bool) -> Any:
+    """The object after a patch of that media type; 415 for others, and for strategic patches of custom resources."""
+    if patch_type == JSON_PATCH:
+        return json_patch(current, patch)
+    if not isinstance(patch, dict):
+        raise bad_request("the patch must be an object")
+    if patch_type == MERGE_PATCH:
+        return merge_patch(current, patch)
+    if patch_type == STRATEGIC_PATCH and not custom:
+        return strategic_merge_patch(current, patch)
+    if patch_type in APPLY_PATCHES:
+        if isinstance(patch.get("metadata"), dict):
+            patch["metadata"].pop("managedFields", None)
+        return apply_merge(current, patch)
+    raise unsupported_media_type(patch_type, ", ".join(PATCH_TYPES))
 
 
 def merge_patch(current: Any, patch: Any) -> Any:

@@ -13,10 +13,10 @@ from typing import Any
 
 import orjson
 
-from benchmarks.cluster.api import patches
 from benchmarks.cluster.api.audit import Audit
 from benchmarks.cluster.api.defaults import DEFAULTS, quality_of_service
 from benchmarks.cluster.api.kind_validation import CHECKS, UPDATE_CHECKS
+from benchmarks.cluster.api.patches import APPLY_PATCHES, patched
 from benchmarks.cluster.api.schema import check_depth, conform
 from benchmarks.cluster.api.validation import metadata as check_metadata
 from benchmarks.cluster.store.clock import now_text
@@ -30,18 +30,11 @@ from benchmarks.cluster.store.errors import (
     invalid_value,
     not_found,
     required,
-    unsupported_media_type,
 )
 from benchmarks.cluster.store.kinds import NAMESPACES, POD_NODE, PODS, PRIORITY_CLASSES, Kind
 from benchmarks.cluster.store.store import Record, Store
 
 Json = dict[str, Any]
-
-JSON_PATCH = "application/json-patch+json"
-MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_PATCH = "application/strategic-merge-patch+json"
-APPLY_PATCHES = ("application/apply-patch+yaml", "application/apply-patch+cbor")
-PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCHES[0])
 
 SAFE_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """Of generated names: no vowels, so that no word appears by accident."""
@@ -257,7 +250,8 @@ class Api:
             return self.create(kind, namespace, patch, dry_run=dry_run), True
         before = current.parse()
         try:
-            after = self._patched(kind, before, patch, patch_type)
+            after = patched(before, patch, patch_type, custom=kind.custom)
+            check_depth(after)
         except (AttributeError, TypeError, KeyError, ValueError) as error:
             raise bad_request(f"the patch does not fit the object: {error}") from error
         conform(kind.api_version, kind.kind, after)
@@ -271,23 +265,6 @@ class Api:
         if metadata.get("name") != name:
             raise bad_request("the name of an object cannot be changed by a patch")
         return self.replace(kind, current, after, subresource, dry_run=dry_run), False
-
-    def _patched(self, kind: Kind, before: Json, patch: Any, patch_type: str) -> Any:
-        if patch_type == JSON_PATCH:
-            patched = patches.json_patch(before, patch)
-            check_depth(patched)
-            return patched
-        if not isinstance(patch, dict):
-            raise bad_request("the patch must be an object")
-        if patch_type == MERGE_PATCH:
-            return patches.merge_patch(before, patch)
-        if patch_type == STRATEGIC_PATCH and not kind.custom:
-            return patches.strategic_merge_patch(before, patch)
-        if patch_type in APPLY_PATCHES:
-            if isinstance(patch.get("metadata"), dict):
-                patch["metadata"].pop("managedFields", None)
-            return patches.apply_merge(before, patch)
-        raise unsupported_media_type(patch_type, ", ".join(PATCH_TYPES))
 
     def replace(self, kind: Kind, before: Record, obj: Json, subresource: str = "", *, dry_run: bool = False) -> Record:
         """Write `obj` over `before` by the rules of updates. A change of nothing writes nothing."""

@@ -15,7 +15,8 @@ import orjson
 from aiohttp import web
 
 from benchmarks.cluster.api.deletion import delete
-from benchmarks.cluster.api.verbs import APPLY_PATCHES, PATCH_TYPES, Api
+from benchmarks.cluster.api.patches import APPLY_PATCHES, PATCH_TYPES
+from benchmarks.cluster.api.verbs import Api
 from benchmarks.cluster.http import subresources
 from benchmarks.cluster.http.answers import (
     SUCCESS,

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.cluster.api.binding import evict
 from benchmarks.cluster.api.deletion import delete
-from benchmarks.cluster.api.verbs import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
+from benchmarks.cluster.api.patches import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from benchmarks.cluster.store.errors import ApiError
 from benchmarks.cluster.store.kinds import CONFIGMAPS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES
 from tests.benchmarks.cluster.builders import Still, pod

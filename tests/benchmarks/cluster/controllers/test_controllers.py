@@ -7,7 +7,7 @@ import pytest
 from benchmarks.cluster import RunTime
 from benchmarks.cluster.api.binding import evict
 from benchmarks.cluster.api.deletion import delete
-from benchmarks.cluster.api.verbs import MERGE_PATCH
+from benchmarks.cluster.api.patches import MERGE_PATCH
 from benchmarks.cluster.store.errors import ApiError
 from benchmarks.cluster.store.kinds import (
     BUDGETS,

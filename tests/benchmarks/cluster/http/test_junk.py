@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.cluster.api.binding import bind, evict
-from benchmarks.cluster.api.verbs import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
+from benchmarks.cluster.api.patches import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from benchmarks.cluster.store.errors import ApiError
 from benchmarks.cluster.store.kinds import BUILT_IN, NODES, PODS, Kind
 from benchmarks.cluster.views.tables import Tables

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.cluster import NodeShape, RunTime
-from benchmarks.cluster.api.verbs import MERGE_PATCH, STRATEGIC_PATCH
+from benchmarks.cluster.api.patches import MERGE_PATCH, STRATEGIC_PATCH
 from benchmarks.cluster.nodes.resources import pod_amounts
 from benchmarks.cluster.store.kinds import NODES, PODS
 from tests.benchmarks.cluster.builders import Still, pod
