@@ -204,8 +204,7 @@ class Kube:
                 timeout=limits,
                 server_hostname=self._access.tls_name,
             ) as answer:
-                head = b"".join(f"\r\n{k.lower()}: {v}".encode() for k, v in answer.headers.items())
-                return short_requests.Answer(answer.status, head, await answer.read())
+                return short_requests.Answer(answer.status, dict(answer.raw_headers), await answer.read())
         except aiohttp.ClientConnectorError as error:
             raise UnreachableError(f"cannot reach the API server at {self.url}: {error}") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:

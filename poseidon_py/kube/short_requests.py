@@ -2,13 +2,13 @@
 
 Why not the general client for these: a bind is some hundred bytes out and an answer that nobody reads in, and
 the general client's per-request machinery (URL objects, header multi-dicts, timers, hooks) costs several times
-what the rest of the bridge spends on a pod. This one knows keep-alive, Content-Length and chunked bodies, and
+what the rest of the bridge spends on a pod. This one parses answers with llhttp, keeps connections open, and does
 nothing else; lists and watches go through the general one.
 
 What went wrong is told apart by what may have happened at the server:
 
 - NotSentError: nothing; the request may be sent again.
-- LostAnswerError: anything; whoever asked must find out.
+- LostAnswerError: anything; whoever asked must find out. An answer that is not HTTP, or too large, counts as lost.
 
 A Pool keeps at most `limit` connections, hands out the one used last (so that the others can die of age), and
 looks for requests that are overdue once in a while instead of holding a timer for each.
@@ -19,7 +19,13 @@ import ssl
 from collections import deque
 from typing import NamedTuple, cast
 
+import httptools
+
 _SWEEP_SECONDS = 0.5
+
+MAX_ANSWER = 8 << 20
+"""Bytes of one answer, with head and framing. An API server takes objects of at most 3 MiB."""
+_MAX_HEAD = 64 << 10
 
 
 class NotSentError(ConnectionError):
@@ -27,24 +33,102 @@ class NotSentError(ConnectionError):
 
 
 class LostAnswerError(ConnectionError):
-    """The connection broke, or time ran out, after the request had left."""
+    """The connection broke, time ran out, or the answer made no sense, after the request had left."""
 
 
 class Answer(NamedTuple):
-    """`head` is the status line and headers in lower case, `body` decoded from its transfer encoding."""
+    """`headers` as they were written, `body` decoded from its transfer encoding."""
 
     status: int
-    head: bytes
+    headers: dict[bytes, bytes]
     body: bytes
 
     def header(self, name: bytes) -> bytes | None:
         """The value of a header; `name` in lower case."""
-        at = self.head.find(b"\r\n" + name + b":")
-        if at < 0:
-            return None
-        start = at + len(name) + 3
-        end = self.head.find(b"\r\n", start)
-        return self.head[start : end if end >= 0 else None].strip()
+        return next((value.strip() for key, value in self.headers.items() if key.lower() == name), None)
+
+
+class AnswerParser:
+    """Parses what one connection brings, as far as its first answer, or the next after each that was taken.
+
+    Its public methods without a docstring are called by llhttp.
+    """
+
+    def __init__(self, limit: int = MAX_ANSWER) -> None:
+        """`limit`: bytes that one answer may have."""
+        self._limit = limit
+        self._parser = httptools.HttpResponseParser(self)
+        self._headers: dict[bytes, bytes] = {}
+        self._head: dict[bytes, bytes] | None = None  # of the answer proper, once it is whole
+        self._status = 0
+        self._body: list[bytes] = []
+        self._answer: Answer | None = None
+        self._received = 0
+        self._refusal = ""
+        self.reusable = True
+        """Whether the connection can take another request, once there is an answer."""
+
+    def feed(self, data: bytes) -> Answer | None:
+        """Takes the next piece of the stream, cut anywhere. Returns the answer when it is complete.
+
+        What follows an answer within the same piece is dropped, and makes the connection not `reusable`.
+        Raises ValueError if this is not HTTP, has a body of unknown length, or is longer than the limit.
+        """
+        self._received += len(data)
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self.reusable = False
+            if self._answer is None:
+                raise ValueError(self._refusal or f"is not HTTP: {error}") from error
+        answer = self._answer
+        if answer is not None:
+            self._answer, self._received = None, 0
+        elif self._received > self._limit:
+            raise ValueError(f"has more than {self._limit} bytes")
+        elif self._head is None and self._received > _MAX_HEAD:
+            raise ValueError(f"has a head of more than {_MAX_HEAD} bytes")
+        return answer
+
+    def on_message_begin(self) -> None:
+        if self._answer is not None:
+            self._refuse("has another after it")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers[name] = value
+
+    def on_headers_complete(self) -> None:
+        self._status = self._parser.get_status_code()
+        if self._status >= 200:
+            self._head = self._headers
+            if not self._parser.should_keep_alive() and not self._has_end(self._head):
+                self._refuse("has a body of unknown length")
+        elif self._status < 100 or self._status == 101:
+            self._refuse(f"has status {self._status}")
+        self._headers = {}  # trailers are no headers
+
+    def on_body(self, piece: bytes) -> None:
+        self._body.append(piece)
+
+    def on_message_complete(self) -> None:
+        if self._head is None:
+            return  # 1xx: the answer proper follows
+        body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+        self._answer = Answer(self._status, self._head, body)
+        self.reusable = self._parser.should_keep_alive()
+        self._head = None
+        self._body.clear()
+
+    def _has_end(self, head: dict[bytes, bytes]) -> bool:
+        """Whether the answer says where it ends; one that keeps the connection open always does."""
+        if self._status in (204, 304):
+            return True
+        framing = {name.lower(): value for name, value in head.items()}
+        return b"content-length" in framing or framing.get(b"transfer-encoding", b"").lower().endswith(b"chunked")
+
+    def _refuse(self, what: str) -> None:
+        self._refusal = what
+        raise ValueError(what)
 
 
 class _Connection(asyncio.Protocol):
@@ -54,7 +138,7 @@ class _Connection(asyncio.Protocol):
         self._pool = pool
         self._transport: asyncio.Transport | None = None
         self._waiter: asyncio.Future[Answer] | None = None
-        self._data = b""
+        self._parser = AnswerParser()
         self.deadline = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -72,24 +156,23 @@ class _Connection(asyncio.Protocol):
         return self._waiter
 
     def data_received(self, data: bytes) -> None:
-        if self._data:
-            data = self._data + data
+        if self._waiter is None:
+            self.close()  # nobody asked: it would be taken for the answer to the next request
+            return
         try:
-            answer, rest = parse(data)
-        except ValueError:
-            self.close(LostAnswerError("the server's answer is not HTTP"))
+            answer = self._parser.feed(data)
+        except ValueError as error:
+            self.close(LostAnswerError(f"the server's answer {error}"))
             return
         if answer is None:
-            self._data = data
             return
-        self._data = b""
         waiter, self._waiter = self._waiter, None
         self.deadline = 0.0
-        if rest or waiter is None or answer.header(b"connection") == b"close" or answer.head.startswith(b"http/1.0"):
-            self.close()
-        else:
+        if self._parser.reusable:
             self._pool._release(self)
-        if waiter is not None and not waiter.done():
+        else:
+            self.close()
+        if not waiter.done():
             waiter.set_result(answer)
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -208,52 +291,3 @@ class Pool:
         for connection in [c for c in self._all if c.deadline and c.deadline < now]:
             connection.close(LostAnswerError("no answer in time"))
         self._sweeper = loop.call_later(_SWEEP_SECONDS, self._sweep) if self._all else None
-
-
-def parse(data: bytes) -> tuple[Answer | None, bytes]:
-    """The first answer in `data` and what follows it; (None, data) if it is not complete. ValueError: not HTTP."""
-    while True:
-        end = data.find(b"\r\n\r\n")
-        if end < 0:
-            if len(data) > 65536 or not b"HTTP/1.".startswith(data[:7]):
-                raise ValueError("no end of headers")
-            return None, data
-        if not data.startswith(b"HTTP/1."):
-            raise ValueError("not HTTP/1")
-        status, head = int(data[9:12]), data[:end].lower()
-        if status >= 200:
-            break
-        data = data[end + 4 :]  # 1xx: the answer proper follows
-    answer = Answer(status, head, b"")
-    start = end + 4
-    length = answer.header(b"content-length")
-    if length is not None:
-        stop = start + int(length)
-        if len(data) < stop:
-            return None, data
-        return Answer(status, head, data[start:stop]), data[stop:]
-    if (answer.header(b"transfer-encoding") or b"").endswith(b"chunked"):
-        body, stop = _chunks(data, start)
-        return (Answer(status, head, body), data[stop:]) if stop else (None, data)
-    if status in (204, 304):
-        return answer, data[start:]
-    raise ValueError("a body of unknown length")
-
-
-def _chunks(data: bytes, at: int) -> tuple[bytes, int]:
-    """The body of a chunked answer and where it ends; end 0 if it is not complete."""
-    parts: list[bytes] = []
-    while True:
-        line = data.find(b"\r\n", at)
-        if line < 0:
-            return b"", 0
-        size = int(data[at:line].split(b";")[0], 16)
-        at = line + 2
-        if size == 0:
-            # trailers, if any, end with an empty line
-            end = at if data.startswith(b"\r\n", at) else data.find(b"\r\n\r\n", at) + 2
-            return (b"".join(parts), end + 2) if end >= at and len(data) >= end + 2 else (b"", 0)
-        if len(data) < at + size + 2:
-            return b"", 0
-        parts.append(data[at : at + size])
-        at += size + 2
