@@ -93,6 +93,7 @@ class AnswerParser:
     def on_message_begin(self) -> None:
         if self._answer is not None:
             self._refuse("has another after it")
+        self._headers = {}
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._headers[name] = value

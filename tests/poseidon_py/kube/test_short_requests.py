@@ -95,9 +95,22 @@ def test_an_answer_that_is_too_long_is_refused(start, piece, limit):
         assert not any(taken)
 
 
-def test_answers_do_not_add_up_to_one_that_is_too_long():
+def test_answers_of_a_connection_do_not_add_up():
     parser = AnswerParser(2 * len(OK))
-    assert all(parser.feed(OK) is not None and parser.reusable for _ in range(10))
+    for _ in range(10):
+        assert parser.feed(OK[:-1]) is None
+        assert parser.feed(OK[-1:]) is not None
+        assert parser.reusable
+
+
+def test_headers_are_those_of_one_answer_and_trailers_none():
+    parser = AnswerParser()
+    first = parser.feed(headed(b"Transfer-Encoding: chunked", b"A: 1", body=b"0\r\nT: 2\r\n\r\n"))
+    second = parser.feed(OK)
+    assert first is not None
+    assert second is not None
+    assert [answer.header(b"a") for answer in (first, second)] == [b"1", None]
+    assert [answer.header(b"t") for answer in (first, second)] == [None, None]
 
 
 @given(st.lists(st.binary(min_size=1, max_size=50), max_size=5))
