@@ -28,16 +28,24 @@ from poseidon_py.feed.client import EngineError, GrpcEngine, Tls, why_unreachabl
 from poseidon_py.feed.resync import Session
 from poseidon_py.feed.workers import Feed
 from poseidon_py.kube import credentials
-from poseidon_py.kube.client import ApiError, BusyError, Kube, KubeError, LostAnswerError, UnreachableError
+from poseidon_py.kube.client import (
+    ApiError,
+    BusyError,
+    Kube,
+    KubeError,
+    LostAnswerError,
+    MalformedAnswerError,
+    UnreachableError,
+)
 from poseidon_py.kube.credentials import Access
 from poseidon_py.kube.lease import Election
-from poseidon_py.kube.list_watch import Watch
+from poseidon_py.kube.list_watch import Watch, WatchOptions
 from poseidon_py.report import messages
 from poseidon_py.report.events import Reporter
 from poseidon_py.rounds.loop import Loop
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
-from poseidon_py.state.watch_set import WatchLimits, first_watches, storage_watches
+from poseidon_py.state.watch_set import first_watches, storage_watches
 from poseidon_py.usage.collector import Collector, Source
 from poseidon_py.usage.metrics_api import MetricsApi
 from poseidon_py.usage.prometheus import Prometheus
@@ -165,7 +173,9 @@ class Bridge:
 
     async def _wait_for_server(self, kube: Kube) -> None:
         try:
-            version = await self._patiently(kube.server_version, BusyError, UnreachableError, LostAnswerError)
+            version = await self._patiently(
+                kube.server_version, BusyError, UnreachableError, LostAnswerError, MalformedAnswerError
+            )
         except ApiError as error:
             raise StartError(f"the API server at {kube.url} does not let us in: {error}") from error
         except KubeError as error:
@@ -186,13 +196,9 @@ class Bridge:
                 log.warning("%s", error)
             await asyncio.sleep(min(backoff.next(), max(0.05, deadline - loop.time())))
 
-    def _watch_limits(self) -> WatchLimits:
-        settings = self.settings
-        return WatchLimits(settings.list_page, settings.watch_timeout, settings.watch_silence)
-
     def _build(self, kube: Kube) -> Runtime:
         settings, store = self.settings, self.store
-        watches = first_watches(kube, store, self._watch_limits())
+        watches = first_watches(kube, store, _watch_options(settings))
 
         async def listed() -> None:
             for watch in watches:
@@ -271,7 +277,7 @@ class Bridge:
     def _watch_storage(self) -> None:
         """From the first pod with a claim on."""
         assert self._kube is not None
-        watches = storage_watches(self._kube, self.store.storage, self._watch_limits())
+        watches = storage_watches(self._kube, self.store.storage, _watch_options(self.settings))
         for watch in watches:
             self._spawn(f"watch {watch.name}", watch.run())
 
@@ -466,3 +472,7 @@ class Bridge:
         if known is None:
             return None
         return status.explain_json(known, await self.engine.explain(known.task), self.store.gangs.group_of(known))
+
+
+def _watch_options(settings: Settings) -> WatchOptions:
+    return WatchOptions(settings.list_page, settings.watch_timeout, settings.watch_silence)

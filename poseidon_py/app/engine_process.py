@@ -13,9 +13,8 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-import msgspec
-
 from poseidon_py.util.backoff import Backoff
+from poseidon_py.util.decoding import MalformedError, decode_json
 from poseidon_py.util.metrics import METRICS
 
 log = logging.getLogger(__name__)
@@ -196,9 +195,10 @@ async def _line(stream: asyncio.StreamReader) -> bytes:
 def _is_object(line: str) -> bool:
     """Whether it is a JSON object: a service that is killed may leave half of one."""
     try:
-        return isinstance(msgspec.json.decode(line), dict)
-    except msgspec.DecodeError:
+        decode_json(line, dict, "log line")
+    except MalformedError:
         return False
+    return True
 
 
 def _port(file: Path) -> str:

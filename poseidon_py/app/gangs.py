@@ -3,14 +3,14 @@
 import logging
 import time
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
 from poseidon_py.bind.binder import Binder
 from poseidon_py.bind.gang_units import GangBinder
 from poseidon_py.config.settings import Settings
-from poseidon_py.kube.client import Kube, KubeError, pod_path
+from poseidon_py.kube.client import Kube, KubeError, decode_answer, pod_path
+from poseidon_py.kube.list_watch import WatchOptions
 from poseidon_py.kube.objects import InvalidField, micros
 from poseidon_py.report.events import Reporter
 from poseidon_py.report.pod_groups import StatusWriter
@@ -58,9 +58,7 @@ class Gangs:
             kube,
             book.changed,
             book.known_now,
-            page_size=settings.list_page,
-            timeout=settings.watch_timeout,
-            silence=settings.watch_silence,
+            watching=WatchOptions(settings.list_page, settings.watch_timeout, settings.watch_silence),
         )
         self.units = GangBinder(
             book,
@@ -145,9 +143,9 @@ class Gangs:
 
     async def _bound_since(self, known: PodRecord) -> int:
         """When the pod was bound, microseconds. Raises KubeError."""
-        body: Any = await self._kube.call("GET", pod_path(known.namespace, known.name))
+        body = await self._kube.call("GET", pod_path(known.namespace, known.name))
+        conditions = decode_answer(body, _Pod, f"pod {known.full_name}").status.conditions or ()
         try:
-            conditions = msgspec.json.decode(body, type=_Pod).status.conditions or ()
             return max((micros(c.since) for c in conditions if c.type == "PodScheduled"), default=0)
-        except (msgspec.DecodeError, InvalidField) as error:
+        except InvalidField as error:
             raise KubeError(f"the status of {known.full_name} makes no sense: {error}") from error

@@ -13,16 +13,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 from urllib.parse import quote
 
-import msgspec
-
+from poseidon_py.kube.client import decode_answer
 from poseidon_py.kube.storage_objects import Claim, Volume
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.volumes.cache import BOUND_BY_CONTROLLER, SELECTED_NODE, Storage, annotations, is_bound
 from poseidon_py.state.volumes.gate import Plan, VolumeError, VolumeGate
 from poseidon_py.state.volumes.matching import is_meant_for, usable_on
-
-_decode_claim = msgspec.json.Decoder(Claim).decode
-_decode_volume = msgspec.json.Decoder(Volume).decode
 
 
 class PatchApi(Protocol):
@@ -97,7 +93,7 @@ class VolumeBinder:
         path = f"/api/v1/persistentvolumes/{quote(volume.metadata.name, safe='')}"
         answer = await self._write(path, {"metadata": metadata, "spec": {"claimRef": reference}})
         # the watch tells the same, but later
-        self._storage.put_volume(_decode_volume(answer))
+        self._storage.put_volume(decode_answer(answer, Volume, f"volume {volume.metadata.name}"))
 
     async def _ask_for(self, claim: Claim, node: str) -> None:
         who = claim.metadata
@@ -105,7 +101,8 @@ class VolumeBinder:
             return
         path = f"/api/v1/namespaces/{quote(who.namespace, safe='')}/persistentvolumeclaims/{quote(who.name, safe='')}"
         metadata = {"resourceVersion": who.resource_version, "uid": who.uid, "annotations": {SELECTED_NODE: node}}
-        self._storage.put_claim(_decode_claim(await self._write(path, {"metadata": metadata})))
+        answer = await self._write(path, {"metadata": metadata})
+        self._storage.put_claim(decode_answer(answer, Claim, f"claim {who.namespace}/{who.name}"))
 
     async def _write(self, path: str, patch: Mapping[str, Any]) -> bytes:
         if not self._leads():

@@ -309,12 +309,12 @@ def _ask(address: str, path: str) -> dict[str, Any]:
             return body
     except urllib.error.HTTPError as error:
         try:
-            _fail(json.load(error)["error"], 1)
-        except (ValueError, KeyError):
+            _fail(str(json.load(error)["error"]), 1)
+        except (ValueError, KeyError, TypeError, RecursionError):
             _fail(
                 f"{address} does not answer like a scheduler: {error}; give --address HOST:PORT of its health port", 1
             )
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "reason", error)
         _fail(f"no scheduler at {address}: {reason}; give --address HOST:PORT of its health port", 1)
 

@@ -55,7 +55,7 @@ def read_file(path: Path) -> dict[str, Any]:
         raise OptionError(f"cannot read the configuration {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise OptionError(f"the configuration {path} is not text in UTF-8; save --config as YAML in UTF-8") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date that is none
         raise OptionError(f"the configuration {path} is not YAML: {' '.join(str(error).split())}") from error
     if content is None:
         return {}
@@ -195,7 +195,7 @@ def _mapping(key: str, value: Any) -> Mapping[str, Any]:
     """A setting that is a structure; as text (a flag) it is JSON or YAML."""
     try:
         found = yaml.safe_load(value) if isinstance(value, str) else value
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise OptionError(f"{key.replace('_', '-')} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(found, dict):
         raise OptionError(f"{key.replace('_', '-')} must be a mapping, not {found!r}")

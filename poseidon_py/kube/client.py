@@ -6,6 +6,9 @@ http1.Pool. Failures are typed by what the caller can do about them:
     KubeError
       UnreachableError      nothing was done: the server was not reached
       LostAnswerError       anything may have been done: look
+        QuietError          nothing came from a watch for a while: begin it again
+        TooLargeError       the answer is larger than we take
+      MalformedAnswerError  the server did it; what it answered cannot be decoded
       ApiError              the server answered with an error
         NotFoundError, ConflictError, GoneError (410), BusyError (429 or 5xx: again later)
 """
@@ -23,6 +26,7 @@ import msgspec
 from poseidon_py.kube import short_requests
 from poseidon_py.kube.credentials import Access, CredentialsError
 from poseidon_py.kube.objects import Pod, Status
+from poseidon_py.util.decoding import MalformedError, decode_json
 
 log = logging.getLogger(__name__)
 
@@ -30,13 +34,18 @@ _AGENT = "poseidon"
 _TOKEN_SECONDS = 30.0
 _READ_TIMEOUT = 60.0
 _CONNECT_TIMEOUT = 10.0
+_PAGE_TIMEOUT = 600.0
+
+MAX_PAGE = 256 << 20
+"""Bytes of one page of a list, or of one answer of a source of usage."""
+_MAX_ERROR = 64 << 10
+"""Bytes of an error's body that are read; the message of a Status is in the first of them."""
 
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 JSON = "application/json"
 
 T = TypeVar("T")
-_decode_pod = msgspec.json.Decoder(Pod).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -50,6 +59,18 @@ class UnreachableError(KubeError):
 
 class LostAnswerError(KubeError):
     """The request left, its answer did not come; anything may have been done."""
+
+
+class QuietError(LostAnswerError):
+    """Nothing has come from a watch for a while: there is nothing to tell, or the connection is dead."""
+
+
+class TooLargeError(LostAnswerError):
+    """The answer is larger than we take."""
+
+
+class MalformedAnswerError(KubeError):
+    """The server said that it did what it was asked; what else it said cannot be decoded."""
 
 
 class ApiError(KubeError):
@@ -81,10 +102,10 @@ class BusyError(ApiError):
 
 
 def api_error(code: int, body: bytes, retry_after: str | bytes | None = None) -> ApiError:
-    """The error that an answer stands for."""
+    """The error that an answer stands for; its body may be anything."""
     try:
-        status = msgspec.json.decode(body, type=Status)
-    except msgspec.DecodeError:
+        status: Status = decode_json(body, Status, "status")
+    except MalformedError:
         status = Status()
     if not (status.reason or status.message):
         status = Status(status.code, None, body[:200].decode(errors="replace").strip(), status.details)
@@ -98,6 +119,19 @@ def api_error(code: int, body: bytes, retry_after: str | bytes | None = None) ->
     else:
         kind = {404: NotFoundError, 409: ConflictError, 410: GoneError}.get(code, ApiError)
     return kind(code, status.reason or "", status.message or "", seconds)
+
+
+def decode_answer(body: bytes, kind: type[T], what: str) -> T:
+    """The body of an answer; `what` was asked for. Raises MalformedAnswerError."""
+    try:
+        answer: T = decode_json(body, kind, what)
+    except MalformedError as error:
+        raise MalformedAnswerError(f"the API server's answer makes no sense: {error}") from error
+    return answer
+
+
+class _Version(msgspec.Struct):
+    git: str = msgspec.field(default="", name="gitVersion")
 
 
 class Kube:
@@ -204,7 +238,9 @@ class Kube:
                 timeout=limits,
                 server_hostname=self._access.tls_name,
             ) as answer:
-                return short_requests.Answer(answer.status, dict(answer.raw_headers), await answer.read())
+                return short_requests.Answer(
+                    answer.status, dict(answer.raw_headers), await _read(answer, short_requests.MAX_ANSWER)
+                )
         except aiohttp.ClientConnectorError as error:
             raise UnreachableError(f"cannot reach the API server at {self.url}: {error}") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -224,7 +260,7 @@ class Kube:
 
     async def pod(self, namespace: str, name: str) -> Pod:
         """The pod as it is now."""
-        return _decode_pod(await self.call("GET", pod_path(namespace, name)))
+        return decode_answer(await self.call("GET", pod_path(namespace, name)), Pod, f"pod {namespace}/{name}")
 
     async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, Any]) -> None:
         """A strategic merge patch of a pod's status. metadata.uid and .resourceVersion in it are preconditions."""
@@ -251,8 +287,7 @@ class Kube:
 
     async def server_version(self) -> str:
         """What the server says it is. Raises KubeError if it is not there, or does not know us."""
-        answer = msgspec.json.decode(await self.call("GET", "/version", timeout=_CONNECT_TIMEOUT))
-        return str(answer.get("gitVersion", "")) if isinstance(answer, dict) else ""
+        return decode_answer(await self.call("GET", "/version", timeout=_CONNECT_TIMEOUT), _Version, "/version").git
 
     # -- streams ----------------------------------------------------------------------------------------------
 
@@ -262,23 +297,29 @@ class Kube:
         return self._http
 
     async def page(self, path: str, parameters: Mapping[str, str]) -> bytes:
-        """One page of a list."""
-        async for body in self._stream(path, parameters, whole=True, silence=_READ_TIMEOUT):
-            return body
-        return b""
+        """One page of a list. Raises KubeError; TooLargeError if it has more than MAX_PAGE bytes."""
+        limits = aiohttp.ClientTimeout(total=_PAGE_TIMEOUT, sock_connect=_CONNECT_TIMEOUT, sock_read=_READ_TIMEOUT)
+        async with self._get(path, parameters, limits) as answer:
+            return await _read(answer, MAX_PAGE)
 
-    def watch(self, path: str, parameters: Mapping[str, str], silence: float) -> AsyncIterator[bytes]:
+    async def watch(self, path: str, parameters: Mapping[str, str], silence: float) -> AsyncIterator[bytes]:
         """Pieces of a watch as they come, cut anywhere. Ends when the server ends it.
 
-        Raises LostAnswerError after `silence` seconds without a byte.
+        Raises KubeError; QuietError after `silence` seconds without a byte.
         """
-        return self._stream(path, {**parameters, "watch": "true"}, whole=False, silence=silence)
-
-    async def _stream(
-        self, path: str, parameters: Mapping[str, str], *, whole: bool, silence: float
-    ) -> AsyncIterator[bytes]:
-        url = f"{self.url}{path}?{urlencode(parameters)}"
         limits = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT, sock_read=silence)
+        async with self._get(path, {**parameters, "watch": "true"}, limits) as answer:
+            try:
+                while piece := await answer.content.readany():
+                    yield piece
+            except TimeoutError as error:
+                raise QuietError(f"nothing came for {silence:g} s") from error
+
+    @contextlib.asynccontextmanager
+    async def _get(
+        self, path: str, parameters: Mapping[str, str], limits: aiohttp.ClientTimeout
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        url = f"{self.url}{path}?{urlencode(parameters)}"
         try:
             async with self._session.get(
                 url, headers=self._access.headers, timeout=limits, server_hostname=self._access.tls_name
@@ -286,18 +327,27 @@ class Kube:
                 if answer.status == 401:
                     await self._renew_token()  # for the next attempt
                 if answer.status != 200:
-                    raise api_error(answer.status, await answer.read(), answer.headers.get("Retry-After"))
-                if whole:
-                    yield await answer.read()
-                    return
-                while piece := await answer.content.readany():
-                    yield piece
+                    body = await _read(answer, _MAX_ERROR, whole=False)
+                    raise api_error(answer.status, body, answer.headers.get("Retry-After"))
+                yield answer
         except aiohttp.ClientConnectorError as error:
             raise UnreachableError(f"cannot reach the API server at {self.url}: {error.os_error}") from error
         except aiohttp.ClientPayloadError as error:  # its own words are about encodings
             raise LostAnswerError("the server closed the connection") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise LostAnswerError(str(error) or type(error).__name__) from error
+
+
+async def _read(answer: aiohttp.ClientResponse, limit: int, *, whole: bool = True) -> bytes:
+    """The body of an answer; not `whole`: no more of it than `limit` bytes. Raises TooLargeError."""
+    body = bytearray()
+    while piece := await answer.content.readany():
+        body += piece
+        if len(body) > limit:
+            if whole:
+                raise TooLargeError(f"the server's answer has more than {limit} bytes")
+            break
+    return bytes(body if whole else body[:limit])
 
 
 def pod_path(namespace: str, name: str) -> str:

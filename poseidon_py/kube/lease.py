@@ -23,12 +23,26 @@ from urllib.parse import quote
 
 import msgspec
 
-from poseidon_py.kube.client import ApiError, ConflictError, KubeError, NotFoundError
+from poseidon_py.kube.client import ApiError, ConflictError, KubeError, NotFoundError, decode_answer
 from poseidon_py.util.metrics import METRICS
 
 log = logging.getLogger(__name__)
 
 _JITTER = 1.2
+
+
+class _LeaseSpec(msgspec.Struct, rename="camel"):
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    lease_transitions: int | None = None
+    acquire_time: str | None = None
+
+
+class _Lease(msgspec.Struct):
+    """What has to be of the right type."""
+
+    metadata: dict[str, Any]
+    spec: _LeaseSpec | None = None
 
 
 class LeaseApi(Protocol):
@@ -142,9 +156,7 @@ class Election:
 
     async def _try(self) -> bool:
         try:
-            lease = msgspec.json.decode(
-                await self._api.call("GET", self._path, timeout=self._deadline), type=dict[str, Any]
-            )
+            lease = self._decode(await self._api.call("GET", self._path, timeout=self._deadline))
         except NotFoundError:
             spec = self._fresh(0)
             body = self._body({"name": self._name, "namespace": self._namespace}, spec)
@@ -165,6 +177,12 @@ class Election:
         await self._api.update(self._path, self._body(lease["metadata"], mine), timeout=self._deadline)
         self._note(mine)
         return True
+
+    def _decode(self, body: bytes) -> dict[str, Any]:
+        """The lease, all of it, for it is written back. Raises MalformedAnswerError if a field is of another type."""
+        what = f"lease {self._namespace}/{self._name}"
+        decode_answer(body, _Lease, what)
+        return decode_answer(body, dict[str, Any], what)
 
     def _fresh(self, transitions: int) -> dict[str, Any]:
         stamp = _micro_time(self._now())
@@ -191,7 +209,7 @@ class Election:
         if self.holder != self.identity:
             return
         try:
-            lease = msgspec.json.decode(await self._api.call("GET", self._path, timeout=2.0), type=dict[str, Any])
+            lease = self._decode(await self._api.call("GET", self._path, timeout=2.0))
             spec = lease.get("spec") or {}
             if spec.get("holderIdentity") != self.identity:
                 return

@@ -7,51 +7,49 @@
 
 What a follower may rely on: between two `listed` calls it is told every change in order; `listed` names all that
 exist, so what it knows and the list does not is gone, however long the gap was. One object that makes no sense
-is told as `nonsense`; it neither ends the watch nor hides the others.
+is told as `nonsense`; it neither ends the watch nor hides the others. If it cannot even be told whose object it is, the
+line is left out, and what is there is listed again when the watch ends.
 
-A watch can die without a sound: a connection that a firewall dropped. So silence for longer than bookmarks take
-counts as death, and the server is asked to end each watch after some minutes anyway.
+A watch can die without a sound: a connection that a firewall dropped. Nobody can tell that from a kind of which nothing
+changes, for servers send bookmarks only when there is something to mark. So a watch that has been silent for a while is
+begun again, which costs little, and the server is asked to end each after some minutes anyway.
 """
 
 import asyncio
 import logging
 import random
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-import msgspec
-
-from poseidon_py.kube.client import ApiError, GoneError, KubeError, api_error
-from poseidon_py.kube.objects import (
-    Identity,
-    Metadata,
-    Node,
-    NodeEvent,
-    NodeList,
-    Pod,
-    PodEvent,
-    PodList,
-    RawEvent,
-    RawList,
+from poseidon_py.kube import salvage
+from poseidon_py.kube.client import (
+    ApiError,
+    GoneError,
+    KubeError,
+    MalformedAnswerError,
+    QuietError,
+    TooLargeError,
+    api_error,
 )
-from poseidon_py.kube.storage_objects import (
-    Capacity,
-    Claim,
-    CsiDriver,
-    CsiNode,
-    Event,
-    Listing,
-    Namespace,
-    StorageClass,
-    Volume,
-)
+from poseidon_py.kube.lines import Lines
+from poseidon_py.kube.objects import ListMetadata, Metadata, Node, ObjectList, Pod, Status, WatchEvent
+from poseidon_py.kube.storage_objects import Capacity, Claim, CsiDriver, CsiNode, Namespace, StorageClass, Volume
 from poseidon_py.util.backoff import Backoff
+from poseidon_py.util.decoding import Decoder, MalformedError, decode_json
 from poseidon_py.util.metrics import METRICS
 
 log = logging.getLogger(__name__)
 
 _GONE = 410
+_BAD_REQUEST = 400
+_SHORT = 5.0
+"""Seconds; a watch that ends earlier and brings nothing new is one that the server does not want to serve."""
+_RELIST = 60.0
+"""Seconds, at least, between two lists because of events that could not be decoded."""
+_EMPTY_PAGES = 20
+"""Pages of a list, in a row, without an object that was not there before."""
 
 
 class _Object(Protocol):
@@ -69,28 +67,33 @@ class Kind(Generic[T]):
 
     name: str
     path: str
-    selector: str
     item: type[T]
-    event: Any
-    listing: Any
+    selector: str = ""
 
 
-PODS = Kind("pods", "/api/v1/pods", "status.phase!=Succeeded,status.phase!=Failed", Pod, PodEvent, PodList)
-NODES = Kind("nodes", "/api/v1/nodes", "", Node, NodeEvent, NodeList)
+@dataclass(frozen=True)
+class WatchOptions:
+    """How to ask."""
+
+    page_size: int = 2000
+    """Objects on a page of a list, at most."""
+    timeout: float = 300.0
+    """Seconds after which the server is asked to end a watch; up to double that."""
+    silence: float = 150.0
+    """Seconds without a byte after which a watch is begun again."""
 
 
-def _kind(name: str, path: str, item: type[T]) -> Kind[T]:
-    return Kind(name, path, "", item, Event[item], Listing[item])  # type: ignore[valid-type]
-
+PODS = Kind("pods", "/api/v1/pods", Pod, "status.phase!=Succeeded,status.phase!=Failed")
+NODES = Kind("nodes", "/api/v1/nodes", Node)
 
 _STORAGE = "/apis/storage.k8s.io/v1"
-NAMESPACES = _kind("namespaces", "/api/v1/namespaces", Namespace)
-CLAIMS = _kind("persistentvolumeclaims", "/api/v1/persistentvolumeclaims", Claim)
-VOLUMES = _kind("persistentvolumes", "/api/v1/persistentvolumes", Volume)
-STORAGE_CLASSES = _kind("storageclasses", f"{_STORAGE}/storageclasses", StorageClass)
-CSI_NODES = _kind("csinodes", f"{_STORAGE}/csinodes", CsiNode)
-CSI_DRIVERS = _kind("csidrivers", f"{_STORAGE}/csidrivers", CsiDriver)
-CAPACITIES = _kind("csistoragecapacities", f"{_STORAGE}/csistoragecapacities", Capacity)
+NAMESPACES = Kind("namespaces", "/api/v1/namespaces", Namespace)
+CLAIMS = Kind("persistentvolumeclaims", "/api/v1/persistentvolumeclaims", Claim)
+VOLUMES = Kind("persistentvolumes", "/api/v1/persistentvolumes", Volume)
+STORAGE_CLASSES = Kind("storageclasses", f"{_STORAGE}/storageclasses", StorageClass)
+CSI_NODES = Kind("csinodes", f"{_STORAGE}/csinodes", CsiNode)
+CSI_DRIVERS = Kind("csidrivers", f"{_STORAGE}/csidrivers", CsiDriver)
+CAPACITIES = Kind("csistoragecapacities", f"{_STORAGE}/csistoragecapacities", Capacity)
 
 
 class Follower(Protocol[Told]):
@@ -117,26 +120,29 @@ class Watch(Generic[T]):
         source: Source,
         kind: Kind[T],
         follower: Follower[T],
+        options: WatchOptions = WatchOptions(),
         *,
-        page_size: int = 2000,
-        timeout: float = 300.0,
-        silence: float = 150.0,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        monotonic: Callable[[], float] = time.monotonic,
         rng: Callable[[], float] = random.random,
     ) -> None:
         self._source = source
         self._kind: Kind[T] = kind
         self._follower: Follower[T] = follower
-        self._page_size = page_size
-        self._timeout = timeout
-        self._silence = silence
+        self._options = options
+        self._page_size = options.page_size
         self._sleep = sleep
+        self._monotonic = monotonic
         self._rng = rng
         self._backoff = Backoff(0.5, 30.0, rng)
-        self._event = msgspec.json.Decoder(kind.event)
-        self._listing = msgspec.json.Decoder(kind.listing)
+        item: Any = kind.item
+        self._event: Decoder[WatchEvent[T]] = Decoder(WatchEvent[item], "event")
+        self._list_of: Decoder[ObjectList[T]] = Decoder(ObjectList[item], "list")
         self._version = ""
-        kinds_of_event = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK")
+        self._listed_at = 0.0
+        self._missed = 0
+        """Lines since the last list of which it is not known whose object they were about."""
+        kinds_of_event = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "malformed")
         self._counters = {what: METRICS.watch_events.labels(kind.name, what) for what in kinds_of_event}
         self.listed = asyncio.Event()
         """Set when everything has been told once."""
@@ -150,7 +156,7 @@ class Watch(Generic[T]):
         """Never returns; errors are logged and retried with growing delays."""
         while True:
             try:
-                if not self._version:
+                if not self._version or (self._missed and self._monotonic() - self._listed_at >= _RELIST):
                     await self._list()
                 await self._watch()
             except GoneError:
@@ -163,8 +169,10 @@ class Watch(Generic[T]):
                 self._backoff.attempts += 1
             except KubeError as error:
                 delay = self._backoff.next()
-                denied = isinstance(error, ApiError) and error.code == 403
-                remedy = "; allow to list and watch it (deploy/poseidon.yaml: ClusterRole)" if denied else ""
+                code = error.code if isinstance(error, ApiError) else 0
+                if code == _BAD_REQUEST:
+                    self._version = ""  # it may be no version at all
+                remedy = "; allow to list and watch it (deploy/poseidon.yaml: ClusterRole)" if code == 403 else ""
                 log.warning("the watch of %s broke: %s; again in %.1f s%s", self._kind.name, error, delay, remedy)
                 METRICS.watch_restarts.labels(self._kind.name, "error").inc()
                 await self._sleep(delay)
@@ -176,37 +184,58 @@ class Watch(Generic[T]):
         if self._kind.selector:
             parameters["fieldSelector"] = self._kind.selector
         uids: set[str] = set()
+        skipped: set[tuple[str, str]] = set()
+        tokens: set[str] = set()
+        empty = 0
         while True:
-            metadata, items = self._decode_page(await self._source.page(self._kind.path, parameters))
+            before = len(uids) + len(skipped)
+            metadata, items, bad = self._decode_page(await self._page(parameters))
+            for who, why in bad:
+                skipped.add((who.uid, who.name))
+                self._follower.invalid(who, why)
             for item in items:
                 uids.add(item.metadata.uid)
                 self._follower.observe(item)
-            if not metadata.next_page:
+            token = metadata.next_page
+            if not token:
                 break
-            parameters["continue"] = metadata.next_page
+            empty = empty + 1 if len(uids) + len(skipped) == before else 0
+            if token in tokens or empty >= _EMPTY_PAGES:
+                raise MalformedAnswerError(f"the list of {self._kind.name} does not end: its pages repeat themselves")
+            tokens.add(token)
+            parameters["continue"] = token
             await self._sleep(0)  # a page is some milliseconds of work: let binds in between
         self._follower.listed(uids)
         self._version = metadata.resource_version
+        self._missed, self._listed_at = 0, self._monotonic()
         self.listed.set()
         log.info("listed %d %s at version %s", len(uids), self._kind.name, self._version)
 
-    def _decode_page(self, body: bytes) -> tuple[Any, list[T]]:
+    async def _page(self, parameters: Mapping[str, str]) -> bytes:
         try:
-            page = self._listing.decode(body)
-            return page.metadata, page.items or []
-        except msgspec.DecodeError:
+            return await self._source.page(self._kind.path, parameters)
+        except TooLargeError:
+            self._page_size = max(self._page_size // 4, 1)
+            raise
+
+    def _decode_page(self, body: bytes) -> tuple[ListMetadata, list[T], list[tuple[Metadata, str]]]:
+        """The items, and whose those are that make no sense, and why."""
+        try:
+            page = self._list_of.decode(body)
+            return page.metadata, page.items or [], []
+        except MalformedError:
             pass  # one bad item, or all of it bad: look closer
         try:
-            raw = msgspec.json.decode(body, type=RawList)
-        except msgspec.DecodeError as error:
-            raise KubeError(f"the list of {self._kind.name} makes no sense: {error}") from error
-        items = []
-        for each in raw.items or []:
+            metadata, raw = salvage.items(body, f"the list of {self._kind.name}")
+        except MalformedError as error:
+            raise MalformedAnswerError(str(error)) from error
+        items, bad = [], []
+        for each in raw:
             try:
-                items.append(msgspec.json.decode(bytes(each), type=self._kind.item))
-            except msgspec.DecodeError as error:
-                self._nonsense(bytes(each), error)
-        return raw.metadata, items
+                items.append(salvage.item(each, self._kind.item, "object"))
+            except MalformedError as error:
+                bad.append((salvage.identity(each), error.reason))
+        return metadata, items, bad
 
     # -- watch ------------------------------------------------------------------------------------------------
 
@@ -214,61 +243,75 @@ class Watch(Generic[T]):
         parameters = {
             "resourceVersion": self._version,
             "allowWatchBookmarks": "true",
-            "timeoutSeconds": str(int(self._timeout * (1 + self._rng()))),
+            "timeoutSeconds": str(int(self._options.timeout * (1 + self._rng()))),
         }
         if self._kind.selector:
             parameters["fieldSelector"] = self._kind.selector
-        rest, heard = b"", False
-        async for piece in self._source.watch(self._kind.path, parameters, self._silence):
-            if not heard:
-                heard = True
-                self._backoff.reset()
-            end = piece.rfind(b"\n") + 1
-            if not end:
-                rest += piece
-                continue
-            lines, rest = rest + piece[:end], piece[end:]
-            self._take(lines)
-        METRICS.watch_restarts.labels(self._kind.name, "ended").inc()
-        if not heard:
+        began, version = self._monotonic(), self._version
+        lines, too_long = Lines(), 0
+        end = "ended"
+        try:
+            async for piece in self._source.watch(self._kind.path, parameters, self._options.silence):
+                self._take(lines.feed(piece))
+                if lines.skipped > too_long:
+                    too_long = lines.skipped
+                    self._miss("it is too long")
+                if self._version != version:
+                    self._backoff.reset()
+        except QuietError:
+            end = "quiet"
+        METRICS.watch_restarts.labels(self._kind.name, end).inc()
+        if self._version != version or self._monotonic() - began >= _SHORT:
+            self._backoff.reset()
+        else:
             await self._sleep(self._backoff.next())  # a server that ends watches at once
 
     def _take(self, lines: bytes) -> None:
         try:
             events = self._event.decode_lines(lines)
-        except msgspec.DecodeError:
+        except MalformedError:
             for line in lines.split(b"\n"):
                 if line:
-                    self._take_odd(line)
+                    self._take_alone(line)
             return
         counts: dict[str, int] = {}
         try:
             for event in events:
-                self._tell(event.type, event.object)
+                self._tell(event)
                 counts[event.type] = counts.get(event.type, 0) + 1
         finally:
             for what, count in counts.items():
-                self._counters[what].inc(count)
+                self._count(what, count)
 
-    def _take_odd(self, line: bytes) -> None:
-        """A line of a batch that holds one that makes no sense: an error of the server's, or a bad object."""
+    def _take_alone(self, line: bytes) -> None:
+        """A line of a batch that holds one that makes no sense."""
         try:
             event = self._event.decode(line)
-        except msgspec.DecodeError as error:
-            try:
-                raw = msgspec.json.decode(line, type=RawEvent)
-            except msgspec.DecodeError:
-                raise KubeError(f"the watch of {self._kind.name} makes no sense: {error}") from error
-            if raw.type == "ERROR":
-                failure = api_error(0, bytes(raw.object))
-                code = _code(bytes(raw.object))
-                raise api_error(code, bytes(raw.object)) if code else failure from None
-            self._nonsense(bytes(raw.object), error, gone=raw.type == "DELETED")
+        except MalformedError as error:
+            self._take_malformed(line, error)
             return
-        self._tell(event.type, event.object)
-        self._counters[event.type].inc()
+        self._tell(event)
+        self._count(event.type)
 
-    def _tell(self, what: str, item: T) -> None:
+    def _take_malformed(self, line: bytes, error: MalformedError) -> None:
+        """An error of the server's, a bad object, or no event at all."""
+        event = salvage.event(line)
+        if event is None:
+            self._miss(error.reason)
+            return
+        raw = bytes(event.object)
+        if event.type == "ERROR":
+            raise api_error(_code(raw), raw)
+        self._count("malformed")
+        who = salvage.identity(raw)
+        self._version = who.resource_version or self._version
+        if event.type == "DELETED":
+            self._follower.removed(self._kind.item(metadata=who))  # type: ignore[call-arg]
+        elif event.type != "BOOKMARK":
+            self._follower.invalid(who, error.reason)
+
+    def _tell(self, event: WatchEvent[T]) -> None:
+        what, item = event.type, event.object
         if what == "ADDED" or what == "MODIFIED":
             self._follower.observe(item)
         elif what == "DELETED":
@@ -276,25 +319,27 @@ class Watch(Generic[T]):
         elif what == "ERROR":  # a Status so bare that it passes for an object: listing again is never wrong
             raise GoneError(_GONE, "", "the server ended the watch with an error")
         elif what != "BOOKMARK":
-            raise KubeError(f"the watch of {self._kind.name} sent an event of unknown type {what!r}")
+            self._miss(f"type {what!r} is none of a watch")
+            return
         self._version = item.metadata.resource_version or self._version
 
-    def _nonsense(self, raw: bytes, error: Exception, *, gone: bool = False) -> None:
-        try:
-            who = msgspec.json.decode(raw, type=Identity).metadata
-        except msgspec.DecodeError:
-            who = Metadata(name="?")
-        self._version = who.resource_version or self._version
-        if gone:
-            self._follower.removed(self._kind.item(metadata=who))  # type: ignore[call-arg]
-        else:
-            self._follower.invalid(who, str(error))
+    def _count(self, what: str, events: int = 1) -> None:
+        counter = self._counters.get(what)
+        if counter is not None:
+            counter.inc(events)
+
+    def _miss(self, why: str) -> None:
+        """A line makes no sense, and nothing in it says whose object it is about."""
+        self._count("malformed")
+        if not self._missed:
+            log.warning("skipping an event of the watch of %s, listing again when it ends: %s", self._kind.name, why)
+        self._missed += 1
 
 
 def _code(raw: bytes) -> int:
+    """That of a Status; as if it was 410, which means to list again, if it has none."""
     try:
-        status = msgspec.json.decode(raw)
-    except msgspec.DecodeError:
-        return 0
-    code = status.get("code", 0) if isinstance(status, dict) else 0
-    return code if isinstance(code, int) else 0
+        status: Status = decode_json(raw, Status, "status")
+    except MalformedError:
+        return _GONE
+    return status.code or _GONE

@@ -6,12 +6,15 @@ Every field has a default, because a bookmark is an object with nothing but a ve
 """
 
 from datetime import datetime
-from typing import TypeVar
+from typing import Generic, TypeVar
 
-import msgspec
 from msgspec import Raw, Struct, field
 
+from poseidon_py.util.decoding import MalformedError, decode_json
+
 NOTHING = Raw()
+
+T = TypeVar("T")
 
 TERMINAL = ("Succeeded", "Failed")
 
@@ -152,47 +155,23 @@ class Node(Struct):
     status: NodeStatus = field(default_factory=NodeStatus)
 
 
-class PodEvent(Struct):
-    """One line of a watch of pods."""
+class WatchEvent(Struct, Generic[T]):
+    """One line of a watch: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, and the object, or a Status."""
 
     type: str
-    object: Pod
-
-
-class NodeEvent(Struct):
-    """One line of a watch of nodes."""
-
-    type: str
-    object: Node
+    object: T
 
 
 class ListMetadata(Struct):
     resource_version: str = field(default="", name="resourceVersion")
-    next_page: str = field(default="", name="continue")
+    next_page: str | None = field(default=None, name="continue")
 
 
-class PodList(Struct):
-    metadata: ListMetadata
-    items: list[Pod] | None = None
-
-
-class NodeList(Struct):
-    metadata: ListMetadata
-    items: list[Node] | None = None
-
-
-class RawList(Struct):
-    """Any list, its items undecoded: for the page that holds an object that makes no sense."""
+class ObjectList(Struct, Generic[T]):
+    """One page of a list."""
 
     metadata: ListMetadata
-    items: list[Raw] | None = None
-
-
-class RawEvent(Struct):
-    """Any line of a watch, its object undecoded."""
-
-    type: str
-    object: Raw
+    items: list[T] | None = None
 
 
 class RetryDetails(Struct):
@@ -206,12 +185,6 @@ class Status(Struct):
     reason: str | None = None
     message: str | None = None
     details: RetryDetails | None = None
-
-
-class Identity(Struct):
-    """Who an object is, when the rest of it cannot be understood."""
-
-    metadata: Metadata = field(default_factory=Metadata)
 
 
 # The parts that are decoded on first sight only.
@@ -254,8 +227,6 @@ Labels = dict[str, str]
 Tolerations = list[Toleration]
 Taints = list[Taint]
 
-T = TypeVar("T")
-
 
 class InvalidField(ValueError):
     """A field of an object cannot be understood. `field` is its path, `reason` says what is wrong with it."""
@@ -272,9 +243,10 @@ def decode(raw: Raw, kind: type[T], path: str) -> T | None:
     if not data:
         return None
     try:
-        return msgspec.json.decode(data, type=kind | None)
-    except msgspec.DecodeError as error:
-        raise InvalidField(path, str(error)) from error
+        found: T | None = decode_json(data, kind | None, path)
+    except MalformedError as error:
+        raise InvalidField(path, error.reason) from error
+    return found
 
 
 def micros(timestamp: str | None) -> int:

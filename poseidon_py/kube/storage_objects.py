@@ -1,25 +1,9 @@
-"""The fields of storage objects, of namespaces, and of any watch, that scheduling needs. See kube/objects.py."""
-
-from typing import Generic, TypeVar
+"""The fields of storage objects, and of namespaces, that scheduling needs. See objects.py."""
 
 from msgspec import Raw, Struct, field
 
 from poseidon_py.kube.object_details import LabelSelector
-from poseidon_py.kube.objects import NOTHING, ListMetadata, Metadata, RequiredTerms
-
-T = TypeVar("T")
-
-
-class Event(Struct, Generic[T]):
-    """One line of a watch."""
-
-    type: str
-    object: T
-
-
-class Listing(Struct, Generic[T]):
-    metadata: ListMetadata
-    items: list[T] | None = None
+from poseidon_py.kube.objects import NOTHING, Metadata, RequiredTerms
 
 
 class Namespace(Struct):

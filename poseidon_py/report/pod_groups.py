@@ -13,9 +13,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
+from msgspec import Struct
 
-from poseidon_py.kube.client import Kube, KubeError, NotFoundError
+from poseidon_py.kube.client import Kube, KubeError, NotFoundError, decode_answer
 from poseidon_py.state.gangs.by_pod_group import COSCHEDULING, NATIVE
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.gangs.model import Unknown
@@ -27,6 +27,14 @@ log = logging.getLogger(__name__)
 _GATHER = 0.2
 """Seconds in which changes of a group are gathered before they are written."""
 _ATTEMPTS = 5
+
+
+class _Status(Struct):
+    conditions: list[dict[str, Any]] | None = None
+
+
+class _Group(Struct):
+    status: _Status | None = None
 
 
 class StatusWriter:
@@ -133,9 +141,9 @@ class StatusWriter:
 
     async def _other_conditions(self, path: str) -> list[dict[str, Any]]:
         """A merge patch replaces lists: keep the conditions that are not ours."""
-        found = msgspec.json.decode(await self._kube.call("GET", path))
-        conditions = (found.get("status") or {}).get("conditions") or []
-        return [condition for condition in conditions if condition.get("type") != "PodGroupScheduled"]
+        found = decode_answer(await self._kube.call("GET", path), _Group, path)
+        conditions = found.status.conditions if found.status is not None else None
+        return [condition for condition in conditions or () if condition.get("type") != "PodGroupScheduled"]
 
 
 def _now() -> str:

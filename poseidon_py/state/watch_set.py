@@ -1,38 +1,27 @@
 """Which watches there are, and whom they tell."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from poseidon_py.kube import list_watch as kinds
-from poseidon_py.kube.list_watch import Follower, Kind, Source, Watch
+from poseidon_py.kube.list_watch import Kind, Source, Watch, WatchOptions
 from poseidon_py.state.handlers import NodeFollower, ObjectFollower, PodFollower, by_name, by_namespace
 from poseidon_py.state.store import Store
 from poseidon_py.state.volumes.cache import Storage
 
 
-@dataclass(frozen=True, slots=True)
-class WatchLimits:
-    """page_size: objects a page of a list. timeout: seconds that a watch is asked to last. silence: seconds without a
-    byte after which a watch counts as broken."""
-
-    page_size: int
-    timeout: float
-    silence: float
-
-
-def first_watches(source: Source, store: Store, limits: WatchLimits) -> tuple[Watch[Any], ...]:
+def first_watches(source: Source, store: Store, options: WatchOptions) -> tuple[Watch[Any], ...]:
     """Those that run all the time; no round begins before all have listed."""
     namespaces: ObjectFollower[Any] = ObjectFollower(
         "namespace", by_name, store.observe_namespace, store.remove_namespace
     )
     return (
-        _watch(source, kinds.NODES, NodeFollower(store), limits),
-        _watch(source, kinds.NAMESPACES, namespaces, limits),
-        _watch(source, kinds.PODS, PodFollower(store), limits),
+        Watch(source, kinds.NODES, NodeFollower(store), options),
+        Watch(source, kinds.NAMESPACES, namespaces, options),
+        Watch(source, kinds.PODS, PodFollower(store), options),
     )
 
 
-def storage_watches(source: Source, storage: Storage, limits: WatchLimits) -> tuple[Watch[Any], ...]:
+def storage_watches(source: Source, storage: Storage, options: WatchOptions) -> tuple[Watch[Any], ...]:
     """Those that run once there is a pod with a claim."""
     follow: tuple[tuple[Kind[Any], ObjectFollower[Any]], ...] = (
         (kinds.STORAGE_CLASSES, ObjectFollower("class", by_name, storage.put_class, storage.drop_class)),
@@ -42,15 +31,4 @@ def storage_watches(source: Source, storage: Storage, limits: WatchLimits) -> tu
         (kinds.VOLUMES, ObjectFollower("volume", by_name, storage.put_volume, storage.drop_volume)),
         (kinds.CLAIMS, ObjectFollower("claim", by_namespace, storage.put_claim, storage.drop_claim)),
     )
-    return tuple(_watch(source, kind, follower, limits) for kind, follower in follow)
-
-
-def _watch(source: Source, kind: Kind[Any], follower: Follower[Any], limits: WatchLimits) -> Watch[Any]:
-    return Watch(
-        source,
-        kind,
-        follower,
-        page_size=limits.page_size,
-        timeout=limits.timeout,
-        silence=limits.silence,
-    )
+    return tuple(Watch(source, kind, follower, options) for kind, follower in follow)

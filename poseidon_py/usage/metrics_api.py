@@ -6,13 +6,21 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
-import msgspec
 from msgspec import Raw, Struct, field
 
-from poseidon_py.kube.client import ApiError, BusyError, Kube, KubeError, NotFoundError
+from poseidon_py.kube.client import (
+    ApiError,
+    BusyError,
+    Kube,
+    KubeError,
+    MalformedAnswerError,
+    NotFoundError,
+    decode_answer,
+)
 from poseidon_py.kube.objects import InvalidField, micros
 from poseidon_py.kube.quantity import QuantityError
 from poseidon_py.usage.gathered import AT, CPU, MEMORY, Gathered, SourceError, billionths
+from poseidon_py.util.decoding import Decoder, MalformedError
 
 _API = "/apis/metrics.k8s.io/v1beta1"
 _AT_ONCE = 1000  # readings decoded before somebody else gets a turn
@@ -50,9 +58,8 @@ class _List(Struct):
 
 T = TypeVar("T", _NodeMetrics, _PodMetrics)
 
-_decode_list = msgspec.json.Decoder(_List).decode
-_decode_node = msgspec.json.Decoder(_NodeMetrics).decode
-_decode_pod = msgspec.json.Decoder(_PodMetrics).decode
+_node: Decoder[_NodeMetrics] = Decoder(_NodeMetrics, "node metrics")
+_pod: Decoder[_PodMetrics] = Decoder(_PodMetrics, "pod metrics")
 
 
 class MetricsApi:
@@ -70,13 +77,13 @@ class MetricsApi:
         for what, read in (("nodes", self._nodes), ("pods", self._pods)):
             try:
                 await read(into)
-            except (KubeError, TimeoutError, msgspec.DecodeError) as error:
+            except (KubeError, TimeoutError) as error:
                 problems.append(_explain(what, error))
         if problems:
             raise SourceError(problems[0])
 
     async def _nodes(self, into: Gathered) -> None:
-        async for item in self._items("nodes", _decode_node, into):
+        async for item in self._items("nodes", _node, into):
             try:
                 at, cpu, memory = _micros(item.timestamp), _sum([item.usage.cpu]), _sum([item.usage.memory])
             except (QuantityError, InvalidField):
@@ -86,7 +93,7 @@ class MetricsApi:
             row[AT], row[CPU], row[MEMORY] = at, cpu / 1e6, memory / 1e9
 
     async def _pods(self, into: Gathered) -> None:
-        async for item in self._items("pods", _decode_pod, into):
+        async for item in self._items("pods", _pod, into):
             try:
                 at = _micros(item.timestamp)
                 cpu = _sum([c.usage.cpu for c in item.containers or ()])
@@ -98,15 +105,15 @@ class MetricsApi:
                 row = into.pod(item.metadata.namespace, item.metadata.name)
                 row[AT], row[CPU], row[MEMORY] = at, cpu / 1e6, memory / 1e9
 
-    async def _items(self, plural: str, decode: Callable[[Raw], T], into: Gathered) -> AsyncIterator[T]:
+    async def _items(self, plural: str, decoder: Decoder[T], into: Gathered) -> AsyncIterator[T]:
         """All items of a list that can be decoded; one that cannot is refused alone."""
         body = await self._kube.page(f"{_API}/{plural}", {})
-        for position, raw in enumerate(_decode_list(body).items or ()):
+        for position, raw in enumerate(decode_answer(body, _List, plural).items or ()):
             if position % _AT_ONCE == 0:
                 await self._sleep(0)
             try:
-                item = decode(raw)
-            except msgspec.DecodeError:
+                item = decoder.decode(raw)
+            except MalformedError:
                 into.refused += 1
                 continue
             yield item
@@ -136,6 +143,6 @@ def _explain(what: str, error: Exception) -> str:
         return f"{what}: {error}; is metrics-server running?"
     if isinstance(error, ApiError) and error.code in (401, 403):
         return f"{what}: {error}; allow list of nodes and pods in metrics.k8s.io"
-    if isinstance(error, msgspec.DecodeError):
-        return f"{what}: the answer cannot be understood: {error}"
+    if isinstance(error, MalformedAnswerError):
+        return f"the answer cannot be understood: {error.__cause__ or error}"
     return f"{what}: {error or 'no answer in time'}"

@@ -11,9 +11,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw, Struct
 
-from poseidon_py.kube.client import Kube, KubeError, UnreachableError
+from poseidon_py.kube.client import Kube, KubeError, MalformedAnswerError, UnreachableError, decode_answer
 from poseidon_py.kube.credentials import Access
 from poseidon_py.usage.gathered import AT, CPU, MEMORY, RX, TX, Gathered, Row, SourceError
+from poseidon_py.util.decoding import Decoder
 
 _CONTAINERS = 'container!="",pod!=""'
 _NODES = 'id="/"'
@@ -56,8 +57,7 @@ class _Answer(Struct):
     data: _Data
 
 
-_decode_answer = msgspec.json.Decoder(_Answer).decode
-_decode_series = msgspec.json.Decoder(_Series).decode
+_series: Decoder[_Series] = Decoder(_Series, "series")
 
 
 class Prometheus:
@@ -84,7 +84,7 @@ class Prometheus:
             try:
                 body = await self._kube.page("/api/v1/query", {"query": query})
                 self._take(body, what, metric, into)
-            except (KubeError, TimeoutError, msgspec.DecodeError) as error:
+            except (KubeError, TimeoutError) as error:
                 why = error.__cause__ if isinstance(error, UnreachableError) and error.__cause__ else error
                 problems.append(f"{name}: {why or 'no answer in time'}")
                 if isinstance(error, (UnreachableError, TimeoutError)):
@@ -93,15 +93,15 @@ class Prometheus:
             raise SourceError(f"{problems[0]} (at {self._access.url})")
 
     def _take(self, body: bytes, what: str, metric: str, into: Gathered) -> None:
-        data = _decode_answer(body).data
+        data = decode_answer(body, _Answer, "the query").data
         if data.kind != "vector":
-            raise msgspec.DecodeError(f"the query gives a {data.kind or 'nothing'}, not an instant vector")
+            raise MalformedAnswerError(f"the query gives a {data.kind or 'nothing'}, not an instant vector")
         column, unit = _COLUMN[metric], 1000.0 if metric == "cpu" else 1.0
         for raw in data.result:
             try:
-                series = _decode_series(raw)
+                series = _series.decode(raw)
                 at, value = series.value[0], float(series.value[1]) * unit
-            except (msgspec.DecodeError, ValueError):
+            except ValueError:
                 into.refused += 1
                 continue
             if not 0 < at < _LAST_SECOND:

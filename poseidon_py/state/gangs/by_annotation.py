@@ -4,6 +4,7 @@ import msgspec
 
 from poseidon_py.state.gangs import keys as m
 from poseidon_py.state.gangs.model import MOST, Declaration, GangHints, Invalid, Objects, whole
+from poseidon_py.util.decoding import Decoder, MalformedError
 
 
 class LightLabels:
@@ -76,7 +77,7 @@ class _TaskGroup(msgspec.Struct):
     minimum: int = msgspec.field(default=0, name="minMember")
 
 
-_task_groups = msgspec.json.Decoder(list[_TaskGroup])
+_task_groups: Decoder[list[_TaskGroup]] = Decoder(list[_TaskGroup], f"annotation {m.YUNIKORN_GROUPS}")
 
 
 class YuniKorn:
@@ -112,8 +113,8 @@ class YuniKorn:
             return {}
         try:
             groups = _task_groups.decode(text)
-        except msgspec.DecodeError as error:
-            raise Invalid(f"annotation {m.YUNIKORN_GROUPS}: {error}") from error
+        except MalformedError as error:
+            raise Invalid(str(error)) from error
         if any(group.minimum < 0 for group in groups):
             raise Invalid(f"annotation {m.YUNIKORN_GROUPS}: a minMember is below 0")
         if any(group.minimum > MOST for group in groups):

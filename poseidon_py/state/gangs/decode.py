@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import msgspec
 from msgspec import Raw, Struct, field
 
-from poseidon_py.kube.objects import NOTHING, InvalidField, ListMetadata, Metadata, micros
+from poseidon_py.kube.objects import NOTHING, InvalidField, Metadata, micros
 from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS, OWNERS
 from poseidon_py.state.gangs.keys import controller, mentions_gangs, pick
 from poseidon_py.state.gangs.model import OwnerOrGroup, Resource
+from poseidon_py.util.decoding import MalformedError, decode_json
 
 _OWNERS = frozenset(OWNERS.values())
 
@@ -20,18 +20,6 @@ class Item(Struct):
     metadata: Metadata = field(default_factory=Metadata)
     spec: Raw = NOTHING
     status: Raw = NOTHING
-
-
-class ItemEvent(Struct):
-    """One line of a watch of such objects."""
-
-    type: str
-    object: Item
-
-
-class ItemList(Struct):
-    metadata: ListMetadata
-    items: list[Item] | None = None
 
 
 class _Counts(Struct):
@@ -113,9 +101,9 @@ def _of_job(counts: _Counts) -> int:
 def _decode(raw: Raw, kind: Callable[..., Any], path: str) -> Any:
     data = bytes(raw)
     try:
-        return msgspec.json.decode(data if data and data != b"null" else b"{}", type=kind)
-    except msgspec.DecodeError as error:
-        raise InvalidField(path, str(error)) from error
+        return decode_json(data if data and data != b"null" else b"{}", kind, path)
+    except MalformedError as error:
+        raise InvalidField(path, error.reason) from error
 
 
 def same(one: OwnerOrGroup | None, other: OwnerOrGroup) -> bool:

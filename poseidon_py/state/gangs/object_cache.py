@@ -16,15 +16,15 @@ until there is an answer nothing is said about it.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import quote
 
-import msgspec
+from msgspec import Struct
 
-from poseidon_py.kube.client import ApiError, BusyError, KubeError, NotFoundError
-from poseidon_py.kube.list_watch import Kind, Watch
+from poseidon_py.kube.client import ApiError, BusyError, KubeError, NotFoundError, decode_answer
+from poseidon_py.kube.list_watch import Kind, Watch, WatchOptions
 from poseidon_py.state.gangs.by_owner import OWNERS
-from poseidon_py.state.gangs.decode import Item, ItemEvent, ItemList
+from poseidon_py.state.gangs.decode import Item
 from poseidon_py.state.gangs.model import Owner, OwnerOrGroup, Resource, Unknown
 from poseidon_py.state.gangs.resource_cache import Changed, Shelf
 
@@ -35,7 +35,25 @@ _RECHECK_ABSENT = 5.0
 _ASKED_ANEW = 2.0
 """Seconds, at least, between two looks for a resource that is absent."""
 
-_item = msgspec.json.Decoder(Item).decode
+
+class _ServedVersion(Struct):
+    version: str
+
+
+class _ServedGroup(Struct):
+    """APIGroup."""
+
+    versions: list[_ServedVersion]
+
+
+class _ServedResource(Struct):
+    name: str
+
+
+class _ServedResources(Struct):
+    """APIResourceList."""
+
+    resources: list[_ServedResource]
 
 
 class ShelfApi(Protocol):
@@ -55,9 +73,7 @@ class Shelves:
         changed: Changed,
         known_now: Callable[[str], None],
         *,
-        page_size: int = 2000,
-        timeout: float = 300.0,
-        silence: float = 150.0,
+        watching: WatchOptions = WatchOptions(),  # noqa: B008 (it is frozen)
         patience: float = 0.1,
         pause: float = 1.0,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -67,7 +83,7 @@ class Shelves:
         self._api = api
         self._changed = changed
         self._known_now = known_now
-        self._watching = {"page_size": page_size, "timeout": timeout, "silence": silence}
+        self._watching = watching
         self._patience = patience
         self._pause = pause  # before something is looked for again that could not be found out
         self._sleep = sleep
@@ -139,11 +155,12 @@ class Shelves:
                 if owner.uid in shelf.by_uid:
                     break
                 try:
-                    item = _item(await self._api.call("GET", _path(shelf.path, namespace, owner.name)))
+                    answer = await self._api.call("GET", _path(shelf.path, namespace, owner.name))
+                    item = decode_answer(answer, Item, what)
                 except NotFoundError:
                     shelf.missing(owner.uid)
                     break
-                except (KubeError, msgspec.DecodeError) as error:
+                except KubeError as error:
                     log.warning("cannot look up %s %s/%s: %s", shelf.resource.label, namespace, owner.name, error)
                     delay = min(2 * delay, 5.0)
                     continue
@@ -228,10 +245,7 @@ class Shelves:
         asyncio.get_running_loop().call_later(self._pause, self._wake.set)
 
     async def _follow(self, shelf: Shelf) -> None:
-        watching: Any = self._watching
-        watch = Watch(
-            self._api, Kind(shelf.resource.label, shelf.path, "", Item, ItemEvent, ItemList), shelf, **watching
-        )
+        watch = Watch(self._api, Kind(shelf.resource.label, shelf.path, Item), shelf, self._watching)
 
         async def settle() -> None:
             await watch.listed.wait()
@@ -248,19 +262,19 @@ class Shelves:
     async def locate(self, resource: Resource) -> str:
         """Where a resource is served, by the best version that there is; empty: nowhere. Raises KubeError."""
         try:
-            group = msgspec.json.decode(await self._api.call("GET", f"/apis/{resource.group}"))
+            group = decode_answer(await self._api.call("GET", f"/apis/{resource.group}"), _ServedGroup, resource.group)
         except NotFoundError:
             return ""
-        served = [version["version"] for version in group.get("versions", ())]
+        served = [version.version for version in group.versions]
         order = [version for version in resource.versions if version in served]
         order += [version for version in served if version not in order]
         for version in order:
             path = f"/apis/{resource.group}/{version}"
             try:
-                listing = msgspec.json.decode(await self._api.call("GET", path))
+                listing = decode_answer(await self._api.call("GET", path), _ServedResources, path)
             except NotFoundError:
                 continue
-            if any(each.get("name") == resource.plural for each in listing.get("resources", ())):
+            if any(each.name == resource.plural for each in listing.resources):
                 return f"{path}/{resource.plural}"
         return ""
 

@@ -37,6 +37,7 @@ class Shelf:
         """UIDs of owners that are not there, the latest last."""
         self.task: asyncio.Task[None] | None = None
         self._changed = changed
+        self._unreadable: set[str] = set()
 
     def observe(self, item: Item) -> None:
         try:
@@ -59,10 +60,14 @@ class Shelf:
             self._drop(thing)
 
     def listed(self, uids: set[str]) -> None:
-        for thing in [thing for uid, thing in self.by_uid.items() if uid not in uids]:
+        for thing in [thing for uid, thing in self.by_uid.items() if uid not in uids | self._unreadable]:
             self._drop(thing)
+        self._unreadable.clear()
 
     def invalid(self, who: Metadata, what: str) -> None:
+        if who.uid in self._unreadable:
+            return
+        self._unreadable.add(who.uid)  # it exists: what was known of it before is better than nothing
         METRICS.invalid.labels(self.resource.plural).inc()
         log.warning("skipping %s %s/%s: %s", self.resource.label, who.namespace, who.name, what)
 

@@ -1,0 +1,35 @@
+"""Puts the pieces of a stream together to lines, with a bound on how long a line may be."""
+
+MAX_LINE = 16 << 20
+"""Bytes. An API server takes objects of at most 3 MiB."""
+
+
+class Lines:
+    """`feed` it with the pieces, cut anywhere."""
+
+    def __init__(self, limit: int = MAX_LINE) -> None:
+        self._limit = limit
+        self._begun = bytearray()
+        self._skipping = False
+        self.skipped = 0
+        """Lines that were longer than the limit and are left out."""
+
+    def feed(self, piece: bytes) -> bytes:
+        """The lines that this piece completes, each with its end; empty: none."""
+        start = 0
+        if self._skipping:
+            start = piece.find(b"\n") + 1
+            if not start:
+                return b""
+            self._skipping = False
+        end = max(piece.rfind(b"\n") + 1, start)
+        lines = b""
+        if end > start:
+            lines = bytes(self._begun) + piece[start:end] if self._begun else piece[start:end]
+            self._begun.clear()
+        self._begun += piece[end:]
+        if len(self._begun) > self._limit:
+            self._begun.clear()
+            self._skipping = True
+            self.skipped += 1
+        return lines
