@@ -126,7 +126,7 @@ def decode_answer(body: bytes, kind: type[T], what: str) -> T:
     try:
         answer: T = decode_json(body, kind, what)
     except MalformedError as error:
-        raise MalformedAnswerError(f"the API server's answer makes no sense: {error}") from error
+        raise MalformedAnswerError(f"the answer makes no sense: {error}") from error
     return answer
 
 

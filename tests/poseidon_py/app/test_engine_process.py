@@ -12,7 +12,7 @@ import pytest
 
 import firmament_py.cli.logs
 import poseidon_py.util.logs
-from poseidon_py.app.engine_process import FirmamentError, Supervisor
+from poseidon_py.app.engine_process import FirmamentError, Supervisor, _is_object
 from poseidon_py.feed.client import EngineError, GrpcEngine
 from protos.gen import flow_pb2
 
@@ -184,3 +184,10 @@ async def test_half_a_line_of_a_service_that_was_killed_is_not_taken_for_json(st
     await supervisor.stop()
     assert 'the flow service says: {"message": "ha' in caplog.text
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "whole"), [('{"a": 1}', True), ("[1]", False), ('{"a', False), ('{"a": ' + "[" * 5000, False)]
+)
+def test_only_a_whole_json_object_is_a_line_of_the_services_log(line, whole):
+    assert _is_object(line) is whole

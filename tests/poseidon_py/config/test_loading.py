@@ -159,3 +159,10 @@ def test_what_the_own_flow_service_is_to_know_of_usage():
         *("--usage-half-life", "30.0"),
         *("--usage-stale", "60.0"),
     ]
+
+
+@pytest.mark.parametrize("content", ["policy: " + "[" * 5000, "policy: 2026-13-45"], ids=["nested", "no date"])
+def test_a_file_that_the_yaml_parser_chokes_on_is_named(tmp_path, content):
+    (tmp_path / "c").write_text(content)
+    with pytest.raises(OptionError, match="is not YAML"):
+        loading.read_file(tmp_path / "c")

@@ -317,3 +317,37 @@ async def test_one_that_is_not_allowed_to_stands_by_says_how_to_allow_it_and_lea
     world.denied.clear()
     await world.pass_time(10)
     assert a.leads
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"spec": []}, id="no object"),
+        pytest.param({"metadata": "poseidon"}, id="metadata"),
+        pytest.param({"spec": {"holderIdentity": 5}}, id="holder"),
+        pytest.param({"spec": {"leaseDurationSeconds": "soon"}}, id="duration"),
+        pytest.param({"spec": {"leaseTransitions": "many"}}, id="transitions"),
+    ],
+)
+async def test_with_a_lease_that_makes_no_sense_one_stands_by_until_it_does(world, change, caplog):
+    a = world.replica("a")
+    await world.pass_time(0)
+    await a.stop()
+    good, world.lease = world.lease, {**world.lease, **change}
+    b = world.replica("b")
+    await world.pass_time(60)
+    assert not b.leads
+    assert not b.task.done()
+    assert "lease kube-system/poseidon: the answer makes no sense" in caplog.text
+    world.lease = good
+    await world.pass_time(60)
+    assert b.leads
+
+
+async def test_a_lease_that_makes_no_sense_is_not_released(world, caplog):
+    a = world.replica("a")
+    await world.pass_time(0)
+    await a.stop()
+    world.lease["spec"] = "mine"
+    await a.election.release()
+    assert "cannot release lease" in caplog.text

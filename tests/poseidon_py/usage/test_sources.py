@@ -41,7 +41,10 @@ def pod(name, *containers, namespace="default", at=AT):
 
 def serve(server, nodes=(), pods=()):
     for what, items in (("nodes", nodes), ("pods", pods)):
-        answer = items if isinstance(items, web.Response) else web.json_response({"metadata": {}, "items": list(items)})
+        answer = items
+        if not isinstance(items, web.Response):
+            text = json.dumps({"metadata": {}, "items": list(items)}, ensure_ascii=False)
+            answer = web.Response(body=text.encode(errors="surrogateescape"))
         server.answers[f"{API}/{what}"] = answer
 
 
@@ -74,6 +77,7 @@ async def test_containers_are_added_up_exactly(server, kube):
         pytest.param({"metadata": {"name": "x"}}, id="no-timestamp"),
         pytest.param({"metadata": [], "timestamp": AT}, id="another-type"),
         pytest.param(pod("x", ("1n", 5)), id="a-number"),
+        pytest.param({**pod("x"), "containers": [{"usage": {"cpu": "\udcff"}}]}, id="not-utf-8"),
         pytest.param(None, id="null"),
     ],
 )
@@ -115,6 +119,7 @@ def refusal(code, reason, message):
         pytest.param(refusal(503, "ServiceUnavailable", "no"), "is metrics-server running?", id="503"),
         pytest.param(refusal(403, "Forbidden", "no"), "allow list of nodes and pods", id="403"),
         pytest.param(web.Response(text="<html>"), "cannot be understood", id="not-json"),
+        pytest.param(web.Response(body=b"[" * 5000), "cannot be understood", id="nested-too-deeply"),
         pytest.param(web.json_response({"items": 5}), "cannot be understood", id="another-type"),
     ],
 )
@@ -242,6 +247,8 @@ async def test_series_that_make_no_sense_are_refused_alone(server, source):
         pytest.param({"data": {"resultType": "scalar", "result": [1, "2"]}}, "a scalar", id="a-scalar"),
         pytest.param({"status": "success"}, "data", id="no-data"),
         pytest.param(web.Response(text="<html>"), "pod-cpu", id="not-json"),
+        pytest.param(web.Response(body=b'{"data": {"resultType": "\xff"}}'), "pod-cpu", id="not-utf-8"),
+        pytest.param(web.Response(body=b"[" * 5000), "pod-cpu", id="nested-too-deeply"),
     ],
 )
 async def test_one_query_that_fails_is_named_and_the_others_are_there(server, source, answer, says):

@@ -320,6 +320,7 @@ BROKEN = [
     (LeaderWorkerSet, {}, {f"{LWS}/size": "3"}, {}, f"label {LWS}/group-index: is missing"),
     (YuniKorn, {}, {TASK: "x"}, {}, f"label {APP}: is missing"),
     (YuniKorn, {APP: "a"}, {TASK: "x", TASKS: "{"}, {}, f"annotation {TASKS}: "),
+    (YuniKorn, {APP: "a"}, {TASK: "x", TASKS: '[{"name": "x", "y": ' + "[" * 5000}, {}, f"annotation {TASKS}: "),
     (YuniKorn, {APP: "a"}, {TASK: "x", TASKS: GROUPS}, {}, "'x' is not among the task groups driver, executor"),
     (Percent, {}, {"firmament-gang-scheduling": "50"}, {}, "the pod has no owner to take a share of"),
     (Percent, {}, {"firmament-gang-scheduling": "101"}, {"owner": JOB}, "'101' is more than 100 percent"),

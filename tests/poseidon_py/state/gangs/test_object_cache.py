@@ -7,12 +7,14 @@ import msgspec
 import pytest
 
 from poseidon_py.kube.client import ApiError, BusyError, NotFoundError, UnreachableError
+from poseidon_py.kube.objects import Metadata
 from poseidon_py.state.gangs import object_cache as shelves_module
 from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS
 from poseidon_py.state.gangs.by_pod_group import COSCHEDULING
 from poseidon_py.state.gangs.decode import Item
 from poseidon_py.state.gangs.model import Owner, Unknown
 from poseidon_py.state.gangs.object_cache import Shelves
+from poseidon_py.state.gangs.resource_cache import Shelf
 from tests.poseidon_py.state.gangs.builders import JOB, SET, thing
 
 
@@ -189,3 +191,49 @@ async def test_a_definition_that_is_removed_takes_its_objects_with_it(rig, monke
 def _item(name):
     body = {"metadata": {"name": name, "namespace": "ns", "uid": f"uid-{name}"}, "spec": {"minMember": 2}}
     return msgspec.json.decode(msgspec.json.encode(body), type=Item)
+
+
+ODD = ["<html>", "[]", '{"versions": 5, "resources": 5}', '{"versions": [{}], "resources": [{}]}', "[" * 5000]
+
+
+@pytest.mark.parametrize("path", ["/apis/batch", "/apis/batch/v1"])
+@pytest.mark.parametrize("odd", ODD)
+async def test_discovery_that_makes_no_sense_is_asked_again(rig, odd, path):
+    api, found, known, _ = rig
+    api.items[path] = odd
+    with pytest.raises(Unknown):
+        found.find(JOBS, "ns", "j")
+    await settle()
+    assert known == []
+    del api.items[path]
+    found.look_again()
+    await settle()
+    assert known == ["jobs.batch"]
+
+
+@pytest.mark.parametrize("odd", ["<html>", "[]", '{"metadata": 5}', "[" * 5000])
+async def test_an_owner_that_makes_no_sense_is_asked_for_again(rig, odd):
+    api, found, known, _ = rig
+    path = "/apis/batch/v1/namespaces/ns/jobs/j"
+    api.items[path] = odd
+    with pytest.raises(Unknown):
+        found.owner(JOB, "ns")
+    await settle()
+    with pytest.raises(Unknown):
+        found.owner(JOB, "ns")
+    await settle()
+    assert api.asked.count(path) >= 1
+    assert "jobs.batch/uid-j" not in known
+
+
+def test_an_object_that_no_longer_makes_sense_stays_as_it_was():
+    changed = []
+    shelf = Shelf(COSCHEDULING, lambda resource, thing, gone=False: changed.append((thing.name, gone)))
+    raw = b'{"metadata": {"name": "g", "uid": "u"}, "spec": {"minMember": 2}}'
+    shelf.observe(msgspec.json.decode(raw, type=Item))
+    shelf.invalid(Metadata(name="g", uid="u"), "is nested too deeply")
+    shelf.listed(set())
+    assert changed == [("g", False)]
+    assert "u" in shelf.by_uid
+    shelf.listed(set())
+    assert changed == [("g", False), ("g", True)]
