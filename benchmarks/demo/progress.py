@@ -10,10 +10,10 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-import msgspec
 from msgspec import Struct, field
 
 from poseidon_py.kube.client import GoneError, Kube, KubeError
+from poseidon_py.util.decoding import Decoder, MalformedError
 
 _SILENCE = 150.0
 _REST_SECONDS = 0.5
@@ -91,7 +91,7 @@ class Progress:
     async def run(self, version: str = "0") -> None:
         """Watches from resource version `version`; a broken watch goes on where it ended, or, if the server has
         forgotten that, with all there is."""
-        decode = msgspec.json.Decoder(_Event).decode_lines
+        decoder: Decoder[_Event] = Decoder(_Event, "event")
         while True:
             parameters = {"resourceVersion": version, "allowWatchBookmarks": "true"}
             rest = b""
@@ -100,10 +100,10 @@ class Progress:
                     end = piece.rfind(b"\n") + 1
                     lines, rest = (rest + piece[:end], piece[end:]) if end else (b"", rest + piece)
                     now = time.monotonic()
-                    for event in decode(lines):
+                    for event in decoder.decode_lines(lines):
                         self._take(event, now)
                         version = event.object.metadata.version or version
-            except (GoneError, msgspec.DecodeError):  # an error among the events is no pod, and means the same
+            except (GoneError, MalformedError):  # an error among the events is no pod, and means the same
                 version = "0"
                 await asyncio.sleep(_REST_SECONDS)
             except KubeError:

@@ -105,7 +105,7 @@ class Settings:
     watch_timeout: float = 300.0
     """Seconds after which the API server is asked to end a watch, so that none lives for ever; up to double that."""
     watch_silence: float = 150.0
-    """Seconds without a single byte, bookmarks included, after which a watch is taken for dead."""
+    """Seconds without a single byte, bookmarks included, after which a watch is begun again: it may be dead."""
 
     rpc_timeout: float = 60.0
     """Seconds for one call of the engine."""

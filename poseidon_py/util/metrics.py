@@ -61,10 +61,12 @@ class Metrics:
             (1, 4, 16, 64, 256, 1024, 4096),
             "name",
         )
-        self.watch_events = self._counter("watch_events_total", "Events of watches.", "kind", "type")
+        self.watch_events = self._counter(
+            "watch_events_total", "Events of watches; malformed: cannot be decoded.", "kind", "type"
+        )
         self.watch_restarts = self._counter(
             "watch_restarts_total",
-            "Watches begun again: ended (by the server, normal), gone (410), error.",
+            "Watches begun again: ended (by the server), quiet (nothing came for a while), gone (410), error.",
             "kind",
             "reason",
         )
