@@ -148,4 +148,6 @@ def _headers(configuration: Any) -> dict[str, str]:
     )
     if not token and configuration.username:
         token = configuration.get_basic_auth_token()
+    if token and not token.isprintable():
+        raise CredentialsError("the token of the kubeconfig, its plug-in or the pod is not one line of text")
     return {"Authorization": token} if token else {}
