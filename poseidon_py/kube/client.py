@@ -14,7 +14,6 @@ http1.Pool. Failures are typed by what the caller can do about them:
 """
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, TypeVar
@@ -26,6 +25,7 @@ import msgspec
 from poseidon_py.kube import short_requests
 from poseidon_py.kube.credentials import Access, CredentialsError
 from poseidon_py.kube.objects import Pod, Status
+from poseidon_py.kube.retry_after import retry_after
 from poseidon_py.util.decoding import MalformedError, decode_json
 
 log = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class ApiError(KubeError):
         self.reason = reason
         self.message = message
         self.retry_after = retry_after
-        """Seconds that the server asked to wait, None: it did not say."""
+        """Seconds to wait before the next attempt, as `retry_after` bounds them; None: the server did not say."""
 
 
 class NotFoundError(ApiError):
@@ -101,18 +101,15 @@ class BusyError(ApiError):
     """429 or 5xx: the same request may succeed later."""
 
 
-def api_error(code: int, body: bytes, retry_after: str | bytes | None = None) -> ApiError:
-    """The error that an answer stands for; its body may be anything."""
+def api_error(code: int, body: bytes, header: str | bytes | None = None) -> ApiError:
+    """The error that an answer stands for; its body may be anything. `header` is the value of its Retry-After."""
     try:
         status: Status = decode_json(body, Status, "status")
     except MalformedError:
         status = Status()
     if not (status.reason or status.message):
         status = Status(status.code, None, body[:200].decode(errors="replace").strip(), status.details)
-    seconds = status.details.retry_after if status.details else None
-    if retry_after is not None:
-        with contextlib.suppress(ValueError):  # an HTTP date: nobody in this API sends one
-            seconds = float(retry_after)
+    seconds = retry_after(header, status.details.retry_after if status.details else None)
     kind: type[ApiError] = ApiError
     if code == 429 or code >= 500:
         kind = BusyError

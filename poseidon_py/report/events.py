@@ -47,6 +47,10 @@ class ReportApi(Protocol):
     async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, Any]) -> None: ...
 
 
+class Timer(Protocol):
+    def cancel(self) -> Any: ...
+
+
 class _Report:
     __slots__ = (
         "at",
@@ -95,17 +99,21 @@ class Reporter:
         rate: float = 500.0,
         concurrency: int = 8,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        call_later: Callable[[float, Callable[[], None]], Timer] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
     ) -> None:
+        """`rate`: reports a second, 0: no limit; `concurrency`: requests in flight at once."""
         self._api = api
         self._store = store
         self._component = component
         self._instance = f"{component}-{socket.gethostname()}"
         self._concurrency = concurrency
-        self._sleep = sleep
+        self._call_later = call_later
         self._now = now
         self._pending: Outbox[_Report] = Outbox(binds, rate, sleep=sleep, monotonic=monotonic)
+        self._deferred: dict[str, tuple[_Report, Timer]] = {}
+        """By key: what could not be sent, and the timer that makes it pending again. It occupies no worker."""
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._sending = 0
@@ -115,7 +123,7 @@ class Reporter:
         """UID -> message of the condition that was set last."""
         self._workers: list[asyncio.Task[None]] = []
         self._count_sent = METRICS.reports.labels("event", "sent")
-        METRICS.reports_waiting.set_function(lambda: len(self._pending))
+        METRICS.reports_waiting.set_function(lambda: len(self._pending) + len(self._deferred))
 
     # -- what there is to tell --------------------------------------------------------------------------------
 
@@ -158,10 +166,14 @@ class Reporter:
         self._sent.pop(known.uid, None)
         self._condition.pop(known.uid, None)
         self._pending.discard(known.uid, calm=False)
+        deferred = self._deferred.get(known.uid)
+        if deferred is not None and deferred[0].warning:
+            self._cancel_deferred(known.uid)
         self._settle()
 
     def _add(self, report: _Report) -> None:
         report.at = self._now()
+        self._cancel_deferred(report.key)  # this is newer
         self._put(report)
 
     def _put(self, report: _Report) -> None:
@@ -182,11 +194,13 @@ class Reporter:
             async with asyncio.timeout(timeout):
                 await self._quiet.wait()
         except TimeoutError:
-            log.warning("%d reports were not sent in time", len(self._pending))
+            log.warning("%d reports were not sent in time", len(self._pending) + len(self._deferred))
             return False
         return True
 
     async def stop(self) -> None:
+        for key in list(self._deferred):
+            self._cancel_deferred(key)
         for worker in self._workers:
             worker.cancel()
         await asyncio.gather(*self._workers, return_exceptions=True)
@@ -205,7 +219,7 @@ class Reporter:
                 self._settle()
 
     def _settle(self) -> None:
-        if not self._pending and not self._sending:
+        if not self._pending and not self._deferred and not self._sending:
             self._quiet.set()
 
     async def _send(self, report: _Report) -> None:
@@ -213,11 +227,12 @@ class Reporter:
             METRICS.reports.labels("event", "stale").inc()
             return
         try:
-            if report.condition:
-                await self._try_condition(report)
+            if report.condition and not await self._try_condition(report):
+                self._defer(report, _delay(report))
+                return
             await self._event(report)
         except (UnreachableError, BusyError, LostAnswerError) as error:
-            await self._later(report, error)
+            self._retry(report, error)
         except KubeError as error:
             # the namespace is being deleted, events are not allowed, the pod is gone: not worth a repeat
             METRICS.reports.labels("event", "refused").inc()
@@ -225,30 +240,49 @@ class Reporter:
         else:
             self._count_sent.inc()
 
-    async def _try_condition(self, report: _Report) -> None:
-        """Before the event and whatever becomes of that: an autoscaler reads the condition."""
+    async def _try_condition(self, report: _Report) -> bool:
+        """Before the event and whatever becomes of that: an autoscaler reads the condition.
+
+        False: the pod has changed and the watch is about to tell how; the report is to be sent after that.
+        """
         try:
-            await self._set_condition(report)
+            return await self._set_condition(report)
         except (UnreachableError, BusyError, LostAnswerError):
             raise
         except KubeError as error:
             METRICS.reports.labels("condition", "refused").inc()
             log.debug("condition of %s/%s: %s", report.namespace, report.name, error)
+            return True
 
     def _still_waits(self, uid: str) -> bool:
         known = self._store.pods.get(uid)
         return known is None or not (known.node or known.deleting)
 
-    async def _later(self, report: _Report, error: KubeError) -> None:
+    def _retry(self, report: _Report, error: KubeError) -> None:
         report.attempts += 1
         if report.attempts >= _ATTEMPTS:
             METRICS.reports.labels("event", "given up").inc()
             log.warning("cannot report on %s/%s: %s", report.namespace, report.name, error)
             return
-        rest = error.retry_after if isinstance(error, BusyError) else None
-        await self._sleep(max(rest or 0.0, 0.2 * 2**report.attempts))
-        if report.key not in self._pending:  # else there is news
+        asked = error.retry_after if isinstance(error, BusyError) else None
+        self._defer(report, max(asked or 0.0, _delay(report)))
+
+    def _defer(self, report: _Report, seconds: float) -> None:
+        """Makes a report pending again after some time, unless there is newer news of what it is about."""
+        if report.key in self._pending or report.key in self._deferred:
+            return
+
+        def again() -> None:
+            del self._deferred[report.key]
             self._put(report)
+
+        later = self._call_later or asyncio.get_running_loop().call_later
+        self._deferred[report.key] = report, later(seconds, again)
+
+    def _cancel_deferred(self, key: str) -> None:
+        deferred = self._deferred.pop(key, None)
+        if deferred is not None:
+            deferred[1].cancel()
 
     async def _event(self, report: _Report) -> None:
         said = self._sent.get(report.uid, {})
@@ -296,10 +330,11 @@ class Reporter:
             "count": 1,
         }
 
-    async def _set_condition(self, report: _Report) -> None:
+    async def _set_condition(self, report: _Report) -> bool:
+        """Returns whether there is nothing left to do about it. Raises KubeError."""
         known = self._store.pods.get(report.uid)
         if known is None or not known.wanted or known.assumed or self._condition.get(report.uid) == report.message:
-            return
+            return True
         condition = {
             "type": "PodScheduled",
             "status": "False",
@@ -314,17 +349,20 @@ class Reporter:
         try:
             await self._api.patch_pod_status(report.namespace, report.name, patch)
         except ConflictError:
-            # the pod has changed; if it still waits when the watch has told how, say it again
             METRICS.reports.labels("condition", "conflict").inc()
-            if report.attempts < _ATTEMPTS and known.version == metadata["resourceVersion"]:
-                report.attempts += 1
-                await self._sleep(0.2 * 2**report.attempts)
-            if report.attempts < _ATTEMPTS and known.wanted and not known.assumed:
-                report.attempts += 1
-                await self._set_condition(report)
-        else:
-            METRICS.reports.labels("condition", "sent").inc()
-            self._condition[report.uid] = report.message
+            report.attempts += 1
+            if report.attempts >= _ATTEMPTS:
+                return True
+            # the pod has changed: at once if the watch has told how meanwhile, else when it had time to
+            return await self._set_condition(report) if known.version != metadata["resourceVersion"] else False
+        METRICS.reports.labels("condition", "sent").inc()
+        self._condition[report.uid] = report.message
+        return True
+
+
+def _delay(report: _Report) -> float:
+    """Seconds before the next attempt if nobody asks for more."""
+    return 0.2 * 2.0**report.attempts
 
 
 @lru_cache(maxsize=4)

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from poseidon_py.kube.client import ApiError, BusyError, ConflictError, UnreachableError
+from poseidon_py.kube.client import ApiError, BusyError, ConflictError, UnreachableError, api_error
+from poseidon_py.kube.retry_after import MAX_SECONDS
 from tests.poseidon_py.bind.test_gang_units import Rig
 from tests.poseidon_py.fakes import settle
 from tests.poseidon_py.state.gangs.builders import JOB
@@ -198,6 +199,26 @@ async def test_who_cannot_be_evicted_is_asked_again_for_as_long_as_it_takes(erro
         ("a", "GangUnwound"),
     ]
     assert rig.said[0][2].endswith(f"it cannot be evicted yet: {error}")
+
+
+@pytest.mark.parametrize("said", [b"3600", b"inf", b"nan"])
+async def test_no_budget_puts_an_eviction_off_for_ever(said):
+    rig, pauses = Rig(), []
+    evict, faults = rig.units._evict, [api_error(429, b"", said)]
+
+    async def refuse(known):
+        if faults:
+            raise faults.pop()
+        await evict(known)
+
+    async def sleep(seconds):
+        pauses.append(seconds)
+
+    rig.units._evict, rig.units._sleep = refuse, sleep
+    await half(rig, owner=JOB)
+    await call(rig.deadlines)
+    assert sorted(rig.evicted) == ["a", "c"]
+    assert [0 <= seconds <= MAX_SECONDS for seconds in pauses] == [True]
 
 
 async def test_nobody_is_evicted_any_more_for_those_who_do_not_wait_any_more():

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from poseidon_py.kube.client import ApiError, BusyError, ConflictError, NotFoundError, UnreachableError
+from poseidon_py.kube.client import ApiError, BusyError, ConflictError, NotFoundError, UnreachableError, api_error
+from poseidon_py.kube.retry_after import MAX_SECONDS
 from poseidon_py.report.events import Reporter
 from poseidon_py.state.store import Store
 from tests.poseidon_py.builders import pod
@@ -41,6 +42,14 @@ class Api:
         self.patched.append((name, patch))
 
 
+class Timer:
+    def __init__(self, at, call):
+        self.at, self.call, self.cancelled = at, call, False
+
+    def cancel(self):
+        self.cancelled = True
+
+
 class Bench:
     def __init__(self, rate=0.0, concurrency=2) -> None:
         self.api, self.store = Api(), Store(["poseidon"])
@@ -52,10 +61,27 @@ class Bench:
             rate=rate,
             concurrency=concurrency,
             sleep=self.sleep,
+            call_later=self.call_later,
             monotonic=lambda: self.now,
             now=lambda: 1_767_225_600.0 + self.now,
         )
         self.store.on_settled = self.reporter.settled
+        self.timers: list[Timer] = []
+
+    def call_later(self, seconds, call):
+        self.timers.append(Timer(self.now + seconds, call))
+        return self.timers[-1]
+
+    async def later(self):
+        """Time passes until no timer is left."""
+        await settle()
+        while self.timers:
+            timer = min(self.timers, key=lambda timer: timer.at)
+            self.timers.remove(timer)
+            if not timer.cancelled:
+                self.now = max(self.now, timer.at)
+                timer.call()
+            await settle()
 
     async def sleep(self, seconds):
         self.now += seconds
@@ -185,7 +211,7 @@ async def test_a_condition_that_conflicts_is_set_on_the_next_version():
         bench.reporter.unschedulable(known, "x")
         await asyncio.sleep(0)
         known.version = "2"
-        await settle()
+        await bench.later()
         assert [patch["metadata"]["resourceVersion"] for _, patch in bench.api.patched] == ["2"]
 
 
@@ -239,9 +265,69 @@ async def test_a_report_that_could_not_be_sent_is_sent_later(error):
     async with Bench() as bench:
         bench.api.faults = [error, error]
         bench.reporter.scheduled(bench.pod(), "n")
-        await settle(100)
+        await bench.later()
         assert len(bench.messages) == 1
         assert bench.now >= 50 + (6 if getattr(error, "retry_after", None) else 1)
+
+
+@pytest.mark.parametrize("said", [b"3600", b"inf", b"nan", b"-1"])
+async def test_a_server_that_asks_to_wait_for_ever_holds_up_no_other_report(said):
+    async with Bench(concurrency=2) as bench:
+        bench.api.faults = [api_error(429, b"", said) for _ in range(2)]
+        for name in ("a", "b", "c"):
+            bench.reporter.scheduled(bench.pod(name), "n")
+        await settle()
+        assert bench.messages == ["Successfully assigned default/c to n"]
+        assert bench.now < 51  # nothing has waited
+        await bench.later()
+        assert len(bench.messages) == 3
+        assert bench.now <= 50 + MAX_SECONDS
+
+
+async def test_of_a_report_that_waits_to_be_repeated_only_what_is_newer_is_told():
+    async with Bench() as bench:
+        known = bench.pod()
+        bench.api.faults = [BusyError(429, "", "", 30.0)]
+        bench.reporter.unschedulable(known, "old")
+        await settle()
+        bench.reporter.unschedulable(known, "new")
+        await bench.later()
+        assert bench.messages == ["new"]
+        assert bench.now < 80  # and the news is not held up either
+
+
+async def test_flush_waits_for_what_is_to_be_repeated_but_not_once_the_pod_is_bound():
+    async with Bench() as bench:
+        bench.api.faults = [BusyError(429, "", "", 30.0)]
+        bench.reporter.unschedulable(bench.pod(), "x")
+        await settle()
+        assert not await bench.reporter.flush(0.0)
+        bench.pod(node="n1")
+        assert await bench.reporter.flush(5.0)
+        assert bench.messages == []
+
+
+async def test_a_condition_that_conflicts_waits_for_the_watch_in_nobodys_way():
+    async with Bench(concurrency=1) as bench:
+        known = bench.pod(version=1)
+        bench.api.patch_faults = [ConflictError(409, "Conflict", "modified")]
+        bench.reporter.unschedulable(known, "x")
+        await settle()
+        bench.reporter.scheduled(bench.pod("b"), "n")
+        await settle()
+        assert bench.messages == ["Successfully assigned default/b to n"]
+        known.version = "2"
+        await bench.later()
+        assert [patch["metadata"]["resourceVersion"] for _, patch in bench.api.patched] == ["2"]
+        assert bench.messages[1:] == ["x"]
+
+
+async def test_a_condition_that_always_conflicts_is_left_out_and_the_event_is_sent():
+    async with Bench() as bench:
+        bench.api.patch_faults = [ConflictError(409, "Conflict", "modified") for _ in range(100)]
+        bench.reporter.unschedulable(bench.pod(), "x")
+        await bench.later()
+        assert (bench.messages, bench.api.patched) == (["x"], [])
 
 
 async def test_a_report_that_is_refused_is_dropped():
