@@ -24,7 +24,7 @@ class LightLabels:
 
 
 class BatchAnnotations:
-    """group-name and group-pod-num: all of the pods, or none."""
+    """group-name and group-pod-num: all of the pods, or none. A number of 0 means an ordinary pod."""
 
     name = "group-pod-num annotations"
 
@@ -32,7 +32,9 @@ class BatchAnnotations:
         group, text = marks.annotations.get(m.GROUP_NAME), marks.annotations.get(m.GROUP_NUMBER)
         if not group or text is None:
             return None  # the name alone is Volcano's
-        size = whole(text, f"annotation {m.GROUP_NUMBER}")
+        size = whole(text, f"annotation {m.GROUP_NUMBER}", least=0)
+        if size == 0:
+            return None
         return Declaration(self.name, f"batch/{marks.namespace}/{group}", f"{marks.namespace}/{group}", size, size=size)
 
 

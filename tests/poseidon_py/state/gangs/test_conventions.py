@@ -17,6 +17,7 @@ from poseidon_py.state.gangs.by_pod_group import (
     Volcano,
 )
 from poseidon_py.state.gangs.model import Invalid, Owner, Unknown
+from poseidon_py.state.gangs.resolve import judge
 from tests.poseidon_py.state.gangs.builders import CREATED_US, JOB, SET, Objects, marks, thing
 
 LIGHT, MIN = "pod-group.scheduling.x-k8s.io/name", "pod-group.scheduling.x-k8s.io/min-available"
@@ -311,11 +312,23 @@ def test_a_pod_without_its_marks_says_nothing(convention):
     assert convention().read(marks({"app": "x"}, {"note": "y"}), Objects()) is None
 
 
+@pytest.mark.parametrize("number", ["0", " 0 ", "00"])
+def test_a_batch_task_of_no_pods_is_an_ordinary_pod(number):
+    said = judge(marks({}, {NAME: "g", NUMBER: number}), Objects())
+    assert (said.said, said.broken, said.unknown) == (None, "", "")
+
+
 BROKEN = [
     (LightLabels, {LIGHT: "g"}, {}, {}, f"label {MIN}: is missing; say how many pods the group needs"),
     (LightLabels, {LIGHT: "g", MIN: "two"}, {}, {}, f"label {MIN}: 'two' is not a whole number of 1 or more"),
     (LightLabels, {LIGHT: "g", MIN: "0"}, {}, {}, f"label {MIN}: '0' is not a whole number of 1 or more"),
-    (BatchAnnotations, {}, {NAME: "g", NUMBER: "-1"}, {}, f"annotation {NUMBER}: '-1' is not"),
+    (
+        BatchAnnotations,
+        {},
+        {NAME: "g", NUMBER: "-1"},
+        {},
+        f"annotation {NUMBER}: '-1' is not a whole number of 0 or more",
+    ),
     (Kueue, {KUEUE: "g"}, {}, {}, f"annotation {COUNT}: is missing"),
     (LeaderWorkerSet, {}, {f"{LWS}/size": "3"}, {}, f"label {LWS}/group-index: is missing"),
     (YuniKorn, {}, {TASK: "x"}, {}, f"label {APP}: is missing"),
