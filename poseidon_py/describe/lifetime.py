@@ -6,7 +6,8 @@ two significant digits, so that pods whose expectations differ little are still 
 
 import math
 import re
-from fractions import Fraction
+
+from durationpy import DurationError, from_str
 
 from poseidon_py.kube.objects import NOTHING, InvalidField, Labels, Pod, decode, micros
 
@@ -17,18 +18,9 @@ MOST = 320_000_000
 _PATH = f"metadata.annotations[{ANNOTATION}]"
 _ANNOTATION_BYTES = ANNOTATION.encode()
 _NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
-_PLAIN = re.compile(_NUMBER, re.ASCII)
-_PART = re.compile(rf"({_NUMBER})(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
-_SECONDS = {
-    "ns": Fraction(1, 10**9),
-    "us": Fraction(1, 10**6),
-    "µs": Fraction(1, 10**6),  # both signs that Go takes for micro
-    "μs": Fraction(1, 10**6),
-    "ms": Fraction(1, 1000),
-    "s": Fraction(1),
-    "m": Fraction(60),
-    "h": Fraction(3600),
-}
+_SECONDS = re.compile(_NUMBER)
+_GO_DURATION = re.compile(rf"(?:{_NUMBER}(?:ns|us|µs|μs|ms|s|m|h))+")
+"""durationpy takes more than Go does: days and years, and anything at all between the parts."""
 _LONGEST_TEXT = 64
 
 
@@ -49,10 +41,10 @@ def expected_seconds(pod: Pod) -> int:
     if text is None and not pod.spec.deadline:
         return 0
     try:
-        exact = Fraction(pod.spec.deadline or 0) if text is None else duration(text)
+        seconds = pod.spec.deadline or 0 if text is None else duration(text)
     except InvalidField:
         return 0
-    return _rounded(min(max(math.ceil(exact), 0), MOST))
+    return _rounded(min(max(math.ceil(seconds), 0), MOST))
 
 
 def complaint(pod: Pod) -> str:
@@ -67,19 +59,21 @@ def complaint(pod: Pod) -> str:
     return ""
 
 
-def duration(text: str) -> Fraction:
-    """Seconds > 0 of a Go duration, or of a plain number of seconds. Raises InvalidField."""
+def duration(text: str) -> float:
+    """Seconds > 0, to the microsecond, of a Go duration or of a plain number of seconds. Raises InvalidField."""
     stripped = text.strip()
-    value = Fraction(0)
+    seconds = 0.0
     if len(stripped) <= _LONGEST_TEXT:
-        if _PLAIN.fullmatch(stripped):
-            value = Fraction(stripped)
-        elif "".join(part.group() for part in _PART.finditer(stripped)) == stripped:
-            value = sum((Fraction(number) * _SECONDS[unit] for number, unit in _PART.findall(stripped)), Fraction(0))
-    if value <= 0:
+        go = f"{stripped}s" if _SECONDS.fullmatch(stripped) else stripped
+        if _GO_DURATION.fullmatch(go):
+            try:
+                seconds = from_str(go).total_seconds()
+            except DurationError:  # longer than a timedelta can be
+                seconds = float(MOST)
+    if seconds <= 0:
         shown = repr(stripped[:_LONGEST_TEXT])
         raise InvalidField(_PATH, f"{shown} is no duration above 0, so it is ignored; give one like 90s, 1h30m or 5400")
-    return value
+    return seconds
 
 
 def _rounded(seconds: int) -> int:
