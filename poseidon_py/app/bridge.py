@@ -50,7 +50,7 @@ from poseidon_py.usage.collector import Collector, Source
 from poseidon_py.usage.metrics_api import MetricsApi
 from poseidon_py.usage.prometheus import Prometheus
 from poseidon_py.util.backoff import Backoff
-from poseidon_py.util.metrics import METRICS
+from poseidon_py.util.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
@@ -79,11 +79,14 @@ class Bridge:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.store = Store(settings.scheduler_name, added_affinity=loading.added_affinity(settings))
+        self.metrics = Metrics()
+        self.store = Store(
+            settings.scheduler_name, added_affinity=loading.added_affinity(settings), metrics=self.metrics
+        )
         tls = None
         if settings.firmament_ca is not None:
             tls = Tls(settings.firmament_ca, settings.firmament_cert, settings.firmament_key)
-        self.engine = GrpcEngine(settings.firmament_address, settings.rpc_timeout, tls)
+        self.engine = GrpcEngine(settings.firmament_address, settings.rpc_timeout, tls, self.metrics)
         self.parts: Runtime | None = None
         self.gangs: Gangs | None = None
         self.health: Health | None = None
@@ -107,7 +110,12 @@ class Bridge:
         self._broken = asyncio.get_running_loop().create_future()
         access = await credentials.load(settings.kubeconfig, settings.context)
         self.health = Health(
-            alive=self._alive, ready=self._ready, refresh=self._refresh, status=self.status, explain=self.explain
+            self.metrics,
+            alive=self._alive,
+            ready=self._ready,
+            refresh=self._refresh,
+            status=self.status,
+            explain=self.explain,
         )
         if settings.health_port >= 0:
             await self.health.start(settings.health_address, settings.health_port)
@@ -132,6 +140,7 @@ class Bridge:
                 log_level="warning" if settings.log_level == "info" else settings.log_level,
                 log_format=settings.log_format,
                 startup_timeout=settings.startup_timeout,
+                metrics=self.metrics,
             )
             await self.supervisor.start()
             return
@@ -277,7 +286,7 @@ class Bridge:
     def _watch_storage(self) -> None:
         """From the first pod with a claim on."""
         assert self._kube is not None
-        watches = storage_watches(self._kube, self.store.storage, _watch_options(self.settings))
+        watches = storage_watches(self._kube, self.store, _watch_options(self.settings))
         for watch in watches:
             self._spawn(f"watch {watch.name}", watch.run())
 
@@ -293,7 +302,7 @@ class Bridge:
         """A pod cannot be placed because of its volumes; who leads says so."""
         if self.parts is None or not self.parts.loop.leads or not known.blocked:
             return
-        METRICS.attempts.labels("unschedulable").inc()
+        self.metrics.attempts.labels("unschedulable").inc()
         nodes = len(self.store.nodes)
         self.parts.reporter.unschedulable(known, messages.blocked(nodes, known.blocked, known.blocked_anywhere))
 
@@ -334,7 +343,6 @@ class Bridge:
             self._spawn("usage", self.usage.run())
         elect = settings.leader_elect if settings.leader_elect is not None else access.in_cluster
         if not elect:
-            METRICS.leader.set(1)
             parts.loop.lead()
             return
         parts.binder.halt()
@@ -444,10 +452,12 @@ class Bridge:
         for known in self.store.waiting():
             waiting["gated" if known.gated else "invalid" if known.problem else "active"] += 1
         for queue, count in waiting.items():
-            METRICS.pending.labels(queue).set(count)
-        METRICS.pods.set(len(self.store.pods))
-        METRICS.nodes.set(len(self.store.nodes))
-        METRICS.usage_age.set(self.usage.age if self.usage is not None else math.nan)
+            self.metrics.pending.labels(queue).set(count)
+        self.metrics.pods.set(len(self.store.pods))
+        self.metrics.nodes.set(len(self.store.nodes))
+        leads = self.parts is not None and (self.election is None or self.election.leading)
+        self.metrics.leader.set(leads)
+        self.metrics.usage_age.set(self.usage.age if self.usage is not None else math.nan)
 
     async def status(self) -> dict[str, Any]:
         """What the scheduler sees. Raises EngineError."""

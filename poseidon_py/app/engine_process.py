@@ -15,7 +15,7 @@ from pathlib import Path
 
 from poseidon_py.util.backoff import Backoff
 from poseidon_py.util.decoding import MalformedError, decode_json
-from poseidon_py.util.metrics import METRICS
+from poseidon_py.util.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +49,7 @@ class Supervisor:
         startup_timeout: float = 60.0,
         command: Sequence[str] = (sys.executable, "-m", "firmament_py", "serve"),
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        metrics: Metrics | None = None,
     ) -> None:
         self._arguments = [*command, "--address", "127.0.0.1:0", "--exit-with-parent"]
         self._arguments += ["--log-level", log_level, "--log-format", log_format]
@@ -59,6 +60,7 @@ class Supervisor:
         self._arguments += more
         self._json = log_format == "json"
         self._moved = moved
+        self._metrics = metrics if metrics is not None else Metrics()
         self._timeout = startup_timeout
         self._sleep = sleep
         self._process: asyncio.subprocess.Process | None = None
@@ -97,7 +99,7 @@ class Supervisor:
             stderr=asyncio.subprocess.PIPE,
             limit=_LINE_BYTES,
         )
-        METRICS.firmament_starts.inc()
+        self._metrics.firmament_starts.inc()
         self._errors, self._serving = [], False
         self._reader = asyncio.create_task(self._pass_on_errors(process), name="firmament's log")
         self._started = time.monotonic()

@@ -59,6 +59,7 @@ class Gangs:
             book.changed,
             book.known_now,
             watching=WatchOptions(settings.list_page, settings.watch_timeout, settings.watch_silence),
+            metrics=store.metrics,
         )
         self.units = GangBinder(
             book,
@@ -70,6 +71,7 @@ class Gangs:
             timeout=settings.gang_timeout,
             unwind=settings.gang_unwind,
             now_us=lambda: time.time_ns() // 1000,
+            metrics=store.metrics,
         )
         self.status = StatusWriter(kube, book, self.shelves, lambda: loop.leads)
         book.objects = self.shelves

@@ -15,7 +15,7 @@ from typing import Any
 from aiohttp import web
 
 from poseidon_py.feed.client import EngineError
-from poseidon_py.util.metrics import METRICS
+from poseidon_py.util.metrics import Metrics
 
 Json = dict[str, Any]
 
@@ -29,6 +29,7 @@ class Health:
 
     def __init__(
         self,
+        metrics: Metrics,
         *,
         alive: Callable[[], str],
         ready: Callable[[], str],
@@ -37,6 +38,7 @@ class Health:
         explain: Callable[[str, str], Awaitable[Json | None]],
     ) -> None:
         """`alive` and `ready` say what is wrong, empty: nothing. `refresh` brings gauges up to date."""
+        self._measured = metrics
         self._alive = alive
         self._ready = ready
         self._refresh = refresh
@@ -84,7 +86,7 @@ class Health:
 
     async def _metrics(self, _: web.Request) -> web.Response:
         self._refresh()
-        return web.Response(body=METRICS.exposition(), headers={"Content-Type": "text/plain; version=0.0.4"})
+        return web.Response(body=self._measured.exposition(), headers={"Content-Type": "text/plain; version=0.0.4"})
 
     async def _get_status(self, _: web.Request) -> web.Response:
         try:

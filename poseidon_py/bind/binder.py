@@ -42,7 +42,6 @@ from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from poseidon_py.state.volumes.gate import VolumeError, VolumeTakenError
 from poseidon_py.util.backoff import Backoff
-from poseidon_py.util.metrics import METRICS
 
 log = logging.getLogger(__name__)
 
@@ -119,6 +118,7 @@ class Binder:
     ) -> None:
         self._api = api
         self._store = store
+        self._metrics = store.metrics
         self._reject = reject
         self._concurrency = concurrency
         self._timeout = timeout
@@ -152,9 +152,9 @@ class Binder:
         """Called for pods of gangs when a placement has come to its end."""
         self.bound = 0
         """How many, ever."""
-        self._durations = {r: METRICS.bind.labels(r) for r in ("bound", "lost", "busy", "conflict", "error")}
-        self._scheduled = METRICS.attempts.labels("scheduled")
-        METRICS.binds_in_flight.set_function(lambda: self.in_flight)
+        self._durations = {r: self._metrics.bind.labels(r) for r in ("bound", "lost", "busy", "conflict", "error")}
+        self._scheduled = self._metrics.attempts.labels("scheduled")
+        self._metrics.binds_in_flight.set_function(lambda: self.in_flight)
 
     @property
     def busy(self) -> bool:
@@ -350,7 +350,7 @@ class Binder:
     async def _carry_out(self, placement: _Placement) -> None:
         known = placement.known
         if stale := self._stale(placement):
-            METRICS.bind_stale.labels(stale).inc()
+            self._metrics.bind_stale.labels(stale).inc()
             if stale == "deleting":
                 self._release(known)
             if known.gang:
@@ -409,7 +409,7 @@ class Binder:
         elif pod.spec.node_name == placement.node:
             self._success(placement)
         elif pod.spec.node_name:
-            METRICS.bind_stale.labels("elsewhere").inc()
+            self._metrics.bind_stale.labels("elsewhere").inc()
             log.info("%s was bound to %s by somebody else", known.full_name, pod.spec.node_name)
             self.on_ended(known, End.FAILED)
         elif pod.metadata.deleting is not None or pod.status.phase in TERMINAL:
@@ -421,7 +421,7 @@ class Binder:
     def _success(self, placement: _Placement) -> None:
         self.bound += 1
         self._scheduled.inc()
-        METRICS.sli.observe(self._monotonic() - placement.known.seen)
+        self._metrics.sli.observe(self._monotonic() - placement.known.seen)
         if self._failures:
             self._failures.pop(placement.known.uid, None)
         self.on_bound(placement.known, placement.node)
@@ -429,7 +429,7 @@ class Binder:
             self.on_ended(placement.known, End.BOUND)
 
     def _end(self, placement: _Placement, why: str) -> None:
-        METRICS.bind_stale.labels(why).inc()
+        self._metrics.bind_stale.labels(why).inc()
         if self._store.pods.get(placement.known.uid) is placement.known:
             # the watch is about to tell; until then it must not hold what it does not have
             placement.known.deleting = True
@@ -470,7 +470,7 @@ class Binder:
         if rest:
             backoff = self._failures.setdefault(known.uid, Backoff(_GIVE_BACK_FIRST, _GIVE_BACK_MOST, self._rng))
             delay = backoff.next()
-            METRICS.attempts.labels("error").inc()
+            self._metrics.attempts.labels("error").inc()
             log.warning("cannot bind %s to %s: %s; not before %.0f s", known.full_name, placement.node, why, delay)
             self.on_failed(known, f"binding to {placement.node} failed: {why}")
         self._reject(known, placement.node_id, int((self._now() + delay) * 1_000_000) if delay else 0)

@@ -33,7 +33,7 @@ from poseidon_py.kube.client import ApiError, KubeError, NotFoundError
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.gangs.registry import Book
 from poseidon_py.state.records import PodRecord
-from poseidon_py.util.metrics import METRICS
+from poseidon_py.util.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
@@ -88,6 +88,7 @@ class GangBinder:
         timeout: float = 60.0,
         unwind: str = "evict",
         now_us: Callable[[], int],
+        metrics: Metrics | None = None,
         call_later: Callable[[float, Callable[[], None]], Timer] | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -101,6 +102,7 @@ class GangBinder:
         self._timeout = timeout
         self._unwind = unwind
         self._now_us = now_us
+        self._metrics = metrics if metrics is not None else Metrics()
         self._call_later = call_later
         self._sleep = sleep
         self._units: dict[int, GangBind] = {}
@@ -131,7 +133,7 @@ class GangBinder:
         whole.update({known.uid: known.role for known, _, _ in members})
         self._book.message(group.id)  # brings it up to date
         if group.short(whole):
-            METRICS.gang_units.labels("refused").inc()
+            self._metrics.gang_units.labels("refused").inc()
             log.info(
                 "gang %s: %d of %d members were placed, nothing of it is bound", group.name, len(whole), group.minimum
             )
@@ -183,7 +185,7 @@ class GangBinder:
             elif not self._is_short(unit.group) and not self._binder.preparing(unit.waiting):
                 self._release(unit)
         if not unit.waiting and not self._is_short(unit.group):
-            METRICS.gang_units.labels("bound").inc()
+            self._metrics.gang_units.labels("bound").inc()
             self._drop(unit)
 
     def clear(self) -> None:
@@ -211,7 +213,7 @@ class GangBinder:
 
     def _abort(self, unit: GangBind) -> None:
         """Before anything was sent: nothing of it is."""
-        METRICS.gang_units.labels("aborted").inc()
+        self._metrics.gang_units.labels("aborted").inc()
         log.info("gang %s: members went before it was bound, nothing of it is bound", unit.group.name)
         waiting = list(unit.waiting)
         self._drop(unit)
@@ -266,7 +268,7 @@ class GangBinder:
             not broken and (group.started or not await self._began_whole(group, bound))
         ):
             return
-        METRICS.gang_units.labels("unwound").inc()
+        self._metrics.gang_units.labels("unwound").inc()
         what = f"pod group {group.name}: only {len(bound)} of {group.minimum} members could be bound in time"
         if broken:
             what = (

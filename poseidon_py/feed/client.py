@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import grpc
 
-from poseidon_py.util.metrics import METRICS
+from poseidon_py.util.metrics import Metrics
 from protos.gen import flow_pb2, flow_pb2_grpc
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,6 @@ _OPTIONS = (
 
 
 _METHODS = ("Hello", "Resync", "Apply", "Round", "ReportUsage", "Explain", "GetStatus")
-_DURATIONS = {method: METRICS.rpc.labels(method) for method in _METHODS}
 
 
 class EngineError(Exception):
@@ -98,7 +97,9 @@ class Tls:
 class GrpcEngine:
     """A flow service at an address, which may change when an own service is started again."""
 
-    def __init__(self, address: str, timeout: float, tls: Tls | None = None) -> None:
+    def __init__(self, address: str, timeout: float, tls: Tls | None = None, metrics: Metrics | None = None) -> None:
+        self._metrics = metrics if metrics is not None else Metrics()
+        self._durations = {method: self._metrics.rpc.labels(method) for method in _METHODS}
         self._timeout = timeout
         self._credentials = tls.credentials() if tls is not None else None
         self._channel: grpc.aio.Channel | None = None
@@ -161,17 +162,17 @@ class GrpcEngine:
             return await getattr(self._stub, method)(argument, timeout=self._timeout)
         except grpc.aio.AioRpcError as error:
             code = error.code().name
-            METRICS.rpc_errors.labels(method, code).inc()
+            self._metrics.rpc_errors.labels(method, code).inc()
             raise EngineError(method, code, error.details() or "") from error
         except (grpc.aio.UsageError, grpc.aio.InternalError) as error:  # the channel was closed under the call
-            METRICS.rpc_errors.labels(method, "CLOSED").inc()
+            self._metrics.rpc_errors.labels(method, "CLOSED").inc()
             raise EngineError(method, "CLOSED", str(error)) from error
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
             # nobody cancelled us: it is how a channel that is closed ends the calls in flight
-            METRICS.rpc_errors.labels(method, "CLOSED").inc()
+            self._metrics.rpc_errors.labels(method, "CLOSED").inc()
             raise EngineError(method, "CLOSED", "the channel was closed under the call") from error
         finally:
-            _DURATIONS[method].observe(time.monotonic() - started)
+            self._durations[method].observe(time.monotonic() - started)

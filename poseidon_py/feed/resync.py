@@ -18,7 +18,6 @@ from poseidon_py.feed.update_rows import Rows, describe_pod, leave_out, leave_ou
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from poseidon_py.util.backoff import Backoff
-from poseidon_py.util.metrics import METRICS
 from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)
@@ -39,6 +38,7 @@ class Session:
     ) -> None:
         self._engine = engine
         self._store = store
+        self.metrics = store.metrics
         self._listed = listed
         self._sleep = sleep
         self._wanted = asyncio.Event()
@@ -132,7 +132,7 @@ class Session:
         self.refused.clear()
         reply = await self._engine.resync(self._everything())
         self.epoch, self.policy, self._knows_nothing = reply.epoch, policy, False
-        METRICS.resyncs.inc()
+        self.metrics.resyncs.inc()
         for refusal in reply.refused:
             note_refusal(self, refusal)
         if self.refused:
@@ -200,7 +200,7 @@ class Session:
 
 def note_refusal(session: Session, refusal: flow_pb2.Refusal) -> None:
     """Logs, counts and remembers something that the service did not take."""
-    METRICS.refusals.labels(refusal.kind).inc()
+    session.metrics.refusals.labels(refusal.kind).inc()
     problem = f"{refusal.field}: {refusal.reason}"
     if refusal.kind == "class" and refusal.id.isdigit():
         if int(refusal.id) in session.refused:

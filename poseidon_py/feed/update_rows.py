@@ -15,7 +15,6 @@ from poseidon_py.kube.objects import InvalidField, Pod
 from poseidon_py.state.records import NodeRecord, PodRecord, SentState
 from poseidon_py.state.store import Store
 from poseidon_py.state.volumes.claims import claims_of
-from poseidon_py.util.metrics import METRICS
 from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)
@@ -130,7 +129,7 @@ def node_message(store: Store, known: NodeRecord) -> flow_pb2.Node | None:
             known.key = (key, None)
             store.note_avoided(known.name, known.base.avoids)
             if not known.base.allocatable:
-                METRICS.no_allocatable.inc()
+                store.metrics.no_allocatable.inc()
                 store.warn(
                     "node", known.uid, known.name, "status.allocatable: is missing; nothing fits until it is set"
                 )

@@ -20,7 +20,6 @@ from poseidon_py.feed.resync import Session, note_refusal
 from poseidon_py.feed.update_rows import Rows, describe_pod, leave_out, leave_out_node, node_message, target
 from poseidon_py.state.records import NodeRecord, PodRecord, SentState
 from poseidon_py.state.store import Store
-from poseidon_py.util.metrics import METRICS
 from poseidon_py.util.work_queue import KeyedQueue
 from protos.gen import flow_pb2
 
@@ -45,6 +44,7 @@ class Feed:
     ) -> None:
         """`rest`: seconds, at least, between two calls of a worker."""
         self._store = store
+        self._metrics = store.metrics
         self._engine = engine
         self._session = session
         self._changed = changed
@@ -71,7 +71,7 @@ class Feed:
         await self._work("namespaces", self._store.namespace_queue, self._feed_namespaces)
 
     async def _work(self, name: str, queue: KeyedQueue[Key], feed: Callable[[list[Key], int], Awaitable[None]]) -> None:
-        duration, size = METRICS.queue_work.labels(name), METRICS.batch.labels(name)
+        duration, size = self._metrics.queue_work.labels(name), self._metrics.batch.labels(name)
         most = self._batch_size
         while keys := await queue.get(most):
             taken = 0.0

@@ -14,6 +14,7 @@ http1.Pool. Failures are typed by what the caller can do about them:
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, TypeVar

@@ -24,7 +24,6 @@ from urllib.parse import quote
 import msgspec
 
 from poseidon_py.kube.client import ApiError, ConflictError, KubeError, NotFoundError, decode_answer
-from poseidon_py.util.metrics import METRICS
 
 log = logging.getLogger(__name__)
 
@@ -110,14 +109,12 @@ class Election:
                 await self._sleep(self._period * (1 + _JITTER * self._rng()))
                 self._renewed = self._monotonic()
             self.leading = True
-            METRICS.leader.set(1)
             log.info("leading: %s holds lease %s/%s", self.identity, self._namespace, self._name)
             self._started()
             try:
                 await self._renew()
             finally:
                 self.leading = False
-                METRICS.leader.set(0)
                 self._stopped()
             log.warning("lost lease %s/%s, standing by", self._namespace, self._name)
 

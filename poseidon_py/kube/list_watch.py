@@ -38,7 +38,7 @@ from poseidon_py.kube.objects import ListMetadata, Metadata, Node, ObjectList, P
 from poseidon_py.kube.storage_objects import Capacity, Claim, CsiDriver, CsiNode, Namespace, StorageClass, Volume
 from poseidon_py.util.backoff import Backoff
 from poseidon_py.util.decoding import Decoder, MalformedError, decode_json
-from poseidon_py.util.metrics import METRICS
+from poseidon_py.util.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
@@ -122,6 +122,7 @@ class Watch(Generic[T]):
         follower: Follower[T],
         options: WatchOptions = WatchOptions(),
         *,
+        metrics: Metrics | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         monotonic: Callable[[], float] = time.monotonic,
         rng: Callable[[], float] = random.random,
@@ -130,6 +131,7 @@ class Watch(Generic[T]):
         self._kind: Kind[T] = kind
         self._follower: Follower[T] = follower
         self._options = options
+        self._metrics = metrics if metrics is not None else Metrics()
         self._page_size = options.page_size
         self._sleep = sleep
         self._monotonic = monotonic
@@ -143,7 +145,7 @@ class Watch(Generic[T]):
         self._missed = 0
         """Lines since the last list of which it is not known whose object they were about."""
         kinds_of_event = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "malformed")
-        self._counters = {what: METRICS.watch_events.labels(kind.name, what) for what in kinds_of_event}
+        self._counters = {what: self._metrics.watch_events.labels(kind.name, what) for what in kinds_of_event}
         self.listed = asyncio.Event()
         """Set when everything has been told once."""
 
@@ -162,7 +164,7 @@ class Watch(Generic[T]):
             except GoneError:
                 # normal after a long gap; without the delay a server that keeps saying so would be hammered
                 log.info("the history of %s was compacted, listing again", self._kind.name)
-                METRICS.watch_restarts.labels(self._kind.name, "gone").inc()
+                self._metrics.watch_restarts.labels(self._kind.name, "gone").inc()
                 self._version = ""
                 if self._backoff.attempts:
                     await self._sleep(self._backoff.next())
@@ -174,7 +176,7 @@ class Watch(Generic[T]):
                     self._version = ""  # it may be no version at all
                 remedy = "; allow to list and watch it (deploy/poseidon.yaml: ClusterRole)" if code == 403 else ""
                 log.warning("the watch of %s broke: %s; again in %.1f s%s", self._kind.name, error, delay, remedy)
-                METRICS.watch_restarts.labels(self._kind.name, "error").inc()
+                self._metrics.watch_restarts.labels(self._kind.name, "error").inc()
                 await self._sleep(delay)
 
     # -- list -------------------------------------------------------------------------------------------------
@@ -260,7 +262,7 @@ class Watch(Generic[T]):
                     self._backoff.reset()
         except QuietError:
             end = "quiet"
-        METRICS.watch_restarts.labels(self._kind.name, end).inc()
+        self._metrics.watch_restarts.labels(self._kind.name, end).inc()
         if self._version != version or self._monotonic() - began >= _SHORT:
             self._backoff.reset()
         else:

@@ -31,7 +31,6 @@ from poseidon_py.report.messages import cannot_use, note
 from poseidon_py.report.paced_queue import Binds, Outbox
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
-from poseidon_py.util.metrics import METRICS
 
 log = logging.getLogger(__name__)
 
@@ -106,6 +105,7 @@ class Reporter:
         """`rate`: reports a second, 0: no limit; `concurrency`: requests in flight at once."""
         self._api = api
         self._store = store
+        self._metrics = store.metrics
         self._component = component
         self._instance = f"{component}-{socket.gethostname()}"
         self._concurrency = concurrency
@@ -122,8 +122,8 @@ class Reporter:
         self._condition: dict[str, str] = {}
         """UID -> message of the condition that was set last."""
         self._workers: list[asyncio.Task[None]] = []
-        self._count_sent = METRICS.reports.labels("event", "sent")
-        METRICS.reports_waiting.set_function(lambda: len(self._pending) + len(self._deferred))
+        self._count_sent = self._metrics.reports.labels("event", "sent")
+        self._metrics.reports_waiting.set_function(lambda: len(self._pending) + len(self._deferred))
 
     # -- what there is to tell --------------------------------------------------------------------------------
 
@@ -224,7 +224,7 @@ class Reporter:
 
     async def _send(self, report: _Report) -> None:
         if report.warning and not report.lasting and not self._still_waits(report.uid):
-            METRICS.reports.labels("event", "stale").inc()
+            self._metrics.reports.labels("event", "stale").inc()
             return
         try:
             if report.condition and not await self._try_condition(report):
@@ -235,7 +235,7 @@ class Reporter:
             self._retry(report, error)
         except KubeError as error:
             # the namespace is being deleted, events are not allowed, the pod is gone: not worth a repeat
-            METRICS.reports.labels("event", "refused").inc()
+            self._metrics.reports.labels("event", "refused").inc()
             log.debug("report on %s/%s: %s", report.namespace, report.name, error)
         else:
             self._count_sent.inc()
@@ -250,7 +250,7 @@ class Reporter:
         except (UnreachableError, BusyError, LostAnswerError):
             raise
         except KubeError as error:
-            METRICS.reports.labels("condition", "refused").inc()
+            self._metrics.reports.labels("condition", "refused").inc()
             log.debug("condition of %s/%s: %s", report.namespace, report.name, error)
             return True
 
@@ -261,7 +261,7 @@ class Reporter:
     def _retry(self, report: _Report, error: KubeError) -> None:
         report.attempts += 1
         if report.attempts >= _ATTEMPTS:
-            METRICS.reports.labels("event", "given up").inc()
+            self._metrics.reports.labels("event", "given up").inc()
             log.warning("cannot report on %s/%s: %s", report.namespace, report.name, error)
             return
         asked = error.retry_after if isinstance(error, BusyError) else None
@@ -349,13 +349,13 @@ class Reporter:
         try:
             await self._api.patch_pod_status(report.namespace, report.name, patch)
         except ConflictError:
-            METRICS.reports.labels("condition", "conflict").inc()
+            self._metrics.reports.labels("condition", "conflict").inc()
             report.attempts += 1
             if report.attempts >= _ATTEMPTS:
                 return True
             # the pod has changed: at once if the watch has told how meanwhile, else when it had time to
             return await self._set_condition(report) if known.version != metadata["resourceVersion"] else False
-        METRICS.reports.labels("condition", "sent").inc()
+        self._metrics.reports.labels("condition", "sent").inc()
         self._condition[report.uid] = report.message
         return True
 

@@ -17,7 +17,6 @@ from poseidon_py.report import messages
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from poseidon_py.util.backoff import Backoff
-from poseidon_py.util.metrics import METRICS
 from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)
@@ -61,6 +60,7 @@ class Loop:
         now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
     ) -> None:
         self._store = store
+        self._metrics = store.metrics
         self._engine = engine
         self._session = session
         self._binder = binder
@@ -122,7 +122,7 @@ class Loop:
                 backoff.reset()
             except EngineError as error:
                 delay = backoff.next()
-                METRICS.rounds.labels("failed").inc()
+                self._metrics.rounds.labels("failed").inc()
                 log.warning("a round failed: %s; again in %.1f s", error, delay)
                 if error.code in ("UNAVAILABLE", "CLOSED"):
                     self._session.lost()
@@ -166,11 +166,11 @@ class Loop:
                 return
             self._wake_us = reply.wake_us
             if not reply.round:
-                METRICS.rounds.labels("idle").inc()
+                self._metrics.rounds.labels("idle").inc()
                 return
             self._place(reply.placed)
             self._acknowledged = reply.round
-        METRICS.round_call.observe(self._last_seconds)
+        self._metrics.round_call.observe(self._last_seconds)
         self._note(reply.stats)
         self._report(reply)
 
@@ -181,9 +181,9 @@ class Loop:
         for task, at in zip(placed.task_uid, placed.node, strict=True):
             known, name = self._store.pod_of_task(task), names[at]
             if known is None:
-                METRICS.bind_stale.labels("gone").inc()  # the engine is about to be told
+                self._metrics.bind_stale.labels("gone").inc()  # the engine is about to be told
             elif name is None or not leading or not known.wanted or known.assumed or known.blocked or known.held:
-                METRICS.bind_stale.labels("node gone" if name is None else "not wanted").inc()
+                self._metrics.bind_stale.labels("node gone" if name is None else "not wanted").inc()
                 self._reject(known, placed.nodes[at], 0)
             else:
                 accepted.append((known, name, placed.nodes[at]))
@@ -208,23 +208,23 @@ class Loop:
                     if not message:  # all of them are of one gang, or of none
                         gang = self._store.gangs.group_of(known)
                         message = messages.unscheduled(group.nodes, group.reasons, gang.minimum if gang else 0)
-                    METRICS.attempts.labels("unschedulable").inc()
+                    self._metrics.attempts.labels("unschedulable").inc()
                     tell(known, message)
 
     def _note(self, stats: flow_pb2.RoundStats) -> None:
         self.last = stats
         self.rounds += 1
-        METRICS.rounds.labels("placed").inc()
-        METRICS.round.observe(stats.seconds)
+        self._metrics.rounds.labels("placed").inc()
+        self._metrics.round.observe(stats.seconds)
         for stage, seconds in stats.stage_seconds.items():
-            METRICS.round_stage.labels(stage).observe(seconds)
+            self._metrics.round_stage.labels(stage).observe(seconds)
         for by in ("measured", "missing", "stale"):
-            METRICS.usage_tasks.labels(by).set(getattr(stats, f"usage_{by}"))
+            self._metrics.usage_tasks.labels(by).set(getattr(stats, f"usage_{by}"))
         if stats.dropped:
-            METRICS.dropped.inc(stats.dropped)
+            self._metrics.dropped.inc(stats.dropped)
             log.error("the engine's check refused %d placements: a defect, please report it", stats.dropped)
         if stats.fallback:
-            METRICS.fallbacks.labels(stats.policy).inc()
+            self._metrics.fallbacks.labels(stats.policy).inc()
             if stats.fallback != self._fallback:
                 log.error("rounds place pods anywhere they fit, until this is mended: %s", stats.fallback)
         elif self._fallback:

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from poseidon_py.kube.objects import Metadata, Node, Pod
 from poseidon_py.state.store import Store
-from poseidon_py.util.metrics import METRICS
+from poseidon_py.util.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
@@ -69,12 +69,18 @@ class ObjectFollower(Generic[T]):
     """
 
     def __init__(
-        self, name: str, key: Callable[[Metadata], Any], put: Callable[[T], None], drop: Callable[[Any], None]
+        self,
+        name: str,
+        key: Callable[[Metadata], Any],
+        put: Callable[[T], None],
+        drop: Callable[[Any], None],
+        metrics: Metrics,
     ) -> None:
         self._name = name
         self._key = key
         self._put = put
         self._drop = drop
+        self._metrics = metrics
         self._uid: dict[Any, str] = {}
         self._unreadable: set[str] = set()
 
@@ -99,7 +105,7 @@ class ObjectFollower(Generic[T]):
     def invalid(self, who: Metadata, what: str) -> None:
         if who.uid not in self._unreadable:
             log.warning("skipping %s %s: %s", self._name, who.name, what)
-            METRICS.invalid.labels(self._name).inc()
+            self._metrics.invalid.labels(self._name).inc()
         self._unreadable.add(who.uid)
 
 

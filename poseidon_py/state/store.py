@@ -25,7 +25,7 @@ from poseidon_py.state.records import NodeRecord, PodRecord
 from poseidon_py.state.volumes.cache import Storage
 from poseidon_py.state.volumes.gate import VolumeGate
 from poseidon_py.util.ids import TaskIds, node_id
-from poseidon_py.util.metrics import METRICS
+from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.work_queue import KeyedQueue
 from protos.gen import firmament_pb2, flow_pb2
 
@@ -44,10 +44,13 @@ class Store:
         monotonic: Callable[[], float] = time.monotonic,
         added_affinity: firmament_pb2.NodeSelector | None = None,
         linger: float = 0.1,
+        metrics: Metrics | None = None,
     ) -> None:
         """`added_affinity`: demanded of a node by every pod. `linger`: seconds that news without consequence wait."""
         self._ours = frozenset(scheduler_names)
         self._monotonic = monotonic
+        self.metrics = metrics if metrics is not None else Metrics()
+        """Of everything that works on this store."""
         self.pods: dict[str, PodRecord] = {}
         """By UID."""
         self.nodes: dict[str, NodeRecord] = {}
@@ -57,13 +60,13 @@ class Store:
         self.inputs = Inputs()
         self.namespaces: dict[str, flow_pb2.Namespace] = {}
         """By name; one that went and of which the engine has yet to be told has no labels any more."""
-        self.namespace_queue: KeyedQueue[str] = KeyedQueue("namespaces")
+        self.namespace_queue: KeyedQueue[str] = KeyedQueue("namespaces", metrics=self.metrics)
         self.avoided: dict[str, set[str]] = {}
         """UID of a controller -> names of nodes that ask for its pods to go elsewhere."""
         self.storage = Storage()
-        self.pod_queue: KeyedQueue[str] = KeyedQueue("pods", linger=linger)
+        self.pod_queue: KeyedQueue[str] = KeyedQueue("pods", linger=linger, metrics=self.metrics)
         """UIDs."""
-        self.node_queue: KeyedQueue[str] = KeyedQueue("nodes")
+        self.node_queue: KeyedQueue[str] = KeyedQueue("nodes", metrics=self.metrics)
         """Node names, and of nodes that are gone their ids."""
         self.gone_tasks: dict[str, int] = {}
         """UID -> task of pods that are gone and of which the engine has yet to be told."""
@@ -77,9 +80,9 @@ class Store:
         """Called when the watch says that a pod is bound, or gone."""
         self.on_blocked: Callable[[PodRecord], None] = lambda pod: None
         """Called when a pod cannot be placed because of its volumes, or for another reason than before."""
-        self.gangs = Book(self.pods, self.touch_pod)
+        self.gangs = Book(self.pods, self.touch_pod, self.metrics)
         self.volumes = VolumeGate(self.storage, self.pods, self.touch_pod, self.touch_node, self.touch_nodes)
-        self._tasks = TaskIds()
+        self._tasks = TaskIds(self.metrics)
         self._on_node: dict[str, dict[str, None]] = {}
         """Node name -> UIDs of the pods that are bound to it."""
         self._node_name: dict[str, str] = {}
@@ -287,7 +290,7 @@ class Store:
             return False
         self._warned.add(uid)
         log.warning("skipping %s %s: %s", kind, name, problem)
-        METRICS.invalid.labels(kind).inc()
+        self.metrics.invalid.labels(kind).inc()
         return True
 
     def warn_pod(self, namespace: str, name: str, uid: str, problem: str) -> None:

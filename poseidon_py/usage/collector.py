@@ -16,7 +16,7 @@ from poseidon_py.feed.resync import Session
 from poseidon_py.state.store import Store
 from poseidon_py.usage.gathered import AT, CPU, MEMORY, RX, TX, Gathered, Row, SourceError
 from poseidon_py.util.backoff import Backoff
-from poseidon_py.util.metrics import METRICS
+from poseidon_py.util.metrics import Metrics
 from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)
@@ -59,11 +59,12 @@ class Collector:
         now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
     ) -> None:
         self._store = store
+        self._metrics = store.metrics
         self._engine = engine
         self._session = session
         self._asked_for = interval is not None
         self.interval = DEFAULT_INTERVAL if interval is None else interval
-        self._sources = [_Watched(source, self.interval, monotonic) for source in sources]
+        self._sources = [_Watched(source, self.interval, monotonic, store.metrics) for source in sources]
         self._sleep = sleep
         self._monotonic = monotonic
         self._now_us = now_us
@@ -106,7 +107,7 @@ class Collector:
         for watched in self._sources:
             await watched.gather(gathered)
         self.polls += 1
-        _count("refused", gathered.refused)
+        self._count("refused", gathered.refused)
         if gathered.pods or gathered.nodes:
             try:
                 await self._tell(gathered)
@@ -132,7 +133,7 @@ class Collector:
                     self._session.stale(epoch)
                     return
             for result in ("taken", "old", "refused", "unknown"):
-                _count(result, getattr(reply, result))
+                self._count(result, getattr(reply, result))
             if reply.taken + reply.old:
                 self._last_success = self._monotonic()
             await self._sleep(0)
@@ -148,7 +149,7 @@ class Collector:
             known = named.get(name)
             if known is not None and row[AT] > known.created_us:
                 found.append((known.task, row))
-        _count("unknown", len(gathered.pods) - len(found))
+        self._count("unknown", len(gathered.pods) - len(found))
         return found
 
     def _rows_of_nodes(self, gathered: Gathered) -> list[tuple[str, Row]]:
@@ -158,16 +159,21 @@ class Collector:
             known = self._store.nodes.get(name)
             if known is not None:
                 found.append((known.id, row))
-        _count("unknown", len(gathered.nodes) - len(found))
+        self._count("unknown", len(gathered.nodes) - len(found))
         return found
+
+    def _count(self, result: str, samples: int) -> None:
+        if samples:
+            self._metrics.usage_samples.labels(result).inc(samples)
 
 
 class _Watched:
     """A source with its outages: one warning when one begins or changes, one line when it is over."""
 
-    def __init__(self, source: Source, interval: float, monotonic: Callable[[], float]) -> None:
+    def __init__(self, source: Source, interval: float, monotonic: Callable[[], float], metrics: Metrics) -> None:
         self.source = source
         self.problem = ""
+        self._metrics = metrics
         self._monotonic = monotonic
         self._limit = min(max(interval, 5.0), _LONGEST_POLL)
         self._backoff = Backoff(interval, max(_SLOWEST, interval))
@@ -188,7 +194,7 @@ class _Watched:
         except Exception as error:
             # whatever a source answers, or its token file holds: nothing waits for it, and nothing may end with it
             problem = f"its answer cannot be used: {type(error).__name__}: {error}"
-        METRICS.usage_polls.labels(self.source.name, "failed" if problem else "answered").inc()
+        self._metrics.usage_polls.labels(self.source.name, "failed" if problem else "answered").inc()
         if problem:
             self._not_before = self._monotonic() + self._backoff.next()
             if problem != self.problem:
@@ -207,8 +213,3 @@ def _columns(rows: list[Row]) -> flow_pb2.UsageColumns:
         rx=[row[RX] for row in rows],
         tx=[row[TX] for row in rows],
     )
-
-
-def _count(result: str, samples: int) -> None:
-    if samples:
-        METRICS.usage_samples.labels(result).inc(samples)

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import xxhash
 
-from poseidon_py.util.metrics import METRICS
+from poseidon_py.util.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,8 @@ def job_id(owner_uid: str) -> int:
 class TaskIds:
     """Task ids of the pods that are known. Two UIDs with the same hash get different ids, first come first."""
 
-    def __init__(self) -> None:
+    def __init__(self, metrics: Metrics | None = None) -> None:
+        self._metrics = metrics if metrics is not None else Metrics()
         self._uid: dict[int, str] = {}
 
     def add(self, uid: str) -> int:
@@ -45,7 +46,7 @@ class TaskIds:
         seed = 0
         while self._uid.get(task := hash64(uid, seed), uid) != uid:
             log.warning("pods %s and %s have the same task id %016x, taking another", uid, self._uid[task], task)
-            METRICS.collisions.inc()
+            self._metrics.collisions.inc()
             seed += 1
         self._uid[task] = uid
         return task

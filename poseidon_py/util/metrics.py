@@ -1,11 +1,20 @@
 """What Prometheus can ask about the bridge. Names follow kube-scheduler's where the meaning is the same.
 
-The metrics live in a registry of their own, so that tests and embedding programs keep theirs clean.
+Each bridge has metrics of its own, in a registry of their own: two in one process do not take each other's gauges, and
+embedding programs keep theirs clean.
 """
 
 from collections.abc import Sequence
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+)
 from prometheus_client.exposition import generate_latest
 
 _PREFIX = "poseidon_"
@@ -14,10 +23,13 @@ _LONG = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5, 10, 20,
 
 
 class Metrics:
-    """All metrics of the process."""
+    """All metrics of one bridge, and those of the process that it runs in."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        GCCollector(registry=self.registry)
         self.attempts = self._counter(
             "schedule_attempts_total",
             "Decisions about pods: scheduled, unschedulable (reasons new or changed), error.",
@@ -116,6 +128,3 @@ class Metrics:
 
     def _histogram(self, name: str, text: str, buckets: Sequence[float], *labels: str) -> Histogram:
         return Histogram(_PREFIX + name, text, labels, buckets=buckets, registry=self.registry)
-
-
-METRICS = Metrics()

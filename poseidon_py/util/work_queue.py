@@ -24,7 +24,7 @@ from collections.abc import Callable, Hashable, Iterable
 from itertools import islice
 from typing import Generic, TypeVar
 
-from poseidon_py.util.metrics import METRICS
+from poseidon_py.util.metrics import Metrics
 
 K = TypeVar("K", bound=Hashable)
 
@@ -42,7 +42,9 @@ class KeyedQueue(Generic[K]):
         most_delay: float = 30.0,
         linger: float = 0.1,
         call_later: Callable[[float, Callable[[], None]], object] | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
+        metrics = metrics if metrics is not None else Metrics()
         self._first_delay = first_delay
         self._most_delay = most_delay
         self._linger = linger
@@ -59,9 +61,9 @@ class KeyedQueue(Generic[K]):
         self._attempts: dict[K, int] = {}
         self._getters: deque[asyncio.Future[None]] = deque()
         self._closed = False
-        self._depth = METRICS.queue_depth.labels(name)
-        self._adds = METRICS.queue_adds.labels(name)
-        self._retries = METRICS.queue_retries.labels(name)
+        self._depth = metrics.queue_depth.labels(name)
+        self._adds = metrics.queue_adds.labels(name)
+        self._retries = metrics.queue_retries.labels(name)
         self._depth.set_function(lambda: len(self._ready) + len(self._resting))
 
     def __len__(self) -> int:

@@ -15,7 +15,6 @@ import grpc
 import pytest
 
 from firmament_py.policy import MOST_MAX
-from poseidon_py.util.metrics import METRICS
 from protos.gen import flow_pb2, flow_pb2_grpc
 from tests.builders import NOW_US
 from tests.firmament_py.service.flow_messages import node, placed, task_class, tasks
@@ -228,7 +227,6 @@ async def test_pods_are_bound_under_a_policy_that_fails_and_somebody_hears_of_it
     installed, tmp_path, monkeypatch, caplog
 ):
     monkeypatch.setenv("PYTHONPATH", str(installed.site))
-    before = METRICS.fallbacks.labels("broken-moody")._value.get()
     async with world_of(World, tmp_path) as world:
         with caplog.at_level(logging.INFO):
             bridge = await world.bridge(policy="broken-moody")
@@ -239,6 +237,6 @@ async def test_pods_are_bound_under_a_policy_that_fails_and_somebody_hears_of_it
             await world.until(lambda: "prices rounds again" in caplog.text)
             status = await bridge.status()
         world.check()
-    assert METRICS.fallbacks.labels("broken-moody")._value.get() > before
+    assert bridge.metrics.fallbacks.labels("broken-moody")._value.get() > 0
     assert "policy broken-moody: price() returned NoneType, not Prices" in caplog.text
     assert status["last_round"]["fallback"] == ""

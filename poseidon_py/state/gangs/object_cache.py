@@ -27,6 +27,7 @@ from poseidon_py.state.gangs.by_owner import OWNERS
 from poseidon_py.state.gangs.decode import Item
 from poseidon_py.state.gangs.model import Owner, OwnerOrGroup, Resource, Unknown
 from poseidon_py.state.gangs.resource_cache import Changed, Shelf
+from poseidon_py.util.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +77,7 @@ class Shelves:
         watching: WatchOptions = WatchOptions(),  # noqa: B008 (it is frozen)
         patience: float = 0.1,
         pause: float = 1.0,
+        metrics: Metrics | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """`known_now` hears what could not be said and now can; `patience`: seconds for which an owner that is not
@@ -84,6 +86,7 @@ class Shelves:
         self._changed = changed
         self._known_now = known_now
         self._watching = watching
+        self._metrics = metrics if metrics is not None else Metrics()
         self._patience = patience
         self._pause = pause  # before something is looked for again that could not be found out
         self._sleep = sleep
@@ -138,7 +141,7 @@ class Shelves:
         """Raises Unknown as long as it is not settled."""
         shelf = self._shelves.get(resource)
         if shelf is None:
-            shelf = self._shelves[resource] = Shelf(resource, self._changed)
+            shelf = self._shelves[resource] = Shelf(resource, self._changed, self._metrics)
             self._wake.set()
         if not shelf.settled:
             raise Unknown(resource.label)
@@ -245,7 +248,7 @@ class Shelves:
         asyncio.get_running_loop().call_later(self._pause, self._wake.set)
 
     async def _follow(self, shelf: Shelf) -> None:
-        watch = Watch(self._api, Kind(shelf.resource.label, shelf.path, Item), shelf, self._watching)
+        watch = Watch(self._api, Kind(shelf.resource.label, shelf.path, Item), shelf, self._watching, metrics=self._metrics)
 
         async def settle() -> None:
             await watch.listed.wait()

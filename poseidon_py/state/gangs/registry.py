@@ -16,6 +16,7 @@ from poseidon_py.state.gangs.keys import gang_hints_of, speaks_of_gangs
 from poseidon_py.state.gangs.model import Declaration, GangHints, Objects, Owner, OwnerOrGroup, Resource, Unknown
 from poseidon_py.state.gangs.resolve import is_plain, judge, owners
 from poseidon_py.state.records import PodRecord
+from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.work_queue import KeyedQueue
 from protos.gen import flow_pb2
 
@@ -25,9 +26,9 @@ log = logging.getLogger(__name__)
 class Book:
     """See the module. `objects` is set once they are watched."""
 
-    def __init__(self, pods: Mapping[str, PodRecord], touch: Callable[[str], None]) -> None:
+    def __init__(self, pods: Mapping[str, PodRecord], touch: Callable[[str], None], metrics: Metrics) -> None:
         self.objects: Objects = NoObjects()
-        self.queue: KeyedQueue[int] = KeyedQueue("gangs")
+        self.queue: KeyedQueue[int] = KeyedQueue("gangs", metrics=metrics)
         """Ids of gangs whose definition has changed, or that are gone."""
         self.groups: dict[int, Group] = {}
         """By id."""

@@ -7,7 +7,7 @@ from typing import Protocol
 from poseidon_py.kube.objects import InvalidField, Metadata
 from poseidon_py.state.gangs.decode import Item, same, thing_of
 from poseidon_py.state.gangs.model import OwnerOrGroup, Resource
-from poseidon_py.util.metrics import METRICS
+from poseidon_py.util.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ class Changed(Protocol):
 class Shelf:
     """The objects of one resource. Follows its watch."""
 
-    def __init__(self, resource: Resource, changed: Changed) -> None:
+    def __init__(self, resource: Resource, changed: Changed, metrics: Metrics) -> None:
         self.resource = resource
         self.path = ""
         """Where it is served; empty: nowhere that we know of."""
@@ -38,6 +38,7 @@ class Shelf:
         self.task: asyncio.Task[None] | None = None
         self._changed = changed
         self._unreadable: set[str] = set()
+        self._metrics = metrics
 
     def observe(self, item: Item) -> None:
         try:
@@ -68,7 +69,7 @@ class Shelf:
         if who.uid in self._unreadable:
             return
         self._unreadable.add(who.uid)  # it exists: what was known of it before is better than nothing
-        METRICS.invalid.labels(self.resource.plural).inc()
+        self._metrics.invalid.labels(self.resource.plural).inc()
         log.warning("skipping %s %s/%s: %s", self.resource.label, who.namespace, who.name, what)
 
     def missing(self, uid: str) -> None:

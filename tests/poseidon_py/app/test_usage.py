@@ -8,7 +8,6 @@ from collections import Counter
 import pytest
 
 from benchmarks.cluster.store.kinds import NODE_METRICS, POD_METRICS, PODS
-from poseidon_py.util.metrics import METRICS
 from tests.poseidon_py.world import World, template, world_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -79,7 +78,7 @@ async def test_prometheus_adds_traffic(world):
     await world.until(lambda: len(world.bound()) == 3)
     found = await measured(world, bridge, 3)
     assert (found["samples"]["refused"], found["problems"]) == (0, {})
-    assert METRICS.usage_polls.labels("prometheus", "answered")._value.get() > 0
+    assert bridge.metrics.usage_polls.labels("prometheus", "answered")._value.get() > 0
 
 
 async def test_a_cluster_without_metrics_is_scheduled_all_the_same(world, caplog):

@@ -11,7 +11,6 @@ from poseidon_py.feed.client import EngineError
 from poseidon_py.usage.collector import Collector
 from poseidon_py.usage.gathered import SourceError
 from poseidon_py.usage.prometheus import Prometheus
-from poseidon_py.util.metrics import METRICS
 from tests.poseidon_py.rig import Rig
 
 CREATED_US = 1_767_225_600_000_000  # 2026-01-01, as the builders say
@@ -73,10 +72,9 @@ async def test_pods_and_nodes_are_told_by_their_ids():
     world = World(source)
     world.pod("a")
     async with world:
-        before = METRICS.usage_samples.labels("unknown")._value.get()
         await world.collector.poll()
         assert world.told == {"a": 5.0, "n": 7.0}
-        assert METRICS.usage_samples.labels("unknown")._value.get() == before + 2
+        assert world.store.metrics.usage_samples.labels("unknown")._value.get() == 2
         assert world.engine.reports[0].tasks.at_us[0] == NOW_US
         assert math.isnan(world.engine.reports[0].tasks.rx[0])
 

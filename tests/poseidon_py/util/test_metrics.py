@@ -1,0 +1,64 @@
+"""Metrics: of one bridge each, and of the process."""
+
+import pytest
+
+from poseidon_py.app.bridge import Bridge
+from poseidon_py.config.settings import Settings
+from poseidon_py.kube import credentials
+from poseidon_py.kube.client import Kube
+from poseidon_py.util.metrics import Metrics
+from tests.poseidon_py.rig import Rig
+
+
+def value(metrics, sample, **labels):
+    return metrics.registry.get_sample_value(sample, labels)
+
+
+async def test_two_bridges_in_a_process_do_not_take_each_others_gauges():
+    first, second = Rig(), Rig()
+    first.pod("a")
+    assert value(first.store.metrics, "poseidon_workqueue_depth", name="pods") == 1
+    assert value(second.store.metrics, "poseidon_workqueue_depth", name="pods") == 0
+    assert value(first.store.metrics, "poseidon_workqueue_adds_total", name="pods") == 1
+
+
+async def test_all_parts_of_a_bridge_count_into_the_same_metrics(monkeypatch):
+    made: list[Metrics] = []
+    build = Metrics.__init__
+
+    def note(self):
+        made.append(self)
+        build(self)
+
+    monkeypatch.setattr(Metrics, "__init__", note)
+    bridge = Bridge(Settings(usage_interval="5"))
+    kube = Kube(credentials.at("http://127.0.0.1:9"))
+    parts = bridge._build(kube)
+    await bridge._build_collector(kube, parts.session)
+    assert made == [bridge.metrics]
+    assert parts.binder._metrics is bridge.metrics
+
+
+@pytest.mark.parametrize(("waits", "leads"), [(True, 0.0), (False, 1.0)])
+async def test_who_leads_is_looked_up_when_it_is_asked_for(waits, leads):
+    bridge = Bridge(Settings())
+    bridge._refresh()
+    assert value(bridge.metrics, "poseidon_leader_election_master_status") == 0  # it has not started
+    bridge.parts = bridge._build(Kube(credentials.at("http://127.0.0.1:9")))
+    if waits:
+        bridge.election = type("Election", (), {"leading": False})()
+    bridge._refresh()
+    assert value(bridge.metrics, "poseidon_leader_election_master_status") == leads
+
+
+@pytest.mark.parametrize(
+    "name", ["process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds", "python_info{"]
+)
+def test_the_process_is_measured_too(name):
+    assert f"\n{name}" in Metrics().exposition().decode()
+
+
+def test_garbage_collections_are_counted_by_generation():
+    metrics = Metrics()
+    for generation in "012":
+        assert value(metrics, "python_gc_collections_total", generation=generation) is not None
