@@ -23,7 +23,7 @@ from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import SOLVERS
 from firmament_py.policy import conformance, registry
 from firmament_py.policy.registry import DEFAULT_POLICY, UnknownPolicyError
-from firmament_py.service.server import CannotListenError, CertificateError, Server, Tls
+from firmament_py.service.server import CannotListenError, CertificateError, Server, Tls, wrong_address
 from firmament_py.usage.usage import Basis, UsageOptions
 from firmament_py.version import VERSION
 
@@ -53,7 +53,14 @@ def cli() -> None:
     "--address",
     default="127.0.0.1:9090",
     show_default=True,
-    help="HOST:PORT to serve on; port 0: any free one.",
+    metavar="HOST:PORT|unix:PATH",
+    help="Address to serve on; port 0: any free one.",
+)
+@click.option(
+    "--stats-address",
+    default="",
+    metavar="HOST:PORT",
+    help="A second address, which serves usage statistics (stats.PoseidonStats) alone and without TLS.",
 )
 @click.option("--policy", "policy_name", default=DEFAULT_POLICY, show_default=True, help="See `firmament policies`.")
 @click.option(
@@ -95,6 +102,7 @@ def cli() -> None:
 @click.option("--log-format", type=click.Choice(logs.FORMATS), default="text", show_default=True)
 def serve(
     address: str,
+    stats_address: str,
     policy_name: str,
     policy_options: tuple[str, ...],
     solver_name: str,
@@ -132,20 +140,23 @@ def serve(
         reserve_after_us = parse_after(reserve_after)
     except ValueError as error:
         raise click.UsageError(f"--reserve-after {error}") from error
-    _, colon, port = address.rpartition(":")
-    if not colon or not (port.isascii() and port.isdigit() and int(port) < 2**16):
-        raise click.UsageError(f"--address {address!r} is not HOST:PORT with a port from 0 to 65535")
+    for flag, each in (("--address", address), ("--stats-address", stats_address or address)):
+        if wrong := wrong_address(each):
+            raise click.UsageError(f"{flag} {each!r} {wrong}")
+    if port_file is not None and address.startswith("unix:"):
+        raise click.UsageError("--port-file needs an --address with a port; leave it out for a unix socket")
     tls = Tls(tls_cert, tls_key, tls_client_ca) if tls_cert and tls_key else None
     try:
         if tls is not None:
             tls.check()
         solver = SOLVERS[solver_name]()
         engine = Engine(policy, solver, usage=usage, certified=certify, reserve_after_us=reserve_after_us)
-        server = Server(engine, address, tls)
+        server = Server(engine, address, tls, stats_address)
     except CertificateError as error:
         raise click.UsageError(str(error)) from error
     except CannotListenError as error:
-        raise click.UsageError(f"{error}; choose another --address") from error
+        flag = "--stats-address" if error.address == stats_address else "--address"
+        raise click.UsageError(f"{error}; choose another {flag}") from error
 
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -153,7 +164,10 @@ def serve(
     if exit_with_parent:
         threading.Thread(target=_wait_for_end_of_input, args=(stopping,), daemon=True).start()
     server.start()
-    log.info("serving on port %d with policy %s and solver %s", server.port, policy_name, solver_name)
+    where = f"port {server.port}" if server.port else address
+    log.info("serving on %s with policy %s and solver %s", where, policy_name, solver_name)
+    if stats_address:
+        log.info("serving statistics alone on %s", f"port {server.stats_port}" if server.stats_port else stats_address)
     if port_file is not None:
         try:
             _write_port(port_file, server.port)

@@ -1,5 +1,11 @@
-"""The gRPC server: both schedulers' services, the statistics service and standard health service on one port."""
+"""The gRPC server: both schedulers' services, the statistics service and the standard health service at one address.
 
+The statistics service can have an address of its own beside that, for senders that must not reach the schedulers'.
+"""
+
+import os
+import re
+import socket
 import ssl
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,8 +25,19 @@ _MAX_MESSAGE_BYTES = 1 << 30
 _THREADS = 512  # made as needed: calls wait for the engine's lock in their threads, health checks need a free one
 
 
+_STATS_THREADS = 64  # one for each stream, of which a sender has two
+_UNIX = "unix:"
+_UNIX_PATH_BYTES = 107
+"""Of the longest path that a unix socket can have on Linux."""
+_PORT = re.compile(r".*:([0-9]{1,5})")
+
+
 class CannotListenError(OSError):
-    """The address cannot be listened on; the message says which and what to do."""
+    """An address cannot be listened on; the message says which and why. `address` is that one."""
+
+    def __init__(self, address: str, why: str) -> None:
+        super().__init__(f"cannot listen on {address}: {why}")
+        self.address = address
 
 
 class CertificateError(ValueError):
@@ -54,42 +71,91 @@ class Tls:
             raise CertificateError(f"--tls-key {self.key} cannot be used; give a PEM key without a password") from error
 
 
-class Server:
-    """Serves an engine. `port` is known once it exists; `start`, then `stop`."""
+def wrong_address(address: str) -> str:
+    """What is wrong with the form of an address to listen on, empty: nothing."""
+    if address.startswith(_UNIX):
+        length = len(os.fsencode(address.removeprefix(_UNIX)))
+        if 0 < length <= _UNIX_PATH_BYTES:
+            return ""
+        return f"has a path of {length} bytes; a unix socket can have 1 to {_UNIX_PATH_BYTES}: give a shorter one"
+    port = _PORT.fullmatch(address)
+    if port is None or int(port[1]) >= 2**16:
+        return "is not HOST:PORT with a port from 0 to 65535, nor unix:PATH"
+    return ""
 
-    def __init__(self, engine: Engine, address: str, tls: Tls | None = None) -> None:
-        self._grpc = grpc.server(
-            ThreadPoolExecutor(_THREADS, thread_name_prefix="call"),
+
+class Server:
+    """Serves an engine. `port` is known once it exists, 0 of a unix socket; `start`, then `stop`."""
+
+    def __init__(self, engine: Engine, address: str, tls: Tls | None = None, stats_address: str = "") -> None:
+        """Addresses are HOST:PORT or unix:PATH; `stats_address` is one more for statistics alone, without TLS, empty:
+        none. Raises CannotListenError."""
+        self._health = health.HealthServicer()
+        self._grpc = self._server(_THREADS)
+        flow_pb2_grpc.add_FlowSchedulerServicer_to_server(FlowService(engine), self._grpc)  # type: ignore[no-untyped-call]
+        firmament_pb2_grpc.add_FirmamentSchedulerServicer_to_server(WireService(engine), self._grpc)  # type: ignore[no-untyped-call]
+        stats_pb2_grpc.add_PoseidonStatsServicer_to_server(StatsService(engine), self._grpc)  # type: ignore[no-untyped-call]
+        self.port = _listen(self._grpc, address, tls)
+        self._stats: grpc.Server | None = None
+        self.stats_port = 0
+        if stats_address:
+            self._stats = self._server(_STATS_THREADS)
+            stats_pb2_grpc.add_PoseidonStatsServicer_to_server(StatsService(engine), self._stats)  # type: ignore[no-untyped-call]
+            self.stats_port = _listen(self._stats, stats_address, None)
+
+    def _server(self, threads: int) -> grpc.Server:
+        """One with nothing but the health service."""
+        server = grpc.server(
+            ThreadPoolExecutor(threads, thread_name_prefix="call"),
             options=[
                 ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
                 ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
                 ("grpc.so_reuseport", 0),  # a second service on the port is an error, not a lottery
             ],
         )
-        flow_pb2_grpc.add_FlowSchedulerServicer_to_server(FlowService(engine), self._grpc)  # type: ignore[no-untyped-call]
-        firmament_pb2_grpc.add_FirmamentSchedulerServicer_to_server(WireService(engine), self._grpc)  # type: ignore[no-untyped-call]
-        stats_pb2_grpc.add_PoseidonStatsServicer_to_server(StatsService(engine), self._grpc)  # type: ignore[no-untyped-call]
-        self._health = health.HealthServicer()
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._grpc)
-        try:
-            self.port = (
-                self._grpc.add_secure_port(address, _credentials(tls)) if tls else self._grpc.add_insecure_port(address)
-            )
-        except RuntimeError:
-            self.port = 0
-        if not self.port:
-            raise CannotListenError(f"cannot listen on {address}: in use, or not an address of this machine")
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+        return server
 
     def start(self) -> None:
-        self._grpc.start()
+        # before calls are taken: so a health check that is answered is answered with the truth
         for service in _SERVICES:
             self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
+        self._grpc.start()
+        if self._stats is not None:
+            self._stats.start()
 
     def stop(self, grace_seconds: float) -> None:
         """Takes no more calls and lets running ones end within the grace."""
         for service in _SERVICES:
             self._health.set(service, health_pb2.HealthCheckResponse.NOT_SERVING)
-        self._grpc.stop(grace_seconds).wait()
+        ended = [server.stop(grace_seconds) for server in (self._grpc, self._stats) if server is not None]
+        for event in ended:
+            event.wait()
+
+
+def _listen(server: grpc.Server, address: str, tls: Tls | None) -> int:
+    """The port that the server listens on from now on, 0 for a unix socket. Raises CannotListenError."""
+    unix = address.startswith(_UNIX)
+    if unix and _answers(address.removeprefix(_UNIX)):
+        raise CannotListenError(address, "in use")  # gRPC would take it away from who listens there
+    try:
+        port = server.add_secure_port(address, _credentials(tls)) if tls else server.add_insecure_port(address)
+    except RuntimeError:
+        port = 0
+    if not port:
+        why = "not a path where a socket can be made" if unix else "in use, or not an address of this machine"
+        raise CannotListenError(address, why)
+    return 0 if unix else port
+
+
+def _answers(path: str) -> bool:
+    """Whether somebody listens on a unix socket, and has not just left it behind."""
+    with socket.socket(socket.AF_UNIX) as client:
+        try:
+            client.connect(path)
+        except OSError:
+            return False
+    return True
 
 
 def _credentials(tls: Tls) -> grpc.ServerCredentials:

@@ -143,6 +143,7 @@ class Bridge:
                 metrics=self.metrics,
             )
             await self.supervisor.start()
+            self._spawn("supervisor", self.supervisor.run())
             return
         said: list[str] = []
 
@@ -158,7 +159,7 @@ class Bridge:
         except EngineError as error:
             why = why_unreachable(said) or error.code
             raise StartError(
-                f"no flow service at {settings.firmament_address}: {why}; tried for {settings.startup_timeout:.0f} s; "
+                f"no flow service at {settings.firmament_address}: {why}; tried for {settings.startup_timeout:g} s; "
                 "start one with `firmament serve`, or leave --firmament-address out"
             ) from error
 
@@ -188,7 +189,7 @@ class Bridge:
         except ApiError as error:
             raise StartError(f"the API server at {kube.url} does not let us in: {error}") from error
         except KubeError as error:
-            tried = f"tried for {self.settings.startup_timeout:.0f} s"
+            tried = f"tried for {self.settings.startup_timeout:g} s"
             raise StartError(f"{error}; {tried}: is it running, and is the kubeconfig the right one?") from error
         log.info("API server %s, version %s", kube.url, version)
 
@@ -325,8 +326,6 @@ class Bridge:
         settings = self.settings
         parts.binder.start()
         parts.reporter.start()
-        if self.supervisor is not None:
-            self._spawn("supervisor", self.supervisor.run())
         for watch in parts.watches:
             self._spawn(f"watch {watch.name}", watch.run())
         self._spawn("session", parts.session.run())

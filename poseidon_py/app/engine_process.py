@@ -1,29 +1,37 @@
 """Starts a flow service of our own and keeps it running.
 
-The service writes its port into a file when it serves, and ends when its standard input ends: whatever kills us,
-it does not stay behind. One that dies is started again with growing delays; whoever uses it notices by its new
-epoch and tells it everything again. Only the process that was started here is ever ended here.
+The service listens on a unix socket in a folder that only this user can enter, because whoever reaches it can place
+pods. It is up once it answers a health check, and ends when its standard input ends: whatever kills us, it does not
+stay behind. One that dies, also while it starts, is started again with growing delays; whoever uses it notices by its
+new epoch and tells it everything again. Only the process that was started here is ever ended here.
 """
 
 import asyncio
 import logging
+import os
+import shutil
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 
+from poseidon_py.feed.client import EngineError, wait_until_serving
 from poseidon_py.util.backoff import Backoff
 from poseidon_py.util.decoding import MalformedError, decode_json
 from poseidon_py.util.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
-_POLL_SECONDS = 0.02
 _LIVED_LONG = 30.0
 _END_SECONDS = 5.0
 _LINE_BYTES = 1 << 20
 """Of the longest line that the service may say: as JSON a whole traceback is one."""
+_SOCKET = "flow.sock"
+_SOCKET_PATH_BYTES = 107
+"""Of the longest path that a unix socket can have on Linux."""
+_WRONG_USAGE = 2
+"""Exit code of a service that cannot use its arguments: starting it again would not help."""
 
 
 class FirmamentError(Exception):
@@ -51,8 +59,7 @@ class Supervisor:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         metrics: Metrics | None = None,
     ) -> None:
-        self._arguments = [*command, "--address", "127.0.0.1:0", "--exit-with-parent"]
-        self._arguments += ["--log-level", log_level, "--log-format", log_format]
+        self._arguments = [*command, "--exit-with-parent", "--log-level", log_level, "--log-format", log_format]
         if policy:
             self._arguments += ["--policy", policy]
         for option in policy_options:
@@ -64,12 +71,15 @@ class Supervisor:
         self._timeout = startup_timeout
         self._sleep = sleep
         self._process: asyncio.subprocess.Process | None = None
+        self._backoff = Backoff(0.2, 10.0)
+        self._folder = ""
         self._started = 0.0
         self._errors: list[str] = []
         self._serving = False
         self._reader: asyncio.Task[None] | None = None
         self._stopping = False
         self.address = ""
+        """As gRPC wants it: unix:PATH."""
 
     @property
     def pid(self) -> int | None:
@@ -77,45 +87,98 @@ class Supervisor:
         return self._process.pid if self._process is not None else None
 
     async def start(self) -> None:
-        """Returns when the service serves. Raises FirmamentError."""
-        # a folder for each start: what cleans up temporary files may take one that is kept
-        with tempfile.TemporaryDirectory(prefix="poseidon-", ignore_cleanup_errors=True) as folder:
-            process, port = await self._serve(Path(folder) / "port")
-        self.address = f"127.0.0.1:{port}"
+        """Returns when the service serves; one that dies before is started again for as long as a start may take.
+
+        Raises FirmamentError.
+        """
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                return await self._start_once(deadline - time.monotonic())
+            except FirmamentError as error:
+                delay = self._backoff.next()
+                if error.usage or time.monotonic() + delay >= deadline:
+                    raise
+                log.error("%s; again in %.1f s", error, delay)
+            await self._sleep(delay)
+
+    async def _start_once(self, timeout: float) -> None:
+        """`timeout`: seconds. Raises FirmamentError."""
+        self._remove_folder()
+        self.address = self._make_address()
+        process = await self._launch()
+        serving = asyncio.create_task(wait_until_serving(self.address, timeout))
+        ended = asyncio.create_task(process.wait())
+        try:
+            await asyncio.wait({serving, ended}, return_when=asyncio.FIRST_COMPLETED)
+            if not serving.done():
+                raise FirmamentError(await self._last_words(process), usage=process.returncode == _WRONG_USAGE)
+            serving.result()
+        except EngineError as error:
+            await self._end()
+            raise FirmamentError(
+                f"the flow service did not start within {self._timeout:g} s; allow it more with --startup-timeout"
+            ) from error
+        finally:
+            for task in (serving, ended):
+                task.cancel()
+            await asyncio.gather(serving, ended, return_exceptions=True)
         self._serving = True
         for line in self._errors:
             self._pass_on(line)
         log.info("flow service started: pid=%d address=%s", process.pid, self.address)
         await self._moved(self.address)
 
-    async def _serve(self, port_file: Path) -> tuple[asyncio.subprocess.Process, str]:
-        """The service as a process, and the port that it wrote down."""
-        self._process = process = await asyncio.create_subprocess_exec(
-            *self._arguments,
-            "--port-file",
-            str(port_file),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
-            limit=_LINE_BYTES,
-        )
+    def _make_address(self) -> str:
+        """Of a socket in a new folder for this start alone. Raises FirmamentError."""
+        try:
+            self._folder = tempfile.mkdtemp(prefix="poseidon-")  # which only we can enter
+        except OSError as error:
+            raise FirmamentError(
+                f"cannot make a folder for the flow service's socket: {error}; set TMPDIR to a folder that is writable",
+                usage=True,
+            ) from error
+        path = os.path.join(self._folder, _SOCKET)
+        if len(os.fsencode(path)) > _SOCKET_PATH_BYTES:
+            raise FirmamentError(
+                f"the path of the flow service's socket, {path}, has more than {_SOCKET_PATH_BYTES} bytes; set TMPDIR "
+                "to a shorter one",
+                usage=True,
+            )
+        return f"unix:{path}"
+
+    def _remove_folder(self) -> None:
+        folder, self._folder = self._folder, ""
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    async def _launch(self) -> asyncio.subprocess.Process:
+        """The service as a process. Raises FirmamentError."""
+        try:
+            self._process = process = await asyncio.create_subprocess_exec(
+                *self._arguments,
+                "--address",
+                self.address,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+                limit=_LINE_BYTES,
+            )
+        except OSError as error:
+            raise FirmamentError(f"cannot start the flow service as {self._arguments[0]}: {error}") from error
         self._metrics.firmament_starts.inc()
         self._errors, self._serving = [], False
         self._reader = asyncio.create_task(self._pass_on_errors(process), name="firmament's log")
         self._started = time.monotonic()
-        while not (port := _port(port_file)):
-            if process.returncode is not None:
-                await asyncio.gather(self._reader, return_exceptions=True)
-                raise FirmamentError(self._last_words(), usage=process.returncode == 2)
-            if time.monotonic() - self._started > self._timeout:
-                await self._end()
-                raise FirmamentError(f"the flow service did not start within {self._timeout:.0f} s")
-            await asyncio.sleep(_POLL_SECONDS)
-        return process, port
+        return process
 
-    def _last_words(self) -> str:
+    async def _last_words(self, process: asyncio.subprocess.Process) -> str:
+        """How a service ended that did not come to serve."""
+        if self._reader is not None:
+            await asyncio.gather(self._reader, return_exceptions=True)
         words = [line for line in self._errors if line.startswith("Error:")] or self._errors[-1:]
-        return "the flow service ended: " + (words[0].removeprefix("Error:").strip() if words else "without a word")
+        told = words[0].removeprefix("Error:").strip() if words else "without an error message"
+        return f"the flow service {how_it_ended(process.returncode)}: {told}"
 
     async def _pass_on_errors(self, process: asyncio.subprocess.Process) -> None:
         assert process.stderr is not None
@@ -138,20 +201,19 @@ class Supervisor:
 
     async def run(self) -> None:
         """Starts the service again whenever it ends."""
-        backoff = Backoff(0.2, 10.0)
         while not self._stopping:
             process = self._process
             code = await process.wait() if process is not None else None
             if self._stopping:
                 return
             if time.monotonic() - self._started > _LIVED_LONG:
-                backoff.reset()
-            delay = backoff.next()
-            log.error("the flow service (pid %s) ended with code %s; again in %.1f s", self.pid, code, delay)
+                self._backoff.reset()
+            delay = self._backoff.next()
+            log.error("the flow service (pid %s) %s; again in %.1f s", self.pid, how_it_ended(code), delay)
             await self._sleep(delay)
             try:
-                await self.start()
-            except (FirmamentError, OSError) as error:
+                await self._start_once(self._timeout)
+            except FirmamentError as error:
                 log.error("%s", error)
 
     async def stop(self) -> None:
@@ -160,6 +222,7 @@ class Supervisor:
         await self._end()
         if self._reader is not None:
             await asyncio.gather(self._reader, return_exceptions=True)
+        self._remove_folder()
 
     async def _end(self) -> None:
         process = self._process
@@ -203,6 +266,13 @@ def _is_object(line: str) -> bool:
     return True
 
 
-def _port(file: Path) -> str:
-    """What the service wrote down; empty: nothing yet."""
-    return file.read_text().strip() if file.exists() else ""
+def how_it_ended(code: int | None) -> str:
+    """In words, of the return code of a process."""
+    if code is None:
+        return "did not run"
+    if code >= 0:
+        return f"exited with code {code}"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was killed by signal {-code}"

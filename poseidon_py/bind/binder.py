@@ -471,7 +471,7 @@ class Binder:
             backoff = self._failures.setdefault(known.uid, Backoff(_GIVE_BACK_FIRST, _GIVE_BACK_MOST, self._rng))
             delay = backoff.next()
             self._metrics.attempts.labels("error").inc()
-            log.warning("cannot bind %s to %s: %s; not before %.0f s", known.full_name, placement.node, why, delay)
+            log.warning("cannot bind %s to %s: %s; not before %.1f s", known.full_name, placement.node, why, delay)
             self.on_failed(known, f"binding to {placement.node} failed: {why}")
         self._reject(known, placement.node_id, int((self._now() + delay) * 1_000_000) if delay else 0)
         if known.gang:

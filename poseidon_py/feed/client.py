@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from poseidon_py.util.metrics import Metrics
 from protos.gen import flow_pb2, flow_pb2_grpc
@@ -28,7 +29,16 @@ _OPTIONS = (
     ("grpc.max_reconnect_backoff_ms", 2000),
     ("grpc.keepalive_time_ms", 30000),
     ("grpc.enable_http_proxy", 0),  # proxies are for the way out of the cluster
+    ("grpc.client_idle_timeout_ms", (1 << 31) - 1),  # never: a socket's file may be cleaned up while it is in use
 )
+_STARTING = (
+    ("grpc.initial_reconnect_backoff_ms", 20),
+    ("grpc.min_reconnect_backoff_ms", 5000),  # how long an attempt may take, in spite of its name
+    ("grpc.max_reconnect_backoff_ms", 100),
+    ("grpc.enable_http_proxy", 0),
+)
+"""While a service starts it is tried often."""
+_CHECK_AGAIN = 0.1
 
 
 _METHODS = ("Hello", "Resync", "Apply", "Round", "ReportUsage", "Explain", "GetStatus")
@@ -63,6 +73,27 @@ def why_unreachable(details: Sequence[str]) -> str:
         if any(mark in said for said in details):
             return why
     return details[-1].removesuffix(": OK").rsplit(": ", 1)[-1] if details else ""
+
+
+async def wait_until_serving(address: str, timeout: float) -> None:
+    """Returns when the flow service at an address answers its health check.
+
+    Raises EngineError if it does not within `timeout` seconds.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + timeout
+    request = health_pb2.HealthCheckRequest(service="firmament.FlowScheduler")
+    async with grpc.aio.insecure_channel(address, options=_STARTING) as channel:
+        stub = health_pb2_grpc.HealthStub(channel)
+        while True:
+            try:
+                await stub.Check(request, timeout=max(deadline - loop.time(), 0.0), wait_for_ready=True)
+            except grpc.aio.AioRpcError as error:
+                if loop.time() >= deadline or error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+                    raise EngineError("Check", error.code().name, error.details() or "") from error
+            else:
+                return
+            await asyncio.sleep(_CHECK_AGAIN)  # it was there and went: nobody else will end this
 
 
 class Engine(Protocol):

@@ -248,7 +248,9 @@ class Shelves:
         asyncio.get_running_loop().call_later(self._pause, self._wake.set)
 
     async def _follow(self, shelf: Shelf) -> None:
-        watch = Watch(self._api, Kind(shelf.resource.label, shelf.path, Item), shelf, self._watching, metrics=self._metrics)
+        watch = Watch(
+            self._api, Kind(shelf.resource.label, shelf.path, Item), shelf, self._watching, metrics=self._metrics
+        )
 
         async def settle() -> None:
             await watch.listed.wait()

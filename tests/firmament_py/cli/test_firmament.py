@@ -109,6 +109,37 @@ def test_an_address_needs_a_port_that_there_is(address):
     assert "is not HOST:PORT with a port from 0 to 65535" in " ".join(result.output.split())
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        pytest.param(["--address", "unix:"], "has a path of 0 bytes; a unix socket can have 1 to 107", id="no-path"),
+        pytest.param(["--address", "unix:/" + "x" * 107], "has a path of 108 bytes", id="too-long"),
+        pytest.param(["--address", "unix:" + "ü" * 54], "has a path of 108 bytes", id="too-long-in-bytes"),
+        pytest.param(["--address", "unix:no/x"], "not a path where a socket can be made", id="no-folder"),
+        pytest.param(["--address", "unix:x", "--port-file", "y"], "--port-file needs an --address with", id="no-port"),
+        pytest.param(["--stats-address", "h"], "--stats-address 'h' is not HOST:PORT", id="stats"),
+    ],
+)
+def test_a_socket_that_cannot_be_is_wrong_usage(words, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run("serve", "--address", "127.0.0.1:0", *words)
+    assert result.exit_code == 2
+    assert told in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("flag", ["--address", "--stats-address"])
+def test_a_socket_that_somebody_listens_on_is_left_alone(flag, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with socket.socket(socket.AF_UNIX) as taken:
+        taken.bind("s")
+        taken.listen()
+        result = run("serve", "--address", "127.0.0.1:0", flag, "unix:s")
+        assert result.exit_code == 2
+        assert f"cannot listen on unix:s: in use; choose another {flag}" in " ".join(result.output.split())
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect("s")
+
+
 def test_an_address_in_use_is_wrong_usage_too():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"

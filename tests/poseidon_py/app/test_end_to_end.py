@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.cluster import Rule, WatchFaults
 from benchmarks.cluster.store.kinds import LEASES, NODES, PODS
+from poseidon_py.app.bridge import Bridge
 from poseidon_py.kube.client import KubeError
 from tests.poseidon_py.world import World, template, world_of
 
@@ -87,6 +88,23 @@ async def test_a_flow_service_that_is_killed_comes_back_and_knows_everything(wor
     await world.until(lambda: len(bridge.store.pods) == 120)
     assert status["nodes"] == 5
     world.check()
+
+
+async def test_a_flow_service_that_is_killed_while_the_bridge_starts_is_started_again(world, monkeypatch):
+    """It is waited for all the same: by who asks what it counts, and while the API server is not there yet."""
+    count, killed = Bridge._count_bandwidth, []
+
+    async def kill_first(bridge):
+        killed.append(bridge.supervisor.pid)
+        os.kill(bridge.supervisor.pid, signal.SIGKILL)
+        await bridge.supervisor._process.wait()
+        await count(bridge)
+
+    monkeypatch.setattr(Bridge, "_count_bandwidth", kill_first)
+    bridge = await world.bridge()
+    assert bridge.supervisor.pid not in killed
+    world.cluster.add_pods(10, template())
+    await world.until(lambda: len(world.bound()) == 10)
 
 
 @pytest.mark.parametrize("name", ["loop", "session", "pod worker 0", "gangs"])
@@ -227,7 +245,7 @@ async def test_the_command_runs_until_it_is_asked_to_end_and_leaves_nothing_behi
     _, errors = await asyncio.wait_for(process.communicate(), 30)
     assert process.returncode == 0
     messages = [json.loads(line)["message"] for line in errors.decode().splitlines()]
-    assert any(message.startswith("serving on port") for message in messages)
+    assert any(message.startswith("serving on unix:") for message in messages)
     started = next(message for message in messages if message.startswith("flow service started"))
     with pytest.raises(ProcessLookupError):
         os.kill(int(started.split("pid=")[1].split()[0]), 0)

@@ -1,12 +1,16 @@
 """The own flow service: started, started again, and ended; and the client that talks to it."""
 
 import asyncio
+import io
 import json
 import logging
 import os
 import shutil
 import signal
+import stat
 import sys
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +21,24 @@ from poseidon_py.feed.client import EngineError, GrpcEngine
 from protos.gen import flow_pb2
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+SERVE = """
+import sys, grpc
+from concurrent.futures import ThreadPoolExecutor
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+def serve():
+    server, servicer = grpc.server(ThreadPoolExecutor(2)), health.HealthServicer()
+    servicer.set("firmament.FlowScheduler", health_pb2.HealthCheckResponse.SERVING)
+    health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
+    server.add_insecure_port(sys.argv[sys.argv.index("--address") + 1])
+    server.start()
+    return server
+"""
+
+
+def service(text):
+    """The command of a service that does this; `serve()` makes it answer health checks."""
+    return (sys.executable, "-c", f"{SERVE}\n{text}")
 
 
 @pytest.fixture
@@ -73,12 +95,79 @@ async def test_one_that_dies_is_started_again(started, caplog):
     supervisor = await started(sleep=lambda seconds: asyncio.sleep(0))
     running = asyncio.create_task(supervisor.run())
     os.kill(supervisor.pid, signal.SIGKILL)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while len(supervisor.addresses) < 2:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
-    assert "code -9" in caplog.text
+    assert "was killed by SIGKILL; again in" in caplog.text
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_one_that_dies_while_it_starts_is_started_again(started, caplog, tmp_path):
+    (tmp_path / "left").write_text("kk1")  # it is killed twice, exits once, then serves
+    supervisor = await started(
+        command=service(
+            f"""
+import os, signal
+from pathlib import Path
+left = Path({str(tmp_path / "left")!r})
+first, rest = left.read_text()[:1], left.read_text()[1:]
+left.write_text(rest)
+if first == "k":
+    os.kill(os.getpid(), signal.SIGKILL)
+if first == "1":
+    sys.exit("no memory")
+kept = serve()
+sys.stdin.read()"""
+        ),
+        sleep=lambda seconds: asyncio.sleep(0),
+    )
+    assert supervisor.addresses == [supervisor.address]
+    assert caplog.text.count("the flow service was killed by SIGKILL: without an error message; again in") == 2
+    assert caplog.text.count("the flow service exited with code 1: no memory; again in") == 1
+
+
+def listening_ports(pid):
+    """Of the TCP sockets of a process those that listen, by inode."""
+    listening = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        rows = [line.split() for line in Path(table).read_text().splitlines()[1:]]
+        listening |= {row[9] for row in rows if row[3] == "0A"}
+    opened = {os.readlink(file) for file in Path(f"/proc/{pid}/fd").iterdir() if file.is_symlink()}
+    return {inode for inode in listening if f"socket:[{inode}]" in opened}
+
+
+needs_proc = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="looks into /proc")
+
+
+@needs_proc
+async def test_nobody_else_can_reach_a_service(started, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    supervisor = await started()
+    path = supervisor.address.removeprefix("unix:")
+    assert stat.S_ISSOCK(os.stat(path).st_mode)
+    assert stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode) == 0o700
+    assert listening_ports(supervisor.pid) == set()
+    await supervisor.stop()
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_proc
+async def test_statistics_are_served_on_a_port_if_that_is_asked_for(started):
+    supervisor = await started(more=("--stats-address", "127.0.0.1:0"))
+    assert len(listening_ports(supervisor.pid)) == 1
+
+
+async def test_a_folder_whose_path_is_too_long_for_a_socket_is_named(started, tmp_path, monkeypatch):
+    long = tmp_path / ("x" * 100)
+    long.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(long))
+    with pytest.raises(FirmamentError, match="has more than 107 bytes; set TMPDIR to a shorter one") as caught:
+        await started()
+    assert caught.value.usage
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+    with pytest.raises(FirmamentError, match="set TMPDIR to a folder that is writable"):
+        await started()
 
 
 async def test_one_is_started_again_after_somebody_cleaned_up_temporary_files(started, tmp_path, monkeypatch):
@@ -86,10 +175,15 @@ async def test_one_is_started_again_after_somebody_cleaned_up_temporary_files(st
     supervisor = await started()
     for left in tmp_path.iterdir():
         shutil.rmtree(left)
+    engine = GrpcEngine(supervisor.address, 10)
+    with pytest.raises(EngineError):
+        await engine.hello()  # nobody new finds it
+    await engine.close()
     os.kill(supervisor.pid, signal.SIGKILL)
     await supervisor._process.wait()
     await supervisor.start()
     assert len(supervisor.addresses) == 2
+    await supervisor.stop()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -97,23 +191,29 @@ async def test_one_that_does_not_start_says_why_in_one_line(started):
     script = (
         "import sys; print('Usage: x', file=sys.stderr); print('Error: no such policy', file=sys.stderr); sys.exit(2)"
     )
-    with pytest.raises(FirmamentError, match="the flow service ended: no such policy") as caught:
+    with pytest.raises(FirmamentError, match="the flow service exited with code 2: no such policy") as caught:
         await started(command=(sys.executable, "-c", script))
     assert caught.value.usage
 
 
 async def test_one_that_never_serves_is_ended(started):
-    with pytest.raises(FirmamentError, match="did not start within"):
+    with pytest.raises(FirmamentError, match=r"did not start within 0\.2 s"):
         await started(command=(sys.executable, "-c", "import sys; sys.stdin.read()"), startup_timeout=0.2)
+
+
+async def test_one_that_never_comes_to_serve_is_given_up_with_what_it_said_last(started):
+    with pytest.raises(FirmamentError, match="the flow service exited with code 3: without an error message"):
+        await started(command=(sys.executable, "-c", "import sys; sys.exit(3)"), startup_timeout=0.1)
+
+
+async def test_a_command_that_is_not_there_is_named(started):
+    with pytest.raises(FirmamentError, match="cannot start the flow service as /not/there: "):
+        await started(command=("/not/there",), startup_timeout=0.1)
 
 
 async def test_one_that_does_not_end_when_asked_is_killed(started, monkeypatch):
     monkeypatch.setattr("poseidon_py.app.engine_process._END_SECONDS", 0.1)
-    script = (
-        "import sys, time; from pathlib import Path; a = sys.argv; "
-        "Path(a[a.index('--port-file') + 1]).write_text('1'); time.sleep(600)"
-    )
-    supervisor = await started(command=(sys.executable, "-c", script))
+    supervisor = await started(command=service("import time; kept = serve(); time.sleep(600)"))
     pid = supervisor.pid
     await supervisor.stop()
     with pytest.raises(ProcessLookupError):
@@ -137,50 +237,56 @@ async def test_what_a_service_says_is_json_if_that_is_asked_for(started, capfd):
     supervisor = await started(log_level="info", log_format="json")
     await supervisor.stop()
     said = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
-    assert any(each["message"].startswith("serving on port") for each in said)
+    assert any(each["message"].startswith("serving on unix:") for each in said)
 
 
-async def test_a_long_line_of_a_service_does_not_silence_it(started, capfd):
-    script = (
-        "import sys; from pathlib import Path; a = sys.argv; sys.stderr.write('x' * 200_000 + '\\nlast\\n'); "
-        "Path(a[a.index('--port-file') + 1]).write_text('1'); sys.stdin.read()"
+async def test_a_long_line_of_a_service_does_not_silence_it(started, monkeypatch):
+    said = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", said)
+    supervisor = await started(
+        command=service("sys.stderr.write('x' * 200_000 + '\\nlast\\n'); kept = serve(); sys.stdin.read()")
     )
-    supervisor = await started(command=(sys.executable, "-c", script))
     await supervisor.stop()
-    assert capfd.readouterr().err.endswith("x\nlast\n")
+    assert [(set(line), len(line)) for line in said.getvalue().splitlines()] == [({"x"}, 200_000), (set("last"), 4)]
 
 
 async def test_words_of_a_service_that_are_not_of_its_log_go_into_ours_beside_json(started, capfd, caplog):
-    script = (
-        "import sys; from pathlib import Path; a = sys.argv; print('a library', file=sys.stderr, flush=True); "
-        "Path(a[a.index('--port-file') + 1]).write_text('1'); sys.stdin.read()"
+    supervisor = await started(
+        command=service("print('a library', file=sys.stderr, flush=True); kept = serve(); sys.stdin.read()"),
+        log_format="json",
     )
-    supervisor = await started(command=(sys.executable, "-c", script), log_format="json")
     await supervisor.stop()
     assert "the flow service says: a library" in caplog.text
     assert "a library" not in capfd.readouterr().err
 
 
-async def test_no_line_of_a_service_is_so_long_that_what_follows_stops_it(started, capfd):
-    script = (
-        "import sys; from pathlib import Path; a = sys.argv; Path(a[a.index('--port-file') + 1]).write_text('1'); "
-        "sys.stderr.write('x' * 3_000_000 + '\\n' + 'y\\n' * 2_000_000 + 'last'); sys.stderr.flush(); sys.stdin.read()"
+async def test_no_line_of_a_service_is_so_long_that_what_follows_stops_it(started, monkeypatch):
+    """What follows is more than a pipe holds, and comes while the service is being ended."""
+    said = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", said)
+    monkeypatch.setattr("poseidon_py.app.engine_process._LINE_BYTES", 4096)
+    monkeypatch.setattr("poseidon_py.app.engine_process._END_SECONDS", 60.0)
+    supervisor = await started(
+        command=service(
+            "kept = serve(); sys.stdin.read(); "
+            "sys.stderr.write('x' * 20_000 + '\\n' + 'y\\n' * 100_000 + 'last'); sys.stderr.flush()"
+        )
     )
-    supervisor = await started(command=(sys.executable, "-c", script))
-    async with asyncio.timeout(30):
-        await supervisor.stop()
+    await supervisor.stop()
     assert supervisor._process.returncode == 0  # it could say all that it had to say
-    said = capfd.readouterr().err
-    assert said.startswith("x" * 1_000_000)
-    assert said.endswith("x\n" + "y\n" * 2_000_000 + "last\n")
+    first, *others = said.getvalue().splitlines()
+    assert (set(first), len(first) >= 4096) == ({"x"}, True)
+    assert Counter(others) == {"y": 100_000, "last": 1}
+    assert others[-1] == "last"
 
 
 async def test_half_a_line_of_a_service_that_was_killed_is_not_taken_for_json(started, capfd, caplog):
-    script = (
-        """import sys; from pathlib import Path; a = sys.argv; sys.stderr.write('{"message": "ha'); """
-        "sys.stderr.flush(); Path(a[a.index('--port-file') + 1]).write_text('1'); sys.stdin.read()"
+    supervisor = await started(
+        command=service(
+            """sys.stderr.write('{"message": "ha'); sys.stderr.flush(); kept = serve(); sys.stdin.read()"""
+        ),
+        log_format="json",
     )
-    supervisor = await started(command=(sys.executable, "-c", script), log_format="json")
     await supervisor.stop()
     assert 'the flow service says: {"message": "ha' in caplog.text
     assert capfd.readouterr().err == ""

@@ -130,7 +130,7 @@ class TestProcesses:
         done = process("run", "--config", str(tmp_path / "c"), "--kubeconfig", kubeconfig, "--health-port", "-1")
         assert done.returncode == 2
         last = done.stderr.splitlines()[-1]
-        assert last.startswith("error: the flow service ended: policy load-spreading has no option 'zzz'")
+        assert last.startswith("error: the flow service exited with code 2: policy load-spreading has no option 'zzz'")
 
     def test_the_health_port_is_in_use(self, kubeconfig):
         with socket.create_server(("127.0.0.1", 0)) as taken:
