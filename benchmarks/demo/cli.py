@@ -17,7 +17,7 @@ from benchmarks.demo import scenario, show
 from benchmarks.demo.children import ChildError
 from benchmarks.demo.scenario import Plan
 from benchmarks.demo.stack import Stack
-from poseidon_py.config.loading import BASES
+from poseidon_py.config.fields import FIELDS
 from poseidon_py.kube.client import KubeError
 
 _INTERRUPTED = 130
@@ -30,7 +30,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 @click.option("--policy", default="", help="Cost policy; `poseidon policies` lists them.")
 @click.option(
     "--usage",
-    type=click.Choice(BASES),
+    type=click.Choice(FIELDS["usage"].words),
     help="Basis of node utilisation in costs: pod requests, measured usage, or whichever is larger.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the workload.")

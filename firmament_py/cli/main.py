@@ -181,7 +181,7 @@ def serve(
 
 
 @cli.command()
-@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def policies(as_json: bool) -> None:
     """List the policies that --policy takes, with their options."""
     found = registry.available()
@@ -201,7 +201,7 @@ def policies(as_json: bool) -> None:
     "--policy-option", "policy_options", multiple=True, metavar="K=V", help="An option of the policy; repeatable."
 )
 @click.option("--load-only", is_flag=True, help="Only see whether it can be loaded with these options.")
-@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def check_policy(name: str, policy_options: tuple[str, ...], load_only: bool, as_json: bool) -> None:
     """Does a policy keep the rules that rounds rely on?
 

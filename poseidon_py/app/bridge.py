@@ -187,7 +187,14 @@ class Bridge:
                 kube.server_version, BusyError, UnreachableError, LostAnswerError, MalformedAnswerError
             )
         except ApiError as error:
-            raise StartError(f"the API server at {kube.url} does not let us in: {error}") from error
+            if error.code in (401, 403):
+                raise StartError(
+                    f"the API server at {kube.url} rejected our credentials ({error.code}): check the token or client "
+                    f"certificate; it says: {error.message}"
+                ) from error
+            raise StartError(
+                f"{kube.url} does not answer like an API server: {error}; check the server in the kubeconfig"
+            ) from error
         except KubeError as error:
             tried = f"tried for {self.settings.startup_timeout:g} s"
             raise StartError(f"{error}; {tried}: is it running, and is the kubeconfig the right one?") from error

@@ -22,6 +22,7 @@ from urllib.parse import urlencode
 import click
 
 from poseidon_py import __version__
+from poseidon_py.cli.flags import settings_flags
 from poseidon_py.config import loading
 from poseidon_py.config.settings import Settings
 from poseidon_py.util import logs
@@ -78,85 +79,17 @@ def cli() -> None:
     """
 
 
-def _flag(name: str, text: str, **more: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A flag of `run` without a default of its own: Settings has it, and the configuration file may."""
-    default = getattr(_DEFAULTS, name)
-    if default not in (None, "", ()):
-        text = f"{text}  [default: {', '.join(default) if isinstance(default, tuple) else default}]"
-    return click.option(f"--{name.replace('_', '-')}", name, default=None, help=text, **more)
-
-
 @cli.command()
 @click.option(
-    "--config", type=click.Path(dir_okay=False, path_type=Path), help="YAML with keys like these flags; flags win."
-)
-@_flag(
-    "kubeconfig",
-    "Default: $KUBECONFIG, ~/.kube/config, else in-cluster.",
+    "--config",
     type=click.Path(dir_okay=False, path_type=Path),
+    help="YAML file with keys named like these flags; flags take precedence.",
 )
-@_flag("context", "Context of the kubeconfig.")
-@_flag("scheduler_name", "spec.schedulerName of the pods to place; repeatable.", multiple=True)
-@_flag("policy", "Cost policy of the own flow service; see `poseidon policies`.")
-@_flag("policy_option", "K=V, an option of the policy; repeatable.", multiple=True)
-@_flag(
-    "usage",
-    "What the own flow service's prices take for used of a node: requests, what was measured, or the larger.",
-    type=click.Choice(loading.BASES),
-)
-@_flag("usage_samples", "Samples of usage kept per pod and per node.  [default: 10]", type=int)
-@_flag("usage_half_life", "Seconds after which a sample counts half.  [default: 60]", type=float)
-@_flag("usage_stale", "Seconds after which a sample does not count any more.  [default: 300]", type=float)
-@_flag(
-    "usage_interval",
-    "Seconds between polls of metrics.k8s.io and Prometheus, or off.  [default: 30 if usage or policy ask for it]",
-)
-@_flag("prometheus_url", "Prometheus to ask for the traffic of pods and nodes.")
-@_flag("prometheus_token_file", "File with the bearer token for it.", type=click.Path(dir_okay=False, path_type=Path))
-@_flag("prometheus_ca", "PEM authority of its certificate.", type=click.Path(dir_okay=False, path_type=Path))
-@_flag(
-    "bandwidth",
-    "Whether pods' bandwidth and nodes' links count; auto: if the policy wants it.",
-    type=click.Choice(("on", "off", "auto")),
-)
-@_flag("link_bandwidth", "Bits a second (10G) of the links of nodes that do not say; without it no limit.")
-@_flag("firmament_address", "HOST:PORT of a flow service; without it one is started and supervised.")
-@_flag("firmament_ca", "PEM authority of its certificate: use TLS.", type=click.Path(dir_okay=False, path_type=Path))
-@_flag("firmament_cert", "PEM certificate to show to it.", type=click.Path(dir_okay=False, path_type=Path))
-@_flag("firmament_key", "PEM key of that certificate.", type=click.Path(dir_okay=False, path_type=Path))
-@click.option(
-    "--leader-elect/--no-leader-elect", default=None, help="Elect a leader among replicas.  [default: in-cluster only]"
-)
-@_flag("lease_name", "Lease to elect by.")
-@_flag("lease_namespace", "Namespace of the lease.")
-@_flag("lease_duration", "Seconds for which others keep off.", type=float)
-@_flag("renew_deadline", "Seconds after which a leader that cannot renew stops.", type=float)
-@_flag("retry_period", "Seconds between attempts.", type=float)
-@_flag("health_address", "Address of health, metrics and status.")
-@_flag("health_port", "Its port; 0: any free one, -1: none.", type=int)
-@_flag("added_node_affinity", "NodeSelector, as JSON, that nodes must match for every pod.")
-@_flag("gang_timeout", "Seconds for a gang to become whole after its first bind.", type=float)
-@_flag(
-    "gang_reserve_after",
-    "Seconds that a gang or a single pod waits before room is kept for it; 0: at once, or never.  [default: 300]",
-)
-@_flag(
-    "gang_unwind",
-    "What becomes of a gang that did not: evict what is bound, or keep it.",
-    type=click.Choice(("evict", "keep")),
-)
-@_flag("bind_concurrency", "Bind requests in flight at once.", type=int)
-@_flag("batch_window", "Seconds to gather work before a round.", type=float)
-@_flag("batch_window_max", "Seconds to gather work while it keeps pouring in.", type=float)
-@_flag("event_rate", "Events and condition patches a second; 0: no limit.", type=float)
-@_flag("startup_timeout", "Seconds to wait for the API server and the flow service.", type=float)
-@_flag("shutdown_timeout", "Seconds for binds, and again for events, when asked to stop.", type=float)
-@_flag("log_level", "How much to log.", type=click.Choice(logs.LEVELS))
-@_flag("log_format", "text or json.", type=click.Choice(logs.FORMATS))
+@settings_flags
 def run(config: Path | None, **flags: Any) -> None:
     """Run the scheduler until SIGTERM or SIGINT."""
     try:
-        settings = loading.settings(loading.read_file(config) if config else {}, flags)
+        settings = loading.settings(loading.read_file(config) if config else {}, flags, config or "")
     except loading.OptionError as error:
         _fail(str(error), 2)
     logs.configure(settings.log_level, settings.log_format)
@@ -242,7 +175,7 @@ def _check_policy(settings: Settings) -> None:
 
 
 @cli.command()
-@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def policies(as_json: bool) -> None:
     """List the policies that `run --policy` takes, with their options."""
     found = _policies()
@@ -264,7 +197,7 @@ _address = click.option(
     show_default=True,
     help="HOST:PORT of the scheduler's health port.",
 )
-_as_json = click.option("--json", "as_json", is_flag=True, help="For machines.")
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @cli.command()

@@ -1,122 +1,232 @@
-"""Everything that can be set about the bridge, in one frozen object. Units are in the names."""
+"""Everything that can be set about the bridge, in one frozen object, and all that is said about it in one place.
+
+Each field is a key of the `--config` file of `poseidon run` and, unless it is marked otherwise, a flag (dashes for
+underscores). Its annotation holds the text of the help, which names the unit, and the range. The flags, the checks of
+the file and their messages are made from these (setting_fields.py, options.py).
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from poseidon_py.util.logs import Format, Level
+
+Positive = Annotated[float, Meta(gt=0)]
+NotNegative = Annotated[float, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=1)]
+Basis = Literal["requests", "used", "larger"]
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """Each field is a flag of `poseidon run` (dashes for underscores) and a key of its --config file."""
+def setting(text: str, *, metavar: str = "", flag: bool = True, shown: str = "") -> Meta:
+    """What is said about a field. `text`: of its help. `metavar`: what the help shows for the value. `flag`: whether it
+    is a flag. `shown`: the default as the help shows it, where the value here is None because another place has it."""
+    return Meta(description=text, extra={"metavar": metavar, "flag": flag, "shown": shown})
 
-    kubeconfig: Path | None = None
-    """None: $KUBECONFIG or ~/.kube/config if there, else the credentials of the pod that we run in."""
-    context: str | None = None
-    """Of the kubeconfig; None: its current one."""
-    scheduler_name: tuple[str, ...] = ("poseidon",)
-    """Pods whose spec.schedulerName is one of these are placed; all others are only counted."""
 
-    firmament_address: str = ""
-    """HOST:PORT of the flow service; empty: one is started and supervised."""
-    firmament_ca: Path | None = None
-    """PEM authority of that service's certificate; None: no TLS."""
-    firmament_cert: Path | None = None
-    """PEM certificate to show to it (mutual TLS)."""
-    firmament_key: Path | None = None
-    """PEM key of that certificate."""
-    policy: str = ""
-    """Of the own flow service; empty: its default."""
-    policy_option: tuple[str, ...] = ()
-    """K=V each."""
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """See the module. Values are not checked here: `options.settings` makes checked ones."""
 
-    usage: str = ""
-    """What prices take for used of a node: requests, used, larger. Of the own flow service; empty: its default."""
-    usage_samples: int | None = None
-    """Kept per pod and per node, by the own flow service; None: its default."""
-    usage_half_life: float | None = None
-    """Seconds after which a sample counts half, likewise."""
-    usage_stale: float | None = None
-    """Seconds after which a sample does not count any more, likewise."""
-    usage_interval: str = ""
-    """Seconds between polls of what pods and nodes use, or off; empty: 30, if the flow service makes use of it."""
-    prometheus_url: str = ""
-    """Asked for traffic, and for cpu and memory where metrics.k8s.io has them not; empty: not asked."""
-    prometheus_token_file: Path | None = None
-    """Holds its bearer token; read again for every poll."""
-    prometheus_ca: Path | None = None
-    """PEM authority of its certificate; None: the system's."""
-    prometheus_queries: Mapping[str, str] | None = None
-    """By name (usage/prometheus.py) another query than the default one; empty: not asked."""
-    bandwidth: str = "auto"
-    """Whether pods' bandwidth and nodes' links count: on, off, auto (if the flow service's policy wants it)."""
-    link_bandwidth: str = ""
-    """Bits a second (a quantity) of the links of nodes that do not say; empty: no limit."""
+    kubeconfig: Annotated[
+        Path | None,
+        setting("Path of the kubeconfig. Default: $KUBECONFIG, then ~/.kube/config, then in-cluster credentials."),
+    ] = None
+    context: Annotated[
+        str | None, setting("Context of the kubeconfig. Default: its current context.", metavar="NAME")
+    ] = None
+    scheduler_name: Annotated[
+        tuple[str, ...],
+        setting("spec.schedulerName of the pods to schedule; may be repeated.", metavar="NAME"),
+    ] = ("poseidon",)
 
-    leader_elect: bool | None = None
-    """None: only when running inside a cluster."""
-    lease_name: str = "poseidon"
-    lease_namespace: str = "kube-system"
-    lease_duration: float = 15.0
-    """Seconds for which others keep off a lease that is not renewed."""
-    renew_deadline: float = 10.0
-    """Seconds after which a leader that cannot renew stops; less than lease_duration."""
-    retry_period: float = 2.0
-    """Seconds between attempts."""
+    policy: Annotated[
+        str, setting("Cost policy of the supervised flow service; see `poseidon policies`.", metavar="NAME")
+    ] = ""
+    policy_option: Annotated[
+        tuple[str, ...], setting("Option of the cost policy; may be repeated.", metavar="KEY=VALUE")
+    ] = ()
+    usage: Annotated[
+        Basis | None,
+        setting(
+            "Basis of node utilisation in costs: pod requests, measured usage, or whichever is larger.",
+            shown="requests",
+        ),
+    ] = None
+    usage_samples: Annotated[
+        Count | None, setting("Usage samples kept per pod and per node.", metavar="COUNT", shown="10")
+    ] = None
+    usage_half_life: Annotated[
+        Positive | None,
+        setting("Seconds in which the weight of a usage sample halves.", metavar="SECONDS", shown="60"),
+    ] = None
+    usage_stale: Annotated[
+        Positive | None,
+        setting("Seconds after which a usage sample is ignored.", metavar="SECONDS", shown="300"),
+    ] = None
+    usage_interval: Annotated[
+        Annotated[float, Meta(ge=1, le=86400)] | Literal["off"] | None,
+        setting(
+            "Seconds between polls of metrics.k8s.io and Prometheus, or off. Default: 30 if --usage or the policy "
+            "needs measured usage, else off.",
+            metavar="SECONDS|off",
+        ),
+    ] = None
+    prometheus_url: Annotated[
+        str, setting("URL of a Prometheus server that measures network traffic.", metavar="URL")
+    ] = ""
+    prometheus_token_file: Annotated[
+        Path | None, setting("File with the bearer token for Prometheus; read for every poll.")
+    ] = None
+    prometheus_ca: Annotated[
+        Path | None,
+        setting("CA certificate (PEM) for Prometheus. Default: the CAs of the system."),
+    ] = None
+    prometheus_queries: Annotated[
+        Mapping[str, str] | None,
+        setting("Queries that replace the default ones, by name; an empty query is not sent.", flag=False),
+    ] = None
+    bandwidth: Annotated[
+        Literal["on", "off", "auto"],
+        setting("Whether pod bandwidth and node links are counted; auto: if the policy asks for it."),
+    ] = "auto"
+    link_bandwidth: Annotated[
+        str,
+        setting(
+            "Link speed, such as 10G, of nodes that do not declare one, in bits per second. Default: no limit.",
+            metavar="QUANTITY",
+        ),
+    ] = ""
 
-    health_address: str = "127.0.0.1"
-    """Where health, metrics and status are served; anyone who reaches it can read pods' names."""
-    health_port: int = 10271
-    """0: any free port; -1: do not serve."""
+    firmament_address: Annotated[
+        str,
+        setting(
+            "Address of a flow service, HOST:PORT or unix:PATH. Default: start and supervise one.",
+            metavar="ADDRESS",
+        ),
+    ] = ""
+    firmament_ca: Annotated[Path | None, setting("CA certificate (PEM) of that flow service; enables TLS.")] = None
+    firmament_cert: Annotated[
+        Path | None, setting("Client certificate (PEM) for mutual TLS with that flow service.")
+    ] = None
+    firmament_key: Annotated[Path | None, setting("Private key (PEM) of the client certificate.")] = None
+    stats_address: Annotated[
+        str,
+        setting(
+            "Address where the supervised flow service accepts usage statistics (stats.PoseidonStats), without TLS. "
+            "Default: none.",
+            metavar="HOST:PORT",
+        ),
+    ] = ""
 
-    added_node_affinity: Mapping[str, Any] | None = None
-    """A NodeSelector ({nodeSelectorTerms: ...}) that a node must match for every pod, beside what the pod demands."""
+    leader_elect: Annotated[
+        bool | None,
+        setting("Elect a leader among replicas.", shown="only in a cluster"),
+    ] = None
+    lease_name: Annotated[str, setting("Name of the leader election lease.", metavar="NAME")] = "poseidon"
+    lease_namespace: Annotated[str, setting("Namespace of the lease.", metavar="NAME")] = "kube-system"
+    lease_duration: Annotated[
+        Positive,
+        setting(
+            "Lease duration: seconds a standby waits before it takes over a lease that is not renewed.",
+            metavar="SECONDS",
+        ),
+    ] = 15.0
+    renew_deadline: Annotated[
+        Positive,
+        setting("Seconds after which a leader that cannot renew the lease stops leading.", metavar="SECONDS"),
+    ] = 10.0
+    retry_period: Annotated[
+        Positive, setting("Seconds between attempts to acquire or renew the lease.", metavar="SECONDS")
+    ] = 2.0
 
-    volume_timeout: float = 600.0
-    """Seconds for controllers to bind or make the volumes of a pod that was placed."""
-    gang_timeout: float = 60.0
-    """Seconds for a gang to become whole after its first bind; a PodGroup's scheduleTimeoutSeconds wins."""
-    gang_reserve_after: str = ""
-    """Seconds that a gang or a single pod waits before room is kept for it, or never. Of the own flow service; empty:
-    its default."""
-    gang_unwind: str = "evict"
-    """What becomes of the bound members of a gang that did not become whole in time: evict, keep."""
-    bind_concurrency: int = 100
-    """Bind requests in flight at once."""
-    bind_timeout: float = 30.0
-    """Seconds for one bind request."""
-    bind_patience: float = 60.0
-    """Seconds for which one placement is retried before it is given back to the engine."""
-    batch_window: float = 0.005
-    """Seconds to gather work before a round."""
-    batch_window_max: float = 0.25
-    """Seconds to gather work while it keeps pouring in."""
-    batch_size: int = 2000
-    """Pods or nodes told to the engine in one call."""
-    pod_workers: int = 2
-    node_workers: int = 1
-    event_rate: float = 1000.0
-    """Events and condition patches a second, on top of binds; 0: no limit."""
-    event_concurrency: int = 8
-    """Of those, requests in flight at once."""
+    health_address: Annotated[
+        str,
+        setting("Address to serve health, metrics and status on; status names pods.", metavar="HOST"),
+    ] = "127.0.0.1"
+    health_port: Annotated[
+        Annotated[int, Meta(ge=-1, le=65535)],
+        setting("Port of that server. 0: any free port; -1: no server.", metavar="PORT"),
+    ] = 10271
 
-    list_page: int = 2000
-    """Objects per page of a list."""
-    watch_timeout: float = 300.0
-    """Seconds after which the API server is asked to end a watch, so that none lives for ever; up to double that."""
-    watch_silence: float = 150.0
-    """Seconds without a single byte, bookmarks included, after which a watch is begun again: it may be dead."""
+    added_node_affinity: Annotated[
+        Mapping[str, Any] | None,
+        setting(
+            "NodeSelector, as JSON, that nodes must match in addition to a pod's own node affinity.",
+            metavar="JSON",
+        ),
+    ] = None
 
-    rpc_timeout: float = 60.0
-    """Seconds for one call of the engine."""
-    startup_timeout: float = 60.0
-    """Seconds to wait for the API server and for the flow service at start."""
-    shutdown_timeout: float = 10.0
-    """Seconds for binds in flight, and again for pending events, when asked to stop."""
+    volume_timeout: Annotated[
+        Positive, setting("Seconds for controllers to bind or provision the volumes of a placed pod.", flag=False)
+    ] = 600.0
+    gang_timeout: Annotated[
+        Positive,
+        setting(
+            "Seconds from the first bind of a gang until all of it must be bound; scheduleTimeoutSeconds of a PodGroup "
+            "takes precedence.",
+            metavar="SECONDS",
+        ),
+    ] = 60.0
+    gang_reserve_after: Annotated[
+        NotNegative | Literal["never"] | None,
+        setting(
+            "Seconds a gang or a single pod waits before capacity is reserved for it, or never.",
+            metavar="SECONDS|never",
+            shown="300",
+        ),
+    ] = None
+    gang_unwind: Annotated[
+        Literal["evict", "keep"],
+        setting("What happens to the bound pods of a gang that is not bound in time."),
+    ] = "evict"
+    bind_concurrency: Annotated[Count, setting("Maximum number of bind requests in flight.", metavar="COUNT")] = 100
+    bind_timeout: Annotated[Positive, setting("Timeout of a bind request in seconds.", flag=False)] = 30.0
+    bind_patience: Annotated[
+        NotNegative, setting("Seconds for which the bind of one placement is retried.", flag=False)
+    ] = 60.0
+    batch_window: Annotated[NotNegative, setting("Seconds to collect changes before a round.", metavar="SECONDS")] = (
+        0.005
+    )
+    batch_window_max: Annotated[
+        NotNegative,
+        setting("Maximum of seconds to collect changes while more keep arriving.", metavar="SECONDS"),
+    ] = 0.25
+    batch_size: Annotated[
+        Count, setting("Maximum number of pods or nodes in one call of the flow service.", flag=False)
+    ] = 2000
+    pod_workers: Annotated[Count, setting("Workers of the queue of pods.", flag=False)] = 2
+    node_workers: Annotated[Count, setting("Workers of the queue of nodes.", flag=False)] = 1
+    event_rate: Annotated[
+        NotNegative,
+        setting("Maximum number of events and pod condition patches per second. 0: no limit.", metavar="RATE"),
+    ] = 1000.0
+    event_concurrency: Annotated[
+        Count, setting("Maximum number of event and pod condition requests in flight.", flag=False)
+    ] = 8
 
-    log_level: str = "info"
-    log_format: str = "text"
-    """text (key=value) or json (one object per line)."""
+    list_page: Annotated[Count, setting("Objects per page of a list request.", flag=False)] = 2000
+    watch_timeout: Annotated[
+        Positive, setting("Seconds, at most doubled, after which the API server ends a watch.", flag=False)
+    ] = 300.0
+    watch_silence: Annotated[
+        Positive, setting("Seconds without a byte, bookmarks included, after which a watch is begun again.", flag=False)
+    ] = 150.0
 
-    firmament_args: tuple[str, ...] = field(default=())
-    """More arguments for the own flow service."""
+    rpc_timeout: Annotated[Positive, setting("Timeout of a call of the flow service in seconds.", flag=False)] = 60.0
+    startup_timeout: Annotated[
+        Positive,
+        setting("Seconds to wait at startup for the API server and the flow service.", metavar="SECONDS"),
+    ] = 60.0
+    shutdown_timeout: Annotated[
+        NotNegative,
+        setting("Seconds to wait at shutdown for binds in flight, and again for pending events.", metavar="SECONDS"),
+    ] = 10.0
+
+    log_level: Annotated[Level, setting("Lowest level of the messages that are logged.")] = "info"
+    log_format: Annotated[Format, setting("Format of the log: key=value lines, or one JSON object per line.")] = "text"
+
+    firmament_args: Annotated[
+        tuple[str, ...], setting("Additional arguments of the supervised flow service.", flag=False)
+    ] = ()

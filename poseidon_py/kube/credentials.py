@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from poseidon_py.kube.kubeconfig import wrong_form
+
 
 class CredentialsError(Exception):
     """There are no usable credentials; the message says which file, and why."""
@@ -112,8 +114,8 @@ def _load(path: Path | None, context: str | None) -> Access:
             raise CredentialsError(
                 "there is no kubeconfig, and this is not a pod of a cluster; give --kubeconfig FILE"
             ) from error
-        why = " ".join(str(error).split())
-        raise CredentialsError(f"cannot use the kubeconfig {path}: {why}") from error
+        why = wrong_form(path) or f"{path}: {' '.join(str(error).split())}"
+        raise CredentialsError(f"cannot use the kubeconfig {why}") from error
     tls = _tls(configuration) if configuration.host.startswith("https") else None
     try:
         access = at(configuration.host, tls=tls)

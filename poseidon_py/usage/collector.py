@@ -198,9 +198,9 @@ class _Watched:
         if problem:
             self._not_before = self._monotonic() + self._backoff.next()
             if problem != self.problem:
-                log.warning("what pods and nodes use is not to be had from %s: %s", self.source.name, problem)
+                log.warning("cannot read usage metrics from %s: %s", self.source.name, problem)
         elif self.problem:
-            log.info("%s tells again what pods and nodes use", self.source.name)
+            log.info("usage metrics from %s are back", self.source.name)
             self._backoff.reset()
         self.problem = problem
 

@@ -4,9 +4,12 @@ import json
 import logging
 import sys
 from datetime import UTC, datetime
+from typing import Literal, get_args
 
-LEVELS = ("debug", "info", "warning", "error")
-FORMATS = ("text", "json")
+Level = Literal["debug", "info", "warning", "error"]
+Format = Literal["text", "json"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+FORMATS: tuple[Format, ...] = get_args(Format)
 
 
 class JsonFormatter(logging.Formatter):

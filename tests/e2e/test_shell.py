@@ -92,7 +92,7 @@ def test_a_token_that_is_not_accepted(backend: Backend, tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
     path.write_text(text)
     said = refuse("--kubeconfig", str(path), "--health-port", "-1", "--startup-timeout", "10", code=1)
-    assert "does not let us in: 401" in said
+    assert "rejected our credentials (401): check the token" in said
 
 
 @SYNTHETIC
@@ -122,9 +122,9 @@ def test_flags_that_make_no_sense(synthetic: Backend, arguments: tuple[str, ...]
     [
         pytest.param("schedulername: x", "did you mean 'scheduler-name'", id="unknown key with a neighbour"),
         pytest.param("frobnicate: 3", "unknown key 'frobnicate'", id="unknown key"),
-        pytest.param("bind-concurrency: many", "bind-concurrency must be a int", id="wrong type"),
+        pytest.param("bind-concurrency: many", "bind-concurrency in", id="wrong type"),
         pytest.param("][", "is not YAML", id="not YAML"),
-        pytest.param("- 1", "is not a mapping", id="list"),
+        pytest.param("- 1", ", not a mapping", id="list"),
         pytest.param(None, "cannot read the configuration", id="missing"),
     ],
 )
@@ -132,7 +132,7 @@ def test_configuration_files_that_make_no_sense(tmp_path: Path, content: str | N
     path = written(tmp_path / "poseidon.yaml", content)
     said = refuse("--config", path, code=2)
     assert text in said
-    assert path in said or "must be" in said
+    assert path in said
 
 
 @SYNTHETIC

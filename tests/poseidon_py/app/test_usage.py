@@ -61,7 +61,7 @@ async def test_prices_go_by_what_is_measured(world, basis, expected):
         world.cluster.create(
             {"apiVersion": "v1", "kind": "Pod", **made, "metadata": {**made["metadata"], "name": name}}
         )
-    bridge = await world.bridge(policy="cpu-memory", usage=basis, usage_interval="1")
+    bridge = await world.bridge(policy="cpu-memory", usage=basis, usage_interval=1.0)
     found = await measured(world, bridge, 2)
     assert found["basis"] == basis
     world.cluster.add_pods(1, template(cpu="100m"), prefix="next-")
@@ -74,7 +74,7 @@ async def test_prices_go_by_what_is_measured(world, basis, expected):
 
 async def test_prometheus_adds_traffic(world):
     world.cluster.add_pods(3, loaded("100m", rx="5M", tx="1M"))
-    bridge = await world.bridge(usage="larger", usage_interval="1", prometheus_url=f"{world.cluster.url}/_prometheus")
+    bridge = await world.bridge(usage="larger", usage_interval=1.0, prometheus_url=f"{world.cluster.url}/_prometheus")
     await world.until(lambda: len(world.bound()) == 3)
     found = await measured(world, bridge, 3)
     assert (found["samples"]["refused"], found["problems"]) == (0, {})
@@ -84,7 +84,7 @@ async def test_prometheus_adds_traffic(world):
 async def test_a_cluster_without_metrics_is_scheduled_all_the_same(world, caplog):
     for kind in (POD_METRICS, NODE_METRICS):
         world.cluster.kinds.remove(kind)
-    bridge = await world.bridge(usage="larger", usage_interval="1", log_level="warning")
+    bridge = await world.bridge(usage="larger", usage_interval=1.0, log_level="warning")
     world.cluster.add_pods(10, template())
     await world.until(lambda: len(world.bound()) == 10)
     await world.until(lambda: bridge.usage.polls >= 2)
@@ -107,7 +107,7 @@ async def test_nobody_is_asked_when_nothing_makes_use_of_it(world):
 
 
 async def test_status_and_metrics_say_what_is_measured(world):
-    bridge = await world.bridge(usage="larger", usage_interval="1")
+    bridge = await world.bridge(usage="larger", usage_interval=1.0)
     world.cluster.add_pods(4, template())
     await world.until(lambda: len(world.bound()) == 4)
     await measured(world, bridge, 4)

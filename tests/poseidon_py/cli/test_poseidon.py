@@ -8,13 +8,16 @@ import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from typing import Any, ClassVar
 
 import click
 import pytest
 from click.testing import CliRunner
 
+from firmament_py.cli.main import cli as firmament
 from poseidon_py.cli.main import LazyGroup, cli
+from poseidon_py.config.fields import FIELDS, number_text
 
 CONFIG = """
 apiVersion: v1
@@ -53,13 +56,59 @@ def test_help_names_all_commands():
         assert command in out
 
 
-def test_every_setting_that_is_a_flag_can_stand_in_the_file():
-    from poseidon_py.config.loading import KEYS
-
+def run_flags():
     command = cli.get_command(click.Context(cli), "run")
     assert command is not None
-    names = {parameter.name for parameter in command.params} - {"config"}
-    assert names <= set(KEYS)
+    return {parameter.name: parameter for parameter in command.params if parameter.name != "config"}
+
+
+def test_every_setting_is_a_flag_or_a_key_of_the_file_that_the_documentation_lists():
+    documented = (Path(__file__).parents[2] / "docs" / "bridge.md").read_text()
+    flags = run_flags()
+    for name, field in FIELDS.items():
+        assert field.text.endswith(".")
+        assert (name in flags) == field.is_flag
+        assert field.is_flag or f"`{field.key}`" in documented, field.key
+
+
+def test_flags_keep_their_names():
+    """Those that there ever were: they stand in people's manifests."""
+    assert set(run_flags()) >= {
+        "kubeconfig", "context", "scheduler_name", "policy", "policy_option", "usage", "usage_samples",
+        "usage_half_life", "usage_stale", "usage_interval", "prometheus_url", "prometheus_token_file", "prometheus_ca",
+        "bandwidth", "link_bandwidth", "firmament_address", "firmament_ca", "firmament_cert", "firmament_key",
+        "leader_elect", "lease_name", "lease_namespace", "lease_duration", "renew_deadline", "retry_period",
+        "health_address", "health_port", "added_node_affinity", "gang_timeout", "gang_reserve_after", "gang_unwind",
+        "bind_concurrency", "batch_window", "batch_window_max", "event_rate", "startup_timeout", "shutdown_timeout",
+        "log_level", "log_format",
+    }  # fmt: skip
+
+
+def test_the_help_fits_a_terminal_of_80_columns():
+    lines = run("run", "--help").output.splitlines()
+    assert len(lines) > 50
+    assert [line for line in lines if len(line) > 80] == []
+
+
+def test_the_defaults_of_the_flow_service_are_shown_as_it_has_them():
+    command = firmament.get_command(click.Context(firmament), "serve")
+    assert command is not None
+    served = {parameter.name: parameter.default for parameter in command.params}
+    names = {"usage": "usage_basis", "gang_reserve_after": "reserve_after"}
+    for name in ("usage", "usage_samples", "usage_half_life", "usage_stale", "gang_reserve_after"):
+        default = served[names.get(name, name)]
+        assert FIELDS[name].shown_default == (number_text(default) if isinstance(default, float) else str(default))
+
+
+def test_flags_are_checked_like_the_file():
+    for arguments, says in (
+        (("--bind-concurrency", "0"), "--bind-concurrency is 0; give a whole number of 1 or more"),
+        (("--usage-interval", "often"), "--usage-interval is 'often'; give a number from 1 to 86400 or off"),
+        (("--event-rate", "nan"), "--event-rate is nan; give a finite number"),
+        (("--added-node-affinity", "[1]"), "--added-node-affinity is [1]; give a mapping"),
+    ):
+        result = run("run", *arguments)
+        assert (result.exit_code, result.output) == (2, f"error: {says}\n")
 
 
 def test_a_command_that_is_not_installed_says_what_to_install(monkeypatch):

@@ -52,22 +52,41 @@ def test_an_empty_file_says_nothing(tmp_path):
     [
         ("bind-concurency: 5", "did you mean 'bind-concurrency'"),
         ("zzz: 5", "unknown key 'zzz'"),
-        ("bind-concurrency: many", "bind-concurrency must be a int, not 'many'"),
-        ("bind-concurrency: true", "bind-concurrency must be a int"),
-        ("batch-window: x", "batch-window must be a number"),
-        ("scheduler-name: {a: {b: c}}", "scheduler-name must be a list"),
-        ("bind-concurrency: 0", "bind-concurrency must be 1 or more"),
-        ("policyOptions: {seed: [1]}", "policyOptions.seed is [1]; give a text, a number, true or false"),
-        ("policyOptions: {seed: }", "policyOptions.seed is None; give a text, a number, true or false"),
+        ("bind-concurrency: many", "bind-concurrency in FILE is 'many'; give a whole number of 1 or more"),
+        ("bind-concurrency: true", "bind-concurrency in FILE is True; give a whole number of 1 or more"),
+        ("bind-concurrency: ", "bind-concurrency in FILE is empty; give a whole number of 1 or more"),
+        ("bind-concurrency: [1]", "bind-concurrency in FILE is [1]; give a whole number of 1 or more"),
+        ("bind-concurrency: 0", "bind-concurrency in FILE is 0; give a whole number of 1 or more"),
+        ("batch-window: x", "batch-window in FILE is 'x'; give a number of 0 or more"),
+        (
+            "scheduler-name: {a: {b: c}}",
+            "scheduler-name in FILE is [{'a': {'b': 'c'}}]; give a text or a list of texts",
+        ),
+        ("kubeconfig: 5", "kubeconfig in FILE is 5; give a path"),
+        ("leader-elect: maybe", "leader-elect in FILE is 'maybe'; give true or false"),
+        ("lease-name: [a]", "lease-name in FILE is ['a']; give a text"),
+        ("added-node-affinity: 5", "added-node-affinity in FILE is 5; give a mapping"),
+        ("added-node-affinity: '{'", "added-node-affinity in FILE is not YAML"),
+        (f"bind-concurrency: {'x' * 100}", f"is '{'x' * 59}...; give a whole number"),
+        ("policyOptions: {seed: [1]}", "policy-option in FILE: seed is [1]; give a text, a number, true or false"),
+        ("policyOptions: {seed: }", "policy-option in FILE: seed is empty; give a text, a number, true or false"),
         ("policyOptions: {seed: 1}\npolicy-option: [a=1]", "says policy-option a second time; keep one of the two"),
-        ("scheduler-name: ['']", "scheduler-name must not be empty"),
-        ("[1, 2]", "not a mapping"),
+        ("scheduler-name: ['']", "scheduler-name is empty; give the spec.schedulerName"),
+        ("[1, 2]", "the configuration FILE is [1, 2], not a mapping; give lines like"),
+        ("5", "the configuration FILE is 5, not a mapping"),
         ("a: [", "not YAML"),
-        ("renew-deadline: 20", "lease-duration > renew-deadline"),
-        ("log-level: loud", "one of debug"),
-        ("health-port: 70000", "health-port must be"),
-        ("policy-option: [x]", "not of the form K=V"),
-        ("firmament-address: h:1\npolicy: p", "belongs to the flow service"),
+        ("a: 2020-13-45", "the configuration FILE is not YAML: month must be in 1..12"),
+        (f"a: {'9' * 5000}", "the configuration FILE is not YAML"),
+        (f"a: {'[' * 5000}", "the configuration FILE is not YAML"),
+        (
+            "renew-deadline: 20",
+            "lease-duration (15) must be more than renew-deadline (20), and that more than 1.2 times retry-period (2)",
+        ),
+        ("log-level: loud", "log-level in FILE is 'loud'; give one of debug, info, warning, error"),
+        ("health-port: 70000", "health-port in FILE is 70000; give a whole number from -1 to 65535"),
+        ("policy-option: [x]", "policy-option is 'x'; give KEY=VALUE"),
+        ("firmament-address: h:1\npolicy: p", "policy belongs to the flow service: give --policy to `firmament serve`"),
+        ("firmament-address: h:1\nstats-address: h:2", "stats-address belongs to the flow service"),
         ("firmament-ca: /x", "needs firmament-address"),
         ("firmament-address: h:1\nfirmament-cert: /x\nfirmament-key: /y", "need firmament-ca"),
         ("firmament-address: h:1\nfirmament-ca: /x\nfirmament-cert: /x", "go together"),
@@ -76,44 +95,48 @@ def test_an_empty_file_says_nothing(tmp_path):
             f"firmament-address: h:1\nfirmament-ca: {__file__}",
             f"firmament-ca {__file__} cannot be used (no certificate",
         ),
-        ("firmament-address: h:1\nusage-samples: 5", "belong to the flow service"),
-        ("usage: everything", "usage must be one of requests, used, larger, not 'everything'"),
-        ("usage-interval: 0.5", "usage-interval must be off, or seconds from 1 to 86400, not '0.5'"),
-        ("usage-interval: often", "not 'often'"),
-        ("usage-interval: true", "usage-interval must be"),
+        ("firmament-address: h:1\nusage-samples: 5", "usage-samples belongs to the flow service"),
+        ("usage: everything", "usage in FILE is 'everything'; give one of requests, used, larger"),
+        ("usage-interval: 0.5", "usage-interval in FILE is 0.5; give a number from 1 to 86400 or off"),
+        ("usage-interval: often", "usage-interval in FILE is 'often'; give a number"),
+        ("usage-interval: true", "usage-interval in FILE is True; give a number"),
+        ("bandwidth: maybe", "bandwidth in FILE is 'maybe'; give one of on, off, auto"),
         ("prometheus-queries: {pod-cpu: up}", "prometheus-queries needs prometheus-url"),
         ("prometheus-url: prometheus:9090", "prometheus-url must be like http://HOST:PORT"),
         ("prometheus-url: http://h:port", "prometheus-url must be like http://HOST:PORT"),
         ("prometheus-url: http://h\nprometheus-queries: {pods-cpu: up}", "unknown key 'pods-cpu'; there are: pod-cpu"),
-        ("prometheus-url: http://h\nprometheus-queries: {pod-cpu: 5}", "pod-cpu must be a query"),
-        ("prometheus-url: http://h\nprometheus-queries: up", "must be a mapping"),
+        ("prometheus-queries: {pod-cpu: 5}", "prometheus-queries in FILE is {'pod-cpu': 5}; give a mapping of texts"),
+        ("prometheus-queries: up", "prometheus-queries in FILE is 'up'; give a mapping of texts to texts"),
         ("prometheus-url: http://h\nprometheus-ca: /not/there", "there is no file /not/there"),
         (f"prometheus-url: http://h\nprometheus-ca: {__file__}", "give a readable file of PEM certificates"),
-        ("batch-window: .nan", "batch-window must be a finite number, not nan"),
-        ("lease-duration: .inf", "lease-duration must be a finite number, not inf"),
-        (f"event-rate: {10**400}", "event-rate must be a finite number"),
-        ("usage-stale: .nan", "usage-stale must be a finite number"),
-        ("startup-timeout: 0", "startup-timeout must be more than 0 seconds, not 0.0"),
-        ("startup-timeout: -1", "startup-timeout must be more than 0 seconds"),
-        ("startup-timeout: .nan", "startup-timeout must be a finite number"),
-        ("rpc-timeout: 0", "rpc-timeout must be more than 0 seconds, not 0.0"),
-        ("bind-timeout: 0", "bind-timeout must be more than 0"),
-        ("volume-timeout: -1", "volume-timeout must be more than 0"),
-        ("watch-timeout: 0", "watch-timeout must be more than 0"),
-        ("watch-silence: 0", "watch-silence must be more than 0"),
-        ("bind-patience: -1", "bind-patience must be 0 or more"),
-        ("gang-reserve-after: later", "gang-reserve-after must be never, or seconds from 0 on, not 'later'"),
-        ("gang-reserve-after: -1", "gang-reserve-after must be never, or seconds from 0 on, not '-1'"),
-        ("gang-reserve-after: .nan", "gang-reserve-after must be never, or seconds from 0 on"),
-        ("gang-reserve-after: true", "gang-reserve-after must be a str, not True"),
-        ("gang-reserve-after: 60\nfirmament-address: h:1", "gang-reserve-after belongs to the flow service"),
+        ("batch-window: .nan", "batch-window in FILE is nan; give a finite number"),
+        ("lease-duration: .inf", "lease-duration in FILE is inf; give a finite number"),
+        (f"event-rate: {10**400}", "event-rate in FILE is 1000"),
+        ("usage-stale: .nan", "usage-stale in FILE is nan; give a finite number"),
+        ("startup-timeout: 0", "startup-timeout in FILE is 0; give a number above 0"),
+        ("startup-timeout: -1", "startup-timeout in FILE is -1; give a number above 0"),
+        ("rpc-timeout: 0", "rpc-timeout in FILE is 0; give a number above 0"),
+        ("bind-timeout: 0", "bind-timeout in FILE is 0; give a number above 0"),
+        ("volume-timeout: -1", "volume-timeout in FILE is -1; give a number above 0"),
+        ("watch-timeout: 0", "watch-timeout in FILE is 0; give a number above 0"),
+        ("watch-silence: 0", "watch-silence in FILE is 0; give a number above 0"),
+        ("bind-patience: -1", "bind-patience in FILE is -1; give a number of 0 or more"),
+        ("gang-reserve-after: later", "gang-reserve-after in FILE is 'later'; give a number of 0 or more or never"),
+        ("gang-reserve-after: -1", "gang-reserve-after in FILE is -1; give a number of 0 or more or never"),
+        ("gang-reserve-after: .nan", "gang-reserve-after in FILE is nan; give a finite number"),
+        ("gang-reserve-after: true", "gang-reserve-after in FILE is True; give a number"),
+        (
+            "gang-reserve-after: 60\nfirmament-address: h:1",
+            "gang-reserve-after belongs to the flow service: give --reserve-after to `firmament serve`",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, text, says):
-    (tmp_path / "c").write_text(text)
+    file = tmp_path / "c"
+    file.write_text(text)
     with pytest.raises(OptionError, match=r".+") as caught:
-        loading.settings(loading.read_file(tmp_path / "c"), {})
-    assert says in str(caught.value)
+        loading.settings(loading.read_file(file), {}, file)
+    assert says.replace("FILE", str(file)) in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -156,9 +179,16 @@ def test_what_the_own_flow_service_is_to_know_of_usage():
     assert loading.service_arguments(given) == [
         *("--usage", "larger"),
         *("--usage-samples", "5"),
-        *("--usage-half-life", "30.0"),
-        *("--usage-stale", "60.0"),
+        *("--usage-half-life", "30"),
+        *("--usage-stale", "60"),
     ]
+    assert loading.service_arguments(Settings(stats_address="0.0.0.0:9091")) == ["--stats-address", "0.0.0.0:9091"]
+
+
+@pytest.mark.parametrize(("text", "mode"), [("on", "on"), ("off", "off"), ("'on'", "on"), ("auto", "auto")])
+def test_on_and_off_are_words_although_yaml_takes_them_for_true_and_false(tmp_path, text, mode):
+    (tmp_path / "c").write_text(f"bandwidth: {text}")
+    assert loading.settings(loading.read_file(tmp_path / "c"), {}).bandwidth == mode
 
 
 @pytest.mark.parametrize("content", ["policy: " + "[" * 5000, "policy: 2026-13-45"], ids=["nested", "no date"])

@@ -125,7 +125,11 @@ def test_a_changed_link_is_told_anew():
 @pytest.mark.parametrize(
     ("config", "complaint"),
     [
-        pytest.param({"bandwidth": "maybe"}, "bandwidth must be on, off or auto", id="unknown-mode"),
+        pytest.param(
+            {"bandwidth": "maybe"},
+            "bandwidth in the configuration is 'maybe'; give one of on, off, auto",
+            id="unknown-mode",
+        ),
         pytest.param({"link-bandwidth": "ten"}, "link-bandwidth: 'ten' is not a quantity", id="no-quantity"),
         pytest.param({"link-bandwidth": "-1G"}, "link-bandwidth: '-1G' is not within", id="negative"),
     ],

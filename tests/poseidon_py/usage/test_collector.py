@@ -138,7 +138,7 @@ async def test_an_outage_is_one_warning_and_growing_delays(caplog):
             for _ in range(11):
                 world.seconds += 30.0
                 await world.collector.poll()
-            assert caplog.text.count("tells again") == 1
+            assert caplog.text.count("are back") == 1
         assert world.collector.status()["problems"] == {}
 
 

@@ -31,7 +31,7 @@ async def test_all_parts_of_a_bridge_count_into_the_same_metrics(monkeypatch):
         build(self)
 
     monkeypatch.setattr(Metrics, "__init__", note)
-    bridge = Bridge(Settings(usage_interval="5"))
+    bridge = Bridge(Settings(usage_interval=5.0))
     kube = Kube(credentials.at("http://127.0.0.1:9"))
     parts = bridge._build(kube)
     await bridge._build_collector(kube, parts.session)

@@ -1,0 +1,45 @@
+"""The flags of `poseidon run`, made from what the annotations of Settings say."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from msgspec import inspect
+
+from poseidon_py.config.fields import FIELDS, Field
+
+Command = Callable[..., Any]
+
+
+def settings_flags(command: Command) -> Command:
+    """Adds a flag for each setting that has one. None has a default: Settings has it, and the file may give another."""
+    for field in reversed(list(FIELDS.values())):
+        if field.is_flag:
+            command = _flag(field)(command)
+    return command
+
+
+def _flag(field: Field) -> Callable[[Command], Command]:
+    text = f"{field.text}  [default: {field.shown_default}]" if field.shown_default else field.text
+    names = f"--{field.key}/--no-{field.key}" if field.takes(inspect.BoolType) else f"--{field.key}"
+    return click.option(
+        names,
+        field.name,
+        default=None,
+        help=text,
+        metavar=field.metavar,
+        multiple=field.takes(inspect.VarTupleType),
+        type=_type(field),
+    )
+
+
+def _type(field: Field) -> Any:
+    """None: by what click makes of the name, which is a text or yes and no."""
+    if field.takes(inspect.CustomType):
+        return click.Path(dir_okay=False, path_type=Path)
+    if field.words and len(field.kinds) == 1:
+        return click.Choice(field.words)
+    if len(field.kinds) > 1:
+        return click.STRING
+    return click.INT if field.takes(inspect.IntType) else click.FLOAT if field.takes(inspect.FloatType) else None

@@ -1,0 +1,122 @@
+"""What the annotations of Settings say about each field: type, range, default, help. Flags and messages come of it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from msgspec import inspect
+
+from poseidon_py.config.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of Settings."""
+
+    name: str
+    hint: Any
+    """Its annotation, with ranges, as msgspec.convert takes it."""
+    kinds: tuple[inspect.Type, ...]
+    """The types that it may have, without None: mostly one."""
+    words: tuple[str, ...]
+    """The values that are words of a list, in its order."""
+    default: Any
+    text: str
+    """What the value is."""
+    metavar: str | None
+    """How the help names the value; None: by its type."""
+    is_flag: bool
+    shown_default: str
+    """Empty: there is none to show."""
+
+    @property
+    def key(self) -> str:
+        """As flags and the documentation spell it."""
+        return self.name.replace("_", "-")
+
+    @property
+    def expected(self) -> str:
+        """What values it takes, to be put after "give"."""
+        return " or ".join(_described(kind, self.words) for kind in self.kinds)
+
+    def takes(self, kind: type[inspect.Type]) -> bool:
+        """Whether values of that type are among those that it takes."""
+        return any(isinstance(each, kind) for each in self.kinds)
+
+
+def number_text(number: float) -> str:
+    """As people write it: without a fraction that says nothing."""
+    return f"{number:.15g}"
+
+
+def _fields() -> Iterable[Field]:
+    hints = get_type_hints(Settings, include_extras=True)
+    info = inspect.type_info(Settings)
+    assert isinstance(info, inspect.StructType)
+    for field in info.fields:
+        said = field.type
+        assert isinstance(said, inspect.Metadata), f"{field.name} is not annotated with a setting"
+        extra = said.extra or {}
+        kinds = said.type.types if isinstance(said.type, inspect.UnionType) else (said.type,)
+        yield Field(
+            field.name,
+            hints[field.name],
+            tuple(kind for kind in kinds if not isinstance(kind, inspect.NoneType)),
+            tuple(_words(hints[field.name])),
+            field.default,
+            (said.extra_json_schema or {})["description"],
+            extra["metavar"] or None,
+            extra["flag"],
+            extra["shown"] or _shown(field.default),
+        )
+
+
+def _shown(default: Any) -> str:
+    if default in (None, "", ()):
+        return ""
+    if isinstance(default, tuple):
+        return ", ".join(default)
+    return number_text(default) if isinstance(default, float) else str(default)
+
+
+def _words(hint: Any) -> Iterable[str]:
+    """Of all Literals in an annotation: msgspec sorts them."""
+    if get_origin(hint) is Literal:
+        yield from get_args(hint)
+    else:
+        for part in get_args(hint):
+            yield from _words(part)
+
+
+def _described(kind: inspect.Type, words: tuple[str, ...]) -> str:
+    match kind:
+        case inspect.IntType():
+            return f"a whole number{_range(kind)}"
+        case inspect.FloatType():
+            return f"a number{_range(kind)}"
+        case inspect.LiteralType():
+            return words[0] if len(words) == 1 else f"one of {', '.join(words)}"
+        case inspect.StrType():
+            return "a text"
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.DictType(value_type=inspect.StrType()):
+            return "a mapping of texts to texts"
+        case inspect.DictType():
+            return "a mapping"
+        case inspect.VarTupleType():
+            return "a text or a list of texts"
+        case _:
+            return "a path"
+
+
+def _range(kind: inspect.IntType | inspect.FloatType) -> str:
+    if kind.le is not None:
+        return f" from {number_text(kind.ge or 0)} to {number_text(kind.le)}"
+    if kind.gt is not None:
+        return f" above {number_text(kind.gt)}"
+    return f" of {number_text(kind.ge)} or more" if kind.ge is not None else ""
+
+
+FIELDS: Mapping[str, Field] = {field.name: field for field in _fields()}
+"""By name."""
