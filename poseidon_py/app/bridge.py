@@ -91,6 +91,7 @@ class Bridge:
         self.gangs: Gangs | None = None
         self.health: Health | None = None
         self.usage: Collector | None = None
+        self._access: Access | None = None
         self._kube: Kube | None = None
         self._prometheus: Kube | None = None
         self.supervisor: Supervisor | None = None
@@ -108,12 +109,13 @@ class Bridge:
         """
         settings = self.settings
         self._broken = asyncio.get_running_loop().create_future()
-        access = await credentials.load(settings.kubeconfig, settings.context)
+        access = self._access = await credentials.load(settings.kubeconfig, settings.context)
         self.health = Health(
             self.metrics,
             alive=self._alive,
             ready=self._ready,
             refresh=self._refresh,
+            identity=self.serves,
             status=self.status,
             explain=self.explain,
         )
@@ -465,10 +467,19 @@ class Bridge:
         self.metrics.leader.set(leads)
         self.metrics.usage_age.set(self.usage.age if self.usage is not None else math.nan)
 
+    def serves(self) -> dict[str, Any]:
+        """Which API server this is the scheduler of, of whose pods, and who it is among its replicas."""
+        return {
+            "server": self._access.url if self._access is not None else "",
+            "in_cluster": self._access is not None and self._access.in_cluster,
+            "scheduler_names": list(self.settings.scheduler_name),
+            "identity": self.identity,
+        }
+
     async def status(self) -> dict[str, Any]:
         """What the scheduler sees. Raises EngineError."""
         more = {
-            "identity": self.identity,
+            **self.serves(),
             "leading": self.election.leading if self.election is not None else True,
             "leader": self.election.holder if self.election is not None else self.identity,
             "not_ready": self._ready(),

@@ -3,6 +3,7 @@
 /livez, /healthz   200 while the process does its work
 /readyz            200 when everything has been listed and the flow service knows it
 /metrics           Prometheus
+/identity          whom it serves: JSON
 /status            counts, use, last round: JSON
 /explain?pod=NS/NAME   why a pod is where it is: JSON
 """
@@ -34,6 +35,7 @@ class Health:
         alive: Callable[[], str],
         ready: Callable[[], str],
         refresh: Callable[[], None],
+        identity: Callable[[], Json],
         status: Callable[[], Awaitable[Json]],
         explain: Callable[[str, str], Awaitable[Json | None]],
     ) -> None:
@@ -42,6 +44,7 @@ class Health:
         self._alive = alive
         self._ready = ready
         self._refresh = refresh
+        self._identity = identity
         self._status = status
         self._explain = explain
         self._runner: web.AppRunner | None = None
@@ -56,6 +59,7 @@ class Health:
                 web.get("/livez", self._livez),
                 web.get("/readyz", self._readyz),
                 web.get("/metrics", self._metrics),
+                web.get("/identity", self._get_identity),
                 web.get("/status", self._get_status),
                 web.get("/explain", self._get_explain),
             ]
@@ -87,6 +91,9 @@ class Health:
     async def _metrics(self, _: web.Request) -> web.Response:
         self._refresh()
         return web.Response(body=self._measured.exposition(), headers={"Content-Type": "text/plain; version=0.0.4"})
+
+    async def _get_identity(self, _: web.Request) -> web.Response:
+        return _json(self._identity())
 
     async def _get_status(self, _: web.Request) -> web.Response:
         try:

@@ -12,8 +12,6 @@ import os
 import signal
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
@@ -23,6 +21,7 @@ import click
 
 from poseidon_py import __version__
 from poseidon_py.cli.flags import settings_flags
+from poseidon_py.cli.questions import AskError, ask, require_cluster
 from poseidon_py.config import loading
 from poseidon_py.config.settings import Settings
 from poseidon_py.util import logs
@@ -191,21 +190,35 @@ def policies(as_json: bool) -> None:
 
 # -- questions to a running scheduler -------------------------------------------------------------------------------
 
-_address = click.option(
-    "--address",
-    default=f"127.0.0.1:{_DEFAULTS.health_port}",
-    show_default=True,
-    help="HOST:PORT of the scheduler's health port.",
-)
-_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_DEFAULT_ADDRESS = f"127.0.0.1:{_DEFAULTS.health_port}"
+
+
+def _question(command: Callable[..., None]) -> Callable[..., None]:
+    """The flags that say whom to ask, and how to show the answer."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+        click.option("--context", metavar="NAME", help="Context of the kubeconfig. Default: its current context."),
+        click.option(
+            "--kubeconfig",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="Kubeconfig of the cluster: fail if the scheduler serves another API server. Default, without "
+            "--address: $KUBECONFIG, then ~/.kube/config.",
+        ),
+        click.option(
+            "--address",
+            metavar="HOST:PORT",
+            help=f"Health port of the scheduler.  [default: {_DEFAULT_ADDRESS}]",
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 @cli.command()
-@_address
-@_as_json
-def status(address: str, as_json: bool) -> None:
-    """What does the scheduler see?"""
-    body = _ask(address, "/status")
+@_question
+def status(address: str | None, kubeconfig: Path | None, context: str | None, as_json: bool) -> None:
+    """Show what the scheduler sees."""
+    body = _ask("/status", address, kubeconfig, context)
     if as_json:
         click.echo(json.dumps(body, indent=2))
         return
@@ -218,13 +231,12 @@ def status(address: str, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("pod", metavar="NAMESPACE/POD")
-@_address
-@_as_json
-def explain(pod: str, address: str, as_json: bool) -> None:
-    """Why is a pod pending, and what would it take?"""
+@_question
+def explain(pod: str, address: str | None, kubeconfig: Path | None, context: str | None, as_json: bool) -> None:
+    """Show why a pod is pending, and what it would take to place it."""
     if "/" not in pod:
         pod = f"default/{pod}"
-    body = _ask(address, "/explain?" + urlencode({"pod": pod}))
+    body = _ask("/explain?" + urlencode({"pod": pod}), address, kubeconfig, context)
     if as_json:
         click.echo(json.dumps(body, indent=2))
         return
@@ -235,21 +247,13 @@ def explain(pod: str, address: str, as_json: bool) -> None:
     print_explanation(body, Console())
 
 
-def _ask(address: str, path: str) -> dict[str, Any]:
+def _ask(path: str, address: str | None, kubeconfig: Path | None, context: str | None) -> dict[str, Any]:
     try:
-        with urllib.request.urlopen(f"http://{address}{path}", timeout=30) as answer:
-            body: dict[str, Any] = json.load(answer)
-            return body
-    except urllib.error.HTTPError as error:
-        try:
-            _fail(str(json.load(error)["error"]), 1)
-        except (ValueError, KeyError, TypeError, RecursionError):
-            _fail(
-                f"{address} does not answer like a scheduler: {error}; give --address HOST:PORT of its health port", 1
-            )
-    except (OSError, ValueError, RecursionError) as error:
-        reason = getattr(error, "reason", error)
-        _fail(f"no scheduler at {address}: {reason}; give --address HOST:PORT of its health port", 1)
+        if address is None or kubeconfig is not None or context is not None:
+            require_cluster(address or _DEFAULT_ADDRESS, kubeconfig, context)
+        return ask(address or _DEFAULT_ADDRESS, path)
+    except AskError as error:
+        _fail(str(error), 1)
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -38,6 +38,9 @@ def print_status(body: Json, console: Console) -> None:
     console.print(
         f"[bold]{body.get('identity', 'poseidon')}[/bold] {role}, policy {body['policy']}, {body['nodes']} nodes"
     )
+    if body.get("server"):
+        names = ", ".join(body["scheduler_names"])
+        console.print(f"schedules pods of {names} for the API server {body['server']}", highlight=False)
     if body.get("not_ready"):
         console.print(f"[red]not ready[/red]: {body['not_ready']}", highlight=False)
     print_rows(console, ("pods", "count"), [(state, str(count)) for state, count in body["pods"].items()])

@@ -1,10 +1,13 @@
-"""Whether a kubeconfig has the form that its loader relies on: of one that has not, the loader only says what Python
-says of the value that it stumbles over."""
+"""What a kubeconfig says without its credentials: whether it has the form that its loader relies on, and its server.
+
+Of a wrong value the loader only says what Python says that stumbles over it; and it starts plug-ins for credentials.
+"""
 
 import os
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 import yaml
@@ -37,6 +40,7 @@ class _User(msgspec.Struct, rename="kebab"):
 
 
 class _NamedCluster(msgspec.Struct):
+    name: Any = None
     cluster: _Cluster | None = None
 
 
@@ -45,10 +49,12 @@ class _NamedUser(msgspec.Struct):
 
 
 class _NamedContext(msgspec.Struct):
+    name: Any = None
     context: dict[str, Any] | None = None
 
 
-class _Kubeconfig(msgspec.Struct):
+class _Kubeconfig(msgspec.Struct, rename="kebab"):
+    current_context: Any = None
     clusters: list[_NamedCluster] | None = None
     users: list[_NamedUser] | None = None
     contexts: list[_NamedContext] | None = None
@@ -57,16 +63,56 @@ class _Kubeconfig(msgspec.Struct):
 def wrong_form(path: Path) -> str:
     """Of the first of these files (as $KUBECONFIG, path may be several) that has the wrong form: its name, the key,
     what was found and what to give. Empty: none has, as far as it can be read."""
-    for file in str(path).split(os.pathsep):
+    for file in _files(path):
         try:
-            content = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError, yaml.YAMLError):
-            continue  # what the loader says of these is clear
-        try:
-            msgspec.convert(content, _Kubeconfig)
+            msgspec.convert(_content(file), _Kubeconfig)
         except msgspec.ValidationError as error:
             return f"{file}: {_in_words(str(error))}"
+        except _UNREADABLE:
+            continue  # what the loader says of these is clear
     return ""
+
+
+def server_of(path: Path, context: str | None) -> str:
+    """The address of the API server of a context, None: the current one, as Access.url has it.
+
+    Of several files the first that names something counts. Empty: they do not say.
+    """
+    parts = []
+    for file in _files(path):
+        try:
+            parts.append(msgspec.convert(_content(file), _Kubeconfig))
+        except (*_UNREADABLE, msgspec.ValidationError):
+            continue
+    wanted = context or next((part.current_context for part in parts if part.current_context), None)
+    contexts = [each.context for part in parts for each in part.contexts or () if each.name == wanted]
+    cluster = (contexts[0] or {}).get("cluster") if contexts else None
+    clusters = [each.cluster for part in parts for each in part.clusters or () if each.name == cluster]
+    return _normal(clusters[0].server or "") if clusters and clusters[0] is not None else ""
+
+
+_UNREADABLE = (OSError, ValueError, RecursionError, yaml.YAMLError)
+
+
+def _files(path: Path) -> list[str]:
+    """$KUBECONFIG may be several."""
+    return [file for file in str(path).split(os.pathsep) if file]
+
+
+def _content(file: str) -> Any:
+    return yaml.safe_load(Path(file).read_text(encoding="utf-8"))
+
+
+def _normal(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        return ""
+    if not parts.hostname:
+        return ""
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}:{port}{parts.path.rstrip('/')}"
 
 
 def _in_words(message: str) -> str:

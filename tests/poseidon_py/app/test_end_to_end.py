@@ -295,6 +295,14 @@ async def test_health_status_and_explain(world):
         for name in ("poseidon_pending_pods", "poseidon_round_duration_seconds_count", "poseidon_nodes 5.0"):
             assert name in text
         status = await (await http.get("/status")).json()
+        serves = await (await http.get("/identity")).json()
+        assert serves == {
+            "server": world.cluster.url,
+            "in_cluster": False,
+            "scheduler_names": ["poseidon"],
+            "identity": bridge.identity,
+        }
+        assert serves.items() <= status.items()
         assert (status["nodes"], status["pods"]["waiting"], status["leading"]) == (5, 3, True)
         assert (status["leader"], status["not_ready"]) == (bridge.identity, "")
         answer = await (await http.get("/explain?pod=default/pod-0001")).json()

@@ -251,6 +251,46 @@ def test_a_pod_without_namespace_is_in_default(scheduler):
     assert run("explain", "p", "--address", scheduler).exit_code == 0
 
 
+def serving(server, **more):
+    """What a scheduler of that API server answers."""
+    identity = {"server": server, "in_cluster": False, "scheduler_names": ["poseidon"], "identity": "x"} | more
+    return {"/identity": (200, identity), "/explain?pod=default%2Fp": (200, EXPLAINED)}
+
+
+def test_a_scheduler_of_another_cluster_does_not_answer_for_this_one(scheduler, kubeconfig, monkeypatch):
+    """Who names no address asks the one on the default port, whosever it is."""
+    monkeypatch.setattr("poseidon_py.cli.main._DEFAULT_ADDRESS", scheduler)
+    monkeypatch.setenv("KUBECONFIG", kubeconfig)
+    Answers.bodies = serving("http://127.0.0.1:9")
+    assert run("explain", "p").exit_code == 0
+    Answers.bodies = serving("https://elsewhere:6443")
+    for arguments in (["status"], ["explain", "p"], ["explain", "p", "--address", scheduler, "--context", "c"]):
+        result = run(*arguments)
+        assert (result.exit_code, result.output) == (
+            1,
+            f"error: the scheduler at {scheduler} (poseidon) serves the API server https://elsewhere:6443, not "
+            f"http://127.0.0.1:9 of the kubeconfig {kubeconfig}; give --address HOST:PORT of the health port of the "
+            "one that is meant\n",
+        )
+    assert run("explain", "p", "--address", scheduler).exit_code == 0  # which is meant whatever it serves
+    Answers.bodies = serving("https://10.96.0.1:443", in_cluster=True)  # which is another address of the same
+    assert run("explain", "p").exit_code == 0
+
+
+def test_without_a_kubeconfig_there_is_nothing_to_compare(scheduler, monkeypatch, tmp_path):
+    monkeypatch.setattr("poseidon_py.cli.main._DEFAULT_ADDRESS", scheduler)
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    Answers.bodies = serving("https://elsewhere:6443")
+    assert run("explain", "p").exit_code == 0
+
+
+def test_a_kubeconfig_that_is_given_has_to_name_a_server(scheduler, kubeconfig):
+    result = run("status", "--address", scheduler, "--kubeconfig", kubeconfig, "--context", "nope")
+    assert result.exit_code == 1
+    assert f"the kubeconfig {kubeconfig} has no server for context nope; correct" in result.output
+
+
 def test_questions_that_cannot_be_answered(scheduler):
     Answers.bodies = {"/status": (200, b"<html>")}
     for arguments, says in (

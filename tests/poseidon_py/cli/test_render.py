@@ -28,6 +28,11 @@ def told(**more: Any) -> str:
             {"leading": False, "leader": ""}, "a stands by, nobody is known to lead, policy p", id="nobody-leads"
         ),
         pytest.param({"leading": False, "leader": "a"}, "a stands by, nobody is known to lead, policy p", id="lost"),
+        pytest.param(
+            {"server": "https://h:6443", "scheduler_names": ["x", "y"]},
+            "schedules pods of x, y for the API server https://h:6443",
+            id="whose",
+        ),
         pytest.param({"not_ready": "nodes are not listed yet"}, "not ready: nodes are not listed yet", id="not-ready"),
         pytest.param({"not_ready": ""}, "no round yet", id="no-round"),
         pytest.param({"rounds": 3}, "round 3: placed 0 of 0", id="rounds"),

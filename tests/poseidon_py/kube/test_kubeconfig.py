@@ -7,6 +7,7 @@ import pytest
 
 from poseidon_py.kube import credentials
 from poseidon_py.kube.credentials import CredentialsError
+from poseidon_py.kube.kubeconfig import server_of
 
 CLUSTER = 'clusters: [{name: c, cluster: {server: "http://127.0.0.1:9"}}]\n'
 CONTEXT = "contexts: [{name: c, context: {cluster: c, user: u}}]\ncurrent-context: c\n"
@@ -46,6 +47,40 @@ async def test_of_several_files_the_wrong_one_is_named(tmp_path):
     bad.write_text("users: 5")
     with pytest.raises(CredentialsError, match=f"cannot use the kubeconfig {bad}: users is a whole number"):
         await credentials.load(Path(f"{good}{os.pathsep}{bad}"), None)
+
+
+@pytest.mark.parametrize(
+    ("files", "context", "server"),
+    [
+        pytest.param([CLUSTER + CONTEXT], None, "http://127.0.0.1:9", id="current"),
+        pytest.param([CLUSTER + CONTEXT], "c", "http://127.0.0.1:9", id="named"),
+        pytest.param([CLUSTER + CONTEXT], "nope", "", id="no-such-context"),
+        pytest.param([CONTEXT, CLUSTER], None, "http://127.0.0.1:9", id="in-two-files"),
+        pytest.param([CLUSTER + CONTEXT, CLUSTER.replace(":9", ":8")], None, "http://127.0.0.1:9", id="first-counts"),
+        pytest.param(["users: 5", CLUSTER + CONTEXT], None, "http://127.0.0.1:9", id="beside-a-wrong-one"),
+        pytest.param(
+            [CLUSTER.replace("http://127.0.0.1:9", "https://[::1]/a/") + CONTEXT],
+            None,
+            "https://[::1]:443/a",
+            id="ipv6",
+        ),
+        pytest.param([CLUSTER.replace("127.0.0.1:9", "h:x") + CONTEXT], None, "", id="no-port"),
+        pytest.param([CLUSTER], None, "", id="no-context"),
+        pytest.param(["{"], None, "", id="no-yaml"),
+    ],
+)
+def test_the_server_of_a_context(tmp_path, files, context, server):
+    paths = [tmp_path / str(number) for number in range(len(files))]
+    for path, text in zip(paths, files, strict=True):
+        path.write_text(text)
+    assert server_of(Path(os.pathsep.join(map(str, [*paths, tmp_path / "missing"]))), context) == server
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9", "https://h", "https://[::1]/a/", "http://H:80/x"])
+async def test_it_is_spelled_as_the_scheduler_does(tmp_path, url):
+    (tmp_path / "k").write_text(CLUSTER.replace("http://127.0.0.1:9", url) + CONTEXT + "users: [{name: u, user: {}}]")
+    access = await credentials.load(tmp_path / "k", None)
+    assert server_of(tmp_path / "k", None) == access.url
 
 
 async def test_what_else_is_wrong_is_said_in_the_words_of_the_loader(tmp_path):
