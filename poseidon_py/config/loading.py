@@ -207,7 +207,7 @@ def _check(given: Settings) -> None:
         raise OptionError(f"added-node-affinity: {error}") from error
     for option in given.policy_option:
         if "=" not in option:
-            raise OptionError(f"policy-option is {option!r}; give KEY=VALUE")
+            raise OptionError(f"policy-option is {option!r}; give it as K=V")
     if given.firmament_address:
         _check_external(given)
     _check_usage(given)

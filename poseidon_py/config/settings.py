@@ -45,7 +45,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         str, setting("Cost policy of the supervised flow service; see `poseidon policies`.", metavar="NAME")
     ] = ""
     policy_option: Annotated[
-        tuple[str, ...], setting("Option of the cost policy; may be repeated.", metavar="KEY=VALUE")
+        tuple[str, ...], setting("Option of the cost policy; may be repeated.", metavar="K=V")
     ] = ()
     usage: Annotated[
         Basis | None,

@@ -84,7 +84,7 @@ def test_an_empty_file_says_nothing(tmp_path):
         ),
         ("log-level: loud", "log-level in FILE is 'loud'; give one of debug, info, warning, error"),
         ("health-port: 70000", "health-port in FILE is 70000; give a whole number from -1 to 65535"),
-        ("policy-option: [x]", "policy-option is 'x'; give KEY=VALUE"),
+        ("policy-option: [x]", "policy-option is 'x'; give it as K=V"),
         ("firmament-address: h:1\npolicy: p", "policy belongs to the flow service: give --policy to `firmament serve`"),
         ("firmament-address: h:1\nstats-address: h:2", "stats-address belongs to the flow service"),
         ("firmament-ca: /x", "needs firmament-address"),
