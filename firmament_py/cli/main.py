@@ -78,11 +78,11 @@ def cli() -> None:
     type=click.Choice([basis.value for basis in Basis]),
     default=_USAGE.basis.value,
     show_default=True,
-    help="What prices take for used of a node: its tasks' requests, what they were measured to use, or the larger.",
+    help="Basis of node utilisation in costs: task requests, measured usage, or whichever is larger.",
 )
-@_usage_option("samples", "Samples of usage kept per task and per node.")
-@_usage_option("half-life", "Seconds after which a sample counts half.")
-@_usage_option("stale", "Seconds after which a sample does not count any more.")
+@_usage_option("samples", "Usage samples kept per task and per node.")
+@_usage_option("half-life", "Seconds in which the weight of a usage sample halves.")
+@_usage_option("stale", "Seconds after which a usage sample is ignored.")
 @click.option(
     "--reserve-after",
     default=f"{backfill.RESERVE_AFTER_US // 1_000_000}",

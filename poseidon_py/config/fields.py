@@ -1,4 +1,4 @@
-"""What the annotations of Settings say about each field: type, range, default, help. Flags and messages come of it."""
+"""What the annotations of Settings say about each field; flags and messages are made from it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
