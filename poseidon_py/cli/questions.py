@@ -30,7 +30,7 @@ def ask(address: str, path: str) -> dict[str, Any]:
         raise AskError(
             _complaint(error) or f"{address} does not answer like a scheduler: {error}; {_REMEDY}"
         ) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise AskError(f"no scheduler at {address}: {getattr(error, 'reason', error)}; {_REMEDY}") from error
     if not isinstance(body, dict):
         raise AskError(f"{address} does not answer like a scheduler; {_REMEDY}")
@@ -41,7 +41,7 @@ def _complaint(error: urllib.error.HTTPError) -> str:
     """What a scheduler says that it cannot answer; empty: this is none."""
     try:
         return str(json.load(error)["error"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return ""
 
 

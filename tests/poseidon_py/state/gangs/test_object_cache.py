@@ -15,6 +15,7 @@ from poseidon_py.state.gangs.decode import Item
 from poseidon_py.state.gangs.model import Owner, Unknown
 from poseidon_py.state.gangs.object_cache import Shelves
 from poseidon_py.state.gangs.resource_cache import Shelf
+from poseidon_py.util.metrics import Metrics
 from tests.poseidon_py.state.gangs.builders import JOB, SET, thing
 
 
@@ -228,7 +229,7 @@ async def test_an_owner_that_makes_no_sense_is_asked_for_again(rig, odd):
 
 def test_an_object_that_no_longer_makes_sense_stays_as_it_was():
     changed = []
-    shelf = Shelf(COSCHEDULING, lambda resource, thing, gone=False: changed.append((thing.name, gone)))
+    shelf = Shelf(COSCHEDULING, lambda resource, thing, gone=False: changed.append((thing.name, gone)), Metrics())
     raw = b'{"metadata": {"name": "g", "uid": "u"}, "spec": {"minMember": 2}}'
     shelf.observe(msgspec.json.decode(raw, type=Item))
     shelf.invalid(Metadata(name="g", uid="u"), "is nested too deeply")
