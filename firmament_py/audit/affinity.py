@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
-from firmament_py.model.constraints import NAME_FIELD, NodeDemand, PeerDemand, PeerSelector, PeerTerm, Spread
+from firmament_py.model.constraints import NAME_FIELD, PeerDemand, PeerSelector, PeerTerm, Spread
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.label_sets import NO_PROFILE
@@ -36,8 +36,9 @@ class PeerCheck:
         self._refused = np.zeros(len(rows), np.bool_)
         self._tallies: dict[object, _Tally] = {}
         self._domain: dict[str, tuple[dict[str, int], I64]] = {}
-        self._eligible: dict[object, I64] = {}
+        self._eligible: dict[tuple[int, bool, bool], I64] = {}
         self._matches: dict[tuple[PeerSelector, int], bool] = {}
+        self._classes: dict[int, _Demands] = {}
         self._repelling = self._terms_that_repel()
 
     def sound(self) -> Bools:
@@ -66,45 +67,41 @@ class PeerCheck:
         ]
 
     def _keeps(self, low: int, high: int, cls: int, profile: int, founds: bool, nodes: I64) -> bool:
-        peers = self._state.classes.definition(cls).peers
-        for term in peers.anti_affinity:
-            near = self._tally_of((term.selector,), term.topology_key).at(high, nodes)
+        demands = self._demands(cls)
+        for term in demands.peers.anti_affinity:
+            near = self._tally_of_term(term).at(high, nodes)
             if (near > self._match(term.selector, profile)).any():
                 return False
         for term, carriers in self._repelling.items():
             if self._match(term.selector, profile):
                 near = self._tally_of_carriers(term, carriers).at(high, nodes)
-                if (near > (term in peers.anti_affinity)).any():
+                if (near > (term in demands.held)).any():
                     return False
-        return self._is_affine(low, high, peers, profile, founds, nodes) and all(
-            self._is_even(high, cls, spread, peers, profile, nodes) for spread in peers.spread
+        return self._is_affine(low, high, demands, profile, founds, nodes) and all(
+            self._is_even(high, cls, spread, profile, nodes) for spread in demands.peers.spread
         )
 
     def _founds(self, low: int, cls: int, profile: int) -> bool:
         """Whether tasks may go anywhere together: nobody before entry `low` meets their affinity, but they do."""
-        terms = self._state.classes.definition(cls).peers.affinity
-        selectors = tuple(term.selector for term in terms)
-        return all(self._match(selector, profile) for selector in selectors) and not any(
-            self._tally_of(selectors, term.topology_key).total(low) for term in terms
+        demands = self._demands(cls)
+        return self._match_all(demands, profile) and not any(
+            tally.total(low) for tally in self._tallies_of_affinity(demands)
         )
 
-    def _is_affine(self, low: int, high: int, peers: PeerDemand, profile: int, founds: bool, nodes: I64) -> bool:
-        selectors = tuple(term.selector for term in peers.affinity)
-        itself = all(self._match(selector, profile) for selector in selectors)
-        tallies = [self._tally_of(selectors, term.topology_key) for term in peers.affinity]
+    def _is_affine(self, low: int, high: int, demands: "_Demands", profile: int, founds: bool, nodes: I64) -> bool:
+        itself = self._match_all(demands, profile)
+        tallies = self._tallies_of_affinity(demands)
         if not all(tally.has_domain(nodes).all() for tally in tallies):
             return False
         if founds:  # a home: all of the batch in one domain of each key
             return all(len(np.unique(tally.domain[self._node[low:high]])) == 1 for tally in tallies)
         return all((tally.at(high, nodes) > itself).all() for tally in tallies)
 
-    def _is_even(self, high: int, cls: int, spread: Spread, peers: PeerDemand, profile: int, nodes: I64) -> bool:
-        keys = tuple(other.topology_key for other in peers.spread)
-        part = (self._state.classes.demand(cls), keys, spread.honor_affinity, spread.honor_taints)
+    def _is_even(self, high: int, cls: int, spread: Spread, profile: int, nodes: I64) -> bool:
+        part = (cls, spread.honor_affinity, spread.honor_taints)
         eligible = self._eligible.get(part)
         if eligible is None:
-            rows = [row for row in self._state.nodes.observed if self._takes_part(row, keys, part[0], spread)]
-            eligible = self._eligible[part] = np.array(rows, np.int64)
+            eligible = self._eligible[part] = self._taking_part(cls, spread)
         tally = self._tally_of_spread(spread, part, eligible)
         if not tally.has_domain(nodes).all():
             return False
@@ -121,23 +118,41 @@ class PeerCheck:
             return bool((tally.at(high, nodes) - emptiest <= spread.max_skew).all())
         return not domains or bool((tally.at(high, nodes) - emptiest <= spread.max_skew).all())
 
-    def _takes_part(self, row: int, keys: tuple[str, ...], demand: NodeDemand, spread: Spread) -> bool:
-        node = self._state.nodes.observed[row]
-        if not all(key in node.labels for key in keys):
-            return False
+    def _taking_part(self, cls: int, spread: Spread) -> I64:
+        """Rows of the nodes that count for a spread of class row `cls`: they have the keys of all its spreads."""
+        demands, demand = self._demands(cls), self._state.classes.demand(cls)
+        labelled = np.zeros(self._state.nodes.capacity, np.bool_)
+        labelled[list(self._state.nodes.observed)] = True
+        for key in demands.spread_keys:
+            labelled &= np.greater_equal(self._domains(key)[1], 0)
         own = replace(demand, further=())  # the task's own selector and affinity, not what else is demanded of its node
-        if spread.honor_affinity and not own.selects(node.labels, {NAME_FIELD: node.name}):
-            return False
-        return not (spread.honor_taints and demand.untolerated(node.taints))
+        rows = []
+        for row in np.flatnonzero(labelled).tolist():
+            node = self._state.nodes.observed[row]
+            selected = not spread.honor_affinity or own.selects(node.labels, {NAME_FIELD: node.name})
+            if selected and not (spread.honor_taints and demand.untolerated(node.taints)):
+                rows.append(row)
+        return np.array(rows, np.int64)
 
     # -- tallies ----------------------------------------------------------------------------------------------
 
-    def _tally_of(self, selectors: tuple[PeerSelector, ...], key: str) -> "_Tally":
+    def _tally_of_term(self, term: PeerTerm) -> "_Tally":
         return self._tally(
-            (selectors, key),
-            key,
-            lambda low, high: self._matched(low, high, lambda p: all(self._match(s, p) for s in selectors)),
+            (term.selector, term.topology_key),
+            term.topology_key,
+            lambda low, high: self._matched(low, high, lambda p: self._match(term.selector, p)),
         )
+
+    def _tallies_of_affinity(self, demands: "_Demands") -> list["_Tally"]:
+        """By key of the affinity: the tasks that meet all of its selectors."""
+        return [
+            self._tally(
+                (demands.cls, key),
+                key,
+                lambda low, high: self._matched(low, high, lambda p: self._match_all(demands, p)),
+            )
+            for key in demands.affine_keys
+        ]
 
     def _tally_of_carriers(self, term: PeerTerm, carriers: frozenset[int]) -> "_Tally":
         return self._tally(
@@ -189,12 +204,38 @@ class PeerCheck:
             self._matches[selector, profile] = known
         return known
 
+    def _match_all(self, demands: "_Demands", profile: int) -> bool:
+        """Whether a profile meets all selectors of an affinity."""
+        known = demands.met_by.get(profile)
+        if known is None:
+            known = all(self._match(term.selector, profile) for term in demands.peers.affinity)
+            demands.met_by[profile] = known
+        return known
+
+    def _demands(self, cls: int) -> "_Demands":
+        found = self._classes.get(cls)
+        if found is None:
+            found = self._classes[cls] = _Demands(cls, self._state.classes.definition(cls).peers)
+        return found
+
     def _terms_that_repel(self) -> dict[PeerTerm, frozenset[int]]:
         carriers: dict[PeerTerm, set[int]] = {}
         for cls in np.unique(self._cls).tolist():
             for term in self._state.classes.definition(cls).peers.anti_affinity:
                 carriers.setdefault(term, set()).add(cls)
         return {term: frozenset(classes) for term, classes in carriers.items()}
+
+
+class _Demands:
+    """What a class row demands of other tasks, looked up once for all of its terms."""
+
+    def __init__(self, cls: int, peers: PeerDemand) -> None:
+        self.cls = cls
+        self.peers = peers
+        self.held = frozenset(peers.anti_affinity)
+        self.affine_keys = tuple(dict.fromkeys(term.topology_key for term in peers.affinity))
+        self.spread_keys = tuple(dict.fromkeys(spread.topology_key for spread in peers.spread))
+        self.met_by: dict[int, bool] = {}  # profile row -> whether it meets all selectors of the affinity
 
 
 class _Tally:

@@ -31,7 +31,7 @@ def stable_order(values: I64, below: int) -> I64:
     return np.argsort(values.astype(np.uint16) if below <= 2**16 else values, kind="stable")
 
 
-def mix(matrix: I64, seed: int) -> U64:
+def mix(matrix: I64 | Bools, seed: int) -> U64:
     """A 64-bit hash of each column of `matrix` (K, N) -> (N,): equal columns, equal hash.
 
     A random linear combination modulo 2**64: two different columns collide with a chance of about 2**-63.

@@ -27,7 +27,7 @@ import numpy as np
 
 from firmament_py.flow.network import FlowNetwork
 from firmament_py.model.arrays import I64, Bools, mix, run_positions
-from firmament_py.network.capacities import Capacities
+from firmament_py.network.capacities import Capacities, built_in
 from firmament_py.network.preference_arcs import NO_DATA_ARCS, DataArcs, data_arcs, node_columns
 from firmament_py.policy import Prices
 from firmament_py.snapshot.domain_limits import DomainLimit
@@ -226,12 +226,12 @@ class _Build:
         for c, limits in self._room.limits.items():
             mine = slice(*np.searchsorted(pair_class, (c, c + 1)).tolist())
             nodes = pair_node[mine]
-            for limit in [limit for limit in limits if limit.is_per_node][:1]:
+            for limit in (limit for limit in built_in(limits) if limit.is_per_node):
                 domain = limit.domain[self._first[nodes]]
                 wanted = np.append(limit.wanted, 0)[domain] * self._sizes[nodes]
                 cheap[mine] = np.where(domain >= 0, np.minimum(wanted, capacity[mine]), capacity[mine])
                 extra[mine] = limit.beyond
-            for limit in [limit for limit in limits if not limit.is_per_node][:1]:
+            for limit in (limit for limit in built_in(limits) if not limit.is_per_node):
                 domain = limit.domain[self._first[nodes]]
                 tail[mine] = np.where(domain >= 0, self._vertices + domain, tail[mine])
                 self._add_domains(c, limit, np.unique(domain[domain >= 0]))
@@ -326,7 +326,7 @@ def _node_groups(room: Capacities, prices: Prices) -> tuple[I64, I64, I64]:
         looks = looks + mix(prices.place[:, usable], seed=2)
     if prices.slot.shape[0] > 1:
         looks = looks + mix(np.ascontiguousarray(prices.slot[usable].T), seed=3)
-    rows = [_look_of_limit(limit)[usable] for of_class in room.limits.values() for limit in of_class]
+    rows = [_look_of_limit(limit)[usable] for of_class in room.limits.values() for limit in built_in(of_class)]
     if rows:
         looks = looks + mix(np.stack(rows), seed=5)
     if prices.data is not None:

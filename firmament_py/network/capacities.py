@@ -9,6 +9,14 @@ from firmament_py.model.arrays import I64
 from firmament_py.snapshot.domain_limits import DomainLimit
 
 
+def built_in(limits: Sequence[DomainLimit]) -> list[DomainLimit]:
+    """Of the limits of a class those that a network has arcs for: the first that spans nodes, the first by node."""
+    first: dict[bool, DomainLimit] = {}
+    for limit in limits:
+        first.setdefault(limit.is_per_node, limit)
+    return list(first.values())
+
+
 @dataclass(frozen=True, slots=True)
 class Capacities:
     """C classes, N nodes.

@@ -18,6 +18,9 @@ from firmament_py.snapshot.solo_capacity import task_slots
 MOST_TASKS = 500
 """Larger rounds are not looked at again: one by one is what they are spared."""
 
+MOST_TERMS = 10_000
+"""Nor those whose tasks, added up, have more demands on other tasks than this: each is looked at for each task."""
+
 
 def worth_asking(placing: Placing) -> bool:
     """Whether the round left tasks waiting that had room at its start, and is small enough."""
@@ -26,6 +29,8 @@ def worth_asking(placing: Placing) -> bool:
     if not left.any() or len(left) > MOST_TASKS or snapshot.claims or len(snapshot.quota) or placing.keeps_room:
         return False
     waiting = np.bincount(snapshot.task_class, minlength=len(snapshot.classes))
+    if sum(count * snapshot.peers.terms(c) for c, count in enumerate(waiting.tolist())) > MOST_TERMS:
+        return False
     slots = task_slots(snapshot.free, snapshot.requests, snapshot.suitable, waiting)
     return bool((slots.max(axis=1, initial=0) > 0)[snapshot.task_class[left]].any())
 

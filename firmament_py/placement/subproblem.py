@@ -11,7 +11,7 @@ import numpy as np
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.resources import TOKEN
 from firmament_py.network.build import slot_offsets
-from firmament_py.network.capacities import Capacities
+from firmament_py.network.capacities import Capacities, built_in
 from firmament_py.policy import Prices, View
 from firmament_py.snapshot.domain_limits import DomainLimit
 from firmament_py.snapshot.snapshot import Snapshot
@@ -106,6 +106,8 @@ def _room(snapshot: Snapshot, classes: I64, waiting: I64, slots: I64) -> Capacit
             wishes = snapshot.preferences.limits(c, slots[i], int(waiting[i]))
             if wishes:
                 limits[i] = [*limits.get(i, ()), *wishes]
+        if i in limits:
+            limits[i] = built_in(limits[i])
     return Capacities(slots, np.minimum(depth, slots.sum(axis=0)), limits)
 
 

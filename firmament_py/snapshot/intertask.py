@@ -40,7 +40,7 @@ class Peers:
         self._demands = [state.classes.definition(row).peers for row in classes.tolist()]
         self._node_demands = [state.classes.demand(row) for row in classes.tolist()]
         self._domains: dict[str, I64] = {}
-        self._eligible: dict[tuple[NodeDemand, tuple[str, ...], bool, bool], Bools] = {}
+        self._eligible: dict[tuple[int, bool, bool], Bools] = {}
 
         self._selectors = Numbering[tuple[PeerSelector, ...]]()
         self._spreads = Numbering[PeerSelector]()
@@ -54,10 +54,16 @@ class Peers:
             for term in demand.anti_affinity:
                 self._held.number(term)
                 self._selectors.number((term.selector,))
-            if demand.affinity:
-                self._selectors.number(_all_of(demand.affinity))
             for spread in demand.spread:
                 self._spreads.number(spread.selector)
+        self._affine = [self._selectors.number(_all_of(d.affinity)) if d.affinity else -1 for d in self._demands]
+        """Number of the selector of each class's affinity, -1: it has none."""
+        parts = Numbering[tuple[NodeDemand, tuple[str, ...]]]()
+        self._part = [
+            parts.number((of_node, tuple(s.topology_key for s in demand.spread)))
+            for of_node, demand in zip(self._node_demands, self._demands, strict=True)
+        ]
+        """By class: equal where the same nodes may take part in its spreads."""
         self.any = bool(len(self._selectors) or len(self._spreads) or len(self._held))
 
         # which profiles each selector matches, and from it which classes and how many placed tasks a node
@@ -68,27 +74,30 @@ class Peers:
         self._matched = of_classes(by_selector, profiles)  # (S, C)
         self._spread_matched = of_classes(by_spread, profiles)
         self._repelled = of_classes(by_held, profiles)  # (H, C) by whose anti-affinity a class is kept away
-        self._carries = np.array(
-            [[term in demand.anti_affinity for demand in self._demands] for term in self._held], np.bool_
-        ).reshape(len(self._held), len(classes))
-        self._count = placed.by_node([m[placed.profile] for m in by_selector])  # (S, N)
+        self._carries = np.zeros((len(self._held), len(classes)), np.bool_)
+        for c, demand in enumerate(self._demands):
+            self._carries[[self._held.number(term) for term in demand.anti_affinity], c] = True
+        self._count = placed.by_node(m[placed.profile] for m in by_selector)  # (S, N)
         # an empty selector matches what is placed, but kube-scheduler counts nothing for it
         self._spread_count = placed.by_node(
-            [
-                m[placed.profile] & ~placed.leaving & (s.labels != ())
-                for m, s in zip(by_spread, self._spreads, strict=True)
-            ]
+            m[placed.profile] & ~placed.leaving & (s.labels != ())
+            for m, s in zip(by_spread, self._spreads, strict=True)
         )
         carrier = np.zeros((len(self._held), state.classes.capacity), np.bool_)
         for row, terms in zip(repelling, held_by, strict=True):
-            for term in terms:
-                carrier[self._held.number(term), row] = True
-        self._holders = placed.by_node([c[placed.cls] for c in carrier])  # (H, N)
+            carrier[[self._held.number(term) for term in terms], row] = True
+        self._holders = placed.by_node(c[placed.cls] for c in carrier)  # (H, N)
 
     def concerns(self, c: int) -> bool:
         """Whether class c demands anything of other tasks or they of it."""
         demand = self._demands[c]
         return bool(demand.affinity or demand.anti_affinity or demand.spread or self._repelled[:, c].any())
+
+    def terms(self, c: int) -> int:
+        """How many demands are looked at to tell where one more task of class c may go."""
+        demand = self._demands[c]
+        own = len(demand.affinity) + len(demand.anti_affinity) + len(demand.spread)
+        return own + int(self._repelled[:, c].sum())
 
     def add(self, c: int, node: I64, count: I64) -> None:
         """Takes note that count[i] > 0 tasks of class c are on node[i], no node twice."""
@@ -110,7 +119,7 @@ class Peers:
 
     def affine_keys(self, c: int) -> list[str]:
         """Keys of the domains that tasks of class c have to share with others."""
-        return [term.topology_key for term in self._demands[c].affinity]
+        return list(dict.fromkeys(term.topology_key for term in self._demands[c].affinity))
 
     def conceivable(self, c: int) -> Bools:
         """(N,): where a task of class c may go if others come: tasks that it wants near it, or that level its spread.
@@ -119,11 +128,10 @@ class Peers:
         is one of them.
         """
         ok = self._clear_of_others(c) & self._clear_of_repelling(c) & self._has_spread_labels(c)
-        terms = self._demands[c].affinity
-        if terms and not self._matched[self._selectors.number(_all_of(terms))].any():
+        if self._demands[c].affinity and not self._matched[self._affine[c]].any():
             return ok & self._near_affine(c)
-        for term in terms:
-            ok &= self._domain(term.topology_key) >= 0
+        for key in self.affine_keys(c):
+            ok &= self._domain(key) >= 0
         return ok
 
     def _allowed_together(self, c: int) -> Bools:
@@ -169,14 +177,12 @@ class Peers:
         }
 
     def _near_affine(self, c: int) -> Bools:
-        terms = self._demands[c].affinity
         ok = np.ones(len(self._nodes), np.bool_)
-        if not terms:
+        if not self._demands[c].affinity:
             return ok
-        first = self._is_first(c)
-        counts = self._count[self._selectors.number(_all_of(terms))]
-        for term in terms:
-            domain = self._domain(term.topology_key)
+        first, counts = self._is_first(c), self._count[self._affine[c]]
+        for key in self.affine_keys(c):
+            domain = self._domain(key)
             ok &= domain >= 0
             if not first:
                 ok &= per_domain(domain, counts)[domain] > 0
@@ -184,13 +190,12 @@ class Peers:
 
     def _is_first(self, c: int) -> bool:
         """Nobody meets its affinity anywhere, but it would itself: then it may go first."""
-        terms = self._demands[c].affinity
-        s = self._selectors.number(_all_of(terms))
+        s = self._affine[c]
         if not self._matched[s, c]:
             return False
         labelled = np.zeros(len(self._nodes), np.bool_)
-        for term in terms:
-            labelled |= self._domain(term.topology_key) >= 0
+        for key in self.affine_keys(c):
+            labelled |= self._domain(key) >= 0
         return not self._count[s][labelled].any()
 
     def _clear_of_others(self, c: int) -> Bools:
@@ -234,15 +239,12 @@ class Peers:
         return s, domain, counts, np.bincount(domain[eligible], minlength=size) > 0
 
     def _eligible_nodes(self, c: int, spread: Spread) -> Bools:
-        demand = self._node_demands[c]
-        keys = tuple(s.topology_key for s in self._demands[c].spread)
-        key = (demand, keys, spread.honor_affinity, spread.honor_taints)
+        key = (self._part[c], spread.honor_affinity, spread.honor_taints)
         found = self._eligible.get(key)
         if found is None:
-            found = np.ones(len(self._nodes), np.bool_)
-            for topology_key in keys:
-                found &= self._domain(topology_key) >= 0
-            selected, taint = self._state.node_index.judge(replace(demand, further=()), self._nodes)
+            found = self._has_spread_labels(c)
+            demand = replace(self._node_demands[c], further=())
+            selected, taint = self._state.node_index.judge(demand, self._nodes)
             if spread.honor_affinity:
                 found &= selected
             if spread.honor_taints:
@@ -282,7 +284,7 @@ class Peers:
         return np.equal(joint, best[c % len(best)] if len(best) else -1)
 
     def _joint_domain(self, c: int) -> I64:
-        stacked = np.stack([self._domain(term.topology_key) for term in self._demands[c].affinity])
+        stacked = np.stack([self._domain(key) for key in self.affine_keys(c)])
         return np.unique(stacked, axis=1, return_inverse=True)[1].reshape(-1)
 
     # -- what of a solution may be kept -----------------------------------------------------------------------
@@ -360,7 +362,7 @@ def _signatures(state: ClusterState, classes: I64, profiles: I64) -> I64:
         return np.zeros(len(classes), np.int64)
     rows, index = np.unique(profiles, return_inverse=True)
     # sorted, since the order of a set differs from process to process
-    bits: I64 = np.unique([state.profiles.matching(s)[rows] for s in selectors], axis=0).astype(np.int64)
+    bits: Bools = np.unique([state.profiles.matching(s)[rows] for s in selectors], axis=0)
     return np.unique(mix(bits, seed=4), return_inverse=True)[1][index]
 
 

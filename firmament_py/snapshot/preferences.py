@@ -59,16 +59,14 @@ class Preferences:
         by_carried = [state.profiles.matching(term.selector) for _, term in self._carried]
         self._matched = of_classes(by_selector, profiles)  # (S, C)
         self._wished_for = of_classes(by_carried, profiles)  # (H, C)
-        self._carries = np.array(
-            [[w in carried(state.classes.definition(row)) for row in self._rows] for w in self._carried], np.bool_
-        )
-        self._carries = self._carries.reshape(len(self._carried), len(self._rows))
-        self._count = placed.by_node([m[placed.profile] & ~placed.leaving for m in by_selector])  # (S, N)
+        self._carries = np.zeros((len(self._carried), len(self._rows)), np.bool_)
+        for c, row in enumerate(self._rows):
+            self._carries[[self._carried.number(w) for w in carried(state.classes.definition(row))], c] = True
+        self._count = placed.by_node(m[placed.profile] & ~placed.leaving for m in by_selector)  # (S, N)
         carrier = np.zeros((len(self._carried), state.classes.capacity), np.bool_)
         for row in wishing:
-            for wish_of_other in carried(state.classes.definition(row)):
-                carrier[self._carried.number(wish_of_other), row] = True
-        self._carriers = placed.by_node([c[placed.cls] for c in carrier])  # (H, N)
+            carrier[[self._carried.number(w) for w in carried(state.classes.definition(row))], row] = True
+        self._carriers = placed.by_node(c[placed.cls] for c in carrier)  # (H, N)
 
     def add(self, c: int, node: I64, count: I64) -> None:
         """Takes note that count[i] > 0 tasks of class c are on node[i], no node twice."""

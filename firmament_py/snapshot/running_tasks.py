@@ -1,6 +1,6 @@
 """The tasks that are placed, as arrays, and counting of them by node and by domain."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -38,10 +38,10 @@ class RunningTasks:
         rows: list[int] = self.classes[do[self.classes]].tolist()
         return rows
 
-    def by_node(self, hits: list[Bools]) -> I64:
-        """(len(hits), N): how many of the tasks that each of `hits` (P,) marks are on each node."""
+    def by_node(self, hits: Iterable[Bools]) -> I64:
+        """(H, N): how many of the tasks that each of H `hits` (P,) marks are on each node. Takes one at a time."""
         counts = [np.bincount(self.where[hit], minlength=self._nodes) for hit in hits]
-        return np.array(counts, np.int64).reshape(len(hits), self._nodes)
+        return np.array(counts, np.int64).reshape(len(counts), self._nodes)
 
     def kinds(self, of_class: dict[int, int]) -> I64:
         """(P,): the kind of each task, where of_class names that of class rows; -1: none."""

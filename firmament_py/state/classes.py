@@ -14,6 +14,7 @@ from firmament_py.model.arrays import I64, U64, Bools
 from firmament_py.model.constraints import NO_PEERS, NodeDemand, PeerTerm
 from firmament_py.model.events import ClassDefined, Refusal
 from firmament_py.model.resources import LIMIT, TASK_SLOTS, TOKEN, Resources, resized, token_requests
+from firmament_py.state.class_bounds import excess
 from firmament_py.state.table import IdleRows, Table
 
 _KEEP_UNUSED = 1024
@@ -122,4 +123,4 @@ def _problem(new: ClassDefined) -> tuple[str, str] | None:
     for spread in new.peers.spread:
         if spread.max_skew < 1:
             return f"spread[{spread.topology_key}].max_skew", f"is {spread.max_skew}; give 1 or more"
-    return None
+    return excess(new)

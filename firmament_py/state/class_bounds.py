@@ -1,0 +1,67 @@
+"""How much one class of tasks may say: a longer description is refused, so that no sender makes rounds slow for others.
+
+Every entry of a description costs a round some work on all nodes, whether its task can be placed or not. The limits
+are far above what people and their tools write (a selector with many values is one requirement) and far below what
+fits into an object of an API server, which is tens of thousands of terms.
+"""
+
+from collections.abc import Iterable
+
+from firmament_py.model.constraints import PeerSelector, Term
+from firmament_py.model.events import ClassDefined
+
+MAX_TERMS = 256
+"""Of affinity, anti-affinity and spread, required and preferred, together. A workload that has to keep away from many
+others names them in the values of one selector; even one term for each service of a large application is some tens."""
+
+MAX_REQUIREMENTS = 4096
+"""Of labels and fields in all selectors together: sixteen for each term, or those of many volumes' nodes."""
+
+MAX_TOLERATIONS = 512
+
+MAX_REQUESTS = 512
+"""Resources and tokens together: each that nodes have is a column of every table of amounts. Host ports of a media
+server are the longest lists that occur."""
+
+MAX_IMAGES = 1024
+
+
+def excess(new: ClassDefined) -> tuple[str, str] | None:
+    """(field, reason) of the first list in a definition that is too long; None: there is none."""
+    terms = {
+        "affinity": len(new.peers.affinity),
+        "anti_affinity": len(new.peers.anti_affinity),
+        "spread": len(new.peers.spread) + len(new.preferences.spread),
+        "preferred_peers": len(new.preferences.peers),
+    }
+    field = max(terms, key=lambda name: terms[name])
+    for name, count, most, what in (
+        (field, sum(terms.values()), MAX_TERMS, "terms of affinity, anti-affinity and spread"),
+        ("requirements", _requirements(new), MAX_REQUIREMENTS, "label requirements in all selectors"),
+        ("tolerations", len(new.demand.tolerations), MAX_TOLERATIONS, "tolerations"),
+        ("requests", len(new.requests) + len(new.tokens), MAX_REQUESTS, "resources and tokens (host ports, disks)"),
+        ("images", len(new.preferences.images), MAX_IMAGES, "images"),
+    ):
+        if count > most:
+            return name, f"makes {count} {what}; give at most {most}"
+    return None
+
+
+def _requirements(new: ClassDefined) -> int:
+    demand, peers, wishes = new.demand, new.peers, new.preferences
+    groups = (*demand.affinity, *(terms for _, terms in demand.further))
+    selectors = (
+        *(term.selector for term in (*peers.affinity, *peers.anti_affinity)),
+        *(term.selector for _, term in wishes.peers),
+        *(spread.selector for spread in (*peers.spread, *wishes.spread)),
+    )
+    of_terms = sum(_in_terms(terms) for terms in groups) + _in_terms(term for _, term in wishes.nodes)
+    return len(demand.selector) + of_terms + sum(_in_selector(selector) for selector in selectors)
+
+
+def _in_terms(terms: Iterable[Term]) -> int:
+    return sum(max(len(term.labels) + len(term.fields), 1) for term in terms)
+
+
+def _in_selector(selector: PeerSelector) -> int:
+    return len(selector.labels or ()) + len(selector.namespace_selector or ())

@@ -1,0 +1,91 @@
+"""What one class may say at most, and that what it says costs a round work in proportion, never more."""
+
+import pytest
+
+from firmament_py.model.constraints import PeerDemand, PreferenceSet
+from firmament_py.model.events import Outcome
+from firmament_py.state import class_bounds
+from tests.builders import NOW_US, make_class, make_cluster, make_node, make_profile, make_tasks, needs, selecting
+from tests.firmament_py.hostile import OTHERS, TERMS, many_labels, of_itself, of_others
+from tests.work import calls
+
+LIMITS = {
+    "selector": ("requirements", class_bounds.MAX_REQUIREMENTS),
+    "node-affinity": ("requirements", class_bounds.MAX_REQUIREMENTS),
+    "further": ("requirements", class_bounds.MAX_REQUIREMENTS),
+    "preferred-nodes": ("requirements", class_bounds.MAX_REQUIREMENTS),
+    "tolerations": ("tolerations", class_bounds.MAX_TOLERATIONS),
+    "images": ("images", class_bounds.MAX_IMAGES),
+    "ports": ("requests", class_bounds.MAX_REQUESTS),
+    "resources": ("requests", class_bounds.MAX_REQUESTS),
+}
+
+
+@pytest.mark.parametrize("kind", LIMITS)
+def test_a_class_that_says_too_much_is_refused_and_hears_what_and_how_much_is_possible(kind):
+    field, most = LIMITS[kind]
+    cluster = make_cluster(make_class(1, **OTHERS[kind](most)))
+    [outcome] = cluster.tell(make_class(2, **OTHERS[kind](most + 1)))
+    [refusal] = outcome.refused
+    assert (refusal.kind, refusal.id, refusal.field) == ("class", "2", field)
+    assert f"makes {most + 1} " in refusal.reason
+    assert refusal.reason.endswith(f"give at most {most}")
+    assert cluster.tell(make_tasks([1], 2))[0].unknown_classes == {2}
+
+
+@pytest.mark.parametrize("kind", TERMS)
+def test_terms_of_all_sorts_count_together(kind):
+    cluster = make_cluster(make_class(1, **TERMS[kind](class_bounds.MAX_TERMS)))
+    [outcome] = cluster.tell(make_class(2, **TERMS[kind](class_bounds.MAX_TERMS + 1)))
+    [refusal] = outcome.refused
+    assert refusal.field == {"preferred-affinity": "preferred_peers", "preferred-spread": "spread"}.get(
+        kind, kind.partition("-to")[0].partition("-of")[0].replace("-", "_")
+    )
+    assert refusal.reason == (
+        f"makes {class_bounds.MAX_TERMS + 1} terms of affinity, anti-affinity and spread; give at most {class_bounds.MAX_TERMS}"
+    )
+
+
+def test_the_field_that_is_named_has_the_most_terms():
+    half = class_bounds.MAX_TERMS // 2
+    peers = PeerDemand(affinity=of_others(half - 1), anti_affinity=of_others(half))
+    wish = PreferenceSet(peers=tuple((1, term) for term in of_others(2)))
+    [outcome] = make_cluster().tell(make_class(1, peers=peers, preferences=wish))
+    assert [refusal.field for refusal in outcome.refused] == ["anti_affinity"]
+
+
+def test_one_selector_may_have_any_number_of_values():
+    many = needs("kubernetes.io/hostname", "In", *(f"n{i}" for i in range(2 * class_bounds.MAX_REQUIREMENTS)))
+    assert make_cluster().tell(make_class(1, demand=selecting(many))) == [Outcome()]
+
+
+def test_the_requirements_of_selectors_of_tasks_count():
+    term = of_itself(1)[0]
+    wide = tuple(needs(f"k{i}") for i in range(class_bounds.MAX_REQUIREMENTS))
+    peers = PeerDemand(affinity=(term,))
+    [outcome] = make_cluster().tell(make_class(1, demand=selecting(*wide), peers=peers))
+    assert [refusal.field for refusal in outcome.refused] == ["requirements"]
+
+
+def work_of_rounds(says, labelled: bool) -> int:
+    """Calls of a round in which a class waits that says this, and of the next, which has placed some."""
+    size = class_bounds.MAX_TERMS
+    keys = {f"key{i}": "v" for i in range(size)} if labelled else {}
+    cluster = make_cluster(
+        *(make_node(f"n{i}", cpu=4, labels={"host": f"h{i}", "zone": f"z{i % 3}", **keys}) for i in range(4)),
+        *(make_profile(1, "default", **many_labels(size)), make_class(1, cpu=1, **says), make_class(2, cpu=1)),
+        *(make_tasks([1, 2, 3], 1, profile=1), make_tasks([4], 2), make_tasks([5], 1, profile=1, on="n0")),
+    )
+    first = calls(lambda: cluster.scheduler.run(NOW_US))
+    assert 4 in {int(uid) for uid in cluster.state.tasks.uid} - cluster.waiting()
+    return first + calls(lambda: cluster.scheduler.run(NOW_US))
+
+
+@pytest.mark.parametrize("labelled", [True, False], ids=["labelled", "unlabelled"])
+@pytest.mark.parametrize("kind", [*TERMS, *OTHERS])
+def test_work_grows_no_faster_than_what_is_said(kind, labelled):
+    says = {**TERMS, **OTHERS}[kind]
+    half, whole = (
+        work_of_rounds(says(size), labelled) for size in (class_bounds.MAX_TERMS // 2, class_bounds.MAX_TERMS)
+    )
+    assert whole <= 2.05 * half
