@@ -47,6 +47,7 @@ from firmament_py.model.lifecycle import TaskState
 from firmament_py.model.resources import LIMIT, LINKS, TASK_SLOTS
 from firmament_py.policy import counts_links
 from firmament_py.service import firmament_affinity, messages, usage_samples
+from firmament_py.service.callers import turn
 from firmament_py.service.messages import InvalidField
 from firmament_py.state.cluster import ClusterState
 from protos.gen import firmament_pb2 as pb
@@ -82,7 +83,7 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
 
     def Schedule(self, request: pb.ScheduleRequest, context: grpc.ServicerContext) -> pb.SchedulingDeltas:
         engine, reply = self._engine, pb.SchedulingDeltas()
-        with engine.lock:
+        with turn(engine, context):  # a reply that nobody reads would lose its placements
             result = engine.run_round(engine.now_us())
             state = engine.state
             if result is not None and len(result.tasks):
@@ -238,7 +239,7 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
 
     def AddTaskStats(self, request: pb.TaskStats, context: grpc.ServicerContext) -> pb.TaskStatsResponse:
         engine = self._engine
-        with engine.lock:
+        with turn(engine, context):
             row, now_us = engine.state.task_row(request.task_id), engine.now_us()
             if row is None:
                 return pb.TaskStatsResponse(type=pb.TASK_NOT_FOUND)
@@ -248,7 +249,7 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
 
     def AddNodeStats(self, request: pb.ResourceStats, context: grpc.ServicerContext) -> pb.ResourceStatsResponse:
         engine = self._engine
-        with engine.lock:
+        with turn(engine, context):
             row, now_us = engine.state.node_row(request.resource_id), engine.now_us()
             if row is None:
                 return pb.ResourceStatsResponse(type=pb.NODE_NOT_FOUND)

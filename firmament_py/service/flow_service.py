@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import grpc
 import numpy as np
@@ -26,6 +27,7 @@ from firmament_py.model.lifecycle import TaskState
 from firmament_py.model.resources import LINKS, TASK_SLOTS, UNLIMITED_LINK
 from firmament_py.policy import counts_links
 from firmament_py.service import messages
+from firmament_py.service.callers import turn
 from firmament_py.service.messages import InvalidField
 from firmament_py.state.cluster import ClusterState
 from firmament_py.version import VERSION
@@ -42,7 +44,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
 
     def Hello(self, request: flow_pb2.HelloRequest, context: grpc.ServicerContext) -> flow_pb2.HelloReply:
         engine = self._engine
-        with engine.lock:
+        with turn(engine, context):
             return flow_pb2.HelloReply(
                 epoch=engine.epoch,
                 version=VERSION,
@@ -59,7 +61,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
         # built beside the present state, which goes on serving until the stream has ended well
         state, reply, complete = ClusterState(), flow_pb2.UpdateReply(), False
         for update in request_iterator:
-            _apply(state, update, reply)
+            _Told.of(update).apply(state, reply)
             complete = update.complete
         if not complete:  # grpc ends the iteration in the same way when a sender dies, if only for a moment
             context.abort(
@@ -67,7 +69,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
                 "complete: not set in the last update, so that something may be missing: nothing was changed; "
                 "send everything again and set it",
             )
-        with self._engine.lock:
+        with turn(self._engine, context):
             self._engine.replace(state)
             reply.epoch = self._engine.epoch
         log.info(
@@ -80,17 +82,18 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
 
     def Apply(self, request: flow_pb2.Update, context: grpc.ServicerContext) -> flow_pb2.UpdateReply:
         engine, reply = self._engine, flow_pb2.UpdateReply()
-        with engine.lock:
+        told = _Told.of(request)  # most of the work, and nobody has to wait for it
+        with turn(engine, context):
             reply.epoch = engine.epoch
             if request.epoch != engine.epoch:
                 reply.status = flow_pb2.STALE_EPOCH
             else:
-                _apply(engine.state, request, reply)
+                told.apply(engine.state, reply)
         return reply
 
     def Round(self, request: flow_pb2.RoundRequest, context: grpc.ServicerContext) -> flow_pb2.RoundReply:
         engine = self._engine
-        with engine.lock:
+        with turn(engine, context):
             if request.epoch != engine.epoch:
                 return flow_pb2.RoundReply(status=flow_pb2.STALE_EPOCH)
             if self._last_epoch == engine.epoch and request.acknowledged != self._last_reply.round:
@@ -118,7 +121,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
             nodes = messages.usage_samples(len(request.node_id), request.nodes, "nodes")
         except InvalidField as problem:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(problem))
-        with engine.lock:
+        with turn(engine, context):
             if request.epoch != engine.epoch:
                 return flow_pb2.UsageReply(status=flow_pb2.STALE_EPOCH)
             state, now_us = engine.state, engine.now_us()
@@ -128,12 +131,12 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
         return flow_pb2.UsageReply(taken=noted.taken, old=noted.old, refused=noted.refused, unknown=noted.unknown)
 
     def Explain(self, request: flow_pb2.ExplainRequest, context: grpc.ServicerContext) -> flow_pb2.ExplainReply:
-        with self._engine.lock:
+        with turn(self._engine, context):
             return _explain(self._engine.state, request.task_uid, self._engine.scheduler)
 
     def GetStatus(self, request: flow_pb2.StatusRequest, context: grpc.ServicerContext) -> flow_pb2.StatusReply:
         engine = self._engine
-        with engine.lock:
+        with turn(engine, context):
             state = engine.state
             nodes = state.present_nodes()
             counts = np.bincount(state.tasks.state[state.tasks.rows()], minlength=len(TaskState)).tolist()
@@ -160,14 +163,24 @@ def _limited(state: ClusterState, nodes: I64) -> I64:
     return np.where(links & (offered == UNLIMITED_LINK), 0, offered)
 
 
-def _apply(state: ClusterState, update: flow_pb2.Update, reply: flow_pb2.UpdateReply) -> None:
-    """Classes before tasks that name them, nodes before tasks that run on them, removals in between.
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What an update says, translated; what of it makes no sense is refused.
 
-    A task that is both removed and described in one update was deleted and made again: it is removed first.
+    Classes before tasks that name them, nodes before tasks that run on them, removals in between. A task that is both
+    removed and described in one update was deleted and made again: it is removed first.
     """
-    refused: list[Refusal] = []
-    outcome = apply_all(state, _events(update, refused))
-    _note(outcome, refused, reply)
+
+    events: list[Event]
+    refused: list[Refusal]
+
+    @classmethod
+    def of(cls, update: flow_pb2.Update) -> "_Told":
+        refused: list[Refusal] = []
+        return cls(list(_events(update, refused)), refused)
+
+    def apply(self, state: ClusterState, reply: flow_pb2.UpdateReply) -> None:
+        _note(apply_all(state, self.events), self.refused, reply)
 
 
 def _events(update: flow_pb2.Update, refused: list[Refusal]) -> Iterator[Event]:

@@ -1,0 +1,118 @@
+"""Calls whose callers have gone by the time it is their turn: they are dropped, and others go on."""
+
+import threading
+import time
+from contextlib import contextmanager
+
+import grpc
+import pytest
+
+from firmament_py.engine.engine import Engine
+from firmament_py.flow.solver import OrToolsSolver
+from firmament_py.service import flow_service
+from firmament_py.service.callers import turn
+from firmament_py.service.firmament_service import WireService
+from firmament_py.service.flow_service import FlowService
+from policies.load_spreading import LoadSpreading
+from protos.gen import firmament_pb2, flow_pb2
+from tests.builders import NOW_US
+from tests.firmament_py.service.flow_messages import node, placed, task_class, tasks
+
+
+class Aborted(Exception):
+    """What a call ends with."""
+
+
+class Caller:
+    """As far as a call knows: it is there until it leaves."""
+
+    def __init__(self) -> None:
+        self.there = True
+        self.code: grpc.StatusCode | None = None
+
+    def is_active(self) -> bool:
+        return self.there
+
+    def abort(self, code: grpc.StatusCode, details: str) -> None:
+        self.code = code
+        raise Aborted(details)
+
+
+class Impatient:
+    """A lock. The caller has gone when it is had."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self.taken = 0
+
+    def __enter__(self) -> None:
+        self.taken += 1
+        self._caller.there = False
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+def calls_of(engine: Engine):
+    flow, wire, epoch = FlowService(engine), WireService(engine), engine.epoch
+    news = {"classes": [task_class(1, cpu=1)], "nodes": [node("a", cpu=4)], "tasks": tasks([1], 1)}
+    return {
+        "hello": lambda caller: flow.Hello(flow_pb2.HelloRequest(), caller),
+        "resync": lambda caller: flow.Resync(iter([flow_pb2.Update(complete=True, **news)]), caller),
+        "apply": lambda caller: flow.Apply(flow_pb2.Update(epoch=epoch, **news), caller),
+        "round": lambda caller: flow.Round(flow_pb2.RoundRequest(epoch=epoch, now_us=NOW_US), caller),
+        "usage": lambda caller: flow.ReportUsage(flow_pb2.UsageReport(epoch=epoch), caller),
+        "explain": lambda caller: flow.Explain(flow_pb2.ExplainRequest(task_uid=1), caller),
+        "status": lambda caller: flow.GetStatus(flow_pb2.StatusRequest(), caller),
+        "schedule": lambda caller: wire.Schedule(firmament_pb2.ScheduleRequest(), caller),
+        "task stats": lambda caller: wire.AddTaskStats(firmament_pb2.TaskStats(), caller),
+        "node stats": lambda caller: wire.AddNodeStats(firmament_pb2.ResourceStats(), caller),
+    }
+
+
+CALLS = tuple(calls_of(Engine(LoadSpreading(), OrToolsSolver())))
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("waited", [False, True], ids=["before it waits", "while it waits"])
+def test_a_call_does_nothing_for_a_caller_that_has_gone(name, waited):
+    engine, caller = Engine(LoadSpreading(), OrToolsSolver(), lambda: NOW_US), Caller()
+    call, epoch = calls_of(engine)[name], engine.epoch
+    engine.lock = lock = Impatient(caller)  # type: ignore[assignment]
+    caller.there = waited
+    with pytest.raises(Aborted, match="nothing was done"):
+        call(caller)
+    assert caller.code is grpc.StatusCode.CANCELLED
+    assert lock.taken == waited
+    assert (engine.rounds, len(engine.state.tasks), engine.epoch) == (0, 0, epoch)
+
+
+def test_rounds_that_were_given_up_are_not_run_when_the_engine_is_free_again(service, monkeypatch):
+    contexts: list[grpc.ServicerContext] = []
+    arrived, ended = threading.Semaphore(0), threading.Semaphore(0)
+
+    @contextmanager
+    def noted(engine, context):
+        contexts.append(context)
+        arrived.release()
+        try:
+            with turn(engine, context):
+                yield
+        finally:
+            ended.release()
+
+    service.tell_small()
+    monkeypatch.setattr(flow_service, "turn", noted)
+    with service.engine.lock:
+        request = flow_pb2.RoundRequest(epoch=service.engine.epoch, now_us=NOW_US)
+        given_up = [service.flow.Round.future(request) for _ in range(3)]
+        for _ in given_up:
+            arrived.acquire()
+        for call in given_up:
+            call.cancel()
+        while any(context.is_active() for context in contexts):
+            time.sleep(0.001)
+    for _ in given_up:
+        ended.acquire()
+    assert service.engine.rounds == 0
+    assert set(placed(service.round())) == {1, 2, 3}
