@@ -57,7 +57,8 @@ def with_label_keys(
     """
     more = [Told(key=key, operator="In", values=[labels[key]]) for key in match if key in labels]
     more += [Told(key=key, operator="NotIn", values=[labels[key]]) for key in mismatch if key in labels]
-    return told + [each for each in more if each not in told]
+    known = {each.SerializeToString(deterministic=True) for each in told} if more else set()
+    return told + [each for each in more if each.SerializeToString(deterministic=True) not in known]
 
 
 def _requirements(

@@ -74,6 +74,22 @@ class Classes:
         message.id = hash64(message.SerializeToString(deterministic=True))
         return self._add(message)
 
+    def of_amounts(self, class_id: int) -> int:
+        """The class that requests what class `class_id` does and says nothing else; without any amounts if that is
+        the same class."""
+        message, described = flow_pb2.TaskClass(name="without demands"), self._described.get(class_id)
+        if described is not None:
+            message.requests.update(described.requests)
+            message.tokens.extend(described.tokens)
+            message.priority = described.priority
+        name, message.name = message.name, ""
+        seal(message)
+        if message.id == class_id:
+            message = flow_pb2.TaskClass(requests={PODS: 1})
+            seal(message)
+        message.name = name
+        return self._add(message)
+
     def _add(self, message: flow_pb2.TaskClass) -> int:
         self._described.setdefault(message.id, message)
         return message.id

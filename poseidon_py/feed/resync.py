@@ -23,6 +23,7 @@ from protos.gen import flow_pb2
 log = logging.getLogger(__name__)
 
 _CHUNK = 5000
+_REFUSED_KEPT = 10_000
 
 
 class Session:
@@ -206,4 +207,6 @@ def note_refusal(session: Session, refusal: flow_pb2.Refusal) -> None:
         if int(refusal.id) in session.refused:
             return
         session.refused[int(refusal.id)] = problem
+        if len(session.refused) > _REFUSED_KEPT:  # the service refuses it again if there still is a pod of it
+            del session.refused[next(iter(session.refused))]
     log.warning("the flow service refuses %s %s: %s", refusal.kind, refusal.id, problem)

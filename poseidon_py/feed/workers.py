@@ -184,9 +184,10 @@ class Feed:
     def _row(self, known: PodRecord, rows: Rows, left: list[PodRecord]) -> None:
         """Adds to `rows` what the engine has to be told of one pod, if anything."""
         goal, told = target(self._store, known), known.told
-        if goal is not None and goal.class_id in self._session.refused:
-            self._refused(known, self._session.refused[goal.class_id])
-            goal = None
+        refused = self._session.refused
+        if goal is not None and goal.class_id in refused:
+            self._refused(known, refused[goal.class_id])
+            goal = goal._replace(class_id=self._counted_as(goal.class_id)) if goal.node else None
         if goal == told:
             return
         if goal is None:
@@ -227,6 +228,13 @@ class Feed:
         if known.problem != problem:
             known.problem = problem
             self._store.warn_pod(known.namespace, known.name, known.uid, problem)
+
+    def _counted_as(self, class_id: int) -> int:
+        """The class of a pod that has a node, and a class that the service refuses: what it holds has to be counted."""
+        for _ in range(2):  # its amounts alone, or not even these
+            if class_id in self._session.refused:
+                class_id = self._store.classes.of_amounts(class_id)
+        return class_id
 
     def _again(self, uids: list[str]) -> None:
         for uid in uids:

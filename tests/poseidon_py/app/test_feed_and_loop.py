@@ -4,6 +4,8 @@ import asyncio
 
 import pytest
 
+from poseidon_py.describe.pod_class import describe_class
+from poseidon_py.describe.task_classes import Classes
 from poseidon_py.feed import resync
 from poseidon_py.kube.client import ConflictError
 from protos.gen import flow_pb2
@@ -245,8 +247,6 @@ async def test_a_running_pod_that_makes_no_sense_holds_a_slot():
 
 async def test_a_class_that_the_engine_refuses_is_told_to_its_pods_and_not_sent_for_ever():
     async with Rig() as rig:
-        from poseidon_py.describe.pod_class import describe_class
-
         rig.engine.refuse_classes[describe_class(pod("bad", cpu="7m")).id] = "is beyond me"
         rig.pod("bad", cpu="7m")
         rig.pod("good")
@@ -256,6 +256,51 @@ async def test_a_class_that_the_engine_refuses_is_told_to_its_pods_and_not_sent_
         calls = rig.engine.calls["apply"]
         await rig.settle()
         assert rig.engine.calls["apply"] == calls
+
+
+async def test_refused_classes_are_not_remembered_without_end(monkeypatch):
+    monkeypatch.setattr(resync, "_REFUSED_KEPT", 2)
+    async with Rig() as rig:
+        for i in range(4):
+            rig.engine.refuse_classes[describe_class(pod("bad", cpu=f"{i}m")).id] = f"no {i}"
+            rig.pod(f"bad{i}", cpu=f"{i}m")
+            await rig.settle()
+        assert len(rig.session.refused) == 2
+        rig.pod("again", cpu="0m")
+        await rig.settle()
+        assert rig.invalid[-1] == ("again", "x: no 0")
+        assert rig.bound == []
+
+
+TOLERANT = {"cpu": "7m", "node": "a", "spec": {"tolerations": [{"operator": "Exists"}]}}
+
+
+async def test_a_pod_that_runs_and_whose_class_is_refused_holds_what_it_requests():
+    async with Rig(nodes=["a"]) as rig:
+        wide = describe_class(pod("bad", **TOLERANT))
+        rig.engine.refuse_classes[wide.id] = "is beyond me"
+        rig.pod("bad", **TOLERANT)
+        await rig.settle()
+        assert rig.state("bad") == "bound"
+        counted = rig.engine.classes[rig.task("bad")["cls"]]
+        assert dict(counted.requests) == dict(wide.requests)
+        assert not counted.tolerations
+        assert rig.invalid == [("bad", "x: is beyond me")]
+        calls = rig.engine.calls["apply"]
+        await rig.settle()
+        assert rig.engine.calls["apply"] == calls
+
+
+async def test_a_pod_that_runs_and_whose_amounts_are_refused_too_holds_a_slot():
+    classes = Classes()
+    wide = classes.of(pod("bad", **TOLERANT))
+    async with Rig(nodes=["a"]) as rig:
+        rig.engine.refuse_classes = dict.fromkeys((wide, classes.of_amounts(wide)), "is beyond me")
+        rig.pod("bad", **TOLERANT)
+        await rig.settle()
+        assert rig.state("bad") == "bound"
+        assert dict(rig.engine.classes[rig.task("bad")["cls"]].requests) == {"pods": 1}
+        assert rig.invalid == [("bad", "x: is beyond me")]
 
 
 # -- batches ----------------------------------------------------------------------------------------------------------
