@@ -14,6 +14,7 @@ from firmament_py.audit.gangs import gang_problems
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.constraints import NAME_FIELD
 from firmament_py.model.lifecycle import NodeState, TaskState
+from firmament_py.model.resources import LINKS
 from firmament_py.state.cluster import ClusterState
 
 
@@ -54,6 +55,7 @@ class Checker:
             self._unwelcome(state.tasks.cls[tasks], nodes, sound),
             "selector, affinity or a taint forbids the node",
         )
+        refuse(self._unoffered(tasks), "no node has any of a resource that it requests")
         refuse(self._overfull(tasks, nodes, sound), "the node would be over-committed")
         left = -1
         while left != int(sound.sum()):  # what is refused may be what others counted on
@@ -65,6 +67,19 @@ class Checker:
             for why, bad in gang_problems(state, tasks, nodes, sound).items():
                 refuse(bad, why)
         return Verdict(sound, complaints)
+
+    def _unoffered(self, tasks: I64) -> Bools:
+        """Placements of classes that request what is in none of the tables."""
+        classes = self._state.tasks.cls[tasks]
+        known = {*self._state.resources.names, *LINKS}
+        bad = [
+            cls
+            for cls in np.unique(classes).tolist()
+            if any(
+                amount and name not in known for name, amount in self._state.classes.definition(cls).requests.items()
+            )
+        ]
+        return np.isin(classes, bad)
 
     def _overfull(self, tasks: I64, nodes: I64, sound: Bools) -> Bools:
         table, requests = self._state.tasks, self._state.classes.requests

@@ -89,7 +89,9 @@ def reasons(state: ClusterState, cls: int, peers: Peers, c: int, kept_for: str =
             result.append(Reason(ReasonKind.TOO_MANY_TASKS, count))
         elif count:
             result.append(Reason(ReasonKind.INSUFFICIENT_RESOURCE, count, resource))
-    left &= ~lacks.any(axis=1)
+    lacking = state.classes.lacking(cls) if left.any() else {}
+    result += [Reason(ReasonKind.INSUFFICIENT_RESOURCE, int(left.sum()), resource) for resource in lacking]
+    left &= ~lacks.any(axis=1) & (not lacking)
     for name, terms in demand.further:
         unmet = ~state.node_index.judge(NodeDemand(affinity=(terms,)), nodes)[0] & left
         if unmet.any():
@@ -211,14 +213,14 @@ def nearest(state: ClusterState, cls: int, most: int = 3) -> list[tuple[str, dic
     nodes = state.present_nodes()
     selected, taint = state.node_index.judge(state.classes.demand(cls), nodes)
     nodes = nodes[selected & (taint < 0)]
-    lacks = _lacks(state, cls, nodes)
-    share = (lacks / np.maximum(state.classes.requests[cls], 1)).max(axis=1, initial=0.0)
+    lacks, lacking = _lacks(state, cls, nodes), state.classes.lacking(cls)
+    share = (lacks / np.maximum(state.classes.requests[cls], 1)).max(axis=1, initial=1.0 if lacking else 0.0)
     return [
         (
             state.nodes.observed[int(nodes[i])].name,
             {
                 name.removeprefix(TOKEN): 1 if name.startswith(TOKEN) else int(v)
-                for name, v in zip(state.resources.names, lacks[i], strict=True)
+                for name, v in (*zip(state.resources.names, lacks[i], strict=True), *lacking.items())
                 if v > 0
             },
         )
@@ -229,6 +231,8 @@ def nearest(state: ClusterState, cls: int, most: int = 3) -> list[tuple[str, dic
 def fitting_nodes(state: ClusterState, row: int) -> int:
     """How many nodes would take a further task like task row `row` as things stand."""
     cls, nodes = int(state.tasks.cls[row]), state.present_nodes()
+    if state.classes.lacking(cls):
+        return 0
     selected, taint = state.node_index.judge(state.classes.demand(cls), nodes)
     fits = selected & (taint < 0) & _peers_of_task(state, row).allowed(0)
     return int((fits & (_lacks(state, cls, nodes) <= 0).all(axis=1)).sum())

@@ -1,6 +1,7 @@
 """Resource dimensions: which column of every amount matrix belongs to which resource.
 
-Dimensions are created when a node or a class first names them, so extended resources need no registration.
+A resource has a column while a node offers some of it or a token while a class that has tasks names it, so extended
+resources need no registration, and one that nobody has costs nothing: what requests it fits nowhere.
 Amounts are non-negative integers in whatever unit the sender uses for that resource on nodes and classes alike
 (the bridge: millicores, bytes, pieces). Amounts are held below LIMIT, so that thousands of them add up in an
 int64 and a float64 holds each exactly: a request above it counts as LIMIT, which no node has.
@@ -51,7 +52,7 @@ def token_requests(tokens: Iterable[str]) -> dict[str, int]:
 
 
 class Resources:
-    """Resource name <-> column number; columns are only ever added."""
+    """Resource name <-> column number."""
 
     def __init__(self) -> None:
         self._column: dict[str, int] = {}
@@ -60,29 +61,37 @@ class Resources:
     def __len__(self) -> int:
         return len(self._column)
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._column
+
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self._column)
 
     def column(self, name: str) -> int:
-        """The column of resource `name`, a new one if it was never named."""
+        """The column of resource `name`, a new one, the last, if it has none."""
         return self._column.setdefault(name, len(self._column))
+
+    def keep(self, columns: I64) -> None:
+        """Forgets all columns but these, ascending; they are numbered anew in their order."""
+        names = self.names
+        self._column = {names[old]: new for new, old in enumerate(columns.tolist())}
 
     def given(self) -> I64:
         """(len(self),) what every node has without saying so: tokens and links."""
         return np.array([_given(name) for name in self._column], np.int64)
 
     def offered(self, stated: Mapping[str, int]) -> I64:
-        """(len(self),) what a node has that states these amounts, after creating columns for names that are new."""
+        """(len(self),) what a node has that states these amounts, of resources that have a column."""
         vector, given = self.vector(stated, LIMIT - 1), self.given()
-        given[[self._column[link] for link in LINKS if link in stated]] = 0
+        given[[self._column[link] for link in LINKS if link in stated and link in self._column]] = 0
         return np.maximum(given, vector)
 
     def vector(self, amounts: Mapping[str, int], ceiling: int) -> I64:
-        """`amounts` as a row (len(self),), after creating columns for names that are new; each <= ceiling."""
-        columns = [self.column(name) for name in amounts]
+        """`amounts` as a row (len(self),), each <= ceiling; those of resources without a column are left out."""
+        known = {self._column[name]: amount for name, amount in amounts.items() if name in self._column}
         row = np.zeros(len(self), np.int64)
-        row[columns] = [min(amount, ceiling) for amount in amounts.values()]
+        row[list(known)] = [min(amount, ceiling) for amount in known.values()]
         return row
 
 

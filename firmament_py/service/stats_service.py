@@ -16,7 +16,8 @@ import grpc
 
 from firmament_py.engine.engine import Engine
 from firmament_py.service import usage_samples
-from firmament_py.state.cluster import ClusterState, TaskTable
+from firmament_py.state.cluster import ClusterState
+from firmament_py.state.tables import TaskTable
 from protos.gen import stats_pb2 as pb
 from protos.gen import stats_pb2_grpc
 

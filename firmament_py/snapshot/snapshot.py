@@ -38,7 +38,7 @@ class Snapshot:
     requests: I64  # (C, R)
     priority: I64  # (C,) descending
     expected_us: I64  # (C,) how long a task expects to run; 0: unknown
-    suitable: Bools  # (C, N) selectors, affinity and taints allow it
+    suitable: Bools  # (C, N) selectors, affinity and taints allow it; none for what requests what no node offers
     peers: Peers  # what tasks demand of each other
     preferences: Preferences  # what classes would like
     census: Census  # who is where
@@ -82,7 +82,7 @@ def take_snapshot(state: ClusterState, now_us: int, rack_labels: tuple[str, ...]
     suitable = np.empty((len(classes), len(nodes)), np.bool_)
     for c, row in enumerate(classes.tolist()):
         selected, taint = state.node_index.judge(state.classes.demand(row), nodes)
-        suitable[c] = selected & (taint < 0)
+        suitable[c] = selected & (taint < 0) & (not state.classes.lacking(row))
     allocatable = state.nodes.allocatable[nodes]
     placed = RunningTasks(state, nodes)
     gangs = _gangs(state, waiting, nodes)

@@ -19,9 +19,11 @@ MAX_REQUIREMENTS = 4096
 
 MAX_TOLERATIONS = 512
 
-MAX_REQUESTS = 512
-"""Resources and tokens together: each that nodes have is a column of every table of amounts. Host ports of a media
-server are the longest lists that occur."""
+MAX_RESOURCES = 512
+
+MAX_TOKENS = 128
+"""Host ports and disks. Each that tasks name is a column of every table of amounts. A pod that has a whole range of
+ports for itself is on the host's network and does not list them."""
 
 MAX_IMAGES = 1024
 
@@ -39,7 +41,8 @@ def excess(new: ClassDefined) -> tuple[str, str] | None:
         (field, sum(terms.values()), MAX_TERMS, "terms of affinity, anti-affinity and spread"),
         ("requirements", _requirements(new), MAX_REQUIREMENTS, "label requirements in all selectors"),
         ("tolerations", len(new.demand.tolerations), MAX_TOLERATIONS, "tolerations"),
-        ("requests", len(new.requests) + len(new.tokens), MAX_REQUESTS, "resources and tokens (host ports, disks)"),
+        ("requests", len(new.requests), MAX_RESOURCES, "requests of different resources"),
+        ("tokens", len(new.tokens), MAX_TOKENS, "tokens (host ports, disks)"),
         ("images", len(new.preferences.images), MAX_IMAGES, "images"),
     ):
         if count > most:

@@ -5,6 +5,7 @@ task refers to them; of many that stay unused those that have been for a while a
 sender that names one of them is asked to describe it again.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import ClassVar
 
@@ -13,7 +14,7 @@ import numpy as np
 from firmament_py.model.arrays import I64, U64, Bools
 from firmament_py.model.constraints import NO_PEERS, NodeDemand, PeerTerm
 from firmament_py.model.events import ClassDefined, Refusal
-from firmament_py.model.resources import LIMIT, TASK_SLOTS, TOKEN, Resources, resized, token_requests
+from firmament_py.model.resources import LIMIT, LINKS, TASK_SLOTS, TOKEN, Resources, resized, token_requests
 from firmament_py.state.class_bounds import excess
 from firmament_py.state.table import IdleRows, Table
 
@@ -49,11 +50,16 @@ class ClassTable(Table):
         self._idle = IdleRows(_KEEP_UNUSED)
         self._definition: dict[int, ClassDefined] = {}
         self._requests: I64 = np.zeros((self.capacity, len(resources)), np.int64)
+        self._lacking: dict[int, dict[str, int]] = {}
 
     @property
     def requests(self) -> I64:
         self._requests = resized(self._requests, self.capacity, len(self._resources))
         return self._requests
+
+    def lacking(self, row: int) -> Mapping[str, int]:
+        """What a class requests, > 0, of resources that have no column, since no node offers any of them."""
+        return self._lacking.get(row, {})
 
     def definition(self, row: int) -> ClassDefined:
         return self._definition[row]
@@ -83,14 +89,43 @@ class ClassTable(Table):
         )
         row = int(self.allocate(1)[0])
         self._row[new.id], self._definition[row] = row, new
+        for link in LINKS:
+            if link in new.requests:
+                self._resources.column(link)
         amounts = {**new.requests, **token_requests(new.tokens), TASK_SLOTS: 1}
-        vector = self._resources.vector(amounts, LIMIT)
-        self.requests[row] = 0
-        self.requests[row, : len(vector)] = vector
+        self.requests[row] = self._resources.vector(amounts, LIMIT)
+        lacking = {name: amount for name, amount in amounts.items() if amount and name not in self._resources}
+        if lacking:
+            self._lacking[row] = lacking
         self.id[row], self.priority[row], self.expected_us[row] = new.id, new.priority, min(new.expected_us, LIMIT)
         self.wishes[row] = bool(carried(new))
         self.repels[row], self.has_traits[row] = bool(new.peers.anti_affinity), bool(new.traits)
         return None
+
+    def hold_tokens(self, rows: I64) -> None:
+        """Gives tokens that classes (K,) name columns; for classes that are about to have tasks."""
+        names = {name for row in rows.tolist() for name in self.lacking(row) if name.startswith(TOKEN)}
+        if names:
+            self.add_columns(sorted(names))
+
+    def add_columns(self, names: Iterable[str]) -> None:
+        """Gives resources columns, filled with what classes request of them."""
+        columns = {name: self._resources.column(name) for name in names}
+        for row, lacking in list(self._lacking.items()):
+            for name in columns.keys() & lacking.keys():
+                self.requests[row, columns[name]] = min(lacking.pop(name), LIMIT)
+            if not lacking:
+                del self._lacking[row]
+
+    def keep_columns(self, columns: I64) -> None:
+        """Takes all other columns away; the resources still have the old ones."""
+        names, requests = self._resources.names, self.requests
+        rows = self.rows()
+        dropped = np.setdiff1d(np.arange(len(names)), columns)
+        for r in dropped.tolist():
+            for row in rows[requests[rows, r] > 0].tolist():
+                self._lacking.setdefault(row, {})[names[r]] = int(requests[row, r])
+        self._requests = np.ascontiguousarray(requests[:, columns])
 
     def sweep(self) -> None:
         """Forgets classes that nobody has used for a while, if there are many of them."""
@@ -98,6 +133,7 @@ class ClassTable(Table):
         drop = self._idle.sweep(rows[self.tasks[rows] == 0])
         for row in drop.tolist():
             del self._row[int(self.id[row])], self._definition[row]
+            self._lacking.pop(row, None)
         self.release(drop)
 
 

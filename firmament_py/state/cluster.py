@@ -11,11 +11,10 @@ No I/O, no clock, no threads: the caller serialises calls and brings the time.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, U8, U64, Bools
+from firmament_py.model.arrays import I64, U64
 from firmament_py.model.events import (
     ClassDefined,
     Event,
@@ -42,87 +41,15 @@ from firmament_py.model.lifecycle import (
     TaskEvent,
     TaskState,
 )
-from firmament_py.model.resources import Resources, resized
+from firmament_py.model.resources import Resources
+from firmament_py.state.amounts import offer, sweep_columns
 from firmament_py.state.classes import ClassTable
 from firmament_py.state.gangs import NO_GANG, GangTable
 from firmament_py.state.history import History
 from firmament_py.state.input_sets import NO_INPUTS, InputTable
-from firmament_py.state.label_sets import NO_PROFILE, ProfileTable
+from firmament_py.state.label_sets import ProfileTable
 from firmament_py.state.node_index import NodeIndex
-from firmament_py.state.table import Table
-
-
-class TaskTable(Table):
-    """One row a task."""
-
-    FIELDS: ClassVar = {
-        "uid": (np.uint64, 0),
-        "cls": (np.int64, -1),
-        "job": (np.uint64, 0),
-        "node": (np.int64, -1),
-        "state": (np.uint8, TaskState.GONE),
-        "created_us": (np.int64, 0),
-        "not_before_us": (np.int64, 0),
-        "reported": (np.uint64, 0),
-        "name": (np.object_, ""),
-        "profile": (np.int64, NO_PROFILE),
-        "leaving": (np.bool_, False),
-        "gang": (np.int64, NO_GANG),
-        "role": (np.int64, 0),
-        "inputs": (np.int64, NO_INPUTS),
-        "started_us": (np.int64, 0),
-        "lasting": (np.bool_, False),
-    }
-    uid: U64
-    cls: I64  # row of the class table
-    job: U64
-    node: I64  # row of the node table, -1: none
-    state: U8  # TaskState
-    created_us: I64
-    not_before_us: I64  # left out of rounds until then
-    reported: U64  # hash of the reasons for waiting that were told last, 0: none were
-    name: np.ndarray  # of str
-    profile: I64  # row of the profile table
-    gang: I64  # row of the gang table, NO_GANG: none
-    role: I64  # number of its role in the gang
-    inputs: I64  # row of the input table
-    leaving: Bools  # on its way out: holds its resources, does not count for spreading
-    started_us: I64  # when it began to run, 0: it did not yet
-    lasting: Bools  # stays as long as its node does
-
-
-class NodeTable(Table):
-    """One row a node; `allocatable` and `used` are (capacity, R)."""
-
-    FIELDS: ClassVar = {"state": (np.uint8, NodeState.GONE), "tasks": (np.int64, 0)}
-    state: U8  # NodeState
-    tasks: I64  # tasks that are ASSUMED or BOUND here
-
-    def __init__(self, resources: Resources) -> None:
-        super().__init__()
-        self._resources = resources
-        self.row: dict[str, int] = {}
-        self.id: dict[int, str] = {}
-        self.observed: dict[int, NodeObserved] = {}  # of PRESENT nodes
-        self._allocatable: I64 = np.zeros((self.capacity, len(resources)), np.int64)
-        self._used: I64 = np.zeros((self.capacity, len(resources)), np.int64)
-
-    @property
-    def allocatable(self) -> I64:
-        self._fit_shape()
-        return self._allocatable
-
-    @property
-    def used(self) -> I64:
-        self._fit_shape()
-        return self._used
-
-    def _fit_shape(self) -> None:
-        if self._used.shape != (self.capacity, len(self._resources)):
-            before, shape = self._used.shape[1], (self.capacity, len(self._resources))
-            self._used = resized(self._used, *shape)
-            self._allocatable = resized(self._allocatable, *shape)
-            self._allocatable[:, before:] = self._resources.given()[before:]
+from firmament_py.state.tables import NodeTable, TaskTable
 
 
 class ClusterState:
@@ -216,6 +143,7 @@ class ClusterState:
         if new.any():
             rows[new] = self.tasks.allocate(int(new.sum()))
             self._task_row.update(zip(event.uid[keep[new]].tolist(), rows[new].tolist(), strict=True))
+        self.classes.hold_tokens(np.unique(cls))
         node = np.where(after == TaskState.ASSUMED, self.tasks.node[rows], -1)
         node_rows = np.array([self._refer(i) for i in event.nodes] or [-1], np.int64)
         node[bound] = node_rows[event.node[keep[bound]] - 1]
@@ -267,6 +195,7 @@ class ClusterState:
                 return
         row = self._refer(event.id)
         nodes = self.nodes
+        offer(self.classes, nodes, self.tasks, self.resources, event.allocatable)
         nodes.state[row] = NODE_TRANSITIONS[NodeState(int(nodes.state[row])), NodeEvent.OBSERVE]
         offered = self.resources.offered(event.allocatable)
         before = nodes.allocatable[row].copy()
@@ -349,6 +278,7 @@ class ClusterState:
         self.classes.sweep()
         self.profiles.sweep()
         self.inputs.sweep()
+        sweep_columns(self.classes, self.nodes, self.resources)
 
     # -- questions --------------------------------------------------------------------------------------------
 
@@ -392,6 +322,9 @@ class ClusterState:
         used = np.zeros_like(nodes.used)
         np.add.at(used, tasks.node[placed], classes.requests[tasks.cls[placed]])
         _check(bool((used == nodes.used).all()), "nodes.used")
+        _check(classes.requests.shape[1] == nodes.allocatable.shape[1] == len(self.resources), "a column each")
+        for row in classes.rows().tolist():
+            _check(not any(name in self.resources for name in classes.lacking(row)), "what a class lacks has no column")
         counts = np.bincount(tasks.node[placed], minlength=nodes.capacity)
         _check(bool((counts == nodes.tasks).all()), "nodes.tasks")
         references = np.bincount(tasks.cls[rows], minlength=classes.capacity)

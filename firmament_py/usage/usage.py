@@ -17,7 +17,8 @@ import numpy as np
 from firmament_py.model.arrays import F64, I64, Bools
 from firmament_py.model.resources import LIMIT
 from firmament_py.policy import NodeUsage
-from firmament_py.state.cluster import ClusterState, NodeTable, TaskTable
+from firmament_py.state.cluster import ClusterState
+from firmament_py.state.tables import NodeTable, TaskTable
 from firmament_py.usage.ring_buffers import METRICS, Rings
 
 log = logging.getLogger(__name__)

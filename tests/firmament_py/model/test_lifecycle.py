@@ -195,7 +195,8 @@ def test_removing_a_node_that_is_not_there_is_reported_and_changes_nothing(node_
 def test_a_task_that_moves_takes_what_it_holds_along(observed, known):
     """Its old node gets everything back, and is forgotten if only this task spoke of it."""
     name, cls = observed
-    cluster = make_cluster(make_class(1, cpu=2), make_class(2, cpu=3), make_tasks([7], 1, on="a"))
+    classes = make_class(1, cpu=2), make_class(2, cpu=3)
+    cluster = make_cluster(make_node("other", cpu=1), *classes, make_tasks([7], 1, on="a"))
     if known:
         cluster.tell(make_node("a", cpu=10), make_node("b", cpu=10))
     cluster.tell(make_tasks([7], cls, on=name))
@@ -205,4 +206,4 @@ def test_a_task_that_moves_takes_what_it_holds_along(observed, known):
     amount = {1: 2, 2: 3}[cls]
     assert held[f"id-{name}"] == amount
     assert sum(held.values()) == amount
-    assert set(held) == ({"id-a", "id-b"} if known else {f"id-{name}"})
+    assert set(held) == {"id-other", *(("id-a", "id-b") if known else (f"id-{name}",))}

@@ -22,17 +22,27 @@ def test_task_slots_come_first():
     assert Resources().names == (TASK_SLOTS,)
 
 
-def test_columns_are_only_ever_added():
+def test_names_get_columns_in_the_order_in_which_they_come():
     resources = Resources()
     assert [resources.column(n) for n in ("cpu", "memory", "cpu", TASK_SLOTS)] == [1, 2, 1, 0]
     assert resources.names == (TASK_SLOTS, "cpu", "memory")
     assert len(resources) == 3
 
 
-def test_a_vector_makes_columns_for_new_names():
+def test_columns_that_are_kept_move_together():
+    resources = Resources()
+    for name in ("cpu", "gpu", "memory"):
+        resources.column(name)
+    resources.keep(np.array([0, 1, 3]))
+    assert resources.names == (TASK_SLOTS, "cpu", "memory")
+    assert "gpu" not in resources
+    assert [resources.column(name) for name in ("memory", "gpu")] == [2, 3]
+
+
+def test_a_vector_leaves_out_what_has_no_column():
     resources = Resources()
     resources.column("cpu")
-    assert resources.vector({"gpu": 2, TASK_SLOTS: 7}, LIMIT).tolist() == [7, 0, 2]
+    assert resources.vector({"gpu": 2, TASK_SLOTS: 7}, LIMIT).tolist() == [7, 0]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +55,7 @@ def test_a_vector_makes_columns_for_new_names():
     ],
 )
 def test_amounts_are_held_below_the_ceiling(amount, ceiling, counted):
-    assert Resources().vector({"cpu": amount}, ceiling).tolist() == [0, counted]
+    assert Resources().vector({TASK_SLOTS: amount}, ceiling).tolist() == [counted]
 
 
 def test_a_double_holds_every_amount_exactly():

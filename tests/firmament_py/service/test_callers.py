@@ -3,6 +3,7 @@
 import threading
 import time
 from contextlib import contextmanager
+from typing import Any
 
 import grpc
 import pytest
@@ -55,7 +56,7 @@ class Impatient:
 
 def calls_of(engine: Engine):
     flow, wire, epoch = FlowService(engine), WireService(engine), engine.epoch
-    news = {"classes": [task_class(1, cpu=1)], "nodes": [node("a", cpu=4)], "tasks": tasks([1], 1)}
+    news: dict[str, Any] = {"classes": [task_class(1, cpu=1)], "nodes": [node("a", cpu=4)], "tasks": tasks([1], 1)}
     return {
         "hello": lambda caller: flow.Hello(flow_pb2.HelloRequest(), caller),
         "resync": lambda caller: flow.Resync(iter([flow_pb2.Update(complete=True, **news)]), caller),

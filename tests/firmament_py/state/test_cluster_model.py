@@ -177,7 +177,9 @@ class StateAgreesWithDicts(RuleBasedStateMachine):
         assert set(state.nodes.row) == present | {task.node for task in world.tasks.values() if task.node}
         for node_id, row in state.nodes.row.items():
             used = dict(zip(state.resources.names, state.nodes.used[row].tolist(), strict=True))
-            assert {r: k for r, k in used.items() if k} == +world.used(node_id)
+            assert {r: k for r, k in used.items() if k} == {
+                r: k for r, k in (+world.used(node_id)).items() if r in state.resources
+            }
             offered = dict(zip(state.resources.names, state.nodes.allocatable[row].tolist(), strict=True))
             expected = +oracle.offers(world.nodes[node_id]) if node_id in world.nodes else {}
             assert {r: k for r, k in offered.items() if k} == expected

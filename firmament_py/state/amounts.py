@@ -1,0 +1,50 @@
+"""Which resources have columns in the tables of amounts: those that a node offers, and tokens that tasks may hold.
+
+Who may create tasks can name any number of resources. So a resource that no node has gets no column, and what requests
+it fits nowhere (`ClassTable.lacking`); a token gets one with the first task of a class that names it; and columns that
+are of no use any more are given back.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from firmament_py.model.lifecycle import NodeState, TaskState
+from firmament_py.model.resources import LINKS, TASK_SLOTS, TOKEN, Resources
+from firmament_py.state.classes import ClassTable
+from firmament_py.state.tables import NodeTable, TaskTable
+
+SPARE_COLUMNS = 16
+"""So many columns of no use are kept: a node that restarts is not to cost anything."""
+
+
+def offer(
+    classes: ClassTable, nodes: NodeTable, tasks: TaskTable, resources: Resources, amounts: Mapping[str, int]
+) -> None:
+    """A node offers `amounts`. Those that are the first of their resource get columns, with what tasks hold already."""
+    names = [name for name, amount in amounts.items() if amount and name not in resources]
+    if not names:
+        return
+    classes.add_columns(names)
+    columns = [resources.column(name) for name in names]
+    requesting = np.flatnonzero((classes.requests[:, columns] > 0).any(axis=1))
+    holding = (tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND)
+    rows = np.flatnonzero(holding & np.isin(tasks.cls, requesting))
+    for column in columns:
+        np.add.at(nodes.used[:, column], tasks.node[rows], classes.requests[tasks.cls[rows], column])
+
+
+def sweep_columns(classes: ClassTable, nodes: NodeTable, resources: Resources) -> None:
+    """Takes columns away of resources that no node offers and of tokens that no class with tasks names, if there are
+    more than a few."""
+    names = resources.names
+    used = (classes.requests[classes.tasks > 0] > 0).any(axis=0)
+    offered = (nodes.allocatable[nodes.state == NodeState.PRESENT] > 0).any(axis=0)
+    keep = np.where([name.startswith(TOKEN) for name in names], used, offered)
+    keep |= np.array([name == TASK_SLOTS or name in LINKS for name in names])
+    if len(keep) - int(keep.sum()) <= SPARE_COLUMNS:
+        return
+    columns = np.flatnonzero(keep)
+    classes.keep_columns(columns)
+    nodes.keep_columns(columns)
+    resources.keep(columns)

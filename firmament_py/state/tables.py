@@ -1,0 +1,93 @@
+"""The tables of tasks and of nodes. What keeps their columns right is cluster.py."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, U8, U64, Bools
+from firmament_py.model.events import NodeObserved
+from firmament_py.model.lifecycle import NodeState, TaskState
+from firmament_py.model.resources import Resources, resized
+from firmament_py.state.gangs import NO_GANG
+from firmament_py.state.input_sets import NO_INPUTS
+from firmament_py.state.label_sets import NO_PROFILE
+from firmament_py.state.table import Table
+
+
+class TaskTable(Table):
+    """One row a task."""
+
+    FIELDS: ClassVar = {
+        "uid": (np.uint64, 0),
+        "cls": (np.int64, -1),
+        "job": (np.uint64, 0),
+        "node": (np.int64, -1),
+        "state": (np.uint8, TaskState.GONE),
+        "created_us": (np.int64, 0),
+        "not_before_us": (np.int64, 0),
+        "reported": (np.uint64, 0),
+        "name": (np.object_, ""),
+        "profile": (np.int64, NO_PROFILE),
+        "leaving": (np.bool_, False),
+        "gang": (np.int64, NO_GANG),
+        "role": (np.int64, 0),
+        "inputs": (np.int64, NO_INPUTS),
+        "started_us": (np.int64, 0),
+        "lasting": (np.bool_, False),
+    }
+    uid: U64
+    cls: I64  # row of the class table
+    job: U64
+    node: I64  # row of the node table, -1: none
+    state: U8  # TaskState
+    created_us: I64
+    not_before_us: I64  # left out of rounds until then
+    reported: U64  # hash of the reasons for waiting that were told last, 0: none were
+    name: np.ndarray  # of str
+    profile: I64  # row of the profile table
+    gang: I64  # row of the gang table, NO_GANG: none
+    role: I64  # number of its role in the gang
+    inputs: I64  # row of the input table
+    leaving: Bools  # on its way out: holds its resources, does not count for spreading
+    started_us: I64  # when it began to run, 0: it did not yet
+    lasting: Bools  # stays as long as its node does
+
+
+class NodeTable(Table):
+    """One row a node; `allocatable` and `used` are (capacity, R)."""
+
+    FIELDS: ClassVar = {"state": (np.uint8, NodeState.GONE), "tasks": (np.int64, 0)}
+    state: U8  # NodeState
+    tasks: I64  # tasks that are ASSUMED or BOUND here
+
+    def __init__(self, resources: Resources) -> None:
+        super().__init__()
+        self._resources = resources
+        self.row: dict[str, int] = {}
+        self.id: dict[int, str] = {}
+        self.observed: dict[int, NodeObserved] = {}  # of PRESENT nodes
+        self._allocatable: I64 = np.zeros((self.capacity, len(resources)), np.int64)
+        self._used: I64 = np.zeros((self.capacity, len(resources)), np.int64)
+
+    @property
+    def allocatable(self) -> I64:
+        self._fit_shape()
+        return self._allocatable
+
+    @property
+    def used(self) -> I64:
+        self._fit_shape()
+        return self._used
+
+    def keep_columns(self, columns: I64) -> None:
+        """Takes all other columns away."""
+        self._fit_shape()
+        self._allocatable = np.ascontiguousarray(self._allocatable[:, columns])
+        self._used = np.ascontiguousarray(self._used[:, columns])
+
+    def _fit_shape(self) -> None:
+        if self._used.shape != (self.capacity, len(self._resources)):
+            before, shape = self._used.shape[1], (self.capacity, len(self._resources))
+            self._used = resized(self._used, *shape)
+            self._allocatable = resized(self._allocatable, *shape)
+            self._allocatable[:, before:] = self._resources.given()[before:]

@@ -1,0 +1,140 @@
+"""Columns of resources: who gets one, what one that comes late holds, and that they are given back."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from firmament_py.explain.reasons import Reason, ReasonKind, fitting_nodes, nearest, reasons_of_task
+from firmament_py.model.events import NodeRemoved
+from firmament_py.model.resources import TASK_SLOTS, TOKEN
+from firmament_py.state.amounts import SPARE_COLUMNS
+from firmament_py.state.class_bounds import MAX_RESOURCES, MAX_TOKENS
+from tests.builders import NOW_US, make_class, make_cluster, make_node, make_tasks, removed
+
+
+def reasons(cluster, uid):
+    return reasons_of_task(cluster.state, cluster.state.task_row(uid))
+
+
+def test_what_no_node_offers_has_no_column_and_is_said_to_be_insufficient():
+    odd: dict[str, Any] = {f"example.com/r{i}": 1 for i in range(MAX_RESOURCES - 1)}
+    cluster = make_cluster(
+        *(make_node("a", cpu=4), make_node("b", cpu=4)),
+        *(make_class(1, cpu=1, **odd), make_class(2, cpu=1), make_tasks([1], 1), make_tasks([2], 2)),
+    )
+    assert set(cluster.round()) == {2}
+    assert cluster.state.resources.names == (TASK_SLOTS, "cpu")
+    assert reasons(cluster, 1) == tuple(Reason(ReasonKind.INSUFFICIENT_RESOURCE, 2, name) for name in odd)
+    [row] = cluster.state.task_rows(np.array([1], np.uint64)).tolist()
+    assert fitting_nodes(cluster.state, row) == 0
+    assert nearest(cluster.state, int(cluster.state.tasks.cls[row]))[0] == ("a", odd)
+
+
+def test_a_node_fails_for_what_it_lacks_beside_what_nobody_has():
+    cluster = make_cluster(
+        *(make_node("a", cpu=4), make_node("b", cpu=1)),
+        *(make_class(1, cpu=2, gpu=1), make_tasks([1], 1)),
+    )
+    assert reasons(cluster, 1) == (
+        Reason(ReasonKind.INSUFFICIENT_RESOURCE, 1, "cpu"),
+        Reason(ReasonKind.INSUFFICIENT_RESOURCE, 2, "gpu"),
+    )
+
+
+def test_nothing_of_what_nobody_has_can_be_requested():
+    cluster = make_cluster(make_node("a"), make_class(1, gpu=0), make_tasks([1], 1))
+    assert cluster.round() == {1: "a"}
+
+
+def test_a_resource_that_a_node_begins_to_offer_is_full_of_what_runs_there():
+    """A device plug-in that starts after the tasks that use its devices."""
+    cluster = make_cluster(
+        *(make_node("a", cpu=8), make_class(1, cpu=1, gpu=2), make_class(2, cpu=1, gpu=1)),
+        *(make_tasks([1, 2], 1, on="a"), make_tasks([3, 4], 2)),
+    )
+    assert cluster.round() == {}
+    cluster.tell(make_node("a", cpu=8, gpu=5))
+    assert len(cluster.round()) == 1, "four of the five are in use"
+
+
+def test_tokens_have_columns_only_while_classes_that_name_them_have_tasks():
+    cluster = make_cluster(
+        make_node("a"), *(make_class(c, tokens=[f"TCP:{c}-{i}" for i in range(MAX_TOKENS)]) for c in (1, 2))
+    )
+    resources = cluster.state.resources
+    assert len(resources) == 1
+    cluster.tell(make_tasks([1, 2], 1))
+    assert len(resources) == 1 + MAX_TOKENS
+    assert len(cluster.round()) == 1, "they exclude each other"
+    cluster.tell(removed(1, 2), make_tasks([3, 4], 2))
+    assert len(cluster.round()) == 1
+    assert len(resources) == 1 + MAX_TOKENS, "those of the first class are gone"
+    cluster.tell(make_tasks([5, 6], 1))
+    assert len(cluster.round()) == 1, "they still exclude each other"
+    cluster.tell(removed(3, 4, 5, 6))
+    cluster.round()
+    assert len(resources) == 1
+
+
+def test_a_token_that_placed_tasks_hold_is_held_when_another_class_names_it():
+    cluster = make_cluster(
+        make_node("a"),
+        *(
+            make_class(c, cpu=c - 1, tokens=["TCP:80", *(f"TCP:{c}-{i}" for i in range(MAX_TOKENS - 1))])
+            for c in (1, 2)
+        ),
+        make_tasks([1], 1),
+    )
+    cluster.tell(make_node("a", cpu=1))
+    assert cluster.round() == {1: "a"}
+    cluster.tell(make_tasks([2], 2))
+    assert cluster.round() == {}
+    assert Reason(ReasonKind.TOKEN_TAKEN, 1, "TCP:80") in reasons(cluster, 2)
+
+
+@pytest.mark.parametrize("what", ["resources", "ports"])
+def test_tables_do_not_grow_with_names_that_come_and_go(what):
+    cluster = make_cluster(make_node("a", cpu=1))
+    state = cluster.state
+    for turn in range(40):
+        names = [f"{what}-{turn}-{i}" for i in range(MAX_TOKENS)]
+        says: dict[str, Any] = {"tokens": names} if what == "ports" else dict.fromkeys(names, 1)
+        cluster.tell(make_class(turn + 1, **says), make_tasks([turn + 1], turn + 1))
+        cluster.round()
+        assert len(state.resources) <= 2 + MAX_TOKENS
+        cluster.tell(removed(turn + 1))
+        cluster.round()
+        assert len(state.resources) <= 2 + SPARE_COLUMNS
+    assert state.nodes.used.shape[1] == state.classes.requests.shape[1] == len(state.resources)
+
+
+def test_resources_that_nodes_offered_are_given_back_and_come_again():
+    many: dict[str, Any] = {f"r{i}": 4 for i in range(2 * SPARE_COLUMNS)}
+    cluster = make_cluster(
+        *(make_node("a", cpu=9, **many), make_node("b", cpu=9)),
+        *(make_class(1, cpu=1, r1=3), make_tasks([1], 1)),
+    )
+    assert cluster.round() == {1: "a"}
+    cluster.tell(NodeRemoved("id-a"), make_tasks([2], 1))
+    assert cluster.round() == {}
+    assert cluster.state.resources.names == (TASK_SLOTS, "cpu")
+    assert reasons(cluster, 2) == (Reason(ReasonKind.INSUFFICIENT_RESOURCE, 1, "r1"),)
+    cluster.tell(make_node("a", cpu=9, **many))
+    assert cluster.round() == {}, "the first still holds three of four"
+    cluster.tell(removed(1))
+    assert cluster.round() == {2: "a"}
+
+
+def test_a_placement_of_what_no_node_offers_is_refused_by_the_check():
+    cluster = make_cluster(make_node("a", cpu=4), make_class(1, cpu=1, gpu=1), make_tasks([1], 1))
+    tasks, nodes = cluster.state.tasks.rows(), cluster.state.present_nodes()
+    verdict = cluster.scheduler._checker.judge(tasks, nodes, tasks)
+    assert not verdict.sound.any()
+    assert verdict.complaints == ["1 placements: no node has any of a resource that it requests"]
+
+
+def test_names_of_tokens_stand_for_columns():
+    cluster = make_cluster(make_node("a"), make_class(1, tokens=["TCP:80/10.0.0.1"]), make_tasks([1], 1))
+    assert cluster.state.resources.names == (TASK_SLOTS, TOKEN + "TCP:80", TOKEN + "TCP:80/10.0.0.1")
+    assert cluster.scheduler.run(NOW_US).stats.placed == 1
