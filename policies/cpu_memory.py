@@ -10,8 +10,8 @@ the fuller of the two is emptiest. The second sends tasks that are heavy in one 
 (Poseidon's cpu-memory cost model adds the two in the same way: kube-scheduler's LeastAllocated and
 BalancedAllocation). Both are true for the next task and ever less so for further ones. So tasks go in portions, large
 ones first, as small ones fill up gaps: the first tasks are those that request 35 % of all that is waited for, m is
-their mean request, and for the rest prices are made anew. (Where there is not enough cpu or memory for all, large ones
-would take the room of several small ones: then all are the first.)
+their mean request, and for the rest prices are made anew. (Where there is not enough cpu or memory for all, or tasks
+are left waiting nevertheless, large ones would take the room of several small ones: then all are the first.)
 Example: of two nodes of 4 cpu and 8 Gi, one has 1 cpu and 4 Gi in use, the other nothing: slots start at 500 and at
 0. A task of 0 cpu and 2 Gi adds (1/2)^2 - (1/4)^2 = 3/16 to the first and (1/4)^2 = 1/16 to the second, where it is
 1250 cheaper.
@@ -43,7 +43,7 @@ class CpuMemory:
         count = np.bincount(view.task_class, minlength=len(requests))
         # sorted, because the last bits of a sum depend on its order, and prices must not
         room = np.where(open_to_some, np.maximum(view.free[:, columns], 0), 0).astype(np.float64)
-        in_portions = bool((count @ requests <= np.sort(room, axis=0).sum(axis=0)).all())
+        in_portions = not view.at_once and bool((count @ requests <= np.sort(room, axis=0).sum(axis=0)).all())
         size = _share(requests, allocatable.max(axis=0, initial=0.0)[None, :]).max(axis=1, initial=0.0)
         first = _first(count, size, view.priority) if in_portions else count.astype(np.float64)
         mean = first @ requests / max(first.sum(), 1.0)

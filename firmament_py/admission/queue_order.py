@@ -58,7 +58,7 @@ class Admission:
     def __init__(
         self, placing: Placing, claims: list[GangDemand], lap: Callable[[str], None], reserve_after_us: int | None
     ) -> None:
-        self._placing = placing
+        self.placing = self._placing = placing
         self._snapshot = placing.snapshot
         self._claims = claims
         self._lap = lap

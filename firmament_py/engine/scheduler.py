@@ -18,7 +18,7 @@ from firmament_py.model.arrays import I64
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.network.build import PlacementNetwork
 from firmament_py.placement.placement import Placing
-from firmament_py.placement.second_opinion import better, place_one_by_one, worth_asking
+from firmament_py.placement.second_opinion import better, left_out, place_one_by_one, worth_asking
 from firmament_py.policy import AnywherePolicy, Policy, PolicyError, Prices, View, checked_prices, rack_labels
 from firmament_py.snapshot.snapshot import Snapshot, take_snapshot
 from firmament_py.state.cluster import ClusterState
@@ -115,9 +115,12 @@ class Scheduler:
         reading = self._usage.read(self.state, snapshot.nodes, now_us)
         stats.usage_measured, stats.usage_missing, stats.usage_stale = reading.measured, reading.missing, reading.stale
         lap("usage")
-        placing = self._placing(snapshot, reading, stats, lap)
-        admission = Admission(placing, snapshot.claims, lap, self._reserve_after_us)
-        admission.run()
+        admission = self._admit(snapshot, reading, stats, lap)
+        if admission.placing.in_portions and self._leaves_out(admission.placing):
+            again = self._admit(take_snapshot(self.state, now_us, racks), reading, stats, lap, at_once=True)
+            if better(admission.placing, again.placing) is again.placing:
+                admission = again
+        placing = admission.placing
         stats.pricing_rounds = placing.solving.pricing_rounds
         if placing.solving.first is not None:
             network, solution = placing.solving.first
@@ -156,7 +159,37 @@ class Scheduler:
         self._seen_opportunities, self._last_now_us = seen, now_us
         return RoundResult(tasks, nodes, waiting, stats)
 
-    def _placing(self, snapshot: Snapshot, reading: Reading, stats: RoundStats, lap: Callable[[str], None]) -> Placing:
+    def _admit(
+        self,
+        snapshot: Snapshot,
+        reading: Reading,
+        stats: RoundStats,
+        lap: Callable[[str], None],
+        *,
+        at_once: bool = False,
+    ) -> Admission:
+        """Everything that waits has had its turn. at_once: see View."""
+        placing = self._placing(snapshot, reading, stats, lap, at_once=at_once)
+        admission = Admission(placing, snapshot.claims, lap, self._reserve_after_us)
+        admission.run()
+        return admission
+
+    def _leaves_out(self, placing: Placing) -> bool:
+        """Whether tasks wait that had room, other than those of gangs that do not fit as a whole."""
+        left = left_out(placing)
+        for claim in placing.snapshot.claims:
+            left[claim.members] = False
+        return bool(left.any())
+
+    def _placing(
+        self,
+        snapshot: Snapshot,
+        reading: Reading,
+        stats: RoundStats,
+        lap: Callable[[str], None],
+        *,
+        at_once: bool = False,
+    ) -> Placing:
         snapshot.census.cpu_used = lambda rows: self._usage.cpu_of(self.state, rows, snapshot.now_us)
         return Placing(
             snapshot,
@@ -164,6 +197,7 @@ class Scheduler:
             lambda network: self._solve(network, stats, lap),
             lap,
             reading,
+            at_once=at_once,
         )
 
     def _prices(self, view: View, stats: RoundStats) -> Prices:

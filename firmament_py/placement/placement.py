@@ -42,7 +42,7 @@ class Placing:
     """What is left of nodes and tasks while flows are turned into placements.
 
     price and solve are called for each network; lap(stage) is called after each stage of work. reading: what the nodes
-    use, for the policy.
+    use, for the policy. at_once: see View.
     """
 
     def __init__(
@@ -52,8 +52,11 @@ class Placing:
         solve: Callable[[PlacementNetwork], Solution],
         lap: Callable[[str], None],
         reading: Reading = NOTHING_MEASURED,
+        *,
+        at_once: bool = False,
     ) -> None:
         self.snapshot = snapshot
+        self._at_once = at_once
         self._reading = reading
         self.node_of: I64 = np.full(len(snapshot.tasks), -1, np.int64)
         """(T,) node that each task is placed on, -1: none so far."""
@@ -63,6 +66,8 @@ class Placing:
         self.staged = False
         """Whether tasks of different classes were placed one after the other, so that those who depend on others may
         have come too early."""
+        self.in_portions = False
+        """Whether the policy had nodes be sent a few tasks at a time."""
         self._flows_left = 0
         self._free = snapshot.free.copy()
         self._running = snapshot.running.copy()
@@ -168,7 +173,7 @@ class Placing:
     def elsewhere(self, snapshot: Snapshot) -> "Placing":
         """A fresh start on another snapshot of the same round. Wishes and the census are one for both: what is placed
         there has to be taken back."""
-        return Placing(snapshot, self._price, self.solving.solve, self._lap)
+        return Placing(snapshot, self._price, self.solving.solve, self._lap, self._reading, at_once=self._at_once)
 
     @contextmanager
     def supposing(self, free: I64) -> Iterator[None]:
@@ -258,6 +263,7 @@ class Placing:
             if not len(look.tasks):
                 return
             prices, on_turn = self._price(look.view), look.tasks
+            self.in_portions |= prices.most is not None
             if prices.turn is not None:
                 self.staged = True
                 on_turn = look.first_in_turn(prices.turn)
@@ -275,7 +281,9 @@ class Placing:
 
     def _look(self, tasks: I64, within: Bools | None) -> Subproblem:
         """What there is for `tasks` (K,), ascending, as things stand."""
-        return subproblem_of(self.snapshot, self._free, self._running, self._reading, tasks, within)
+        return subproblem_of(
+            self.snapshot, self._free, self._running, self._reading, tasks, within, at_once=self._at_once
+        )
 
     def _flow_step(self, look: Subproblem, prices: Prices, within: Bools | None, largest_first: bool) -> bool:
         """One network: builds, solves, keeps what fits. False if it got nowhere.

@@ -11,7 +11,7 @@ schedulers.
 
 import numpy as np
 
-from firmament_py.model.arrays import I64
+from firmament_py.model.arrays import I64, Bools
 from firmament_py.placement.placement import Placing
 from firmament_py.snapshot.solo_capacity import task_slots
 
@@ -31,8 +31,16 @@ def worth_asking(placing: Placing) -> bool:
     waiting = np.bincount(snapshot.task_class, minlength=len(snapshot.classes))
     if sum(count * snapshot.peers.terms(c) for c, count in enumerate(waiting.tolist())) > MOST_TERMS:
         return False
+    return bool(left_out(placing).any())
+
+
+def left_out(placing: Placing) -> Bools:
+    """(T,) the tasks that wait and had room when the round began."""
+    snapshot = placing.snapshot
+    waiting = np.bincount(snapshot.task_class, minlength=len(snapshot.classes))
     slots = task_slots(snapshot.free, snapshot.requests, snapshot.suitable, waiting)
-    return bool((slots.max(axis=1, initial=0) > 0)[snapshot.task_class[left]].any())
+    left: Bools = (placing.node_of < 0) & (slots.max(axis=1, initial=0) > 0)[snapshot.task_class]
+    return left
 
 
 def place_one_by_one(placing: Placing, *, emptiest_first: bool) -> None:

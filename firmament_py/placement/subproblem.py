@@ -40,10 +40,17 @@ class Subproblem:
 
 
 def subproblem_of(
-    snapshot: Snapshot, free: I64, running: I64, reading: Reading, tasks: I64, within: Bools | None
+    snapshot: Snapshot,
+    free: I64,
+    running: I64,
+    reading: Reading,
+    tasks: I64,
+    within: Bools | None,
+    *,
+    at_once: bool = False,
 ) -> Subproblem:
     """What there is for `tasks` (K,), ascending, on the nodes `within` (N,), None: any, where `free` (N, R) is left
-    and `running` (N,) tasks are."""
+    and `running` (N,) tasks are. at_once: see View."""
     classes, task_class = np.unique(snapshot.task_class[tasks], return_inverse=True)
     requests = snapshot.requests[classes]
     waiting = np.bincount(task_class, minlength=len(classes))
@@ -70,6 +77,7 @@ def subproblem_of(
         measured_usage=reading.usage,
         traits=tuple(snapshot.census.traits[c] for c in classes.tolist()),
         surroundings=snapshot.census,
+        at_once=at_once,
     )
     return Subproblem(view, room, suitable, classes, tasks)
 

@@ -94,6 +94,9 @@ class View:
     inputs: Inputs | None = None  # where tasks' data is; only if the policy has rack_labels and a task has any
     measured_load: I64 | None = None  # see load
     measured_usage: NodeUsage | None = None  # see usage
+    at_once: bool = False
+    """Whether the round asks again because placing in portions (Prices.most) has left tasks waiting: what the policy
+    does on the assumption that all of them find room does not hold."""
 
     def __post_init__(self) -> None:
         if self.expected_us is _UNTOLD:
@@ -174,7 +177,8 @@ class Prices:
     most: I64 | None = None
     """(N,), 1 .. MOST_MAX: how many tasks node n is sent at most before prices are asked for again, with what they
     request counted. For prices that depend on which tasks come, while slots only know how many. It is raised, for all
-    nodes alike, if it would not let a fiftieth of the tasks be placed at a time. None: as many as may be."""
+    nodes alike, if it would not let a fiftieth of the tasks be placed at a time. If tasks are left that had room at
+    first, the round is run again with View.at_once, and what places more counts. None: as many as may be."""
 
     data: DataPrices | None = None
     """What the data of tasks costs on top, None: nothing."""
