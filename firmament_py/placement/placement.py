@@ -173,7 +173,8 @@ class Placing:
     def elsewhere(self, snapshot: Snapshot) -> "Placing":
         """A fresh start on another snapshot of the same round. Wishes and the census are one for both: what is placed
         there has to be taken back."""
-        return Placing(snapshot, self._price, self.solving.solve, self._lap, self._reading, at_once=self._at_once)
+        reading = self._reading.less(snapshot.free - self.snapshot.free)
+        return Placing(snapshot, self._price, self.solving.solve, self._lap, reading, at_once=self._at_once)
 
     @contextmanager
     def supposing(self, free: I64) -> Iterator[None]:

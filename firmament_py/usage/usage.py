@@ -9,7 +9,7 @@ highest that ever had a sample, and up to twice that after growth; 464 bytes wit
 """
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -78,6 +78,10 @@ class Reading:
     """Tasks that counted by their requests, in cpu or memory, because that was not measured."""
     stale: int = 0
     """Tasks that did because it was measured too long ago."""
+
+    def less(self, freed: I64) -> "Reading":
+        """As if tasks had gone that requested `freed` (N, R): what each of them used is not known."""
+        return self if self.load is None else replace(self, load=self.load - freed)
 
 
 NOTHING_MEASURED = Reading()

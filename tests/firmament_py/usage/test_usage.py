@@ -17,7 +17,17 @@ from firmament_py.usage.ring_buffers import METRICS
 from firmament_py.usage.usage import Basis, Noted, Usage, UsageOptions
 from policies.cpu_memory import CpuMemory
 from policies.load_spreading import LoadSpreading
-from tests.builders import NOW_US, Cluster, make_class, make_cluster, make_node, make_tasks, per_node, removed
+from tests.builders import (
+    NOW_US,
+    Cluster,
+    make_class,
+    make_cluster,
+    make_gang,
+    make_node,
+    make_tasks,
+    per_node,
+    removed,
+)
 from tests.firmament_py.usage.test_ring_buffers import decayed
 
 SECOND = 1_000_000
@@ -256,6 +266,31 @@ def test_what_a_round_has_placed_counts_by_its_requests():
     assert any((free != first_free).any() for _, free, _ in seen), "there was a second solve"
     for loaded, free, _ in seen:
         assert (loaded - first_load == first_free - free).all()
+
+
+def test_trials_on_nodes_that_others_have_left_are_priced_by_use_too():
+    """Whether a gang could fit some day is tried as if task 2 had gone, whose use is not known apart."""
+    seen = []
+
+    class Watching(LoadSpreading):
+        def price(self, view: View):
+            cpu = view.resources.index("cpu")
+            seen.append((view.load[:, cpu].tolist(), view.free[:, cpu].tolist()))
+            return super().price(view)
+
+    cluster = make_cluster(
+        *(make_node("a", cpu=1000), make_node("b", cpu=1000)),
+        *(make_class(1, cpu=400), make_class(2, cpu=600), make_class(3, cpu=550), make_class(4, cpu=551)),
+        *(make_tasks([1], 1, on="a", lasting=True), make_tasks([2], 2, on="b")),
+        *(make_gang(1, 2, created_us=0), make_tasks([11], 3, gang=1), make_tasks([12], 4, gang=1)),
+    )
+    one = usage()
+    measure(one, cluster.state, 1, cpu=100)
+    measure(one, cluster.state, 2, cpu=50)
+    assert scheduler(cluster, Watching(), one).round() == {}
+    assert ([100, 0], [600, 1000]) in seen
+    for loaded, free in seen:
+        assert loaded == [max(100 + 600 - free[0], 0), max(50 + 400 - free[1], 0)]
 
 
 def test_the_tie_breaker_of_load_spreading_goes_by_use():
