@@ -278,6 +278,7 @@ class ClusterState:
         self.classes.sweep()
         self.profiles.sweep()
         self.inputs.sweep()
+        self.node_index.sweep()
         sweep_columns(self.classes, self.nodes, self.resources)
 
     # -- questions --------------------------------------------------------------------------------------------

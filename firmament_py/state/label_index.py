@@ -1,6 +1,7 @@
 """Labels as columns: which rows meet a requirement is one vectorised comparison.
 
-A label key becomes a column (value number per row) when a requirement first names it; other labels cost nothing.
+A label key becomes a column (value number per row) when a requirement first names it and a row has it; other labels
+cost nothing. Of many columns those that no requirement names any more are forgotten.
 Used for nodes (state/node_index.py) and for the labels of tasks (state/label_sets.py).
 """
 
@@ -12,6 +13,7 @@ from firmament_py.model.arrays import I32, Bools
 from firmament_py.model.constraints import Operator, Requirement, integer
 
 _ABSENT = -1  # value number of a row without the label
+_SPARE_COLUMNS = 256  # so many columns may be held that nobody asks for
 _SPARE_VALUES = 1024  # a column may remember so many values, and twice as many as there are rows, before it forgets
 
 
@@ -51,12 +53,18 @@ class LabelColumns:
 
     def __init__(self) -> None:
         self._labels: dict[int, Mapping[str, str]] = {}
+        self._rows_with: dict[str, int] = {}  # how many rows have a key, > 0
         self._columns: dict[str, _Column] = {}
+        self._no_row = _Column(64)  # of every key that no row has
+        self._asked: set[str] = set()
+        self._asked_before: set[str] = set()
         self.capacity = 64
 
     def set(self, row: int, labels: Mapping[str, str]) -> None:
         while row >= self.capacity:
             self._grow()
+        self._count(labels, +1)
+        self._count(self._labels.get(row, {}), -1)
         self._labels[row] = labels
         for key, column in list(self._columns.items()):
             column.set(row, labels.get(key))
@@ -64,7 +72,9 @@ class LabelColumns:
                 del self._columns[key]  # made anew, with the values there are, when it is needed
 
     def forget(self, row: int) -> None:
-        if self._labels.pop(row, None) is not None:
+        labels = self._labels.pop(row, None)
+        if labels is not None:
+            self._count(labels, -1)
             for column in self._columns.values():
                 column.set(row, None)
 
@@ -103,7 +113,27 @@ class LabelColumns:
                     return np.zeros(self.capacity, np.bool_)
                 return column.compared(requirement.operator, bound)
 
+    def sweep(self) -> None:
+        """Forgets columns that nobody has asked for since the last sweep but one, if there are many; for the end of a
+        round."""
+        if len(self._columns) > _SPARE_COLUMNS:
+            asked = self._asked | self._asked_before
+            self._columns = {key: column for key, column in self._columns.items() if key in asked}
+        self._asked, self._asked_before = set(), self._asked
+
+    def _count(self, labels: Mapping[str, str], sign: int) -> None:
+        for key in labels:
+            count = self._rows_with.get(key, 0) + sign
+            if count:
+                self._rows_with[key] = count
+            else:
+                del self._rows_with[key]
+                self._columns.pop(key, None)
+
     def _column(self, key: str) -> _Column:
+        if key not in self._rows_with:
+            return self._no_row
+        self._asked.add(key)
         column = self._columns.get(key)
         if column is None:
             column = self._columns[key] = _Column(self.capacity)
@@ -112,6 +142,6 @@ class LabelColumns:
         return column
 
     def _grow(self) -> None:
-        for column in self._columns.values():
+        for column in (self._no_row, *self._columns.values()):
             column.value = np.pad(column.value, (0, self.capacity), constant_values=_ABSENT)
         self.capacity *= 2

@@ -18,6 +18,7 @@ NO_PROFILE = 0
 
 _KEEP_UNUSED = 4096
 _SELECTORS_KEPT = 4096
+_SPARE_NAMESPACES = 1024
 
 
 class ProfileTable(Table):
@@ -36,6 +37,7 @@ class ProfileTable(Table):
         self._namespace_number: dict[str, int] = {}
         self._namespace_labels = LabelColumns()
         self._names: list[str] = []
+        self._namespaces_in_use = 0  # when they were numbered last
         self._cache: dict[PeerSelector, tuple[int, Bools]] = {}
         self.version = 0
 
@@ -112,3 +114,22 @@ class ProfileTable(Table):
         if len(drop):
             self.release(drop)
             self.version += 1
+        self._labels.sweep()
+        self._namespace_labels.sweep()
+        if len(self._names) > 2 * self._namespaces_in_use + _SPARE_NAMESPACES:
+            self._number_namespaces()
+
+    def _number_namespaces(self) -> None:
+        """Numbers the namespaces anew that have labels or profiles."""
+        names, labels = self._names, self._namespace_labels
+        rows = self.rows()[1:]
+        profiled = set(self.namespace[rows].tolist())
+        kept = [number for number in range(len(names)) if number in profiled or labels.get(number)]
+        self._names, self._namespace_number, self._namespace_labels = [], {}, LabelColumns()
+        position = np.full(len(names), -1, np.int64)
+        for old in kept:
+            position[old] = self._number(names[old])
+            self._namespace_labels.set(int(position[old]), labels.get(old) or {})
+        self.namespace[rows] = position[self.namespace[rows]]
+        self._namespaces_in_use = len(kept)
+        self.version += 1

@@ -130,6 +130,11 @@ class NodeIndex:
         dense[known] = [rank[texts[number]] for number in known]
         return values, dense[numbers]
 
+    def sweep(self) -> None:
+        """Forgets what helped to answer questions that are not asked any more; for the end of a round."""
+        self._labels.sweep()
+        self._fields.sweep()
+
     def _number_taints(self) -> None:
         """Numbers the taint sets that are in use anew. The version has to rise."""
         self._taint_sets = {(): 0}

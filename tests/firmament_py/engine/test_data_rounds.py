@@ -150,8 +150,8 @@ def test_placing_one_by_one_looks_at_data_too():
     scheduler = cluster.scheduler
     make = scheduler._placing
 
-    def watched(*args):
-        found = make(*args)
+    def watched(*args, **more):
+        found = make(*args, **more)
         orders.append([found.cheapest_first()(t).tolist()[0] for t in (0, 1)])
         return found
 

@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from firmament_py.model.constraints import NO_DEMAND, NodeDemand, Taint, Toleration
 from firmament_py.model.events import NodeObserved
+from firmament_py.state.label_index import LabelColumns
 from firmament_py.state.node_index import NodeIndex
 from tests.builders import needs, selecting
 from tests.firmament_py import oracle
@@ -36,6 +37,10 @@ class ColumnsAgreeWithOneNodeAtATime(RuleBasedStateMachine):
         self.node_index.forget(row)
         self.nodes.pop(row, None)
 
+    @rule()
+    def sweep(self):
+        self.node_index.sweep()
+
     @rule(demand=demands, again=st.booleans())
     def judge(self, demand, again):
         rows = np.array(sorted(self.nodes), np.int64)
@@ -53,6 +58,44 @@ class ColumnsAgreeWithOneNodeAtATime(RuleBasedStateMachine):
 
 
 TestColumnsAgreeWithOneNodeAtATime = pytest.mark.slow(ColumnsAgreeWithOneNodeAtATime.TestCase)
+
+
+def test_a_key_that_no_row_has_costs_nothing():
+    columns = LabelColumns()
+    columns.set(0, {"a": "b"})
+    assert not columns.meets([needs(f"key{i}") for i in range(10_000)]).any()
+    assert columns.meets([needs(f"key{i}", "DoesNotExist") for i in range(10_000)]).all()
+    assert (columns.domains("key1") == -1).all()
+    assert columns.texts("key1") == []
+    assert len(columns._columns) == 0
+
+
+def test_the_last_row_of_a_key_takes_its_column_along():
+    columns = LabelColumns()
+    columns.set(0, {"a": "b"})
+    columns.set(1, {"a": "c"})
+    assert columns.meets([needs("a", "In", "c")])[:2].tolist() == [False, True]
+    columns.set(1, {})
+    columns.forget(0)
+    assert len(columns._columns) == 0
+    columns.set(0, {"a": "c"})
+    assert columns.meets([needs("a", "In", "c")])[:2].tolist() == [True, False]
+
+
+def test_columns_that_nobody_asks_for_any_more_are_forgotten_and_made_anew(monkeypatch):
+    monkeypatch.setattr("firmament_py.state.label_index._SPARE_COLUMNS", 3)
+    columns, keys = LabelColumns(), [f"key{i}" for i in range(8)]
+    columns.set(0, dict.fromkeys(keys, "x"))
+    for _ in range(3):
+        assert columns.meets([needs(key) for key in keys])[0]
+        columns.sweep()
+        assert len(columns._columns) == 8
+    for _ in range(2):
+        assert columns.meets([needs("key1")])[0]
+        columns.sweep()
+    assert list(columns._columns) == ["key1"]
+    columns.set(1, {"key2": "y"})
+    assert columns.meets([needs("key2", "In", "x", "y")])[:3].tolist() == [True, True, False]
 
 
 @given(demands, labels, taints)

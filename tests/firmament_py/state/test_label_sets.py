@@ -116,3 +116,19 @@ def test_a_namespace_is_described_once_it_is_known():
     before = cluster.state.opportunities
     cluster.tell(NamespaceObserved("x", {}), NamespaceObserved("x", {"team": "red"}))
     assert cluster.state.opportunities > before
+
+
+def test_namespaces_that_are_gone_are_forgotten(monkeypatch):
+    monkeypatch.setattr("firmament_py.state.label_sets._SPARE_NAMESPACES", 3)
+    monkeypatch.setattr("firmament_py.state.label_sets._KEEP_UNUSED", 0)
+    profiles, selector = table(), PeerSelector(frozenset(["default", "red"]), RED, APP)
+    before = set(profiles.id[profiles.matching(selector)].tolist())
+    for turn in range(50):
+        profiles.describe_namespace(f"n{turn}", {"team": "blue"})
+        profiles.describe_namespace(f"n{turn}", {})
+        profiles.tasks[profiles.rows()] = 1
+        profiles.sweep()
+        assert len(profiles._names) <= 2 * 3 + 4
+    assert set(profiles.id[profiles.matching(selector)].tolist()) == before == {1, 3}
+    for row in profiles.rows()[1:].tolist():
+        assert selector.matches(*profiles.look(row)) == bool(profiles.matching(selector)[row])
