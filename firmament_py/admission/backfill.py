@@ -49,7 +49,7 @@ class Reservations:
         self._try = trying
         self._prospects = prospects
         self._after_us = after_us
-        self._kept: dict[int, I64] = {}  # of priorities for which a gang keeps room: what it keeps
+        self._kept: dict[int, int] = {}  # of priorities for which a gang keeps room: the number of what it keeps
 
     def overdue(self, claim: GangDemand) -> bool:
         """Whether it is to keep room free if it does not fit: it has waited, could fit some day, and is the first."""
@@ -69,16 +69,15 @@ class Reservations:
         placing, releases = self._placing, self._snapshot.releases
         starts_us, claimed = self._earliest(claim, choices)
         if claimed is not None:
-            self._kept[claim.priority] = claimed
-            placing.keep(starts_us, placing.free_now + releases.until(starts_us), claimed)
+            self._kept[claim.priority] = placing.keep(starts_us, placing.free_now + releases.until(starts_us), claimed)
             return Reservation(fitted, starts_us)
         roomiest = able[np.argsort(-fitting, kind="stable")].tolist()
         best = choices.nodes(next(number for number in roomiest if self._prospects.possible(claim, number)))
         placing.attempt(core, best, largest_first=True)
         fitted = int((placing.node_of[core] >= 0).sum())
         later = self._where_least_has_to_go(claim, core[placing.node_of[core] < 0], best)
-        claimed = self._kept[claim.priority] = self._take_back(core) + later
-        placing.keep(self._snapshot.now_us, placing.free_now, claimed)
+        claimed = self._take_back(core) + later
+        self._kept[claim.priority] = placing.keep(self._snapshot.now_us, placing.free_now, claimed)
         return Reservation(fitted, 0)
 
     def give_up(self, claim: GangDemand) -> None:

@@ -136,15 +136,20 @@ class Admission:
     def _follow_up(self) -> None:
         """Tries again, until nothing more comes of it, what depends on where other tasks are: the others may have
         been placed later."""
-        placed = -1
-        while placed != (placed := int((self._placing.node_of >= 0).sum())):
-            again = [r for r in self.rejected if not r.untried and self._room.depends(r.claim) and not r.reserves]
-            for rejected in again:
-                if self._try.anywhere(rejected.claim):
-                    self.rejected = [other for other in self.rejected if other is not rejected]
+        while True:
+            before = int((self._placing.node_of >= 0).sum())
+            still = []
+            for rejected in self.rejected:
+                again = not rejected.untried and not rejected.reserves and self._room.depends(rejected.claim)
+                if again and self._try.anywhere(rejected.claim):
                     self._single[rejected.claim.members] = True
+                else:
+                    still.append(rejected)
+            self.rejected = still
             self._attempt(np.flatnonzero(self._single & (self._placing.node_of < 0)))
             self._let_go()
+            if int((self._placing.node_of >= 0).sum()) == before:
+                return
 
     def _gangs(self, claims: list[GangDemand], singles: I64) -> None:
         """One priority: gangs that are begun, then the others by age among its single tasks (positions, ascending)."""

@@ -104,8 +104,7 @@ class Scheduler:
         stats = RoundStats(started_us=now_us, policy=self.policy.name)
         lap = _stopwatch(stats.stage_seconds)
         self._pricing_seconds = 0.0
-        racks = rack_labels(self.policy)
-        snapshot = take_snapshot(self.state, now_us, racks)
+        snapshot = self._snapshot(now_us)
         lap("snapshot")
         stats.pending, stats.classes, stats.nodes = (
             len(snapshot.tasks),
@@ -117,7 +116,7 @@ class Scheduler:
         lap("usage")
         admission = self._admit(snapshot, reading, stats, lap)
         if admission.placing.in_portions and self._leaves_out(admission.placing):
-            again = self._admit(take_snapshot(self.state, now_us, racks), reading, stats, lap, at_once=True)
+            again = self._admit(self._snapshot(now_us), reading, stats, lap, at_once=True)
             if better(admission.placing, again.placing) is again.placing:
                 admission = again
         placing = admission.placing
@@ -128,7 +127,7 @@ class Scheduler:
             stats.objective = solution.cost
         if worth_asking(placing):
             for emptiest_first in (False, True):
-                other = self._placing(take_snapshot(self.state, now_us, racks), reading, stats, lap)
+                other = self._placing(self._snapshot(now_us), reading, stats, lap)
                 place_one_by_one(other, emptiest_first=emptiest_first)
                 placing = better(placing, other)
             lap("second opinion")
@@ -158,6 +157,11 @@ class Scheduler:
         self.state.sweep()
         self._seen_opportunities, self._last_now_us = seen, now_us
         return RoundResult(tasks, nodes, waiting, stats)
+
+    def _snapshot(self, now_us: int) -> Snapshot:
+        return take_snapshot(
+            self.state, now_us, rack_labels(self.policy), lambda rows: self._usage.cpu_of(self.state, rows, now_us)
+        )
 
     def _admit(
         self,
@@ -190,11 +194,10 @@ class Scheduler:
         *,
         at_once: bool = False,
     ) -> Placing:
-        snapshot.census.cpu_used = lambda rows: self._usage.cpu_of(self.state, rows, snapshot.now_us)
         return Placing(
             snapshot,
             lambda view: self._prices(view, stats),
-            lambda network: self._solve(network, stats, lap),
+            lambda network, trial: self._solve(network, stats, lap, trial=trial),
             lap,
             reading,
             at_once=at_once,
@@ -217,9 +220,14 @@ class Scheduler:
             stats.fallback = str(error)
             return checked_prices(self._fallback, view)
 
-    def _solve(self, network: PlacementNetwork, stats: RoundStats, lap: Callable[[str], None]) -> Solution:
+    def _solve(
+        self, network: PlacementNetwork, stats: RoundStats, lap: Callable[[str], None], *, trial: bool
+    ) -> Solution:
         solution = self._solver.solve(network.flow)
-        stats.solves += 1
+        if trial:
+            stats.trials += 1
+        else:
+            stats.solves += 1
         if self._observer is not None:
             self._observer(network, solution)
         if solution.status is not Status.OPTIMAL:

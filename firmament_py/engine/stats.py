@@ -28,5 +28,7 @@ class RoundStats:
     usage_stale: int = 0
     uncertified: int = 0
     """Solutions without a proof that they are optimal, if the scheduler asks for one."""
+    trials: int = 0
+    """Networks solved to find out what could be placed, and where capacity is to be reserved; they place nothing."""
     pricing_rounds: int = 0
     """Networks built again, because what they left out was not proved not to matter."""

@@ -41,26 +41,29 @@ BIDS = 8
 class Placing:
     """What is left of nodes and tasks while flows are turned into placements.
 
-    price and solve are called for each network; lap(stage) is called after each stage of work. reading: what the nodes
-    use, for the policy. at_once: see View.
+    price and solve are called for each network, solve with whether it is a trial: what it places is taken back.
+    lap(stage) is called after each stage of work. reading: what the nodes use, for the policy. at_once: see View.
     """
 
     def __init__(
         self,
         snapshot: Snapshot,
         price: Callable[[View], Prices],
-        solve: Callable[[PlacementNetwork], Solution],
+        solve: Callable[[PlacementNetwork, bool], Solution],
         lap: Callable[[str], None],
         reading: Reading = NOTHING_MEASURED,
         *,
         at_once: bool = False,
+        trial: bool = False,
     ) -> None:
         self.snapshot = snapshot
         self._at_once = at_once
         self._reading = reading
         self.node_of: I64 = np.full(len(snapshot.tasks), -1, np.int64)
         """(T,) node that each task is placed on, -1: none so far."""
-        self.solving = Solving(solve, lap)
+        self._trial = trial
+        self._solve = solve
+        self.solving = Solving(lambda network: solve(network, self._trial), lap)
         self._price = price
         self._lap = lap
         self.staged = False
@@ -118,12 +121,14 @@ class Placing:
             self._attempt(tasks, within, largest_first)
             return
         ends = self._class_ends_us[self.snapshot.task_class[tasks]]
-        placed = -1
-        while placed != (placed := int((self.node_of[tasks] >= 0).sum())):
+        while True:
+            before = int((self.node_of[tasks] >= 0).sum())
             for horizon in self._kept.horizons:  # who ends in time may also use what the others had to leave
                 some = tasks[(self.node_of[tasks] < 0) & (ends <= horizon)]
                 if len(some):
                     self._attempt_beside(some, within, largest_first)
+            if int((self.node_of[tasks] >= 0).sum()) == before:
+                return
 
     def _attempt_beside(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
         """`attempt` with no more than all of the tasks may use."""
@@ -161,30 +166,31 @@ class Placing:
             self._tell_neighbours(c, where, -count)
         self.node_of[tasks] = -1
 
-    def keep(self, starts_us: int, room: I64, claimed: I64) -> None:
+    def keep(self, starts_us: int, room: I64, claimed: I64) -> int:
         """From now on tasks that end after `starts_us` have to leave `claimed` (N, R) of `room` (N, R), which is what
-        will be left then, not counting what is kept."""
-        self._kept.keep(starts_us, room, claimed)
+        will be left then, not counting what is kept. Returns the number by which to give it up."""
+        return self._kept.keep(starts_us, room, claimed)
 
-    def give_up(self, claimed: I64) -> None:
-        """What was kept as the very array `claimed` is no longer."""
-        self._kept.give_up(claimed)
+    def give_up(self, number: int) -> None:
+        """What was kept by this number is no longer."""
+        self._kept.give_up(number)
 
     def elsewhere(self, snapshot: Snapshot) -> "Placing":
         """A fresh start on another snapshot of the same round. Wishes and the census are one for both: what is placed
         there has to be taken back."""
         reading = self._reading.less(snapshot.free - self.snapshot.free)
-        return Placing(snapshot, self._price, self.solving.solve, self._lap, reading, at_once=self._at_once)
+        return Placing(snapshot, self._price, self._solve, self._lap, reading, at_once=self._at_once, trial=True)
 
     @contextmanager
     def supposing(self, free: I64) -> Iterator[None]:
         """As if `free` (N, R) was left, and nobody kept room; what is placed meanwhile has to be taken back."""
         before, self._free = self._free, free.copy()
         kept, self._kept = self._kept, ReservedCapacity()
+        trial, self._trial = self._trial, True
         try:
             yield
         finally:
-            self._free, self._kept = before, kept
+            self._free, self._kept, self._trial = before, kept, trial
 
     def _occupy(self, tasks: I64, sign: int) -> None:
         """Takes away (+1) or gives back (-1) what `tasks` (K,) use where they are placed; others are passed over."""

@@ -12,6 +12,7 @@ from firmament_py.snapshot.expected_releases import FOREVER
 class _Kept:
     """later (N, R): what tasks may still use that end after starts_us; claimed (N, R): what is kept."""
 
+    number: int
     starts_us: int
     later: I64
     claimed: I64
@@ -22,6 +23,7 @@ class ReservedCapacity:
 
     def __init__(self) -> None:
         self._all: list[_Kept] = []
+        self._numbers = 0
 
     def __bool__(self) -> bool:
         return bool(self._all)
@@ -31,24 +33,26 @@ class ReservedCapacity:
         """Latest first: tasks that end by the same ones of these times may use the same."""
         return sorted({FOREVER, *(kept.starts_us for kept in self._all)}, reverse=True)
 
-    def keep(self, starts_us: int, room: I64, claimed: I64) -> None:
+    def keep(self, starts_us: int, room: I64, claimed: I64) -> int:
         """From now on tasks that end after `starts_us` have to leave `claimed` of `room`, which is what will be left
-        then, not counting what is kept."""
+        then, not counting what is kept. Returns the number by which to give it up."""
         later = room - claimed
         for kept in self._all:
             if kept.starts_us <= starts_us:
                 later -= kept.claimed
             if kept.starts_us >= starts_us:
                 kept.later -= claimed
-        self._all.append(_Kept(starts_us, later, claimed))
+        self._numbers += 1
+        self._all.append(_Kept(self._numbers, starts_us, later, claimed))
+        return self._numbers
 
-    def give_up(self, claimed: I64) -> None:
-        """As if the very array `claimed` had never been kept."""
-        gone = next(kept for kept in self._all if kept.claimed is claimed)
+    def give_up(self, number: int) -> None:
+        """As if that had never been kept."""
+        gone = next(kept for kept in self._all if kept.number == number)
         self._all = [kept for kept in self._all if kept is not gone]
         for kept in self._all:
             if kept.starts_us >= gone.starts_us:
-                kept.later += claimed
+                kept.later += gone.claimed
 
     def left_of(self, free: I64, ends_us: int) -> I64:
         """What of `free` tasks may use that end at `ends_us`. Not to be written to."""

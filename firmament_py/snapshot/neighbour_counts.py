@@ -15,10 +15,23 @@ from firmament_py.state.cluster import ClusterState
 from firmament_py.state.node_index import NodeIndex
 
 
-class Census:
-    """nodes: (N,) rows of the node table; classes: (C,) rows of the class table."""
+def nothing_measured(rows: I64) -> F64:
+    """What is known of the use of task rows (K,) where nothing is: (K,) NaN."""
+    return np.full(len(rows), np.nan)
 
-    def __init__(self, state: ClusterState, nodes: I64, classes: I64, placed: RunningTasks) -> None:
+
+class Census:
+    """nodes: (N,) rows of the node table; classes: (C,) rows of the class table. cpu_of: millicores that task rows
+    (K,) were measured to use, (K,), NaN: not measured."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        nodes: I64,
+        classes: I64,
+        placed: RunningTasks,
+        cpu_of: Callable[[I64], F64] = nothing_measured,
+    ) -> None:
         self._node_index: NodeIndex = state.node_index
         self._nodes = nodes
         self._placed = placed
@@ -26,8 +39,7 @@ class Census:
         self._traits_of_placed = {row: state.classes.definition(row).traits for row in with_traits}
         self.traits = tuple(MappingProxyType(state.classes.definition(row).traits) for row in classes.tolist())
         """(C,) of the round's classes. Policies see them: what they could change would be the class itself."""
-        self.cpu_used: Callable[[I64], F64] = lambda rows: np.full(len(rows), np.nan)
-        """Millicores that task rows (K,) were measured to use, (K,), NaN: not measured."""
+        self._cpu_of = cpu_of
         self._changes: list[tuple[int, I64, I64]] = []
         self._by_trait: dict[str, _Counts] = {}
         self._domains: dict[str, tuple[tuple[str, ...], I64]] = {}
@@ -65,7 +77,7 @@ class Census:
         values, _ = self.census(trait)
         names, domain = self.domains(key)
         value, where = self._by_trait[trait].of_task, domain[self._placed.where]
-        used = self.cpu_used(self._placed.rows)
+        used = self._cpu_of(self._placed.rows)
         counted = (value >= 0) & (where >= 0) & ~np.isnan(used)
         pairs, shape = value[counted] * len(names) + where[counted], (len(values), len(names))
         size = len(values) * len(names)

@@ -5,17 +5,18 @@ Numbering inside a round is dense and local: class c, node n and task t are posi
 the round is a class of the state together with what those demands can tell of a task's labels.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, U64, Bools
+from firmament_py.model.arrays import F64, I64, U64, Bools
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.policy.locality import Inputs, gather
 from firmament_py.snapshot.expected_releases import Releases
 from firmament_py.snapshot.gang_demand import UNLIMITED, GangDemand
 from firmament_py.snapshot.intertask import Peers, by_class
-from firmament_py.snapshot.neighbour_counts import Census
+from firmament_py.snapshot.neighbour_counts import Census, nothing_measured
 from firmament_py.snapshot.preferences import Preferences
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.state.cluster import ClusterState
@@ -60,10 +61,16 @@ class Snapshot:
         return self.node_index.domains(key, self.nodes)
 
 
-def take_snapshot(state: ClusterState, now_us: int, rack_labels: tuple[str, ...] | None = None) -> Snapshot:
+def take_snapshot(
+    state: ClusterState,
+    now_us: int,
+    rack_labels: tuple[str, ...] | None = None,
+    cpu_of: Callable[[I64], F64] = nothing_measured,
+) -> Snapshot:
     """The waiting tasks that a round at `now_us` (microseconds since the epoch) may place, and where.
 
     rack_labels: node labels of which the first that is there makes the racks of `inputs`; None: no inputs are wanted.
+    cpu_of: millicores that task rows (K,) were measured to use, (K,), NaN: not measured.
     """
     tasks = state.tasks
     waiting = np.flatnonzero((tasks.state == TaskState.WAITING) & (tasks.not_before_us <= now_us))
@@ -101,7 +108,7 @@ def take_snapshot(state: ClusterState, now_us: int, rack_labels: tuple[str, ...]
         suitable=suitable,
         peers=Peers(state, nodes, classes, profiles, placed),
         preferences=Preferences(state, nodes, classes, profiles, placed),
-        census=Census(state, nodes, classes, placed),
+        census=Census(state, nodes, classes, placed, cpu_of),
         tasks=waiting,
         task_class=task_class,
         task_age_us=np.maximum(now_us - tasks.created_us[waiting], 0),

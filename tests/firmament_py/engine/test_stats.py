@@ -1,0 +1,37 @@
+"""What the figures of a round count."""
+
+import re
+from pathlib import Path
+
+from tests.builders import make_class, make_cluster, make_gang, make_node, make_tasks
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_what_is_only_tried_is_counted_apart():
+    """A gang of two classes waits for task 2 to go: whether it would fit then, and when, is tried."""
+    seen = []
+    cluster = make_cluster(
+        *(make_node("a", cpu=10), make_node("b", cpu=10)),
+        *(make_class(1, cpu=6), make_class(2, cpu=5), make_class(3, cpu=7), make_class(4, cpu=1)),
+        *(make_tasks([1], 1, on="a", lasting=True), make_tasks([2], 1, on="b")),
+        *(make_gang(1, 2, created_us=0), make_tasks([11], 2, gang=1), make_tasks([12], 2, gang=1)),
+        *(make_gang(2, 2, created_us=0), make_tasks([21], 2, gang=2), make_tasks([22], 3, gang=2)),
+        make_tasks([30], 4),
+        observer=lambda network, solution: seen.append(solution),
+    )
+    stats = cluster.run().stats
+    assert stats.placed == 1
+    assert stats.trials > 0
+    assert stats.solves > 0
+    assert stats.trials + stats.solves == len(seen)
+
+
+def test_the_contract_names_every_stage():
+    used: set[str] = set()
+    for module in (ROOT / "firmament_py").rglob("*.py"):
+        used |= set(re.findall(r'lap\("([a-z ]+)"\)', module.read_text()))
+    declared = re.search(r"stage_seconds = 2;((?:\s*// .*\n)+)", (ROOT / "protos" / "flow.proto").read_text())
+    assert declared is not None
+    named = re.sub(r"\s*//\s*", " ", declared[1]).strip()
+    assert {stage.strip() for stage in named.split(",")} == used
