@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, U64
+from firmament_py.model.arrays import I64, U64, Bools
 from firmament_py.model.events import (
     ClassDefined,
     Event,
@@ -44,11 +44,12 @@ from firmament_py.model.lifecycle import (
 from firmament_py.model.resources import Resources
 from firmament_py.state.amounts import offer, sweep_columns
 from firmament_py.state.classes import ClassTable
-from firmament_py.state.gangs import NO_GANG, GangTable
+from firmament_py.state.gangs import GangTable
 from firmament_py.state.history import History
-from firmament_py.state.input_sets import NO_INPUTS, InputTable
+from firmament_py.state.input_sets import InputTable
 from firmament_py.state.label_sets import ProfileTable
 from firmament_py.state.node_index import NodeIndex
+from firmament_py.state.observed_tasks import Seen, given, observed
 from firmament_py.state.tables import NodeTable, TaskTable
 
 
@@ -107,82 +108,58 @@ class ClusterState:
         return outcome
 
     def _observe_tasks(self, event: TasksObserved, outcome: Outcome) -> None:
-        keep = _last_of_each(event.uid)
-        cls = self.classes.find(event.class_id[keep])
-        if (cls < 0).any():
-            outcome.unknown_classes.update(event.class_id[keep[cls < 0]].tolist())
-            keep, cls = keep[cls >= 0], cls[cls >= 0]
-        profile = np.zeros(len(keep), np.int64)
-        if event.profile_id is not None:
-            profile = self.profiles.find(event.profile_id[keep])
-            outcome.unknown_profiles.update(event.profile_id[keep[profile < 0]].tolist())
-            keep, cls, profile = keep[profile >= 0], cls[profile >= 0], profile[profile >= 0]
-        gang = np.full(len(keep), NO_GANG, np.int64)
-        if event.gang_id is not None:
-            gang = self.gangs.find(event.gang_id[keep])
-            outcome.unknown_gangs.update(event.gang_id[keep[gang < NO_GANG]].tolist())
-            known = gang >= NO_GANG
-            keep, cls, profile, gang = keep[known], cls[known], profile[known], gang[known]
-        inputs = np.full(len(keep), NO_INPUTS, np.int64)
-        if event.inputs_id is not None:
-            inputs = self.inputs.find(event.inputs_id[keep])
-            outcome.unknown_inputs.update(event.inputs_id[keep[inputs < 0]].tolist())
-            known = inputs >= 0
-            keep, cls, profile, gang, inputs = keep[known], cls[known], profile[known], gang[known], inputs[known]
-        leaving = np.zeros(len(keep), np.bool_) if event.leaving is None else event.leaving[keep]
-        rows = self._find_rows(event.uid[keep])
-        bound = event.node[keep] > 0
-        state = np.where(rows >= 0, self.tasks.state[rows], TaskState.GONE)
-        after = TASK_NEXT[state, np.where(bound, TaskEvent.OBSERVE_BOUND, TaskEvent.OBSERVE_WAITING)]
-        legal = after != ILLEGAL
-        for i in np.flatnonzero(~legal).tolist():
-            outcome.refused.append(_illegal(event.names[keep[i]], TaskState(int(state[i])), bool(bound[i])))
-        keep, cls, rows, bound, after = keep[legal], cls[legal], rows[legal], bound[legal], after[legal]
-        profile, leaving, gang, inputs = profile[legal], leaving[legal], gang[legal], inputs[legal]
+        rows = self._find_rows(event.uid)
+        seen = observed(event, rows, self.tasks, self.classes, self.profiles, self.gangs, self.inputs, outcome)
+        tasks, rows, bound = self.tasks, seen.rows, event.node[seen.at] > 0
         new = rows < 0
         if new.any():
-            rows[new] = self.tasks.allocate(int(new.sum()))
-            self._task_row.update(zip(event.uid[keep[new]].tolist(), rows[new].tolist(), strict=True))
-        self.classes.hold_tokens(np.unique(cls))
-        node = np.where(after == TaskState.ASSUMED, self.tasks.node[rows], -1)
+            rows[new] = tasks.allocate(int(new.sum()))
+            self._task_row.update(zip(event.uid[seen.at[new]].tolist(), rows[new].tolist(), strict=True))
+        node = np.where(seen.state == TaskState.ASSUMED, tasks.node[rows], -1)
         node_rows = np.array([self._refer(i) for i in event.nodes] or [-1], np.int64)
-        node[bound] = node_rows[event.node[keep[bound]] - 1]
+        node[bound] = node_rows[event.node[seen.at[bound]] - 1]
+        self.opportunities += self._opportunity(seen, new, node)
 
-        tasks = self.tasks
-        old_cls = tasks.cls[rows]
-        moved = (tasks.node[rows] != node) | (old_cls != cls)
+        self.classes.hold_tokens(np.unique(seen.cls))
+        moved = (tasks.node[rows] != node) | (tasks.cls[rows] != seen.cls)
         left = tasks.node[rows[moved]]
         self._occupy(rows[moved], -1)
-        np.add.at(self.classes.tasks, old_cls[~new], -1)
-        np.add.at(self.classes.tasks, cls, 1)
-        role = np.zeros(len(keep), np.int64) if event.role is None else event.role[keep]
-        regrouped = ((tasks.gang[rows] != gang) | ((gang >= 0) & (tasks.role[rows] != role))).any()
-        np.add.at(self.gangs.tasks, tasks.gang[rows[~new & (tasks.gang[rows] >= 0)]], -1)
-        np.add.at(self.gangs.tasks, gang[gang >= 0], 1)
-        tasks.gang[rows] = gang
-        tasks.role[rows] = role
-        self.gangs.sweep()
-        relabelled = (tasks.profile[rows] != profile) | (tasks.leaving[rows] != leaving)
-        if ((gang >= 0) & (tasks.leaving[rows] != leaving)).any():
-            self.opportunities += 1  # the gang may lack one more, or have a place for one
-        # where tasks depend on each other a new neighbour can be an opportunity too
-        neighbours = regrouped or (self.classes.with_peers and (new | relabelled).any())
-        if neighbours or ((after == TaskState.WAITING) & (new | (old_cls != cls))).any() or (moved & ~new).any():
-            self.opportunities += 1
-        np.add.at(self.profiles.tasks, tasks.profile[rows[~new]], -1)
-        np.add.at(self.profiles.tasks, profile, 1)
-        np.add.at(self.inputs.tasks, tasks.inputs[rows[~new]], -1)
-        np.add.at(self.inputs.tasks, inputs, 1)
-        tasks.profile[rows], tasks.leaving[rows], tasks.inputs[rows] = profile, leaving, inputs
-        tasks.uid[rows], tasks.cls[rows], tasks.job[rows] = event.uid[keep], cls, event.job_id[keep]
-        tasks.node[rows], tasks.state[rows] = node, after
-        tasks.created_us[rows] = event.created_us[keep]
-        tasks.started_us[rows] = 0 if event.started_us is None else event.started_us[keep]
-        tasks.lasting[rows] = False if event.lasting is None else event.lasting[keep]
-        tasks.name[rows] = [event.names[i] for i in keep.tolist()]
+        self._count_references(rows[~new], -1)
+        tasks.cls[rows], tasks.profile[rows], tasks.inputs[rows] = seen.cls, seen.profile, seen.inputs
+        tasks.gang[rows], tasks.role[rows], tasks.leaving[rows] = seen.gang, seen.role, seen.leaving
+        tasks.node[rows], tasks.state[rows] = node, seen.state
+        tasks.uid[rows], tasks.job[rows] = event.uid[seen.at], event.job_id[seen.at]
+        tasks.created_us[rows] = event.created_us[seen.at]
+        tasks.started_us[rows] = given(event.started_us, seen.at, 0)
+        tasks.lasting[rows] = given(event.lasting, seen.at, False)
+        tasks.name[rows] = [event.names[i] for i in seen.at.tolist()]
+        self._count_references(rows, +1)
         self._occupy(rows[moved], +1)
+        self.gangs.sweep()
         self._abandon(np.r_[node_rows, left])
-        self.history.add("observed", event.uid[keep], self._names(node))
+        self.history.add("observed", event.uid[seen.at], self._names(node))
+
+    def _opportunity(self, seen: Seen, new: Bools, node: I64) -> bool:
+        """Whether a round could place more after this; the table is still as before."""
+        tasks, rows = self.tasks, seen.rows
+        # a gang may lack one more, or have a place for one
+        of_gang = (seen.gang >= 0) & ((tasks.leaving[rows] != seen.leaving) | (tasks.role[rows] != seen.role))
+        reclassed = new | (tasks.cls[rows] != seen.cls)
+        moved = ~new & (reclassed | (tasks.node[rows] != node))
+        regrouped = of_gang | (tasks.gang[rows] != seen.gang)
+        # where tasks depend on each other a new neighbour can be an opportunity too
+        relabelled = (tasks.profile[rows] != seen.profile) | (tasks.leaving[rows] != seen.leaving)
+        neighbours = regrouped | (self.classes.with_peers & (new | relabelled))
+        work = ((seen.state == TaskState.WAITING) & reclassed) | moved
+        return bool((neighbours | work).any())
+
+    def _count_references(self, rows: I64, sign: int) -> None:
+        """Adds (+1) or takes away (-1) task rows from the counts of what they refer to."""
+        tasks = self.tasks
+        np.add.at(self.classes.tasks, tasks.cls[rows], sign)
+        np.add.at(self.profiles.tasks, tasks.profile[rows], sign)
+        np.add.at(self.inputs.tasks, tasks.inputs[rows], sign)
+        np.add.at(self.gangs.tasks, tasks.gang[rows[tasks.gang[rows] >= 0]], sign)
 
     def _observe_node(self, event: NodeObserved, outcome: Outcome) -> None:
         if not event.id:
@@ -234,10 +211,7 @@ class ClusterState:
         tasks.node[rows], tasks.state[rows] = -1, after
         gone = rows[after == TaskState.GONE]
         if len(gone):
-            np.add.at(self.classes.tasks, tasks.cls[gone], -1)
-            np.add.at(self.profiles.tasks, tasks.profile[gone], -1)
-            np.add.at(self.inputs.tasks, tasks.inputs[gone], -1)
-            np.add.at(self.gangs.tasks, tasks.gang[gone[tasks.gang[gone] >= 0]], -1)
+            self._count_references(gone, -1)
             self.gangs.sweep()
             for uid in tasks.uid[gone].tolist():
                 del self._task_row[uid]
@@ -392,19 +366,6 @@ class ClusterState:
             del nodes.row[nodes.id.pop(row)]
         if len(gone):
             nodes.release(gone)
-
-
-def _last_of_each(uids: U64) -> I64:
-    """Positions of the last occurrence of each uid, ascending."""
-    unique, last = np.unique(uids[::-1], return_index=True)
-    if len(unique) == len(uids):
-        return np.arange(len(uids))
-    return np.sort(len(uids) - 1 - last)
-
-
-def _illegal(name: str, state: TaskState, bound: bool) -> Refusal:
-    told = "bound to a node" if bound else "waiting"
-    return Refusal("task", name, "node", f"is told to be {told}, but it is {state.name.lower()}; remove it first")
 
 
 def _check(holds: bool, what: str) -> None:
