@@ -42,7 +42,8 @@ def test_terms_of_all_sorts_count_together(kind):
         kind, kind.partition("-to")[0].partition("-of")[0].replace("-", "_")
     )
     assert refusal.reason == (
-        f"makes {class_bounds.MAX_TERMS + 1} terms of affinity, anti-affinity and spread; give at most {class_bounds.MAX_TERMS}"
+        f"makes {class_bounds.MAX_TERMS + 1} terms of affinity, anti-affinity and spread; give "
+        f"at most {class_bounds.MAX_TERMS}"
     )
 
 

@@ -60,6 +60,20 @@ async def test_an_expectation_that_makes_no_sense_is_said_and_does_not_hold_up_t
     world.check()
 
 
+async def test_a_pod_of_thousands_of_terms_is_refused_with_an_event_and_others_are_bound(world):
+    await world.bridge()
+    terms = [{"topologyKey": f"key{i}", "labelSelector": {"matchLabels": {"app": f"a{i}"}}} for i in range(7000)]
+    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    world.cluster.add_pods(1, template(affinity=affinity), prefix="wide-")
+    await world.until(lambda: world.events("FailedScheduling"))
+    world.cluster.add_pods(5, template(), prefix="good-")
+    await world.until(lambda: len(world.bound()) == 5)
+    (event,) = world.events("FailedScheduling")
+    assert event["involvedObject"]["name"].startswith("wide-")
+    assert "affinity: makes 7000 terms of affinity, anti-affinity and spread; give at most 256" in event["message"]
+    world.check()
+
+
 async def test_faults_of_every_kind_at_once(world):
     bind = Rule(
         ("create",), ("pods/binding",), rate_429=0.1, rate_500=0.1, rate_reset=0.1, rate_lost=0.15, retry_after_s=0
