@@ -22,7 +22,8 @@ def offer(
     classes: ClassTable, nodes: NodeTable, tasks: TaskTable, resources: Resources, amounts: Mapping[str, int]
 ) -> None:
     """A node offers `amounts`. Those that are the first of their resource get columns, with what tasks hold already."""
-    names = [name for name, amount in amounts.items() if amount and name not in resources]
+    # nothing of a link is something else than not a word of it, which is no limit
+    names = [name for name, amount in amounts.items() if (amount or name in LINKS) and name not in resources]
     if not names:
         return
     classes.add_columns(names)

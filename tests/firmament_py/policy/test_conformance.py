@@ -369,7 +369,7 @@ def test_views_cover_the_corners():
 def test_every_field_of_a_view_is_known_to_be_per_node_or_not():
     """Whoever adds a field to View says here whether it has a row for each node, and makes views that have it."""
     others = {"resources", "requests", "priority", "waiting", "slot_offsets", "task_class"}
-    others |= {"task_age_us", "expected_us", "measured_usage", "traits", "surroundings", "inputs"}
+    others |= {"task_age_us", "expected_us", "measured_usage", "traits", "surroundings", "inputs", "at_once"}
     assert {field.name for field in fields(View)} == others | set(PER_NODE)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from firmament_py.explain.reasons import Reason, ReasonKind, fitting_nodes, nearest, reasons_of_task
 from firmament_py.model.events import NodeRemoved
-from firmament_py.model.resources import TASK_SLOTS, TOKEN
+from firmament_py.model.resources import LINKS, TASK_SLOTS, TOKEN
 from firmament_py.state.amounts import SPARE_COLUMNS
 from firmament_py.state.class_bounds import MAX_RESOURCES, MAX_TOKENS
 from tests.builders import NOW_US, make_class, make_cluster, make_node, make_tasks, removed
@@ -45,6 +45,15 @@ def test_a_node_fails_for_what_it_lacks_beside_what_nobody_has():
 def test_nothing_of_what_nobody_has_can_be_requested():
     cluster = make_cluster(make_node("a"), make_class(1, gpu=0), make_tasks([1], 1))
     assert cluster.round() == {1: "a"}
+
+
+def test_a_link_of_which_a_node_has_nothing_limits_it_though_no_task_named_it_before():
+    [link, _] = LINKS
+    none: dict[str, Any] = {link: 0}
+    one: dict[str, Any] = {link: 1}
+    nodes = make_node("a", **none), make_node("b", pods=1)
+    cluster = make_cluster(*nodes, make_class(1, **one), make_tasks([1, 2], 1))
+    assert list(cluster.round().values()) == ["b"]
 
 
 def test_a_resource_that_a_node_begins_to_offer_is_full_of_what_runs_there():
