@@ -2,8 +2,9 @@
 
 import pytest
 
+from firmament_py.engine.stats import RoundStats
 from firmament_py.model.constraints import PeerDemand, PeerSelector, PeerTerm, PreferenceSet, Requirement, Spread, Term
-from firmament_py.service.messages import InvalidField, class_defined, tasks_observed
+from firmament_py.service.messages import InvalidField, class_defined, round_stats, tasks_observed
 from protos.gen import firmament_pb2, flow_pb2
 from tests.builders import needs
 
@@ -120,3 +121,11 @@ def test_profiles_and_leaving_may_be_left_out_altogether_but_not_in_part():
 def test_how_long_a_task_expects_to_run():
     assert class_defined(flow_pb2.TaskClass(id=1, expected_seconds=90)).expected_us == 90_000_000
     assert class_defined(flow_pb2.TaskClass(id=1)).expected_us == 0
+
+
+def test_every_figure_of_a_round_has_its_field():
+    figures = {name: number for number, name in enumerate(RoundStats.__dataclass_fields__, 1)}
+    figures |= {"policy": "trivial", "fallback": "why", "stage_seconds": {"solve": 2.0}}
+    message = round_stats(RoundStats(**figures))
+    assert {field.name for field in message.DESCRIPTOR.fields} == set(figures)
+    assert {name: getattr(message, name) for name in figures} == figures
