@@ -1,5 +1,7 @@
 """Messages about tasks' demands on each other become the values that the engine works with, or are refused by name."""
 
+from typing import Any
+
 import pytest
 
 from firmament_py.engine.stats import RoundStats
@@ -124,7 +126,7 @@ def test_how_long_a_task_expects_to_run():
 
 
 def test_every_figure_of_a_round_has_its_field():
-    figures = {name: number for number, name in enumerate(RoundStats.__dataclass_fields__, 1)}
+    figures: dict[str, Any] = {name: number for number, name in enumerate(RoundStats.__dataclass_fields__, 1)}
     figures |= {"policy": "trivial", "fallback": "why", "stage_seconds": {"solve": 2.0}}
     message = round_stats(RoundStats(**figures))
     assert {field.name for field in message.DESCRIPTOR.fields} == set(figures)
