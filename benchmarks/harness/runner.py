@@ -12,6 +12,8 @@ from benchmarks.harness import environment
 from benchmarks.harness.results import CaseResult, Sample, SuiteResult
 from benchmarks.harness.specs import Case, Suite
 
+EXTRA = "poseidon-firmament[benchmarks]"
+"""The distribution, with what the suites on the synthetic cluster need."""
 QUICK = "short"
 """Label of the cases that --quick runs."""
 
@@ -49,9 +51,19 @@ Listener = Callable[[Case, int, CaseResult], None]
 
 
 def measure_of(suite: str) -> Measure:
-    """The function that measures the cases of a suite."""
-    module = import_module(f"benchmarks.suites.{suite.replace('-', '_')}")
-    measure: Measure = module.measure
+    """The function that measures the cases of a suite.
+
+    Raises CannotMeasureError if a module that the suite needs is not installed.
+    """
+    name = f"benchmarks.suites.{suite.replace('-', '_')}"
+    try:
+        measure: Measure = import_module(name).measure
+    except ModuleNotFoundError as error:
+        if error.name == name:
+            raise
+        raise CannotMeasureError(
+            f"suite {suite} needs the module {error.name}, which is not installed: pip install '{EXTRA}'"
+        ) from error
     return measure
 
 
@@ -89,7 +101,6 @@ def run(
     `keep` is told the result after each case. It is returned also if a case cannot be measured, or after an interrupt,
     with all samples until then, and says why it was `stopped`.
     """
-    measure = measure or measure_of(suite.name)
     result = SuiteResult(
         suite=suite.name,
         environment=environment.describe(),
@@ -99,6 +110,7 @@ def run(
     )
     result.stopped = _UNFINISHED
     try:
+        measure = measure or measure_of(suite.name)
         for case in cases:
             gathered = CaseResult(case.name, dict(case.sizes), target=", ".join(map(str, case.targets)))
             try:
