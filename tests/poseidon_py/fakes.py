@@ -289,9 +289,3 @@ class FakeKube:
         if there is None:
             raise NotFoundError(404, "NotFound", "no such pod")
         return pod(**there)
-
-
-async def settle(rounds=30):
-    """Lets everything that can run without time passing run."""
-    for _ in range(rounds):
-        await asyncio.sleep(0)

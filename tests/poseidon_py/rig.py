@@ -10,6 +10,7 @@ from poseidon_py.rounds.loop import Loop
 from poseidon_py.state.store import Store
 from tests.poseidon_py.builders import node, pod
 from tests.poseidon_py.fakes import FakeEngine, FakeKube
+from tests.poseidon_py.settling import settle
 
 
 class Rig:
@@ -87,9 +88,8 @@ class Rig:
                 raise result
         await self.binder.stop()
 
-    async def settle(self, rounds=300):
-        for _ in range(rounds):
-            await asyncio.sleep(0)
+    async def settle(self):
+        await settle()
 
     def _bound(self, namespace, name):
         """The API server's watch confirms a bind."""

@@ -222,9 +222,9 @@ async def test_classes_that_nobody_is_of_are_forgotten(monkeypatch):
     async with Rig(cpu="100", pods="100") as rig:
         for number in range(40):
             rig.pod(f"p{number}", cpu=f"{number + 1}m")
-            await rig.settle(60)
+            await rig.settle()
             rig.gone(f"p{number}")
-            await rig.settle(60)
+            await rig.settle()
         assert len(rig.store.classes) <= 20
         rig.pod("again", cpu="1m")
         await rig.settle()

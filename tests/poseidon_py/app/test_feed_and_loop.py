@@ -379,13 +379,13 @@ async def test_300_pods_on_full_nodes_none_is_stuck_and_no_node_gets_too_many():
     async with Rig(nodes=[f"n{i}" for i in range(3)], cpu="1000", memory="1Ti", pods="60") as rig:
         for number in range(300):
             rig.pod(f"p{number}")
-        await rig.settle(800)
+        await rig.settle()
         assert len(rig.bound) == 180
         assert rig.agrees()
         nodes = [node for _, node in rig.kube.binds]
         assert {node: nodes.count(node) for node in set(nodes)} == {"n0": 60, "n1": 60, "n2": 60}
         rig.node("n3", cpu="1000", memory="1Ti", pods="200")  # room: everybody gets a place without a restart
-        await rig.settle(800)
+        await rig.settle()
         assert len(set(rig.bound)) == len(rig.bound) == 300
 
 
@@ -408,7 +408,7 @@ async def test_a_batch_that_fits_is_placed_by_one_round():
     async with Rig(nodes=("n", "m"), cpu="5", pods="50") as rig:
         for number in range(100):
             rig.pod(f"p{number}", cpu="100m")
-        await rig.settle(800)
+        await rig.settle()
         assert len(rig.bound) == 100
         assert rig.engine.rounds == 1
 

@@ -12,7 +12,8 @@ from poseidon_py.kube.client import ApiError, BusyError, ConflictError, LostAnsw
 from poseidon_py.state.store import Store
 from tests.effort import examples
 from tests.poseidon_py.builders import node, pod
-from tests.poseidon_py.fakes import FakeKube, settle
+from tests.poseidon_py.fakes import FakeKube
+from tests.poseidon_py.settling import settle
 
 
 class Bench:

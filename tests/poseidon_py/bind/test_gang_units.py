@@ -15,7 +15,8 @@ from poseidon_py.state.gangs.by_pod_group import NATIVE
 from poseidon_py.state.store import Store
 from tests.effort import examples
 from tests.poseidon_py.builders import node
-from tests.poseidon_py.fakes import FakeKube, settle
+from tests.poseidon_py.fakes import FakeKube
+from tests.poseidon_py.settling import settle
 from tests.poseidon_py.state.gangs.builders import JOB, Objects, pod, thing
 
 MARK = {"pod-group.scheduling.x-k8s.io/name": "g"}

@@ -7,7 +7,7 @@ from poseidon_py.state.claim_use import ClaimUse
 from poseidon_py.state.volumes.gate import VolumeError, VolumeTakenError
 from tests.poseidon_py.bind.test_gang_units import Rig
 from tests.poseidon_py.bind.test_half_gangs import call
-from tests.poseidon_py.fakes import settle
+from tests.poseidon_py.settling import settle
 
 CLAIM = ClaimUse("c")
 

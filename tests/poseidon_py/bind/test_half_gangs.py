@@ -7,7 +7,7 @@ import pytest
 from poseidon_py.kube.client import ApiError, BusyError, ConflictError, UnreachableError, api_error
 from poseidon_py.kube.retry_after import MAX_SECONDS
 from tests.poseidon_py.bind.test_gang_units import Rig
-from tests.poseidon_py.fakes import settle
+from tests.poseidon_py.settling import settle
 from tests.poseidon_py.state.gangs.builders import JOB
 
 

@@ -13,7 +13,7 @@ from poseidon_py.state.volumes.cache import SELECTED_NODE
 from poseidon_py.state.volumes.gate import VolumeError
 from tests.poseidon_py.bind.test_binder import Bench
 from tests.poseidon_py.builders import pod
-from tests.poseidon_py.fakes import settle
+from tests.poseidon_py.settling import settle
 from tests.poseidon_py.state.test_volumes import claim, volume, waiting_class
 
 SPEC = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}

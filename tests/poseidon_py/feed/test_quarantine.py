@@ -30,7 +30,7 @@ async def test_a_pod_that_cannot_be_described_stops_nobody_else(monkeypatch):
     async with Rig() as rig:
         for name in ("a", "bad", "b", "c"):
             rig.pod(name)
-        await rig.settle(1000)
+        await rig.settle()
         assert rig.bound == ["a", "b", "c"]
         assert rig.invalid == [("bad", "internal error, see the scheduler's log: RuntimeError: a defect")]
         monkeypatch.undo()
@@ -64,7 +64,7 @@ async def test_a_node_that_cannot_be_described_stops_nobody_either(monkeypatch):
     async with rig:
         rig.node("bad-too")
         rig.pod("a")
-        await rig.settle(1000)
+        await rig.settle()
         assert rig.bound == ["a"]
         assert list(rig.engine.nodes) == [rig.store.id_of_node("n")]
 

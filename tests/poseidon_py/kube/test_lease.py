@@ -7,7 +7,7 @@ import pytest
 
 from poseidon_py.kube.client import ApiError, ConflictError, LostAnswerError, NotFoundError, UnreachableError
 from poseidon_py.kube.lease import Election
-from tests.poseidon_py.fakes import settle
+from tests.poseidon_py.settling import settle
 
 FOLDER = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 

@@ -8,7 +8,6 @@ import pytest
 
 from poseidon_py.kube.client import ApiError, BusyError, NotFoundError, UnreachableError
 from poseidon_py.kube.objects import Metadata
-from poseidon_py.state.gangs import object_cache as shelves_module
 from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS
 from poseidon_py.state.gangs.by_pod_group import COSCHEDULING
 from poseidon_py.state.gangs.decode import Item
@@ -16,6 +15,7 @@ from poseidon_py.state.gangs.model import Owner, Unknown
 from poseidon_py.state.gangs.object_cache import Shelves
 from poseidon_py.state.gangs.resource_cache import Shelf
 from poseidon_py.util.metrics import Metrics
+from tests.poseidon_py.settling import settle, turns_until
 from tests.poseidon_py.state.gangs.builders import JOB, SET, thing
 
 
@@ -54,13 +54,38 @@ class Api:
         yield b""
 
 
+PATIENCE = 0.1
+
+
+class Retries:
+    """Sleeps as long as is waited for an owner take no time; longer ones, before it is asked for again, end with
+    `now`."""
+
+    def __init__(self):
+        self.now = asyncio.Event()
+
+    async def sleep(self, seconds):
+        if seconds > PATIENCE:
+            await self.now.wait()
+
+
 @pytest.fixture
-async def rig():
+def retries():
+    return Retries()
+
+
+@pytest.fixture
+async def rig(retries):
     api = Api()
     known: list[str] = []
     changed: list[tuple[str, bool]] = []
     found = Shelves(
-        api, lambda resource, thing, gone=False: changed.append((thing.name, gone)), known.append, patience=0, pause=0
+        api,
+        lambda resource, thing, gone=False: changed.append((thing.name, gone)),
+        known.append,
+        patience=PATIENCE,
+        pause=0,
+        sleep=retries.sleep,
     )
     task = asyncio.create_task(found.run())
     yield api, found, known, changed
@@ -68,9 +93,11 @@ async def rig():
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def settle():
-    for _ in range(50):
-        await asyncio.sleep(0)
+def recheck(found):
+    """It is time to look again whether the resources are served."""
+    for shelf in found._shelves.values():
+        shelf.looked = -1e9
+    found._wake.set()
 
 
 async def test_what_is_asked_for_is_found_by_discovery_and_listed(rig):
@@ -146,16 +173,15 @@ async def test_owners_of_kinds_that_nobody_knows_are_not_looked_for(rig):
         UnreachableError("refused"),
     ],
 )
-async def test_an_api_server_that_restarts_does_not_take_owners_away(rig, monkeypatch, fault):
+async def test_an_api_server_that_restarts_does_not_take_owners_away(rig, fault):
     api, found, _known, changed = rig
     with pytest.raises(Unknown):
         found.owner(JOB, "ns")
     await settle()
     body = {"metadata": {"name": "j", "namespace": "ns", "uid": "uid-j"}, "spec": {"parallelism": 3}}
     found._shelves[JOBS].observe(msgspec.json.decode(msgspec.json.encode(body), type=Item))
-    monkeypatch.setattr(shelves_module, "RECHECK", 0.0)
     api.faults = [fault]
-    found._wake.set()
+    recheck(found)
     await settle()
     assert found.owner(JOB, "ns").size == 3
     assert changed == [("j", False)]
@@ -172,7 +198,7 @@ async def test_one_that_starts_is_asked_again_before_anything_counts_as_absent(r
     assert found._shelves[JOBS].path
 
 
-async def test_a_definition_that_is_removed_takes_its_objects_with_it(rig, monkeypatch):
+async def test_a_definition_that_is_removed_takes_its_objects_with_it(rig):
     api, found, _known, changed = rig
     api.served |= {"/apis/scheduling.x-k8s.io": ["v1alpha1"], "/apis/scheduling.x-k8s.io/v1alpha1": ["podgroups"]}
     with pytest.raises(Unknown):
@@ -182,8 +208,7 @@ async def test_a_definition_that_is_removed_takes_its_objects_with_it(rig, monke
     shelf.observe(_item("g"))
     assert found.find(COSCHEDULING, "ns", "g") is not None
     del api.served["/apis/scheduling.x-k8s.io"]
-    monkeypatch.setattr(shelves_module, "RECHECK", 0.0)
-    found._wake.set()
+    recheck(found)
     await settle()
     assert found.find(COSCHEDULING, "ns", "g") is None
     assert changed == [("g", False), ("g", True)]
@@ -204,7 +229,7 @@ async def test_discovery_that_makes_no_sense_is_asked_again(rig, odd, path):
     api.items[path] = odd
     with pytest.raises(Unknown):
         found.find(JOBS, "ns", "j")
-    await settle()
+    await turns_until(lambda: api.asked.count(path) == 3)  # there is no pause in between
     assert known == []
     del api.items[path]
     found.look_again()
@@ -213,7 +238,7 @@ async def test_discovery_that_makes_no_sense_is_asked_again(rig, odd, path):
 
 
 @pytest.mark.parametrize("odd", ["<html>", "[]", '{"metadata": 5}', "[" * 5000])
-async def test_an_owner_that_makes_no_sense_is_asked_for_again(rig, odd):
+async def test_an_owner_that_makes_no_sense_is_asked_for_again(rig, retries, odd):
     api, found, known, _ = rig
     path = "/apis/batch/v1/namespaces/ns/jobs/j"
     api.items[path] = odd
@@ -223,8 +248,14 @@ async def test_an_owner_that_makes_no_sense_is_asked_for_again(rig, odd):
     with pytest.raises(Unknown):
         found.owner(JOB, "ns")
     await settle()
-    assert api.asked.count(path) >= 1
+    assert api.asked.count(path) == 1
     assert "jobs.batch/uid-j" not in known
+    api.items[path] = '{"metadata": {"name": "j", "namespace": "ns", "uid": "uid-j"}, "spec": {"parallelism": 3}}'
+    retries.now.set()
+    await settle()
+    assert api.asked.count(path) == 2
+    assert found.owner(JOB, "ns").size == 3
+    assert "jobs.batch/uid-j" in known
 
 
 def test_an_object_that_no_longer_makes_sense_stays_as_it_was():
