@@ -215,7 +215,7 @@ FAULTS = st.sampled_from(
     steps=st.lists(st.tuples(st.sampled_from(["place", "gone", "tick", "run", "new"]), st.integers(0, 9)), max_size=25),
     concurrency=st.sampled_from([1, 3]),
 )
-def test_no_bind_is_ever_sent_while_fewer_than_the_minimum_are_placed(faults, steps, concurrency):
+def test_binds_are_sent_only_once_the_minimum_is_placed_and_then_all_are(faults, steps, concurrency):
     asyncio.run(_sent_only_when_whole(faults, steps, concurrency))
 
 
@@ -254,7 +254,12 @@ async def _sent_only_when_whole(faults, steps, concurrency):
         await rig.run()
         rig.tick()
     await rig.run()
+    # nothing goes wrong any more, and the whole gang is placed: all of it is bound, each pod once
+    rig.pods("late-1", "late-2", "late-3")
+    rig.place(*[known.name for known in rig.store.pods.values() if known.wanted and not known.assumed])
+    await rig.run()
     assert await rig.binder.drain(1.0)
     uids = [uid for uid, _ in rig.kube.binds]
     assert len(uids) == len(set(uids))
+    assert set(rig.store.pods) <= set(uids)
     await rig.binder.stop()
