@@ -90,9 +90,19 @@ def alike(draw):
     return nodes, classes, of
 
 
-@given(alike(), st.sampled_from([None, RESERVE_AFTER_US]))
-def test_tasks_that_differ_only_in_where_they_may_go(problem, reserve_after_us):
-    """Unless room is kept for one that has waited for long."""
+def test_tasks_that_differ_only_in_where_they_may_go():
+    """Unless capacity is reserved for a task that has waited for long: in few of the examples, or nothing is shown."""
+    cases: Counter[str] = Counter()
+
+    @given(alike(), st.sampled_from([None, RESERVE_AFTER_US]))
+    def judge(problem, reserve_after_us):
+        cases[judge_alike(problem, reserve_after_us)] += 1
+
+    judge()
+    assert cases["judged"] >= 4 * cases["reserved"], cases
+
+
+def judge_alike(problem, reserve_after_us) -> str:
     nodes, classes, of = problem
     created = [NOW_US - age * 1_000_000 for _, age in of]
     tasks = make_tasks(range(1, len(of) + 1), [cls.id for cls, _ in of], created_us=created)
@@ -101,8 +111,10 @@ def test_tasks_that_differ_only_in_where_they_may_go(problem, reserve_after_us):
     world.tasks = {uid: Task(cls, created_us=created[uid - 1]) for uid, (cls, _) in enumerate(of, 1)}
     placed = Counter(world.tasks[uid].cls.priority for uid in cluster.round())
     assert reserve_after_us is not None or not cluster.scheduler.reservation_holders
-    if not cluster.scheduler.reservation_holders:
-        assert_no_fewer(world, placed)
+    if cluster.scheduler.reservation_holders:
+        return "reserved"
+    assert_no_fewer(world, placed)
+    return "judged"
 
 
 def one_class(one) -> Mixture:
@@ -127,7 +139,7 @@ def alike_tasks(one: Task, other: Task) -> bool:
     return (one.cls.id, one.namespace, one.labels) == (other.cls.id, other.namespace, other.labels)
 
 
-def assert_one_class_no_fewer(one) -> None:
+def judge_one_class(one) -> str:
     mixture = one_class(one)
     before = copy.deepcopy(mixture.world)
     batches, _ = mixture.round()
@@ -135,18 +147,26 @@ def assert_one_class_no_fewer(one) -> None:
     for batch in batches:
         placed.update(mixture.world.tasks[uid].cls.priority for uid, _ in batch)
         assert an_order(mixture.world, batch) is not None
-    if not mixture.cluster.scheduler.reservation_holders:
-        assert_no_fewer(before, placed)
+    if mixture.cluster.scheduler.reservation_holders:
+        return "reserved"
+    assert_no_fewer(before, placed)
+    return "judged"
 
 
-@given(data=st.data())
-def test_one_class_with_one_demand_that_its_own_tasks_count_for(data):
-    assert_one_class_no_fewer(lambda options: data.draw(st.sampled_from(options)))
+def test_one_class_with_one_demand_that_its_own_tasks_count_for():
+    cases: Counter[str] = Counter()
+
+    @given(data=st.data())
+    def judge(data):
+        cases[judge_one_class(lambda options: data.draw(st.sampled_from(options)))] += 1
+
+    judge()
+    assert cases["judged"] >= 4 * cases["reserved"], cases
 
 
 @seeds(100)
 def test_one_class_in_a_crowded_cluster(seed):
-    assert_one_class_no_fewer(random.Random(seed).choice)
+    assert judge_one_class(random.Random(seed).choice) == "judged"
 
 
 @seeds(150)
@@ -154,7 +174,7 @@ def test_whatever_waits_a_small_round_places_no_fewer_than_one_by_one(seed):
     mixture = Mixture(random.Random(seed).choice)
     before = copy.deepcopy(mixture.world)
     batches, _ = mixture.round()
-    assert not mixture.cluster.scheduler.reservation_holders  # nobody has waited for so long
+    assert not mixture.cluster.scheduler.reservation_holders  # no task has waited for so long
     placed = Counter(mixture.world.tasks[uid].cls.priority for batch in batches for uid, _ in batch)
     other = one_by_one(before, ORDERS["emptiest"])
     priorities = sorted({*placed, *other}, reverse=True)
