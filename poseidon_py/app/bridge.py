@@ -260,7 +260,7 @@ class Bridge:
             settings.volume_timeout,
             leads=lambda: binder.leads(),
         )
-        store.pod_queue.held = lambda: binder.saturated
+        store.pod_queue.extend_deferral = lambda: binder.saturated
         binder.prepare = volumes.prepare
         binder.on_bound = reporter.scheduled
         binder.on_failed = reporter.failed

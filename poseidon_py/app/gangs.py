@@ -16,7 +16,7 @@ from poseidon_py.report.events import Reporter
 from poseidon_py.report.pod_groups import StatusWriter
 from poseidon_py.rounds.loop import Loop
 from poseidon_py.state.gangs.group import Group
-from poseidon_py.state.gangs.object_cache import Shelves
+from poseidon_py.state.gangs.object_cache import ObjectCache
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 
@@ -53,16 +53,16 @@ class Gangs:
         self._store = store
         self._loop = loop
         self._reporter = reporter
-        book = store.gangs
-        self.shelves = Shelves(
+        registry = store.gangs
+        self.object_cache = ObjectCache(
             kube,
-            book.changed,
-            book.known_now,
+            registry.changed,
+            registry.known_now,
             watching=WatchOptions(settings.list_page, settings.watch_timeout, settings.watch_silence),
             metrics=store.metrics,
         )
         self.units = GangBinder(
-            book,
+            registry,
             binder,
             reject,
             evict=self._evict,
@@ -73,13 +73,13 @@ class Gangs:
             now_us=lambda: time.time_ns() // 1000,
             metrics=store.metrics,
         )
-        self.status = StatusWriter(kube, book, self.shelves, lambda: loop.leads)
-        book.objects = self.shelves
-        book.on_held = self._held
-        book.on_invalid = lambda known, what: self._say(known, "GangInvalid", what)
-        book.on_below = self._below
-        book.on_half = self._half
-        book.on_changed = self.status.note
+        self.status = StatusWriter(kube, registry, self.object_cache, lambda: loop.leads)
+        registry.objects = self.object_cache
+        registry.on_held = self._held
+        registry.on_invalid = lambda known, what: self._say(known, "GangInvalid", what)
+        registry.on_below = self._below
+        registry.on_half = self._half
+        registry.on_changed = self.status.note
         self._binder = binder
         binder.may_send = self.units.may_send
         binder.on_ended = self.units.ended
@@ -88,7 +88,7 @@ class Gangs:
 
     async def run(self) -> None:
         """Finds and watches what conventions ask for, and keeps PodGroups' status. Never returns."""
-        await self.shelves.run()
+        await self.object_cache.run()
 
     def lead(self) -> None:
         for known in list(self._store.waiting()):

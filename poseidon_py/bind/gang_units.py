@@ -31,7 +31,7 @@ from typing import Any, Protocol
 from poseidon_py.bind.binder import End, SendDecision
 from poseidon_py.kube.client import ApiError, KubeError, NotFoundError
 from poseidon_py.state.gangs.group import Group
-from poseidon_py.state.gangs.registry import Book
+from poseidon_py.state.gangs.registry import GangRegistry
 from poseidon_py.state.records import PodRecord
 from poseidon_py.util.metrics import Metrics
 
@@ -78,7 +78,7 @@ class GangBinder:
 
     def __init__(
         self,
-        book: Book,
+        registry: GangRegistry,
         binder: UnitBinder,
         reject: Callable[[PodRecord, str, int], None],
         *,
@@ -93,7 +93,7 @@ class GangBinder:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """`unwind`: "evict" or "keep", what becomes of bound members; `bound_since`: microseconds; `say`: an event."""
-        self._book = book
+        self._registry = registry
         self._binder = binder
         self._reject = reject
         self._evict = evict
@@ -121,17 +121,17 @@ class GangBinder:
         gangs: dict[int, list[Placement]] = {}
         for placement in placements:
             known = placement[0]
-            if known.gang and known.gang in self._book.groups:
+            if known.gang and known.gang in self._registry.groups:
                 gangs.setdefault(known.gang, []).append(placement)
             else:
                 self._binder.bind(*placement)
         for gang_id, members in gangs.items():
-            self._place(self._book.groups[gang_id], members)
+            self._place(self._registry.groups[gang_id], members)
 
     def _place(self, group: Group, members: list[Placement]) -> None:
         whole = {known.uid: known.role for known in group.settled()}
         whole.update({known.uid: known.role for known, _, _ in members})
-        self._book.message(group.id)  # brings it up to date
+        self._registry.message(group.id)  # brings it up to date
         if group.short(whole):
             self._metrics.gang_units.labels("refused").inc()
             log.info(

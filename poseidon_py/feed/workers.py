@@ -303,13 +303,13 @@ class Feed:
 
     async def _feed_gangs(self, ids: list[int], epoch: int) -> None:
         """Of gangs that the service knows, what has become of them; it hears of others with their members."""
-        book, told = self._store.gangs, self._session.gangs
+        registry, told = self._store.gangs, self._session.gangs
         news: dict[int, flow_pb2.Gang] = {}
         for gang_id in ids:
-            message = book.message(gang_id)
+            message = registry.message(gang_id)
             if message is not None and told.get(gang_id, message) is not message:
                 news[gang_id] = message
-        gone = [gang_id for gang_id in ids if gang_id in book.removed]
+        gone = [gang_id for gang_id in ids if gang_id in registry.removed]
         if not (news or gone):
             return
         reply = await self._engine.apply(flow_pb2.Update(epoch=epoch, gangs=news.values(), removed_gangs=gone))
@@ -321,5 +321,5 @@ class Feed:
         told.update(news)
         for gang_id in gone:
             told.pop(gang_id, None)
-            book.removed.discard(gang_id)
+            registry.removed.discard(gang_id)
         self._changed()

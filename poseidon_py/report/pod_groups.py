@@ -19,8 +19,8 @@ from poseidon_py.kube.client import Kube, KubeError, NotFoundError, decode_answe
 from poseidon_py.state.gangs.by_pod_group import COSCHEDULING, NATIVE
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.gangs.model import Unknown
-from poseidon_py.state.gangs.object_cache import Shelves
-from poseidon_py.state.gangs.registry import Book
+from poseidon_py.state.gangs.object_cache import ObjectCache
+from poseidon_py.state.gangs.registry import GangRegistry
 
 log = logging.getLogger(__name__)
 
@@ -40,10 +40,12 @@ class _Group(Struct):
 class StatusWriter:
     """`note` groups that may have changed."""
 
-    def __init__(self, kube: Kube, book: Book, shelves: Shelves, leads: Callable[[], bool]) -> None:
+    def __init__(
+        self, kube: Kube, registry: GangRegistry, object_cache: ObjectCache, leads: Callable[[], bool]
+    ) -> None:
         self._kube = kube
-        self._book = book
-        self._shelves = shelves
+        self._registry = registry
+        self._object_cache = object_cache
         self._leads = leads
         self._dirty: dict[int, int] = {}
         """Id of a group -> failed attempts."""
@@ -68,7 +70,7 @@ class StatusWriter:
             await asyncio.sleep(_GATHER)
             dirty, self._dirty = self._dirty, {}
             for gang_id, attempts in dirty.items():
-                group = self._book.groups.get(gang_id)
+                group = self._registry.groups.get(gang_id)
                 if group is None or not self._leads():
                     self._written.pop(gang_id, None)
                     continue
@@ -92,10 +94,10 @@ class StatusWriter:
         assert group.thing is not None
         resource = group.thing[0]
         try:
-            thing = self._shelves.find(*group.thing)
+            thing = self._object_cache.find(*group.thing)
         except Unknown:
             return
-        path = self._shelves.path_of(resource, thing) if thing is not None else ""
+        path = self._object_cache.path_of(resource, thing) if thing is not None else ""
         if thing is None or not path:
             return
         status = self._native(group) if resource == NATIVE else self._coscheduling(group)

@@ -142,7 +142,7 @@ class Loop:
         gathering = max(_WINDOWS * self._window, _ROUNDS * self._last_seconds)
         await self._sleep(self._window)
         while (elapsed := self._monotonic() - began) < self._window_max:
-            pouring = elapsed < gathering and queue.pressing + queue.working > 0
+            pouring = elapsed < gathering and queue.urgent + queue.working > 0
             resting = self._monotonic() - self._last_end < self._last_seconds
             if not (pouring or resting):
                 break

@@ -20,7 +20,7 @@ from poseidon_py.describe.label_profiles import Profiles
 from poseidon_py.describe.task_classes import Classes
 from poseidon_py.kube.objects import TERMINAL, InvalidField, Labels, Node, Pod, decode
 from poseidon_py.kube.storage_objects import Namespace
-from poseidon_py.state.gangs.registry import Book
+from poseidon_py.state.gangs.registry import GangRegistry
 from poseidon_py.state.records import NodeRecord, PodRecord
 from poseidon_py.state.volumes.cache import Storage
 from poseidon_py.state.volumes.gate import VolumeGate
@@ -43,10 +43,10 @@ class Store:
         scheduler_names: Iterable[str],
         monotonic: Callable[[], float] = time.monotonic,
         added_affinity: firmament_pb2.NodeSelector | None = None,
-        linger: float = 0.1,
+        defer_seconds: float = 0.1,
         metrics: Metrics | None = None,
     ) -> None:
-        """`added_affinity`: demanded of a node by every pod. `linger`: seconds that news without consequence wait."""
+        """`added_affinity`: demanded of a node by every pod. `defer_seconds`: delay of changes that are not urgent."""
         self._ours = frozenset(scheduler_names)
         self._monotonic = monotonic
         self.metrics = metrics if metrics is not None else Metrics()
@@ -64,7 +64,7 @@ class Store:
         self.avoided: dict[str, set[str]] = {}
         """UID of a controller -> names of nodes that ask for its pods to go elsewhere."""
         self.storage = Storage()
-        self.pod_queue: KeyedQueue[str] = KeyedQueue("pods", linger=linger, metrics=self.metrics)
+        self.pod_queue: KeyedQueue[str] = KeyedQueue("pods", defer_seconds=defer_seconds, metrics=self.metrics)
         """UIDs."""
         self.node_queue: KeyedQueue[str] = KeyedQueue("nodes", metrics=self.metrics)
         """Node names, and of nodes that are gone their ids."""
@@ -80,7 +80,7 @@ class Store:
         """Called when the watch says that a pod is bound, or gone."""
         self.on_blocked: Callable[[PodRecord], None] = lambda pod: None
         """Called when a pod cannot be placed because of its volumes, or for another reason than before."""
-        self.gangs = Book(self.pods, self.touch_pod, self.metrics)
+        self.gangs = GangRegistry(self.pods, self.touch_pod, self.metrics)
         self.volumes = VolumeGate(self.storage, self.pods, self.touch_pod, self.touch_node, self.touch_nodes)
         self._tasks = TaskIds(self.metrics)
         self._on_node: dict[str, dict[str, None]] = {}
@@ -151,7 +151,7 @@ class Store:
             return  # somebody else's that waits
         known.object = pod
         known.dirty = True
-        self.pod_queue.add(uid, soon=news)
+        self.pod_queue.add(uid, urgent=news)
 
     def _move(self, known: PodRecord, node: str) -> None:
         if known.node:

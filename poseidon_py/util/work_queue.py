@@ -1,21 +1,21 @@
-"""A queue of keys whose work is to bring the rest of the world up to date with the newest state of the key.
+"""A queue of keys; the work on a key brings the rest of the system up to date with the key's newest state.
 
-Its promises:
+Guarantees:
 
-1. Per key in order, and never in two hands: a key that somebody works on is not handed out again before `done`.
+1. Per-key order, one worker at a time: a key that is in work is not handed out again before `done`.
 2. Adds coalesce: a key added several times before it is handed out is handed out once.
 3. Nothing is lost: a key added while it is in work is handed out again after `done`.
-4. Fair: keys are handed out in the order in which they became ready, those that can wait after the others.
-5. In batches: a worker takes up to N ready keys at once; it never waits for the N-th.
-6. Again later: `retry` adds a key after a delay that grows with each attempt until `forget`.
-7. Those that can wait do: an add that need not come `soon` wakes nobody. The key goes out with the next that is to
-   come soon, or after `linger` seconds. While `held` says that there is better to do it does neither, but goes out
-   after a hundred times as long.
-8. Shutdown drains: after `shut_down` no key is taken in, those that are ready are still handed out, then every
-   `get` returns an empty batch.
+4. Fairness: keys are handed out in the order in which they became ready, deferred keys after urgent ones.
+5. Batches: a worker takes up to N ready keys at once and never waits for the N-th.
+6. Retries: `retry` adds a key after a delay that grows with each attempt until `forget`.
+7. Deferral: an add that is not `urgent` wakes no worker. The key goes out with the next urgent key, or after
+   `defer_seconds`. While `extend_deferral` returns True it does neither, but goes out after at most a hundred times
+   that delay.
+8. Shutdown drains: after `shut_down` no key is accepted, ready keys are still handed out, then every `get` returns an
+   empty batch.
 
-The queue holds keys, not events: whoever takes a key looks at the newest state. Hence an event can be coalesced
-away, a state cannot.
+The queue holds keys, not events: a worker that takes a key reads its newest state. An event can be coalesced away, a
+state cannot.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from poseidon_py.util.metrics import Metrics
 
 K = TypeVar("K", bound=Hashable)
 
-_MOST_LINGERS = 100
+_MAX_DEFERRALS = 100
 
 
 class KeyedQueue(Generic[K]):
@@ -39,24 +39,24 @@ class KeyedQueue(Generic[K]):
         name: str,
         *,
         first_delay: float = 0.05,
-        most_delay: float = 30.0,
-        linger: float = 0.1,
+        max_delay: float = 30.0,
+        defer_seconds: float = 0.1,
         call_later: Callable[[float, Callable[[], None]], object] | None = None,
         metrics: Metrics | None = None,
     ) -> None:
         metrics = metrics if metrics is not None else Metrics()
         self._first_delay = first_delay
-        self._most_delay = most_delay
-        self._linger = linger
+        self._max_delay = max_delay
+        self._defer_seconds = defer_seconds
         self._call_later = call_later
-        self.held: Callable[[], bool] = lambda: False
-        """Asked whether keys that can wait have to."""
-        self._ready: deque[K] = deque()  # to be handed out now; each once; none of them in work
-        self._resting: dict[K, None] = {}  # the same, but they can wait
-        self._dirty: set[K] = set()  # to be handed out: ready, resting, and those to become so at done
-        self._patient: set[K] = set()  # those of the dirty ones that were added to come when they come
-        self._lingering = False  # whether a timer runs for those that rest
-        self._lingers = 0  # how often it has run while they were held
+        self.extend_deferral: Callable[[], bool] = lambda: False
+        """Whether deferred keys stay deferred; called when their delay ends and for each batch with space left."""
+        self._ready: deque[K] = deque()  # handed out next; no duplicates, none in work
+        self._deferred: dict[K, None] = {}  # the same, but not urgent
+        self._dirty: set[K] = set()  # all keys to hand out: ready, deferred, and added again while in work
+        self._deferrable: set[K] = set()  # the dirty keys of which no add was urgent
+        self._timer_running = False  # whether the deferral timer runs
+        self._deferrals = 0  # how often it was extended
         self._working: set[K] = set()
         self._attempts: dict[K, int] = {}
         self._getters: deque[asyncio.Future[None]] = deque()
@@ -64,62 +64,62 @@ class KeyedQueue(Generic[K]):
         self._depth = metrics.queue_depth.labels(name)
         self._adds = metrics.queue_adds.labels(name)
         self._retries = metrics.queue_retries.labels(name)
-        self._depth.set_function(lambda: len(self._ready) + len(self._resting))
+        self._depth.set_function(lambda: len(self._ready) + len(self._deferred))
 
     def __len__(self) -> int:
-        """Keys that are to be handed out."""
+        """Number of keys to hand out."""
         return len(self._dirty)
 
     @property
     def working(self) -> int:
-        """Keys that are in work."""
+        """Number of keys in work."""
         return len(self._working)
 
     @property
-    def pressing(self) -> int:
-        """Keys that are to be handed out soon."""
-        return len(self._dirty) - len(self._patient)
+    def urgent(self) -> int:
+        """Number of urgent keys to hand out."""
+        return len(self._dirty) - len(self._deferrable)
 
-    def add(self, key: K, *, soon: bool = True) -> None:
-        """The state of `key` has changed; not `soon`: that can wait, see promise 7."""
+    def add(self, key: K, *, urgent: bool = True) -> None:
+        """Record that the state of `key` has changed. A change that is not `urgent` is deferred, see guarantee 7."""
         if self._closed:
             return
         if key in self._dirty:
-            if soon and key in self._patient:
-                self._patient.discard(key)
-                if key in self._resting:
-                    del self._resting[key]
-                    self._present(key)
+            if urgent and key in self._deferrable:
+                self._deferrable.discard(key)
+                if key in self._deferred:
+                    del self._deferred[key]
+                    self._make_ready(key)
             return
         self._adds.inc()
         self._dirty.add(key)
-        if not soon:
-            self._patient.add(key)
+        if not urgent:
+            self._deferrable.add(key)
         if key not in self._working:
-            self._present(key)
+            self._make_ready(key)
 
-    def _present(self, key: K) -> None:
-        """The key can be handed out."""
-        if key not in self._patient or not self._linger or self._closed:
+    def _make_ready(self, key: K) -> None:
+        """Make a dirty key available to workers: at once if urgent, else after the deferral."""
+        if key not in self._deferrable or not self._defer_seconds or self._closed:
             self._ready.append(key)
             self._wake()
             return
-        self._resting[key] = None
-        if not self._lingering:
-            self._lingering, self._lingers = True, 0
-            self._later(self._linger, self._lingered)
+        self._deferred[key] = None
+        if not self._timer_running:
+            self._timer_running, self._deferrals = True, 0
+            self._later(self._defer_seconds, self._deferral_ended)
 
-    def _lingered(self) -> None:
-        self._lingers += 1
-        if self._resting and self._lingers < _MOST_LINGERS and self.held():
-            self._later(self._linger, self._lingered)
+    def _deferral_ended(self) -> None:
+        self._deferrals += 1
+        if self._deferred and self._deferrals < _MAX_DEFERRALS and self.extend_deferral():
+            self._later(self._defer_seconds, self._deferral_ended)
             return
-        self._lingering = False
-        self._end_rest()
+        self._timer_running = False
+        self._release_deferred()
 
-    def _end_rest(self) -> None:
-        self._ready.extend(self._resting)
-        self._resting.clear()
+    def _release_deferred(self) -> None:
+        self._ready.extend(self._deferred)
+        self._deferred.clear()
         if self._ready:
             self._wake()
 
@@ -127,28 +127,28 @@ class KeyedQueue(Generic[K]):
         (self._call_later or asyncio.get_running_loop().call_later)(seconds, call)
 
     def add_after(self, key: K, seconds: float) -> None:
-        """`add`, later."""
+        """`add` after a delay."""
         if seconds <= 0:
             self.add(key)
         else:
             self._later(seconds, lambda: self.add(key))
 
-    def retry(self, key: K, rest: float = 0.0) -> float:
-        """`add` after a delay that doubles with each retry of this key, at least `rest`; returns the seconds."""
+    def retry(self, key: K, min_delay: float = 0.0) -> float:
+        """`add` after a delay that doubles with each retry of this key, at least `min_delay`. Returns it in seconds."""
         attempts = self._attempts.get(key, 0)
         self._attempts[key] = attempts + 1
         self._retries.inc()
-        delay = max(rest, min(self._most_delay, self._first_delay * 2.0 ** min(attempts, 40)))
+        delay = max(min_delay, min(self._max_delay, self._first_delay * 2.0 ** min(attempts, 40)))
         self.add_after(key, delay)
         return delay
 
     def forget(self, key: K) -> None:
-        """The key is well again: its next retry starts with the smallest delay."""
+        """Reset the retry delay of a key, after a success."""
         if self._attempts:
             self._attempts.pop(key, None)
 
-    async def get(self, most: int) -> list[K]:
-        """Up to `most` ready keys, at least one; empty: shut down and drained. `done` must follow."""
+    async def get(self, max_items: int) -> list[K]:
+        """Wait for ready keys, return 1 to `max_items`; none once shut down and drained. `done` must follow."""
         while not self._ready:
             if self._closed:
                 return []
@@ -158,33 +158,33 @@ class KeyedQueue(Generic[K]):
                 await getter
             except asyncio.CancelledError:
                 if getter.done() and not getter.cancelled():
-                    self._wake()  # we were called and do not come: call the next
+                    self._wake()  # this wake-up would be lost: pass it on
                 raise
-        ready, resting = self._ready, self._resting
-        batch = [ready.popleft() for _ in range(min(most, len(ready)))]
-        if resting and len(batch) < most and not self.held():
-            along = list(islice(resting, most - len(batch)))
-            for key in along:
-                del resting[key]
-            batch += along
+        ready, deferred = self._ready, self._deferred
+        batch = [ready.popleft() for _ in range(min(max_items, len(ready)))]
+        if deferred and len(batch) < max_items and not self.extend_deferral():
+            taken_along = list(islice(deferred, max_items - len(batch)))
+            for key in taken_along:
+                del deferred[key]
+            batch += taken_along
         self._dirty.difference_update(batch)
-        self._patient.difference_update(batch)
+        self._deferrable.difference_update(batch)
         self._working.update(batch)
         if ready:
             self._wake()
         return batch
 
     def done(self, keys: Iterable[K]) -> None:
-        """The work on `keys`, which came from one `get`, has ended, well or not."""
+        """Record that the work on `keys`, which came from one `get`, has ended, successfully or not."""
         for key in keys:
             self._working.discard(key)
             if key in self._dirty:
-                self._present(key)
+                self._make_ready(key)
 
     def shut_down(self) -> None:
-        """See promise 8."""
+        """See guarantee 8."""
         self._closed = True
-        self._end_rest()
+        self._release_deferred()
         while self._getters:
             getter = self._getters.popleft()
             if not getter.done():

@@ -16,8 +16,8 @@ from tests.poseidon_py.settling import settle
 class Rig:
     """`async with`; then change the world through `pod`, `gone`, ... and look at the engine and the API server."""
 
-    def __init__(self, nodes=("n",), *, leads=True, batch_size=2000, linger=0.0, **node_shape) -> None:
-        self.store = Store(["poseidon"], linger=linger)
+    def __init__(self, nodes=("n",), *, leads=True, batch_size=2000, defer_seconds=0.0, **node_shape) -> None:
+        self.store = Store(["poseidon"], defer_seconds=defer_seconds)
         self.engine = FakeEngine()
         self.kube = FakeKube()
         self.listed = asyncio.Event()

@@ -26,7 +26,7 @@ from poseidon_py.kube.list_watch import Kind, Watch, WatchOptions
 from poseidon_py.state.gangs.by_owner import OWNERS
 from poseidon_py.state.gangs.decode import Item
 from poseidon_py.state.gangs.model import Owner, OwnerOrGroup, Resource, Unknown
-from poseidon_py.state.gangs.resource_cache import Changed, Shelf
+from poseidon_py.state.gangs.resource_cache import Changed, ResourceCache
 from poseidon_py.util.metrics import Metrics
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class _ServedResources(Struct):
     resources: list[_ServedResource]
 
 
-class ShelfApi(Protocol):
+class ObjectApi(Protocol):
     """What is needed of kube.Kube."""
 
     async def call(self, verb: str, path: str) -> bytes: ...
@@ -65,12 +65,12 @@ class ShelfApi(Protocol):
     def watch(self, path: str, parameters: Mapping[str, str], silence: float) -> AsyncIterator[bytes]: ...
 
 
-class Shelves:
+class ObjectCache:
     """Objects as conventions see them (model.Objects). `run` in a task of its own."""
 
     def __init__(
         self,
-        api: ShelfApi,
+        api: ObjectApi,
         changed: Changed,
         known_now: Callable[[str], None],
         *,
@@ -90,16 +90,16 @@ class Shelves:
         self._patience = patience
         self._pause = pause  # before something is looked for again that could not be found out
         self._sleep = sleep
-        self._shelves: dict[Resource, Shelf] = {}
+        self._caches: dict[Resource, ResourceCache] = {}
         self._wake = asyncio.Event()
         self._lookups: dict[str, asyncio.Task[None]] = {}
 
     # -- questions --------------------------------------------------------------------------------------------
 
     def find(self, resource: Resource, namespace: str, name: str) -> OwnerOrGroup | None:
-        shelf = self._shelf(resource)
-        thing = shelf.by_name.get((namespace, name))
-        if thing is None and not shelf.path and self._now() - shelf.looked > _ASKED_ANEW:
+        cache = self._cache(resource)
+        thing = cache.by_name.get((namespace, name))
+        if thing is None and not cache.path and self._now() - cache.looked > _ASKED_ANEW:
             self._wake.set()
         return thing
 
@@ -107,72 +107,72 @@ class Shelves:
         resource = OWNERS.get((owner.group, owner.kind))
         if resource is None:
             return None
-        shelf = self._shelf(resource)
-        thing = shelf.by_uid.get(owner.uid)
-        if thing is None and shelf.path and owner.uid not in shelf.gone:
+        cache = self._cache(resource)
+        thing = cache.by_uid.get(owner.uid)
+        if thing is None and cache.path and owner.uid not in cache.gone:
             what = f"{resource.label}/{owner.uid}"
             if what not in self._lookups:
-                self._lookups[what] = asyncio.create_task(self._look_up(shelf, owner, namespace, what))
+                self._lookups[what] = asyncio.create_task(self._look_up(cache, owner, namespace, what))
             raise Unknown(what)
         return thing
 
     def has_owner(self, uid: str) -> bool:
         """Whether an owner of this UID is there."""
-        return any(uid in shelf.by_uid for resource, shelf in self._shelves.items() if resource in OWNERS.values())
+        return any(uid in cache.by_uid for resource, cache in self._caches.items() if resource in OWNERS.values())
 
     def things(self, resource: Resource) -> list[OwnerOrGroup]:
         """All objects of a resource, if anybody ever asked for one."""
-        shelf = self._shelves.get(resource)
-        return list(shelf.by_uid.values()) if shelf is not None else []
+        cache = self._caches.get(resource)
+        return list(cache.by_uid.values()) if cache is not None else []
 
     def path_of(self, resource: Resource, thing: OwnerOrGroup) -> str:
         """The path of an object; empty if its resource is not served."""
-        shelf = self._shelves.get(resource)
-        return _path(shelf.path, thing.namespace, thing.name) if shelf is not None and shelf.path else ""
+        cache = self._caches.get(resource)
+        return _path(cache.path, thing.namespace, thing.name) if cache is not None and cache.path else ""
 
     def look_again(self) -> None:
         """Looks at once for what is absent: its definition may have been installed."""
-        for shelf in self._shelves.values():
-            if not shelf.path:
-                shelf.looked = -1e9
+        for cache in self._caches.values():
+            if not cache.path:
+                cache.looked = -1e9
         self._wake.set()
 
-    def _shelf(self, resource: Resource) -> Shelf:
+    def _cache(self, resource: Resource) -> ResourceCache:
         """Raises Unknown as long as it is not settled."""
-        shelf = self._shelves.get(resource)
-        if shelf is None:
-            shelf = self._shelves[resource] = Shelf(resource, self._changed, self._metrics)
+        cache = self._caches.get(resource)
+        if cache is None:
+            cache = self._caches[resource] = ResourceCache(resource, self._changed, self._metrics)
             self._wake.set()
-        if not shelf.settled:
+        if not cache.settled:
             raise Unknown(resource.label)
-        return shelf
+        return cache
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
 
-    async def _look_up(self, shelf: Shelf, owner: Owner, namespace: str, what: str) -> None:
+    async def _look_up(self, cache: ResourceCache, owner: Owner, namespace: str, what: str) -> None:
         try:
             delay = self._patience
-            while owner.uid not in shelf.by_uid and shelf.path:
+            while owner.uid not in cache.by_uid and cache.path:
                 await self._sleep(delay)
-                if owner.uid in shelf.by_uid:
+                if owner.uid in cache.by_uid:
                     break
                 try:
-                    answer = await self._api.call("GET", _path(shelf.path, namespace, owner.name))
+                    answer = await self._api.call("GET", _path(cache.path, namespace, owner.name))
                     item = decode_answer(answer, Item, what)
                 except NotFoundError:
-                    shelf.missing(owner.uid)
+                    cache.missing(owner.uid)
                     break
                 except KubeError as error:
-                    log.warning("cannot look up %s %s/%s: %s", shelf.resource.label, namespace, owner.name, error)
+                    log.warning("cannot look up %s %s/%s: %s", cache.resource.label, namespace, owner.name, error)
                     delay = min(2 * delay, 5.0)
                     continue
                 if item.metadata.uid != owner.uid:
-                    shelf.missing(owner.uid)
+                    cache.missing(owner.uid)
                 else:
-                    shelf.observe(item)
-                    if owner.uid not in shelf.by_uid:
-                        shelf.missing(owner.uid)  # it makes no sense
+                    cache.observe(item)
+                    if owner.uid not in cache.by_uid:
+                        cache.missing(owner.uid)  # it makes no sense
                 break
         finally:
             self._lookups.pop(what, None)
@@ -185,9 +185,9 @@ class Shelves:
         try:
             while True:
                 self._wake.clear()
-                for shelf in list(self._shelves.values()):
-                    await self._look_for(shelf)
-                absent = any(not shelf.path for shelf in self._shelves.values())
+                for cache in list(self._caches.values()):
+                    await self._look_for(cache)
+                absent = any(not cache.path for cache in self._caches.values())
                 try:
                     async with asyncio.timeout(_RECHECK_ABSENT if absent else RECHECK):
                         await self._wake.wait()
@@ -197,72 +197,72 @@ class Shelves:
             await self._stop()
 
     async def _stop(self) -> None:
-        tasks = [shelf.task for shelf in self._shelves.values() if shelf.task is not None]
+        tasks = [cache.task for cache in self._caches.values() if cache.task is not None]
         tasks += self._lookups.values()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _look_for(self, shelf: Shelf) -> None:
+    async def _look_for(self, cache: ResourceCache) -> None:
         now = self._now()
-        if now - shelf.looked < (RECHECK if shelf.path else _ASKED_ANEW):
+        if now - cache.looked < (RECHECK if cache.path else _ASKED_ANEW):
             return
-        shelf.looked = now
+        cache.looked = now
         try:
-            path = await self.locate(shelf.resource)
-            if path and path != shelf.path:
+            path = await self.locate(cache.resource)
+            if path and path != cache.path:
                 await self._api.page(path, {"limit": "1"})  # are we allowed to?
         except ApiError as error:
             if isinstance(error, BusyError):
-                self._look_soon(shelf, str(error))
+                self._look_soon(cache, str(error))
                 return
-            log.warning("cannot watch %s, so gangs that need it are not seen: %s", shelf.resource.label, error)
-            if shelf.path:
+            log.warning("cannot watch %s, so gangs that need it are not seen: %s", cache.resource.label, error)
+            if cache.path:
                 return  # an API server that has just started knows of no roles, and the watch sees for itself
             path = ""
         except KubeError as error:
-            self._look_soon(shelf, str(error))
+            self._look_soon(cache, str(error))
             return
-        if shelf.path and not path and not shelf.missed:
-            shelf.missed = True
-            self._look_soon(shelf, "it was, and is not found")
+        if cache.path and not path and not cache.missed:
+            cache.missed = True
+            self._look_soon(cache, "it was, and is not found")
             return
-        shelf.missed = False
-        if path != shelf.path:
-            if shelf.task is not None:
-                shelf.task.cancel()
-                shelf.task = None
-            shelf.path = path
+        cache.missed = False
+        if path != cache.path:
+            if cache.task is not None:
+                cache.task.cancel()
+                cache.task = None
+            cache.path = path
             if path:
-                log.info("watching %s at %s", shelf.resource.label, path)
-                shelf.task = asyncio.create_task(self._follow(shelf), name=f"watch {shelf.resource.label}")
+                log.info("watching %s at %s", cache.resource.label, path)
+                cache.task = asyncio.create_task(self._follow(cache), name=f"watch {cache.resource.label}")
             else:
-                shelf.clear()
-        if not path and not shelf.settled:
-            self._settle(shelf)
+                cache.clear()
+        if not path and not cache.settled:
+            self._settle(cache)
 
-    def _look_soon(self, shelf: Shelf, why: str) -> None:
+    def _look_soon(self, cache: ResourceCache, why: str) -> None:
         """What is known stands: forgetting it would make single pods of gangs' members."""
-        log.warning("cannot find out whether %s is served: %s", shelf.resource.label, why)
-        shelf.looked = -1e9
+        log.warning("cannot find out whether %s is served: %s", cache.resource.label, why)
+        cache.looked = -1e9
         asyncio.get_running_loop().call_later(self._pause, self._wake.set)
 
-    async def _follow(self, shelf: Shelf) -> None:
+    async def _follow(self, cache: ResourceCache) -> None:
         watch = Watch(
-            self._api, Kind(shelf.resource.label, shelf.path, Item), shelf, self._watching, metrics=self._metrics
+            self._api, Kind(cache.resource.label, cache.path, Item), cache, self._watching, metrics=self._metrics
         )
 
         async def settle() -> None:
             await watch.listed.wait()
-            self._settle(shelf)
+            self._settle(cache)
 
         async with asyncio.TaskGroup() as group:
             group.create_task(settle())
             group.create_task(watch.run())
 
-    def _settle(self, shelf: Shelf) -> None:
-        shelf.settled = True
-        self._known_now(shelf.resource.label)
+    def _settle(self, cache: ResourceCache) -> None:
+        cache.settled = True
+        self._known_now(cache.resource.label)
 
     async def locate(self, resource: Resource) -> str:
         """Where a resource is served, by the best version that there is; empty: nowhere. Raises KubeError."""

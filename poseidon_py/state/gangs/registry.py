@@ -23,7 +23,7 @@ from protos.gen import flow_pb2
 log = logging.getLogger(__name__)
 
 
-class Book:
+class GangRegistry:
     """See the module. `objects` is set once they are watched."""
 
     def __init__(self, pods: Mapping[str, PodRecord], touch: Callable[[str], None], metrics: Metrics) -> None:

@@ -18,7 +18,7 @@ class Changed(Protocol):
     def __call__(self, resource: Resource, thing: OwnerOrGroup, *, gone: bool = False) -> None: ...
 
 
-class Shelf:
+class ResourceCache:
     """The objects of one resource. Follows its watch."""
 
     def __init__(self, resource: Resource, changed: Changed, metrics: Metrics) -> None:

@@ -434,7 +434,7 @@ async def test_not_found_and_already_known_end_nothing():
 
 async def test_news_that_changes_nothing_for_the_engine_goes_with_what_does():
     """A confirmed bind, and what kubelets say of pods that run."""
-    async with Rig(linger=1.0) as rig:
+    async with Rig(defer_seconds=1.0) as rig:
         timers = []
         rig.store.pod_queue._call_later = lambda seconds, call: timers.append(call)
         rig.pod("a")
@@ -455,7 +455,7 @@ async def test_news_that_changes_nothing_for_the_engine_goes_with_what_does():
 
 
 @pytest.mark.parametrize(
-    ("change", "soon"),
+    ("change", "urgent"),
     [
         ({"phase": "Running", "status": {"podIP": "10.0.0.1"}}, False),
         ({"annotations": {"cni/networks": "[]"}}, False),
@@ -467,22 +467,22 @@ async def test_news_that_changes_nothing_for_the_engine_goes_with_what_does():
         ({"node": "m"}, True),
     ],
 )
-async def test_what_changes_what_a_pod_counts_for_does_not_wait_and_the_rest_does(change, soon):
-    async with Rig(nodes=("n", "m"), linger=1.0) as rig:
+async def test_what_changes_what_a_pod_counts_for_does_not_wait_and_the_rest_does(change, urgent):
+    async with Rig(nodes=("n", "m"), defer_seconds=1.0) as rig:
         rig.store.pod_queue._call_later = lambda seconds, call: None
         rig.confirm = False
         rig.pod("a", labels={"app": "a"})
         await rig.settle()
         labels = {"app": "a", "topology.kubernetes.io/zone": "z"}  # the server adds the zone as it binds
         rig.pod("a", labels=labels, node="n")
-        assert rig.store.pod_queue.pressing == 0
+        assert rig.store.pod_queue.urgent == 0
         rig.pod("a", **{"labels": labels, "node": "n"} | change)
-        assert rig.store.pod_queue.pressing == soon
+        assert rig.store.pod_queue.urgent == urgent
 
 
 @pytest.mark.parametrize("node", ["n", "m"])
 async def test_a_pod_that_somebody_else_binds_is_told_at_once(node):
-    async with Rig(nodes=("n", "m"), linger=1.0) as rig:
+    async with Rig(nodes=("n", "m"), defer_seconds=1.0) as rig:
         rig.store.pod_queue._call_later = lambda seconds, call: None
         rig.pod("other", scheduler="default-scheduler")
         await rig.settle()

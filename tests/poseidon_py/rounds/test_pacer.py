@@ -61,7 +61,7 @@ async def test_while_work_pours_in_a_cheap_round_waits_for_some_windows():
 
 async def test_news_that_can_wait_is_no_work_that_pours_in():
     bench = Bench()
-    bench.store.pod_queue.add("bound", soon=False)
+    bench.store.pod_queue.add("bound", urgent=False)
     assert await bench.wait() == 1
 
 

@@ -36,8 +36,8 @@ def queue(later):
     return KeyedQueue("test", call_later=later)
 
 
-async def take(queue, most=10):
-    return await asyncio.wait_for(queue.get(most), 1)
+async def take(queue, max_items=10):
+    return await asyncio.wait_for(queue.get(max_items), 1)
 
 
 async def nothing_ready(queue):
@@ -132,7 +132,7 @@ async def test_retries_come_after_delays_that_double_until_forgotten(queue, late
     assert [seconds for seconds, _ in later.calls] == [0.05, 0.1, 0.2]
     queue.forget("a")
     assert queue.retry("a") == 0.05
-    assert queue.retry("b", rest=3.0) == 3.0
+    assert queue.retry("b", min_delay=3.0) == 3.0
     assert await nothing_ready(queue)
     later.fire()
     assert await take(queue) == ["a", "b"]
@@ -142,18 +142,18 @@ def test_the_delay_of_retries_has_a_limit(queue):
     assert max(queue.retry("a") for _ in range(100)) == 30.0
 
 
-async def test_a_key_that_can_wait_goes_with_the_next_that_cannot(queue, later):
-    queue.add("a", soon=False)
-    assert (len(queue), queue.pressing) == (1, 0)
+async def test_a_deferred_key_goes_with_the_next_urgent_one(queue, later):
+    queue.add("a", urgent=False)
+    assert (len(queue), queue.urgent) == (1, 0)
     assert await nothing_ready(queue)
     queue.add("b")
     assert await take(queue) == ["b", "a"]
-    assert queue.pressing == 0
+    assert queue.urgent == 0
 
 
-async def test_keys_that_can_wait_go_along_only_as_far_as_there_is_room(queue, later):
-    queue.add("a", soon=False)
-    queue.add("b", soon=False)
+async def test_deferred_keys_fill_a_batch_up_to_its_limit(queue, later):
+    queue.add("a", urgent=False)
+    queue.add("b", urgent=False)
     queue.add("c")
     assert await take(queue, 2) == ["c", "a"]
     assert await nothing_ready(queue)
@@ -161,26 +161,26 @@ async def test_keys_that_can_wait_go_along_only_as_far_as_there_is_room(queue, l
     assert await take(queue) == ["b"]
 
 
-async def test_while_there_is_better_to_do_keys_that_can_wait_have_to(queue, later):
-    held = True
-    queue.held = lambda: held
-    queue.add("a", soon=False)
+async def test_deferral_is_extended_while_its_callback_says_so(queue, later):
+    busy = True
+    queue.extend_deferral = lambda: busy
+    queue.add("a", urgent=False)
     queue.add("b")
     assert await take(queue) == ["b"]
     for _ in range(5):
         later.fire()
     assert await nothing_ready(queue)
-    held = False
+    busy = False
     later.fire()
     assert await take(queue) == ["a"]
     later.fire()
     assert later.calls == []
 
 
-async def test_keys_that_can_wait_are_not_held_for_ever(queue, later):
-    queue.held = lambda: True
+async def test_deferral_is_not_extended_for_ever(queue, later):
+    queue.extend_deferral = lambda: True
     for key in "ab":  # for the second no longer than for the first
-        queue.add(key, soon=False)
+        queue.add(key, urgent=False)
         for _ in range(99):
             later.fire()
         assert await nothing_ready(queue)
@@ -188,54 +188,54 @@ async def test_keys_that_can_wait_are_not_held_for_ever(queue, later):
         assert await take(queue) == [key]
 
 
-async def test_a_key_that_is_held_and_is_added_again_to_come_soon_does(queue):
-    queue.held = lambda: True
-    queue.add("a", soon=False)
-    queue.add("b", soon=False)
+async def test_a_deferred_key_that_is_added_as_urgent_is_handed_out_while_others_stay_deferred(queue):
+    queue.extend_deferral = lambda: True
+    queue.add("a", urgent=False)
+    queue.add("b", urgent=False)
     queue.add("a")
     assert await take(queue) == ["a"]
     queue.shut_down()
     assert await take(queue) == ["b"]
 
 
-async def test_a_key_that_can_wait_does_not_wait_for_ever(queue, later):
-    queue.add("a", soon=False)
-    queue.add("b", soon=False)
+async def test_a_deferred_key_is_handed_out_after_the_delay(queue, later):
+    queue.add("a", urgent=False)
+    queue.add("b", urgent=False)
     assert [seconds for seconds, _ in later.calls] == [0.1]  # one timer for both
     getting = asyncio.ensure_future(queue.get(10))
     await asyncio.sleep(0)
     later.fire()
     assert await asyncio.wait_for(getting, 1) == ["a", "b"]
-    queue.add("c", soon=False)
+    queue.add("c", urgent=False)
     assert await nothing_ready(queue)
     assert len(later.calls) == 1
 
 
-async def test_a_key_that_could_wait_and_is_added_again_to_come_soon_does(queue):
-    queue.add("a", soon=False)
+async def test_a_deferred_key_becomes_urgent(queue):
+    queue.add("a", urgent=False)
     queue.add("a")
     assert await take(queue) == ["a"]
-    queue.add("a", soon=False)
+    queue.add("a", urgent=False)
     queue.add("a")  # while it is in work
     queue.done(["a"])
     assert await take(queue) == ["a"]
 
 
-async def test_a_key_that_can_wait_and_was_in_work_waits_after_done(queue, later):
+async def test_a_key_deferred_while_in_work_is_deferred_after_done(queue, later):
     queue.add("a")
     await take(queue)
-    queue.add("a", soon=False)
+    queue.add("a", urgent=False)
     queue.done(["a"])
     assert await nothing_ready(queue)
     later.fire()
     assert await take(queue) == ["a"]
 
 
-async def test_what_can_wait_is_handed_out_at_shutdown(queue):
+async def test_deferred_keys_are_handed_out_at_shutdown(queue):
     queue.add("a")
     await take(queue)
-    queue.add("a", soon=False)
-    queue.add("b", soon=False)
+    queue.add("a", urgent=False)
+    queue.add("b", urgent=False)
     queue.shut_down()
     assert await take(queue) == ["b"]
     queue.done(["a"])
@@ -268,24 +268,24 @@ async def test_shutdown_wakes_those_who_wait(queue):
 
 
 KEYS = st.sampled_from("abcde")
-LINGER = 0.07
+DEFER_SECONDS = 0.07
 """Unlike the delay of any retry."""
 
 
 class QueueAgainstModel(RuleBasedStateMachine):
-    """The model: ordered lists of keys that are ready and that can wait, the batches in work, what was added meanwhile
-    to come soon and what not."""
+    """The model: ordered lists of ready and of deferred keys, the batches in work, and the keys added meanwhile, with
+    whether urgently."""
 
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
         self.later = Later()
-        self.queue: KeyedQueue[str] = KeyedQueue("model", linger=LINGER, call_later=self.later)
-        self.queue.held = lambda: self.held
-        self.held = False
+        self.queue: KeyedQueue[str] = KeyedQueue("model", defer_seconds=DEFER_SECONDS, call_later=self.later)
+        self.queue.extend_deferral = lambda: self.busy
+        self.busy = False
         self.ready: list[str] = []
-        self.resting: list[str] = []
-        self.hurried: set[str] = set()
+        self.deferred: list[str] = []
+        self.urgent_keys: set[str] = set()
         self.batches: list[list[str]] = []
         self.again: dict[str, bool] = {}
         self.delayed: list[str] = []
@@ -293,57 +293,57 @@ class QueueAgainstModel(RuleBasedStateMachine):
     def teardown(self) -> None:
         # nothing is lost: what is still to be handed out comes out
         self.queue.shut_down()
-        rest = self.ready + self.resting
+        remaining = self.ready + self.deferred
         for batch in self.batches:
             self.queue.done(batch)
-            rest += [k for k in batch if k in self.again]
-        if rest:
-            assert self.loop.run_until_complete(self.queue.get(100)) == rest
+            remaining += [k for k in batch if k in self.again]
+        if remaining:
+            assert self.loop.run_until_complete(self.queue.get(100)) == remaining
         assert self.loop.run_until_complete(self.queue.get(100)) == []
         self.loop.close()
 
-    def _add(self, key: str, soon: bool = True) -> None:
+    def _add(self, key: str, urgent: bool = True) -> None:
         if any(key in batch for batch in self.batches):
-            self.again[key] = self.again.get(key, False) or soon
-        elif key in self.resting and soon:
-            self.resting.remove(key)
+            self.again[key] = self.again.get(key, False) or urgent
+        elif key in self.deferred and urgent:
+            self.deferred.remove(key)
             self.ready.append(key)
-            self.hurried.add(key)
+            self.urgent_keys.add(key)
         elif key in self.ready:
-            if soon:
-                self.hurried.add(key)
-        elif key not in self.resting:
-            self._present(key, soon)
+            if urgent:
+                self.urgent_keys.add(key)
+        elif key not in self.deferred:
+            self._present(key, urgent)
 
-    def _present(self, key: str, soon: bool) -> None:
-        (self.ready if soon else self.resting).append(key)
-        if soon:
-            self.hurried.add(key)
+    def _present(self, key: str, urgent: bool) -> None:
+        (self.ready if urgent else self.deferred).append(key)
+        if urgent:
+            self.urgent_keys.add(key)
 
-    @rule(key=KEYS, soon=st.booleans())
-    def add(self, key: str, soon: bool) -> None:
-        self.queue.add(key, soon=soon)
-        self._add(key, soon)
+    @rule(key=KEYS, urgent=st.booleans())
+    def add(self, key: str, urgent: bool) -> None:
+        self.queue.add(key, urgent=urgent)
+        self._add(key, urgent)
 
     @rule(key=KEYS)
     def retry(self, key: str) -> None:
         self.queue.retry(key)
         self.delayed.append(key)
 
-    @rule(held=st.booleans())
-    def hold(self, held: bool) -> None:
-        self.held = held
+    @rule(busy=st.booleans())
+    def hold(self, busy: bool) -> None:
+        self.busy = busy
 
     @rule()
     def time_passes(self) -> None:
         calls = self.later.calls
         self.later.fire()
-        # timers in the order in which they were set: retries, and one for those that can wait
+        # timers in the order in which they were set: retries, and one for the deferred keys
         for seconds, _ in calls:
-            if seconds == LINGER:
-                if not self.held:
-                    self.ready += self.resting
-                    self.resting.clear()
+            if seconds == DEFER_SECONDS:
+                if not self.busy:
+                    self.ready += self.deferred
+                    self.deferred.clear()
             else:
                 self._add(self.delayed.pop(0))
 
@@ -353,14 +353,14 @@ class QueueAgainstModel(RuleBasedStateMachine):
         assert self.loop.run_until_complete(nothing_ready(self.queue))
 
     @precondition(lambda self: self.ready)
-    @rule(most=st.integers(1, 4))
-    def get(self, most: int) -> None:
-        batch = self.loop.run_until_complete(self.queue.get(most))
-        along = 0 if self.held else max(0, most - len(self.ready))
-        assert batch == self.ready[:most] + self.resting[:along]
+    @rule(max_items=st.integers(1, 4))
+    def get(self, max_items: int) -> None:
+        batch = self.loop.run_until_complete(self.queue.get(max_items))
+        taken_along = 0 if self.busy else max(0, max_items - len(self.ready))
+        assert batch == self.ready[:max_items] + self.deferred[:taken_along]
         assert not any(key in other for other in self.batches for key in batch)
-        del self.ready[:most], self.resting[:along]
-        self.hurried.difference_update(batch)
+        del self.ready[:max_items], self.deferred[:taken_along]
+        self.urgent_keys.difference_update(batch)
         self.batches.append(batch)
 
     @precondition(lambda self: self.batches)
@@ -374,8 +374,8 @@ class QueueAgainstModel(RuleBasedStateMachine):
 
     @invariant()
     def counts_agree(self) -> None:
-        assert len(self.queue) == len(self.ready) + len(self.resting) + len(self.again)
-        assert self.queue.pressing == len(self.hurried) + sum(self.again.values())
+        assert len(self.queue) == len(self.ready) + len(self.deferred) + len(self.again)
+        assert self.queue.urgent == len(self.urgent_keys) + sum(self.again.values())
         assert self.queue.working == sum(map(len, self.batches))
 
 

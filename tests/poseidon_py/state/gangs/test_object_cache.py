@@ -12,8 +12,8 @@ from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS
 from poseidon_py.state.gangs.by_pod_group import COSCHEDULING
 from poseidon_py.state.gangs.decode import Item
 from poseidon_py.state.gangs.model import Owner, Unknown
-from poseidon_py.state.gangs.object_cache import Shelves
-from poseidon_py.state.gangs.resource_cache import Shelf
+from poseidon_py.state.gangs.object_cache import ObjectCache
+from poseidon_py.state.gangs.resource_cache import ResourceCache
 from poseidon_py.util.metrics import Metrics
 from tests.poseidon_py.settling import settle, turns_until
 from tests.poseidon_py.state.gangs.builders import JOB, SET, thing
@@ -79,7 +79,7 @@ async def rig(retries):
     api = Api()
     known: list[str] = []
     changed: list[tuple[str, bool]] = []
-    found = Shelves(
+    found = ObjectCache(
         api,
         lambda resource, thing, gone=False: changed.append((thing.name, gone)),
         known.append,
@@ -95,7 +95,7 @@ async def rig(retries):
 
 def recheck(found):
     """It is time to look again whether the resources are served."""
-    for shelf in found._shelves.values():
+    for shelf in found._caches.values():
         shelf.looked = -1e9
     found._wake.set()
 
@@ -179,7 +179,7 @@ async def test_an_api_server_that_restarts_does_not_take_owners_away(rig, fault)
         found.owner(JOB, "ns")
     await settle()
     body = {"metadata": {"name": "j", "namespace": "ns", "uid": "uid-j"}, "spec": {"parallelism": 3}}
-    found._shelves[JOBS].observe(msgspec.json.decode(msgspec.json.encode(body), type=Item))
+    found._caches[JOBS].observe(msgspec.json.decode(msgspec.json.encode(body), type=Item))
     api.faults = [fault]
     recheck(found)
     await settle()
@@ -195,7 +195,7 @@ async def test_one_that_starts_is_asked_again_before_anything_counts_as_absent(r
         found.owner(JOB, "ns")
     await settle()
     assert known == ["jobs.batch"]
-    assert found._shelves[JOBS].path
+    assert found._caches[JOBS].path
 
 
 async def test_a_definition_that_is_removed_takes_its_objects_with_it(rig):
@@ -204,8 +204,8 @@ async def test_a_definition_that_is_removed_takes_its_objects_with_it(rig):
     with pytest.raises(Unknown):
         found.find(COSCHEDULING, "ns", "g")
     await settle()
-    shelf = found._shelves[COSCHEDULING]
-    shelf.observe(_item("g"))
+    cache = found._caches[COSCHEDULING]
+    cache.observe(_item("g"))
     assert found.find(COSCHEDULING, "ns", "g") is not None
     del api.served["/apis/scheduling.x-k8s.io"]
     recheck(found)
@@ -260,12 +260,14 @@ async def test_an_owner_that_makes_no_sense_is_asked_for_again(rig, retries, odd
 
 def test_an_object_that_no_longer_makes_sense_stays_as_it_was():
     changed = []
-    shelf = Shelf(COSCHEDULING, lambda resource, thing, gone=False: changed.append((thing.name, gone)), Metrics())
+    cache = ResourceCache(
+        COSCHEDULING, lambda resource, thing, gone=False: changed.append((thing.name, gone)), Metrics()
+    )
     raw = b'{"metadata": {"name": "g", "uid": "u"}, "spec": {"minMember": 2}}'
-    shelf.observe(msgspec.json.decode(raw, type=Item))
-    shelf.invalid(Metadata(name="g", uid="u"), "is nested too deeply")
-    shelf.listed(set())
+    cache.observe(msgspec.json.decode(raw, type=Item))
+    cache.invalid(Metadata(name="g", uid="u"), "is nested too deeply")
+    cache.listed(set())
     assert changed == [("g", False)]
-    assert "u" in shelf.by_uid
-    shelf.listed(set())
+    assert "u" in cache.by_uid
+    cache.listed(set())
     assert changed == [("g", False), ("g", True)]

@@ -27,14 +27,14 @@ def own(**marks):
 class Rig:
     def __init__(self, *things):
         self.store = Store(["poseidon"])
-        self.book = self.store.gangs
-        self.objects = self.book.objects = Objects(*things)
+        self.registry = self.store.gangs
+        self.objects = self.registry.objects = Objects(*things)
         self.held: list[tuple[str, str]] = []
         self.invalid: list[tuple[str, str]] = []
         self.below: list[tuple[str, int]] = []
-        self.book.on_held = lambda known, why: self.held.append((known.name, why))
-        self.book.on_invalid = lambda known, what: self.invalid.append((known.name, what))
-        self.book.on_below = lambda group: self.below.append((group.name, len(group.bound)))
+        self.registry.on_held = lambda known, why: self.held.append((known.name, why))
+        self.registry.on_invalid = lambda known, what: self.invalid.append((known.name, what))
+        self.registry.on_below = lambda group: self.below.append((group.name, len(group.bound)))
 
     def pod(self, name, **more):
         self.store.observe_pod(pod(name, **more))
@@ -42,7 +42,7 @@ class Rig:
 
     def put(self, resource, each):
         self.objects.put(resource, each)
-        self.book.changed(resource, each)
+        self.registry.changed(resource, each)
         self.work()
 
     def gone(self, name):
@@ -55,15 +55,15 @@ class Rig:
                 if known.dirty:
                     known.dirty = False
                     describe_pod(self.store, known)
-        for gang_id in list(self.book.groups):
-            self.book.message(gang_id)
+        for gang_id in list(self.registry.groups):
+            self.registry.message(gang_id)
 
     def known(self, name):
         return self.store.pods[f"uid-{name}"]
 
     def message(self, name) -> flow_pb2.Gang:
         """What the engine hears of a pod's gang."""
-        found = self.book.message(self.known(name).gang)
+        found = self.registry.message(self.known(name).gang)
         assert found is not None
         return found
 
@@ -72,7 +72,7 @@ class Rig:
         known = self.known(name)
         if target(self.store, known) is None:
             return known.held
-        message = self.book.message(known.gang) if known.gang else None
+        message = self.registry.message(known.gang) if known.gang else None
         return (message.minimum, message.name) if message else None
 
 
@@ -81,8 +81,8 @@ def test_pods_that_say_nothing_leave_no_trace():
     rig.pod("a", labels={"app": "x"})
     rig.pod("b", owner=JOB)
     assert [rig.gang("a"), rig.gang("b")] == [None, None]
-    assert not rig.book.groups
-    assert not rig.book._members
+    assert not rig.registry.groups
+    assert not rig.registry._members
 
 
 def test_members_of_one_group_share_a_gang():
@@ -106,7 +106,7 @@ def test_a_missing_pod_group_is_waited_for():
     rig.put(COSCHEDULING, thing(COSCHEDULING, spec={"minMember": 4}))
     assert rig.gang("a") == (4, "ns/g")
     gone = rig.objects.by_name.pop((COSCHEDULING, "ns", "g"))
-    rig.book.changed(COSCHEDULING, gone, gone=True)
+    rig.registry.changed(COSCHEDULING, gone, gone=True)
     rig.work()
     assert rig.gang("a") == why
 
@@ -119,7 +119,7 @@ def test_an_owner_that_is_not_heard_of_yet_holds_its_pods():
     assert rig.held == []
     rig.objects.unknown.clear()
     rig.objects.put(JOBS, thing(JOBS, "j", annotations={"poseidon.io/gang": "all"}, spec={"parallelism": 2}))
-    rig.book.known_now("owner/uid-j")
+    rig.registry.known_now("owner/uid-j")
     rig.work()
     assert rig.gang("a") == (2, "ns/j")
 
@@ -262,20 +262,20 @@ def test_a_group_lives_as_long_as_a_member_or_its_object():
     rig.pod("a", labels=light())
     gang = rig.known("a").gang
     rig.gone("a")
-    assert rig.book.removed == {gang}
-    assert not rig.book.groups
+    assert rig.registry.removed == {gang}
+    assert not rig.registry.groups
     rig.pod("b", labels=light())
-    assert not rig.book.removed
+    assert not rig.registry.removed
 
     rig = Rig((JOBS, thing(JOBS, "j", annotations={"poseidon.io/gang": "all"}, spec={"parallelism": 2})))
     rig.pod("a", owner=JOB)
     rig.gone("a")
-    assert rig.book.groups
-    assert not rig.book.removed
+    assert rig.registry.groups
+    assert not rig.registry.removed
     job = rig.objects.by_uid.pop("uid-j")
-    rig.book.changed(JOBS, job, gone=True)
-    assert rig.book.removed
-    assert not rig.book.groups
+    rig.registry.changed(JOBS, job, gone=True)
+    assert rig.registry.removed
+    assert not rig.registry.groups
 
 
 def test_a_gang_that_falls_below_its_minimum_is_reported():
@@ -326,9 +326,9 @@ def test_a_gang_that_is_disrupted_as_a_whole_is_broken_by_an_eviction(mode, leav
     group = {"spec": {"schedulingGroup": {"podGroupName": "g"}}}
     for name in ("a", "b"):
         rig.pod(name, node="n", **group)
-    found = rig.book.group_of(rig.known("a"))
+    found = rig.registry.group_of(rig.known("a"))
     halves: list[str] = []
-    rig.book.on_half = lambda group: halves.append(group.name)
+    rig.registry.on_half = lambda group: halves.append(group.name)
     assert found is not None
     assert not found.broken
     if "evicted" in leave:
