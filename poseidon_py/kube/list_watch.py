@@ -5,7 +5,7 @@
          |             410: our version is forgotten           |   +--- ended or broke: again +
          +-----------------------------------------------------+        from the last version
 
-What a follower may rely on: between two `listed` calls it is told every change in order; `listed` names all that
+What a handler may rely on: between two `listed` calls it is told every change in order; `listed` names all that
 exist, so what it knows and the list does not is gone, however long the gap was. One object that makes no sense
 is told as `nonsense`; it neither ends the watch nor hides the others. If it cannot even be told whose object it is, the
 line is left out, and what is there is listed again when the watch ends.
@@ -58,7 +58,7 @@ class _Object(Protocol):
 
 
 T = TypeVar("T", bound=_Object)
-Told = TypeVar("Told", contravariant=True)
+Item = TypeVar("Item", contravariant=True)
 
 
 @dataclass(frozen=True)
@@ -96,11 +96,11 @@ CSI_DRIVERS = Kind("csidrivers", f"{_STORAGE}/csidrivers", CsiDriver)
 CAPACITIES = Kind("csistoragecapacities", f"{_STORAGE}/csistoragecapacities", Capacity)
 
 
-class Follower(Protocol[Told]):
+class Handler(Protocol[Item]):
     """Who wants to know. Called in order, never concurrently; must not block."""
 
-    def observe(self, item: Told) -> None: ...
-    def removed(self, item: Told) -> None: ...
+    def observe(self, item: Item) -> None: ...
+    def removed(self, item: Item) -> None: ...
     def listed(self, uids: set[str]) -> None: ...
     def invalid(self, who: Metadata, what: str) -> None: ...
 
@@ -119,7 +119,7 @@ class Watch(Generic[T]):
         self,
         source: Source,
         kind: Kind[T],
-        follower: Follower[T],
+        handler: Handler[T],
         options: WatchOptions = WatchOptions(),
         *,
         metrics: Metrics | None = None,
@@ -129,7 +129,7 @@ class Watch(Generic[T]):
     ) -> None:
         self._source = source
         self._kind: Kind[T] = kind
-        self._follower: Follower[T] = follower
+        self._handler: Handler[T] = handler
         self._options = options
         self._metrics = metrics if metrics is not None else Metrics()
         self._page_size = options.page_size
@@ -194,10 +194,10 @@ class Watch(Generic[T]):
             metadata, items, bad = self._decode_page(await self._page(parameters))
             for who, why in bad:
                 skipped.add((who.uid, who.name))
-                self._follower.invalid(who, why)
+                self._handler.invalid(who, why)
             for item in items:
                 uids.add(item.metadata.uid)
-                self._follower.observe(item)
+                self._handler.observe(item)
             token = metadata.next_page
             if not token:
                 break
@@ -207,7 +207,7 @@ class Watch(Generic[T]):
             tokens.add(token)
             parameters["continue"] = token
             await self._sleep(0)  # a page is some milliseconds of work: let binds in between
-        self._follower.listed(uids)
+        self._handler.listed(uids)
         self._version = metadata.resource_version
         self._missed, self._listed_at = 0, self._monotonic()
         self.listed.set()
@@ -279,7 +279,7 @@ class Watch(Generic[T]):
         counts: dict[str, int] = {}
         try:
             for event in events:
-                self._tell(event)
+                self._dispatch(event)
                 counts[event.type] = counts.get(event.type, 0) + 1
         finally:
             for what, count in counts.items():
@@ -292,7 +292,7 @@ class Watch(Generic[T]):
         except MalformedError as error:
             self._take_malformed(line, error)
             return
-        self._tell(event)
+        self._dispatch(event)
         self._count(event.type)
 
     def _take_malformed(self, line: bytes, error: MalformedError) -> None:
@@ -308,16 +308,16 @@ class Watch(Generic[T]):
         who = salvage.identity(raw)
         self._version = who.resource_version or self._version
         if event.type == "DELETED":
-            self._follower.removed(self._kind.item(metadata=who))  # type: ignore[call-arg]
+            self._handler.removed(self._kind.item(metadata=who))  # type: ignore[call-arg]
         elif event.type != "BOOKMARK":
-            self._follower.invalid(who, error.reason)
+            self._handler.invalid(who, error.reason)
 
-    def _tell(self, event: WatchEvent[T]) -> None:
+    def _dispatch(self, event: WatchEvent[T]) -> None:
         what, item = event.type, event.object
         if what == "ADDED" or what == "MODIFIED":
-            self._follower.observe(item)
+            self._handler.observe(item)
         elif what == "DELETED":
-            self._follower.removed(item)
+            self._handler.removed(item)
         elif what == "ERROR":  # a Status so bare that it passes for an object: listing again is never wrong
             raise GoneError(_GONE, "", "the server ended the watch with an error")
         elif what != "BOOKMARK":

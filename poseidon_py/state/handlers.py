@@ -1,4 +1,4 @@
-"""Tell the store what the watches say, and keep what makes no sense out of it."""
+"""Handlers of watch events, which update the store and keep invalid objects out of it."""
 
 import logging
 from collections.abc import Callable
@@ -13,8 +13,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class PodFollower:
-    """Tells a Store what the watch of pods says."""
+class PodHandler:
+    """Updates a Store from the watch of pods."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -38,8 +38,8 @@ class PodFollower:
         self._store.warn_pod(who.namespace, who.name, who.uid, what)
 
 
-class NodeFollower:
-    """Tells a Store what the watch of nodes says."""
+class NodeHandler:
+    """Updates a Store from the watch of nodes."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -62,7 +62,7 @@ class NodeFollower:
         self._store.warn("node", who.uid or who.name, who.name, what)
 
 
-class ObjectFollower(Generic[T]):
+class ObjectHandler(Generic[T]):
     """Keeps objects of some other kind up to date: `put` with each that is there, `drop` with the key of one that went.
 
     `key`: what an object is known by.

@@ -20,15 +20,15 @@ from poseidon_py.kube.client import (
 from poseidon_py.kube.lines import Lines
 from poseidon_py.kube.list_watch import PODS, Watch, WatchOptions
 from poseidon_py.kube.objects import Metadata, Pod
-from poseidon_py.state.handlers import PodFollower
+from poseidon_py.state.handlers import PodHandler
 from poseidon_py.state.store import Store
 from tests.effort import examples
 from tests.poseidon_py.builders import pod_json
 from tests.poseidon_py.kube.mutations import cut, mutated
 
 
-class Told:
-    """A follower that writes down what it is told."""
+class Item:
+    """A handler that records its calls."""
 
     def __init__(self) -> None:
         self.log: list[Any] = []
@@ -99,7 +99,7 @@ def bookmark(version):
 
 
 async def play(*scenes, now=lambda: 0.0, **more):
-    script, told, slept = Script(*scenes), Told(), []
+    script, told, slept = Script(*scenes), Item(), []
 
     async def sleep(seconds):
         slept.append(seconds)
@@ -466,7 +466,7 @@ def test_whatever_a_broken_server_sends_it_is_read_once_and_the_watch_goes_on(pi
             slept.append(seconds)
 
         store = Store(["poseidon"])
-        watching = asyncio.create_task(Watch(source, PODS, PodFollower(store), sleep=sleep).run())
+        watching = asyncio.create_task(Watch(source, PODS, PodHandler(store), sleep=sleep).run())
         hanging = asyncio.create_task(source.hangs.wait())
         await asyncio.wait({watching, hanging}, timeout=5, return_when=asyncio.FIRST_COMPLETED)
         assert not watching.done()
@@ -549,7 +549,7 @@ def test_after_any_gaps_the_store_knows_exactly_what_is_there(steps):
         async def sleep(seconds):
             pass
 
-        watch = asyncio.create_task(Watch(Source(), PODS, PodFollower(store), sleep=sleep).run())
+        watch = asyncio.create_task(Watch(Source(), PODS, PodHandler(store), sleep=sleep).run())
         await idle.wait()
         for what, name in [*steps, ("deliver", "")]:
             if what == "compact":
@@ -575,12 +575,12 @@ def test_after_any_gaps_the_store_knows_exactly_what_is_there(steps):
 
 def test_pods_that_make_no_sense_are_forgotten_when_they_go():
     store = Store(["poseidon"])
-    follower = PodFollower(store)
+    handler = PodHandler(store)
     for uid in ("seen going", "gone unseen", "there"):
-        follower.invalid(Metadata(name=uid, namespace="ns", uid=uid), "spec: is odd")
-    follower.removed(Pod(metadata=Metadata(name="seen going", namespace="ns", uid="seen going")))
-    follower.listed({"there"})
-    follower.listed({"there"})  # those that could not be read in one list count as there until the next
+        handler.invalid(Metadata(name=uid, namespace="ns", uid=uid), "spec: is odd")
+    handler.removed(Pod(metadata=Metadata(name="seen going", namespace="ns", uid="seen going")))
+    handler.listed({"there"})
+    handler.listed({"there"})  # those that could not be read in one list count as there until the next
     assert list(store.invalid) == ["there"]
 
 
