@@ -40,7 +40,7 @@ from poseidon_py.kube.client import (
 from poseidon_py.kube.objects import TERMINAL, Pod
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
-from poseidon_py.state.volumes.gate import VolumeError, VolumeTakenError
+from poseidon_py.state.volumes.gate import VolumeError, VolumesTakenError
 from poseidon_py.util.backoff import Backoff
 
 log = logging.getLogger(__name__)
@@ -291,7 +291,7 @@ class Binder:
         try:
             await work
         except (VolumeError, KubeError) as error:
-            return str(error), isinstance(error, VolumeTakenError)
+            return str(error), isinstance(error, VolumesTakenError)
         except Exception:
             log.exception("preparing the volumes of %s failed", placement.known.full_name)
             return "internal error", False

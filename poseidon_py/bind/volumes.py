@@ -18,7 +18,7 @@ from poseidon_py.kube.storage_objects import Claim, Volume
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.volumes.cache import BOUND_BY_CONTROLLER, SELECTED_NODE, Storage, annotations, is_bound
 from poseidon_py.state.volumes.gate import Plan, VolumeError, VolumeGate
-from poseidon_py.state.volumes.matching import is_meant_for, usable_on
+from poseidon_py.state.volumes.matching import is_prebound_to, usable_on
 
 
 class PatchApi(Protocol):
@@ -62,12 +62,12 @@ class VolumeBinder:
             await asyncio.sleep(0)  # if the placement is given back at once nothing is written
             for claim, volume in plan.pairs:
                 await self._give(claim, volume)
-            for claim in plan.made:
+            for claim in plan.provision:
                 await self._ask_for(claim, plan.node)
             async with asyncio.timeout(self._timeout):
-                for claim in (*(claim for claim, _ in plan.pairs), *plan.made):
+                for claim in (*(claim for claim, _ in plan.pairs), *plan.provision):
                     while not self._is_done(claim, plan):
-                        await self._gate.claim_news(claim)
+                        await self._gate.wait_for_change(claim)
             if self._labels_of(plan.node) is None:
                 raise VolumeError(f"node {plan.node} is gone")
         except TimeoutError as error:
@@ -88,7 +88,7 @@ class VolumeBinder:
             "resourceVersion": who.resource_version,
         }
         metadata: dict[str, Any] = {"resourceVersion": volume.metadata.resource_version, "uid": volume.metadata.uid}
-        if not is_meant_for(volume, claim):
+        if not is_prebound_to(volume, claim):
             metadata["annotations"] = {BOUND_BY_CONTROLLER: "yes"}
         path = f"/api/v1/persistentvolumes/{quote(volume.metadata.name, safe='')}"
         answer = await self._write(path, {"metadata": metadata, "spec": {"claimRef": reference}})
@@ -115,7 +115,7 @@ class VolumeBinder:
         now = self._storage.claims.get((who.namespace, who.name))
         if now is None or now.metadata.uid != who.uid:
             raise VolumeError(f'persistentvolumeclaim "{who.name}" went away')
-        if any(claim is made for made in plan.made) and annotations(now.metadata).get(SELECTED_NODE) != plan.node:
+        if any(claim is made for made in plan.provision) and annotations(now.metadata).get(SELECTED_NODE) != plan.node:
             raise VolumeError(f'provisioning failed for PVC "{who.name}"')
         volume = self._storage.volumes.get(now.spec.volume_name or "")
         if volume is not None and not usable_on(volume, plan.node_labels):

@@ -96,10 +96,10 @@ def _extend(store: Store, known: PodRecord) -> None:
     before, known.blocked = known.blocked, ""
     if known.claims and (known.node or known.wanted):
         known.blocked = before
-        verdict = store.volumes.judge(known)
-        further, requests = tuple(verdict.further), tuple(sorted(verdict.requests.items()))
-        known.blocked, known.blocked_anywhere = verdict.blocked, not verdict.per_node
-        if verdict.blocked not in ("", before) and store.volumes.is_news(verdict):
+        demands = store.volumes.demands_of(known)
+        further, requests = tuple(demands.further), tuple(sorted(demands.requests.items()))
+        known.blocked, known.blocked_anywhere = demands.blocked, not demands.per_node
+        if demands.blocked not in ("", before) and store.volumes.is_reportable(demands):
             store.on_blocked(known)
     waits = not known.node
     known.class_id = store.classes.extended(

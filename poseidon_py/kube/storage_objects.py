@@ -20,7 +20,7 @@ class Amount(Struct, gc=False):
     storage: str | int | float | None = None
 
 
-class Wanted(Struct):
+class ClaimResources(Struct):
     requests: Amount | None = None
 
 
@@ -31,7 +31,7 @@ class ClaimSpec(Struct):
     access_modes: list[str] | None = field(default=None, name="accessModes")
     attributes_class: str | None = field(default=None, name="volumeAttributesClassName")
     selector: LabelSelector | None = None
-    resources: Wanted | None = None
+    resources: ClaimResources | None = None
 
 
 class ClaimStatus(Struct):

@@ -1,1 +1,1 @@
-"""What is known of storage, and what the claims of a pod mean for where it can go."""
+"""Storage objects, and what the persistent volume claims of a pod require of its node."""

@@ -1,7 +1,7 @@
-"""What the bridge knows of storage: claims, volumes, classes, drivers. State and simple questions; decides nothing.
+"""The storage objects of the cluster: claims, volumes, classes, drivers, capacities. Lookups only, no decisions.
 
-Fed by the watches of storage objects, which run from the first pod on that has a claim. Sizes are in bytes, rounded
-in the direction that does not promise too much.
+Filled by the watches of storage objects, which start with the first pod that has a claim. Sizes are in bytes: requests
+are rounded up, capacities down.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ ClaimKey = tuple[str, str]
 
 @dataclass(slots=True)
 class Storage:
-    """Objects by name, claims by namespace and name. The callbacks say what has changed."""
+    """Objects by name, claims by namespace and name. The `on_...` callbacks announce changes."""
 
     claims: dict[ClaimKey, Claim] = field(default_factory=dict)
     volumes: dict[str, Volume] = field(default_factory=dict)
@@ -35,22 +35,22 @@ class Storage:
     of_class: dict[str, dict[str, Volume]] = field(default_factory=dict)
     """Class name -> volumes by name."""
     named_by: dict[str, dict[ClaimKey, None]] = field(default_factory=dict)
-    """Volume name -> the claims that name it, which the volume need not know of."""
+    """Volume name -> the claims whose spec.volumeName it is; the volume may not refer back to them yet."""
     reserved: dict[str, ClaimKey] = field(default_factory=dict)
-    """Volumes that were chosen for a claim, until the watch says that they are the claim's."""
+    """Volume name -> the claim that it was chosen for, until the watch shows its claimRef."""
     limited: dict[str, int] = field(default_factory=dict)
-    """Drivers of which some node can hold a limited number of volumes only; on how many nodes that is so."""
+    """Driver name -> number of nodes that limit how many of its volumes can be attached."""
     ready: bool = False
-    """Whether everything has been listed once."""
+    """Whether every watch has listed once."""
     on_claim: Callable[[ClaimKey], None] = lambda key: None
     on_class: Callable[[str], None] = lambda name: None
-    """Volumes of a class that were or are for the taking have changed, or what can be made."""
+    """Called when the unclaimed volumes of a class, or what can be provisioned, have changed."""
     on_mode: Callable[[str], None] = lambda name: None
-    """A class is there that was not, or the other way round."""
+    """Called when a class appears, disappears or changes its binding mode."""
     on_node: Callable[[str], None] = lambda name: None
     on_limited: Callable[[], None] = lambda: None
 
-    # -- what the watches say -----------------------------------------------------------------------------------
+    # -- updates from the watches -------------------------------------------------------------------------------
 
     def put_claim(self, claim: Claim) -> None:
         key = (claim.metadata.namespace, claim.metadata.name)
@@ -92,14 +92,14 @@ class Storage:
             self._volume_changed(old, None)
 
     def _volume_changed(self, *states: Volume | None) -> None:
-        there = [volume for volume in states if volume is not None]
-        concerned = {(v.spec.claim.namespace, v.spec.claim.name): None for v in there if v.spec.claim is not None}
-        for volume in there:
+        present = [volume for volume in states if volume is not None]
+        concerned = {(v.spec.claim.namespace, v.spec.claim.name): None for v in present if v.spec.claim is not None}
+        for volume in present:
             concerned |= self.named_by.get(volume.metadata.name, {})
         for key in concerned:
             self.on_claim(key)
-        if any(volume.spec.claim is None for volume in there):
-            for name in {class_of(volume) for volume in there}:
+        if any(volume.spec.claim is None for volume in present):
+            for name in {class_of(volume) for volume in present}:
                 self.on_class(name)
 
     def put_class(self, item: StorageClass) -> None:
@@ -155,10 +155,10 @@ class Storage:
             self.on_limited()
         self.on_node(node)
 
-    # -- questions ----------------------------------------------------------------------------------------------
+    # -- lookups ------------------------------------------------------------------------------------------------
 
     def limits(self, node: str) -> dict[str, int]:
-        """How many volumes of which driver the node can hold; no entry: as many as you like."""
+        """Driver name -> number of its volumes that can be attached to the node; no entry: no limit."""
         item = self.csi_nodes.get(node)
         return {
             driver.name: driver.allocatable.count
@@ -168,7 +168,7 @@ class Storage:
 
 
 def annotations(metadata: Metadata) -> Labels:
-    """Those of an object; none if they make no sense."""
+    """The annotations of an object; empty if they are invalid."""
     try:
         return decode(metadata.annotations, Labels, "metadata.annotations") or {}
     except InvalidField:
@@ -176,7 +176,7 @@ def annotations(metadata: Metadata) -> Labels:
 
 
 def labels(metadata: Metadata) -> Labels:
-    """Those of an object; none if they make no sense."""
+    """The labels of an object; empty if they are invalid."""
     try:
         return decode(metadata.labels, Labels, "metadata.labels") or {}
     except InvalidField:
@@ -184,32 +184,32 @@ def labels(metadata: Metadata) -> Labels:
 
 
 def class_of(item: Claim | Volume) -> str:
-    """The name of its storage class, "" if it has none."""
+    """The name of the storage class; empty if there is none."""
     return annotations(item.metadata).get(_CLASS_ANNOTATION) or item.spec.class_name or ""
 
 
 def is_bound(claim: Claim) -> bool:
-    """Whether claim and volume have found each other for good."""
+    """Whether claim and volume are bound, both ways."""
     return bool(claim.spec.volume_name) and BIND_COMPLETED in annotations(claim.metadata)
 
 
-def wanted_bytes(claim: Claim) -> int:
-    """The size that a claim asks for, rounded up; 0 if it does not."""
-    wanted = claim.spec.resources.requests if claim.spec.resources is not None else None
-    return -(-_nanos(wanted.storage if wanted is not None else None) // NANO)
+def requested_bytes(claim: Claim) -> int:
+    """The size that a claim requests, rounded up; 0 if none."""
+    requests = claim.spec.resources.requests if claim.spec.resources is not None else None
+    return -(-_nanos(requests.storage if requests is not None else None) // NANO)
 
 
-def offered_bytes(volume: Volume) -> int:
+def capacity_bytes(volume: Volume) -> int:
     """The size of a volume, rounded down."""
     return _nanos(volume.spec.capacity.storage if volume.spec.capacity is not None else None) // NANO
 
 
-def capacity_bytes(capacity: Capacity) -> int | None:
-    """The largest volume that can be made there; None: nobody knows."""
+def largest_volume_bytes(capacity: Capacity) -> int | None:
+    """The largest volume that can be provisioned, rounded down; None if unknown."""
     for raw in (capacity.largest, capacity.capacity):
-        given = _decode_amount(raw)
-        if given is not None:
-            return _nanos(given) // NANO
+        amount = _decode_amount(raw)
+        if amount is not None:
+            return _nanos(amount) // NANO
     return None
 
 

@@ -1,10 +1,10 @@
-"""What the claims of a pod mean for where it can go. Pure: decides on Storage, changes nothing.
+"""What the claims of a pod require of its node. Pure: reads Storage, changes nothing.
 
-    missing, lost, going, not the pod's, unbound though its class does not wait     the pod is blocked
-    bound             the volume's node affinity; its zone and region labels
-    waits for a pod   the nodes where a volume that fits is for the taking, or one can be provisioned
+    missing, lost, being deleted, owned by another pod, unbound with immediate binding: the pod is blocked
+    bound                  the volume's node affinity, and its zone and region labels
+    WaitForFirstConsumer   the nodes where a matching volume is available, or where one can be provisioned
 
-The messages, and the order in which they are looked for, are kube-scheduler's.
+The messages, and the order of the checks, are kube-scheduler's.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,11 +20,11 @@ from poseidon_py.state.volumes.cache import (
     ClaimKey,
     Storage,
     annotations,
-    capacity_bytes,
     class_of,
     is_bound,
     labels,
-    wanted_bytes,
+    largest_volume_bytes,
+    requested_bytes,
 )
 from poseidon_py.state.volumes.matching import candidates
 from protos.gen import firmament_pb2
@@ -42,12 +42,12 @@ _ZONE_LABELS = (_BETA_ZONE, _BETA_REGION, _ZONE, _REGION)
 _SUCCESSOR = {_BETA_ZONE: _ZONE, _BETA_REGION: _REGION}
 
 Terms = list[firmament_pb2.NodeSelectorTerm]
-_Demand = firmament_pb2.NodeSelectorRequirement
+_Requirement = firmament_pb2.NodeSelectorRequirement
 
 
 @dataclass(frozen=True, slots=True)
-class User:
-    """Who uses claims."""
+class PodIdentity:
+    """The pod that uses claims."""
 
     namespace: str
     name: str
@@ -55,10 +55,11 @@ class User:
 
 
 @dataclass(slots=True)
-class Verdict:
-    """blocked: why no node will do, "": one may. per_node: the reason is one that kube-scheduler finds on each node.
+class VolumeDemands:
+    """What the claims of one pod require of its node.
 
-    further, requests: as in classes.Extras. waits_in: classes of claims that wait for the pod.
+    blocked: why no node is possible; empty: one may be. per_node: kube-scheduler reports this reason node by node.
+    further, requests: as in task_classes.Extras. waits_in: storage classes of the claims that wait for the pod's node.
     """
 
     blocked: str = ""
@@ -67,14 +68,14 @@ class Verdict:
     requests: dict[str, int] = field(default_factory=dict)
     waits_in: set[str] = field(default_factory=set)
 
-    def demand(self, name: str, terms: Terms) -> None:
-        """One of `terms` must match the node; without any, none does."""
+    def require(self, name: str, terms: Terms) -> None:
+        """Add a requirement: one of `terms` must match the node; if there are none, no node matches."""
         message = firmament_pb2.NodeSelector(nodeSelectorTerms=terms)
         self.further.append((name, message.SerializeToString(deterministic=True)))
 
 
 def claims_of(pod: Pod) -> tuple[ClaimUse, ...]:
-    """The claims that a pod uses, in its order."""
+    """The claims that a pod uses, in the order of its volumes."""
     found = []
     for volume in pod.spec.volumes or ():
         if volume.claim is not None:
@@ -84,41 +85,43 @@ def claims_of(pod: Pod) -> tuple[ClaimUse, ...]:
     return tuple(found)
 
 
-def judge(storage: Storage, user: User, uses: Sequence[ClaimUse], taken: Callable[[ClaimKey], bool]) -> Verdict:
-    """`taken`: whether a claim that only one pod may use is another's."""
-    verdict = Verdict()
+def volume_demands(
+    storage: Storage, pod: PodIdentity, uses: Sequence[ClaimUse], in_use: Callable[[ClaimKey], bool]
+) -> VolumeDemands:
+    """What the claims `uses` of `pod` require. `in_use`: whether another pod uses a ReadWriteOncePod claim."""
+    demands = VolumeDemands()
     claims = []
     for use in uses:
-        claim = storage.claims.get((user.namespace, use.name))
-        verdict.blocked = _unusable(claim, user, use)
-        if verdict.blocked or claim is None:
-            return verdict
+        claim = storage.claims.get((pod.namespace, use.name))
+        demands.blocked = _unusable(claim, pod, use)
+        if demands.blocked or claim is None:
+            return demands
         claims.append((use, claim))
     if any(_is_immediate(storage, claim) for _, claim in claims):
-        verdict.blocked = "pod has unbound immediate PersistentVolumeClaims"
-        return verdict
+        demands.blocked = "pod has unbound immediate PersistentVolumeClaims"
+        return demands
     for use, claim in claims:
-        if not use.own and ONE_POD in (claim.spec.access_modes or ()) and taken((user.namespace, use.name)):
-            verdict.blocked = _ONE_POD_CONFLICT
-            verdict.per_node = True
-            return verdict
+        if not use.own and ONE_POD in (claim.spec.access_modes or ()) and in_use((pod.namespace, use.name)):
+            demands.blocked = _ONE_POD_CONFLICT
+            demands.per_node = True
+            return demands
     for use, claim in claims:
         try:
             if is_bound(claim):
-                _add_bound(storage, use, claim, verdict)
+                _add_bound(storage, use, claim, demands)
             else:
-                _add_waiting(storage, claim, verdict)
+                _add_waiting(storage, claim, demands)
         except InvalidField as problem:
-            verdict.blocked = f'volume of persistentvolumeclaim "{use.name}" makes no sense: {problem}'
-        if verdict.blocked:
-            return verdict
-    # zones are asked about when all volumes have been found usable on a node, or to be had there
-    verdict.further.sort(key=lambda demand: demand[0] == VOLUME_ZONE)
-    verdict.requests = attachments(storage, [claim for _, claim in claims])
-    return verdict
+            demands.blocked = f'volume of persistentvolumeclaim "{use.name}" is invalid: {problem}'
+        if demands.blocked:
+            return demands
+    # kube-scheduler checks zones after node affinity and provisioning: a node fails for the first that it does not meet
+    demands.further.sort(key=lambda requirement: requirement[0] == VOLUME_ZONE)
+    demands.requests = attachments(storage, [claim for _, claim in claims])
+    return demands
 
 
-def _unusable(claim: Claim | None, user: User, use: ClaimUse) -> str:
+def _unusable(claim: Claim | None, pod: PodIdentity, use: ClaimUse) -> str:
     if claim is None:
         if use.own:
             return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{use.name}"'
@@ -130,15 +133,13 @@ def _unusable(claim: Claim | None, user: User, use: ClaimUse) -> str:
         )
     if claim.metadata.deleting is not None:
         return f'persistentvolumeclaim "{use.name}" is being deleted'
-    if use.own and not any(owner.controller and owner.uid == user.uid for owner in claim.metadata.owners or ()):
-        return (
-            f"PVC {user.namespace}/{use.name} was not created for pod {user.namespace}/{user.name} (pod is not owner)"
-        )
+    if use.own and not any(owner.controller and owner.uid == pod.uid for owner in claim.metadata.owners or ()):
+        return f"PVC {pod.namespace}/{use.name} was not created for pod {pod.namespace}/{pod.name} (pod is not owner)"
     return ""
 
 
 def waits_for_pod(storage: Storage, claim: Claim) -> bool:
-    """Whether a scheduler has to choose the node before there is a volume."""
+    """Whether the claim gets its volume only after a scheduler has chosen the node."""
     item = storage.classes.get(class_of(claim))
     return not is_bound(claim) and item is not None and item.binding_mode == WAIT_FOR_POD and not claim.spec.volume_name
 
@@ -150,63 +151,63 @@ def _is_immediate(storage: Storage, claim: Claim) -> bool:
 # -- bound ----------------------------------------------------------------------------------------------------------
 
 
-def _add_bound(storage: Storage, use: ClaimUse, claim: Claim, verdict: Verdict) -> None:
+def _add_bound(storage: Storage, use: ClaimUse, claim: Claim, demands: VolumeDemands) -> None:
     name = claim.spec.volume_name or ""
     volume = storage.volumes.get(name)
     if volume is None:
-        verdict.blocked = f'persistentvolume "{name}" not found'
+        demands.blocked = f'persistentvolume "{name}" not found'
         if use.own:
-            verdict.blocked = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
-            verdict.per_node = True
+            demands.blocked = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+            demands.per_node = True
         return
     terms = affinity_terms(volume)
     if terms is not None:
-        verdict.demand(VOLUME_NODE, terms)
+        demands.require(VOLUME_NODE, terms)
     if not use.own:
         for key, value in sorted(labels(volume.metadata).items()):
             if key in _ZONE_LABELS and (zones := _zones(value)):
-                verdict.demand(VOLUME_ZONE, _zone_terms(key, zones))
+                demands.require(VOLUME_ZONE, _zone_terms(key, zones))
 
 
 def affinity_terms(volume: Volume) -> Terms | None:
-    """The nodes that a volume can be used on, as alternatives; None: all. Raises InvalidField."""
+    """The nodes on which a volume can be used, as alternative terms; None: all. Raises InvalidField."""
     affinity = volume.spec.affinity
     if affinity is None or affinity.required is None:
         return None
-    given = affinity.required.terms or ()
-    # kube-scheduler and kubelets hold a volume against a node's labels alone: demands on fields are as good as met
-    if any(term.fields and not term.labels for term in given):
+    alternatives = affinity.required.terms or ()
+    # kube-scheduler and kubelets match a volume against the node's labels alone and ignore matchFields
+    if any(term.fields and not term.labels for term in alternatives):
         return None
-    labelled = [SelectorTerm(labels=term.labels) for term in given]
+    labelled = [SelectorTerm(labels=term.labels) for term in alternatives]
     return list(node_selector(labelled, "spec.nodeAffinity.required").nodeSelectorTerms)
 
 
 def _zones(value: str) -> list[str]:
-    """A label's value may be a set of zones; one with an empty member says nothing."""
+    """The zones in a label's value, which may list several; none if one of them is empty."""
     zones = [zone.strip() for zone in value.split("__")]
     return sorted(set(zones)) if all(zones) else []
 
 
 def _zone_terms(key: str, zones: list[str]) -> Terms:
-    """A node without any label of the kind is taken for part of a cluster of a single zone."""
-    wanted = _Demand(key=key, operator="In", values=zones)
-    terms = [_all([_Demand(key=each, operator="DoesNotExist") for each in _ZONE_LABELS]), _all([wanted])]
+    """Nodes in `zones`; and nodes without any zone or region label, as in a cluster of a single zone."""
+    size = _Requirement(key=key, operator="In", values=zones)
+    terms = [_all([_Requirement(key=each, operator="DoesNotExist") for each in _ZONE_LABELS]), _all([size])]
     if key in _SUCCESSOR:
-        absent = _Demand(key=key, operator="DoesNotExist")
-        terms.append(_all([absent, _Demand(key=_SUCCESSOR[key], operator="In", values=zones)]))
+        absent = _Requirement(key=key, operator="DoesNotExist")
+        terms.append(_all([absent, _Requirement(key=_SUCCESSOR[key], operator="In", values=zones)]))
     return terms
 
 
-# -- waiting for the pod ----------------------------------------------------------------------------------------------
+# -- WaitForFirstConsumer ---------------------------------------------------------------------------------------------
 
 
-def _add_waiting(storage: Storage, claim: Claim, verdict: Verdict) -> None:
+def _add_waiting(storage: Storage, claim: Claim, demands: VolumeDemands) -> None:
     name = class_of(claim)
-    verdict.waits_in.add(name)
+    demands.waits_in.add(name)
     topology, space = provisioning(storage, claim, storage.classes[name])
     chosen = annotations(claim.metadata).get(SELECTED_NODE)
     if chosen is not None:
-        verdict.demand(VOLUME_NONE, [on_node(chosen)])
+        demands.require(VOLUME_NONE, [on_node(chosen)])
     else:
         ready: Terms = []
         for volume in candidates(storage, claim):
@@ -215,69 +216,69 @@ def _add_waiting(storage: Storage, claim: Claim, verdict: Verdict) -> None:
                 return  # it can be used anywhere
             ready += [term for term in terms if term not in ready]
         if ready:
-            verdict.demand(VOLUME_NONE, ready + _both(topology, space))
+            demands.require(VOLUME_NONE, ready + _both(topology, space))
             return
     if topology is not None:
-        verdict.demand(VOLUME_NONE, topology)
+        demands.require(VOLUME_NONE, topology)
     if space is not None:
-        verdict.demand(VOLUME_SPACE, space)
+        demands.require(VOLUME_SPACE, space)
 
 
 def provisioning(storage: Storage, claim: Claim, item: StorageClass) -> tuple[Terms | None, Terms | None]:
-    """Where a volume can be made for the claim: by what the class allows, and by free space; None: anywhere."""
+    """Where a volume can be provisioned: by the topology of the class, and by free capacity; None: anywhere."""
     if item.provisioner in ("", NO_PROVISIONER):
         return [], None
     topology = None
     if item.topologies:
         topology = [
-            _all([_Demand(key=e.key, operator="In", values=e.values or ()) for e in term.expressions or ()])
+            _all([_Requirement(key=e.key, operator="In", values=e.values or ()) for e in term.expressions or ()])
             for term in item.topologies
             if term.expressions
         ]
     driver = storage.drivers.get(item.provisioner)
-    wanted = wanted_bytes(claim)
-    if driver is None or not driver.spec.capacity or not wanted:
+    size = requested_bytes(claim)
+    if driver is None or not driver.spec.capacity or not size:
         return topology, None
-    return topology, _space(storage.capacities.values(), item.metadata.name, wanted)
+    return topology, _space(storage.capacities.values(), item.metadata.name, size)
 
 
-def _space(capacities: Iterable[Capacity], class_name: str, wanted: int) -> Terms | None:
+def _space(capacities: Iterable[Capacity], class_name: str, size: int) -> Terms | None:
     terms = []
     for capacity in capacities:
-        limit = capacity_bytes(capacity)
-        if capacity.class_name != class_name or capacity.topology is None or limit is None or limit < wanted:
+        limit = largest_volume_bytes(capacity)
+        if capacity.class_name != class_name or capacity.topology is None or limit is None or limit < size:
             continue
         try:
-            demands = label_requirements(capacity.topology, "nodeTopology")
+            requirements = label_requirements(capacity.topology, "nodeTopology")
         except InvalidField:
             continue
-        if not demands:
+        if not requirements:
             return None
-        if (term := _all(demands)) not in terms:
+        if (term := _all(requirements)) not in terms:
             terms.append(term)
     return terms
 
 
 def _both(one: Terms | None, other: Terms | None) -> Terms:
-    """Alternatives that meet both; "anywhere" on both sides is a demand that every node meets."""
+    """Alternatives that meet both; if both are None, a term that every node matches."""
     if one is None and other is None:
-        return [_all([_Demand(key="metadata.name", operator="Exists")], fields=True)]
+        return [_all([_Requirement(key="metadata.name", operator="Exists")], fields=True)]
     if one is None or other is None:
         return (one if other is None else other) or []
     return [_all([*a.matchExpressions, *b.matchExpressions]) for a in one for b in other]
 
 
-def _all(demands: list[_Demand], *, fields: bool = False) -> firmament_pb2.NodeSelectorTerm:
+def _all(requirements: list[_Requirement], *, fields: bool = False) -> firmament_pb2.NodeSelectorTerm:
     if fields:
-        return firmament_pb2.NodeSelectorTerm(matchFields=demands)
-    return firmament_pb2.NodeSelectorTerm(matchExpressions=demands)
+        return firmament_pb2.NodeSelectorTerm(matchFields=requirements)
+    return firmament_pb2.NodeSelectorTerm(matchExpressions=requirements)
 
 
 # -- attaching --------------------------------------------------------------------------------------------------------
 
 
 def attachments(storage: Storage, claims: Iterable[Claim]) -> dict[str, int]:
-    """How many volumes of each driver whose number is limited somewhere the claims need attached."""
+    """Volumes to attach for these claims, counted by driver, for drivers that some node limits."""
     volumes = {found for claim in claims if (found := _attached(storage, claim)) is not None}
     counts: dict[str, int] = {}
     for driver, _ in volumes:
@@ -287,10 +288,12 @@ def attachments(storage: Storage, claims: Iterable[Claim]) -> dict[str, int]:
 
 
 def _attached(storage: Storage, claim: Claim) -> tuple[str, str] | None:
-    """Driver and handle of the claim's volume; of one that is still to be made, a handle that stands for it."""
+    """Driver and handle of the claim's volume; before it is provisioned, the claim's name in place of the handle."""
     volume = storage.volumes.get(claim.spec.volume_name or "")
     if volume is not None:
         return (volume.spec.csi.driver, volume.spec.csi.handle) if volume.spec.csi is not None else None
     item = storage.classes.get(class_of(claim))
-    who: Metadata = claim.metadata
-    return (item.provisioner, f"{who.namespace}/{who.name}") if item is not None and item.provisioner else None
+    metadata: Metadata = claim.metadata
+    if item is None or not item.provisioner:
+        return None
+    return item.provisioner, f"{metadata.namespace}/{metadata.name}"

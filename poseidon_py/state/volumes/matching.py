@@ -1,4 +1,4 @@
-"""Which volumes are for a claim to take, and which it takes on a node: the smallest that fits. Pure."""
+"""Which available volumes match a claim, and which one it gets on a node: the smallest that fits. Pure."""
 
 from collections.abc import Callable, Container, Iterable, Mapping
 
@@ -6,18 +6,18 @@ from poseidon_py.describe.selectors import integer
 from poseidon_py.kube.object_details import LabelSelector
 from poseidon_py.kube.objects import InvalidField, Requirement
 from poseidon_py.kube.storage_objects import Claim, Volume
-from poseidon_py.state.volumes.cache import Storage, class_of, labels, offered_bytes, wanted_bytes
+from poseidon_py.state.volumes.cache import Storage, capacity_bytes, class_of, labels, requested_bytes
 
 
 def candidates(storage: Storage, claim: Claim) -> list[Volume]:
-    """Volumes that fit and are free or meant for the claim; if one is meant for it, only that."""
+    """Volumes that match the claim and are available; if one is pre-bound to the claim, only that one."""
     found = []
     key = (claim.metadata.namespace, claim.metadata.name)
-    size = wanted_bytes(claim)
+    size = requested_bytes(claim)
     for volume in storage.of_class.get(class_of(claim), {}).values():
         if storage.reserved.get(volume.metadata.name, key) != key or not _fits(volume, claim, size):
             continue
-        if is_meant_for(volume, claim):
+        if is_prebound_to(volume, claim):
             return [volume]
         if volume.spec.claim is None and _is_free(volume, claim):
             found.append(volume)
@@ -27,10 +27,10 @@ def candidates(storage: Storage, claim: Claim) -> list[Volume]:
 def choose(
     storage: Storage, claims: Iterable[Claim], usable: Callable[[Volume], bool]
 ) -> tuple[list[tuple[Claim, Volume]], list[Claim]]:
-    """Pairs of claims and volumes, and claims for which there is none. `usable`: on the node in question."""
+    """Claims paired with volumes, and the claims without a match. `usable`: whether the node can use a volume."""
     pairs: list[tuple[Claim, Volume]] = []
     left = []
-    for claim in sorted(claims, key=wanted_bytes):
+    for claim in sorted(claims, key=requested_bytes):
         taken = {volume.metadata.name for _, volume in pairs}
         volume = _smallest(candidates(storage, claim), taken, usable)
         if volume is None:
@@ -42,20 +42,23 @@ def choose(
 
 def _smallest(volumes: list[Volume], taken: Container[str], usable: Callable[[Volume], bool]) -> Volume | None:
     fits = [v for v in volumes if v.metadata.name not in taken and usable(v)]
-    return min(fits, key=lambda v: (offered_bytes(v), v.metadata.name), default=None)
+    return min(fits, key=lambda v: (capacity_bytes(v), v.metadata.name), default=None)
 
 
-def is_meant_for(volume: Volume, claim: Claim) -> bool:
-    """Whether the volume is kept for this claim, by the user or by a controller."""
-    kept = volume.spec.claim
-    who = claim.metadata
-    return kept is not None and (kept.namespace, kept.name) == (who.namespace, who.name) and kept.uid in ("", who.uid)
+def is_prebound_to(volume: Volume, claim: Claim) -> bool:
+    """Whether the volume's claimRef names this claim, set by the user or by a controller."""
+    reference, metadata = volume.spec.claim, claim.metadata
+    return (
+        reference is not None
+        and (reference.namespace, reference.name) == (metadata.namespace, metadata.name)
+        and reference.uid in ("", metadata.uid)
+    )
 
 
 def _fits(volume: Volume, claim: Claim, size: int) -> bool:
     return (
         volume.metadata.deleting is None
-        and offered_bytes(volume) >= size
+        and capacity_bytes(volume) >= size
         and (volume.spec.mode or "Filesystem") == (claim.spec.mode or "Filesystem")
         and (volume.spec.attributes_class or "") == (claim.spec.attributes_class or "")
     )
@@ -69,16 +72,16 @@ def _is_free(volume: Volume, claim: Claim) -> bool:
     )
 
 
-def matches(selector: LabelSelector, given: Mapping[str, str]) -> bool:
-    """Whether labels meet a label selector. Raises InvalidField for an operator that nobody knows."""
-    exact = all(given.get(key) == value for key, value in (selector.labels or {}).items())
-    return exact and all(meets(each, given) for each in selector.expressions or ())
+def matches(selector: LabelSelector, values: Mapping[str, str]) -> bool:
+    """Whether labels match a label selector. Raises InvalidField for an unknown operator."""
+    exact = all(values.get(key) == value for key, value in (selector.labels or {}).items())
+    return exact and all(meets(each, values) for each in selector.expressions or ())
 
 
-def meets(demand: Requirement, given: Mapping[str, str]) -> bool:
-    """Whether labels meet one requirement of a node or label selector. Raises InvalidField."""
-    value, values = given.get(demand.key), demand.values or []
-    match demand.operator:
+def meets(requirement: Requirement, present: Mapping[str, str]) -> bool:
+    """Whether labels meet one requirement of a node or label selector. Raises InvalidField for an unknown operator."""
+    value, values = present.get(requirement.key), requirement.values or []
+    match requirement.operator:
         case "In":
             return value in values
         case "NotIn":
@@ -91,12 +94,12 @@ def meets(demand: Requirement, given: Mapping[str, str]) -> bool:
             number, bound = integer(value or ""), integer(values[0] if len(values) == 1 else "")
             if number is None or bound is None:
                 return False
-            return number > bound if demand.operator == "Gt" else number < bound
-    raise InvalidField("operator", f"{demand.operator!r} is not known")
+            return number > bound if requirement.operator == "Gt" else number < bound
+    raise InvalidField("operator", f"{requirement.operator!r} is none of In, NotIn, Exists, DoesNotExist, Gt, Lt")
 
 
 def usable_on(volume: Volume, node_labels: Mapping[str, str]) -> bool:
-    """Whether a volume's node affinity lets it be used on a node; of one that makes no sense it does not."""
+    """Whether a volume's node affinity matches a node's labels; an invalid one does not."""
     required = volume.spec.affinity.required if volume.spec.affinity is not None else None
     if required is None:
         return True

@@ -4,7 +4,7 @@ import asyncio
 
 from poseidon_py.kube.client import NotFoundError
 from poseidon_py.state.claim_use import ClaimUse
-from poseidon_py.state.volumes.gate import VolumeError, VolumeTakenError
+from poseidon_py.state.volumes.gate import VolumeError, VolumesTakenError
 from tests.poseidon_py.bind.test_gang_units import Rig
 from tests.poseidon_py.bind.test_half_gangs import call
 from tests.poseidon_py.settling import settle
@@ -102,7 +102,7 @@ async def test_members_do_not_wait_for_the_volumes_of_one_that_is_gone():
 async def test_the_others_wait_for_a_member_whose_volume_another_one_was_given():
     rig = Rig()
     rig.pods("a", "b", "c")
-    volumes(rig, b=VolumeTakenError("the volumes that it could use there were given to other pods"))
+    volumes(rig, b=VolumesTakenError("the volumes that it could use there were given to other pods"))
     rig.place("a", "b", "c")
     await rig.run()
     assert (rig.kube.asked, rig.rejected) == ([], ["b"])
@@ -116,7 +116,7 @@ async def test_the_others_wait_for_a_member_whose_volume_another_one_was_given()
 async def test_they_do_not_wait_for_ever_nor_for_one_that_is_gone():
     rig = Rig()
     rig.pods("a", "b", "c")
-    taken = VolumeTakenError("the volumes that it could use there were given to other pods")
+    taken = VolumesTakenError("the volumes that it could use there were given to other pods")
     volumes(rig, b=taken)
     rig.place("a", "b", "c")
     await rig.run()
@@ -136,7 +136,7 @@ async def test_they_do_not_wait_for_ever_nor_for_one_that_is_gone():
 async def parked_without_c(rig):
     """c is placed anew, because others were given its volume, and a and b wait for it."""
     rig.pods("a", "b", "c")
-    volumes(rig, c=VolumeTakenError("the volumes that it could use there were given to other pods"))
+    volumes(rig, c=VolumesTakenError("the volumes that it could use there were given to other pods"))
     rig.place("a", "b", "c")
     await rig.run()
     assert set(rig.binder._parked) == {"uid-a", "uid-b"}

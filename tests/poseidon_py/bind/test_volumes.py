@@ -155,7 +155,7 @@ async def test_what_cannot_be_had_is_given_back(change, words):
 
 @pytest.mark.parametrize("mode", ["ReadWriteOncePod", "ReadWriteOnce"])
 async def test_of_two_that_one_round_places_with_a_claim_for_one_only_one_is_bound(mode):
-    """Each may have been told while the other was not known to want the claim, or was still blocked."""
+    """Each may have been sent while the other was unknown as a user of the claim, or was still blocked."""
     async with World(volume("v", on=["n"])) as world:
         world.storage.put_volume(volume("v", on=["n"], claimRef={"namespace": "default", "name": "c", "uid": "uid-c"}))
         world.storage.put_claim(claim("c", bound_to="v", accessModes=[mode]))
@@ -190,10 +190,10 @@ async def test_a_node_without_the_volume_is_refused_at_once_and_not_tried_again(
         known = world.place(on="n")
         await settle()
         assert (len(world.rejected), known.assumed, world.failed) == (1, "", [])  # elsewhere there may be more
-        verdict = world.store.volumes.judge(known)
-        assert len(verdict.further) == 2  # the nodes of volumes, and not this one
+        demands = world.store.volumes.demands_of(known)
+        assert len(demands.further) == 2  # the nodes of volumes, and not this one
         world.storage.put_volume(volume("w", on=["n"]))
-        assert len(world.store.volumes.judge(known).further) == 1
+        assert len(world.store.volumes.demands_of(known).further) == 1
 
 
 async def test_a_pod_is_not_bound_to_a_node_that_went_while_its_volume_was_made():

@@ -1,4 +1,4 @@
-"""What claims mean for placement: tables against hand-worked expectations, and properties of the choice of volumes."""
+"""What claims require of nodes: tables against hand-worked expectations, and properties of the choice of volumes."""
 
 import json
 from typing import Any
@@ -14,13 +14,13 @@ from poseidon_py.describe.reason_keys import VOLUME_NODE, VOLUME_NONE, VOLUME_SP
 from poseidon_py.kube.storage_objects import Capacity, Claim, CsiDriver, CsiNode, StorageClass, Volume
 from poseidon_py.state.claim_use import ClaimUse
 from poseidon_py.state.volumes.cache import Storage
-from poseidon_py.state.volumes.claims import User, claims_of, judge
+from poseidon_py.state.volumes.claims import PodIdentity, claims_of, volume_demands
 from poseidon_py.state.volumes.matching import candidates, choose, usable_on
 from protos.gen import firmament_pb2
 from tests.poseidon_py.builders import pod
 
 GI = 2**30
-USER = User("default", "p", "uid-p")
+POD = PodIdentity("default", "p", "uid-p")
 ZONE = "topology.kubernetes.io/zone"
 BETA = "failure-domain.beta.kubernetes.io/zone"
 
@@ -74,12 +74,12 @@ def storage(*items):
 ONE = (ClaimUse("c"),)
 
 
-def verdict(*items, uses=ONE, taken=False):
-    return judge(storage(*items), USER, uses, lambda key: taken)
+def demands(*items, uses=ONE, taken=False):
+    return volume_demands(storage(*items), POD, uses, lambda key: taken)
 
 
 def matches(terms, labels, name):
-    """Whether a node meets alternatives, told anew from the documentation of node selectors."""
+    """Whether a node matches one of `terms`, implemented again from the documentation of node selectors."""
 
     def meets(demand, values):
         value = values.get(demand.key)
@@ -99,12 +99,12 @@ def matches(terms, labels, name):
 
 
 def admits(found, labels, name="n"):
-    """The names of the demands that a node does not meet."""
-    told = [(what, firmament_pb2.NodeSelector.FromString(raw)) for what, raw in found.further]
-    return [what for what, selector in told if not matches(selector.nodeSelectorTerms, labels, name)]
+    """The names of the requirements that a node does not meet."""
+    terms = [(what, firmament_pb2.NodeSelector.FromString(raw)) for what, raw in found.further]
+    return [what for what, selector in terms if not matches(selector.nodeSelectorTerms, labels, name)]
 
 
-def test_claims_of_a_pod_in_its_order():
+def test_claims_of_a_pod_in_the_order_of_its_volumes():
     volumes = [
         {"name": "a", "persistentVolumeClaim": {"claimName": "x"}},
         {"name": "kube-api-access-zz", "projected": {"sources": []}},
@@ -148,16 +148,16 @@ def test_claims_of_a_pod_in_its_order():
     ],
 )
 def test_a_pod_is_blocked(items, uses, text):
-    assert verdict(*items, uses=uses).blocked == text
+    assert demands(*items, uses=uses).blocked == text
 
 
 def test_an_ephemeral_claim_of_the_pod():
     owner = {"ownerReferences": [{"uid": "uid-p", "controller": True}]}
-    assert verdict(claim(bound_to="v", metadata=owner), volume(), uses=[ClaimUse("c", own=True)]).blocked == ""
+    assert demands(claim(bound_to="v", metadata=owner), volume(), uses=[ClaimUse("c", own=True)]).blocked == ""
 
 
 def test_the_nodes_of_a_bound_volume():
-    found = verdict(claim(bound_to="v"), volume(on=["a", "b"]))
+    found = demands(claim(bound_to="v"), volume(on=["a", "b"]))
     assert admits(found, {"host": "a"}) == []
     assert admits(found, {"host": "c"}) == [VOLUME_NODE]
 
@@ -173,7 +173,7 @@ def test_the_nodes_of_a_bound_volume():
         ({BETA: "a"}, {ZONE: "a"}, []),  # the label's successor
         ({BETA: "a"}, {BETA: "b", ZONE: "a"}, [VOLUME_ZONE]),
         ({ZONE: "a"}, {BETA: "a"}, [VOLUME_ZONE]),  # but not its predecessor
-        ({ZONE: "a__"}, {ZONE: "z"}, []),  # makes no sense, says nothing
+        ({ZONE: "a__"}, {ZONE: "z"}, []),  # an empty member: the label is ignored
         (
             {ZONE: "a", "topology.kubernetes.io/region": "r"},
             {ZONE: "a", "topology.kubernetes.io/region": "q"},
@@ -182,38 +182,38 @@ def test_the_nodes_of_a_bound_volume():
     ],
 )
 def test_zone_labels_of_a_bound_volume(labels, node, fails):
-    assert admits(verdict(claim(bound_to="v"), volume(labels=labels)), node) == fails
+    assert admits(demands(claim(bound_to="v"), volume(labels=labels)), node) == fails
 
 
-def test_volumes_that_wait_for_the_pod():
+def test_nodes_of_a_claim_that_waits_for_the_pod():
     free = [volume("v1", on=["a"]), volume("v2", on=["b"], size="2Gi"), volume("v3", on=["c"], size="512Mi")]
-    found = verdict(claim(), waiting_class(), *free)
+    found = demands(claim(), waiting_class(), *free)
     assert [host for host in "abcd" if not admits(found, {"host": host})] == ["a", "b"]
     assert found.waits_in == {"s"}
-    assert admits(verdict(claim(), waiting_class()), {}) == [VOLUME_NONE]
-    assert admits(verdict(claim(), waiting_class(), volume()), {}) == []  # one without affinity, anywhere
+    assert admits(demands(claim(), waiting_class()), {}) == [VOLUME_NONE]
+    assert admits(demands(claim(), waiting_class(), volume()), {}) == []  # one without affinity, anywhere
 
 
-def test_a_node_that_was_chosen_stays_chosen():
-    found = verdict(claim(selected="n1"), waiting_class(provisioner="p"))
+def test_the_selected_node_of_a_claim_is_kept():
+    found = demands(claim(selected="n1"), waiting_class(provisioner="p"))
     assert admits(found, {}, "n1") == []
     assert admits(found, {}, "n2") == [VOLUME_NONE]
 
 
-def test_where_a_volume_can_be_made():
+def test_where_a_volume_can_be_provisioned():
     allowed = [{"matchLabelExpressions": [{"key": ZONE, "values": ["a", "b"]}]}]
     klass = waiting_class(provisioner="p", allowedTopologies=allowed)
-    found = verdict(claim(), klass)
+    found = demands(claim(), klass)
     assert admits(found, {ZONE: "b"}) == []
     assert admits(found, {ZONE: "c"}) == [VOLUME_NONE]
     # or there is one already
-    found = verdict(claim(), klass, volume(on=["x"]))
+    found = demands(claim(), klass, volume(on=["x"]))
     assert admits(found, {ZONE: "c", "host": "x"}) == []
-    assert admits(verdict(claim(), waiting_class(provisioner="p")), {}) == []
-    assert admits(verdict(claim(), waiting_class(provisioner="p"), volume(on=["x"])), {}) == []
+    assert admits(demands(claim(), waiting_class(provisioner="p")), {}) == []
+    assert admits(demands(claim(), waiting_class(provisioner="p"), volume(on=["x"])), {}) == []
 
 
-def test_space_counts_where_the_driver_says_so():
+def test_capacity_counts_if_the_driver_publishes_it():
     def space(name, zone, amount, **more):
         return made(
             Capacity, name, storageClassName="s", nodeTopology={"matchLabels": {ZONE: zone}}, capacity=amount, **more
@@ -226,16 +226,16 @@ def test_space_counts_where_the_driver_says_so():
         space("two", "b", "5Gi"),
         space("three", "c", "5Gi", maximumVolumeSize="1Gi"),
     ]
-    tracked = verdict(*items, made(CsiDriver, "p", "", spec={"storageCapacity": True}))
+    tracked = demands(*items, made(CsiDriver, "p", "", spec={"storageCapacity": True}))
     assert [zone for zone in "abc" if not admits(tracked, {ZONE: zone})] == ["b"]
     assert admits(tracked, {ZONE: "a"}) == [VOLUME_SPACE]
-    assert not admits(verdict(*items, made(CsiDriver, "p", "", spec={})), {ZONE: "a"})
+    assert not admits(demands(*items, made(CsiDriver, "p", "", spec={})), {ZONE: "a"})
 
 
-def test_one_pod_only():
+def test_read_write_once_pod():
     items = [claim(bound_to="v", accessModes=["ReadWriteOncePod"]), volume()]
-    assert verdict(*items).blocked == ""
-    found = verdict(*items, taken=True)
+    assert demands(*items).blocked == ""
+    found = demands(*items, taken=True)
     assert found.blocked.startswith("node(s) unavailable due to PersistentVolumeClaim")
     assert found.per_node
 
@@ -253,14 +253,14 @@ def test_attachments_count_each_volume_once():
         limit,
     ]
     uses = [ClaimUse(name) for name in "abcx"]
-    assert verdict(*items, uses=uses).requests == {"attachable-volumes-csi-d": 2}
-    assert verdict(*items[:-1], uses=uses).requests == {}
+    assert demands(*items, uses=uses).requests == {"attachable-volumes-csi-d": 2}
+    assert demands(*items[:-1], uses=uses).requests == {}
     # one that is still to be made counts by its class
-    assert verdict(claim(), waiting_class(provisioner="d"), limit).requests == {"attachable-volumes-csi-d": 1}
+    assert demands(claim(), waiting_class(provisioner="d"), limit).requests == {"attachable-volumes-csi-d": 1}
 
 
 @pytest.mark.parametrize(
-    ("given_volume", "wanted", "fits"),
+    ("given_volume", "requests", "fits"),
     [
         (volume(), claim(), True),
         (volume(size="1023Mi"), claim(), False),
@@ -277,8 +277,8 @@ def test_attachments_count_each_volume_once():
         (volume(volumeAttributesClassName="fast"), claim(), False),
     ],
 )
-def test_which_volumes_fit(given_volume, wanted, fits):
-    assert bool(candidates(storage(given_volume), wanted)) == fits
+def test_which_volumes_fit(given_volume, requests, fits):
+    assert bool(candidates(storage(given_volume), requests)) == fits
 
 
 def test_a_reserved_volume_is_for_its_claim_only():
@@ -317,18 +317,18 @@ def test_on_which_nodes_a_volume_can_be_used(terms, labels, fits):
         claimRef={"namespace": "default", "name": "c"}, nodeAffinity={"required": {"nodeSelectorTerms": terms}}
     )
     assert usable_on(given_volume, labels) == fits
-    found = verdict(claim(bound_to="v"), given_volume)
+    found = demands(claim(bound_to="v"), given_volume)
     assert found.blocked == ""
-    told = [firmament_pb2.NodeSelector.FromString(raw) for _, raw in found.further]
+    selectors = [firmament_pb2.NodeSelector.FromString(raw) for _, raw in found.further]
     # as the flow service understands it, on a node of another name
     assert (
-        all(any(term(one).matches(labels, {NAME_FIELD: "m"}) for one in each.nodeSelectorTerms) for each in told)
+        all(any(term(one).matches(labels, {NAME_FIELD: "m"}) for one in each.nodeSelectorTerms) for each in selectors)
         == fits
     )
 
 
 @pytest.mark.parametrize("kept_for", [None, {"namespace": "default", "name": "other"}])
-def test_news_of_a_volume_are_news_of_the_claims_that_name_it(kept_for):
+def test_a_change_of_a_volume_is_announced_for_the_claims_that_name_it(kept_for):
     found = storage(claim("c", bound_to="v"))
     heard: list[tuple[str, str]] = []
     found.on_claim = heard.append
@@ -347,11 +347,11 @@ def test_news_of_a_volume_are_news_of_the_claims_that_name_it(kept_for):
     assert found.named_by == {}
 
 
-def test_zones_are_asked_about_last():
+def test_zones_are_checked_last():
     zonal = volume("z", labels={ZONE: "a"}, claimRef={"namespace": "default", "name": "c"})
     near = volume("w", labels={ZONE: "a"}, on=["a"], claimRef={"namespace": "default", "name": "d"})
     items = (claim(bound_to="z"), zonal, claim("d", bound_to="w"), near)
-    found = verdict(*items, uses=(*ONE, ClaimUse("d")))
+    found = demands(*items, uses=(*ONE, ClaimUse("d")))
     assert [name for name, _ in found.further] == [VOLUME_NODE, VOLUME_ZONE, VOLUME_ZONE]
 
 
@@ -361,10 +361,10 @@ SIZES = st.integers(1, 6)
 @given(st.lists(st.tuples(SIZES, st.sampled_from(["a", "b", ""])), max_size=8), st.lists(SIZES, max_size=4))
 def test_the_choice_is_sound_and_smallest_first(volumes, claims):
     there = [volume(f"v{i}", size=f"{size}Gi", on=[host] if host else ()) for i, (size, host) in enumerate(volumes)]
-    wanted = [claim(f"c{i}", size=f"{size}Gi") for i, size in enumerate(claims)]
+    requests = [claim(f"c{i}", size=f"{size}Gi") for i, size in enumerate(claims)]
     labels = {"host": "a"}
-    pairs, left = choose(storage(*there), wanted, lambda one: usable_on(one, labels))
-    assert len(pairs) + len(left) == len(wanted)
+    pairs, left = choose(storage(*there), requests, lambda one: usable_on(one, labels))
+    assert len(pairs) + len(left) == len(requests)
     names = [chosen.metadata.name for _, chosen in pairs]
     assert len(set(names)) == len(names)
     sizes = {f"v{i}": size for i, (size, _) in enumerate(volumes)}
@@ -372,6 +372,6 @@ def test_the_choice_is_sound_and_smallest_first(volumes, claims):
     usable = {f"v{i}" for i, (_, host) in enumerate(volumes) if host != "b"}
     assert set(names) <= usable
     assert all(sizes[v.metadata.name] >= asked[c.metadata.name] for c, v in pairs)
-    # on one line of sizes, smallest first leaves nobody out who could have been served
+    # on one line of sizes, smallest first leaves no claim without a volume that some other choice would give one
     free = usable - set(names)
     assert not any(sizes[name] >= asked[c.metadata.name] for c in left for name in free)
