@@ -57,7 +57,7 @@ class Gangs:
         self.object_cache = ObjectCache(
             kube,
             registry.changed,
-            registry.known_now,
+            registry.resolved,
             watching=WatchOptions(settings.list_page, settings.watch_timeout, settings.watch_silence),
             metrics=store.metrics,
         )
@@ -75,7 +75,7 @@ class Gangs:
         )
         self.status = StatusWriter(kube, registry, self.object_cache, lambda: loop.leads)
         registry.objects = self.object_cache
-        registry.on_held = self._held
+        registry.on_gang_blocked = self._held
         registry.on_invalid = lambda known, what: self._say(known, "GangInvalid", what)
         registry.on_below = self._below
         registry.on_half = self._half

@@ -54,7 +54,7 @@ class StatusWriter:
 
     def note(self, group: Group) -> None:
         """The group, or what became of it, has changed."""
-        if group.thing is None or group.thing[0] not in (COSCHEDULING, NATIVE) or not self._leads():
+        if group.object_ref is None or group.object_ref[0] not in (COSCHEDULING, NATIVE) or not self._leads():
             return
         self._dirty.setdefault(group.id, 0)
         if self._task is None or self._task.done():
@@ -91,17 +91,17 @@ class StatusWriter:
                     log.exception("writing the status of pod group %s failed", group.name)
 
     async def _write(self, group: Group) -> None:
-        assert group.thing is not None
-        resource = group.thing[0]
+        assert group.object_ref is not None
+        resource = group.object_ref[0]
         try:
-            thing = self._object_cache.find(*group.thing)
+            pod_group = self._object_cache.find(*group.object_ref)
         except Unknown:
             return
-        path = self._object_cache.path_of(resource, thing) if thing is not None else ""
-        if thing is None or not path:
+        path = self._object_cache.path_of(resource, pod_group) if pod_group is not None else ""
+        if pod_group is None or not path:
             return
         status = self._native(group) if resource == NATIVE else self._coscheduling(group)
-        key = {**status, "uid": thing.uid}
+        key = {**status, "uid": pod_group.uid}
         if self._written.get(group.id) == key:
             return
         body: dict[str, Any] = dict(status)
@@ -110,7 +110,7 @@ class StatusWriter:
             body = {"conditions": [condition, *await self._other_conditions(path)]}
         elif group.id not in self._written:
             body["scheduleStartTime"] = _now()
-        await self._kube.merge(f"{path}/status", {"metadata": {"uid": thing.uid}, "status": body})
+        await self._kube.merge(f"{path}/status", {"metadata": {"uid": pod_group.uid}, "status": body})
         self._written[group.id] = key
 
     def _coscheduling(self, group: Group) -> dict[str, Any]:

@@ -28,29 +28,29 @@ class Own:
 
     name = "poseidon.io/gang"
 
-    def read(self, marks: GangHints, objects: Objects) -> Declaration | None:
-        said = marks.annotations
-        owner = objects.owner(marks.owner, marks.namespace) if marks.owner is not None else None
-        anchor, kind = owner, marks.owner
-        if m.OWN not in said and owner is not None:
-            above = objects.owner(owner.owner, marks.namespace) if owner.owner is not None else None
+    def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
+        declaration = hints.annotations
+        owner = objects.owner(hints.owner, hints.namespace) if hints.owner is not None else None
+        anchor, kind = owner, hints.owner
+        if m.OWN not in declaration and owner is not None:
+            above = objects.owner(owner.owner, hints.namespace) if owner.owner is not None else None
             if m.OWN in owner.annotations:
-                said = {**owner.annotations, **said}
+                declaration = {**owner.annotations, **declaration}
             elif above is not None and m.OWN in above.annotations:
-                said = {**above.annotations, **said}
+                declaration = {**above.annotations, **declaration}
                 if owner.owner is not None and owner.owner.kind != "Deployment":
                     # of a Deployment each ReplicaSet is a gang: during a rollout there are two
                     anchor, kind = above, owner.owner
-        value = said.get(m.OWN)
+        value = declaration.get(m.OWN)
         if value is None:
             return None
         if value.lower() in _NONE:
             return Declaration(self.name, "", "", 0)
-        key, name = self._identity(marks, said, kind)
-        size = anchor.size if anchor is not None and not said.get(m.OWN_NAME) else None
-        minimum = self._minimum(said, value, size)
-        role, roles = self._roles(marks, said, anchor)
-        topology, required = self._topology(said)
+        key, name = self._identity(hints, declaration, kind)
+        size = anchor.size if anchor is not None and not declaration.get(m.OWN_NAME) else None
+        minimum = self._minimum(declaration, value, size)
+        role, roles = self._roles(hints, declaration, anchor)
+        topology, required = self._topology(declaration)
         return Declaration(
             self.name,
             key,
@@ -58,23 +58,25 @@ class Own:
             minimum,
             created_us=anchor.created_us if anchor is not None else 0,
             role=role,
-            roles=roles if m.OWN_MINIMUM not in said or m.OWN_ROLE in said else (),
+            roles=roles if m.OWN_MINIMUM not in declaration or m.OWN_ROLE in declaration else (),
             topology_key=topology,
             topology_required=required,
             size=size,
-            maximum=whole(said[m.OWN_MAXIMUM], f"annotation {m.OWN_MAXIMUM}") if m.OWN_MAXIMUM in said else 0,
+            maximum=whole(declaration[m.OWN_MAXIMUM], f"annotation {m.OWN_MAXIMUM}")
+            if m.OWN_MAXIMUM in declaration
+            else 0,
         )
 
-    def _identity(self, marks: GangHints, said: dict[str, str], anchor: Owner | None) -> tuple[str, str]:
-        if shared := said.get(m.OWN_NAME):
-            return f"own/{marks.namespace}/{shared}", f"{marks.namespace}/{shared}"
+    def _identity(self, hints: GangHints, declaration: dict[str, str], anchor: Owner | None) -> tuple[str, str]:
+        if shared := declaration.get(m.OWN_NAME):
+            return f"own/{hints.namespace}/{shared}", f"{hints.namespace}/{shared}"
         if anchor is None:
             raise Invalid(f"annotation {m.OWN}: the pod has no owner; name its gang with {m.OWN_NAME}")
-        return f"own/{anchor.uid}", f"{marks.namespace}/{anchor.name}"
+        return f"own/{anchor.uid}", f"{hints.namespace}/{anchor.name}"
 
-    def _minimum(self, said: dict[str, str], value: str, size: int | None) -> int:
-        if m.OWN_MINIMUM in said:
-            return whole(said[m.OWN_MINIMUM], f"annotation {m.OWN_MINIMUM}")
+    def _minimum(self, declaration: dict[str, str], value: str, size: int | None) -> int:
+        if m.OWN_MINIMUM in declaration:
+            return whole(declaration[m.OWN_MINIMUM], f"annotation {m.OWN_MINIMUM}")
         if value.lower() not in _ALL:
             return whole(value, f"annotation {m.OWN}")
         if size is None:
@@ -82,21 +84,21 @@ class Own:
         return size
 
     def _roles(
-        self, marks: GangHints, said: dict[str, str], anchor: OwnerOrGroup | None
+        self, hints: GangHints, declaration: dict[str, str], anchor: OwnerOrGroup | None
     ) -> tuple[str, tuple[tuple[str, int], ...]]:
-        if text := said.get(m.OWN_ROLE):
+        if text := declaration.get(m.OWN_ROLE):
             name, equals, least = text.partition("=")
             minimum = whole(least, f"annotation {m.OWN_ROLE}", 0) if equals else 0
             return name, ((name, minimum),)
         if anchor is not None and anchor.roles:
-            return marks.labels.get(m.JOBSET_ROLE, ""), anchor.roles
+            return hints.labels.get(m.JOBSET_ROLE, ""), anchor.roles
         return "", ()
 
-    def _topology(self, said: dict[str, str]) -> tuple[str, bool]:
-        mode = said.get(m.OWN_TOPOLOGY_MODE, "required")
+    def _topology(self, declaration: dict[str, str]) -> tuple[str, bool]:
+        mode = declaration.get(m.OWN_TOPOLOGY_MODE, "required")
         if mode not in ("required", "preferred"):
             raise Invalid(f"annotation {m.OWN_TOPOLOGY_MODE}: {mode!r} is neither required nor preferred")
-        key = said.get(m.OWN_TOPOLOGY, "")
+        key = declaration.get(m.OWN_TOPOLOGY, "")
         return key, bool(key) and mode == "required"
 
 
@@ -105,22 +107,22 @@ class Percent:
 
     name = "firmament-gang-scheduling"
 
-    def read(self, marks: GangHints, objects: Objects) -> Declaration | None:
-        text = marks.annotations.get(m.PERCENT)
+    def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
+        text = hints.annotations.get(m.PERCENT)
         if text is None:
             return None
-        if marks.owner is None:
+        if hints.owner is None:
             raise Invalid(f"annotation {m.PERCENT}: the pod has no owner to take a share of")
         percent = whole(text.strip().removesuffix("%"), f"annotation {m.PERCENT}")
         if percent > 100:
             raise Invalid(f"annotation {m.PERCENT}: {text!r} is more than 100 percent")
-        owner = objects.owner(marks.owner, marks.namespace)
-        name = f"{marks.namespace}/{marks.owner.name}"
+        owner = objects.owner(hints.owner, hints.namespace)
+        name = f"{hints.namespace}/{hints.owner.name}"
         if owner is None or owner.size is None:
-            raise Invalid(f"annotation {m.PERCENT}: {marks.owner.kind} {name} does not say how many pods it has")
+            raise Invalid(f"annotation {m.PERCENT}: {hints.owner.kind} {name} does not say how many pods it has")
         return Declaration(
             self.name,
-            f"percent/{marks.owner.uid}",
+            f"percent/{hints.owner.uid}",
             name,
             max(1, math.ceil(owner.size * percent / 100)),
             created_us=owner.created_us,

@@ -25,24 +25,24 @@ GROUPS = (COSCHEDULING, VOLCANO, KAI, GODEL, NATIVE)
 
 
 def _found(
-    convention: str, resource: Resource, group: str, marks: GangHints, objects: Objects
+    convention: str, resource: Resource, group: str, hints: GangHints, objects: Objects
 ) -> tuple[OwnerOrGroup | None, Declaration]:
     """The PodGroup, and a declaration that waits for it."""
-    name = f"{marks.namespace}/{group}"
-    where = (resource, marks.namespace, group)
+    name = f"{hints.namespace}/{group}"
+    where = (resource, hints.namespace, group)
     waits = f'pod group "{name}" not found: there is no such object among {resource.label}'
     key = f"{resource.label}/{name}"
-    return objects.find(*where), Declaration(convention, key, name, 0, waits=waits, thing=where)
+    return objects.find(*where), Declaration(convention, key, name, 0, waits=waits, object_ref=where)
 
 
-def _declared(waiting: Declaration, thing: OwnerOrGroup, minimum: int, **more: Any) -> Declaration:
+def _declared(waiting: Declaration, pod_group: OwnerOrGroup, minimum: int, **more: Any) -> Declaration:
     return Declaration(
         waiting.convention,
         waiting.key,
         waiting.name,
         minimum,
-        created_us=thing.created_us,
-        thing=waiting.thing,
+        created_us=pod_group.created_us,
+        object_ref=waiting.object_ref,
         **more,
     )
 
@@ -67,19 +67,25 @@ class Coscheduling:
 
     name = "scheduling.x-k8s.io PodGroup"
 
-    def read(self, marks: GangHints, objects: Objects) -> Declaration | None:
-        group = marks.labels.get(m.COSCHEDULING)
+    def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
+        group = hints.labels.get(m.COSCHEDULING)
         if not group:
             return None
-        thing, waiting = _found(self.name, COSCHEDULING, group, marks, objects)
-        if thing is not None:
-            minimum = number_of(thing.spec.get("minMember", 1), "spec.minMember", 1)
-            return _declared(waiting, thing, minimum, timeout=_timeout(thing.spec))
-        size = marks.labels.get(m.FLUENCE_SIZE) or marks.annotations.get(m.FLUENCE_SIZE)
+        pod_group, waiting = _found(self.name, COSCHEDULING, group, hints, objects)
+        if pod_group is not None:
+            minimum = number_of(pod_group.spec.get("minMember", 1), "spec.minMember", 1)
+            return _declared(waiting, pod_group, minimum, timeout=_timeout(pod_group.spec))
+        size = hints.labels.get(m.FLUENCE_SIZE) or hints.annotations.get(m.FLUENCE_SIZE)
         if size is not None:
             minimum = whole(size, f"label {m.FLUENCE_SIZE}")
             return Declaration(
-                "Fluence", waiting.key, waiting.name, minimum, maximum=minimum, size=minimum, thing=waiting.thing
+                "Fluence",
+                waiting.key,
+                waiting.name,
+                minimum,
+                maximum=minimum,
+                size=minimum,
+                object_ref=waiting.object_ref,
             )
         return waiting
 
@@ -89,19 +95,19 @@ class Volcano:
 
     name = "Volcano"
 
-    def read(self, marks: GangHints, objects: Objects) -> Declaration | None:
-        group = marks.annotations.get(m.GROUP_NAME)
-        if not group or m.GROUP_NUMBER in marks.annotations:
+    def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
+        group = hints.annotations.get(m.GROUP_NAME)
+        if not group or m.GROUP_NUMBER in hints.annotations:
             return None
-        thing, waiting = _found(self.name, VOLCANO, group, marks, objects)
-        if thing is None:
+        pod_group, waiting = _found(self.name, VOLCANO, group, hints, objects)
+        if pod_group is None:
             return waiting
         roles = tuple(
             (name, number_of(least, f"spec.minTaskMember[{name}]"))
-            for name, least in sorted(_part(thing.spec, "minTaskMember").items())
+            for name, least in sorted(_part(pod_group.spec, "minTaskMember").items())
         )
-        minimum = number_of(thing.spec.get("minMember", 1), "spec.minMember")
-        return _declared(waiting, thing, minimum, roles=roles, role=marks.annotations.get(m.VOLCANO_ROLE, ""))
+        minimum = number_of(pod_group.spec.get("minMember", 1), "spec.minMember")
+        return _declared(waiting, pod_group, minimum, roles=roles, role=hints.annotations.get(m.VOLCANO_ROLE, ""))
 
 
 class Kai:
@@ -109,14 +115,14 @@ class Kai:
 
     name = "KAI"
 
-    def read(self, marks: GangHints, objects: Objects) -> Declaration | None:
-        group = marks.annotations.get(m.KAI_NAME)
+    def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
+        group = hints.annotations.get(m.KAI_NAME)
         if not group:
             return None
-        thing, waiting = _found(self.name, KAI, group, marks, objects)
-        if thing is None:
+        pod_group, waiting = _found(self.name, KAI, group, hints, objects)
+        if pod_group is None:
             return waiting
-        subgroups = thing.spec.get("subGroups") or []
+        subgroups = pod_group.spec.get("subGroups") or []
         if not isinstance(subgroups, list) or not all(isinstance(each, dict) and "name" in each for each in subgroups):
             raise Invalid("spec.subGroups: is no list of named subgroups")
         parents = {each.get("parent") for each in subgroups}
@@ -125,14 +131,14 @@ class Kai:
             for each in subgroups
             if each["name"] not in parents
         )
-        topology = _part(thing.spec, "topologyConstraint")
+        topology = _part(pod_group.spec, "topologyConstraint")
         required, preferred = topology.get("requiredTopologyLevel"), topology.get("preferredTopologyLevel")
         return _declared(
             waiting,
-            thing,
-            max(number_of(thing.spec.get("minMember") or 0, "spec.minMember"), sum(least for _, least in roles), 1),
+            pod_group,
+            max(number_of(pod_group.spec.get("minMember") or 0, "spec.minMember"), sum(least for _, least in roles), 1),
             roles=roles,
-            role=marks.labels.get(m.KAI_ROLE, ""),
+            role=hints.labels.get(m.KAI_ROLE, ""),
             topology_key=str(required or preferred or ""),
             topology_required=bool(required),
         )
@@ -143,15 +149,15 @@ class Godel:
 
     name = "Godel"
 
-    def read(self, marks: GangHints, objects: Objects) -> Declaration | None:
-        group = marks.annotations.get(m.GODEL_NAME) or marks.labels.get(m.GODEL_NAME)
+    def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
+        group = hints.annotations.get(m.GODEL_NAME) or hints.labels.get(m.GODEL_NAME)
         if not group:
             return None
-        thing, waiting = _found(self.name, GODEL, group, marks, objects)
-        if thing is None:
+        pod_group, waiting = _found(self.name, GODEL, group, hints, objects)
+        if pod_group is None:
             return waiting
-        minimum = number_of(thing.spec.get("minMember", 1), "spec.minMember", 1)
-        return _declared(waiting, thing, minimum, timeout=_timeout(thing.spec))
+        minimum = number_of(pod_group.spec.get("minMember", 1), "spec.minMember", 1)
+        return _declared(waiting, pod_group, minimum, timeout=_timeout(pod_group.spec))
 
 
 _WHOLE = ("podgroup", "all")
@@ -170,23 +176,23 @@ class Native:
 
     name = "scheduling.k8s.io PodGroup"
 
-    def read(self, marks: GangHints, objects: Objects) -> Declaration | None:
-        if not marks.group:
+    def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
+        if not hints.group:
             return None
-        thing, waiting = _found(self.name, NATIVE, marks.group, marks, objects)
-        if thing is None:
+        pod_group, waiting = _found(self.name, NATIVE, hints.group, hints, objects)
+        if pod_group is None:
             return waiting
-        policy = _part(thing.spec, "schedulingPolicy")
+        policy = _part(pod_group.spec, "schedulingPolicy")
         minimum = 0  # basic: the pods belong together, and are placed one by one
         if "gang" in policy:
             minimum = number_of(_part(policy, "gang").get("minCount"), "spec.schedulingPolicy.gang.minCount", 1)
         elif "basic" not in policy:
             raise Invalid(f"spec.schedulingPolicy: is neither gang nor basic but {', '.join(policy) or 'empty'}")
-        topology = _part(thing.spec, "schedulingConstraints").get("topology") or []
+        topology = _part(pod_group.spec, "schedulingConstraints").get("topology") or []
         if not isinstance(topology, list) or not all(isinstance(each, dict) and each.get("key") for each in topology):
             raise Invalid("spec.schedulingConstraints.topology: is no list of keys")
         key = str(topology[0]["key"]) if topology else ""
-        whole_only = _mode(thing.spec.get("disruptionMode")) in _WHOLE
+        whole_only = _mode(pod_group.spec.get("disruptionMode")) in _WHOLE
         return _declared(
-            waiting, thing, minimum, topology_key=key, topology_required=bool(key), disrupted_whole=whole_only
+            waiting, pod_group, minimum, topology_key=key, topology_required=bool(key), disrupted_whole=whole_only
         )

@@ -48,7 +48,7 @@ class _JobSet(Struct):
     jobs: list[_ReplicatedJob] | None = field(default=None, name="replicatedJobs")
 
 
-def thing_of(resource: Resource, item: Item) -> OwnerOrGroup:
+def owner_or_group_of(resource: Resource, item: Item) -> OwnerOrGroup:
     """The object reduced. Raises InvalidField naming the field."""
     metadata = item.metadata
     annotations = pick(metadata.annotations, "metadata.annotations") if mentions_gangs(metadata.annotations) else {}
@@ -111,6 +111,15 @@ def same(one: OwnerOrGroup | None, other: OwnerOrGroup) -> bool:
     return one is not None and _content(one) == _content(other)
 
 
-def _content(thing: OwnerOrGroup) -> tuple[object, ...]:
-    spec: Mapping[str, object] = thing.spec
-    return thing.uid, thing.created_us, thing.annotations, thing.owner, spec, thing.size, thing.left, thing.roles
+def _content(owner_or_group: OwnerOrGroup) -> tuple[object, ...]:
+    spec: Mapping[str, object] = owner_or_group.spec
+    return (
+        owner_or_group.uid,
+        owner_or_group.created_us,
+        owner_or_group.annotations,
+        owner_or_group.owner,
+        spec,
+        owner_or_group.size,
+        owner_or_group.left,
+        owner_or_group.roles,
+    )

@@ -17,9 +17,9 @@ class Member:
     """A pod with its word on its gang."""
 
     known: PodRecord
-    marks: GangHints
+    hints: GangHints
     priority: int = 0
-    said: Declaration | None = None
+    declaration: Declaration | None = None
     owners: tuple[OwnerOrGroup, ...] = ()
     """Who controls it, and who controls that."""
     warned: str = ""
@@ -40,7 +40,7 @@ class Group:
     """Minimums that pods outside the gang tell of, by their UIDs."""
     first_us: int = 0
     """When the earliest member was made that was ever seen."""
-    thing: tuple[Resource, str, str] | None = None
+    object_ref: tuple[Resource, str, str] | None = None
     owner_uid: str = ""
     timeout: float | None = None
     dirty: bool = True
@@ -89,18 +89,18 @@ class Group:
             for m in self.members.values()
         )
 
-    def knows_better(self, said: Declaration) -> bool:
+    def is_declared_elsewhere(self, declaration: Declaration) -> bool:
         """Whether other pods have told what this declaration leaves out."""
-        return said.thing is None and (bool(self.announced) or self.message is not None)
+        return declaration.object_ref is None and (bool(self.announced) or self.message is not None)
 
     def role_of(self, member: Member) -> int:
         """The number of the member's role."""
-        said = member.said
-        if said is None or not (said.roles or said.role or self._roles):
+        declaration = member.declaration
+        if declaration is None or not (declaration.roles or declaration.role or self._roles):
             return 0
-        for name, _ in said.roles:
+        for name, _ in declaration.roles:
             self._roles.setdefault(name, len(self._roles))
-        number = self._roles.setdefault(said.role, len(self._roles))
+        number = self._roles.setdefault(declaration.role, len(self._roles))
         return number if number < _MOST_ROLES else 0
 
     def short(self, placed: Mapping[str, int]) -> bool:
@@ -117,33 +117,35 @@ class Group:
     def merge(self) -> bool:
         """Makes `message` and `problem` of what the members say. Returns whether the message has changed."""
         self.dirty = False
-        words = [m.said for m in self.members.values() if m.said is not None and not m.said.waits]
-        if not words and not self.announced:
+        declarations = [
+            m.declaration for m in self.members.values() if m.declaration is not None and not m.declaration.waits
+        ]
+        if not declarations and not self.announced:
             return False  # nobody there to say it: what was said last stands
         self.problem = ""
         message = flow_pb2.Gang(id=self.id, name=self.name)
-        minimums = sorted({word.minimum for word in words} | set(self.announced.values()))
+        minimums = sorted({each.minimum for each in declarations} | set(self.announced.values()))
         message.minimum = minimums[-1]
-        if len({word.minimum for word in words}) > 1:
+        if len({each.minimum for each in declarations}) > 1:
             self._note(f"its members disagree about its minimum ({', '.join(map(str, minimums))}); the largest counts")
-        self._merge_roles(message, words)
-        self._merge_maximum(message, words)
-        keys = sorted({(word.topology_key, word.topology_required) for word in words if word.topology_key})
+        self._merge_roles(message, declarations)
+        self._merge_maximum(message, declarations)
+        keys = sorted({(each.topology_key, each.topology_required) for each in declarations if each.topology_key})
         if keys:
             message.topology_key, message.topology_required = keys[0]
             if len(keys) > 1:
                 self._note(f"its members disagree about its topology; {keys[0][0]} counts")
-        sizes = [word.size for word in words if word.size is not None]
+        sizes = [each.size for each in declarations if each.size is not None]
         if sizes and message.minimum > max(sizes):
             self._note(f"its minimum of {message.minimum} is more than the {max(sizes)} pods that there will be")
         priorities = sorted({m.priority for m in self.members.values()})
         if len(priorities) > 1:
             found = ", ".join(map(str, priorities))
             self._note(f"its members have different priorities ({found}); it waits with the highest of those that wait")
-        self.disrupted_whole = any(word.disrupted_whole for word in words)
-        self.timeout = next((word.timeout for word in words if word.timeout is not None), None)
+        self.disrupted_whole = any(each.disrupted_whole for each in declarations)
+        self.timeout = next((each.timeout for each in declarations if each.timeout is not None), None)
         self._lower(message)
-        message.created_us = self._created(words)
+        message.created_us = self._created(declarations)
         if self.message == message:
             return False
         self.message = message
@@ -152,10 +154,10 @@ class Group:
     def _note(self, problem: str) -> None:
         self.problem = f"{self.problem}; {problem}" if self.problem else problem
 
-    def _merge_roles(self, message: flow_pb2.Gang, words: list[Declaration]) -> None:
+    def _merge_roles(self, message: flow_pb2.Gang, declarations: list[Declaration]) -> None:
         least: dict[str, int] = {}
-        for word in words:
-            for name, minimum in word.roles:
+        for declaration in declarations:
+            for name, minimum in declaration.roles:
                 self._roles.setdefault(name, len(self._roles))
                 least[name] = max(least.get(name, 0), minimum)
         if len(self._roles) > _MOST_ROLES:
@@ -164,8 +166,8 @@ class Group:
         for name in self._roles:
             message.roles.add(name=name, minimum=least.get(name, 0))
 
-    def _merge_maximum(self, message: flow_pb2.Gang, words: list[Declaration]) -> None:
-        maximums = sorted({word.maximum for word in words if word.maximum})
+    def _merge_maximum(self, message: flow_pb2.Gang, declarations: list[Declaration]) -> None:
+        maximums = sorted({each.maximum for each in declarations if each.maximum})
         if not maximums:
             return
         message.maximum = maximums[0]
@@ -188,9 +190,9 @@ class Group:
             for role in message.roles:
                 role.minimum = min(role.minimum, message.minimum) if len(message.roles) == 1 else 0
 
-    def _created(self, words: list[Declaration]) -> int:
+    def _created(self, declarations: list[Declaration]) -> int:
         """The API's times have whole seconds: gangs of one second get an order that any process finds again."""
-        created = next((word.created_us for word in words if word.created_us), 0)
+        created = next((each.created_us for each in declarations if each.created_us), 0)
         if not created:
             owners = {m.owners[0].uid: m.owners[0].created_us for m in self.members.values() if m.owners}
             created = next(iter(owners.values())) if len(owners) == 1 else 0

@@ -30,33 +30,36 @@ class Index:
         self.plain: dict[str, Owner] = {}
         """Owners that declare nothing, nor does who owns them, by UID."""
 
-    def link(self, gang_id: int, thing: object) -> None:
+    def link(self, gang_id: int, key: object) -> None:
         """The gang depends on an object: resource, namespace and name of a PodGroup, or the UID of an owner."""
-        self._gangs.setdefault(thing, set()).add(gang_id)
-        self._of_gang.setdefault(gang_id, set()).add(thing)
+        self._gangs.setdefault(key, set()).add(gang_id)
+        self._of_gang.setdefault(gang_id, set()).add(key)
 
     def forget(self, gang_id: int) -> None:
-        for thing in self._of_gang.pop(gang_id, ()):
-            gangs = self._gangs[thing]
+        for key in self._of_gang.pop(gang_id, ()):
+            gangs = self._gangs[key]
             gangs.discard(gang_id)
             if not gangs:
-                del self._gangs[thing]
+                del self._gangs[key]
 
-    def gangs_of(self, resource: Resource, thing: OwnerOrGroup) -> set[int]:
-        return {*self._gangs.get((resource, thing.namespace, thing.name), ()), *self._gangs.get(thing.uid, ())}
+    def gangs_of(self, resource: Resource, owner_or_group: OwnerOrGroup) -> set[int]:
+        return {
+            *self._gangs.get((resource, owner_or_group.namespace, owner_or_group.name), ()),
+            *self._gangs.get(owner_or_group.uid, ()),
+        }
 
     def wait(self, uid: str, what: str) -> None:
         """A pod cannot be judged until something is known."""
         self._unknown.setdefault(what, set()).add(uid)
 
-    def waits_no_more(self, uid: str, what: str) -> None:
+    def stop_waiting(self, uid: str, what: str) -> None:
         waiting = self._unknown.get(what)
         if waiting is not None:
             waiting.discard(uid)
             if not waiting:
                 del self._unknown[what]
 
-    def known_now(self, what: str) -> Iterable[str]:
+    def take_waiting(self, what: str) -> Iterable[str]:
         """The pods that waited for it."""
         return self._unknown.pop(what, ())
 
@@ -65,10 +68,10 @@ class Index:
             self.plain.clear()  # owners of kinds that nobody watches: nobody tells when they go
         self.plain[owner.uid] = owner
 
-    def not_plain(self, thing: OwnerOrGroup, *, and_below: bool) -> dict[str, Owner]:
+    def not_plain(self, owner_or_group: OwnerOrGroup, *, and_below: bool) -> dict[str, Owner]:
         """An owner declares something now: which owners are not plain any more. and_below: it may own owners."""
         if and_below:
             found, self.plain = self.plain, {}
             return found
-        owner = self.plain.pop(thing.uid, None)
+        owner = self.plain.pop(owner_or_group.uid, None)
         return {owner.uid: owner} if owner is not None else {}

@@ -63,7 +63,7 @@ def mentions_gangs(raw: Raw) -> bool:
     return b"group" in data or b"gang" in data
 
 
-def speaks_of_gangs(pod: Pod) -> bool:
+def may_declare_gang(pod: Pod) -> bool:
     """Whether the pod itself may say anything; asked of every pod."""
     if pod.spec.scheduling_group is not NOTHING:
         return True

@@ -92,7 +92,7 @@ class Declaration:
     """Minimums of other gangs, by key, that only this pod tells of."""
     waits: str = ""
     """Why no member can be placed yet; empty: it can. Such a declaration may lack everything else."""
-    thing: tuple[Resource, str, str] | None = None
+    object_ref: tuple[Resource, str, str] | None = None
     """Resource, namespace, name of the object that declares the group."""
 
 
@@ -127,22 +127,22 @@ class Convention(Protocol):
     name: str
     """For messages and docs."""
 
-    def read(self, marks: GangHints, objects: Objects) -> Declaration | None:
+    def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
         """None: the pod says nothing in this convention. Raises Invalid, Unknown."""
 
 
-MOST = 2**31 - 1
+MAX_COUNT = 2**31 - 1
 """Kubernetes counts no pods beyond it; the contract holds sums of so many."""
 
 
-def whole(text: str, mark: str, least: int = 1) -> int:
+def whole(text: str, hint: str, least: int = 1) -> int:
     """The number that a mark holds. Raises Invalid."""
     digits = text.strip()
     number = digits.isascii() and digits.isdigit()
-    if number and (len(digits) > 10 or int(digits) > MOST):  # Python does not even read thousands of digits
-        raise Invalid(f"{mark}: {text[:20]!r} is more than {MOST}")
+    if number and (len(digits) > 10 or int(digits) > MAX_COUNT):  # Python does not even read thousands of digits
+        raise Invalid(f"{hint}: {text[:20]!r} is more than {MAX_COUNT}")
     if not number or int(digits) < least:
-        raise Invalid(f"{mark}: {text!r} is not a whole number of {least} or more")
+        raise Invalid(f"{hint}: {text!r} is not a whole number of {least} or more")
     return int(digits)
 
 
@@ -150,6 +150,6 @@ def number_of(value: object, path: str, least: int = 0) -> int:
     """The number in a field of an object. Raises Invalid."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise Invalid(f"{path}: {value!r} is not a whole number of {least} or more")
-    if value > MOST:
-        raise Invalid(f"{path}: is more than {MOST}")
+    if value > MAX_COUNT:
+        raise Invalid(f"{path}: is more than {MAX_COUNT}")
     return value

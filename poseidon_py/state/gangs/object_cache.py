@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 RECHECK = 30.0
 _RECHECK_ABSENT = 5.0
-_ASKED_ANEW = 2.0
+_RECHECK_MISSING_ON_DEMAND = 2.0
 """Seconds, at least, between two looks for a resource that is absent."""
 
 
@@ -72,7 +72,7 @@ class ObjectCache:
         self,
         api: ObjectApi,
         changed: Changed,
-        known_now: Callable[[str], None],
+        resolved: Callable[[str], None],
         *,
         watching: WatchOptions = WatchOptions(),  # noqa: B008 (it is frozen)
         patience: float = 0.1,
@@ -80,11 +80,11 @@ class ObjectCache:
         metrics: Metrics | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`known_now` hears what could not be said and now can; `patience`: seconds for which an owner that is not
+        """`resolved` hears what could not be said and now can; `patience`: seconds for which an owner that is not
         there is waited for before it is asked for."""
         self._api = api
         self._changed = changed
-        self._known_now = known_now
+        self._known_now = resolved
         self._watching = watching
         self._metrics = metrics if metrics is not None else Metrics()
         self._patience = patience
@@ -98,43 +98,38 @@ class ObjectCache:
 
     def find(self, resource: Resource, namespace: str, name: str) -> OwnerOrGroup | None:
         cache = self._cache(resource)
-        thing = cache.by_name.get((namespace, name))
-        if thing is None and not cache.path and self._now() - cache.looked > _ASKED_ANEW:
+        entry = cache.by_name.get((namespace, name))
+        if entry is None and not cache.path and self._now() - cache.checked_at > _RECHECK_MISSING_ON_DEMAND:
             self._wake.set()
-        return thing
+        return entry
 
     def owner(self, owner: Owner, namespace: str) -> OwnerOrGroup | None:
         resource = OWNERS.get((owner.group, owner.kind))
         if resource is None:
             return None
         cache = self._cache(resource)
-        thing = cache.by_uid.get(owner.uid)
-        if thing is None and cache.path and owner.uid not in cache.gone:
+        entry = cache.by_uid.get(owner.uid)
+        if entry is None and cache.path and owner.uid not in cache.gone:
             what = f"{resource.label}/{owner.uid}"
             if what not in self._lookups:
-                self._lookups[what] = asyncio.create_task(self._look_up(cache, owner, namespace, what))
+                self._lookups[what] = asyncio.create_task(self._fetch_owner(cache, owner, namespace, what))
             raise Unknown(what)
-        return thing
+        return entry
 
     def has_owner(self, uid: str) -> bool:
         """Whether an owner of this UID is there."""
         return any(uid in cache.by_uid for resource, cache in self._caches.items() if resource in OWNERS.values())
 
-    def things(self, resource: Resource) -> list[OwnerOrGroup]:
-        """All objects of a resource, if anybody ever asked for one."""
-        cache = self._caches.get(resource)
-        return list(cache.by_uid.values()) if cache is not None else []
-
-    def path_of(self, resource: Resource, thing: OwnerOrGroup) -> str:
+    def path_of(self, resource: Resource, entry: OwnerOrGroup) -> str:
         """The path of an object; empty if its resource is not served."""
         cache = self._caches.get(resource)
-        return _path(cache.path, thing.namespace, thing.name) if cache is not None and cache.path else ""
+        return _path(cache.path, entry.namespace, entry.name) if cache is not None and cache.path else ""
 
-    def look_again(self) -> None:
+    def rediscover(self) -> None:
         """Looks at once for what is absent: its definition may have been installed."""
         for cache in self._caches.values():
             if not cache.path:
-                cache.looked = -1e9
+                cache.checked_at = -1e9
         self._wake.set()
 
     def _cache(self, resource: Resource) -> ResourceCache:
@@ -143,14 +138,14 @@ class ObjectCache:
         if cache is None:
             cache = self._caches[resource] = ResourceCache(resource, self._changed, self._metrics)
             self._wake.set()
-        if not cache.settled:
+        if not cache.ready:
             raise Unknown(resource.label)
         return cache
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
 
-    async def _look_up(self, cache: ResourceCache, owner: Owner, namespace: str, what: str) -> None:
+    async def _fetch_owner(self, cache: ResourceCache, owner: Owner, namespace: str, what: str) -> None:
         try:
             delay = self._patience
             while owner.uid not in cache.by_uid and cache.path:
@@ -186,7 +181,7 @@ class ObjectCache:
             while True:
                 self._wake.clear()
                 for cache in list(self._caches.values()):
-                    await self._look_for(cache)
+                    await self._discover(cache)
                 absent = any(not cache.path for cache in self._caches.values())
                 try:
                     async with asyncio.timeout(_RECHECK_ABSENT if absent else RECHECK):
@@ -203,31 +198,31 @@ class ObjectCache:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _look_for(self, cache: ResourceCache) -> None:
+    async def _discover(self, cache: ResourceCache) -> None:
         now = self._now()
-        if now - cache.looked < (RECHECK if cache.path else _ASKED_ANEW):
+        if now - cache.checked_at < (RECHECK if cache.path else _RECHECK_MISSING_ON_DEMAND):
             return
-        cache.looked = now
+        cache.checked_at = now
         try:
             path = await self.locate(cache.resource)
             if path and path != cache.path:
                 await self._api.page(path, {"limit": "1"})  # are we allowed to?
         except ApiError as error:
             if isinstance(error, BusyError):
-                self._look_soon(cache, str(error))
+                self._discover_again(cache, str(error))
                 return
             log.warning("cannot watch %s, so gangs that need it are not seen: %s", cache.resource.label, error)
             if cache.path:
                 return  # an API server that has just started knows of no roles, and the watch sees for itself
             path = ""
         except KubeError as error:
-            self._look_soon(cache, str(error))
+            self._discover_again(cache, str(error))
             return
-        if cache.path and not path and not cache.missed:
-            cache.missed = True
-            self._look_soon(cache, "it was, and is not found")
+        if cache.path and not path and not cache.missing_once:
+            cache.missing_once = True
+            self._discover_again(cache, "it was, and is not found")
             return
-        cache.missed = False
+        cache.missing_once = False
         if path != cache.path:
             if cache.task is not None:
                 cache.task.cancel()
@@ -238,13 +233,13 @@ class ObjectCache:
                 cache.task = asyncio.create_task(self._follow(cache), name=f"watch {cache.resource.label}")
             else:
                 cache.clear()
-        if not path and not cache.settled:
+        if not path and not cache.ready:
             self._settle(cache)
 
-    def _look_soon(self, cache: ResourceCache, why: str) -> None:
+    def _discover_again(self, cache: ResourceCache, why: str) -> None:
         """What is known stands: forgetting it would make single pods of gangs' members."""
         log.warning("cannot find out whether %s is served: %s", cache.resource.label, why)
-        cache.looked = -1e9
+        cache.checked_at = -1e9
         asyncio.get_running_loop().call_later(self._pause, self._wake.set)
 
     async def _follow(self, cache: ResourceCache) -> None:
@@ -261,7 +256,7 @@ class ObjectCache:
             group.create_task(watch.run())
 
     def _settle(self, cache: ResourceCache) -> None:
-        cache.settled = True
+        cache.ready = True
         self._known_now(cache.resource.label)
 
     async def locate(self, resource: Resource) -> str:

@@ -12,9 +12,9 @@ from poseidon_py.kube.objects import InvalidField, Pod
 from poseidon_py.state.gangs.by_owner import DEPLOYMENTS, JOB_SETS
 from poseidon_py.state.gangs.group import Group, Member
 from poseidon_py.state.gangs.index import Index, NoObjects
-from poseidon_py.state.gangs.keys import gang_hints_of, speaks_of_gangs
+from poseidon_py.state.gangs.keys import gang_hints_of, may_declare_gang
 from poseidon_py.state.gangs.model import Declaration, GangHints, Objects, Owner, OwnerOrGroup, Resource, Unknown
-from poseidon_py.state.gangs.resolve import is_plain, judge, owners
+from poseidon_py.state.gangs.resolve import has_no_hints, owners, resolve
 from poseidon_py.state.records import PodRecord
 from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.work_queue import KeyedQueue
@@ -34,7 +34,7 @@ class GangRegistry:
         """By id."""
         self.removed: set[int] = set()
         """Ids of gangs that are gone and of which the engine has yet to be told."""
-        self.on_held: Callable[[PodRecord, str], None] = lambda known, why: None
+        self.on_gang_blocked: Callable[[PodRecord, str], None] = lambda known, why: None
         self.on_invalid: Callable[[PodRecord, str], None] = lambda known, what: None
         self.on_below: Callable[[Group], None] = lambda group: None
         """Called when a gang that was complete has lost members it needs."""
@@ -68,9 +68,9 @@ class GangRegistry:
         if pod is None:
             member = self._members.get(known.uid)
             if member is not None:
-                self._judge(member)
+                self._resolve(member)
             return
-        if (not known.owner or known.owner in self._index.plain) and not speaks_of_gangs(pod):
+        if (not known.owner or known.owner in self._index.plain) and not may_declare_gang(pod):
             if known.gang or known.held or known.uid in self._members:
                 self.leave(known.uid)
                 known.gang, known.held = 0, ""
@@ -78,22 +78,22 @@ class GangRegistry:
         if not known.ours:
             return
         try:
-            marks = gang_hints_of(pod)
+            hints = gang_hints_of(pod)
         except InvalidField as problem:
-            self._hold(known, f"cannot read its labels and annotations: {problem}")
+            self._block(known, f"cannot read its labels and annotations: {problem}")
             return
-        if marks is not None:
-            self._take(known, marks, pod.spec.priority or 0, pod.status.phase == "Running")
+        if hints is not None:
+            self._take(known, hints, pod.spec.priority or 0, pod.status.phase == "Running")
 
-    def _take(self, known: PodRecord, marks: GangHints, priority: int, running: bool) -> None:
+    def _take(self, known: PodRecord, hints: GangHints, priority: int, running: bool) -> None:
         member = self._members.get(known.uid)
         if member is None:
-            member = self._members[known.uid] = Member(known, marks, priority)
-        elif member.marks != marks:
-            member.marks = marks
+            member = self._members[known.uid] = Member(known, hints, priority)
+        elif member.hints != hints:
+            member.hints = hints
         member.known, member.priority = known, priority
         known.running = running
-        self._judge(member)
+        self._resolve(member)
 
     def leave(self, uid: str, *, deleted: bool = False) -> None:
         """The pod is gone, because somebody deleted it or for another reason, or in no gang any more."""
@@ -101,9 +101,9 @@ class GangRegistry:
         if member is None:
             return
         self._forget_unknown(member)
-        if member.said is not None:
-            self._announce(uid, member.said, None)
-            self._part(member, member.said.key, deleted)
+        if member.declaration is not None:
+            self._announce(uid, member.declaration, None)
+            self._part(member, member.declaration.key, deleted)
 
     def _below(self, group: Group) -> None:
         """Finds out whether the gang has become complete, or is not any more."""
@@ -125,59 +125,63 @@ class GangRegistry:
 
     # -- judging ----------------------------------------------------------------------------------------------
 
-    def _judge(self, member: Member) -> None:
-        known, marks = member.known, member.marks
+    def _resolve(self, member: Member) -> None:
+        known, hints = member.known, member.hints
         self._forget_unknown(member)
-        said, broken, warning, unknown = judge(marks, self.objects)
-        plain = is_plain(marks)
+        declaration, invalid, warning, unknown = resolve(hints, self.objects)
+        plain = has_no_hints(hints)
         if unknown:
             member.unknown = unknown
             self._index.wait(known.uid, unknown)
             if not known.node:
                 known.held = known.held or f"waits to hear of {unknown}"
             return
-        if said is None and plain:
-            if marks.owner is not None:
-                self._index.note_plain(marks.owner)
+        if declaration is None and plain:
+            if hints.owner is not None:
+                self._index.note_plain(hints.owner)
             self.leave(known.uid)
             known.gang, known.held = 0, ""
             return
-        member.owners = owners(marks, self.objects)
-        self._place(member, said)
-        if broken and said is None:
-            self._hold(known, broken)
-            warning = broken
-        elif said is not None and said.waits and not self._group(said.key).knows_better(said):
-            self._hold(known, said.waits)
+        member.owners = owners(hints, self.objects)
+        self._place(member, declaration)
+        if invalid and declaration is None:
+            self._block(known, invalid)
+            warning = invalid
+        elif (
+            declaration is not None
+            and declaration.waits
+            and not self._group(declaration.key).is_declared_elsewhere(declaration)
+        ):
+            self._block(known, declaration.waits)
         else:
             known.held = ""
-            warning = warning or broken
+            warning = warning or invalid
         if warning and warning != member.warned:
             self.on_invalid(known, warning)
         member.warned = warning
 
-    def _place(self, member: Member, said: Declaration | None) -> None:
+    def _place(self, member: Member, declaration: Declaration | None) -> None:
         """Puts the member into the group that its declaration names."""
-        known, before = member.known, member.said
-        if before is not None and (said is None or before.key != said.key):
+        known, before = member.known, member.declaration
+        if before is not None and (declaration is None or before.key != declaration.key):
             self._part(member, before.key)
-        member.said = said
-        self._announce(known.uid, before, said)
-        if said is None or not said.key:
+        member.declaration = declaration
+        self._announce(known.uid, before, declaration)
+        if declaration is None or not declaration.key:
             known.gang = known.role = 0
             return
-        group = self._group(said.key)
-        group.name, group.thing = said.name, said.thing or group.thing
-        if group.thing is not None:
-            self._index.link(group.id, group.thing)
-        for thing in member.owners:
-            if group.thing is None:
-                group.owner_uid = thing.uid  # the uppermost, which lives longest
-            self._index.link(group.id, thing.uid)
-        created = member.marks.created_us
+        group = self._group(declaration.key)
+        group.name, group.object_ref = declaration.name, declaration.object_ref or group.object_ref
+        if group.object_ref is not None:
+            self._index.link(group.id, group.object_ref)
+        for owner_or_group in member.owners:
+            if group.object_ref is None:
+                group.owner_uid = owner_or_group.uid  # the uppermost, which lives longest
+            self._index.link(group.id, owner_or_group.uid)
+        created = member.hints.created_us
         group.first_us = min(group.first_us or created, created)
         group.members[known.uid] = member
-        known.gang = group.id if said.minimum or group.knows_better(said) else 0
+        known.gang = group.id if declaration.minimum or group.is_declared_elsewhere(declaration) else 0
         known.role = group.role_of(member)
         if group.bound.pop(known.uid, None) is not None and known.deleting:
             group.disrupted = True
@@ -188,13 +192,13 @@ class GangRegistry:
         self.queue.add(group.id)
         self.on_changed(group)
 
-    def _hold(self, known: PodRecord, why: str) -> None:
+    def _block(self, known: PodRecord, why: str) -> None:
         if known.node:
             known.gang, known.held = 0, ""
         elif known.held != why:
             known.held = why
             if known.wanted:
-                self.on_held(known, why)
+                self.on_gang_blocked(known, why)
 
     # -- groups -----------------------------------------------------------------------------------------------
 
@@ -204,8 +208,8 @@ class GangRegistry:
         self.removed.discard(group.id)
         return group
 
-    def _announce(self, uid: str, before: Declaration | None, said: Declaration | None) -> None:
-        wanted = dict(said.announced) if said is not None else {}
+    def _announce(self, uid: str, before: Declaration | None, declaration: Declaration | None) -> None:
+        wanted = dict(declaration.announced) if declaration is not None else {}
         for key, minimum in wanted.items():
             group = self._group(key)
             if group.announced.get(uid) != minimum:
@@ -240,7 +244,7 @@ class GangRegistry:
 
     def _alive(self, group: Group) -> bool:
         try:
-            if group.thing is not None and self.objects.find(*group.thing) is not None:
+            if group.object_ref is not None and self.objects.find(*group.object_ref) is not None:
                 return True
         except Unknown:
             return True
@@ -264,18 +268,18 @@ class GangRegistry:
 
     # -- objects ----------------------------------------------------------------------------------------------
 
-    def changed(self, resource: Resource, thing: OwnerOrGroup, *, gone: bool = False) -> None:
+    def changed(self, resource: Resource, owner_or_group: OwnerOrGroup, *, gone: bool = False) -> None:
         """A PodGroup or an owner is new, is another, or is gone."""
-        for gang_id in self._index.gangs_of(resource, thing):
+        for gang_id in self._index.gangs_of(resource, owner_or_group):
             group = self.groups.get(gang_id)
             if group is not None:
                 self._touch_members(group)
                 self._sweep(group)
-        self.known_now(f"{resource.label}/{thing.uid}")
+        self.resolved(f"{resource.label}/{owner_or_group.uid}")
         if gone:
-            self._index.plain.pop(thing.uid, None)
-        elif thing.annotations and self._index.plain:
-            self._rescan(self._index.not_plain(thing, and_below=resource in (JOB_SETS, DEPLOYMENTS)))
+            self._index.plain.pop(owner_or_group.uid, None)
+        elif owner_or_group.annotations and self._index.plain:
+            self._rescan(self._index.not_plain(owner_or_group, and_below=resource in (JOB_SETS, DEPLOYMENTS)))
 
     def _rescan(self, owners: Mapping[str, Owner]) -> None:
         """Judges again the pods of owners that were taken for plain."""
@@ -284,16 +288,16 @@ class GangRegistry:
         for known in list(self._pods.values()):
             owner = owners.get(known.owner) if known.ours else None
             if owner is not None:
-                marks = GangHints(known.namespace, known.name, known.uid, known.created_us, owner=owner)
-                self._members.setdefault(known.uid, Member(known, marks))
+                hints = GangHints(known.namespace, known.name, known.uid, known.created_us, owner=owner)
+                self._members.setdefault(known.uid, Member(known, hints))
                 self._touch(known.uid)
 
-    def known_now(self, what: str) -> None:
+    def resolved(self, what: str) -> None:
         """Something can be said that could not be: pods that depend on it are judged again."""
-        for uid in self._index.known_now(what):
+        for uid in self._index.take_waiting(what):
             self._touch(uid)
 
     def _forget_unknown(self, member: Member) -> None:
         if member.unknown:
-            self._index.waits_no_more(member.known.uid, member.unknown)
+            self._index.stop_waiting(member.known.uid, member.unknown)
             member.unknown = ""

@@ -1,4 +1,4 @@
-"""What all conventions together make of a pod. Pure."""
+"""The gang of a pod by all conventions together. Pure."""
 
 from typing import NamedTuple
 
@@ -7,58 +7,61 @@ from poseidon_py.state.gangs.keys import JOBSET_ROLE
 from poseidon_py.state.gangs.model import Declaration, GangHints, Invalid, Objects, OwnerOrGroup, Unknown
 
 
-class Verdict(NamedTuple):
-    """`said`: the declaration that counts. `broken`: the first that makes no sense. `warning`: one that disagrees.
-    `unknown`: what has to be found out first."""
+class Resolution(NamedTuple):
+    """What the conventions declare for one pod."""
 
-    said: Declaration | None
-    broken: str = ""
+    declaration: Declaration | None
+    """The one in effect; None: the pod is in no gang."""
+    invalid: str = ""
+    """The error in the first invalid declaration."""
     warning: str = ""
+    """How another declaration contradicts the one in effect."""
     unknown: str = ""
+    """The object that must be looked up first."""
 
 
-def is_plain(marks: GangHints) -> bool:
-    """Whether the pod itself says nothing: then only its owner may."""
-    return not (marks.labels.keys() - {JOBSET_ROLE} or marks.annotations or marks.group)
+def has_no_hints(hints: GangHints) -> bool:
+    """Whether the pod itself declares nothing, so that only its owner may."""
+    return not (hints.labels.keys() - {JOBSET_ROLE} or hints.annotations or hints.group)
 
 
-def judge(marks: GangHints, objects: Objects) -> Verdict:
-    """The first convention in order that has something to say counts; the others may only disagree with it."""
-    said: Declaration | None = None
-    broken = warning = ""
-    for convention in (OWN,) if is_plain(marks) else CONVENTIONS:
+def resolve(hints: GangHints, objects: Objects) -> Resolution:
+    """The first convention in order of precedence that declares something is in effect; contradictions are warnings."""
+    first: Declaration | None = None
+    invalid = warning = ""
+    for convention in (OWN,) if has_no_hints(hints) else CONVENTIONS:
         try:
-            found = convention.read(marks, objects)
+            found = convention.read(hints, objects)
         except Invalid as problem:
-            broken = broken or str(problem)
+            invalid = invalid or str(problem)
             continue
         except Unknown as what:
-            if said is None:
-                return Verdict(None, broken, unknown=what.what)
+            if first is None:
+                return Resolution(None, invalid, unknown=what.what)
             continue
         if found is None:
             continue
-        if said is None:
-            said = found
-        elif said.key and not (found.waits or said.waits) and found.minimum != said.minimum:
+        if first is None:
+            first = found
+        elif first.key and not (found.waits or first.waits) and found.minimum != first.minimum:
             warning = warning or (
-                f"it is declared to be in {said.name} (minimum {said.minimum}, {said.convention}) and in "
+                f"it is declared to be in {first.name} (minimum {first.minimum}, {first.convention}) and in "
                 f"{found.name} (minimum {found.minimum}, {found.convention}); the first counts"
             )
-    return Verdict(said, broken, warning)
+    return Resolution(first, invalid, warning)
 
 
-def owners(marks: GangHints, objects: Objects) -> tuple[OwnerOrGroup, ...]:
-    """Who controls the pod, and who controls that, as far as they are known."""
+def owners(hints: GangHints, objects: Objects) -> tuple[OwnerOrGroup, ...]:
+    """The controller of the pod and that object's controller, as far as they are known."""
     found: list[OwnerOrGroup] = []
-    owner = marks.owner
+    owner = hints.owner
     while owner is not None and len(found) < 2:
         try:
-            thing = objects.owner(owner, marks.namespace)
+            owner_or_group = objects.owner(owner, hints.namespace)
         except Unknown:
             break
-        if thing is None:
+        if owner_or_group is None:
             break
-        found.append(thing)
-        owner = thing.owner
+        found.append(owner_or_group)
+        owner = owner_or_group.owner
     return tuple(found)

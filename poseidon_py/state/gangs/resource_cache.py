@@ -5,7 +5,7 @@ import logging
 from typing import Protocol
 
 from poseidon_py.kube.objects import InvalidField, Metadata
-from poseidon_py.state.gangs.decode import Item, same, thing_of
+from poseidon_py.state.gangs.decode import Item, owner_or_group_of, same
 from poseidon_py.state.gangs.model import OwnerOrGroup, Resource
 from poseidon_py.util.metrics import Metrics
 
@@ -15,7 +15,7 @@ _GONE_KEPT = 20_000
 
 
 class Changed(Protocol):
-    def __call__(self, resource: Resource, thing: OwnerOrGroup, *, gone: bool = False) -> None: ...
+    def __call__(self, resource: Resource, owner_or_group: OwnerOrGroup, *, gone: bool = False) -> None: ...
 
 
 class ResourceCache:
@@ -25,11 +25,11 @@ class ResourceCache:
         self.resource = resource
         self.path = ""
         """Where it is served; empty: nowhere that we know of."""
-        self.settled = False
+        self.ready = False
         """Whether it is known what there is: listed, absent or denied."""
-        self.looked = -1e9
+        self.checked_at = -1e9
         """When it was looked for last, monotonic seconds."""
-        self.missed = False
+        self.missing_once = False
         """Whether it was not found then, though it had been served: while a server starts, that means nothing."""
         self.by_name: dict[tuple[str, str], OwnerOrGroup] = {}
         self.by_uid: dict[str, OwnerOrGroup] = {}
@@ -42,27 +42,27 @@ class ResourceCache:
 
     def observe(self, item: Item) -> None:
         try:
-            thing = thing_of(self.resource, item)
+            entry = owner_or_group_of(self.resource, item)
         except InvalidField as problem:
             self.invalid(item.metadata, str(problem))
             return
-        before = self.by_uid.get(thing.uid)
-        other = self.by_name.get((thing.namespace, thing.name))
-        if other is not None and other.uid != thing.uid:
+        before = self.by_uid.get(entry.uid)
+        other = self.by_name.get((entry.namespace, entry.name))
+        if other is not None and other.uid != entry.uid:
             self._drop(other)
-        self.by_name[thing.namespace, thing.name] = self.by_uid[thing.uid] = thing
-        self.gone.pop(thing.uid, None)
-        if not same(before, thing):
-            self._changed(self.resource, thing)
+        self.by_name[entry.namespace, entry.name] = self.by_uid[entry.uid] = entry
+        self.gone.pop(entry.uid, None)
+        if not same(before, entry):
+            self._changed(self.resource, entry)
 
     def removed(self, item: Item) -> None:
-        thing = self.by_uid.get(item.metadata.uid)
-        if thing is not None:
-            self._drop(thing)
+        entry = self.by_uid.get(item.metadata.uid)
+        if entry is not None:
+            self._drop(entry)
 
     def listed(self, uids: set[str]) -> None:
-        for thing in [thing for uid, thing in self.by_uid.items() if uid not in uids | self._unreadable]:
-            self._drop(thing)
+        for entry in [entry for uid, entry in self.by_uid.items() if uid not in uids | self._unreadable]:
+            self._drop(entry)
         self._unreadable.clear()
 
     def invalid(self, who: Metadata, what: str) -> None:
@@ -78,13 +78,13 @@ class ResourceCache:
         if len(self.gone) > _GONE_KEPT:
             del self.gone[next(iter(self.gone))]
 
-    def _drop(self, thing: OwnerOrGroup) -> None:
-        del self.by_uid[thing.uid]
-        if self.by_name.get((thing.namespace, thing.name)) is thing:
-            del self.by_name[thing.namespace, thing.name]
-        self.missing(thing.uid)
-        self._changed(self.resource, thing, gone=True)
+    def _drop(self, entry: OwnerOrGroup) -> None:
+        del self.by_uid[entry.uid]
+        if self.by_name.get((entry.namespace, entry.name)) is entry:
+            del self.by_name[entry.namespace, entry.name]
+        self.missing(entry.uid)
+        self._changed(self.resource, entry, gone=True)
 
     def clear(self) -> None:
-        for thing in list(self.by_uid.values()):
-            self._drop(thing)
+        for entry in list(self.by_uid.values()):
+            self._drop(entry)

@@ -17,7 +17,7 @@ from tests.effort import examples
 from tests.poseidon_py.builders import node
 from tests.poseidon_py.fakes import FakeKube
 from tests.poseidon_py.settling import settle
-from tests.poseidon_py.state.gangs.builders import JOB, Objects, pod, thing
+from tests.poseidon_py.state.gangs.builders import JOB, Objects, owner_or_group, pod
 
 MARK = {"pod-group.scheduling.x-k8s.io/name": "g"}
 CLAIM = ClaimUse("c")
@@ -66,7 +66,7 @@ class Rig:
             call_later=self._deadline,
         )
         spec = {"schedulingPolicy": {"gang": {"minCount": 3}}, "disruptionMode": "PodGroup"}
-        self.store.gangs.objects = Objects((NATIVE, thing(NATIVE, spec=spec)))
+        self.store.gangs.objects = Objects((NATIVE, owner_or_group(NATIVE, spec=spec)))
         self.binder.may_send = self.units.may_send
         self.binder.on_ended = self.units.ended
         self.store.gangs.on_half = self.units.found_half

@@ -5,7 +5,7 @@ import asyncio
 from poseidon_py.state.gangs.by_pod_group import COSCHEDULING
 from tests.poseidon_py.fakes import FakeEngine
 from tests.poseidon_py.rig import Rig as BridgeRig
-from tests.poseidon_py.state.gangs.builders import Objects, thing
+from tests.poseidon_py.state.gangs.builders import Objects, owner_or_group
 from tests.poseidon_py.state.gangs.builders import pod as gang_pod
 
 CRD = {"scheduling.x-k8s.io/pod-group": "g"}
@@ -37,11 +37,11 @@ class Engine(FakeEngine):
 
 
 class Rig(BridgeRig):
-    def __init__(self, *things):
+    def __init__(self, *objects):
         super().__init__()
         self.engine: Engine = Engine()
         self.session._engine = self.feed._engine = self.loop._engine = self.engine
-        self.store.gangs.objects = self.objects = Objects(*things)
+        self.store.gangs.objects = self.objects = Objects(*objects)
 
     async def __aenter__(self):
         await super().__aenter__()
@@ -60,7 +60,7 @@ class Rig(BridgeRig):
 
 
 def group(minimum):
-    return thing(COSCHEDULING, spec={"minMember": minimum})
+    return owner_or_group(COSCHEDULING, spec={"minMember": minimum})
 
 
 async def test_a_gang_is_told_with_its_first_member_and_again_when_it_changes():

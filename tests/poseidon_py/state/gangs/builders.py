@@ -5,7 +5,7 @@ import json
 import msgspec
 
 from poseidon_py.kube.objects import Pod
-from poseidon_py.state.gangs.decode import Item, thing_of
+from poseidon_py.state.gangs.decode import Item, owner_or_group_of
 from poseidon_py.state.gangs.model import GangHints, Owner, OwnerOrGroup, Unknown
 from tests.poseidon_py.builders import pod_json
 
@@ -14,11 +14,13 @@ CREATED = "2026-01-01T00:00:00Z"
 CREATED_US = 1_767_225_600 * SECOND_US
 
 
-def marks(labels=None, annotations=None, group="", owner=None, name="p", created_us=CREATED_US):
+def hints(labels=None, annotations=None, group="", owner=None, name="p", created_us=CREATED_US):
     return GangHints("ns", name, f"uid-{name}", created_us, labels or {}, annotations or {}, group, owner)
 
 
-def thing(resource, name="g", *, spec=None, status=None, annotations=None, owner=None, uid=None, created=CREATED):
+def owner_or_group(
+    resource, name="g", *, spec=None, status=None, annotations=None, owner=None, uid=None, created=CREATED
+):
     metadata = {
         "name": name,
         "namespace": "ns",
@@ -37,7 +39,7 @@ def thing(resource, name="g", *, spec=None, status=None, annotations=None, owner
             }
         ]
     body = {"metadata": metadata, "spec": spec or {}, "status": status or {}}
-    return thing_of(resource, msgspec.json.decode(json.dumps(body), type=Item))
+    return owner_or_group_of(resource, msgspec.json.decode(json.dumps(body), type=Item))
 
 
 JOB = Owner("Job", "j", "uid-j", "batch")
@@ -47,11 +49,11 @@ SET = Owner("JobSet", "s", "uid-s", "jobset.x-k8s.io")
 class Objects:
     """Objects that are there; `unknown` are UIDs and (resource, namespace, name) of which nothing can be said yet."""
 
-    def __init__(self, *things):
+    def __init__(self, *objects):
         self.by_name: dict[tuple, OwnerOrGroup] = {}
         self.by_uid: dict[str, OwnerOrGroup] = {}
         self.unknown: set[object] = set()
-        for resource, each in things:
+        for resource, each in objects:
             self.put(resource, each)
 
     def put(self, resource, each):

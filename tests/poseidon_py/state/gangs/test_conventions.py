@@ -17,8 +17,8 @@ from poseidon_py.state.gangs.by_pod_group import (
     Volcano,
 )
 from poseidon_py.state.gangs.model import Invalid, Owner, Unknown
-from poseidon_py.state.gangs.resolve import judge
-from tests.poseidon_py.state.gangs.builders import CREATED_US, JOB, SET, Objects, marks, thing
+from poseidon_py.state.gangs.resolve import resolve
+from tests.poseidon_py.state.gangs.builders import CREATED_US, JOB, SET, Objects, hints, owner_or_group
 
 LIGHT, MIN = "pod-group.scheduling.x-k8s.io/name", "pod-group.scheduling.x-k8s.io/min-available"
 NAME, NUMBER = "scheduling.k8s.io/group-name", "scheduling.k8s.io/group-pod-num"
@@ -32,8 +32,8 @@ STS = Owner("StatefulSet", "t", "uid-t", "apps")
 DEPLOYMENT = Owner("Deployment", "d", "uid-d", "apps")
 
 
-def fields(said, *names):
-    return {name: getattr(said, name) for name in names}
+def fields(declaration, *names):
+    return {name: getattr(declaration, name) for name in names}
 
 
 CASES = [
@@ -57,7 +57,7 @@ CASES = [
         [
             (
                 STATEFUL_SETS,
-                thing(
+                owner_or_group(
                     STATEFUL_SETS,
                     "t",
                     annotations={"poseidon.io/gang": "2", "poseidon.io/gang-max": "4"},
@@ -98,7 +98,7 @@ CASES = [
         {"scheduling.x-k8s.io/pod-group": "g"},
         {},
         {},
-        [(COSCHEDULING, thing(COSCHEDULING, spec={"minMember": 3, "scheduleTimeoutSeconds": 30}))],
+        [(COSCHEDULING, owner_or_group(COSCHEDULING, spec={"minMember": 3, "scheduleTimeoutSeconds": 30}))],
         {"name": "ns/g", "minimum": 3, "timeout": 30.0, "created_us": CREATED_US, "waits": ""},
     ),
     (
@@ -125,7 +125,7 @@ CASES = [
         {},
         {NAME: "g", "volcano.sh/task-spec": "worker"},
         {},
-        [(VOLCANO, thing(VOLCANO, spec={"minMember": 5, "minTaskMember": {"worker": 4, "ps": 1}}))],
+        [(VOLCANO, owner_or_group(VOLCANO, spec={"minMember": 5, "minTaskMember": {"worker": 4, "ps": 1}}))],
         {"minimum": 5, "roles": (("ps", 1), ("worker", 4)), "role": "worker"},
     ),
     (
@@ -136,7 +136,7 @@ CASES = [
         [
             (
                 KAI,
-                thing(
+                owner_or_group(
                     KAI,
                     spec={
                         "minMember": 2,
@@ -163,7 +163,7 @@ CASES = [
         {},
         {"pod-group-name": "g"},
         {},
-        [(KAI, thing(KAI, spec={"minMember": 2, "topologyConstraint": {"preferredTopologyLevel": "zone"}}))],
+        [(KAI, owner_or_group(KAI, spec={"minMember": 2, "topologyConstraint": {"preferredTopologyLevel": "zone"}}))],
         {"minimum": 2, "roles": (), "topology_key": "zone", "topology_required": False},
     ),
     (
@@ -171,7 +171,7 @@ CASES = [
         {"godel.bytedance.com/pod-group-name": "g"},
         {},
         {},
-        [(GODEL, thing(GODEL, spec={"minMember": 9}))],
+        [(GODEL, owner_or_group(GODEL, spec={"minMember": 9}))],
         {"minimum": 9},
     ),
     (
@@ -182,7 +182,7 @@ CASES = [
         [
             (
                 NATIVE,
-                thing(
+                owner_or_group(
                     NATIVE,
                     spec={
                         "schedulingPolicy": {"gang": {"minCount": 4}},
@@ -205,7 +205,7 @@ CASES = [
         {},
         {},
         {"group": "g"},
-        [(NATIVE, thing(NATIVE, spec={"schedulingPolicy": {"basic": {}}}))],
+        [(NATIVE, owner_or_group(NATIVE, spec={"schedulingPolicy": {"basic": {}}}))],
         {"minimum": 0, "waits": ""},
     ),
     (
@@ -213,7 +213,7 @@ CASES = [
         {},
         {"firmament-gang-scheduling": "60"},
         {"owner": RS},
-        [(REPLICA_SETS, thing(REPLICA_SETS, "r", spec={"replicas": 4}))],
+        [(REPLICA_SETS, owner_or_group(REPLICA_SETS, "r", spec={"replicas": 4}))],
         {"minimum": 3, "size": 4},  # 2.4 rounded up
     ),
     (
@@ -221,7 +221,7 @@ CASES = [
         {},
         {"firmament-gang-scheduling": "100%"},
         {"owner": JOB},
-        [(JOBS, thing(JOBS, "j", spec={"parallelism": 4, "completions": 3}))],
+        [(JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 4, "completions": 3}))],
         {"minimum": 3},
     ),
     (
@@ -229,7 +229,7 @@ CASES = [
         {},
         {"poseidon.io/gang": "all"},
         {"owner": JOB},
-        [(JOBS, thing(JOBS, "j", spec={"parallelism": 4}))],
+        [(JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 4}))],
         {"name": "ns/j", "minimum": 4, "created_us": CREATED_US},
     ),
     (
@@ -237,7 +237,12 @@ CASES = [
         {},
         {},
         {"owner": STS},
-        [(STATEFUL_SETS, thing(STATEFUL_SETS, "t", annotations={"poseidon.io/gang": "2"}, spec={"replicas": 3}))],
+        [
+            (
+                STATEFUL_SETS,
+                owner_or_group(STATEFUL_SETS, "t", annotations={"poseidon.io/gang": "2"}, spec={"replicas": 3}),
+            )
+        ],
         {"name": "ns/t", "minimum": 2, "size": 3},
     ),
     (
@@ -245,7 +250,7 @@ CASES = [
         {},
         {"poseidon.io/gang": "true", "poseidon.io/gang-min": "2", "poseidon.io/gang-topology": "rack"},
         {"owner": JOB},
-        [(JOBS, thing(JOBS, "j", spec={"parallelism": 4}))],
+        [(JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 4}))],
         {"minimum": 2, "topology_key": "rack", "topology_required": True},
     ),
     (
@@ -268,8 +273,11 @@ CASES = [
         {},
         {"owner": RS},
         [
-            (REPLICA_SETS, thing(REPLICA_SETS, "r", owner=DEPLOYMENT, spec={"replicas": 5})),
-            (DEPLOYMENTS, thing(DEPLOYMENTS, "d", annotations={"poseidon.io/gang": "all"}, spec={"replicas": 6})),
+            (REPLICA_SETS, owner_or_group(REPLICA_SETS, "r", owner=DEPLOYMENT, spec={"replicas": 5})),
+            (
+                DEPLOYMENTS,
+                owner_or_group(DEPLOYMENTS, "d", annotations={"poseidon.io/gang": "all"}, spec={"replicas": 6}),
+            ),
         ],
         {"name": "ns/r", "minimum": 5},  # each ReplicaSet of a Deployment is a gang
     ),
@@ -279,10 +287,10 @@ CASES = [
         {},
         {"owner": JOB},
         [
-            (JOBS, thing(JOBS, "j", owner=SET, spec={"parallelism": 3})),
+            (JOBS, owner_or_group(JOBS, "j", owner=SET, spec={"parallelism": 3})),
             (
                 JOB_SETS,
-                thing(
+                owner_or_group(
                     JOB_SETS,
                     "s",
                     annotations={"poseidon.io/gang": "all"},
@@ -301,21 +309,21 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("convention", "labels", "annotations", "more", "things", "expected"), CASES)
-def test_what_is_declared(convention, labels, annotations, more, things, expected):
-    said = convention().read(marks(labels, annotations, **more), Objects(*things))
-    assert fields(said, *expected) == expected
+@pytest.mark.parametrize(("convention", "labels", "annotations", "more", "objects", "expected"), CASES)
+def test_what_is_declared(convention, labels, annotations, more, objects, expected):
+    declaration = convention().read(hints(labels, annotations, **more), Objects(*objects))
+    assert fields(declaration, *expected) == expected
 
 
 @pytest.mark.parametrize("convention", dict.fromkeys(case[0] for case in CASES), ids=lambda c: c.__name__)
 def test_a_pod_without_its_marks_says_nothing(convention):
-    assert convention().read(marks({"app": "x"}, {"note": "y"}), Objects()) is None
+    assert convention().read(hints({"app": "x"}, {"note": "y"}), Objects()) is None
 
 
 @pytest.mark.parametrize("number", ["0", " 0 ", "00"])
 def test_a_batch_task_of_no_pods_is_an_ordinary_pod(number):
-    said = judge(marks({}, {NAME: "g", NUMBER: number}), Objects())
-    assert (said.said, said.broken, said.unknown) == (None, "", "")
+    declaration = resolve(hints({}, {NAME: "g", NUMBER: number}), Objects())
+    assert (declaration.declaration, declaration.invalid, declaration.unknown) == (None, "", "")
 
 
 BROKEN = [
@@ -353,12 +361,12 @@ BROKEN = [
 @pytest.mark.parametrize(("convention", "labels", "annotations", "more", "text"), BROKEN)
 def test_what_makes_no_sense_is_named(convention, labels, annotations, more, text):
     with pytest.raises(Invalid) as caught:
-        convention().read(marks(labels, annotations, **more), Objects())
+        convention().read(hints(labels, annotations, **more), Objects())
     assert text in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("resource", "convention", "mark", "spec", "text"),
+    ("resource", "convention", "hint", "spec", "text"),
     [
         (
             COSCHEDULING,
@@ -373,9 +381,9 @@ def test_what_makes_no_sense_is_named(convention, labels, annotations, more, tex
         (NATIVE, Native, {"group": "g"}, {"schedulingPolicy": {"gang": {}}}, "minCount"),
     ],
 )
-def test_objects_that_make_no_sense_are_named(resource, convention, mark, spec, text):
+def test_objects_that_make_no_sense_are_named(resource, convention, hint, spec, text):
     with pytest.raises(Invalid) as caught:
-        convention().read(marks(**mark), Objects((resource, thing(resource, spec=spec))))
+        convention().read(hints(**hint), Objects((resource, owner_or_group(resource, spec=spec))))
     assert text in str(caught.value)
 
 
@@ -395,16 +403,16 @@ def test_objects_that_make_no_sense_are_named(resource, convention, mark, spec, 
 )
 def test_how_a_pod_group_may_be_disrupted(mode, whole):
     spec = {"schedulingPolicy": {"gang": {"minCount": 1}}, "disruptionMode": mode}
-    said = Native().read(marks(group="g"), Objects((NATIVE, thing(NATIVE, spec=spec))))
-    assert said is not None
-    assert said.disrupted_whole is whole
+    declaration = Native().read(hints(group="g"), Objects((NATIVE, owner_or_group(NATIVE, spec=spec))))
+    assert declaration is not None
+    assert declaration.disrupted_whole is whole
 
 
 def test_an_owner_of_which_nothing_is_known_yet_leaves_it_open():
     objects = Objects()
     objects.unknown.add(JOB.uid)
     with pytest.raises(Unknown):
-        Own().read(marks(owner=JOB), objects)
+        Own().read(hints(owner=JOB), objects)
 
 
 @pytest.mark.parametrize(
@@ -418,5 +426,5 @@ def test_an_owner_of_which_nothing_is_known_yet_leaves_it_open():
     ],
 )
 def test_how_many_pods_a_job_has(spec, status, size, left):
-    job = thing(JOBS, spec=spec, status=status)
+    job = owner_or_group(JOBS, spec=spec, status=status)
     assert (job.size, job.left) == (size, left)

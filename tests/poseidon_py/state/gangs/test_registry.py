@@ -7,7 +7,7 @@ from poseidon_py.state.gangs.by_owner import JOBS
 from poseidon_py.state.gangs.by_pod_group import COSCHEDULING, NATIVE
 from poseidon_py.state.store import Store
 from protos.gen import flow_pb2
-from tests.poseidon_py.state.gangs.builders import CREATED_US, JOB, SECOND_US, Objects, pod, thing
+from tests.poseidon_py.state.gangs.builders import CREATED_US, JOB, SECOND_US, Objects, owner_or_group, pod
 
 LIGHT, MIN = "pod-group.scheduling.x-k8s.io/name", "pod-group.scheduling.x-k8s.io/min-available"
 CRD = "scheduling.x-k8s.io/pod-group"
@@ -18,21 +18,21 @@ def light(group="g", minimum=2):
     return {LIGHT: group, MIN: str(minimum)}
 
 
-def own(**marks):
+def own(**hints):
     return {"poseidon.io/gang-name": "x"} | {
-        f"poseidon.io/gang{'' if key == 'gang' else f'-{key}'}": value for key, value in marks.items()
+        f"poseidon.io/gang{'' if key == 'gang' else f'-{key}'}": value for key, value in hints.items()
     }
 
 
 class Rig:
-    def __init__(self, *things):
+    def __init__(self, *objects):
         self.store = Store(["poseidon"])
         self.registry = self.store.gangs
-        self.objects = self.registry.objects = Objects(*things)
-        self.held: list[tuple[str, str]] = []
+        self.objects = self.registry.objects = Objects(*objects)
+        self.blocked: list[tuple[str, str]] = []
         self.invalid: list[tuple[str, str]] = []
         self.below: list[tuple[str, int]] = []
-        self.registry.on_held = lambda known, why: self.held.append((known.name, why))
+        self.registry.on_gang_blocked = lambda known, why: self.blocked.append((known.name, why))
         self.registry.on_invalid = lambda known, what: self.invalid.append((known.name, what))
         self.registry.on_below = lambda group: self.below.append((group.name, len(group.bound)))
 
@@ -77,7 +77,7 @@ class Rig:
 
 
 def test_pods_that_say_nothing_leave_no_trace():
-    rig = Rig((JOBS, thing(JOBS, "j", spec={"parallelism": 2})))
+    rig = Rig((JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 2})))
     rig.pod("a", labels={"app": "x"})
     rig.pod("b", owner=JOB)
     assert [rig.gang("a"), rig.gang("b")] == [None, None]
@@ -100,10 +100,10 @@ def test_a_missing_pod_group_is_waited_for():
     rig.pod("a", labels={CRD: "g"})
     why = 'pod group "ns/g" not found: there is no such object among podgroups.scheduling.x-k8s.io'
     assert rig.gang("a") == why
-    assert rig.held == [("a", why)]
-    rig.put(COSCHEDULING, thing(COSCHEDULING, spec={"minMember": 3}))
+    assert rig.blocked == [("a", why)]
+    rig.put(COSCHEDULING, owner_or_group(COSCHEDULING, spec={"minMember": 3}))
     assert rig.gang("a") == (3, "ns/g")
-    rig.put(COSCHEDULING, thing(COSCHEDULING, spec={"minMember": 4}))
+    rig.put(COSCHEDULING, owner_or_group(COSCHEDULING, spec={"minMember": 4}))
     assert rig.gang("a") == (4, "ns/g")
     gone = rig.objects.by_name.pop((COSCHEDULING, "ns", "g"))
     rig.registry.changed(COSCHEDULING, gone, gone=True)
@@ -116,31 +116,31 @@ def test_an_owner_that_is_not_heard_of_yet_holds_its_pods():
     rig.objects.unknown.add("uid-j")
     rig.pod("a", owner=JOB)
     assert rig.gang("a") == "waits to hear of owner/uid-j"
-    assert rig.held == []
+    assert rig.blocked == []
     rig.objects.unknown.clear()
-    rig.objects.put(JOBS, thing(JOBS, "j", annotations={"poseidon.io/gang": "all"}, spec={"parallelism": 2}))
-    rig.registry.known_now("owner/uid-j")
+    rig.objects.put(JOBS, owner_or_group(JOBS, "j", annotations={"poseidon.io/gang": "all"}, spec={"parallelism": 2}))
+    rig.registry.resolved("owner/uid-j")
     rig.work()
     assert rig.gang("a") == (2, "ns/j")
 
 
 def test_an_owner_that_is_annotated_later_makes_its_pods_a_gang():
-    rig = Rig((JOBS, thing(JOBS, "j", spec={"parallelism": 2})))
+    rig = Rig((JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 2})))
     rig.pod("a", owner=JOB)
     assert rig.gang("a") is None
-    rig.put(JOBS, thing(JOBS, "j", annotations={"poseidon.io/gang": "all"}, spec={"parallelism": 2}))
+    rig.put(JOBS, owner_or_group(JOBS, "j", annotations={"poseidon.io/gang": "all"}, spec={"parallelism": 2}))
     assert rig.gang("a") == (2, "ns/j")
-    rig.put(JOBS, thing(JOBS, "j", spec={"parallelism": 2}))
+    rig.put(JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 2}))
     assert rig.gang("a") is None
 
 
 def test_a_job_that_nears_its_end_needs_fewer():
     gang = {"poseidon.io/gang": "all"}
-    rig = Rig((JOBS, thing(JOBS, "j", annotations=gang, spec={"parallelism": 4, "completions": 6})))
+    rig = Rig((JOBS, owner_or_group(JOBS, "j", annotations=gang, spec={"parallelism": 4, "completions": 6})))
     rig.pod("a", owner=JOB)
     assert rig.gang("a") == (4, "ns/j")
     spec, status = {"parallelism": 4, "completions": 6}, {"succeeded": 5}
-    rig.put(JOBS, thing(JOBS, "j", annotations=gang, spec=spec, status=status))
+    rig.put(JOBS, owner_or_group(JOBS, "j", annotations=gang, spec=spec, status=status))
     assert rig.gang("a") == (1, "ns/j")
 
 
@@ -192,7 +192,7 @@ def test_a_job_that_nears_its_end_needs_fewer():
     ],
 )  # fmt: skip
 def test_odd_declarations_have_a_stated_result_and_a_warning(pods, minimum, warning):
-    rig = Rig((JOBS, thing(JOBS, "j", spec={"parallelism": 2})))
+    rig = Rig((JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 2})))
     for number, each in enumerate(pods):
         rig.pod(f"p{number}", **each)
     assert rig.gang("p0")[0] == minimum
@@ -231,7 +231,7 @@ def test_one_pod_describes_the_task_groups_of_all():
 
 def test_the_age_of_a_gang():
     early = "2025-12-31T23:59:59Z"
-    rig = Rig((COSCHEDULING, thing(COSCHEDULING, created=early)))
+    rig = Rig((COSCHEDULING, owner_or_group(COSCHEDULING, created=early)))
     rig.pod("a", labels={CRD: "g"})
     rig.pod("b", labels=light(), created="2026-01-01T00:00:05Z")
     rig.pod("c", labels=light(), created="2026-01-01T00:00:03Z")
@@ -267,7 +267,7 @@ def test_a_group_lives_as_long_as_a_member_or_its_object():
     rig.pod("b", labels=light())
     assert not rig.registry.removed
 
-    rig = Rig((JOBS, thing(JOBS, "j", annotations={"poseidon.io/gang": "all"}, spec={"parallelism": 2})))
+    rig = Rig((JOBS, owner_or_group(JOBS, "j", annotations={"poseidon.io/gang": "all"}, spec={"parallelism": 2})))
     rig.pod("a", owner=JOB)
     rig.gone("a")
     assert rig.registry.groups
@@ -306,7 +306,7 @@ def test_the_maximum_of_a_gang(declared, maximum):
 
 
 def native(mode):
-    return thing(NATIVE, spec={"schedulingPolicy": {"gang": {"minCount": 2}}, "disruptionMode": mode})
+    return owner_or_group(NATIVE, spec={"schedulingPolicy": {"gang": {"minCount": 2}}, "disruptionMode": mode})
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ def test_a_bound_pod_is_never_held():
     rig = Rig()
     rig.pod("a", labels={CRD: "g"}, node="n")
     assert rig.gang("a") is None
-    rig.put(COSCHEDULING, thing(COSCHEDULING, spec={"minMember": 1}))
+    rig.put(COSCHEDULING, owner_or_group(COSCHEDULING, spec={"minMember": 1}))
     assert rig.gang("a") == (1, "ns/g")
 
 
