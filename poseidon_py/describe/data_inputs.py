@@ -1,15 +1,15 @@
-"""Where the data of pods is, from the annotation `poseidon.io/data`: pods that read the same share an input set.
+"""Input sets, from the annotation `poseidon.io/data`: pods that read the same data share one.
 
-The annotation lists blocks, each with its size and the nodes that hold a replica of all of it, or racks, where that is
-all that is known. As JSON:
+The annotation lists blocks, each with its size and the nodes that hold a complete replica, or the racks if nodes are
+unknown. As JSON:
 
     [{"bytes": "10Gi", "nodes": ["n1", "n2"]}, {"bytes": 1048576, "racks": ["r1"]}]
 
-or, shorter, blocks apart by blanks or semicolons:
+or in short form, separated by spaces or semicolons:
 
     10Gi@n1,n2; 1048576@rack/r1
 
-A block without a place is read from afar wherever the pod runs. Pure, but for remembering.
+A block without a place is remote wherever the pod runs. Pure apart from the cache of descriptions.
 """
 
 import json
@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from poseidon_py.describe.vocabulary import Vocabulary
 from poseidon_py.kube.objects import InvalidField, Labels, Pod, decode
 from poseidon_py.kube.quantity import QuantityError, asked, nanos
 from poseidon_py.util.ids import hash64
@@ -33,15 +34,15 @@ _ESCAPED = DATA_ANNOTATION.replace("/", "\\/").encode()  # how some encoders wri
 _RACK = "rack/"
 
 
-class Inputs:
-    """Owns the descriptions, and the way from a pod to its input set."""
+class Inputs(Vocabulary[int, flow_pb2.Inputs]):
+    """All input sets in use, by the hash of the annotation."""
 
     def __init__(self) -> None:
-        self._by_text: dict[int, int | tuple[str, str]] = {}  # by hash; of a text that makes no sense: what is wrong
-        self._described: dict[int, flow_pb2.Inputs] = {}
+        super().__init__()
+        self._invalid: dict[int, tuple[str, str]] = {}  # field and reason: texts are not parsed again for each event
 
     def __len__(self) -> int:
-        return len(self._by_text)
+        return super().__len__() + len(self._invalid)
 
     def of(self, pod: Pod) -> int:
         """The id of the pod's input set, 0 for none. Raises InvalidField."""
@@ -52,39 +53,27 @@ class Inputs:
         if text is None:
             return 0
         key = hash64(text)
-        found = self._by_text.get(key)
-        if found is None:
-            found = self._by_text[key] = self._described_as(text)
-        if isinstance(found, tuple):
-            raise InvalidField(*found)
-        return found
-
-    def _described_as(self, text: str) -> int | tuple[str, str]:
+        if key in self._invalid:
+            raise InvalidField(*self._invalid[key])
         try:
-            message = describe_inputs(text)
+            return self.id_of(key, lambda: describe_inputs(text))
         except InvalidField as problem:
-            return problem.field, problem.reason
-        if not message.blocks:
-            return 0
-        self._described.setdefault(message.id, message)
-        return message.id
-
-    def get(self, inputs: int) -> flow_pb2.Inputs | None:
-        return self._described.get(inputs)
+            self._invalid[key] = problem.field, problem.reason
+            raise
 
     def keep(self, in_use: set[int]) -> None:
-        """Forgets all other sets."""
-        self._described = {i: message for i, message in self._described.items() if i in in_use}
-        self._by_text = {text: i for text, i in self._by_text.items() if i in in_use}
+        super().keep(in_use)
+        self._invalid.clear()
 
 
 def describe_inputs(text: str) -> flow_pb2.Inputs:
-    """The input set that an annotation describes. Raises InvalidField, which names what is wrong and what to write."""
+    """The input set that an annotation describes; its id is 0 without blocks. Raises InvalidField with the remedy."""
     blocks = _from_json(text) if text.lstrip()[:1] in ("[", "{") else _from_short(text)
     if len(blocks) > MAX_BLOCKS:
-        raise InvalidField(_PATH, f"lists {len(blocks)} blocks; join some of them, at most {MAX_BLOCKS} are taken")
+        raise InvalidField(_PATH, f"lists {len(blocks)} blocks; join some of them, at most {MAX_BLOCKS} are allowed")
     message = flow_pb2.Inputs(blocks=blocks)
-    message.id = hash64(message.SerializeToString(deterministic=True))
+    if blocks:
+        message.id = hash64(message.SerializeToString(deterministic=True))
     return message
 
 
