@@ -1,1 +1,1 @@
-"""The `poseidon` command: running the scheduler, and asking a running one."""
+"""The `poseidon` command: run the scheduler, and query a running one."""

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from typing import Any, ClassVar
 
 import click
@@ -18,6 +17,7 @@ from click.testing import CliRunner
 from firmament_py.cli.main import cli as firmament
 from poseidon_py.cli.main import LazyGroup, cli
 from poseidon_py.config.fields import FIELDS, number_text
+from tests.paths import ROOT
 
 CONFIG = """
 apiVersion: v1
@@ -63,7 +63,7 @@ def run_flags():
 
 
 def test_every_setting_is_a_flag_or_a_key_of_the_file_that_the_documentation_lists():
-    documented = (Path(__file__).parents[2] / "docs" / "bridge.md").read_text()
+    documented = (ROOT / "docs" / "bridge.md").read_text()
     flags = run_flags()
     for name, field in FIELDS.items():
         assert field.text.endswith(".")
@@ -259,7 +259,7 @@ def serving(server, **more):
 
 def test_a_scheduler_of_another_cluster_does_not_answer_for_this_one(scheduler, kubeconfig, monkeypatch):
     """Who names no address asks the one on the default port, whosever it is."""
-    monkeypatch.setattr("poseidon_py.cli.main._DEFAULT_ADDRESS", scheduler)
+    monkeypatch.setattr("poseidon_py.cli.ask._DEFAULT_ADDRESS", scheduler)
     monkeypatch.setenv("KUBECONFIG", kubeconfig)
     Answers.bodies = serving("http://127.0.0.1:9")
     assert run("explain", "p").exit_code == 0
@@ -270,7 +270,7 @@ def test_a_scheduler_of_another_cluster_does_not_answer_for_this_one(scheduler, 
             1,
             f"error: the scheduler at {scheduler} (poseidon) serves the API server https://elsewhere:6443, not "
             f"http://127.0.0.1:9 of the kubeconfig {kubeconfig}; give --address HOST:PORT of the health port of the "
-            "one that is meant\n",
+            "right scheduler\n",
         )
     assert run("explain", "p", "--address", scheduler).exit_code == 0  # which is meant whatever it serves
     Answers.bodies = serving("https://10.96.0.1:443", in_cluster=True)  # which is another address of the same
@@ -278,7 +278,7 @@ def test_a_scheduler_of_another_cluster_does_not_answer_for_this_one(scheduler, 
 
 
 def test_without_a_kubeconfig_there_is_nothing_to_compare(scheduler, monkeypatch, tmp_path):
-    monkeypatch.setattr("poseidon_py.cli.main._DEFAULT_ADDRESS", scheduler)
+    monkeypatch.setattr("poseidon_py.cli.ask._DEFAULT_ADDRESS", scheduler)
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     Answers.bodies = serving("https://elsewhere:6443")

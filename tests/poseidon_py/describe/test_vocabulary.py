@@ -35,8 +35,8 @@ def test_an_empty_description_has_no_entry_and_an_error_is_no_description():
     assert vocabulary.get(0) is None
 
     def fail():
-        raise ValueError
+        raise LookupError
 
-    with pytest.raises(ValueError):
+    with pytest.raises(LookupError):
         vocabulary.id_of("bad", fail)
     assert vocabulary.id_of("bad", lambda: profile(4)) == 4

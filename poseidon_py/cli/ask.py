@@ -1,0 +1,136 @@
+"""`poseidon status` and `poseidon explain`: questions to the health port of a running scheduler.
+
+Several schedulers may run on one machine, for several clusters. Without --address the one on the default port is asked,
+and it has to serve the API server of the kubeconfig.
+"""
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import click
+
+from poseidon_py.cli.errors import fail
+from poseidon_py.config.settings import Settings
+from poseidon_py.kube.credentials import default_kubeconfig
+from poseidon_py.kube.kubeconfig import server_of
+
+_TIMEOUT_SECONDS = 30.0
+_REMEDY = "give --address HOST:PORT of its health port"
+_DEFAULT_ADDRESS = f"127.0.0.1:{Settings().health_port}"
+
+
+def _question(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds the flags that select the scheduler and the output format."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+        click.option("--context", metavar="NAME", help="Context of the kubeconfig. Default: its current context."),
+        click.option(
+            "--kubeconfig",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="Kubeconfig of the cluster: fail if the scheduler serves another API server. Default, without "
+            "--address: $KUBECONFIG, then ~/.kube/config.",
+        ),
+        click.option(
+            "--address",
+            metavar="HOST:PORT",
+            help=f"Health port of the scheduler.  [default: {_DEFAULT_ADDRESS}]",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@_question
+def status(address: str | None, kubeconfig: Path | None, context: str | None, as_json: bool) -> None:
+    """Show the scheduler's view of the cluster."""
+    body = _answer("/status", address, kubeconfig, context)
+    if as_json:
+        click.echo(json.dumps(body, indent=2))
+        return
+    from rich.console import Console
+
+    from poseidon_py.cli.render import print_status
+
+    print_status(body, Console())
+
+
+@click.command()
+@click.argument("pod", metavar="NAMESPACE/POD")
+@_question
+def explain(pod: str, address: str | None, kubeconfig: Path | None, context: str | None, as_json: bool) -> None:
+    """Show why a pod is pending, and what it would take to place it."""
+    if "/" not in pod:
+        pod = f"default/{pod}"
+    body = _answer("/explain?" + urlencode({"pod": pod}), address, kubeconfig, context)
+    if as_json:
+        click.echo(json.dumps(body, indent=2))
+        return
+    from rich.console import Console
+
+    from poseidon_py.cli.render import print_explanation
+
+    print_explanation(body, Console())
+
+
+def _answer(path: str, address: str | None, kubeconfig: Path | None, context: str | None) -> dict[str, Any]:
+    try:
+        if address is None or kubeconfig is not None or context is not None:
+            require_cluster(address or _DEFAULT_ADDRESS, kubeconfig, context)
+        return ask(address or _DEFAULT_ADDRESS, path)
+    except AskError as error:
+        fail(str(error), 1)
+
+
+class AskError(Exception):
+    """There is no answer, or it is from another scheduler; the message gives the reason and the remedy."""
+
+
+def ask(address: str, path: str) -> dict[str, Any]:
+    """The JSON answer of the scheduler at HOST:PORT. Raises AskError."""
+    try:
+        with urllib.request.urlopen(f"http://{address}{path}", timeout=_TIMEOUT_SECONDS) as answer:
+            body: Any = json.load(answer)
+    except urllib.error.HTTPError as error:
+        raise AskError(_complaint(error) or f"{address} is not a scheduler: {error}; {_REMEDY}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise AskError(f"no scheduler at {address}: {getattr(error, 'reason', error)}; {_REMEDY}") from error
+    if not isinstance(body, dict):
+        raise AskError(f"{address} is not a scheduler; {_REMEDY}")
+    return body
+
+
+def _complaint(error: urllib.error.HTTPError) -> str:
+    """The error message of a scheduler; empty: the answer is not from a scheduler."""
+    try:
+        return str(json.load(error)["error"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
+
+
+def require_cluster(address: str, kubeconfig: Path | None, context: str | None) -> None:
+    """Check that the scheduler at HOST:PORT serves the API server that the kubeconfig names. Raises AskError if not.
+
+    `kubeconfig` None: the default one; without one nothing is checked. A scheduler inside a cluster is not checked
+    either: it reaches its API server by another address than clients outside.
+    """
+    path = kubeconfig or default_kubeconfig()
+    expected = server_of(path, context) if path is not None else ""
+    if not expected:
+        if kubeconfig is not None or context is not None:
+            named = f"context {context}" if context else "the current context"
+            raise AskError(f"the kubeconfig {path} has no server for {named}; correct --kubeconfig or --context")
+        return
+    serves = ask(address, "/identity")
+    server = serves.get("server")
+    if server and server != expected and not serves.get("in_cluster"):
+        names = ", ".join(serves.get("scheduler_names") or ())
+        raise AskError(
+            f"the scheduler at {address} ({names}) serves the API server {server}, not {expected} of the kubeconfig "
+            f"{path}; give --address HOST:PORT of the health port of the right scheduler"
+        )

@@ -1,0 +1,89 @@
+"""`poseidon run`: the scheduler in the foreground, until a signal or a fatal error."""
+
+import asyncio
+import gc
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from poseidon_py.cli.errors import fail
+from poseidon_py.cli.flags import settings_flags
+from poseidon_py.cli.policies import check_policy
+from poseidon_py.config import loading
+from poseidon_py.config.settings import Settings
+from poseidon_py.util import logs
+
+
+@click.command()
+@click.option(
+    "--config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="YAML file with keys named like these flags; flags take precedence.",
+)
+@settings_flags
+def run(config: Path | None, **flags: Any) -> None:
+    """Run the scheduler until SIGTERM or SIGINT."""
+    try:
+        settings = loading.settings(loading.read_file(config) if config else {}, flags, config or "")
+    except loading.OptionError as error:
+        fail(str(error), 2)
+    logs.configure(settings.log_level, settings.log_format)
+    # gRPC's core would write lines of its own to standard error, in another format; its callers report failures
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    if settings.policy or settings.policy_option:
+        check_policy(settings)
+    # the bridge holds many long-lived objects and few cycles: collect rarely
+    gc.set_threshold(100_000, 20, 50)
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        sys.exit(runner.run(_run(settings)))
+
+
+async def _run(settings: Settings) -> int:
+    from poseidon_py.app.bridge import Bridge, StartError
+    from poseidon_py.app.engine_process import FirmamentError
+    from poseidon_py.app.http_endpoints import PortInUseError
+    from poseidon_py.kube.credentials import CredentialsError
+
+    stop_requested = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop_requested.set)
+    bridge = Bridge(settings)
+    ended = asyncio.create_task(stop_requested.wait())
+    starting = asyncio.create_task(bridge.start())
+    await asyncio.wait({ended, starting}, return_when=asyncio.FIRST_COMPLETED)
+    code = 0
+    if not starting.done():
+        starting.cancel()
+        await asyncio.gather(starting, return_exceptions=True)
+    elif (error := starting.exception()) is not None:
+        if not isinstance(error, (StartError, CredentialsError, PortInUseError, FirmamentError)):
+            await bridge.stop()
+            raise error
+        click.echo(f"error: {error}", err=True)
+        usage = isinstance(error, (CredentialsError, PortInUseError)) or getattr(error, "usage", False)
+        code = 2 if usage else 1
+    else:
+        broken = asyncio.create_task(bridge.wait())
+        await asyncio.wait({ended, broken}, return_when=asyncio.FIRST_COMPLETED)
+        if broken.done():
+            click.echo(f"error: {broken.result()}", err=True)
+            code = 1
+        broken.cancel()
+    ended.cancel()
+    await bridge.stop()
+    return code
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    try:
+        import uvloop
+    except ImportError:  # not available on every platform; the default loop is only slower
+        return asyncio.new_event_loop
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
