@@ -1,6 +1,6 @@
 """The `poseidon` command: the group, and the commands that are loaded only when they are used.
 
-Exit codes: 0 ended as requested, 1 failed while running or a dependency was unreachable, 2 wrong usage or configuration.
+Exit codes: 0 ended as requested, 1 failed while running or a dependency is unreachable, 2 wrong usage or configuration.
 """
 
 import importlib

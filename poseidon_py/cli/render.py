@@ -10,33 +10,36 @@ Json = dict[str, Any]
 
 
 def gang_line(gang: Json) -> str:
-    """The same in words."""
-    most = f", takes {gang['maximum']} at most" if gang["maximum"] else ""
-    line = f"gang {gang['name']}: needs {gang['minimum']}{most}, {gang['present']} there, {gang['placed']} placed"
+    """The state of a gang, in one line."""
+    maximum = f", maximum {gang['maximum']}" if gang["maximum"] else ""
+    line = (
+        f"gang {gang['name']}: minimum {gang['minimum']}{maximum}, {gang['present']} present, {gang['placed']} placed"
+    )
     if gang["disruption"] == "whole":
-        line += ", disrupted as a whole only"
+        line += ", disrupted only as a whole"
     if gang["missing"]:
-        return f"{line}; {gang['missing']} more have to be made before it can be tried"
+        return f"{line}; {gang['missing']} more must be created before it can be placed"
     if gang["fits"] is not None:
-        lacks = gang["minimum"] - gang["placed"]
-        line = f"{line}; of the {lacks} that it lacks {gang['fits']} fitted together at best in the last round"
-    return f"{line}; {kept_line(gang)}" if gang["keeps_room"] else line
+        lacking = gang["minimum"] - gang["placed"]
+        line = f"{line}; at most {gang['fits']} of the {lacking} that it lacks fitted together in the last round"
+    return f"{line}; {reservation_line(gang)}" if gang["keeps_room"] else line
 
 
-def kept_line(body: Json) -> str:
-    """That room is kept, of a gang or a pod, and when it is expected to fit in it, if that is known."""
-    return f"room is kept for it, to fit at {body['starts']}" if body["starts"] else "room is kept for it"
+def reservation_line(body: Json) -> str:
+    """That capacity is reserved for a gang or a pod, and when it is expected to fit, if that is known."""
+    line = "capacity is reserved for it"
+    return f"{line}, expected to suffice at {body['starts']}" if body["starts"] else line
 
 
 def print_status(body: Json, console: Console) -> None:
     last = body["last_round"]
-    role = "leads"
+    role = "leader"
     if not body.get("leading"):
-        # one that lost its lease may still be the last that is known to have held it
+        # a scheduler that lost its lease may still be the last known holder
         other = body.get("leader") if body.get("leader") != body.get("identity") else ""
-        role = f"stands by, {other} leads" if other else "stands by, nobody is known to lead"
+        role = f"standby, the leader is {other}" if other else "standby, the leader is unknown"
     console.print(
-        f"[bold]{body.get('identity', 'poseidon')}[/bold] {role}, policy {body['policy']}, {body['nodes']} nodes"
+        f"[bold]{body.get('identity', 'poseidon')}[/bold]: {role}; policy {body['policy']}, {body['nodes']} nodes"
     )
     if body.get("server"):
         names = ", ".join(body["scheduler_names"])
@@ -51,7 +54,7 @@ def print_status(body: Json, console: Console) -> None:
     print_rows(console, ("resource", "allocatable", "used", "share"), resources)
     console.print(
         f"round {body['rounds']}: placed {last['placed']} of {last['pending']} in {1000 * last['seconds']:.1f} ms, "
-        f"{last['waiting']} wait; network of {last['vertices']} vertices and {last['arcs']} arcs, "
+        f"{last['waiting']} waiting; network of {last['vertices']} vertices and {last['arcs']} arcs, "
         f"{last['solves']} solves"
         if body["rounds"]
         else "no round yet"
@@ -65,17 +68,16 @@ def print_status(body: Json, console: Console) -> None:
 
 
 def _usage_line(usage: Json) -> str:
-    """What is known of usage; nothing, if nobody asks for it."""
+    """The state of usage measurement; empty if it is neither polled nor used."""
     if usage["basis"] == "requests" and not usage["polling"] and not usage["samples"]["taken"]:
         return ""
     last, age = usage["last_round"], usage["newest_age_seconds"]
-    line = (
-        f"prices by {usage['basis']}; {usage['pods']['measured']} pods and {usage['nodes']['measured']} nodes measured"
-    )
+    pods, nodes = usage["pods"]["measured"], usage["nodes"]["measured"]
+    line = f"usage basis {usage['basis']}; {pods} pods and {nodes} nodes measured"
     if age is not None:
-        line += f", the last {age:.0f} s ago"
+        line += f", the newest {age:.0f} s ago"
     if usage["basis"] != "requests":
-        line += f"; in the last round {last['missing'] + last['stale']} pods counted by their requests"
+        line += f"; in the last round {last['missing'] + last['stale']} pods counted with their requests"
     refused = usage["samples"]["refused"]
     return f"{line}; {refused} samples refused" if refused else line
 
@@ -89,11 +91,11 @@ def print_explanation(body: Json, console: Console) -> None:
     if body.get("gang"):
         console.print(f"  {gang_line(body['gang'])}", highlight=False)
     if body.get("keeps_room"):
-        console.print(f"  {kept_line(body)}", highlight=False)
+        console.print(f"  {reservation_line(body)}", highlight=False)
     if body["requests"]:
         console.print("  requests: " + ", ".join(f"{k} {show(k, v)}" for k, v in body["requests"].items()))
     if body["state"] == "waits for a node":
-        console.print(f"  nodes that would take it as things stand: {body['fits_now']}")
+        console.print(f"  nodes on which it fits now: {body['fits_now']}")
     if body["nearest"]:
         lacks = [", ".join(f"{k} {show(k, v)}" for k, v in near["lacks"].items()) for near in body["nearest"]]
         names = [near["node"] for near in body["nearest"]]
@@ -103,7 +105,7 @@ def print_explanation(body: Json, console: Console) -> None:
 
 
 def show(resource: str, amount: int) -> str:
-    """An amount for people: cores for cpu, binary units for bytes."""
+    """A readable amount: cores for cpu, binary units for bytes."""
     if resource == "cpu":
         return f"{amount / 1000:g}"
     if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):

@@ -1,4 +1,4 @@
-"""What people read of a gang."""
+"""The line that describes a gang."""
 
 from typing import Any
 
@@ -20,24 +20,24 @@ def standing(**more: Any) -> flow_pb2.GangStanding:
 @pytest.mark.parametrize(
     ("gang", "whole", "line"),
     [
-        (standing(), False, "gang ns/g: needs 4, 6 there, 1 placed"),
-        (standing(maximum=5), False, "gang ns/g: needs 4, takes 5 at most, 6 there, 1 placed"),
-        (standing(), True, "gang ns/g: needs 4, 6 there, 1 placed, disrupted as a whole only"),
+        (standing(), False, "gang ns/g: minimum 4, 6 present, 1 placed"),
+        (standing(maximum=5), False, "gang ns/g: minimum 4, maximum 5, 6 present, 1 placed"),
+        (standing(), True, "gang ns/g: minimum 4, 6 present, 1 placed, disrupted only as a whole"),
         (
             standing(present=2, missing=2),
             False,
-            "gang ns/g: needs 4, 2 there, 1 placed; 2 more have to be made before it can be tried",
+            "gang ns/g: minimum 4, 2 present, 1 placed; 2 more must be created before it can be placed",
         ),
         (
             standing(fits=2, reserves=True),
             False,
-            "gang ns/g: needs 4, 6 there, 1 placed; of the 3 that it lacks 2 fitted together at best in the last "
-            "round; room is kept for it",
+            "gang ns/g: minimum 4, 6 present, 1 placed; at most 2 of the 3 that it lacks fitted together in the last "
+            "round; capacity is reserved for it",
         ),
         (
             standing(reserves=True, starts_us=STARTS_US),
             False,
-            "gang ns/g: needs 4, 6 there, 1 placed; room is kept for it, to fit at 2026-01-01T00:01:00Z",
+            "gang ns/g: minimum 4, 6 present, 1 placed; capacity is reserved for it, expected to suffice at 2026-01-01T00:01:00Z",
         ),
     ],
 )
@@ -45,7 +45,7 @@ def test_one_line(gang, whole, line):
     assert gang_line(gang_json(gang, Group("k", disrupted_whole=whole))) == line
 
 
-def test_what_machines_read():
+def test_the_json_of_a_gang():
     assert gang_json(standing(maximum=5, fits=2), None) == {
         "name": "ns/g",
         "minimum": 4,

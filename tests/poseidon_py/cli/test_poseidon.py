@@ -1,4 +1,4 @@
-"""The `poseidon` command: one clear line for each thing that can be wrong, and exit codes that mean something."""
+"""The `poseidon` command: one clear line for each error, and its exit codes."""
 
 import json
 import os
@@ -72,7 +72,7 @@ def test_every_setting_is_a_flag_or_a_key_of_the_file_that_the_documentation_lis
 
 
 def test_flags_keep_their_names():
-    """Those that there ever were: they stand in people's manifests."""
+    """Every flag of any release: manifests name them."""
     assert set(run_flags()) >= {
         "kubeconfig", "context", "scheduler_name", "policy", "policy_option", "usage", "usage_samples",
         "usage_half_life", "usage_stale", "usage_interval", "prometheus_url", "prometheus_token_file", "prometheus_ca",
@@ -84,9 +84,10 @@ def test_flags_keep_their_names():
     }  # fmt: skip
 
 
-def test_the_help_fits_a_terminal_of_80_columns():
-    lines = run("run", "--help").output.splitlines()
-    assert len(lines) > 50
+@pytest.mark.parametrize("command", ["", "run", "status", "explain", "policies"])
+def test_the_help_fits_a_terminal_of_80_columns(command):
+    lines = run(*command.split(), "--help").output.splitlines()
+    assert len(lines) > 5
     assert [line for line in lines if len(line) > 80] == []
 
 
@@ -136,7 +137,7 @@ class TestProcesses:
         assert done.stderr.startswith("error: there is no policy 'nope'; there are: ")
         assert "load-spreading" in done.stderr
 
-    def test_policies_for_machines(self):
+    def test_policies_as_json(self):
         found = json.loads(process("policies", "--json").stdout)
         assert "load-spreading" in {policy["name"] for policy in found}
 
@@ -238,7 +239,7 @@ EXPLAINED = {
 }
 
 
-def test_explain_for_people_and_for_machines(scheduler):
+def test_explain_as_text_and_as_json(scheduler):
     Answers.bodies = {"/explain?pod=ns%2Fp": (200, EXPLAINED)}
     out = run("explain", "ns/p", "--address", scheduler).output
     for words in ("ns/p", "waits for a node", "2 Insufficient cpu.", "cpu 1.5", "memory 1Gi", "n1", "cpu 0.5"):
@@ -252,13 +253,13 @@ def test_a_pod_without_namespace_is_in_default(scheduler):
 
 
 def serving(server, **more):
-    """What a scheduler of that API server answers."""
+    """The answers of a scheduler of that API server."""
     identity = {"server": server, "in_cluster": False, "scheduler_names": ["poseidon"], "identity": "x"} | more
     return {"/identity": (200, identity), "/explain?pod=default%2Fp": (200, EXPLAINED)}
 
 
 def test_a_scheduler_of_another_cluster_does_not_answer_for_this_one(scheduler, kubeconfig, monkeypatch):
-    """Who names no address asks the one on the default port, whosever it is."""
+    """Without --address the scheduler on the default port is asked, which may belong to another cluster."""
     monkeypatch.setattr("poseidon_py.cli.ask._DEFAULT_ADDRESS", scheduler)
     monkeypatch.setenv("KUBECONFIG", kubeconfig)
     Answers.bodies = serving("http://127.0.0.1:9")
@@ -272,8 +273,10 @@ def test_a_scheduler_of_another_cluster_does_not_answer_for_this_one(scheduler, 
             f"http://127.0.0.1:9 of the kubeconfig {kubeconfig}; give --address HOST:PORT of the health port of the "
             "right scheduler\n",
         )
-    assert run("explain", "p", "--address", scheduler).exit_code == 0  # which is meant whatever it serves
-    Answers.bodies = serving("https://10.96.0.1:443", in_cluster=True)  # which is another address of the same
+    assert (
+        run("explain", "p", "--address", scheduler).exit_code == 0
+    )  # named explicitly, so that it may serve any API server
+    Answers.bodies = serving("https://10.96.0.1:443", in_cluster=True)  # another address of the same API server
     assert run("explain", "p").exit_code == 0
 
 

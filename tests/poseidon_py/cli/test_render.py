@@ -1,4 +1,4 @@
-"""What people read of `poseidon status` and `poseidon explain`."""
+"""The text of `poseidon status` and `poseidon explain`."""
 
 from typing import Any
 
@@ -11,35 +11,33 @@ NEVER = dict.fromkeys(("pending", "placed", "waiting", "solves", "vertices", "ar
 USAGE = {"basis": "requests", "polling": False, "samples": {"taken": 0}}
 
 
-def told(**more: Any) -> str:
+def printed(**more: Any) -> str:
     body: dict[str, Any] = {"identity": "a", "policy": "p", "nodes": 0, "pods": {}, "resources": {}, "rounds": 0}
     console = Console(width=200)
-    with console.capture() as said:
+    with console.capture() as captured:
         print_status(body | {"last_round": NEVER, "usage": USAGE} | more, console)
-    return said.get()
+    return captured.get()
 
 
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        pytest.param({"leading": True, "leader": "a"}, "a leads, policy p", id="leads"),
-        pytest.param({"leading": False, "leader": "b"}, "a stands by, b leads, policy p", id="another-leads"),
-        pytest.param(
-            {"leading": False, "leader": ""}, "a stands by, nobody is known to lead, policy p", id="nobody-leads"
-        ),
-        pytest.param({"leading": False, "leader": "a"}, "a stands by, nobody is known to lead, policy p", id="lost"),
+        pytest.param({"leading": True, "leader": "a"}, "a: leader; policy p", id="leads"),
+        pytest.param({"leading": False, "leader": "b"}, "a: standby, the leader is b; policy p", id="another-leads"),
+        pytest.param({"leading": False, "leader": ""}, "a: standby, the leader is unknown; policy p", id="no-leader"),
+        pytest.param({"leading": False, "leader": "a"}, "a: standby, the leader is unknown; policy p", id="lost"),
         pytest.param(
             {"server": "https://h:6443", "scheduler_names": ["x", "y"]},
             "schedules pods of x, y for the API server https://h:6443",
-            id="whose",
+            id="serves",
         ),
         pytest.param({"not_ready": "nodes are not listed yet"}, "not ready: nodes are not listed yet", id="not-ready"),
         pytest.param({"not_ready": ""}, "no round yet", id="no-round"),
         pytest.param({"rounds": 3}, "round 3: placed 0 of 0", id="rounds"),
     ],
 )
-def test_who_leads_and_how_far_it_is(more, says):
-    text = told(**more)
+def test_role_and_progress(more, says):
+    text = printed(**more)
     assert says in text
     assert ("not ready" in text) == bool(more.get("not_ready"))
 
@@ -48,21 +46,21 @@ def test_who_leads_and_how_far_it_is(more, says):
     ("more", "says"),
     [
         pytest.param({"keeps_room": False, "starts": None}, "", id="not"),
-        pytest.param({"keeps_room": True, "starts": None}, "room is kept for it\n", id="until-it-fits"),
+        pytest.param({"keeps_room": True, "starts": None}, "capacity is reserved for it\n", id="until-it-fits"),
         pytest.param(
             {"keeps_room": True, "starts": "2026-01-01T00:00:00Z"},
-            "room is kept for it, to fit at 2026-01-01T00:00:00Z\n",
+            "capacity is reserved for it, expected to suffice at 2026-01-01T00:00:00Z\n",
             id="expected",
         ),
     ],
 )
-def test_that_room_is_kept_for_a_pod(more, says):
+def test_a_reservation_for_a_pod(more, says):
     nothing: dict[str, Any] = dict.fromkeys(("node", "problem", "message"), "") | {
         "requests": {},
         "nearest": [],
         "story": [],
     }
     console = Console(width=200)
-    with console.capture() as said:
+    with console.capture() as captured:
         print_explanation({"pod": "ns/p", "state": "bound", "priority": 0} | nothing | more, console)
-    assert said.get().partition("\n")[2].strip(" ") == says
+    assert captured.get().partition("\n")[2].strip(" ") == says
