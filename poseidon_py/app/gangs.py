@@ -17,6 +17,7 @@ from poseidon_py.report.pod_groups import StatusWriter
 from poseidon_py.rounds.loop import Loop
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.gangs.object_cache import ObjectCache
+from poseidon_py.state.gangs.registry import LOOKUP_PENDING
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 
@@ -109,7 +110,7 @@ class Gangs:
     # -- telling people ---------------------------------------------------------------------------------------
 
     def _held(self, known: PodRecord, why: str) -> None:
-        if self._loop.leads and not why.startswith("waits to hear of"):
+        if self._loop.leads and not why.startswith(LOOKUP_PENDING):
             self._reporter.waits_for_gang(known, why)
 
     def _incomplete(self, known: PodRecord, message: str) -> None:

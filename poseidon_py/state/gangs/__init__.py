@@ -1,8 +1,6 @@
-"""Gangs as Kubernetes users declare them: readers of each convention, and what the engine is told of it.
+"""Gangs as Kubernetes users declare them: a reader for each convention, merged into one Gang message for each group.
 
-pod ──► marks ──► conventions (each: marks + objects -> Declaration) ──► book (one Gang message for each group)
+pod ──► hints ──► conventions (each: hints + objects -> Declaration) ──► registry (one Gang message for each group)
                         ▲
-                  objects (PodGroups, owners; found by discovery, watched when first needed)
-
-placements of a round ──► units ──► binder          what was bound and what was not ──► units ──► unwinding
+                  objects (PodGroups, owners; found by API discovery, watched once they are needed)
 """

@@ -1,14 +1,14 @@
-"""Conventions that say everything on the pods themselves."""
+"""Conventions that declare the gang on its pods alone."""
 
 import msgspec
 
 from poseidon_py.state.gangs import keys as m
-from poseidon_py.state.gangs.model import MAX_COUNT, Declaration, GangHints, Invalid, Objects, whole
+from poseidon_py.state.gangs.model import Declaration, GangHints, Invalid, Objects, number_of, shown, whole
 from poseidon_py.util.decoding import Decoder, MalformedError
 
 
 class LightLabels:
-    """The coscheduling plug-in's first form: two labels, no object."""
+    """The first form of the coscheduling plug-in: two labels, no object."""
 
     name = "pod-group labels"
 
@@ -18,20 +18,20 @@ class LightLabels:
             return None
         text = hints.labels.get(m.LIGHT_MINIMUM)
         if text is None:
-            raise Invalid(f"label {m.LIGHT_MINIMUM}: is missing; say how many pods the group needs")
+            raise Invalid(f"label {m.LIGHT_MINIMUM}: is missing; give the number of pods that the group needs")
         minimum = whole(text, f"label {m.LIGHT_MINIMUM}")
         return Declaration(self.name, f"light/{hints.namespace}/{group}", f"{hints.namespace}/{group}", minimum)
 
 
 class BatchAnnotations:
-    """group-name and group-pod-num: all of the pods, or none. A number of 0 means an ordinary pod."""
+    """group-name and group-pod-num: all pods or none. A number of 0 means a single pod."""
 
     name = "group-pod-num annotations"
 
     def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
         group, text = hints.annotations.get(m.GROUP_NAME), hints.annotations.get(m.GROUP_NUMBER)
         if not group or text is None:
-            return None  # the name alone is Volcano's
+            return None  # the name alone belongs to Volcano's convention
         size = whole(text, f"annotation {m.GROUP_NUMBER}", least=0)
         if size == 0:
             return None
@@ -39,7 +39,7 @@ class BatchAnnotations:
 
 
 class Kueue:
-    """Pods that Kueue admits together."""
+    """Pod groups of Kueue, whose pods are admitted together."""
 
     name = "Kueue"
 
@@ -49,7 +49,7 @@ class Kueue:
             return None
         text = hints.annotations.get(m.KUEUE_COUNT)
         if text is None:
-            raise Invalid(f"annotation {m.KUEUE_COUNT}: is missing; say how many pods the group has")
+            raise Invalid(f"annotation {m.KUEUE_COUNT}: is missing; give the number of pods of the group")
         size = whole(text, f"annotation {m.KUEUE_COUNT}")
         name = f"{hints.namespace}/{group}"
         return Declaration(self.name, f"kueue/{name}", name, size, maximum=size, size=size)
@@ -69,7 +69,7 @@ class LeaderWorkerSet:
         if owner and index:
             group = f"{owner}-{index}"
         if not group:
-            raise Invalid(f"label {m.LWS_INDEX}: is missing, as is {m.LWS_KEY}; one of them has to name the group")
+            raise Invalid(f"label {m.LWS_INDEX}: is missing, and so is {m.LWS_KEY}; set one of them to name the group")
         size = whole(text, f"annotation {m.LWS_SIZE}")
         return Declaration(self.name, f"lws/{hints.namespace}/{group}", f"{hints.namespace}/{group}", size, size=size)
 
@@ -83,10 +83,10 @@ _task_groups: Decoder[list[_TaskGroup]] = Decoder(list[_TaskGroup], f"annotation
 
 
 class YuniKorn:
-    """Task groups of an application.
+    """Task groups of a YuniKorn application.
 
-    Each task group is a gang of its own: members of one are often made by those of another, as executors by their
-    driver, so that a gang of all could never begin. Often one pod alone describes all groups.
+    Each task group is a gang of its own: the pods of one are often created by those of another, as executors are by
+    their driver, so that a gang of all of them could never start. Often a single pod describes all task groups.
     """
 
     name = "YuniKorn"
@@ -98,16 +98,21 @@ class YuniKorn:
         declarations = {**hints.annotations, **hints.labels}
         app = next((declarations[key] for key in m.YUNIKORN_APP if declarations.get(key)), "")
         if not app:
-            raise Invalid(f"label {m.YUNIKORN_APP[0]}: is missing; it says to which application the task group belongs")
+            raise Invalid(f"label {m.YUNIKORN_APP[0]}: is missing; give the application that the task group belongs to")
         groups = self._groups(text)
         key = f"yunikorn/{hints.namespace}/{app}/"
         announced = tuple((key + name, minimum) for name, minimum in groups.items() if name != mine)
         if not mine:
             return Declaration(self.name, "", "", 0, announced=announced)
         if groups and mine not in groups:
-            raise Invalid(f"annotation {m.YUNIKORN_NAME}: {mine!r} is not among the task groups {', '.join(groups)}")
+            raise Invalid(
+                f"annotation {m.YUNIKORN_NAME}: {shown(mine)} is not among the task groups {', '.join(groups)}; "
+                "give one of them"
+            )
         name = f"{hints.namespace}/{app}/{mine}"
-        waits = "" if groups else f"task group {name}: no pod of its application describes it yet"
+        waits = (
+            "" if groups else f"task group {name}: no pod of its application has the annotation {m.YUNIKORN_GROUPS} yet"
+        )
         return Declaration(self.name, key + mine, name, groups.get(mine, 0), announced=announced, waits=waits)
 
     def _groups(self, text: str | None) -> dict[str, int]:
@@ -116,9 +121,6 @@ class YuniKorn:
         try:
             groups = _task_groups.decode(text)
         except MalformedError as error:
-            raise Invalid(str(error)) from error
-        if any(group.minimum < 0 for group in groups):
-            raise Invalid(f"annotation {m.YUNIKORN_GROUPS}: a minMember is below 0")
-        if any(group.minimum > MAX_COUNT for group in groups):
-            raise Invalid(f"annotation {m.YUNIKORN_GROUPS}: a minMember is more than {MAX_COUNT}")
-        return {group.name: group.minimum for group in groups}
+            raise Invalid(f'{error}; give a list like [{{"name": "workers", "minMember": 2}}]') from error
+        place = f"annotation {m.YUNIKORN_GROUPS}: minMember of task group"
+        return {group.name: number_of(group.minimum, f"{place} {shown(group.name)}") for group in groups}

@@ -1,9 +1,19 @@
-"""Conventions that take the size of the gang from the owner of its pods: users label nothing."""
+"""Conventions that take the size of a gang from the owner of its pods."""
 
 import math
 
 from poseidon_py.state.gangs import keys as m
-from poseidon_py.state.gangs.model import Declaration, GangHints, Invalid, Objects, Owner, OwnerOrGroup, Resource, whole
+from poseidon_py.state.gangs.model import (
+    Declaration,
+    GangHints,
+    Invalid,
+    Objects,
+    Owner,
+    OwnerOrGroup,
+    Resource,
+    shown,
+    whole,
+)
 
 JOBS = Resource("batch", "jobs", ("v1",))
 REPLICA_SETS = Resource("apps", "replicasets", ("v1",))
@@ -24,7 +34,7 @@ _NONE = ("false", "none", "no")
 
 
 class Own:
-    """poseidon.io/gang on the pod template, on the owner, or on the owner's owner."""
+    """The annotation poseidon.io/gang on the pod template, on the owner, or on the owner's owner."""
 
     name = "poseidon.io/gang"
 
@@ -39,7 +49,7 @@ class Own:
             elif above is not None and m.OWN in above.annotations:
                 declaration = {**above.annotations, **declaration}
                 if owner.owner is not None and owner.owner.kind != "Deployment":
-                    # of a Deployment each ReplicaSet is a gang: during a rollout there are two
+                    # each ReplicaSet of a Deployment is a gang of its own: during a rollout there are two
                     anchor, kind = above, owner.owner
         value = declaration.get(m.OWN)
         if value is None:
@@ -78,9 +88,9 @@ class Own:
         if m.OWN_MINIMUM in declaration:
             return whole(declaration[m.OWN_MINIMUM], f"annotation {m.OWN_MINIMUM}")
         if value.lower() not in _ALL:
-            return whole(value, f"annotation {m.OWN}")
+            return whole(value, f"annotation {m.OWN}", alternatives="all, none or ")
         if size is None:
-            raise Invalid(f"annotation {m.OWN}: {value!r} needs an owner that says how many pods it has; give a number")
+            raise Invalid(f"annotation {m.OWN}: {value!r} needs an owner with a known number of pods; give a number")
         return size
 
     def _roles(
@@ -97,13 +107,13 @@ class Own:
     def _topology(self, declaration: dict[str, str]) -> tuple[str, bool]:
         mode = declaration.get(m.OWN_TOPOLOGY_MODE, "required")
         if mode not in ("required", "preferred"):
-            raise Invalid(f"annotation {m.OWN_TOPOLOGY_MODE}: {mode!r} is neither required nor preferred")
+            raise Invalid(f"annotation {m.OWN_TOPOLOGY_MODE}: {shown(mode)} is not valid; give required or preferred")
         key = declaration.get(m.OWN_TOPOLOGY, "")
         return key, bool(key) and mode == "required"
 
 
 class Percent:
-    """Poseidon's own of old: how much of the owner's pods, in percent, have to run together."""
+    """The annotation of the original Poseidon: the percentage of the owner's pods that must run together."""
 
     name = "firmament-gang-scheduling"
 
@@ -112,14 +122,17 @@ class Percent:
         if text is None:
             return None
         if hints.owner is None:
-            raise Invalid(f"annotation {m.PERCENT}: the pod has no owner to take a share of")
+            raise Invalid(f"annotation {m.PERCENT}: the pod has no owner; declare its gang with {m.OWN} instead")
         percent = whole(text.strip().removesuffix("%"), f"annotation {m.PERCENT}")
         if percent > 100:
-            raise Invalid(f"annotation {m.PERCENT}: {text!r} is more than 100 percent")
+            raise Invalid(f"annotation {m.PERCENT}: {shown(text)} is not valid; give a percentage from 1 to 100")
         owner = objects.owner(hints.owner, hints.namespace)
         name = f"{hints.namespace}/{hints.owner.name}"
         if owner is None or owner.size is None:
-            raise Invalid(f"annotation {m.PERCENT}: {hints.owner.kind} {name} does not say how many pods it has")
+            raise Invalid(
+                f"annotation {m.PERCENT}: the number of pods of {hints.owner.kind} {name} is unknown; "
+                f"declare the gang with {m.OWN} instead"
+            )
         return Declaration(
             self.name,
             f"percent/{hints.owner.uid}",

@@ -1,6 +1,7 @@
-"""Conventions in which a pod names a PodGroup and the object says the rest."""
+"""Conventions in which a pod names a PodGroup object that declares the gang."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from poseidon_py.state.gangs import keys as m
@@ -12,6 +13,7 @@ from poseidon_py.state.gangs.model import (
     OwnerOrGroup,
     Resource,
     number_of,
+    shown,
     whole,
 )
 
@@ -24,36 +26,56 @@ NATIVE = Resource("scheduling.k8s.io", "podgroups", ("v1", "v1beta1", "v1alpha3"
 GROUPS = (COSCHEDULING, VOLCANO, KAI, GODEL, NATIVE)
 
 
-def _found(
-    convention: str, resource: Resource, group: str, hints: GangHints, objects: Objects
-) -> tuple[OwnerOrGroup | None, Declaration]:
-    """The PodGroup, and a declaration that waits for it."""
-    name = f"{hints.namespace}/{group}"
-    where = (resource, hints.namespace, group)
-    waits = f'pod group "{name}" not found: there is no such object among {resource.label}'
-    key = f"{resource.label}/{name}"
-    return objects.find(*where), Declaration(convention, key, name, 0, waits=waits, object_ref=where)
+class _ByPodGroup:
+    """What these conventions share: the group's name on the pod, its object, and errors that name the object."""
+
+    name: str
+    resource: Resource
+
+    def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
+        group = self.group_of(hints)
+        if not group:
+            return None
+        name, label = f"{hints.namespace}/{group}", self.resource.label
+        reference = (self.resource, hints.namespace, group)
+        pod_group = objects.find(*reference)
+        waits = f'pod group "{name}" not found: there is no such object among {label}'
+        absent = Declaration(self.name, f"{label}/{name}", name, 0, waits=waits, object_ref=reference)
+        if pod_group is None:
+            return self.without_object(hints, absent)
+        try:
+            return replace(absent, waits="", created_us=pod_group.created_us, **self.declared(hints, pod_group))
+        except Invalid as problem:
+            raise Invalid(f'pod group "{name}": {problem}') from problem
+
+    def group_of(self, hints: GangHints) -> str | None:
+        """The name of the group; empty or None: the pod does not use this convention."""
+        raise NotImplementedError
+
+    def declared(self, hints: GangHints, pod_group: OwnerOrGroup) -> dict[str, Any]:
+        """The fields of the Declaration that the object determines. Raises Invalid."""
+        raise NotImplementedError
+
+    def without_object(self, hints: GangHints, absent: Declaration) -> Declaration:
+        """The declaration while the object does not exist: `absent` waits for it."""
+        return absent
 
 
-def _declared(waiting: Declaration, pod_group: OwnerOrGroup, minimum: int, **more: Any) -> Declaration:
-    return Declaration(
-        waiting.convention,
-        waiting.key,
-        waiting.name,
-        minimum,
-        created_us=pod_group.created_us,
-        object_ref=waiting.object_ref,
-        **more,
-    )
-
-
-def _part(spec: Mapping[str, object], name: str) -> dict[str, object]:
-    """A field that holds fields. Raises Invalid."""
+def _mapping(spec: Mapping[str, object], name: str) -> dict[str, object]:
+    """A field that holds a mapping; empty if it is missing. Raises Invalid."""
     found = spec.get(name)
     if found is None:
         return {}
     if not isinstance(found, dict):
-        raise Invalid(f"spec.{name}: is no object")
+        raise Invalid(f"spec.{name}: {shown(found)} is not valid; give a mapping")
+    return found
+
+
+def _named(spec: Mapping[str, object], name: str, path: str, key: str) -> list[dict[str, Any]]:
+    """A field that holds a list of mappings, each with `key`; empty if it is missing. Raises Invalid."""
+    found = spec.get(name) or []
+    if not isinstance(found, list) or not all(isinstance(each, dict) and each.get(key) for each in found):
+        raise Invalid(f"{path}: {shown(found)} is not valid; give a list in which each item has a {key}")
     return found
 
 
@@ -62,102 +84,86 @@ def _timeout(spec: Mapping[str, object]) -> float | None:
     return None if seconds is None else float(number_of(seconds, "spec.scheduleTimeoutSeconds", 1))
 
 
-class Coscheduling:
-    """The label and PodGroup of scheduler-plugins, and Fluence's size label beside it."""
+class Coscheduling(_ByPodGroup):
+    """The label and PodGroup of scheduler-plugins, and Fluence's size label."""
 
     name = "scheduling.x-k8s.io PodGroup"
+    resource = COSCHEDULING
 
-    def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
-        group = hints.labels.get(m.COSCHEDULING)
-        if not group:
-            return None
-        pod_group, waiting = _found(self.name, COSCHEDULING, group, hints, objects)
-        if pod_group is not None:
-            minimum = number_of(pod_group.spec.get("minMember", 1), "spec.minMember", 1)
-            return _declared(waiting, pod_group, minimum, timeout=_timeout(pod_group.spec))
+    def group_of(self, hints: GangHints) -> str | None:
+        return hints.labels.get(m.COSCHEDULING)
+
+    def declared(self, hints: GangHints, pod_group: OwnerOrGroup) -> dict[str, Any]:
+        minimum = number_of(pod_group.spec.get("minMember", 1), "spec.minMember", 1)
+        return {"minimum": minimum, "timeout": _timeout(pod_group.spec)}
+
+    def without_object(self, hints: GangHints, absent: Declaration) -> Declaration:
         size = hints.labels.get(m.FLUENCE_SIZE) or hints.annotations.get(m.FLUENCE_SIZE)
-        if size is not None:
-            minimum = whole(size, f"label {m.FLUENCE_SIZE}")
-            return Declaration(
-                "Fluence",
-                waiting.key,
-                waiting.name,
-                minimum,
-                maximum=minimum,
-                size=minimum,
-                object_ref=waiting.object_ref,
-            )
-        return waiting
+        if size is None:
+            return absent
+        minimum = whole(size, f"label {m.FLUENCE_SIZE}")
+        return replace(absent, convention="Fluence", minimum=minimum, maximum=minimum, size=minimum, waits="")
 
 
-class Volcano:
+class Volcano(_ByPodGroup):
     """The annotation and PodGroup of Volcano; task names are roles."""
 
     name = "Volcano"
+    resource = VOLCANO
 
-    def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
-        group = hints.annotations.get(m.GROUP_NAME)
-        if not group or m.GROUP_NUMBER in hints.annotations:
-            return None
-        pod_group, waiting = _found(self.name, VOLCANO, group, hints, objects)
-        if pod_group is None:
-            return waiting
+    def group_of(self, hints: GangHints) -> str | None:
+        return None if m.GROUP_NUMBER in hints.annotations else hints.annotations.get(m.GROUP_NAME)
+
+    def declared(self, hints: GangHints, pod_group: OwnerOrGroup) -> dict[str, Any]:
         roles = tuple(
             (name, number_of(least, f"spec.minTaskMember[{name}]"))
-            for name, least in sorted(_part(pod_group.spec, "minTaskMember").items())
+            for name, least in sorted(_mapping(pod_group.spec, "minTaskMember").items())
         )
         minimum = number_of(pod_group.spec.get("minMember", 1), "spec.minMember")
-        return _declared(waiting, pod_group, minimum, roles=roles, role=hints.annotations.get(m.VOLCANO_ROLE, ""))
+        return {"minimum": minimum, "roles": roles, "role": hints.annotations.get(m.VOLCANO_ROLE, "")}
 
 
-class Kai:
-    """The annotation and PodGroup of KAI; subgroups without parts of their own are roles."""
+class Kai(_ByPodGroup):
+    """The annotation and PodGroup of KAI; subgroups that are not parents of others are roles."""
 
     name = "KAI"
+    resource = KAI
 
-    def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
-        group = hints.annotations.get(m.KAI_NAME)
-        if not group:
-            return None
-        pod_group, waiting = _found(self.name, KAI, group, hints, objects)
-        if pod_group is None:
-            return waiting
-        subgroups = pod_group.spec.get("subGroups") or []
-        if not isinstance(subgroups, list) or not all(isinstance(each, dict) and "name" in each for each in subgroups):
-            raise Invalid("spec.subGroups: is no list of named subgroups")
+    def group_of(self, hints: GangHints) -> str | None:
+        return hints.annotations.get(m.KAI_NAME)
+
+    def declared(self, hints: GangHints, pod_group: OwnerOrGroup) -> dict[str, Any]:
+        subgroups = _named(pod_group.spec, "subGroups", "spec.subGroups", "name")
         parents = {each.get("parent") for each in subgroups}
         roles = tuple(
             (str(each["name"]), number_of(each.get("minMember", 1), f"spec.subGroups[{each['name']}].minMember"))
             for each in subgroups
             if each["name"] not in parents
         )
-        topology = _part(pod_group.spec, "topologyConstraint")
+        minimum = number_of(pod_group.spec.get("minMember") or 0, "spec.minMember")
+        topology = _mapping(pod_group.spec, "topologyConstraint")
         required, preferred = topology.get("requiredTopologyLevel"), topology.get("preferredTopologyLevel")
-        return _declared(
-            waiting,
-            pod_group,
-            max(number_of(pod_group.spec.get("minMember") or 0, "spec.minMember"), sum(least for _, least in roles), 1),
-            roles=roles,
-            role=hints.labels.get(m.KAI_ROLE, ""),
-            topology_key=str(required or preferred or ""),
-            topology_required=bool(required),
-        )
+        return {
+            "minimum": max(minimum, sum(least for _, least in roles), 1),
+            "roles": roles,
+            "role": hints.labels.get(m.KAI_ROLE, ""),
+            "topology_key": str(required or preferred or ""),
+            "topology_required": bool(required),
+        }
 
 
-class Godel:
+class Godel(_ByPodGroup):
     """The annotation or label and PodGroup of Godel."""
 
     name = "Godel"
+    resource = GODEL
 
-    def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
-        group = hints.annotations.get(m.GODEL_NAME) or hints.labels.get(m.GODEL_NAME)
-        if not group:
-            return None
-        pod_group, waiting = _found(self.name, GODEL, group, hints, objects)
-        if pod_group is None:
-            return waiting
+    def group_of(self, hints: GangHints) -> str | None:
+        return hints.annotations.get(m.GODEL_NAME) or hints.labels.get(m.GODEL_NAME)
+
+    def declared(self, hints: GangHints, pod_group: OwnerOrGroup) -> dict[str, Any]:
         minimum = number_of(pod_group.spec.get("minMember", 1), "spec.minMember", 1)
-        return _declared(waiting, pod_group, minimum, timeout=_timeout(pod_group.spec))
+        return {"minimum": minimum, "timeout": _timeout(pod_group.spec)}
 
 
 _WHOLE = ("podgroup", "all")
@@ -165,34 +171,34 @@ _WHOLE = ("podgroup", "all")
 
 
 def _mode(value: object) -> str:
-    """The mode, which is a word or the one key of an object; empty: none is given, or it is something else."""
+    """The mode in lower case: a string, or the only key of a mapping; empty if it is neither."""
     if isinstance(value, dict) and len(value) == 1:
         value = next(iter(value))
     return value.lower() if isinstance(value, str) else ""
 
 
-class Native:
-    """Kubernetes' own: spec.schedulingGroup and PodGroup, whose versions still change."""
+class Native(_ByPodGroup):
+    """spec.schedulingGroup and the PodGroup of Kubernetes itself, whose versions still change."""
 
     name = "scheduling.k8s.io PodGroup"
+    resource = NATIVE
 
-    def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
-        if not hints.group:
-            return None
-        pod_group, waiting = _found(self.name, NATIVE, hints.group, hints, objects)
-        if pod_group is None:
-            return waiting
-        policy = _part(pod_group.spec, "schedulingPolicy")
+    def group_of(self, hints: GangHints) -> str | None:
+        return hints.group
+
+    def declared(self, hints: GangHints, pod_group: OwnerOrGroup) -> dict[str, Any]:
+        policy = _mapping(pod_group.spec, "schedulingPolicy")
         minimum = 0  # basic: the pods belong together, and are placed one by one
         if "gang" in policy:
-            minimum = number_of(_part(policy, "gang").get("minCount"), "spec.schedulingPolicy.gang.minCount", 1)
+            minimum = number_of(_mapping(policy, "gang").get("minCount"), "spec.schedulingPolicy.gang.minCount", 1)
         elif "basic" not in policy:
-            raise Invalid(f"spec.schedulingPolicy: is neither gang nor basic but {', '.join(policy) or 'empty'}")
-        topology = _part(pod_group.spec, "schedulingConstraints").get("topology") or []
-        if not isinstance(topology, list) or not all(isinstance(each, dict) and each.get("key") for each in topology):
-            raise Invalid("spec.schedulingConstraints.topology: is no list of keys")
+            raise Invalid(f"spec.schedulingPolicy: {', '.join(policy) or 'empty'} is not valid; give gang or basic")
+        constraints = _mapping(pod_group.spec, "schedulingConstraints")
+        topology = _named(constraints, "topology", "spec.schedulingConstraints.topology", "key")
         key = str(topology[0]["key"]) if topology else ""
-        whole_only = _mode(pod_group.spec.get("disruptionMode")) in _WHOLE
-        return _declared(
-            waiting, pod_group, minimum, topology_key=key, topology_required=bool(key), disrupted_whole=whole_only
-        )
+        return {
+            "minimum": minimum,
+            "topology_key": key,
+            "topology_required": bool(key),
+            "disrupted_whole": _mode(pod_group.spec.get("disruptionMode")) in _WHOLE,
+        }

@@ -1,4 +1,4 @@
-"""All conventions, in order of precedence: where two of them speak of a pod, the first counts."""
+"""All conventions, in order of precedence: if a pod uses two of them, the first is in effect."""
 
 from poseidon_py.state.gangs.by_annotation import BatchAnnotations, Kueue, LeaderWorkerSet, LightLabels, YuniKorn
 from poseidon_py.state.gangs.by_owner import Own, Percent

@@ -1,4 +1,4 @@
-"""Decodes PodGroups and owners to what the conventions need of them."""
+"""Decodes PodGroups and owners to the fields that the conventions read."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,7 +15,7 @@ _OWNERS = frozenset(OWNERS.values())
 
 
 class Item(Struct):
-    """Any object, its inside undecoded."""
+    """An object of any kind, with spec and status undecoded."""
 
     metadata: Metadata = field(default_factory=Metadata)
     spec: Raw = NOTHING
@@ -23,7 +23,7 @@ class Item(Struct):
 
 
 class _Counts(Struct):
-    """Of the spec of anything that has pods."""
+    """The spec of an owner of pods."""
 
     replicas: int | None = None
     parallelism: int | None = None
@@ -49,7 +49,7 @@ class _JobSet(Struct):
 
 
 def owner_or_group_of(resource: Resource, item: Item) -> OwnerOrGroup:
-    """The object reduced. Raises InvalidField naming the field."""
+    """An object, reduced to what the conventions read. Raises InvalidField."""
     metadata = item.metadata
     annotations = pick(metadata.annotations, "metadata.annotations") if mentions_gangs(metadata.annotations) else {}
     size: int | None = None
@@ -93,7 +93,7 @@ def _job(item: Item) -> tuple[int, int | None]:
 
 
 def _of_job(counts: _Counts) -> int:
-    """Pods of a Job that run at the same time while it has not progressed far."""
+    """Number of pods that a Job runs at the same time at its start."""
     parallelism = 1 if counts.parallelism is None else counts.parallelism
     return parallelism if counts.completions is None else min(parallelism, counts.completions)
 
@@ -107,7 +107,7 @@ def _decode(raw: Raw, kind: Callable[..., Any], path: str) -> Any:
 
 
 def same(one: OwnerOrGroup | None, other: OwnerOrGroup) -> bool:
-    """Whether nothing that a convention looks at differs."""
+    """Whether the two are equal in everything that conventions read."""
     return one is not None and _content(one) == _content(other)
 
 

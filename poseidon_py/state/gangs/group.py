@@ -1,4 +1,4 @@
-"""One gang as its members and their objects declare it, merged into what the engine is told."""
+"""One gang: the declarations of its members and their objects, merged into the message for the engine."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,61 +8,61 @@ from poseidon_py.state.records import PodRecord
 from poseidon_py.util.ids import hash64
 from protos.gen import flow_pb2
 
-_MOST_ROLES = 60
+_MAX_ROLES = 60
 _SECOND_US = 1_000_000
 
 
 @dataclass(slots=True)
 class Member:
-    """A pod with its word on its gang."""
+    """A pod and what it declares about its gang."""
 
     known: PodRecord
     hints: GangHints
     priority: int = 0
     declaration: Declaration | None = None
     owners: tuple[OwnerOrGroup, ...] = ()
-    """Who controls it, and who controls that."""
+    """Its controller, and that object's controller."""
     warned: str = ""
     """The last warning about its declaration."""
     unknown: str = ""
-    """What has to be found out before it can be judged."""
+    """The lookup that it waits for."""
 
 
 @dataclass(slots=True)
 class Group:
-    """A gang. Lives as long as a member, its PodGroup or its owner does; `first_us` survives its members."""
+    """A gang. It exists as long as a member, its PodGroup or its owner does."""
 
     key: str
     name: str = ""
     members: dict[str, Member] = field(default_factory=dict)
     """By UID."""
     announced: dict[str, int] = field(default_factory=dict)
-    """Minimums that pods outside the gang tell of, by their UIDs."""
+    """Minimums that pods outside the gang declare, by their UIDs."""
     first_us: int = 0
-    """When the earliest member was made that was ever seen."""
+    """Creation time of the earliest member ever seen, also of one that is gone; microseconds since the epoch."""
     object_ref: tuple[Resource, str, str] | None = None
     owner_uid: str = ""
     timeout: float | None = None
     dirty: bool = True
     bound: dict[str, int] = field(default_factory=dict)
-    """Members that the API server says have a node, and stay, with their roles."""
+    """UIDs of members that are bound and not being deleted, with the numbers of their roles."""
     complete: bool = False
     """Whether its minimum is bound."""
     started: bool = False
-    """Whether it was, since it last had nothing bound."""
+    """Whether its minimum was bound at some time since it last had no bound member."""
     disrupted_whole: bool = False
-    """Whether its members are of no use when one is lost to a disruption."""
+    """Whether its members are useless once one of them is lost to a disruption."""
     disrupted: bool = False
     """Whether a bound member was evicted or deleted since the gang was complete."""
     message: flow_pb2.Gang | None = None
     problem: str = ""
-    """What is odd about it as a whole."""
+    """Contradictions between the declarations of its members."""
     _roles: dict[str, int] = field(default_factory=dict)
-    """Name -> number; only grows, because tasks have been told the numbers."""
+    """Name -> number; only grows, because the engine's tasks refer to the numbers."""
 
     @property
     def id(self) -> int:
-        """In the engine."""
+        """Its id in the engine."""
         return hash64(self.key)
 
     @property
@@ -71,26 +71,26 @@ class Group:
 
     @property
     def broken(self) -> bool:
-        """Whether it was whole, and has lost members to a disruption without which the others are of no use."""
+        """Whether it was complete and has lost members to a disruption, so that the others are useless."""
         lost = self.started and not self.complete and self.disrupted
         return self.disrupted_whole and lost and bool(self.bound)
 
     def settled(self) -> Iterator[PodRecord]:
-        """Members that have a node, or are being bound to one, and stay."""
+        """Members that are bound or being bound, and not being deleted."""
         for member in self.members.values():
             known = member.known
             if (known.node or known.assumed) and not known.deleting:
                 yield known
 
     def present(self) -> int:
-        """Members that are placed or could be."""
+        """Number of members that are placed or can be placed."""
         return sum(
             not m.known.deleting and (m.known.wanted or bool(m.known.node or m.known.assumed))
             for m in self.members.values()
         )
 
     def is_declared_elsewhere(self, declaration: Declaration) -> bool:
-        """Whether other pods have told what this declaration leaves out."""
+        """Whether other pods declare what this declaration leaves out."""
         return declaration.object_ref is None and (bool(self.announced) or self.message is not None)
 
     def role_of(self, member: Member) -> int:
@@ -101,10 +101,10 @@ class Group:
         for name, _ in declaration.roles:
             self._roles.setdefault(name, len(self._roles))
         number = self._roles.setdefault(declaration.role, len(self._roles))
-        return number if number < _MOST_ROLES else 0
+        return number if number < _MAX_ROLES else 0
 
     def short(self, placed: Mapping[str, int]) -> bool:
-        """Whether members of these roles (UID -> number of the role) are fewer than the gang needs."""
+        """Whether these members (UID -> number of the role) are fewer than the gang needs, in total or of a role."""
         if self.message is None:
             return False
         counts = [0] * len(self.message.roles)
@@ -115,13 +115,13 @@ class Group:
         return len(placed) < self.message.minimum or not enough
 
     def merge(self) -> bool:
-        """Makes `message` and `problem` of what the members say. Returns whether the message has changed."""
+        """Build `message` and `problem` from the declarations. Returns whether the message has changed."""
         self.dirty = False
         declarations = [
             m.declaration for m in self.members.values() if m.declaration is not None and not m.declaration.waits
         ]
         if not declarations and not self.announced:
-            return False  # nobody there to say it: what was said last stands
+            return False  # nothing declares it at the moment: keep the last message
         self.problem = ""
         message = flow_pb2.Gang(id=self.id, name=self.name)
         minimums = sorted({each.minimum for each in declarations} | set(self.announced.values()))
@@ -160,8 +160,8 @@ class Group:
             for name, minimum in declaration.roles:
                 self._roles.setdefault(name, len(self._roles))
                 least[name] = max(least.get(name, 0), minimum)
-        if len(self._roles) > _MOST_ROLES:
-            self._note(f"it has {len(self._roles)} roles; more than {_MOST_ROLES} are not told apart")
+        if len(self._roles) > _MAX_ROLES:
+            self._note(f"it has {len(self._roles)} roles; with more than {_MAX_ROLES} roles their minimums are ignored")
             return
         for name in self._roles:
             message.roles.add(name=name, minimum=least.get(name, 0))
@@ -180,7 +180,7 @@ class Group:
             message.maximum = needed
 
     def _lower(self, message: flow_pb2.Gang) -> None:
-        """A Job that nears its end has fewer pods than it began with."""
+        """Lower the minimum of a Job that nears its end and has fewer pods left."""
         owners = {m.owners[0].uid: m.owners[0].left for m in self.members.values() if m.owners}
         if len(owners) != 1 or not all(m.owners for m in self.members.values()):
             return
@@ -191,7 +191,7 @@ class Group:
                 role.minimum = min(role.minimum, message.minimum) if len(message.roles) == 1 else 0
 
     def _created(self, declarations: list[Declaration]) -> int:
-        """The API's times have whole seconds: gangs of one second get an order that any process finds again."""
+        """The creation time. The API's times are whole seconds: a hash orders gangs of one second reproducibly."""
         created = next((each.created_us for each in declarations if each.created_us), 0)
         if not created:
             owners = {m.owners[0].uid: m.owners[0].created_us for m in self.members.values() if m.owners}

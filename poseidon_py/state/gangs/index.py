@@ -1,14 +1,14 @@
-"""Who is concerned when an object changes, or when something becomes known that was not."""
+"""The gangs and pods to resolve again when an object changes or becomes known."""
 
 from collections.abc import Iterable
 
 from poseidon_py.state.gangs.model import Owner, OwnerOrGroup, Resource
 
-_MOST_PLAIN = 100_000
+_MAX_UNDECLARED = 100_000
 
 
 class NoObjects:
-    """No PodGroups, no owners: what is known before anything is watched."""
+    """The lookups before anything is watched: no PodGroups, no owners."""
 
     def find(self, resource: Resource, namespace: str, name: str) -> OwnerOrGroup | None:
         return None
@@ -21,17 +21,17 @@ class NoObjects:
 
 
 class Index:
-    """Gangs by the objects that stand for them; pods by what they wait to hear of; owners that declare nothing."""
+    """Gangs by the objects that declare them; pods by the lookups that they wait for; owners that declare nothing."""
 
     def __init__(self) -> None:
         self._gangs: dict[object, set[int]] = {}
         self._of_gang: dict[int, set[object]] = {}
         self._unknown: dict[str, set[str]] = {}
         self.plain: dict[str, Owner] = {}
-        """Owners that declare nothing, nor does who owns them, by UID."""
+        """Owners that declare no gang, nor do their own owners; by UID."""
 
     def link(self, gang_id: int, key: object) -> None:
-        """The gang depends on an object: resource, namespace and name of a PodGroup, or the UID of an owner."""
+        """Record that a gang depends on an object: resource, namespace, name of a PodGroup, or the UID of an owner."""
         self._gangs.setdefault(key, set()).add(gang_id)
         self._of_gang.setdefault(gang_id, set()).add(key)
 
@@ -49,7 +49,7 @@ class Index:
         }
 
     def wait(self, uid: str, what: str) -> None:
-        """A pod cannot be judged until something is known."""
+        """Record that a pod waits for a lookup."""
         self._unknown.setdefault(what, set()).add(uid)
 
     def stop_waiting(self, uid: str, what: str) -> None:
@@ -60,16 +60,16 @@ class Index:
                 del self._unknown[what]
 
     def take_waiting(self, what: str) -> Iterable[str]:
-        """The pods that waited for it."""
+        """The UIDs of the pods that waited for a lookup; they wait no longer."""
         return self._unknown.pop(what, ())
 
     def note_plain(self, owner: Owner) -> None:
-        if len(self.plain) >= _MOST_PLAIN:
-            self.plain.clear()  # owners of kinds that nobody watches: nobody tells when they go
+        if len(self.plain) >= _MAX_UNDECLARED:
+            self.plain.clear()  # kinds that are not watched: their deletion is never seen
         self.plain[owner.uid] = owner
 
     def not_plain(self, owner_or_group: OwnerOrGroup, *, and_below: bool) -> dict[str, Owner]:
-        """An owner declares something now: which owners are not plain any more. and_below: it may own owners."""
+        """Owners to resolve again because this one now declares a gang. and_below: it may own other owners."""
         if and_below:
             found, self.plain = self.plain, {}
             return found

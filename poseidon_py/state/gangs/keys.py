@@ -1,7 +1,7 @@
-"""Finds what a pod says about gangs, in the bytes of its labels and annotations.
+"""Reads the gang-related labels, annotations and fields of a pod.
 
-Most pods say nothing, and finding that out must cost nothing: every mark contains one of two words, which are looked
-for before anything is decoded.
+Most pods have none, and finding that out must be cheap: each key contains one of two words, which are searched for in
+the undecoded bytes first.
 """
 
 import msgspec
@@ -56,7 +56,7 @@ class SchedulingGroup(msgspec.Struct):
 
 
 def mentions_gangs(raw: Raw) -> bool:
-    """Whether labels or annotations, undecoded, may hold a mark: each of them has one of two words."""
+    """Whether undecoded labels or annotations may contain a key of a convention."""
     if raw is NOTHING:
         return False
     data = bytes(raw)
@@ -64,14 +64,14 @@ def mentions_gangs(raw: Raw) -> bool:
 
 
 def may_declare_gang(pod: Pod) -> bool:
-    """Whether the pod itself may say anything; asked of every pod."""
+    """Whether the pod itself may declare a gang; called for every pod."""
     if pod.spec.scheduling_group is not NOTHING:
         return True
     return mentions_gangs(pod.metadata.labels) or mentions_gangs(pod.metadata.annotations)
 
 
 def gang_hints_of(pod: Pod) -> GangHints | None:
-    """What the pod says about gangs; None: nothing, and nobody controls it. Raises InvalidField."""
+    """The gang-related fields of a pod; None: there are none, and it has no controller. Raises InvalidField."""
     metadata = pod.metadata
     owner = controller(metadata.owners)
     group = bytes(pod.spec.scheduling_group)
@@ -95,12 +95,12 @@ def gang_hints_of(pod: Pod) -> GangHints | None:
 
 
 def pick(raw: Raw, path: str) -> dict[str, str]:
-    """Of labels or annotations those that are marks. Raises InvalidField."""
+    """The labels or annotations with keys of conventions. Raises InvalidField."""
     return {key: value for key, value in (decode(raw, Labels, path) or {}).items() if key in _KEYS}
 
 
 def controller(references: list[OwnerReference] | None) -> Owner | None:
-    """Who controls an object with these owner references."""
+    """The controller among these owner references."""
     for reference in references or ():
         if reference.controller:
             group = reference.api_version.rpartition("/")[0]

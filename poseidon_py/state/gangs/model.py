@@ -1,12 +1,15 @@
-"""What a convention says of a pod, and what it may ask for to say it."""
+"""What a convention declares for a pod, and the objects that it may read."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 
 class Resource(NamedTuple):
-    """A kind of object that conventions read. `versions`: those that are understood, the preferred one first; a
-    server that serves none of them is asked for its own preferred one."""
+    """A kind of object that conventions read.
+
+    `versions`: the supported ones, in order of preference; if the server has none of them, its own preferred version
+    is used.
+    """
 
     group: str
     plural: str
@@ -14,7 +17,7 @@ class Resource(NamedTuple):
 
     @property
     def label(self) -> str:
-        """For people: plural.group."""
+        """plural.group, as in `kubectl get`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
@@ -29,7 +32,7 @@ class Owner(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GangHints:
-    """All that is said on a pod about gangs. `labels`, `annotations`: only the keys of some convention."""
+    """The gang-related fields of a pod. `labels`, `annotations`: only the keys that some convention defines."""
 
     namespace: str
     name: str
@@ -53,68 +56,68 @@ class OwnerOrGroup:
     annotations: dict[str, str]
     owner: Owner | None
     spec: dict[str, object]
-    """Only what readers look at; numbers are not checked yet."""
+    """The spec of a PodGroup, not validated; empty for owners."""
     size: int | None = None
-    """Pods that an owner runs at the same time; None: it is not an owner, or does not say."""
+    """Number of pods that an owner runs at the same time; None: not an owner, or unspecified."""
     left: int | None = None
-    """Pods that an owner has yet to see succeed; None: its pods do not end."""
+    """Number of pods of an owner that have yet to succeed; None: its pods do not run to completion."""
     roles: tuple[tuple[str, int], ...] = ()
-    """Parts of an owner with the pods of each."""
+    """Parts of an owner, each with its number of pods."""
     version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """One pod's word on the gang that it is in."""
+    """What one pod declares about its gang."""
 
     convention: str
     key: str
-    """What the gang is known by: equal keys, one gang. Empty: the pod is declared to be in none."""
+    """Identity of the gang: equal keys, one gang. Empty: the pod is declared to be in no gang."""
     name: str
-    """For people: namespace/name."""
+    """namespace/name, as messages show it."""
     minimum: int
-    """0: its members are placed like any other pods."""
+    """Members that must be placed together; 0: members are placed like single pods."""
     maximum: int = 0
-    """So many members are placed at most; 0: no such limit."""
+    """Members that may be placed at most; 0: no limit."""
     created_us: int = 0
-    """Of the group or owner; 0: of its earliest member."""
+    """Creation time of the group or owner, microseconds since the epoch; 0: use the earliest member's."""
     roles: tuple[tuple[str, int], ...] = ()
     role: str = ""
     topology_key: str = ""
     topology_required: bool = False
     timeout: float | None = None
-    """Seconds for which the gang may stay bound by half; None: as configured."""
+    """Seconds for which the gang may stay partly bound; None: the configured timeout."""
     size: int | None = None
-    """Members that there can be at most, if that is known."""
+    """Number of pods that there will be; None: unknown."""
     disrupted_whole: bool = False
-    """Whether members are of no use when one is lost to a disruption."""
+    """Whether the other members are useless once one is lost to a disruption."""
     announced: tuple[tuple[str, int], ...] = ()
-    """Minimums of other gangs, by key, that only this pod tells of."""
+    """Minimums of other gangs, by key, that this pod declares."""
     waits: str = ""
-    """Why no member can be placed yet; empty: it can. Such a declaration may lack everything else."""
+    """Why no member can be placed yet; empty: members can be placed. Otherwise all other fields may be missing."""
     object_ref: tuple[Resource, str, str] | None = None
-    """Resource, namespace, name of the object that declares the group."""
+    """Resource, namespace and name of the object that declares the group."""
 
 
 class Invalid(ValueError):
-    """A declaration makes no sense; the text names the mark and says what to do."""
+    """A declaration is invalid; the text names the field, what it holds, and the remedy."""
 
 
 class Objects(Protocol):
-    """What readers may look up. Asking is what makes a resource be watched."""
+    """The objects that conventions may look up. The first lookup of a resource starts its watch."""
 
     def find(self, resource: Resource, namespace: str, name: str) -> OwnerOrGroup | None:
-        """The object; None: there is none. Raises Unknown while that cannot be said."""
+        """The object; None: it does not exist. Raises Unknown until that is known."""
 
     def owner(self, owner: Owner, namespace: str) -> OwnerOrGroup | None:
-        """An owner; None: nobody watches owners of that kind, or it is gone. Raises Unknown."""
+        """An owner; None: owners of that kind are not watched, or it is gone. Raises Unknown until that is known."""
 
     def has_owner(self, uid: str) -> bool:
-        """Whether an owner of this UID is there."""
+        """Whether an owner with this UID exists."""
 
 
 class Unknown(Exception):
-    """It is not known yet whether an object exists; whoever asked is told when it is."""
+    """It is not known yet whether an object exists; the pods that depend on it are resolved again once it is."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
@@ -122,34 +125,47 @@ class Unknown(Exception):
 
 
 class Convention(Protocol):
-    """One way to declare gangs. Pure: the same marks and objects, the same declaration."""
+    """One way to declare gangs. Pure: the declaration depends on the hints and objects alone."""
 
     name: str
-    """For messages and docs."""
+    """As messages and the documentation show it."""
 
     def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
-        """None: the pod says nothing in this convention. Raises Invalid, Unknown."""
+        """The declaration; None: the pod does not use this convention. Raises Invalid, Unknown."""
 
 
 MAX_COUNT = 2**31 - 1
-"""Kubernetes counts no pods beyond it; the contract holds sums of so many."""
+"""The largest number of pods that Kubernetes and the contract can count."""
+
+_MAX_SHOWN = 20
 
 
-def whole(text: str, hint: str, least: int = 1) -> int:
-    """The number that a mark holds. Raises Invalid."""
+def whole(text: str, place: str, least: int = 1, alternatives: str = "") -> int:
+    """The number in a label or annotation. Raises Invalid.
+
+    `place` names the label or annotation, `alternatives` the words that it may hold in place of a number.
+    """
     digits = text.strip()
-    number = digits.isascii() and digits.isdigit()
-    if number and (len(digits) > 10 or int(digits) > MAX_COUNT):  # Python does not even read thousands of digits
-        raise Invalid(f"{hint}: {text[:20]!r} is more than {MAX_COUNT}")
-    if not number or int(digits) < least:
-        raise Invalid(f"{hint}: {text!r} is not a whole number of {least} or more")
-    return int(digits)
+    # the length first: Python refuses to convert thousands of digits
+    if digits.isascii() and digits.isdigit() and len(digits) <= 10 and least <= int(digits) <= MAX_COUNT:
+        return int(digits)
+    raise Invalid(f"{place}: {shown(text)} is not valid; give {alternatives}a whole number from {least} to {MAX_COUNT}")
 
 
 def number_of(value: object, path: str, least: int = 0) -> int:
     """The number in a field of an object. Raises Invalid."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise Invalid(f"{path}: {value!r} is not a whole number of {least} or more")
-    if value > MAX_COUNT:
-        raise Invalid(f"{path}: is more than {MAX_COUNT}")
-    return value
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= MAX_COUNT:
+        return value
+    found = "is missing" if value is None else f"{shown(value)} is not valid"
+    raise Invalid(f"{path}: {found}; give a whole number from {least} to {MAX_COUNT}")
+
+
+def shown(value: object) -> str:
+    """A value as messages quote it: cut off if it is long."""
+    if isinstance(value, str):
+        return repr(value) if len(value) <= _MAX_SHOWN else f"{value[:_MAX_SHOWN]!r}..."
+    try:
+        text = repr(value)
+    except ValueError:  # a number of thousands of digits
+        return "a number of too many digits"
+    return text if len(text) <= 2 * _MAX_SHOWN else f"{text[: 2 * _MAX_SHOWN]}..."

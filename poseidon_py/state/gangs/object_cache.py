@@ -1,16 +1,16 @@
-"""The objects that conventions look up: found by API discovery, watched from when somebody first asks for one.
+"""The objects that conventions look up: found by API discovery, watched from the first lookup on.
 
-    asked for ──► looked for ──► served: listed and watched ──► listed
-                       │   ▲                                        │ no longer served, or by another version
-                       ▼   └────── again, after a while ◄───────────┘
-                  absent, or denied
+    first lookup ──► discovery ──► served: listed and watched
+                       │   ▲               │ no longer served, or in another version
+                       ▼   └── later ◄─────┘
+                  absent, or forbidden
 
-A resource that is absent (its definition is not installed) is looked for again when somebody asks, and every few
-seconds, so that it may appear at any time; one that is served, more rarely, for its version may change. One that we
-are not allowed to see counts as absent, with a warning.
+A resource that is absent (its definition is not installed) is discovered again on the next lookup, and every few
+seconds, since it may be installed at any time; a served one more rarely, since its version may change. A resource that
+the scheduler may not read counts as absent, with a warning.
 
-Watches lag behind each other: a pod can be seen before its owner. An owner that is not there yet is asked for, and
-until there is an answer nothing is said about it.
+Watches lag behind each other: a pod can be observed before its owner. An owner that is not in the cache is fetched, and
+counts as unknown until there is an answer.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 RECHECK = 30.0
 _RECHECK_ABSENT = 5.0
 _RECHECK_MISSING_ON_DEMAND = 2.0
-"""Seconds, at least, between two looks for a resource that is absent."""
+"""Minimum of seconds between two discoveries of an absent resource on demand."""
 
 
 class _ServedVersion(Struct):
@@ -58,7 +58,7 @@ class _ServedResources(Struct):
 
 
 class ObjectApi(Protocol):
-    """What is needed of kube.Kube."""
+    """The part of kube.Kube that the cache uses."""
 
     async def call(self, verb: str, path: str) -> bytes: ...
     async def page(self, path: str, parameters: Mapping[str, str]) -> bytes: ...
@@ -66,7 +66,7 @@ class ObjectApi(Protocol):
 
 
 class ObjectCache:
-    """Objects as conventions see them (model.Objects). `run` in a task of its own."""
+    """Implements model.Objects. `run` in a task of its own."""
 
     def __init__(
         self,
@@ -80,21 +80,21 @@ class ObjectCache:
         metrics: Metrics | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`resolved` hears what could not be said and now can; `patience`: seconds for which an owner that is not
-        there is waited for before it is asked for."""
+        """`resolved`: called with each lookup that was unknown and has ended. `patience`: seconds to wait for the watch
+        to show an owner before it is fetched."""
         self._api = api
         self._changed = changed
         self._known_now = resolved
         self._watching = watching
         self._metrics = metrics if metrics is not None else Metrics()
         self._patience = patience
-        self._pause = pause  # before something is looked for again that could not be found out
+        self._pause = pause  # seconds before a failed discovery is repeated
         self._sleep = sleep
         self._caches: dict[Resource, ResourceCache] = {}
         self._wake = asyncio.Event()
         self._lookups: dict[str, asyncio.Task[None]] = {}
 
-    # -- questions --------------------------------------------------------------------------------------------
+    # -- lookups ----------------------------------------------------------------------------------------------
 
     def find(self, resource: Resource, namespace: str, name: str) -> OwnerOrGroup | None:
         cache = self._cache(resource)
@@ -117,7 +117,7 @@ class ObjectCache:
         return entry
 
     def has_owner(self, uid: str) -> bool:
-        """Whether an owner of this UID is there."""
+        """Whether an owner with this UID is cached."""
         return any(uid in cache.by_uid for resource, cache in self._caches.items() if resource in OWNERS.values())
 
     def path_of(self, resource: Resource, entry: OwnerOrGroup) -> str:
@@ -126,14 +126,14 @@ class ObjectCache:
         return _path(cache.path, entry.namespace, entry.name) if cache is not None and cache.path else ""
 
     def rediscover(self) -> None:
-        """Looks at once for what is absent: its definition may have been installed."""
+        """Discover absent resources again at once: their definitions may have been installed."""
         for cache in self._caches.values():
             if not cache.path:
                 cache.checked_at = -1e9
         self._wake.set()
 
     def _cache(self, resource: Resource) -> ResourceCache:
-        """Raises Unknown as long as it is not settled."""
+        """The cache of a resource. Raises Unknown until it is ready."""
         cache = self._caches.get(resource)
         if cache is None:
             cache = self._caches[resource] = ResourceCache(resource, self._changed, self._metrics)
@@ -167,7 +167,7 @@ class ObjectCache:
                 else:
                     cache.observe(item)
                     if owner.uid not in cache.by_uid:
-                        cache.missing(owner.uid)  # it makes no sense
+                        cache.missing(owner.uid)  # it is invalid
                 break
         finally:
             self._lookups.pop(what, None)
@@ -176,7 +176,7 @@ class ObjectCache:
     # -- discovery --------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Looks for what was asked for, and again from time to time. Never returns."""
+        """Discover the resources that were looked up, and repeat that from time to time. Never returns."""
         try:
             while True:
                 self._wake.clear()
@@ -206,21 +206,21 @@ class ObjectCache:
         try:
             path = await self.locate(cache.resource)
             if path and path != cache.path:
-                await self._api.page(path, {"limit": "1"})  # are we allowed to?
+                await self._api.page(path, {"limit": "1"})  # may we read it?
         except ApiError as error:
             if isinstance(error, BusyError):
                 self._discover_again(cache, str(error))
                 return
-            log.warning("cannot watch %s, so gangs that need it are not seen: %s", cache.resource.label, error)
+            log.warning("cannot watch %s, so gangs that it declares are ignored: %s", cache.resource.label, error)
             if cache.path:
-                return  # an API server that has just started knows of no roles, and the watch sees for itself
+                return  # an API server that has just started has not loaded its roles; the watch retries by itself
             path = ""
         except KubeError as error:
             self._discover_again(cache, str(error))
             return
         if cache.path and not path and not cache.missing_once:
             cache.missing_once = True
-            self._discover_again(cache, "it was, and is not found")
+            self._discover_again(cache, "it was served, and is not found any more")
             return
         cache.missing_once = False
         if path != cache.path:
@@ -237,7 +237,7 @@ class ObjectCache:
             self._settle(cache)
 
     def _discover_again(self, cache: ResourceCache, why: str) -> None:
-        """What is known stands: forgetting it would make single pods of gangs' members."""
+        """Discover again after a pause. The cached objects are kept: without them gang members would be single pods."""
         log.warning("cannot find out whether %s is served: %s", cache.resource.label, why)
         cache.checked_at = -1e9
         asyncio.get_running_loop().call_later(self._pause, self._wake.set)
@@ -260,7 +260,7 @@ class ObjectCache:
         self._known_now(cache.resource.label)
 
     async def locate(self, resource: Resource) -> str:
-        """Where a resource is served, by the best version that there is; empty: nowhere. Raises KubeError."""
+        """The path of a resource in its preferred version; empty: it is not served. Raises KubeError."""
         try:
             group = decode_answer(await self._api.call("GET", f"/apis/{resource.group}"), _ServedGroup, resource.group)
         except NotFoundError:

@@ -1,8 +1,8 @@
-"""Which pod is in which gang, and what each gang is: the only owner of these maps.
+"""Which pod belongs to which gang, and the declaration of each gang: the only owner of these maps.
 
-A pod is judged when it is seen, and again when an object changes that it depends on. It is *held*, that is not told
-to the engine, while it cannot be said to what gang it belongs: its PodGroup or owner is not there, or its marks make no
-sense. A pod that is bound is never held.
+The gang of a pod is resolved when the pod is observed, and again when an object changes on which it depends. A pod is
+*blocked*, and not sent to the engine, while its gang is unknown: its PodGroup or owner does not exist yet, or its
+declaration is invalid. A bound pod is never blocked.
 """
 
 import logging
@@ -22,39 +22,42 @@ from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)
 
+LOOKUP_PENDING = "waits for the lookup of"
+"""How the reason begins for which a pod is blocked while an object is being looked up."""
+
 
 class GangRegistry:
-    """See the module. `objects` is set once they are watched."""
+    """See the module. `objects` is set when the watches of PodGroups and owners start."""
 
     def __init__(self, pods: Mapping[str, PodRecord], touch: Callable[[str], None], metrics: Metrics) -> None:
         self.objects: Objects = NoObjects()
         self.queue: KeyedQueue[int] = KeyedQueue("gangs", metrics=metrics)
-        """Ids of gangs whose definition has changed, or that are gone."""
+        """Ids of gangs that have changed or are gone."""
         self.groups: dict[int, Group] = {}
         """By id."""
         self.removed: set[int] = set()
-        """Ids of gangs that are gone and of which the engine has yet to be told."""
+        """Ids of gangs that are gone and that the engine has yet to remove."""
         self.on_gang_blocked: Callable[[PodRecord, str], None] = lambda known, why: None
         self.on_invalid: Callable[[PodRecord, str], None] = lambda known, what: None
         self.on_below: Callable[[Group], None] = lambda group: None
-        """Called when a gang that was complete has lost members it needs."""
+        """Called when a complete gang has fallen below its minimum."""
         self.on_changed: Callable[[Group], None] = lambda group: None
-        """Called when a gang or what has become of its members may have changed."""
+        """Called when a gang or the state of its members may have changed."""
         self.on_half: Callable[[Group], None] = lambda group: None
-        """Called, often, when a gang that never was complete, or is broken, has members that are bound."""
+        """Called, often, while a gang that was never complete, or is broken, has bound members."""
         self._pods = pods
         self._touch = touch
         self._members: dict[str, Member] = {}
         self._index = Index()
 
-    # -- questions --------------------------------------------------------------------------------------------
+    # -- lookups ----------------------------------------------------------------------------------------------
 
     def group_of(self, known: PodRecord) -> Group | None:
-        """The gang of a pod; None: none that the engine knows of."""
+        """The gang of a pod; None: the engine places it as a single pod."""
         return self.groups.get(known.gang) if known.gang else None
 
     def message(self, gang_id: int) -> flow_pb2.Gang | None:
-        """What the engine is to know of a gang."""
+        """The message for the engine; None: there is no such gang."""
         group = self.groups.get(gang_id)
         if group is None:
             return None
@@ -64,7 +67,7 @@ class GangRegistry:
     # -- pods -------------------------------------------------------------------------------------------------
 
     def describe(self, known: PodRecord, pod: Pod | None) -> None:
-        """Brings the gang of a pod up to date, with its newest state if there is one."""
+        """Bring the gang of a pod up to date; `pod`: its newest state, None if only other objects have changed."""
         if pod is None:
             member = self._members.get(known.uid)
             if member is not None:
@@ -96,7 +99,7 @@ class GangRegistry:
         self._resolve(member)
 
     def leave(self, uid: str, *, deleted: bool = False) -> None:
-        """The pod is gone, because somebody deleted it or for another reason, or in no gang any more."""
+        """Record that a pod is gone, or in no gang any more. `deleted`: it was evicted or deleted."""
         member = self._members.pop(uid, None)
         if member is None:
             return
@@ -106,7 +109,7 @@ class GangRegistry:
             self._part(member, member.declaration.key, deleted)
 
     def _below(self, group: Group) -> None:
-        """Finds out whether the gang has become complete, or is not any more."""
+        """Update whether the gang is complete, and announce that it fell below its minimum."""
         if group.message is None:
             return
         group.disrupted = group.disrupted and bool(group.bound)
@@ -123,7 +126,7 @@ class GangRegistry:
         if group.broken:
             self.on_half(group)
 
-    # -- judging ----------------------------------------------------------------------------------------------
+    # -- resolution -------------------------------------------------------------------------------------------
 
     def _resolve(self, member: Member) -> None:
         known, hints = member.known, member.hints
@@ -134,7 +137,7 @@ class GangRegistry:
             member.unknown = unknown
             self._index.wait(known.uid, unknown)
             if not known.node:
-                known.held = known.held or f"waits to hear of {unknown}"
+                known.held = known.held or f"{LOOKUP_PENDING} {unknown}"
             return
         if declaration is None and plain:
             if hints.owner is not None:
@@ -161,7 +164,7 @@ class GangRegistry:
         member.warned = warning
 
     def _place(self, member: Member, declaration: Declaration | None) -> None:
-        """Puts the member into the group that its declaration names."""
+        """Put the member into the group that its declaration names."""
         known, before = member.known, member.declaration
         if before is not None and (declaration is None or before.key != declaration.key):
             self._part(member, before.key)
@@ -176,7 +179,7 @@ class GangRegistry:
             self._index.link(group.id, group.object_ref)
         for owner_or_group in member.owners:
             if group.object_ref is None:
-                group.owner_uid = owner_or_group.uid  # the uppermost, which lives longest
+                group.owner_uid = owner_or_group.uid  # the topmost owner, which lives longest
             self._index.link(group.id, owner_or_group.uid)
         created = member.hints.created_us
         group.first_us = min(group.first_us or created, created)
@@ -209,15 +212,15 @@ class GangRegistry:
         return group
 
     def _announce(self, uid: str, before: Declaration | None, declaration: Declaration | None) -> None:
-        wanted = dict(declaration.announced) if declaration is not None else {}
-        for key, minimum in wanted.items():
+        announced = dict(declaration.announced) if declaration is not None else {}
+        for key, minimum in announced.items():
             group = self._group(key)
             if group.announced.get(uid) != minimum:
                 group.announced[uid] = minimum
                 group.dirty = True
                 self._touch_members(group)
         for key, _ in before.announced if before is not None else ():
-            if key not in wanted and (found := self.groups.get(Group(key).id)) is not None:
+            if key not in announced and (found := self.groups.get(Group(key).id)) is not None:
                 found.announced.pop(uid, None)
                 self._sweep(found)
 
@@ -234,7 +237,7 @@ class GangRegistry:
         self._sweep(group)
 
     def _sweep(self, group: Group) -> None:
-        """Forgets a group that nobody is in any more and that no object stands for."""
+        """Remove a group without members that no object declares."""
         if group.members or group.announced or self._alive(group):
             return
         self.groups.pop(group.id, None)
@@ -269,7 +272,7 @@ class GangRegistry:
     # -- objects ----------------------------------------------------------------------------------------------
 
     def changed(self, resource: Resource, owner_or_group: OwnerOrGroup, *, gone: bool = False) -> None:
-        """A PodGroup or an owner is new, is another, or is gone."""
+        """Record that a PodGroup or an owner was created, changed or, `gone`, deleted."""
         for gang_id in self._index.gangs_of(resource, owner_or_group):
             group = self.groups.get(gang_id)
             if group is not None:
@@ -282,7 +285,7 @@ class GangRegistry:
             self._rescan(self._index.not_plain(owner_or_group, and_below=resource in (JOB_SETS, DEPLOYMENTS)))
 
     def _rescan(self, owners: Mapping[str, Owner]) -> None:
-        """Judges again the pods of owners that were taken for plain."""
+        """Resolve again the pods of owners that declared nothing before."""
         if not owners:
             return
         for known in list(self._pods.values()):
@@ -293,7 +296,7 @@ class GangRegistry:
                 self._touch(known.uid)
 
     def resolved(self, what: str) -> None:
-        """Something can be said that could not be: pods that depend on it are judged again."""
+        """Record that a lookup has ended: the pods that waited for it are resolved again."""
         for uid in self._index.take_waiting(what):
             self._touch(uid)
 

@@ -1,4 +1,4 @@
-"""The objects of one resource, as their watch tells of them."""
+"""The objects of one resource, kept up to date by its watch."""
 
 import asyncio
 import logging
@@ -19,22 +19,22 @@ class Changed(Protocol):
 
 
 class ResourceCache:
-    """The objects of one resource. Follows its watch."""
+    """The objects of one resource; the handler of its watch."""
 
     def __init__(self, resource: Resource, changed: Changed, metrics: Metrics) -> None:
         self.resource = resource
         self.path = ""
-        """Where it is served; empty: nowhere that we know of."""
+        """API path; empty: not served, as far as it is known."""
         self.ready = False
-        """Whether it is known what there is: listed, absent or denied."""
+        """Whether its objects are known: it is listed, absent or forbidden."""
         self.checked_at = -1e9
-        """When it was looked for last, monotonic seconds."""
+        """Monotonic seconds of the last discovery."""
         self.missing_once = False
-        """Whether it was not found then, though it had been served: while a server starts, that means nothing."""
+        """Whether the last discovery missed it although it was served, as happens while a server starts."""
         self.by_name: dict[tuple[str, str], OwnerOrGroup] = {}
         self.by_uid: dict[str, OwnerOrGroup] = {}
         self.gone: dict[str, None] = {}
-        """UIDs of owners that are not there, the latest last."""
+        """UIDs of owners that do not exist, the latest last."""
         self.task: asyncio.Task[None] | None = None
         self._changed = changed
         self._unreadable: set[str] = set()
@@ -68,12 +68,12 @@ class ResourceCache:
     def invalid(self, who: Metadata, what: str) -> None:
         if who.uid in self._unreadable:
             return
-        self._unreadable.add(who.uid)  # it exists: what was known of it before is better than nothing
+        self._unreadable.add(who.uid)  # it exists: its last valid state is kept
         self._metrics.invalid.labels(self.resource.plural).inc()
         log.warning("skipping %s %s/%s: %s", self.resource.label, who.namespace, who.name, what)
 
     def missing(self, uid: str) -> None:
-        """An owner is not there, and will not come."""
+        """Record that an owner does not exist, and will not appear."""
         self.gone[uid] = None
         if len(self.gone) > _GONE_KEPT:
             del self.gone[next(iter(self.gone))]

@@ -37,7 +37,8 @@ def standing(**more: Any) -> flow_pb2.GangStanding:
         (
             standing(reserves=True, starts_us=STARTS_US),
             False,
-            "gang ns/g: minimum 4, 6 present, 1 placed; capacity is reserved for it, expected to suffice at 2026-01-01T00:01:00Z",
+            "gang ns/g: minimum 4, 6 present, 1 placed; capacity is reserved for it, "
+            "expected to suffice at 2026-01-01T00:01:00Z",
         ),
     ],
 )

@@ -22,8 +22,8 @@ def test_each_key_is_described_once_and_equal_descriptions_share_an_id():
 
 def test_what_is_not_in_use_is_dropped_and_described_again_when_it_returns():
     vocabulary: Vocabulary[str, flow_pb2.Profile] = Vocabulary()
-    for key, ident in (("a", 1), ("b", 2)):
-        vocabulary.id_of(key, lambda ident=ident: profile(ident))
+    vocabulary.id_of("a", lambda: profile(1))
+    vocabulary.id_of("b", lambda: profile(2))
     vocabulary.keep({2})
     assert (vocabulary.get(1), vocabulary.get(2), len(vocabulary)) == (None, profile(2), 1)
     assert vocabulary.id_of("a", lambda: profile(3)) == 3

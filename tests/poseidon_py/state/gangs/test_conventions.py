@@ -1,4 +1,4 @@
-"""What each convention makes of the marks on a pod and of the objects that they name."""
+"""What each convention declares, by the labels and annotations of a pod and the objects that they name."""
 
 import pytest
 
@@ -16,7 +16,7 @@ from poseidon_py.state.gangs.by_pod_group import (
     Native,
     Volcano,
 )
-from poseidon_py.state.gangs.model import Invalid, Owner, Unknown
+from poseidon_py.state.gangs.model import Invalid, Owner, Unknown, number_of
 from poseidon_py.state.gangs.resolve import resolve
 from tests.poseidon_py.state.gangs.builders import CREATED_US, JOB, SET, Objects, hints, owner_or_group
 
@@ -91,7 +91,10 @@ CASES = [
         {TASK: "executor"},
         {},
         [],
-        {"minimum": 0, "waits": "task group ns/a/executor: no pod of its application describes it yet"},
+        {
+            "minimum": 0,
+            "waits": f"task group ns/a/executor: no pod of its application has the annotation {TASKS} yet",
+        },
     ),
     (
         Coscheduling,
@@ -327,39 +330,87 @@ def test_a_batch_task_of_no_pods_is_an_ordinary_pod(number):
 
 
 BROKEN = [
-    (LightLabels, {LIGHT: "g"}, {}, {}, f"label {MIN}: is missing; say how many pods the group needs"),
-    (LightLabels, {LIGHT: "g", MIN: "two"}, {}, {}, f"label {MIN}: 'two' is not a whole number of 1 or more"),
-    (LightLabels, {LIGHT: "g", MIN: "0"}, {}, {}, f"label {MIN}: '0' is not a whole number of 1 or more"),
+    (LightLabels, {LIGHT: "g"}, {}, {}, f"label {MIN}: is missing; give the number of pods that the group needs"),
+    (
+        LightLabels,
+        {LIGHT: "g", MIN: "two"},
+        {},
+        {},
+        f"label {MIN}: 'two' is not valid; give a whole number from 1 to 2147483647",
+    ),
+    (
+        LightLabels,
+        {LIGHT: "g", MIN: "0"},
+        {},
+        {},
+        f"label {MIN}: '0' is not valid; give a whole number from 1 to 2147483647",
+    ),
     (
         BatchAnnotations,
         {},
         {NAME: "g", NUMBER: "-1"},
         {},
-        f"annotation {NUMBER}: '-1' is not a whole number of 0 or more",
+        f"annotation {NUMBER}: '-1' is not valid; give a whole number from 0 to 2147483647",
     ),
-    (Kueue, {KUEUE: "g"}, {}, {}, f"annotation {COUNT}: is missing"),
-    (LeaderWorkerSet, {}, {f"{LWS}/size": "3"}, {}, f"label {LWS}/group-index: is missing"),
-    (YuniKorn, {}, {TASK: "x"}, {}, f"label {APP}: is missing"),
+    (Kueue, {KUEUE: "g"}, {}, {}, f"annotation {COUNT}: is missing; give the number of pods of the group"),
+    (
+        LeaderWorkerSet,
+        {},
+        {f"{LWS}/size": "3"},
+        {},
+        f"label {LWS}/group-index: is missing, and so is {LWS}/group-key; set one of them",
+    ),
+    (YuniKorn, {}, {TASK: "x"}, {}, f"label {APP}: is missing; give the application"),
     (YuniKorn, {APP: "a"}, {TASK: "x", TASKS: "{"}, {}, f"annotation {TASKS}: "),
     (YuniKorn, {APP: "a"}, {TASK: "x", TASKS: '[{"name": "x", "y": ' + "[" * 5000}, {}, f"annotation {TASKS}: "),
-    (YuniKorn, {APP: "a"}, {TASK: "x", TASKS: GROUPS}, {}, "'x' is not among the task groups driver, executor"),
-    (Percent, {}, {"firmament-gang-scheduling": "50"}, {}, "the pod has no owner to take a share of"),
-    (Percent, {}, {"firmament-gang-scheduling": "101"}, {"owner": JOB}, "'101' is more than 100 percent"),
+    (
+        YuniKorn,
+        {APP: "a"},
+        {TASK: "x", TASKS: GROUPS},
+        {},
+        "'x' is not among the task groups driver, executor; give one of them",
+    ),
+    (
+        Percent,
+        {},
+        {"firmament-gang-scheduling": "50"},
+        {},
+        "the pod has no owner; declare its gang with poseidon.io/gang instead",
+    ),
+    (
+        Percent,
+        {},
+        {"firmament-gang-scheduling": "101"},
+        {"owner": JOB},
+        "'101' is not valid; give a percentage from 1 to 100",
+    ),
     (Own, {}, {"poseidon.io/gang": "2"}, {}, "the pod has no owner; name its gang with poseidon.io/gang-name"),
-    (Own, {}, {"poseidon.io/gang": "all"}, {"owner": Owner("X", "x", "u")}, "needs an owner that says how many pods"),
-    (Own, {}, {"poseidon.io/gang": "some"}, {"owner": JOB}, "'some' is not a whole number of 1 or more"),
+    (
+        Own,
+        {},
+        {"poseidon.io/gang": "all"},
+        {"owner": Owner("X", "x", "u")},
+        "'all' needs an owner with a known number of pods; give a number",
+    ),
+    (
+        Own,
+        {},
+        {"poseidon.io/gang": "some"},
+        {"owner": JOB},
+        "'some' is not valid; give all, none or a whole number from 1 to 2147483647",
+    ),
     (
         Own,
         {},
         {"poseidon.io/gang": "2", "poseidon.io/gang-max": "0", "poseidon.io/gang-name": "x"},
         {},
-        "annotation poseidon.io/gang-max: '0' is not a whole number of 1 or more",
+        "annotation poseidon.io/gang-max: '0' is not valid; give a whole number from 1 to 2147483647",
     ),
 ]
 
 
 @pytest.mark.parametrize(("convention", "labels", "annotations", "more", "text"), BROKEN)
-def test_what_makes_no_sense_is_named(convention, labels, annotations, more, text):
+def test_an_invalid_declaration_names_field_value_and_remedy(convention, labels, annotations, more, text):
     with pytest.raises(Invalid) as caught:
         convention().read(hints(labels, annotations, **more), Objects())
     assert text in str(caught.value)
@@ -373,18 +424,59 @@ def test_what_makes_no_sense_is_named(convention, labels, annotations, more, tex
             Coscheduling,
             {"labels": {"scheduling.x-k8s.io/pod-group": "g"}},
             {"minMember": "3"},
-            "minMember",
+            "pod group \"ns/g\": spec.minMember: '3' is not valid; give a whole number from 1 to 2147483647",
         ),
-        (VOLCANO, Volcano, {"annotations": {NAME: "g"}}, {"minTaskMember": [1]}, "spec.minTaskMember: is no object"),
-        (KAI, Kai, {"annotations": {"pod-group-name": "g"}}, {"subGroups": [{}]}, "spec.subGroups"),
-        (NATIVE, Native, {"group": "g"}, {"schedulingPolicy": {"x": {}}}, "neither gang nor basic but x"),
-        (NATIVE, Native, {"group": "g"}, {"schedulingPolicy": {"gang": {}}}, "minCount"),
+        (
+            VOLCANO,
+            Volcano,
+            {"annotations": {NAME: "g"}},
+            {"minTaskMember": [1]},
+            'pod group "ns/g": spec.minTaskMember: [1] is not valid; give a mapping',
+        ),
+        (
+            KAI,
+            Kai,
+            {"annotations": {"pod-group-name": "g"}},
+            {"subGroups": [{}]},
+            "spec.subGroups: [{}] is not valid; give a list in which each item has a name",
+        ),
+        (
+            NATIVE,
+            Native,
+            {"group": "g"},
+            {"schedulingPolicy": {"x": {}}},
+            "spec.schedulingPolicy: x is not valid; give gang or basic",
+        ),
+        (
+            NATIVE,
+            Native,
+            {"group": "g"},
+            {"schedulingPolicy": {"gang": {}}},
+            "gang.minCount: is missing; give a whole number from 1",
+        ),
     ],
 )
-def test_objects_that_make_no_sense_are_named(resource, convention, hint, spec, text):
+def test_an_invalid_object_is_named_with_field_value_and_remedy(resource, convention, hint, spec, text):
     with pytest.raises(Invalid) as caught:
         convention().read(hints(**hint), Objects((resource, owner_or_group(resource, spec=spec))))
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (None, "is missing"),
+        (True, "True is not valid"),
+        (2**31, "2147483648 is not valid"),
+        ("9" * 5000, "'99999999999999999999'... is not valid"),
+        (10**5000, "a number of too many digits is not valid"),
+        ([1] * 100, "[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1... is not valid"),
+    ],
+)
+def test_a_number_in_an_object_is_quoted_briefly(value, found):
+    with pytest.raises(Invalid) as caught:
+        number_of(value, "spec.minMember", 1)
+    assert str(caught.value) == f"spec.minMember: {found}; give a whole number from 1 to 2147483647"
 
 
 @pytest.mark.parametrize(

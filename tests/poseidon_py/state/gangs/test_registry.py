@@ -115,7 +115,7 @@ def test_an_owner_that_is_not_heard_of_yet_holds_its_pods():
     rig = Rig()
     rig.objects.unknown.add("uid-j")
     rig.pod("a", owner=JOB)
-    assert rig.gang("a") == "waits to hear of owner/uid-j"
+    assert rig.gang("a") == "waits for the lookup of owner/uid-j"
     assert rig.blocked == []
     rig.objects.unknown.clear()
     rig.objects.put(JOBS, owner_or_group(JOBS, "j", annotations={"poseidon.io/gang": "all"}, spec={"parallelism": 2}))
@@ -161,7 +161,7 @@ def test_a_job_that_nears_its_end_needs_fewer():
         (
             [{"labels": light() | {"kueue.x-k8s.io/pod-group-name": "k"}}],
             2,
-            "annotation kueue.x-k8s.io/pod-group-total-count: is missing; say how many pods the group has",
+            "annotation kueue.x-k8s.io/pod-group-total-count: is missing; give the number of pods of the group",
         ),
         (
             [{"labels": light(), "annotations": BATCH}],
@@ -203,8 +203,8 @@ def test_a_declaration_that_makes_no_sense_holds_its_pod_alone():
     rig = Rig()
     rig.pod("a", labels={LIGHT: "g", MIN: "many"})
     rig.pod("b", labels=light("h", 1))
-    assert rig.gang("a") == f"label {MIN}: 'many' is not a whole number of 1 or more"
-    assert rig.invalid == [("a", f"label {MIN}: 'many' is not a whole number of 1 or more")]
+    assert rig.gang("a") == f"label {MIN}: 'many' is not valid; give a whole number from 1 to 2147483647"
+    assert rig.invalid == [("a", f"label {MIN}: 'many' is not valid; give a whole number from 1 to 2147483647")]
     assert rig.gang("b") == (1, "ns/h")
     rig.pod("a", labels=light("g", 1))
     assert rig.gang("a") == (1, "ns/g")
@@ -221,7 +221,10 @@ def test_one_pod_describes_the_task_groups_of_all():
     groups = '[{"name": "driver", "minMember": 1}, {"name": "executor", "minMember": 4}]'
     rig = Rig()
     rig.pod("x1", labels=app, annotations={name: "executor"})
-    assert rig.gang("x1") == "task group ns/a/executor: no pod of its application describes it yet"
+    assert (
+        rig.gang("x1")
+        == "task group ns/a/executor: no pod of its application has the annotation yunikorn.apache.org/task-groups yet"
+    )
     rig.pod("d", labels=app, annotations={name: "driver", "yunikorn.apache.org/task-groups": groups})
     assert rig.gang("d") == (1, "ns/a/driver")
     assert rig.gang("x1") == (4, "ns/a/executor")
