@@ -22,7 +22,7 @@ def amount(resource: str, text: str) -> int:
         raise ValueError(f"{error}; give a quantity such as 4, 500m or 2Gi") from None
     if nanos < 0:
         raise ValueError(f"{text!r} is negative; give 0 or more")
-    value = quantity.asked(resource, nanos)
+    value = quantity.requested(resource, nanos)
     if value > MOST_AMOUNT:
         raise ValueError(f"{text!r} is too large; give at most {amount_text(resource, MOST_AMOUNT)}")
     return value

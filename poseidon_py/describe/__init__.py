@@ -1,1 +1,1 @@
-"""Pods and nodes as messages of the contract; pure, no I/O."""
+"""Describes pods and nodes as messages of the contract. Pure, no I/O."""

@@ -1,11 +1,11 @@
-"""Bandwidth that pods request and nodes have, in bits a second. Pure.
+"""Bandwidth that pods request and nodes offer, in bits per second. Pure.
 
-kube-scheduler does not look at it, so neither do we, unless the policy counts links (`--bandwidth`). Then
+kube-scheduler ignores bandwidth. It is counted here only if the policy counts links (`--bandwidth`). Then
 
-- a pod requests the larger of its annotation kubernetes.io/ingress-bandwidth (what the bandwidth plugin of its network
-  limits it to) and its extended resource poseidon.io/ingress-bandwidth; likewise egress;
-- a node's link has what its annotation poseidon.io/ingress-bandwidth says, else its label of that name, else its
-  allocatable extended resource of that name, else the default (`--link-bandwidth`), else there is no limit.
+- a pod requests the larger of its annotation kubernetes.io/ingress-bandwidth (the limit that the bandwidth plug-in of
+  its network enforces) and its extended resource poseidon.io/ingress-bandwidth; likewise for egress;
+- the capacity of a node's link is its annotation poseidon.io/ingress-bandwidth, else its label of that name, else its
+  allocatable extended resource of that name, else the default (`--link-bandwidth`), else unlimited.
 """
 
 from collections.abc import Mapping
@@ -17,12 +17,12 @@ from poseidon_py.kube.objects import NOTHING, InvalidField, Labels, Node, Pod, d
 from poseidon_py.kube.quantity import NANO, QuantityError, nanos, offered
 
 DIRECTIONS = ("ingress", "egress")
-_MARK = b"-bandwidth"
-_LEAST, _MOST = 1000, 10**15  # 1k and 1P: the bounds that Kubernetes has for the annotation
+_KEY_SUFFIX = b"-bandwidth"
+_MIN, _MAX = 1000, 10**15  # 1k and 1P: the bounds that Kubernetes has for the annotation
 
 
-class _Said(Struct, gc=False):
-    """A pod's annotations, undecoded."""
+class _RawAnnotations(Struct, gc=False):
+    """The bandwidth annotations of a pod, undecoded."""
 
     ingress: Raw = field(default=NOTHING, name="kubernetes.io/ingress-bandwidth")
     egress: Raw = field(default=NOTHING, name="kubernetes.io/egress-bandwidth")
@@ -30,30 +30,30 @@ class _Said(Struct, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Bandwidth:
-    """Whether bandwidth is counted, and what the links of nodes have that do not say, None: no limit."""
+    """Whether bandwidth is counted, and the link capacity of nodes that declare none; None: no limit."""
 
     counted: bool = False
     default: int | None = None
 
-    def mentioned_by(self, thing: Pod | Node) -> bool:
-        """Whether the annotations of a pod or node, undecoded, may speak of it; asked of every event."""
-        return self.counted and _MARK in bytes(thing.metadata.annotations)
+    def mentioned_by(self, pod_or_node: Pod | Node) -> bool:
+        """Whether the undecoded annotations of a pod or node may concern bandwidth; called for every event."""
+        return self.counted and _KEY_SUFFIX in bytes(pod_or_node.metadata.annotations)
 
     def key(self, pod: Pod) -> tuple[object, ...] | None:
-        """Equal keys mean equal annotations, as far as they matter here; None: they do not."""
+        """Equal keys mean equal bandwidth annotations; None: the pod has none that count."""
         if not self.mentioned_by(pod):
             return None
-        waits = not pod.spec.node_name  # what is said wrongly counts for nothing once the pod runs
+        waits = not pod.spec.node_name  # invalid annotations of a bound pod are ignored
         try:
-            said = decode(pod.metadata.annotations, _Said, "") or _Said()
+            annotations = decode(pod.metadata.annotations, _RawAnnotations, "") or _RawAnnotations()
         except InvalidField:
             return (bytes(pod.metadata.annotations), waits)
-        return (bytes(said.ingress), bytes(said.egress), waits)
+        return (bytes(annotations.ingress), bytes(annotations.egress), waits)
 
-    def asked(self, pod: Pod, requests: Mapping[str, int]) -> dict[str, int]:
-        """What a pod with these `requests` wants of links. Raises InvalidField.
+    def requested(self, pod: Pod, requests: Mapping[str, int]) -> dict[str, int]:
+        """What a pod with these `requests` requests of links. Raises InvalidField.
 
-        Of a pod that runs an annotation that makes no sense asks for nothing: all else of it is to count.
+        An invalid annotation of a bound pod counts as 0, so that the pod's other requests still count.
         """
         if not self.counted:
             return {}
@@ -73,7 +73,7 @@ class Bandwidth:
         return found
 
     def offered(self, node: Node, labels: Mapping[str, str], allocatable: Mapping[str, int]) -> dict[str, int]:
-        """What a node's links have, those without a limit left out. Raises InvalidField."""
+        """The capacities of a node's links; no entry for one without a limit. Raises InvalidField."""
         if not self.counted:
             return {}
         raw = node.metadata.annotations if self.mentioned_by(node) else NOTHING
@@ -96,29 +96,28 @@ NOT_COUNTED = Bandwidth()
 
 
 def resource(direction: str) -> str:
-    """The extended resource, and the annotation and label of nodes."""
+    """The name of the extended resource, and of the annotation and label of nodes."""
     return f"poseidon.io/{direction}-bandwidth"
 
 
 def link(direction: str) -> str:
-    """What the flow service calls it."""
+    """The name of the resource in the contract."""
     return f"bandwidth.{direction}"
 
 
 def limit(text: str, path: str) -> int:
-    """A pod's annotation in bits a second, rounded up. Raises InvalidField if it is none or out of Kubernetes'
-    bounds."""
+    """A pod's annotation in bits per second, rounded up. Raises InvalidField outside the bounds of Kubernetes."""
     amount = -(-_nanos(text, path) // NANO)
-    if not _LEAST <= amount <= _MOST:
-        raise InvalidField(path, f"{text!r} is not within 1k .. 1P (bits a second)")
+    if not _MIN <= amount <= _MAX:
+        raise InvalidField(path, f"{text!r} is not within bounds; give 1k to 1P bits per second")
     return amount
 
 
 def capacity(text: str, path: str) -> int:
-    """What a link has, in bits a second, rounded down. Raises InvalidField."""
+    """A link's capacity in bits per second, rounded down. Raises InvalidField."""
     amount = offered("bandwidth", _nanos(text, path))
-    if not 0 <= amount <= _MOST:
-        raise InvalidField(path, f"{text!r} is not within 0 .. 1P (bits a second)")
+    if not 0 <= amount <= _MAX:
+        raise InvalidField(path, f"{text!r} is not within bounds; give 0 to 1P bits per second")
     return amount
 
 
@@ -126,7 +125,7 @@ def _nanos(text: str, path: str) -> int:
     try:
         return nanos(text)
     except QuantityError as error:
-        raise InvalidField(path, f"{error}; give bits a second, like 100M") from error
+        raise InvalidField(path, f"{error}; give bits per second, like 100M") from error
 
 
 def _annotations(pod: Pod) -> Labels:

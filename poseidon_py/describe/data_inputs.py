@@ -20,7 +20,7 @@ import msgspec
 
 from poseidon_py.describe.vocabulary import Vocabulary
 from poseidon_py.kube.objects import InvalidField, Labels, Pod, decode
-from poseidon_py.kube.quantity import QuantityError, asked, nanos
+from poseidon_py.kube.quantity import QuantityError, nanos, requested
 from poseidon_py.util.ids import hash64
 from protos.gen import flow_pb2
 
@@ -135,9 +135,9 @@ def _from_short(text: str) -> list[flow_pb2.Block]:
 
 def _size(text: str, path: str) -> int:
     try:
-        size = asked("bytes", nanos(text))
+        size = requested("bytes", nanos(text))
     except QuantityError as error:
         raise InvalidField(path, f'{error}; give a size such as "10Gi"') from error
     if not 0 <= size <= MAX_BYTES:
-        raise InvalidField(path, f"{text!r} is not within 0 .. 1Pi; give the size of one block")
+        raise InvalidField(path, f"{text!r} is not within bounds; give a block size from 0 to 1Pi")
     return size

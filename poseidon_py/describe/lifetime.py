@@ -1,7 +1,7 @@
-"""How long a pod expects to run: what its annotation says, else its deadline. Pure.
+"""The expected duration of a pod: its annotation, else its deadline. Pure.
 
-The annotation holds a Go duration (`90s`, `1h30m`, `1.5h`, `250ms`) or plain seconds. What is expected is rounded to
-two significant digits, so that pods whose expectations differ little are still of one class.
+The annotation holds a Go duration (`90s`, `1h30m`, `1.5h`, `250ms`) or plain seconds. It is rounded to two significant
+digits, so that pods with similar durations belong to one class.
 """
 
 import math
@@ -12,20 +12,20 @@ from durationpy import DurationError, from_str
 from poseidon_py.kube.objects import NOTHING, InvalidField, Labels, Pod, decode, micros
 
 ANNOTATION = "poseidon.io/expected-duration"
-MOST = 320_000_000
-"""Seconds, ten years; longer expectations count as this."""
+MAX_SECONDS = 320_000_000
+"""Ten years; longer durations count as this."""
 
 _PATH = f"metadata.annotations[{ANNOTATION}]"
 _ANNOTATION_BYTES = ANNOTATION.encode()
 _NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 _SECONDS = re.compile(_NUMBER)
 _GO_DURATION = re.compile(rf"(?:{_NUMBER}(?:ns|us|µs|μs|ms|s|m|h))+")
-"""durationpy takes more than Go does: days and years, and anything at all between the parts."""
+"""durationpy accepts more than Go does: days and years, and any text between the parts."""
 _LONGEST_TEXT = 64
 
 
 def annotated(pod: Pod) -> str | None:
-    """The annotation as it stands; None: there is none, or annotations make no sense. Asked of every pod."""
+    """The text of the annotation; None: missing, or the annotations are invalid. Called for every pod."""
     raw = pod.metadata.annotations
     if raw is NOTHING or _ANNOTATION_BYTES not in bytes(raw):
         return None
@@ -36,7 +36,7 @@ def annotated(pod: Pod) -> str | None:
 
 
 def expected_seconds(pod: Pod) -> int:
-    """Seconds, 0: unknown. An annotation that makes no sense counts as unknown, whatever the deadline."""
+    """Seconds; 0: unknown. With an invalid annotation the duration is unknown, whatever the deadline."""
     text = annotated(pod)
     if text is None and not pod.spec.deadline:
         return 0
@@ -44,11 +44,11 @@ def expected_seconds(pod: Pod) -> int:
         seconds = pod.spec.deadline or 0 if text is None else duration(text)
     except InvalidField:
         return 0
-    return _rounded(min(max(math.ceil(seconds), 0), MOST))
+    return _rounded(min(max(math.ceil(seconds), 0), MAX_SECONDS))
 
 
-def complaint(pod: Pod) -> str:
-    """What is wrong with the annotation, and what to do; empty: nothing, or there is none."""
+def problem_of(pod: Pod) -> str:
+    """The error in the annotation and its remedy; empty: it is valid or missing."""
     text = annotated(pod)
     if text is None:
         return ""
@@ -69,10 +69,10 @@ def duration(text: str) -> float:
             try:
                 seconds = from_str(go).total_seconds()
             except DurationError:  # longer than a timedelta can be
-                seconds = float(MOST)
+                seconds = float(MAX_SECONDS)
     if seconds <= 0:
         shown = repr(stripped[:_LONGEST_TEXT])
-        raise InvalidField(_PATH, f"{shown} is no duration above 0, so it is ignored; give one like 90s, 1h30m or 5400")
+        raise InvalidField(_PATH, f"{shown} is not a duration above 0 and is ignored; give one like 90s, 1h30m or 5400")
     return seconds
 
 
@@ -81,8 +81,8 @@ def _rounded(seconds: int) -> int:
     return (seconds + unit // 2) // unit * unit
 
 
-def begun(pod: Pod) -> int:
-    """When it began to run, microseconds since the epoch; 0: not yet, or it does not say how long it expects to."""
+def started_us(pod: Pod) -> int:
+    """When the pod started, microseconds since the epoch; 0: not started, or without an expected duration."""
     if not pod.status.started or not expected_seconds(pod):
         return 0
     try:
@@ -92,11 +92,11 @@ def begun(pod: Pod) -> int:
 
 
 def lasting(pod: Pod, *, ours: bool) -> bool:
-    """Whether nothing that can be known of will make it go while its node is there.
+    """Whether the pod is expected to stay as long as its node exists.
 
-    So it is with pods of a DaemonSet, those that a kubelet makes itself, and those that are always restarted: of a
-    controller, which would make them anew, or of another scheduler. Others that are always restarted were made by
-    somebody who will delete them.
+    That holds for pods of DaemonSets, for static pods, and for pods with restartPolicy Always that have a controller,
+    which would recreate them, or belong to another scheduler. A pod with restartPolicy Always and no controller is
+    expected to be deleted by its creator.
     """
     kinds = {owner.kind for owner in pod.metadata.owners or () if owner.controller}
     if kinds & {"DaemonSet", "Node"}:

@@ -1,4 +1,4 @@
-"""Node -> node message: what the engine needs to know of a node, in its words. Pure."""
+"""Describes a node as a message of the contract. Pure."""
 
 from msgspec import Raw
 
@@ -29,7 +29,7 @@ def node_key(node: Node, bandwidth: Bandwidth = NOT_COUNTED) -> tuple[object, ..
 
 
 def describe_node(node: Node, node_id: str, bandwidth: Bandwidth = NOT_COUNTED) -> flow_pb2.Node:
-    """A node as the engine sees it; without allocatable it offers nothing. Raises InvalidField naming the field."""
+    """The message of a node; without status.allocatable it has no capacity. Raises InvalidField."""
     message = flow_pb2.Node(id=node_id, name=node.metadata.name)
     allocatable = decode(node.status.allocatable, dict[str, str | int | float | None], "status.allocatable") or {}
     message.allocatable.update(offered_by(allocatable.items()))
@@ -37,7 +37,7 @@ def describe_node(node: Node, node_id: str, bandwidth: Bandwidth = NOT_COUNTED) 
     message.allocatable.update(bandwidth.offered(node, message.labels, message.allocatable))
     message.labels.update(node_features.labels(node))
     if node.spec.unschedulable:
-        # first, because a pod is told the first taint that it does not tolerate
+        # first, because a message names the first taint that a pod does not tolerate
         message.taints.add(key=UNSCHEDULABLE_TAINT, effect="NoSchedule")
     for taint in decode(node.spec.taints, Taints, "spec.taints") or ():
         same = (taint.key, taint.value or "", taint.effect) == (UNSCHEDULABLE_TAINT, "", "NoSchedule")
@@ -51,7 +51,7 @@ def describe_node(node: Node, node_id: str, bandwidth: Bandwidth = NOT_COUNTED) 
 
 
 def _avoids(node: Node) -> set[str]:
-    """UIDs of controllers whose pods should rather go elsewhere; an annotation that makes no sense says nothing."""
+    """UIDs of controllers whose pods should avoid the node; an invalid annotation is ignored."""
     if _AVOID_BYTES not in bytes(node.metadata.annotations):
         return set()
     text = (decode(node.metadata.annotations, Labels, "metadata.annotations") or {}).get(AVOID_ANNOTATION, "")

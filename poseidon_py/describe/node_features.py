@@ -1,6 +1,6 @@
-"""Features that a pod needs and that not every kubelet has: nodes declare which they have in their status. Pure.
+"""Kubelet features that a pod needs, and that nodes declare in status.declaredFeatures. Pure.
 
-To the flow service a declared feature is a label of the node, with a key that no label of Kubernetes can have.
+In the contract a declared feature is a node label, with a key that is not valid for labels of Kubernetes.
 """
 
 from poseidon_py.kube.object_details import RestartRules
@@ -27,13 +27,13 @@ def needed(pod: Pod) -> list[str]:
 
 
 def demand(features: list[str]) -> firmament_pb2.NodeSelector:
-    """That a node has declared all of them."""
+    """The requirement that a node declares all of these features."""
     declared = [firmament_pb2.NodeSelectorRequirement(key=label(each), operator="Exists") for each in features]
     return firmament_pb2.NodeSelector(nodeSelectorTerms=[firmament_pb2.NodeSelectorTerm(matchExpressions=declared)])
 
 
 def labels(node: Node) -> dict[str, str]:
-    """What the node has declared. Raises InvalidField."""
+    """The declared features of a node, as labels. Raises InvalidField."""
     given = decode(node.status.declared, list[str], "status.declaredFeatures") or ()
     return {label(each): "" for each in given}
 

@@ -1,7 +1,7 @@
-"""What a pod demands of where other pods are: affinity, anti-affinity, spread, as messages of the contract. Pure.
+"""Pod affinity, anti-affinity and topology spread as messages of the contract. Pure.
 
-A term that lists no namespaces and has no namespace selector speaks of the pod's own namespace; hence descriptions
-of such pods differ between namespaces, and with matchLabelKeys between labels.
+A term without namespaces and namespace selector applies to the pod's own namespace. Hence the classes of such pods
+differ between namespaces, and with matchLabelKeys between labels.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,26 +31,26 @@ def add_pod_affinity(
         for at, weighted in enumerate(given.preferred or ()):
             path = f"spec.affinity.{name}.preferred[{at}]"
             if not 0 <= weighted.weight <= 100:
-                raise InvalidField(f"{path}.weight", f"{weighted.weight} is not within 1 .. 100")
-            told = _term(weighted.term, namespace, labels, f"{path}.podAffinityTerm")
-            message.preferred_peers.add(term=told, weight=sign * weighted.weight)
+                raise InvalidField(f"{path}.weight", f"{weighted.weight} is not valid; give 1 to 100")
+            peer_term = _term(weighted.term, namespace, labels, f"{path}.podAffinityTerm")
+            message.preferred_peers.add(term=peer_term, weight=sign * weighted.weight)
 
 
 def _term(term: PodTerm, namespace: str, labels: Mapping[str, str], path: str) -> flow_pb2.PeerTerm:
     if not term.topology_key:
-        raise InvalidField(f"{path}.topologyKey", "is empty")
+        raise InvalidField(f"{path}.topologyKey", "is empty; give a node label")
     selector = flow_pb2.PeerSelector(namespaces=sorted(set(term.namespaces or ())))
     if term.namespace_selector is not None:
-        wanted = label_requirements(term.namespace_selector, f"{path}.namespaceSelector")
-        selector.namespace_selector.extend(wanted)
-        selector.every_namespace = not wanted
+        requirements = label_requirements(term.namespace_selector, f"{path}.namespaceSelector")
+        selector.namespace_selector.extend(requirements)
+        selector.every_namespace = not requirements
     elif not term.namespaces:
         selector.namespaces.append(namespace)
     _select_labels(selector, term.selector, path)
     if term.selector is not None:
-        told = with_label_keys(list(selector.labels), labels, term.match_keys or (), term.mismatch_keys or ())
+        narrowed = with_label_keys(list(selector.labels), labels, term.match_keys or (), term.mismatch_keys or ())
         del selector.labels[:]
-        selector.labels.extend(told)
+        selector.labels.extend(narrowed)
     return flow_pb2.PeerTerm(selector=selector, topology_key=term.topology_key)
 
 
@@ -61,24 +61,24 @@ def add_spread(
     for at, given in enumerate(constraints):
         path = f"spec.topologySpreadConstraints[{at}]"
         if not given.topology_key:
-            raise InvalidField(f"{path}.topologyKey", "is empty")
+            raise InvalidField(f"{path}.topologyKey", "is empty; give a node label")
         if given.max_skew < 1:
-            raise InvalidField(f"{path}.maxSkew", f"{given.max_skew} is not positive")
+            raise InvalidField(f"{path}.maxSkew", f"{given.max_skew} is not valid; give 1 or more")
         if given.when not in ("DoNotSchedule", "ScheduleAnyway"):
             raise InvalidField(
-                f"{path}.whenUnsatisfiable", f"{given.when!r} is neither DoNotSchedule nor ScheduleAnyway"
+                f"{path}.whenUnsatisfiable", f"{given.when!r} is not valid; give DoNotSchedule or ScheduleAnyway"
             )
         for field, policy in (("nodeAffinityPolicy", given.affinity_policy), ("nodeTaintsPolicy", given.taints_policy)):
             if policy not in (None, "Honor", "Ignore"):
-                raise InvalidField(f"{path}.{field}", f"{policy!r} is neither Honor nor Ignore")
+                raise InvalidField(f"{path}.{field}", f"{policy!r} is not valid; give Honor or Ignore")
         selector = flow_pb2.PeerSelector(namespaces=[namespace])
         _select_labels(selector, given.selector, path)
         if not selector.no_task:
-            told = with_label_keys(list(selector.labels), labels, given.match_keys or ())
+            narrowed = with_label_keys(list(selector.labels), labels, given.match_keys or ())
             del selector.labels[:]
-            selector.labels.extend(told)
-            # kube-scheduler counts nobody for a selector that is empty, as if it were absent
-            selector.no_task = not told
+            selector.labels.extend(narrowed)
+            # for kube-scheduler an empty selector of a spread constraint matches no pod, like an absent one
+            selector.no_task = not narrowed
         message.spread.add(
             selector=selector,
             topology_key=given.topology_key,
@@ -90,8 +90,8 @@ def add_spread(
         )
 
 
-def _select_labels(told: flow_pb2.PeerSelector, selector: LabelSelector | None, path: str) -> None:
+def _select_labels(message: flow_pb2.PeerSelector, selector: LabelSelector | None, path: str) -> None:
     if selector is None:
-        told.no_task = True
+        message.no_task = True
     else:
-        told.labels.extend(label_requirements(selector, f"{path}.labelSelector"))
+        message.labels.extend(label_requirements(selector, f"{path}.labelSelector"))

@@ -1,7 +1,7 @@
-"""Pod -> task class, Node -> node message: what the engine needs to know, in its words. Pure.
+"""Describes a pod as a task class: everything in it that matters to placement. Pure.
 
-Names do not matter and are not in a class. Labels do not either (they are a profile's, see describe/label_profiles.py),
-unless a constraint refers to the pod's own labels or namespace.
+Names are not part of a class. Labels are not either (they make a profile, see label_profiles.py), unless a constraint
+refers to the pod's own labels or namespace.
 """
 
 from poseidon_py.describe import node_features
@@ -22,7 +22,7 @@ Key = tuple[object, ...]
 
 
 def key_of(pod: Pod, bandwidth: Bandwidth = NOT_COUNTED) -> Key:
-    """Equal keys mean equal classes. Bytes of the pod, undecoded: it is asked of every event of every pod."""
+    """Equal keys mean equal classes. Made of undecoded bytes, because it is called for every event of every pod."""
     spec = pod.spec
     network = (spec.host_network, spec.host_users)
     parts: list[object] = [spec.priority, network, bool(spec.resource_claims and not spec.node_name)]
@@ -37,7 +37,7 @@ def key_of(pod: Pod, bandwidth: Bandwidth = NOT_COUNTED) -> Key:
             raws = (container.ports, container.resources, container.restart_rules)
             parts.append((container.restart_policy, container.image, *map(bytes, raws)))
     for volume in spec.volumes or ():
-        # others have names that API servers draw at random
+        # other volumes may have names that API servers generate
         if volume.special:
             disks = (volume.gce_disk, volume.aws_disk, volume.iscsi, volume.rbd, volume.image)
             parts.append(tuple(map(bytes, disks)))
@@ -54,8 +54,7 @@ def key_of(pod: Pod, bandwidth: Bandwidth = NOT_COUNTED) -> Key:
 
 
 def _resizable(pod: Pod) -> bool:
-    """Whether the status says anything that counts: all of it does only beside resources in force
-    (describe/requests.py)."""
+    """Whether the status affects the requests, which it does only if it has resources in force (requests.py)."""
     status = pod.status
     if status.resources is not NOTHING:
         return True
@@ -80,19 +79,23 @@ def _status_key(pod: Pod) -> Key:
 def describe_class(
     pod: Pod, added: firmament_pb2.NodeSelector | None = None, bandwidth: Bandwidth = NOT_COUNTED
 ) -> flow_pb2.TaskClass:
-    """What matters of a pod to where it can be placed. `added`: demanded of every pod. Raises InvalidField."""
+    """The task class of a pod. `added`: node affinity that is required of every pod. Raises InvalidField."""
     spec = pod.spec
     if spec.resource_claims and not spec.node_name:
-        # to place it as if it had none would be wrong, and to count one that runs without them is not
-        raise InvalidField("spec.resourceClaims", "dynamic resource allocation is not supported")
+        # a bound pod is counted without its claims; placing a pod without them would be wrong
+        raise InvalidField(
+            "spec.resourceClaims", "dynamic resource allocation is not supported; use extended resources instead"
+        )
     message = flow_pb2.TaskClass(requests=requests(pod), priority=spec.priority or 0, traits=traits_of(pod))
-    message.requests.update(bandwidth.asked(pod, message.requests))
+    message.requests.update(bandwidth.requested(pod, message.requests))
     for key, value in sorted((decode(spec.node_selector, Labels, "spec.nodeSelector") or {}).items()):
         message.node_selector.add(key=key, operator="In", values=[value])
     _add_affinity(message, pod)
     for toleration in decode(spec.tolerations, Tolerations, "spec.tolerations") or ():
         if toleration.operator not in (None, "", "Equal", "Exists", "Gt", "Lt"):
-            raise InvalidField("spec.tolerations.operator", f"{toleration.operator!r} is none of Equal, Exists, Gt, Lt")
+            raise InvalidField(
+                "spec.tolerations.operator", f"{toleration.operator!r} is not valid; give Equal, Exists, Gt or Lt"
+            )
         message.tolerations.add(
             key=toleration.key or "",
             operator=toleration.operator or "Equal",
@@ -109,13 +112,13 @@ def describe_class(
         message.further_affinity.append(node_features.demand(features))
         message.further_names.append(FEATURES)
     seal(message)
-    # for people, and not part of what makes a class: named after the first of its pods that was seen
+    # for display only, not part of the id: the first pod of the class
     message.name = f"{pod.metadata.namespace}/{pod.metadata.name}"
     return message
 
 
 def seal(message: flow_pb2.TaskClass) -> None:
-    """Gives a class, which has neither id nor name, the id that its content makes."""
+    """Set the id of a class, which has neither id nor name yet: the hash of its content."""
     message.id = hash64(message.SerializeToString(deterministic=True))
 
 
@@ -130,10 +133,10 @@ def _add_affinity(message: flow_pb2.TaskClass, pod: Pod) -> None:
         for at, preferred in enumerate(affinity.node.preferred or ()):
             where = f"{path}.preferred[{at}]"
             if not 0 <= preferred.weight <= 100:
-                raise InvalidField(f"{where}.weight", f"{preferred.weight} is not within 1 .. 100")
+                raise InvalidField(f"{where}.weight", f"{preferred.weight} is not valid; give 1 to 100")
             if preferred.weight:
-                told = node_term(preferred.preference, f"{where}.preference")
-                message.preferred_nodes.add(weight=preferred.weight, preference=told)
+                term = node_term(preferred.preference, f"{where}.preference")
+                message.preferred_nodes.add(weight=preferred.weight, preference=term)
     spread = decode(spec.spread, SpreadConstraints, "spec.topologySpreadConstraints") or ()
     if spread or affinity.near is not None or affinity.far is not None:
         labels = decode(pod.metadata.labels, Labels, "metadata.labels") or {}
@@ -142,7 +145,7 @@ def _add_affinity(message: flow_pb2.TaskClass, pod: Pod) -> None:
 
 
 def _images(pod: Pod) -> list[str]:
-    """kube-scheduler adds up what is there of each container, so that an image that two share counts twice."""
+    """The images of a pod. As for kube-scheduler, an image that two containers share counts twice."""
     spec = pod.spec
     named = [c.image for c in (*(spec.init_containers or ()), *(spec.containers or ())) if c.image]
     for volume in spec.volumes or ():
@@ -152,5 +155,5 @@ def _images(pod: Pod) -> list[str]:
 
 
 def with_tag(image: str) -> str:
-    """An image's name as nodes report it: with the tag that is meant when none is said."""
+    """An image's name as nodes report it: with the tag `latest` if it has none."""
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

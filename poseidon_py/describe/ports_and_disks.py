@@ -1,7 +1,7 @@
-"""What a pod holds of a node that no other pod may hold at the same time: host ports, and disks that are not claimed.
+"""Exclusive holdings of a pod on its node: host ports, and in-tree disks without a claim. Pure.
 
-As tokens of the contract: "TCP:80" is the port on every address, "TCP:80/10.0.0.1" on one; "gce-pd:x" is a disk to
-write to, "gce-pd:x/" one that is only read, beside others who read. Pure.
+As tokens of the contract: "TCP:80" is the port on every address, "TCP:80/10.0.0.1" on one address; "gce-pd:x" is a disk
+in use for writing, "gce-pd:x/" one in use for reading, which other readers may share.
 """
 
 from collections.abc import Iterable
@@ -16,11 +16,11 @@ _PROTOCOLS = ("TCP:", "UDP:", "SCTP:")
 
 
 def tokens(pod: Pod) -> list[str]:
-    """Sorted, each once. Raises InvalidField."""
+    """The tokens of a pod, sorted, without duplicates. Raises InvalidField."""
     found = _ports(pod)
     for volume in pod.spec.volumes or ():
         found |= _disks(volume)
-    # who holds the whole needs no part of it
+    # the token of the whole includes its parts
     return sorted(token for token in found if "/" not in token or token.partition("/")[0] not in found)
 
 
@@ -34,7 +34,7 @@ def _ports(pod: Pod) -> set[str]:
     found = set()
     for path, containers in (("spec.initContainers", sidecars), ("spec.containers", spec.containers or ())):
         for port in _declared(containers, path):
-            # on the node's own network a port is the node's: API servers fill that in
+            # with hostNetwork every container port is a host port; API servers fill that in
             number = port.host_port or (port.container_port if spec.host_network else 0)
             if number > 0:
                 address = port.host_ip or _EVERY_ADDRESS
@@ -61,7 +61,7 @@ def _disks(volume: PodVolume) -> set[str]:
     if disk := _disk(volume.iscsi):
         found.add(_shared(f"iscsi:{_plain(disk.iqn)}", disk.read_only))
     if disk := _disk(volume.rbd):
-        # two are the same if they have one monitor in common
+        # two RBD volumes are the same if they have a monitor in common
         for monitor in disk.monitors or ():
             found.add(_shared(f"rbd:{_plain(monitor)}:{_plain(disk.pool)}:{_plain(disk.image)}", disk.read_only))
     return found

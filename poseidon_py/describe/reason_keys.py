@@ -1,10 +1,10 @@
-"""Names of demands that the engine returns when a node fails them; report.messages puts them into words."""
+"""Names of requirements, which the engine returns when a node fails them; report.messages turns them into text."""
 
 ENFORCED = "enforced"
-"""The node affinity that the administrator adds to every pod's."""
+"""The node affinity that the administrator adds to every pod."""
 
 FEATURES = "features"
-"""Features of a kubelet that a pod needs."""
+"""Kubelet features that a pod needs."""
 
 VOLUME_NODE = "volume node"
 VOLUME_ZONE = "volume zone"
@@ -12,4 +12,4 @@ VOLUME_NONE = "no volume"
 VOLUME_SPACE = "volume space"
 
 ATTACHABLE = "attachable-volumes-csi-"
-"""Prefix of the resources that stand for how many volumes of a driver a node can hold."""
+"""Prefix of the resources that count the volumes of a CSI driver attached to a node."""

@@ -1,14 +1,14 @@
 """What a pod requests of each resource, exactly as kube-scheduler counts it.
 
     containers        sum of the regular containers and of the restartable init containers (sidecars)
-    init containers   each needs its own requests beside the sidecars that were started before it
+    init containers   each with its own requests and those of the sidecars started before it
     pod               the larger of the two, resource by resource
-    spec.resources    replaces that for cpu, memory and huge pages, if the pod states requests of its own
-    overhead          comes on top
+    spec.resources    replaces that for cpu, memory and huge pages, if it has requests
+    overhead          is added
     pods              1
 
-A container that is being resized in place counts with the largest of what its spec asks for, what the node has
-allocated, and what is in force; if the node has said that the resize is infeasible, the spec's wish does not count.
+A container that is being resized in place counts with the largest of its spec, its allocated resources and its
+resources in force; if the node has reported the resize as infeasible, the spec does not count.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ from poseidon_py.kube.objects import (
     ResourceRequirements,
     decode,
 )
-from poseidon_py.kube.quantity import PODS, QuantityError, asked, nanos, offered, schedulable
+from poseidon_py.kube.quantity import PODS, QuantityError, nanos, offered, requested, schedulable
 
 _POD_LEVEL = ("cpu", "memory")
 _HUGE_PAGES = "hugepages-"
@@ -33,7 +33,7 @@ Sums = dict[str, int]
 
 
 def requests(pod: Pod) -> dict[str, int]:
-    """Resource -> amount in the engine's units. Raises InvalidField naming the field."""
+    """Resource -> amount in the engine's units: millicores, bytes, pieces. Raises InvalidField."""
     total = _of_containers(pod)
     own = decode(pod.spec.resources, ResourceRequirements, "spec.resources")
     if own is not None and own.requests:
@@ -50,7 +50,7 @@ def requests(pod: Pod) -> dict[str, int]:
     overhead = decode(pod.spec.overhead, Amounts, "spec.overhead")
     if overhead:
         _add(total, _amounts(overhead, "spec.overhead"))
-    counted = {name: asked(name, amount) for name, amount in total.items() if schedulable(name)}
+    counted = {name: requested(name, amount) for name, amount in total.items() if schedulable(name)}
     counted = {name: amount for name, amount in counted.items() if amount}
     counted[PODS] = 1
     return counted
@@ -59,7 +59,7 @@ def requests(pod: Pod) -> dict[str, int]:
 def _of_containers(pod: Pod) -> Sums:
     spec = pod.spec
     if not spec.containers:
-        raise InvalidField("spec.containers", "is empty")
+        raise InvalidField("spec.containers", "is empty; give at least one container")
     statuses = {s.name: s for s in (*(pod.status.containers or ()), *(pod.status.init_containers or ()))}
     total: Sums = {}
     for at, container in enumerate(spec.containers):
@@ -73,7 +73,7 @@ def _of_containers(pod: Pod) -> Sums:
             _add(total, needs)
             _add(sidecars, needs)
         else:
-            needs = _of_container(pod, container, {}, path)  # one that ends is not resized
+            needs = _of_container(pod, container, {}, path)  # only sidecars can be resized
             _add(needs, sidecars)
             _raise(least, needs)
     _raise(total, least)
@@ -82,20 +82,20 @@ def _of_containers(pod: Pod) -> Sums:
 
 def _of_container(pod: Pod, container: Container, statuses: Mapping[str, ContainerStatus], path: str) -> Sums:
     stated = decode(container.resources, ResourceRequirements, f"{path}.resources")
-    wish = _amounts((stated.requests if stated else None) or {}, f"{path}.resources.requests")
+    stated_requests = _amounts((stated.requests if stated else None) or {}, f"{path}.resources.requests")
     status = statuses.get(container.name)
     if status is None or bytes(status.resources) in (b"", b"null"):
-        return wish
+        return stated_requests
     in_force = decode(status.resources, ResourceRequirements, f"status of {container.name}")
     actual = _amounts((in_force.requests if in_force else None) or {}, f"status of {container.name}")
     allocated = _amounts(decode(status.allocated, Amounts, f"status of {container.name}") or {}, "allocatedResources")
-    return _effective(pod, wish, actual, allocated)
+    return _effective(pod, stated_requests, actual, allocated)
 
 
-def _effective(pod: Pod, wish: Sums, actual: Sums, allocated: Sums) -> Sums:
+def _effective(pod: Pod, stated: Sums, actual: Sums, allocated: Sums) -> Sums:
     largest: Sums = {}
     if not _resize_is_infeasible(pod):
-        _raise(largest, wish)
+        _raise(largest, stated)
     _raise(largest, actual)
     _raise(largest, allocated)
     return largest
@@ -116,9 +116,9 @@ def _amount(value: str | int | float | None, path: str) -> int:
     try:
         amount = nanos(str(value)) if value is not None else 0
     except QuantityError as error:
-        raise InvalidField(path, str(error)) from error
+        raise InvalidField(path, f"{error}; give one like 500m or 2Gi") from error
     if amount < 0:
-        raise InvalidField(path, f"{value!r} is negative")
+        raise InvalidField(path, f"{value!r} is negative; give 0 or more")
     return amount
 
 
@@ -134,7 +134,7 @@ def _raise(sums: Sums, least: Mapping[str, int]) -> None:
 
 
 def offered_by(allocatable: Iterable[tuple[str, str | int | float | None]]) -> dict[str, int]:
-    """A node's allocatable amounts in the engine's units; resources of no account are left out. Raises InvalidField."""
+    """A node's allocatable amounts in the engine's units, without unschedulable resources. Raises InvalidField."""
     return {
         name: offered(name, _amount(value, f"status.allocatable[{name}]"))
         for name, value in allocatable

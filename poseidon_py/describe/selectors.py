@@ -1,6 +1,6 @@
-"""Selectors in the contract's words: of nodes, and of labels.
+"""Node selectors and label selectors as messages of the contract.
 
-Both check what they translate: an operator that nobody knows must not turn into a demand that everything meets.
+Both are validated: an unknown operator must not become a requirement that every node meets.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,16 +13,16 @@ NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 _FIELDS = ("metadata.name",)
 _DIGITS = 19
-"""Of the longest 64-bit integer."""
+"""Digits of the largest 64-bit integer."""
 
-Told = firmament_pb2.NodeSelectorRequirement
+RequirementMessage = firmament_pb2.NodeSelectorRequirement
 
 
 def node_selector(terms: Iterable[SelectorTerm], path: str, *, strict: bool = False) -> firmament_pb2.NodeSelector:
-    """Alternatives; without any of them no node matches. Raises InvalidField.
+    """A selector of alternative terms; without terms no node matches. Raises InvalidField.
 
-    API servers let a bound pass that is no number. Unless `strict`, its term is told, matches nothing, and leaves the
-    other alternatives what they are, as in kube-scheduler.
+    API servers accept Gt and Lt with a value that is not an integer. Unless `strict`, such a term matches nothing and
+    does not affect the other alternatives, as in kube-scheduler.
     """
     return firmament_pb2.NodeSelector(
         nodeSelectorTerms=[node_term(term, f"{path}[{at}]", strict=strict) for at, term in enumerate(terms)]
@@ -30,7 +30,7 @@ def node_selector(terms: Iterable[SelectorTerm], path: str, *, strict: bool = Fa
 
 
 def node_term(term: SelectorTerm, path: str, *, strict: bool = True) -> firmament_pb2.NodeSelectorTerm:
-    """Demands that must all be met; an empty term matches nothing. Raises InvalidField."""
+    """Requirements that must all be met; an empty term matches nothing. Raises InvalidField."""
     return firmament_pb2.NodeSelectorTerm(
         matchExpressions=_requirements(term.labels or (), f"{path}.matchExpressions", NODE_OPERATORS, strict=strict),
         matchFields=_requirements(term.fields or (), f"{path}.matchFields", NODE_OPERATORS, _FIELDS, strict=strict),
@@ -38,27 +38,36 @@ def node_term(term: SelectorTerm, path: str, *, strict: bool = True) -> firmamen
 
 
 def on_node(name: str) -> firmament_pb2.NodeSelectorTerm:
-    """The node of that name."""
-    return firmament_pb2.NodeSelectorTerm(matchFields=[Told(key="metadata.name", operator="In", values=[name])])
+    """A term that matches the node of that name."""
+    return firmament_pb2.NodeSelectorTerm(
+        matchFields=[RequirementMessage(key="metadata.name", operator="In", values=[name])]
+    )
 
 
-def label_requirements(selector: LabelSelector, path: str) -> list[Told]:
-    """What labels must meet, all of it; none for a selector that matches everything. Raises InvalidField."""
-    exact = [Told(key=key, operator="In", values=[value]) for key, value in sorted((selector.labels or {}).items())]
+def label_requirements(selector: LabelSelector, path: str) -> list[RequirementMessage]:
+    """Requirements that labels must all meet; none if the selector matches everything. Raises InvalidField."""
+    exact = [
+        RequirementMessage(key=key, operator="In", values=[value])
+        for key, value in sorted((selector.labels or {}).items())
+    ]
     return exact + _requirements(selector.expressions or (), f"{path}.matchExpressions", LABEL_OPERATORS)
 
 
 def with_label_keys(
-    told: list[Told], labels: Mapping[str, str], match: Iterable[str], mismatch: Iterable[str] = ()
-) -> list[Told]:
-    """`told`, narrowed to pods that share (or do not share) these labels' values with the pod whose `labels` they are.
+    requirements: list[RequirementMessage],
+    labels: Mapping[str, str],
+    match: Iterable[str],
+    mismatch: Iterable[str] = (),
+) -> list[RequirementMessage]:
+    """`requirements`, narrowed to pods with the same values of the labels `match`, and other values of `mismatch`.
 
-    API servers do the same when they admit the pod, so that mostly nothing is left to add.
+    `labels` are those of the pod that has the constraint. API servers do the same on admission, so that usually nothing
+    is added.
     """
-    more = [Told(key=key, operator="In", values=[labels[key]]) for key in match if key in labels]
-    more += [Told(key=key, operator="NotIn", values=[labels[key]]) for key in mismatch if key in labels]
-    known = {each.SerializeToString(deterministic=True) for each in told} if more else set()
-    return told + [each for each in more if each.SerializeToString(deterministic=True) not in known]
+    added = [RequirementMessage(key=key, operator="In", values=[labels[key]]) for key in match if key in labels]
+    added += [RequirementMessage(key=key, operator="NotIn", values=[labels[key]]) for key in mismatch if key in labels]
+    known = {each.SerializeToString(deterministic=True) for each in requirements} if added else set()
+    return requirements + [each for each in added if each.SerializeToString(deterministic=True) not in known]
 
 
 def _requirements(
@@ -68,24 +77,24 @@ def _requirements(
     keys: tuple[str, ...] | None = None,
     *,
     strict: bool = True,
-) -> list[Told]:
+) -> list[RequirementMessage]:
     result = []
     for each in given:
         values = each.values or []
         if each.operator not in operators:
-            raise InvalidField(path, f"operator {each.operator!r} is none of {', '.join(operators)}")
+            raise InvalidField(path, f"operator {each.operator!r} is not valid; give one of {', '.join(operators)}")
         if keys is not None and each.key not in keys:
-            raise InvalidField(path, f"{each.key!r} is not a field that can be selected by; {', '.join(keys)} is")
+            raise InvalidField(path, f"{each.key!r} cannot be selected by; give {', '.join(keys)}")
         if strict and each.operator in ("Gt", "Lt") and (len(values) != 1 or integer(values[0]) is None):
-            raise InvalidField(path, f"{each.operator} needs one integer, not {values}")
+            raise InvalidField(path, f"{each.operator} has the values {values}; give one integer")
         if each.operator in ("In", "NotIn") and not values:
-            raise InvalidField(path, f"{each.operator} needs values")
-        result.append(Told(key=each.key, operator=each.operator, values=values))
+            raise InvalidField(path, f"{each.operator} has no values; give at least one")
+        result.append(RequirementMessage(key=each.key, operator=each.operator, values=values))
     return result
 
 
 def integer(text: str) -> int | None:
-    """What Gt and Lt compare: the value of a decimal 64-bit integer, None if it is none. Python's own idea is wider."""
+    """The value of a decimal 64-bit integer, as Gt and Lt compare it; None: not one. Python's int() accepts more."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not (digits.isascii() and digits.isdigit()):
         return None

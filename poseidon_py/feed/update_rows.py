@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from poseidon_py.describe import lifetime, traits
-from poseidon_py.describe.lifetime import begun, lasting
+from poseidon_py.describe.lifetime import lasting, started_us
 from poseidon_py.describe.node import describe_node, node_key
 from poseidon_py.describe.reason_keys import ATTACHABLE
 from poseidon_py.describe.task_classes import Extras
@@ -64,12 +64,12 @@ def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
     if claims != known.claims:
         store.volumes.use(known, claims)
     known.inputs, of_data = _inputs_of(store, known, pod)
-    ignored = "; ".join(filter(None, (lifetime.complaint(pod), traits.complaint(pod), of_data)))
+    ignored = "; ".join(filter(None, (lifetime.problem_of(pod), traits.problem_of(pod), of_data)))
     if ignored != known.ignored:
         known.ignored = ignored
         store.on_ignored(known)
     known.lasting = lasting(pod, ours=known.ours)
-    known.started_us = begun(pod)
+    known.started_us = started_us(pod)
     try:
         known.template = store.classes.of(pod)
         known.problem = ""

@@ -50,7 +50,7 @@ def nanos(text: str) -> int:
     return -value if found["sign"] == "-" else value
 
 
-def asked(resource: str, amount_nanos: int) -> int:
+def requested(resource: str, amount_nanos: int) -> int:
     """A request as the engine counts it: millicores of cpu, else whole units (bytes, pieces); rounded up."""
     return min(-(-amount_nanos // (_MILLI_NANOS if resource == CPU else NANO)), _MOST)
 

@@ -166,11 +166,11 @@ def test_how_often_usage_is_polled(tmp_path, text, seconds):
     assert loading.usage_interval(loading.settings(loading.read_file(tmp_path / "c"), {})) == seconds
 
 
-@pytest.mark.parametrize(("text", "told"), [("900", "900"), ("0", "0"), ("2.5", "2.5"), ("never", "never")])
-def test_when_the_own_flow_service_is_to_keep_room_for_gangs(tmp_path, text, told):
+@pytest.mark.parametrize(("text", "argument"), [("900", "900"), ("0", "0"), ("2.5", "2.5"), ("never", "never")])
+def test_after_how_long_the_supervised_flow_service_reserves_capacity(tmp_path, text, argument):
     (tmp_path / "c").write_text(f"gang-reserve-after: {text}")
     given = loading.settings(loading.read_file(tmp_path / "c"), {})
-    assert loading.service_arguments(given) == ["--reserve-after", told]
+    assert loading.service_arguments(given) == ["--reserve-after", argument]
 
 
 def test_what_the_own_flow_service_is_to_know_of_usage():

@@ -37,7 +37,7 @@ def links(amounts):
 
 
 @pytest.mark.parametrize(
-    ("annotations", "extended", "asked"),
+    ("annotations", "extended", "requested"),
     [
         pytest.param({}, {}, {}, id="nothing"),
         pytest.param({IN: "10M"}, {}, {"ingress": 10 * M}, id="ingress"),
@@ -50,9 +50,9 @@ def links(amounts):
         pytest.param({OUT: "1G"}, {OWN_OUT: "2G"}, {"egress": 2 * G}, id="the-larger-is-requested"),
     ],
 )
-def test_what_a_pod_asks(annotations, extended, asked):
-    told = describe_class(annotated(annotations, requests={"cpu": "1", **extended}), bandwidth=COUNTED)
-    assert links(told.requests) == asked
+def test_what_a_pod_asks(annotations, extended, requested):
+    message = describe_class(annotated(annotations, requests={"cpu": "1", **extended}), bandwidth=COUNTED)
+    assert links(message.requests) == requested
     assert links(describe_class(annotated(annotations, requests={"cpu": "1", **extended})).requests) == {}
 
 
@@ -66,7 +66,7 @@ def test_what_a_pod_asks(annotations, extended, asked):
         pytest.param("", id="empty"),
     ],
 )
-def test_an_annotation_that_makes_no_sense(text):
+def test_an_invalid_annotation(text):
     """It keeps a waiting pod back, and says why; a running pod still counts with all else that it requests."""
     with pytest.raises(InvalidField, match=r"kubernetes.io/egress-bandwidth"):
         describe_class(annotated({OUT: text}), bandwidth=COUNTED)
@@ -107,7 +107,7 @@ def test_what_links_have(annotations, labels, allocatable, default, offered):
     assert links(describe_node(node, "id", Bandwidth(False, default)).allocatable) == {}
 
 
-def test_a_link_that_makes_no_sense_names_the_field():
+def test_an_invalid_link_names_the_field():
     with pytest.raises(
         InvalidField, match=r"metadata.annotations\[poseidon.io/egress-bandwidth\]: 'ten' is not a quantity"
     ):
@@ -116,7 +116,7 @@ def test_a_link_that_makes_no_sense_names_the_field():
         describe_node(a_node(labels={OWN_IN: "2000T"}), "id", COUNTED)
 
 
-def test_a_changed_link_is_told_anew():
+def test_a_changed_link_is_sent_again():
     before, after = a_node(annotations={OWN_OUT: "1G"}), a_node(annotations={OWN_OUT: "2G"})
     assert node_key(before, COUNTED) != node_key(after, COUNTED)
     assert node_key(before) == node_key(after)
@@ -134,7 +134,7 @@ def test_a_changed_link_is_told_anew():
         pytest.param({"link-bandwidth": "-1G"}, "link-bandwidth: '-1G' is not within", id="negative"),
     ],
 )
-def test_settings_that_make_no_sense(config, complaint):
+def test_invalid_settings(config, complaint):
     with pytest.raises(loading.OptionError, match=complaint):
         loading.settings({loading.key_of(key, "test"): value for key, value in config.items()}, {})
 

@@ -1,4 +1,4 @@
-"""What the engine is told of each constraint: tables against hand-worked messages."""
+"""The message of each constraint: tables against hand-worked messages."""
 
 import json
 from typing import Any
@@ -49,12 +49,12 @@ def affinity(kind="podAffinity", rule="required", **term):
     return {"affinity": {kind: {f"{rule}DuringSchedulingIgnoredDuringExecution": [body]}}}
 
 
-def told(requirements):
+def triples(requirements):
     return [(r.key, r.operator, list(r.values)) for r in requirements]
 
 
 @pytest.mark.parametrize(
-    ("term", "namespaces", "every", "selected", "labels", "nobody"),
+    ("term", "namespaces", "every", "selected", "labels", "matches_none"),
     [
         ({"labelSelector": APP}, ["default"], False, [], [("app", "In", ["a"])], False),
         ({"labelSelector": APP, "namespaces": ["y", "x"]}, ["x", "y"], False, [], [("app", "In", ["a"])], False),
@@ -107,14 +107,14 @@ def told(requirements):
         ),
     ],
 )
-def test_a_term_between_pods(term, namespaces, every, selected, labels, nobody):
+def test_a_term_between_pods(term, namespaces, every, selected, labels, matches_none):
     for kind, field in (("podAffinity", "affinity"), ("podAntiAffinity", "anti_affinity")):
         [got] = getattr(describe_class(labelled(spec=affinity(kind, **term))), field)
         selector = got.selector
         assert got.topology_key == HOST
         assert (list(selector.namespaces), selector.every_namespace) == (namespaces, every)
-        assert (told(selector.namespace_selector), told(selector.labels)) == (selected, labels)
-        assert selector.no_task == nobody
+        assert (triples(selector.namespace_selector), triples(selector.labels)) == (selected, labels)
+        assert selector.no_task == matches_none
     [near] = describe_class(labelled(spec=affinity("podAffinity", "preferred", **term))).preferred_peers
     [far] = describe_class(labelled(spec=affinity("podAntiAffinity", "preferred", **term))).preferred_peers
     assert (near.weight, far.weight) == (7, -7)
@@ -136,26 +136,26 @@ def test_spread(given, want):
     constraint = {"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": APP, **given}
     [got] = describe_class(labelled(spec={"topologySpreadConstraints": [constraint]})).spread
     assert list(got.selector.namespaces) == ["default"]
-    assert told(got.selector.labels) == [("app", "In", ["a"])]
+    assert triples(got.selector.labels) == [("app", "In", ["a"])]
     got.ClearField("selector")
     assert got == flow_pb2.Spread(topology_key="z", **want)
 
 
 @pytest.mark.parametrize(
-    ("selector", "keys", "labels", "nobody"),
+    ("selector", "keys", "labels", "matches_none"),
     [
         (None, [], [], True),
-        ({}, [], [], True),  # counts nobody, as kube-scheduler has it
+        ({}, [], [], True),  # matches no pod, as in kube-scheduler
         ({}, ["app"], [("app", "In", ["a"])], False),
         (APP, ["pod-template-hash"], [("app", "In", ["a"]), ("pod-template-hash", "In", ["x1"])], False),
     ],
 )
-def test_whom_a_spread_counts(selector, keys, labels, nobody):
+def test_the_pods_that_a_spread_counts(selector, keys, labels, matches_none):
     constraint = {"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule", "matchLabelKeys": keys}
     if selector is not None:
         constraint["labelSelector"] = selector
     [got] = describe_class(labelled(spec={"topologySpreadConstraints": [constraint]})).spread
-    assert (told(got.selector.labels), got.selector.no_task) == (labels, nobody)
+    assert (triples(got.selector.labels), got.selector.no_task) == (labels, matches_none)
 
 
 def ports(*given):
@@ -204,7 +204,7 @@ def test_preferred_nodes_and_images():
         "initContainers": [{"name": "i", "image": "y@sha256:0"}],
     }
     got = describe_class(pod(spec=spec))
-    assert [(p.weight, told(p.preference.matchExpressions)) for p in got.preferred_nodes] == [
+    assert [(p.weight, triples(p.preference.matchExpressions)) for p in got.preferred_nodes] == [
         (5, [("disk", "Exists", [])])
     ]
     assert list(got.images) == ["reg:5000/x:latest", "reg:5000/x:v1", "y@sha256:0"]
@@ -261,7 +261,7 @@ def test_what_a_pod_does_not_say_itself_extends_its_class():
     assert more != base
     assert got.avoided_as == "o"
     assert got.requests["x.io/y"] == 2
-    assert [(p.weight, told(p.preference.matchFields)) for p in got.preferred_nodes] == [
+    assert [(p.weight, triples(p.preference.matchFields)) for p in got.preferred_nodes] == [
         (100, [("metadata.name", "In", ["n"])])
     ]
     assert classes.extended(base, Extras(avoided_as="o", nominated="n", requests=(("x.io/y", 2),))) == more
@@ -334,7 +334,7 @@ def test_added_affinity():
         ({"topologySpreadConstraints": [{"topologyKey": "z", "nodeTaintsPolicy": "x"}]}, "nodeTaintsPolicy"),
     ],
 )
-def test_nonsense_names_the_field(spec, field):
+def test_an_invalid_field_is_named(spec, field):
     with pytest.raises(InvalidField) as caught:
         describe_class(pod(spec=spec))
     assert field in caught.value.field

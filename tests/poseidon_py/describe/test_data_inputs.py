@@ -59,8 +59,8 @@ def test_what_may_be_written(text, expected):
         ('[{"bytes": "lots"}]', f"{PATH}[0].bytes", 'such as "10Gi"'),
         ('[{"bytes": true}]', f"{PATH}[0].bytes", 'such as "10Gi"'),
         ('[{"bytes": 1.5}]', f"{PATH}[0].bytes", 'such as "10Gi"'),
-        ('[{"bytes": -1}]', f"{PATH}[0].bytes", "0 .. 1Pi"),
-        ('[{"bytes": "2Pi"}]', f"{PATH}[0].bytes", "0 .. 1Pi"),
+        ('[{"bytes": -1}]', f"{PATH}[0].bytes", "0 to 1Pi"),
+        ('[{"bytes": "2Pi"}]', f"{PATH}[0].bytes", "0 to 1Pi"),
         ('[{"bytes": 1, "nodes": "n"}]', f"{PATH}[0].nodes", '["n1", "n2"]'),
         ('[{"bytes": 1, "racks": [""]}]', f"{PATH}[0].racks", '["n1", "n2"]'),
         ('[{"bytes": 1, "node": ["n"]}]', f"{PATH}[0].node", "bytes, nodes and racks"),
@@ -73,7 +73,7 @@ def test_what_may_be_written(text, expected):
         ("1 " * (MAX_BLOCKS + 1), PATH, f"at most {MAX_BLOCKS}"),
     ],
 )
-def test_what_makes_no_sense_is_named_with_the_remedy(text, field, remedy):
+def test_an_invalid_annotation_is_named_with_the_remedy(text, field, remedy):
     with pytest.raises(InvalidField) as caught:
         describe_inputs(text)
     assert caught.value.field == field
@@ -115,7 +115,7 @@ def known_to_engine(rig: Rig, name: str) -> list[tuple[int, list[str]]]:
     return [(b.bytes, list(b.nodes)) for b in inputs.blocks] if inputs is not None else []
 
 
-async def test_a_set_is_told_once_and_pods_name_it():
+async def test_a_set_is_sent_once_and_pods_refer_to_it():
     async with Rig(nodes=()) as rig:
         for name in "abc":
             show(rig, name, "1Ki@n")
@@ -127,7 +127,7 @@ async def test_a_set_is_told_once_and_pods_name_it():
         assert known_to_engine(rig, "plain") == []
 
 
-async def test_a_changed_annotation_is_told_while_the_pod_waits():
+async def test_a_changed_annotation_is_sent_while_the_pod_waits():
     async with Rig(nodes=()) as rig:
         show(rig, "a", "1Ki@n")
         await rig.settle()
@@ -150,7 +150,7 @@ async def test_what_a_bound_pod_reads_does_not_matter():
         assert rig.ignored == []
 
 
-async def test_an_annotation_that_makes_no_sense_is_ignored_with_an_event_and_the_pod_is_placed():
+async def test_an_invalid_annotation_is_ignored_with_an_event_and_the_pod_is_placed():
     async with Rig(nodes=()) as rig:
         show(rig, "a", "10Gx@n")
         await rig.settle()
@@ -169,7 +169,7 @@ async def test_an_annotation_that_makes_no_sense_is_ignored_with_an_event_and_th
         assert rig.bound == ["a"]
 
 
-async def test_a_set_that_the_engine_forgot_is_told_again():
+async def test_a_set_that_the_engine_forgot_is_sent_again():
     async with Rig(nodes=()) as rig:
         show(rig, "a", "1Ki@n")
         await rig.settle()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon_py.describe.lifetime import ANNOTATION, MOST, complaint, duration, expected_seconds
+from poseidon_py.describe.lifetime import ANNOTATION, MAX_SECONDS, duration, expected_seconds, problem_of
 from poseidon_py.feed.update_rows import describe_pod
 from poseidon_py.kube.objects import InvalidField
 from poseidon_py.state.store import Store
@@ -36,12 +36,12 @@ def annotated(text, **spec):
         ("1234", 1200),  # two digits count
         ("1251s", 1300),
         ("995h", 3_600_000),
-        ("99999999999h", MOST),
+        ("99999999999h", MAX_SECONDS),
     ],
 )
 def test_durations(text, seconds):
     assert expected_seconds(annotated(text)) == seconds
-    assert complaint(annotated(text)) == ""
+    assert problem_of(annotated(text)) == ""
 
 
 BAD = [
@@ -72,21 +72,21 @@ BAD = [
 def test_what_is_no_duration_counts_as_unknown_and_is_complained_of(text):
     bad = annotated(text, activeDeadlineSeconds=60)
     assert expected_seconds(bad) == 0
-    assert complaint(bad).startswith(f"metadata.annotations[{ANNOTATION}]: ")
-    assert complaint(bad).endswith("give one like 90s, 1h30m or 5400")
+    assert problem_of(bad).startswith(f"metadata.annotations[{ANNOTATION}]: ")
+    assert problem_of(bad).endswith("give one like 90s, 1h30m or 5400")
 
 
 def test_the_annotation_goes_before_the_deadline():
     assert expected_seconds(pod()) == 0
     assert expected_seconds(pod(spec={"activeDeadlineSeconds": 60})) == 60
     assert expected_seconds(annotated("30s", activeDeadlineSeconds=60)) == 30
-    assert complaint(pod(spec={"activeDeadlineSeconds": 60})) == ""
+    assert problem_of(pod(spec={"activeDeadlineSeconds": 60})) == ""
 
 
 @pytest.mark.parametrize("annotations", [{"other": ANNOTATION}, {ANNOTATION: 5}, ["x", ANNOTATION]])
 def test_annotations_that_only_look_like_it_say_nothing(annotations):
     assert expected_seconds(pod(annotations=annotations)) == 0
-    assert complaint(pod(annotations=annotations)) == ""
+    assert problem_of(pod(annotations=annotations)) == ""
 
 
 UNITS = {"us": Fraction(1, 10**6), "ms": Fraction(1, 1000), "s": Fraction(1), "m": Fraction(60), "h": Fraction(3600)}
@@ -103,14 +103,14 @@ def test_parts_add_up(parts):
             duration(text)
 
 
-def test_everything_that_is_wrong_with_a_pod_is_told_at_once():
+def test_all_problems_of_a_pod_are_reported_together():
     store = Store(["poseidon"])
-    heard = []
-    store.on_ignored = lambda known: heard.append(known.ignored)
+    reported = []
+    store.on_ignored = lambda known: reported.append(known.ignored)
     store.observe_pod(pod(annotations={ANNOTATION: "soon", "poseidon.io/interference-class": "wolf"}))
     (known,) = store.pods.values()
     describe_pod(store, known)
-    (told,) = heard
-    assert "'soon' is no duration above 0" in told
-    assert "'wolf' is none of" in told
+    (problem,) = reported
+    assert "'soon' is not a duration above 0" in problem
+    assert "'wolf' is not valid" in problem
     assert known.class_id

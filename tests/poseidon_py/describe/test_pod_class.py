@@ -1,4 +1,4 @@
-"""What the engine is told of pods and nodes."""
+"""The messages of pods and nodes."""
 
 import pytest
 from hypothesis import given
@@ -140,7 +140,7 @@ def test_selectors_affinity_and_tolerations_in_the_contracts_words():
     terms = got.node_affinity.nodeSelectorTerms
     assert [(r.key, r.operator, list(r.values)) for r in terms[0].matchExpressions] == [("cores", "Gt", ["8"])]
     assert [(r.key, list(r.values)) for r in terms[1].matchFields] == [("metadata.name", ["n1"])]
-    assert len(terms) == 3  # the empty term, which matches nothing, is told as it is
+    assert len(terms) == 3  # the empty term, which matches nothing, is kept
     assert [(t.key, t.operator, t.value, t.effect) for t in got.tolerations] == [
         ("gpu", "Exists", "", "NoSchedule"),
         ("team", "Equal", "x", ""),
@@ -149,7 +149,7 @@ def test_selectors_affinity_and_tolerations_in_the_contracts_words():
     assert got.priority == -3
 
 
-def test_tolerations_that_compare_are_told():
+def test_tolerations_that_compare():
     compare = {"key": "sla", "operator": "Gt", "value": "900", "effect": "NoExecute"}
     (got,) = describe_class(pod(spec={"tolerations": [compare]})).tolerations
     assert (got.key, got.operator, got.value, got.effect) == ("sla", "Gt", "900", "NoExecute")
@@ -193,8 +193,8 @@ def test_without_node_affinity_any_node_will_do_and_with_an_empty_one_none():
 @pytest.mark.parametrize("bound", ["x", "", "1_0", "1.5"])
 def test_a_bound_that_is_no_number_spoils_its_own_term_only(bound):
     odd = {"matchExpressions": [{"key": "cores", "operator": "Gt", "values": [bound]}]}
-    told = affinity(odd, {"matchExpressions": [{"key": "z", "operator": "Exists"}]})
-    terms = describe_class(pod(spec=told)).node_affinity.nodeSelectorTerms
+    given = affinity(odd, {"matchExpressions": [{"key": "z", "operator": "Exists"}]})
+    terms = describe_class(pod(spec=given)).node_affinity.nodeSelectorTerms
     spoilt, other = (requirement(term.matchExpressions[0]) for term in terms)
     assert other.matches({"z": "1"})
     assert not any(spoilt.matches({"cores": value}) for value in ("9", "10", "11", bound))
@@ -211,7 +211,7 @@ def test_a_bound_that_is_no_number_spoils_its_own_term_only(bound):
         ({"nodeSelector": {"a": 1}}, "spec.nodeSelector"),
     ],
 )
-def test_nonsense_names_the_field(spec, field):
+def test_an_invalid_field_is_named(spec, field):
     with pytest.raises(InvalidField) as caught:
         Classes().of(pod(spec=spec))
     assert field in caught.value.field
@@ -248,7 +248,7 @@ def test_of_a_cordoned_node_with_other_taints_that_it_is_cordoned_comes_first():
 
 
 @pytest.mark.parametrize("allocatable", [{"cpu": "much"}, {"cpu": "-1"}, ["cpu"]])
-def test_a_node_that_makes_no_sense(allocatable):
+def test_an_invalid_node(allocatable):
     with pytest.raises(InvalidField) as caught:
         describe_node(node(allocatable=allocatable), "id")
     assert caught.value.field.startswith("status.allocatable")

@@ -144,7 +144,7 @@ def test_a_sidecar_can_be_resized_and_an_init_container_cannot():
         ({"spec": {"resources": {"requests": {"cpu": "?"}}}}, "spec.resources.requests[cpu]"),
     ],
 )
-def test_nonsense_names_the_field(broken, field):
+def test_an_invalid_field_is_named(broken, field):
     with pytest.raises(InvalidField) as caught:
         requests(pod(**broken))
     assert caught.value.field == field

@@ -1,8 +1,8 @@
-"""Since when a pod runs, and whether it will ever give back its room; and that the engine is told."""
+"""The start of a pod, whether it is expected to stay, and the rows that the engine gets."""
 
 import pytest
 
-from poseidon_py.describe.lifetime import begun, lasting
+from poseidon_py.describe.lifetime import lasting, started_us
 from poseidon_py.feed.update_rows import Rows, describe_pod, target
 from poseidon_py.state.store import Store
 from tests.poseidon_py.builders import node, pod
@@ -45,16 +45,16 @@ def running(expected="60", started="2026-01-01T00:00:00Z"):
     ("made", "since"),
     [
         (running(), CREATED_US),
-        (running(expected=""), 0),  # nobody asks
+        (running(expected=""), 0),  # without an expected duration
         (running(started=""), 0),
         (running(started="today"), 0),
     ],
 )
 def test_since_when_it_runs(made, since):
-    assert begun(made) == since
+    assert started_us(made) == since
 
 
-def told(*pods):
+def rows_of(*pods):
     store, rows = Store(["poseidon"]), Rows()
     store.observe_node(node("n"))
     for each in pods:
@@ -67,14 +67,14 @@ def told(*pods):
     return rows.finish(store, set(), set()).tasks
 
 
-def test_what_the_engine_is_told():
+def test_the_rows_for_the_engine():
     other = pod("o", node="n", scheduler="other", spec={"restartPolicy": "Always"})
-    tasks = told(running(), other, pod("w"))
+    tasks = rows_of(running(), other, pod("w"))
     assert list(tasks.started_us) == [CREATED_US, 0, 0]
     assert list(tasks.lasting) == [False, True, False]
 
 
 def test_columns_that_say_nothing_are_left_out():
-    tasks = told(pod("a"), pod("b", node="n"))
+    tasks = rows_of(pod("a"), pod("b", node="n"))
     assert not tasks.started_us
     assert not tasks.lasting

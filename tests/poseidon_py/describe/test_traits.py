@@ -8,7 +8,7 @@ import pytest
 
 from poseidon_py.describe.pod_class import describe_class, key_of
 from poseidon_py.describe.task_classes import Classes
-from poseidon_py.describe.traits import complaint
+from poseidon_py.describe.traits import problem_of
 from poseidon_py.kube.objects import Pod
 from tests.poseidon_py.builders import pod, pod_json
 
@@ -28,7 +28,7 @@ def saying(annotations: dict[str, str] | None = None, labels: dict[str, str] | N
         pytest.param({KIND: "devil"}, {}, {"interference-class": "devil"}, id="annotation"),
         pytest.param({}, {KIND: "Turtle"}, {"interference-class": "turtle"}, id="label-in-any-case"),
         pytest.param({}, {"taskType": "RABBIT"}, {"interference-class": "rabbit"}, id="as-poseidon-knows-it"),
-        pytest.param({}, {"taskType": "batch"}, {}, id="somebody-elses-task-type"),
+        pytest.param({}, {"taskType": "batch"}, {}, id="unknown-task-type"),
         pytest.param({KIND: "devil"}, {KIND: "sheep"}, {"interference-class": "devil"}, id="annotation-first"),
         pytest.param({KIND: "sheep"}, {"taskType": "devil"}, {"interference-class": "sheep"}, id="own-name-first"),
         pytest.param({PROGRAM: " web "}, {}, {"program": "web"}, id="program"),
@@ -43,28 +43,28 @@ def test_traits(annotations, labels, traits):
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
-        pytest.param({KIND: "wolf"}, "'wolf' is none of sheep, rabbit, devil, turtle", id="no-class"),
+        pytest.param({KIND: "wolf"}, "'wolf' is not valid; give one of sheep, rabbit, devil, turtle", id="no-class"),
         pytest.param({PROGRAM: " "}, "give a name of 1 to 253", id="no-name"),
-        pytest.param({SPEED: "fast"}, "'fast' is not PLATFORM=SPEED", id="no-speed"),
+        pytest.param({SPEED: "fast"}, "'fast' is not valid; give PLATFORM=SPEED", id="no-speed"),
         pytest.param({SPEED: "a=0"}, "a speed from 0.01 to 100", id="speed-0"),
         pytest.param({SPEED: "a=1e9"}, "a speed from 0.01 to 100", id="speed-too-high"),
-        pytest.param({SPEED: "=1"}, "'=1' is not PLATFORM=SPEED", id="no-platform"),
+        pytest.param({SPEED: "=1"}, "'=1' is not valid; give PLATFORM=SPEED", id="no-platform"),
         pytest.param({SPEED: "a=1,a=2"}, "has 'a' twice", id="twice"),
         pytest.param({SPEED: ",".join(f"p{i}=1" for i in range(65))}, "has 65 platforms", id="too-many"),
     ],
 )
-def test_a_trait_that_makes_no_sense_is_ignored_and_named(said, problem):
+def test_an_invalid_trait_is_ignored_and_reported(said, problem):
     sound = {} if PROGRAM in said else {PROGRAM: "web"}
     for pod_ in (saying(said | sound), saying(sound, said), saying(said | sound, node="n")):
         assert dict(describe_class(pod_).traits) == ({"program": "web"} if sound else {})
-        assert problem in complaint(pod_)
-    assert complaint(saying(said)).startswith(f"metadata.annotations[{next(iter(said))}]: ")
-    assert complaint(saying(said)).endswith("; it is ignored")
+        assert problem in problem_of(pod_)
+    assert problem_of(saying(said)).startswith(f"metadata.annotations[{next(iter(said))}]: ")
+    assert problem_of(saying(said)).endswith("; it is ignored")
 
 
 def test_a_trait_that_is_understood_is_not_complained_of():
-    assert complaint(saying({KIND: "devil"}, {"taskType": "batch"})) == ""
-    assert complaint(pod()) == ""
+    assert problem_of(saying({KIND: "devil"}, {"taskType": "batch"})) == ""
+    assert problem_of(pod()) == ""
 
 
 def test_only_traits_tell_pods_apart():

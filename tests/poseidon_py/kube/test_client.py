@@ -148,7 +148,7 @@ async def test_a_watch_of_a_forgotten_version(server, kube):
             pass
 
 
-async def test_nobody_there():
+async def test_an_unreachable_server():
     kube = Kube(credentials.at("http://127.0.0.1:9"))
     await kube.start()
     with pytest.raises(UnreachableError, match=r"127\.0\.0\.1:9"):

@@ -329,7 +329,7 @@ async def test_one_that_is_not_allowed_to_stands_by_says_how_to_allow_it_and_lea
         pytest.param({"spec": {"leaseTransitions": "many"}}, id="transitions"),
     ],
 )
-async def test_with_a_lease_that_makes_no_sense_one_stands_by_until_it_does(world, change, caplog):
+async def test_an_invalid_lease_keeps_a_standby_waiting(world, change, caplog):
     a = world.replica("a")
     await world.pass_time(0)
     await a.stop()
@@ -344,7 +344,7 @@ async def test_with_a_lease_that_makes_no_sense_one_stands_by_until_it_does(worl
     assert b.leads
 
 
-async def test_a_lease_that_makes_no_sense_is_not_released(world, caplog):
+async def test_an_invalid_lease_is_not_released(world, caplog):
     a = world.replica("a")
     await world.pass_time(0)
     await a.stop()

@@ -99,12 +99,12 @@ def bookmark(version):
 
 
 async def play(*scenes, now=lambda: 0.0, **more):
-    script, told, slept = Script(*scenes), Item(), []
+    script, handler, slept = Script(*scenes), Item(), []
 
     async def sleep(seconds):
         slept.append(seconds)
 
-    watch = Watch(script, PODS, told, WatchOptions(**more), sleep=sleep, monotonic=now, rng=lambda: 0.5)
+    watch = Watch(script, PODS, handler, WatchOptions(**more), sleep=sleep, monotonic=now, rng=lambda: 0.5)
     running = asyncio.create_task(watch.run())
     finished = asyncio.create_task(script.played.wait())
     await asyncio.wait({running, finished}, timeout=5, return_when=asyncio.FIRST_COMPLETED)
@@ -114,7 +114,7 @@ async def play(*scenes, now=lambda: 0.0, **more):
     for task in (running, finished):
         task.cancel()
     await asyncio.gather(running, finished, return_exceptions=True)
-    return script, told.log, slept, watch
+    return script, handler.log, slept, watch
 
 
 A, B, C = (pod_json(name, version=version) for name, version in (("a", 5), ("b", 6), ("c", 7)))
@@ -132,14 +132,14 @@ async def test_lists_in_pages_then_marks_then_watches_from_the_lists_version():
     assert asked["timeoutSeconds"] == "450"  # 300 * (1 + 0.5)
 
 
-async def test_events_are_told_in_order_whatever_the_pieces_are_cut_like():
+async def test_events_arrive_in_order_however_the_stream_is_cut():
     stream = line("ADDED", A) + line("MODIFIED", B) + line("DELETED", A)
     pieces = [stream[i : i + 7] for i in range(0, len(stream), 7)]
     _, log, _, _ = await play(("page", page()), ("watch", pieces))
     assert log[1:] == [("observe", "a"), ("observe", "b"), ("removed", "a")]
 
 
-async def test_what_is_deleted_is_gone_even_if_it_makes_no_sense():
+async def test_a_deleted_object_is_removed_even_if_it_is_invalid():
     bad = pod_json("a", version=12)
     bad["spec"]["priority"] = "high"
     _, log, _, _ = await play(("page", page(A)), ("watch", [line("DELETED", bad)]))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon_py.kube.quantity import NANO, QuantityError, asked, nanos, offered, schedulable
+from poseidon_py.kube.quantity import NANO, QuantityError, nanos, offered, requested, schedulable
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_value(text, value):
     "text",
     ["", " ", "1 ", "abc", "1.2.3", "1mm", "1Gib", "Gi", "-", ".", "1e", "--1", "1e1.5", "0x10", "١", "1,5", "NaN"],
 )
-def test_nonsense_is_named(text):
+def test_an_invalid_quantity_is_named(text):
     with pytest.raises(QuantityError) as caught:
         nanos(text)
     assert repr(text) in str(caught.value)
@@ -75,7 +75,7 @@ def test_nonsense_is_named(text):
     ],
 )
 def test_what_is_asked_rounds_up_and_what_is_offered_rounds_down(resource, text, up, down):
-    assert asked(resource, nanos(text)) == up
+    assert requested(resource, nanos(text)) == up
     assert offered(resource, nanos(text)) == down
 
 

@@ -253,7 +253,7 @@ async def test_a_connection_that_ends_is_not_used_again(pool_of, closing):
         assert peer.connections == 2
 
 
-async def test_nobody_there_means_that_nothing_was_sent(pool_of):
+async def test_an_unreachable_server_means_that_nothing_was_sent(pool_of):
     async with Peer() as peer:
         pass
     with pytest.raises(NotSentError):
@@ -283,7 +283,7 @@ async def test_an_overdue_answer_is_given_up(pool_of, monkeypatch):
 @pytest.mark.parametrize(
     "unasked", [b"HTTP/1.1 418 Late\r\nContent-Length: 0\r\n\r\n", b"HTTP/1.1 418 La"], ids=["whole", "begun"]
 )
-async def test_what_nobody_asked_for_is_not_taken_for_the_next_answer(pool_of, unasked):
+async def test_an_unsolicited_answer_is_not_taken_for_the_next_one(pool_of, unasked):
     async with Peer() as peer:
         pool = pool_of(peer)
         await pool.request(REQUEST, 5)

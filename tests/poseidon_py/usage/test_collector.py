@@ -1,4 +1,4 @@
-"""Who is asked when, what the flow service is told, and what a source that fails costs."""
+"""When each source is polled, what the flow service gets, and the cost of a source that fails."""
 
 import asyncio
 import json
@@ -61,7 +61,7 @@ class World(Rig):
         await (asyncio.Event().wait() if seconds else asyncio.sleep(0))
 
     @property
-    def told(self):
+    def sent(self):
         """Pod or node name -> cpu, as reported last."""
         report = self.engine.reports[-1]
         tasks = {task: known.name for known in self.store.pods.values() for task in [known.task]}
@@ -70,13 +70,13 @@ class World(Rig):
         return found | dict(zip(names, report.nodes.cpu, strict=True))
 
 
-async def test_pods_and_nodes_are_told_by_their_ids():
+async def test_pods_and_nodes_are_sent_by_their_ids():
     source = Source(pods={("default", "a"): used(5.0), ("x", "a"): used(6.0)}, nodes={"n": used(7.0), "m": used(8.0)})
     world = World(source)
     world.pod("a")
     async with world:
         await world.collector.poll()
-        assert world.told == {"a": 5.0, "n": 7.0}
+        assert world.sent == {"a": 5.0, "n": 7.0}
         assert world.store.metrics.usage_samples.labels("unknown")._value.get() == 2
         assert world.engine.reports[0].tasks.at_us[0] == NOW_US
         assert math.isnan(world.engine.reports[0].tasks.rx[0])
@@ -89,7 +89,7 @@ async def test_a_reading_from_before_a_pod_was_made_is_of_another():
     world.pod("b")
     async with world:
         await world.collector.poll()
-        assert world.told == {"b": 5.0}
+        assert world.sent == {"b": 5.0}
 
 
 async def test_a_source_without_times_is_of_now():
@@ -102,7 +102,7 @@ async def test_a_source_without_times_is_of_now():
 @pytest.mark.parametrize(
     ("interval", "wanted", "polls"),
     [
-        pytest.param(None, False, False, id="nobody-asks"),
+        pytest.param(None, False, False, id="not-needed"),
         pytest.param(None, True, True, id="the-service-asks"),
         pytest.param(5.0, False, True, id="the-user-asks"),
     ],
@@ -145,16 +145,16 @@ async def test_an_outage_is_one_warning_and_growing_delays(caplog):
         assert world.collector.status()["problems"] == {}
 
 
-async def test_what_a_half_answer_holds_is_told():
+async def test_a_partial_answer_is_sent():
     source = Source(nodes={"n": used(5.0)})
     source.problems = [SourceError("pods: 503")]
     world = World(source)
     async with world:
         await world.collector.poll()
-        assert world.told == {"n": 5.0}
+        assert world.sent == {"n": 5.0}
 
 
-async def test_a_source_that_never_answers_holds_up_nobody(monkeypatch):
+async def test_a_source_that_never_answers_delays_no_other(monkeypatch):
     class Silent(Source):
         async def gather(self, into):
             await asyncio.Event().wait()
@@ -163,11 +163,11 @@ async def test_a_source_that_never_answers_holds_up_nobody(monkeypatch):
     world = World(Silent(), Source("prometheus", nodes={"n": used(6.0)}))
     async with world:
         await world.collector.poll()
-        assert world.told == {"n": 6.0}
+        assert world.sent == {"n": 6.0}
         assert "no answer" in world.collector.status()["problems"]["metrics.k8s.io"]
 
 
-async def test_a_restarted_service_is_told_after_its_resync():
+async def test_a_restarted_service_gets_usage_after_its_resync():
     source = Source(nodes={"n": used(5.0)})
     world = World(source)
     async with world:
@@ -178,7 +178,7 @@ async def test_a_restarted_service_is_told_after_its_resync():
         await world.settle()
         world.seconds = 37.0
         await world.collector.poll()
-        assert world.told == {"n": 5.0}
+        assert world.sent == {"n": 5.0}
         world.seconds = 47.0
         assert world.collector.age == 10.0
 
@@ -190,10 +190,10 @@ async def test_a_service_that_cannot_be_reached_costs_a_warning(caplog):
         await world.collector.poll()
         assert "cannot tell the flow service" in caplog.text
         await world.collector.poll()
-        assert world.told == {"n": 5.0}
+        assert world.sent == {"n": 5.0}
 
 
-async def test_many_pods_are_told_in_several_calls(monkeypatch):
+async def test_many_pods_are_sent_in_several_calls(monkeypatch):
     monkeypatch.setattr("poseidon_py.usage.collector._CHUNK", 2)
     world = World(Source(pods={("default", f"p{i}"): used(float(i)) for i in range(5)}, nodes={"n": used(7.0)}))
     for i in range(5):
@@ -204,13 +204,13 @@ async def test_many_pods_are_told_in_several_calls(monkeypatch):
         assert [len(report.node_id) for report in world.engine.reports] == [1, 0, 0]
 
 
-async def test_an_answer_that_nobody_has_thought_of_ends_nothing(caplog):
+async def test_an_unexpected_error_of_a_source_ends_nothing(caplog):
     caplog.set_level(logging.WARNING)
     odd, other = Source("prometheus"), Source(nodes={"n": used(5.0)})
     odd.problems = [RecursionError("maximum recursion depth exceeded")]
     async with World(odd, other) as world:
         await world.collector.poll()
-        assert world.told == {"n": 5.0}
+        assert world.sent == {"n": 5.0}
     assert "its answer cannot be used: RecursionError" in caplog.text
 
 

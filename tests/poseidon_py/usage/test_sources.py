@@ -81,7 +81,7 @@ async def test_containers_are_added_up_exactly(server, kube):
         pytest.param(None, id="null"),
     ],
 )
-async def test_an_item_that_makes_no_sense_is_refused_alone(server, kube, bad):
+async def test_an_invalid_item_is_rejected_alone(server, kube, bad):
     serve(server, [node("n")], [pod("a", ("1n", "1Ki")), bad, pod("b", ("1n", "1Ki"))])
     found = Gathered()
     await MetricsApi(kube).gather(found)
@@ -208,7 +208,7 @@ async def test_all_figures_of_pods_and_nodes(server, source):
     assert rows(found.nodes) == {"n": [AT_US, 2000.0, None, 7.0, None]}
 
 
-async def test_what_metrics_k8s_io_has_told_is_not_asked_again(server, source):
+async def test_figures_of_metrics_k8s_io_are_not_queried_again(server, source):
     asked = prometheus(server, {"pod-rx": vector((WEB, "5"))})
     found = Gathered()
     found.pod("default", "web")[:3] = [AT_US - 1, 100.0, 5.0]

@@ -153,7 +153,7 @@ async def test_an_owner_that_the_watch_has_not_shown_is_asked_for(rig):
     assert api.asked.count(path) == 2
 
 
-async def test_owners_of_kinds_that_nobody_knows_are_not_looked_for(rig):
+async def test_owners_of_unknown_kinds_are_not_looked_up(rig):
     _api, found, _, _ = rig
     assert found.owner(Owner("RayCluster", "r", "uid-r", "ray.io"), "ns") is None
     with pytest.raises(Unknown):
@@ -223,7 +223,7 @@ ODD = ["<html>", "[]", '{"versions": 5, "resources": 5}', '{"versions": [{}], "r
 
 @pytest.mark.parametrize("path", ["/apis/batch", "/apis/batch/v1"])
 @pytest.mark.parametrize("odd", ODD)
-async def test_discovery_that_makes_no_sense_is_asked_again(rig, odd, path):
+async def test_an_invalid_discovery_answer_is_requested_again(rig, odd, path):
     api, found, known, _ = rig
     api.items[path] = odd
     with pytest.raises(Unknown):
@@ -237,7 +237,7 @@ async def test_discovery_that_makes_no_sense_is_asked_again(rig, odd, path):
 
 
 @pytest.mark.parametrize("odd", ["<html>", "[]", '{"metadata": 5}', "[" * 5000])
-async def test_an_owner_that_makes_no_sense_is_asked_for_again(rig, retries, odd):
+async def test_an_invalid_owner_is_fetched_again(rig, retries, odd):
     api, found, known, _ = rig
     path = "/apis/batch/v1/namespaces/ns/jobs/j"
     api.items[path] = odd

@@ -199,7 +199,7 @@ def test_odd_declarations_have_a_stated_result_and_a_warning(pods, minimum, warn
     assert warning in {text for _, text in rig.invalid}
 
 
-def test_a_declaration_that_makes_no_sense_holds_its_pod_alone():
+def test_an_invalid_declaration_blocks_its_pod_alone():
     rig = Rig()
     rig.pod("a", labels={LIGHT: "g", MIN: "many"})
     rig.pod("b", labels=light("h", 1))
