@@ -310,26 +310,28 @@ class Bridge:
 
     def _blocked(self, known: PodRecord) -> None:
         """A pod cannot be placed because of its volumes; who leads says so."""
-        if self.parts is None or not self.parts.loop.leads or not known.blocked:
+        if self.parts is None or not self.parts.loop.leads or not known.volumes.blocked:
             return
         self.metrics.attempts.labels("unschedulable").inc()
         nodes = len(self.store.nodes)
-        self.parts.reporter.unschedulable(known, messages.blocked(nodes, known.blocked, known.blocked_anywhere))
+        self.parts.reporter.unschedulable(
+            known, messages.blocked(nodes, known.volumes.blocked, known.volumes.blocked_anywhere)
+        )
 
     def _nonsense(self, namespace: str, name: str, uid: str, problem: str) -> None:
         """A pod cannot be understood; who leads says so, and sets the condition of one that is ours and waits."""
         if self.parts is None or not self.parts.loop.leads:
             return
         known = self.store.pods.get(uid)
-        if known is not None and known.wanted:
+        if known is not None and known.schedulable:
             self.parts.reporter.failed(known, messages.cannot_use(problem))
         else:
             self.parts.reporter.invalid(namespace, name, uid, problem)
 
     def _ignored(self, known: PodRecord) -> None:
         """A pod says something that makes no sense and can be done without; who leads says so."""
-        if self.parts is not None and self.parts.loop.leads and known.wanted and known.ignored:
-            self.parts.reporter.remark(known, "InvalidAnnotation", known.ignored)
+        if self.parts is not None and self.parts.loop.leads and known.schedulable and known.described.ignored:
+            self.parts.reporter.remark(known, "InvalidAnnotation", known.described.ignored)
 
     def _run(self, parts: Runtime, access: Access) -> None:
         settings = self.settings
@@ -361,11 +363,11 @@ class Bridge:
             if self.gangs is not None:
                 self.gangs.lead()
             for uid, (namespace, name, problem) in list(self.store.invalid.items()):
-                if uid not in self.store.pods or self.store.pods[uid].problem:
+                if uid not in self.store.pods or self.store.pods[uid].described.problem:
                     self._nonsense(namespace, name, uid, problem)
             for known in list(self.store.waiting()):
                 self._ignored(known)
-                if known.blocked:
+                if known.volumes.blocked:
                     self.store.touch_pod(known.uid)
                     self._blocked(known)
 
@@ -458,7 +460,7 @@ class Bridge:
     def _refresh(self) -> None:
         waiting = {"active": 0, "gated": 0, "invalid": 0}
         for known in self.store.waiting():
-            waiting["gated" if known.gated else "invalid" if known.problem else "active"] += 1
+            waiting["gated" if known.observed.gated else "invalid" if known.described.problem else "active"] += 1
         for queue, count in waiting.items():
             self.metrics.pending.labels(queue).set(count)
         self.metrics.pods.set(len(self.store.pods))

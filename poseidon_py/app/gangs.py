@@ -76,7 +76,7 @@ class Gangs:
         )
         self.status = StatusWriter(kube, registry, self.object_cache, lambda: loop.leads)
         registry.objects = self.object_cache
-        registry.on_gang_blocked = self._held
+        registry.on_gang_blocked = self._gang_blocked
         registry.on_invalid = lambda known, what: self._say(known, "GangInvalid", what)
         registry.on_below = self._below
         registry.on_half = self._half
@@ -93,8 +93,8 @@ class Gangs:
 
     def lead(self) -> None:
         for known in list(self._store.waiting()):
-            if known.held:
-                self._held(known, known.held)
+            if known.gang.blocked:
+                self._gang_blocked(known, known.gang.blocked)
         for group in list(self._store.gangs.groups.values()):
             self.status.note(group)
             if group.bound and (group.broken or not group.started):
@@ -109,7 +109,7 @@ class Gangs:
 
     # -- telling people ---------------------------------------------------------------------------------------
 
-    def _held(self, known: PodRecord, why: str) -> None:
+    def _gang_blocked(self, known: PodRecord, why: str) -> None:
         if self._loop.leads and not why.startswith(LOOKUP_PENDING):
             self._reporter.waits_for_gang(known, why)
 

@@ -74,7 +74,7 @@ def explain_json(known: PodRecord, reply: flow_pb2.ExplainReply, group: Group | 
         "node": known.node or known.assumed,
         "priority": reply.priority,
         "requests": dict(sorted(reply.requests.items())),
-        "problem": known.problem or known.held or known.blocked,
+        "problem": known.described.problem or known.gang.blocked or known.volumes.blocked,
         "gang": gang,
         "message": messages.unscheduled(reply.nodes, reply.reasons) if reply.reasons and not known.node else "",
         "keeps_room": reply.keeps_room,
@@ -107,20 +107,20 @@ def _time(micros: int) -> str:
 
 
 def _state(known: PodRecord, reply: flow_pb2.ExplainReply) -> str:
-    if known.deleting:
+    if known.observed.deleting:
         return "being deleted"
     if known.node:
         return "bound"
-    if not known.ours:
+    if not known.observed.assigned_to_us:
         return "waits for another scheduler"
-    if known.gated:
+    if known.observed.gated:
         return "held back by its scheduling gates"
-    if known.problem:
+    if known.described.problem:
         return "cannot be understood"
-    if known.held:
+    if known.gang.blocked:
         return "waits for its gang to be declared"
     if known.assumed:
         return "being bound"
-    if known.blocked:
+    if known.volumes.blocked:
         return "waits for its volumes"
     return "waits for a node" if reply.found else "not yet considered"

@@ -209,7 +209,7 @@ class Binder:
         known.assumed = node
         self._quiet.clear()
         placement = _Placement(known, node, node_id, self._monotonic() + self._patience)
-        if known.claims and not self._begin_preparing(placement):
+        if known.volumes.claims and not self._begin_preparing(placement):
             return
         self._ready.append(placement)
         self._wake()
@@ -222,7 +222,7 @@ class Binder:
         parked = self._parked.get(known.uid)
         if parked is not None and parked.known is known:
             del self._parked[known.uid]
-        if known.gang:
+        if known.gang.id:
             self.on_ended(known, End.BOUND if known.node else End.FAILED)
         self._settle()
 
@@ -341,7 +341,7 @@ class Binder:
             return "gone"
         if known.node:
             return "bound"
-        if known.deleting:
+        if known.observed.deleting:
             return "deleting"
         if known.assumed != placement.node:
             return "replaced"
@@ -353,7 +353,7 @@ class Binder:
             self._metrics.bind_stale.labels(stale).inc()
             if stale == "deleting":
                 self._release(known)
-            if known.gang:
+            if known.gang.id:
                 self.on_ended(known, End.BOUND if stale == "bound" else End.FAILED)
             return
         if placement.doubt and not await self._look(placement, None):
@@ -361,7 +361,7 @@ class Binder:
         if self._halted or not self.leads():
             self._give_back(placement, _DEPOSED, rest=False)
             return
-        if known.gang and (leave := self.may_send(known)) is not SendDecision.SEND:
+        if known.gang.id and (leave := self.may_send(known)) is not SendDecision.SEND:
             if leave is SendDecision.WAIT:
                 self._parked[known.uid] = placement
             else:
@@ -421,20 +421,20 @@ class Binder:
     def _success(self, placement: _Placement) -> None:
         self.bound += 1
         self._scheduled.inc()
-        self._metrics.sli.observe(self._monotonic() - placement.known.seen)
+        self._metrics.sli.observe(self._monotonic() - placement.known.first_seen)
         if self._failures:
             self._failures.pop(placement.known.uid, None)
         self.on_bound(placement.known, placement.node)
-        if placement.known.gang:
+        if placement.known.gang.id:
             self.on_ended(placement.known, End.BOUND)
 
     def _end(self, placement: _Placement, why: str) -> None:
         self._metrics.bind_stale.labels(why).inc()
         if self._store.pods.get(placement.known.uid) is placement.known:
             # the watch is about to tell; until then it must not hold what it does not have
-            placement.known.deleting = True
+            placement.known.observed.deleting = True
             self._release(placement.known)
-        if placement.known.gang:
+        if placement.known.gang.id:
             self.on_ended(placement.known, End.FAILED)
 
     def _release(self, known: PodRecord) -> None:
@@ -474,7 +474,7 @@ class Binder:
             log.warning("cannot bind %s to %s: %s; not before %.1f s", known.full_name, placement.node, why, delay)
             self.on_failed(known, f"binding to {placement.node} failed: {why}")
         self._reject(known, placement.node_id, int((self._now() + delay) * 1_000_000) if delay else 0)
-        if known.gang:
+        if known.gang.id:
             self.on_ended(known, end)
 
 

@@ -121,16 +121,16 @@ class GangBinder:
         gangs: dict[int, list[Placement]] = {}
         for placement in placements:
             known = placement[0]
-            if known.gang and known.gang in self._registry.groups:
-                gangs.setdefault(known.gang, []).append(placement)
+            if known.gang.id and known.gang.id in self._registry.groups:
+                gangs.setdefault(known.gang.id, []).append(placement)
             else:
                 self._binder.bind(*placement)
         for gang_id, members in gangs.items():
             self._place(self._registry.groups[gang_id], members)
 
     def _place(self, group: Group, members: list[Placement]) -> None:
-        whole = {known.uid: known.role for known in group.settled()}
-        whole.update({known.uid: known.role for known, _, _ in members})
+        whole = {known.uid: known.gang.role for known in group.settled()}
+        whole.update({known.uid: known.gang.role for known, _, _ in members})
         self._registry.message(group.id)  # brings it up to date
         if group.short(whole):
             self._metrics.gang_units.labels("refused").inc()
@@ -155,7 +155,7 @@ class GangBinder:
 
     def may_send(self, known: PodRecord) -> SendDecision:
         """Whether the bind of a pod may be sent."""
-        unit = self._units.get(known.gang) if known.gang else None
+        unit = self._units.get(known.gang.id) if known.gang.id else None
         if unit is None or unit.open or known.uid not in unit.waiting:
             return SendDecision.SEND
         if self._is_hopeless(unit):
@@ -170,7 +170,7 @@ class GangBinder:
 
     def ended(self, known: PodRecord, end: End) -> None:
         """The placement of a pod has come to its end."""
-        unit = self._units.get(known.gang) if known.gang else None
+        unit = self._units.get(known.gang.id) if known.gang.id else None
         if unit is None:
             return
         unit.parked.discard(known.uid)
@@ -200,11 +200,11 @@ class GangBinder:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _is_short(self, group: Group) -> bool:
-        return group.short({known.uid: known.role for known in group.settled()})
+        return group.short({known.uid: known.gang.role for known in group.settled()})
 
     def _is_hopeless(self, unit: GangBind) -> bool:
         """Whether too few are placed, and none will be in a moment."""
-        return self._is_short(unit.group) and not any(known.wanted for known in unit.turned_away.values())
+        return self._is_short(unit.group) and not any(known.schedulable for known in unit.turned_away.values())
 
     def _release(self, unit: GangBind) -> None:
         parked, unit.parked = unit.parked, set()
@@ -263,7 +263,7 @@ class GangBinder:
         group = unit.group
         bound = [known for known in group.settled() if known.uid not in unit.waiting]
         self._binder.withdraw(list(unit.waiting), "its gang was not bound in time")
-        broken = group.broken and any(m.known.wanted for m in group.members.values())
+        broken = group.broken and any(m.known.schedulable for m in group.members.values())
         if all(known.uid in self._evicting for known in bound) or (
             not broken and (group.started or not await self._began_whole(group, bound))
         ):
@@ -297,7 +297,7 @@ class GangBinder:
         Members that wait and are younger than the last bind replace others: then it was whole. Nobody waits: nothing
         is missing, or nobody will come.
         """
-        waiting = [m.known for m in group.members.values() if m.known.wanted]
+        waiting = [m.known for m in group.members.values() if m.known.schedulable]
         if not waiting:
             return False
         try:
@@ -312,7 +312,7 @@ class GangBinder:
         waits any more to whom that would be of use."""
         told: set[str] = set()
         pause = _EVICT_AGAIN_FIRST
-        while pods and self._is_short(group) and any(m.known.wanted for m in group.members.values()):
+        while pods and self._is_short(group) and any(m.known.schedulable for m in group.members.values()):
             refused, after = [], 0.0
             for known in pods:
                 if not self._is_short(group):

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 
 from poseidon_py.feed.client import Engine, EngineError
-from poseidon_py.feed.update_rows import Rows, describe_pod, leave_out, leave_out_node, node_message, target
+from poseidon_py.feed.update_rows import Rows, describe_pod, node_message, quarantine, quarantine_node, target
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from poseidon_py.util.backoff import Backoff
@@ -138,7 +138,7 @@ class Session:
             note_refusal(self, refusal)
         if self.refused:
             for known in self._store.pods.values():
-                if known.told is not None and known.told.class_id in self.refused:
+                if known.sent is not None and known.sent.class_id in self.refused:
                     known.dirty = True  # feed/workers.py says why it is not scheduled
                     self._store.pod_queue.add(known.uid)
         nodes, pods = len(self._store.nodes), len(self._store.pods)
@@ -152,11 +152,11 @@ class Session:
             try:
                 message = node_message(store, node)
             except Exception as error:
-                leave_out_node(store, node, error)
+                quarantine_node(store, node, error)
                 message = node.message
             if message is not None:
                 nodes.nodes.append(message)
-                node.told = node.key
+                node.sent = node.key
         yield nodes
         pods = list(store.pods.values())
         for start in range(0, len(pods), _CHUNK):
@@ -178,8 +178,8 @@ class Session:
                 yield from self._described(pods[: len(pods) // 2])
                 yield from self._described(pods[len(pods) // 2 :])
                 return
-            leave_out(self._store, pods[0], error)
-            pods[0].told = None
+            quarantine(self._store, pods[0], error)
+            pods[0].sent = None
             return
         if len(rows):
             yield rows
@@ -191,9 +191,9 @@ class Session:
                 continue  # it went since the iteration began
             known.dirty = False
             describe_pod(store, known)
-            known.told = target(store, known, fresh=True)
-            if known.told is not None:
-                rows.add(known, known.told)
+            known.sent = target(store, known, fresh=True)
+            if known.sent is not None:
+                rows.add(known, known.sent)
         if len(rows):
             rows.finish(store, self.classes, self.profiles, self.gangs, self.inputs)
         return rows

@@ -25,29 +25,29 @@ UNLIMITED = 2**40
 
 def describe_pod(store: Store, known: PodRecord) -> None:
     """Brings the pod's class up to date with its newest state, and with what else it depends on."""
-    pod = known.object
+    pod = known.observed.newest
     if pod is not None:
-        known.object = None
+        known.observed.newest = None
         _describe_template(store, known, pod)
     store.gangs.describe(known, pod)
-    if known.assumed and known.class_id:
+    if known.assumed and known.described.class_id:
         return  # it was placed as what it was then
-    if not known.template:
-        known.class_id, known.blocked = 0, ""
-    elif not (known.claims or known.nominated or known.owner in store.avoided):
-        known.class_id, known.blocked = known.template, ""
+    if not known.described.template:
+        known.described.class_id, known.volumes.blocked = 0, ""
+    elif not (known.volumes.claims or known.observed.nominated or known.owner in store.avoided):
+        known.described.class_id, known.volumes.blocked = known.described.template, ""
     else:
         _extend(store, known)
 
 
-def leave_out(store: Store, known: PodRecord, error: Exception) -> None:
+def quarantine(store: Store, known: PodRecord, error: Exception) -> None:
     """The pod cannot be described, through no fault of anybody but us: all others go on. Within `except`."""
     log.exception("cannot describe %s", known.full_name)
-    known.problem = _internal(error)
-    store.warn_pod(known.namespace, known.name, known.uid, known.problem)
+    known.described.problem = _internal(error)
+    store.warn_pod(known.namespace, known.name, known.uid, known.described.problem)
 
 
-def leave_out_node(store: Store, known: NodeRecord, error: Exception) -> None:
+def quarantine_node(store: Store, known: NodeRecord, error: Exception) -> None:
     """The same of a node; what was told of it before stands."""
     log.exception("cannot describe node %s", known.name)
     store.warn("node", known.uid, known.name, _internal(error))
@@ -59,24 +59,24 @@ def _internal(error: Exception) -> str:
 
 def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
     """One that makes no sense gets none, and a warning."""
-    known.profile = store.profiles.of(pod)
+    known.described.profile = store.profiles.of(pod)
     claims = claims_of(pod)
-    if claims != known.claims:
+    if claims != known.volumes.claims:
         store.volumes.use(known, claims)
-    known.inputs, of_data = _inputs_of(store, known, pod)
+    known.described.inputs, of_data = _inputs_of(store, known, pod)
     ignored = "; ".join(filter(None, (lifetime.problem_of(pod), traits.problem_of(pod), of_data)))
-    if ignored != known.ignored:
-        known.ignored = ignored
+    if ignored != known.described.ignored:
+        known.described.ignored = ignored
         store.on_ignored(known)
-    known.lasting = lasting(pod, ours=known.ours)
-    known.started_us = started_us(pod)
+    known.described.lasting = lasting(pod, ours=known.observed.assigned_to_us)
+    known.described.started_us = started_us(pod)
     try:
-        known.template = store.classes.of(pod)
-        known.problem = ""
+        known.described.template = store.classes.of(pod)
+        known.described.problem = ""
     except InvalidField as problem:
-        known.problem = str(problem)
-        known.template = store.classes.unreadable(pod) if known.node else 0
-        store.warn_pod(known.namespace, known.name, known.uid, known.problem)
+        known.described.problem = str(problem)
+        known.described.template = store.classes.unreadable(pod) if known.node else 0
+        store.warn_pod(known.namespace, known.name, known.uid, known.described.problem)
 
 
 def _inputs_of(store: Store, known: PodRecord, pod: Pod) -> tuple[int, str]:
@@ -93,32 +93,32 @@ def _inputs_of(store: Store, known: PodRecord, pod: Pod) -> tuple[int, str]:
 def _extend(store: Store, known: PodRecord) -> None:
     further: tuple[tuple[str, bytes], ...] = ()
     requests: tuple[tuple[str, int], ...] = ()
-    before, known.blocked = known.blocked, ""
-    if known.claims and (known.node or known.wanted):
-        known.blocked = before
+    before, known.volumes.blocked = known.volumes.blocked, ""
+    if known.volumes.claims and (known.node or known.schedulable):
+        known.volumes.blocked = before
         demands = store.volumes.demands_of(known)
         further, requests = tuple(demands.further), tuple(sorted(demands.requests.items()))
-        known.blocked, known.blocked_anywhere = demands.blocked, not demands.per_node
+        known.volumes.blocked, known.volumes.blocked_anywhere = demands.blocked, not demands.per_node
         if demands.blocked not in ("", before) and store.volumes.is_reportable(demands):
             store.on_blocked(known)
     waits = not known.node
-    known.class_id = store.classes.extended(
-        known.template,
+    known.described.class_id = store.classes.extended(
+        known.described.template,
         Extras(
             further,
             requests,
             known.owner if waits and known.owner in store.avoided else "",
-            known.nominated if waits else "",
+            known.observed.nominated if waits else "",
         ),
     )
 
 
 def node_message(store: Store, known: NodeRecord) -> flow_pb2.Node | None:
     """The node as it is to be told; None if it makes no sense, and what was told before stands."""
-    node = known.object
+    node = known.newest
     limits = tuple(sorted(store.storage.limits(known.name).items())) if store.storage.limited else ()
     if node is not None:
-        known.object = None
+        known.newest = None
         key = node_key(node, store.classes.bandwidth)
         if known.key is None or key != known.key[0]:
             try:
@@ -150,26 +150,42 @@ def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState 
 
     `fresh` is for an engine that knows nothing: to it a placement in progress is as good as done.
     """
-    if not known.class_id:
+    if not known.described.class_id:
         return None
     if known.node:
         node = store.id_of_node(known.node)
         return SentState(
-            known.class_id,
+            known.described.class_id,
             node,
-            known.profile,
-            known.deleting,
-            known.gang,
-            known.role,
-            started_us=known.started_us,
-            lasting=known.lasting,
+            known.described.profile,
+            known.observed.deleting,
+            known.gang.id,
+            known.gang.role,
+            started_us=known.described.started_us,
+            lasting=known.described.lasting,
         )
-    if known.assumed and (fresh or known.told is not None):
-        node = store.id_of_node(known.assumed) if fresh or known.told is None else known.told.node
-        return SentState(known.class_id, node, known.profile, False, known.gang, known.role, known.inputs)
-    if not known.wanted or known.blocked or known.held:
+    if known.assumed and (fresh or known.sent is not None):
+        node = store.id_of_node(known.assumed) if fresh or known.sent is None else known.sent.node
+        return SentState(
+            known.described.class_id,
+            node,
+            known.described.profile,
+            False,
+            known.gang.id,
+            known.gang.role,
+            known.described.inputs,
+        )
+    if not known.schedulable or known.volumes.blocked or known.gang.blocked:
         return None
-    return SentState(known.class_id, "", known.profile, False, known.gang, known.role, known.inputs)
+    return SentState(
+        known.described.class_id,
+        "",
+        known.described.profile,
+        False,
+        known.gang.id,
+        known.gang.role,
+        known.described.inputs,
+    )
 
 
 @dataclass(slots=True)
@@ -200,22 +216,22 @@ class Rows:
     def __len__(self) -> int:
         return len(self._uid)
 
-    def add(self, known: PodRecord, told: SentState) -> None:
+    def add(self, known: PodRecord, state: SentState) -> None:
         """A row for the pod."""
-        self.pods.append((known, told))
+        self.pods.append((known, state))
         self._uid.append(known.task)
-        self._class.append(told.class_id)
+        self._class.append(state.class_id)
         self._job.append(known.job_id)
         self._created.append(known.created_us)
-        self._at.append(self._node.setdefault(told.node, len(self._node) + 1) if told.node else 0)
+        self._at.append(self._node.setdefault(state.node, len(self._node) + 1) if state.node else 0)
         self._name.append(known.full_name)
-        self._profile.append(told.profile)
-        self._leaving.append(told.leaving)
-        self._gang.append(told.gang)
-        self._role.append(told.role)
-        self._inputs.append(told.inputs)
-        self._started.append(told.started_us)
-        self._lasting.append(told.lasting)
+        self._profile.append(state.profile)
+        self._leaving.append(state.leaving)
+        self._gang.append(state.gang)
+        self._role.append(state.role)
+        self._inputs.append(state.inputs)
+        self._started.append(state.started_us)
+        self._lasting.append(state.lasting)
 
     def finish(
         self,

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from poseidon_py.feed.client import Engine, EngineError
 from poseidon_py.feed.resync import Session, note_refusal
-from poseidon_py.feed.update_rows import Rows, describe_pod, leave_out, leave_out_node, node_message, target
+from poseidon_py.feed.update_rows import Rows, describe_pod, node_message, quarantine, quarantine_node, target
 from poseidon_py.state.records import NodeRecord, PodRecord, SentState
 from poseidon_py.state.store import Store
 from poseidon_py.util.work_queue import KeyedQueue
@@ -119,9 +119,9 @@ class Feed:
 
     def _leave_alone(self, name: str, key: str, error: Exception) -> None:
         if name == "pods" and (pod := self._store.pods.get(key)) is not None:
-            leave_out(self._store, pod, error)
+            quarantine(self._store, pod, error)
         elif name == "nodes" and (node := self._store.nodes.get(key)) is not None:
-            leave_out_node(self._store, node, error)
+            quarantine_node(self._store, node, error)
 
     # -- pods -------------------------------------------------------------------------------------------------
 
@@ -142,8 +142,8 @@ class Feed:
             try:
                 describe_pod(store, known)
             except Exception as error:
-                leave_out(store, known, error)
-                if known.told is not None and not (known.node or known.assumed):  # not to be placed as what it was
+                quarantine(store, known, error)
+                if known.sent is not None and not (known.node or known.assumed):  # not to be placed as what it was
                     rows.update.removed_tasks.append(known.task)
                     left.append(known)
                     self._rejections.pop(uid, None)
@@ -174,16 +174,16 @@ class Feed:
             store.gangs.queue.add(gang_id)  # it may have changed while the call was on its way
         store.told_gone(gone)
         for known in left:
-            known.told = None
+            known.sent = None
         for known, told in rows.pods:
-            known.told = told
+            known.sent = told
         self._take_refusals(reply, rows.pods)
         store.prune()
         self._changed()
 
     def _row(self, known: PodRecord, rows: Rows, left: list[PodRecord]) -> None:
         """Adds to `rows` what the engine has to be told of one pod, if anything."""
-        goal, told = target(self._store, known), known.told
+        goal, told = target(self._store, known), known.sent
         refused = self._session.refused
         if goal is not None and goal.class_id in refused:
             self._refused(known, refused[goal.class_id])
@@ -207,7 +207,7 @@ class Feed:
                 # ours to mend: let the engine forget the pod, then describe it anew
                 for known, told in pods:
                     if refusal.id == known.full_name:
-                        known.told = told._replace(node=told.node or "?")
+                        known.sent = told._replace(node=told.node or "?")
                         known.dirty = True
                         self._store.pod_queue.retry(known.uid)
         unknown, profiles = set(reply.unknown_classes), set(reply.unknown_profiles)
@@ -221,12 +221,12 @@ class Feed:
             self._session.gangs.pop(gang_id, None)
         for known, told in pods:
             if told.class_id in unknown or told.profile in profiles or told.gang in gangs or told.inputs in inputs:
-                known.told = None
+                known.sent = None
                 self._again([known.uid])
 
     def _refused(self, known: PodRecord, problem: str) -> None:
-        if known.problem != problem:
-            known.problem = problem
+        if known.described.problem != problem:
+            known.described.problem = problem
             self._store.warn_pod(known.namespace, known.name, known.uid, problem)
 
     def _counted_as(self, class_id: int) -> int:
@@ -260,9 +260,9 @@ class Feed:
             try:
                 message = node_message(store, known)
             except Exception as error:
-                leave_out_node(store, known, error)
+                quarantine_node(store, known, error)
                 continue
-            if message is not None and known.key != known.told:
+            if message is not None and known.key != known.sent:
                 update.nodes.append(message)
                 told.append((known, known.key))
         if not (gone or told):
@@ -275,7 +275,7 @@ class Feed:
             return
         store.gone_nodes.difference_update(gone)
         for known, described in told:
-            known.told = described
+            known.sent = described
         for refusal in reply.refused:
             note_refusal(self._session, refusal)
         self._changed()

@@ -256,7 +256,7 @@ class Reporter:
 
     def _still_waits(self, uid: str) -> bool:
         known = self._store.pods.get(uid)
-        return known is None or not (known.node or known.deleting)
+        return known is None or not (known.node or known.observed.deleting)
 
     def _retry(self, report: _Report, error: KubeError) -> None:
         report.attempts += 1
@@ -333,7 +333,7 @@ class Reporter:
     async def _set_condition(self, report: _Report) -> bool:
         """Returns whether there is nothing left to do about it. Raises KubeError."""
         known = self._store.pods.get(report.uid)
-        if known is None or not known.wanted or known.assumed or self._condition.get(report.uid) == report.message:
+        if known is None or not known.schedulable or known.assumed or self._condition.get(report.uid) == report.message:
             return True
         condition = {
             "type": "PodScheduled",
@@ -344,7 +344,7 @@ class Reporter:
         }
         if report.uid not in self._condition:
             condition["lastTransitionTime"] = _timestamp(self._now())
-        metadata = {"uid": known.uid, "resourceVersion": known.version}
+        metadata = {"uid": known.uid, "resourceVersion": known.observed.version}
         patch = {"metadata": metadata, "status": {"conditions": [condition]}}
         try:
             await self._api.patch_pod_status(report.namespace, report.name, patch)
@@ -354,7 +354,7 @@ class Reporter:
             if report.attempts >= _ATTEMPTS:
                 return True
             # the pod has changed: at once if the watch has told how meanwhile, else when it had time to
-            return await self._set_condition(report) if known.version != metadata["resourceVersion"] else False
+            return await self._set_condition(report) if known.observed.version != metadata["resourceVersion"] else False
         self._metrics.reports.labels("condition", "sent").inc()
         self._condition[report.uid] = report.message
         return True

@@ -117,13 +117,15 @@ class StatusWriter:
         bound = len(group.bound)
         if group.complete:
             phase = (
-                "Scheduled" if any(not m.known.running for m in group.members.values() if m.known.node) else "Running"
+                "Scheduled"
+                if any(not m.known.observed.running for m in group.members.values() if m.known.node)
+                else "Running"
             )
         elif bound:
             phase = "Scheduling"
         else:
             phase = "Pending" if group.present() < group.minimum else "PreScheduling"
-        running = sum(member.known.running for member in group.members.values())
+        running = sum(member.known.observed.running for member in group.members.values())
         return {"phase": phase, "scheduled": bound, "running": running}
 
     def _native(self, group: Group) -> dict[str, Any]:

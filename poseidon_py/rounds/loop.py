@@ -182,7 +182,14 @@ class Loop:
             known, name = self._store.pod_of_task(task), names[at]
             if known is None:
                 self._metrics.bind_stale.labels("gone").inc()  # the engine is about to be told
-            elif name is None or not leading or not known.wanted or known.assumed or known.blocked or known.held:
+            elif (
+                name is None
+                or not leading
+                or not known.schedulable
+                or known.assumed
+                or known.volumes.blocked
+                or known.gang.blocked
+            ):
                 self._metrics.bind_stale.labels("node gone" if name is None else "not wanted").inc()
                 self._reject(known, placed.nodes[at], 0)
             else:
@@ -204,7 +211,7 @@ class Loop:
             for task in group.task_uid:
                 known = self._store.pod_of_task(task)
                 # one that was blocked meanwhile was told why
-                if known is not None and known.wanted and not known.blocked:
+                if known is not None and known.schedulable and not known.volumes.blocked:
                     if not message:  # all of them are of one gang, or of none
                         gang = self._store.gangs.group_of(known)
                         message = messages.unscheduled(group.nodes, group.reasons, gang.minimum if gang else 0)

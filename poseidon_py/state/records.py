@@ -1,5 +1,10 @@
-"""A pod and a node as the store knows them."""
+"""A pod and a node as the store holds them.
 
+A pod's record is split by where its facts come from: the API server (`ObservedPod`), our description of it for the
+engine (`DescribedPod`, `VolumeNeeds`, `GangMembership`), and what the engine was sent last (`SentState`).
+"""
+
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from poseidon_py.kube.objects import InvalidField, Node, Pod, micros
@@ -9,7 +14,7 @@ from protos.gen import flow_pb2
 
 
 class SentState(NamedTuple):
-    """What the engine has been told of a pod."""
+    """The state of a pod that the engine was sent last."""
 
     class_id: int
     node: str
@@ -23,59 +28,105 @@ class SentState(NamedTuple):
     lasting: bool = False
 
 
+@dataclass(slots=True)
+class ObservedPod:
+    """What the API server says about a pod, beside the node that it is bound to."""
+
+    newest: Pod | None = None
+    """The newest object; None once it has been described."""
+    version: str = ""
+    """Resource version."""
+    fingerprint: int = 0
+    """Hash of what can still change the description of a pod that is bound; 0 while it is not."""
+    assigned_to_us: bool = False
+    """Whether `spec.schedulerName` is one of ours."""
+    gated: bool = False
+    deleting: bool = False
+    nominated: str = ""
+    """Name of the node on which others were preempted for it."""
+    running: bool = False
+    """Whether its containers run; only kept for members of gangs."""
+
+
+@dataclass(slots=True)
+class DescribedPod:
+    """What the engine is to know of a pod, as ids of shared descriptions. 0: none yet, or the pod is invalid."""
+
+    template: int = 0
+    """Class that follows from the pod alone."""
+    class_id: int = 0
+    """`template` with what volumes, nominations and nodes to avoid add to it."""
+    profile: int = 0
+    """Set of labels."""
+    inputs: int = 0
+    """Set of data that it reads; 0: none, or its location is unknown."""
+    started_us: int = 0
+    """When it began to run; only kept for pods with an expected run time."""
+    lasting: bool = False
+    """Whether, once bound, it is expected to keep its resources for good."""
+    problem: str = ""
+    """Why it cannot be described."""
+    ignored: str = ""
+    """Problems of optional annotations, which are ignored."""
+
+
+@dataclass(slots=True)
+class VolumeNeeds:
+    """Persistent volume claims of a pod, and whether they can be met."""
+
+    claims: tuple[ClaimUse, ...] = ()
+    blocked: str = ""
+    """Why no node can take the pod in the present state of its volumes; empty: some may."""
+    blocked_anywhere: bool = True
+    """Whether `blocked` holds whatever the nodes are like."""
+
+
+@dataclass(slots=True)
+class GangMembership:
+    """A pod's place in a gang."""
+
+    id: int = 0
+    """0: in no gang, or in one that the engine does not know."""
+    role: int = 0
+    blocked: str = ""
+    """Why the gang, and so the pod, cannot be sent to the engine."""
+
+
 class PodRecord:
-    """One pod. Changed by Store, feed/workers.py (what was told) and bind/binder.py (assumed) only."""
+    """One pod. Only Store, the feed (`sent`, `dirty`, descriptions) and the binder (`assumed`) change it."""
 
     __slots__ = (
         "assumed",
-        "blocked",
-        "blocked_anywhere",
-        "claims",
-        "class_id",
         "created_us",
-        "deleting",
+        "described",
         "dirty",
+        "first_seen",
         "gang",
-        "gated",
-        "held",
-        "ignored",
-        "inputs",
         "job_id",
-        "lasting",
         "name",
         "namespace",
         "node",
-        "nominated",
-        "object",
-        "ours",
+        "observed",
         "owner",
-        "problem",
-        "profile",
-        "role",
-        "running",
-        "said",
-        "seen",
-        "started_us",
+        "sent",
         "task",
-        "template",
-        "told",
         "uid",
-        "version",
+        "volumes",
     )
 
-    def __init__(self, pod: Pod, task: int, seen: float) -> None:
+    def __init__(self, pod: Pod, task: int, first_seen: float) -> None:
         metadata = pod.metadata
         self.uid = metadata.uid
         self.namespace = metadata.namespace
         self.name = metadata.name
         self.task = task
-        """Its id in the engine."""
-        self.seen = seen
+        """Id in the engine."""
+        self.first_seen = first_seen
         """Monotonic seconds."""
         try:
             self.created_us = micros(metadata.created)
         except InvalidField:
-            self.created_us = 0  # it is only used to tell who waits longest
+            self.created_us = 0  # only the order of waiting pods depends on it
         self.job_id = 0
         self.owner = ""
         """UID of its controller."""
@@ -83,75 +134,46 @@ class PodRecord:
             if owner.controller:
                 self.owner = owner.uid
                 self.job_id = job_id(owner.uid)
-        self.object: Pod | None = None
-        """The newest state, until it is described."""
-        self.class_id = 0
-        """Of the description that `object` led to; 0: none yet, or it made no sense."""
-        self.template = 0
-        """Id of the class before what is not said by the pod itself extends it."""
-        self.profile = 0
-        """Id of its labels."""
-        self.inputs = 0
-        """Id of the data that it reads; 0: none, or nobody knows where it is."""
-        self.claims: tuple[ClaimUse, ...] = ()
-        self.blocked = ""
-        """Why no node will do as its volumes are."""
-        self.blocked_anywhere = True
-        """Whether that has nothing to do with nodes."""
-        self.nominated = ""
-        """Name of a node that was made free for it."""
-        self.gang = self.role = 0
-        """Ids of its gang, 0: none, and of its role in that."""
-        self.running = False
-        """Whether its containers run; only kept for members of gangs."""
-        self.started_us = 0
-        """When it began to run; only kept for those that say how long they expect to."""
-        self.lasting = False
-        """Whether nothing that we know of will make it give back its room, once it is bound."""
-        self.held = ""
-        """Why its gang cannot be told to the engine."""
-        self.ignored = ""
-        """What is wrong with something that it says and that can be done without."""
-        self.problem = ""
-        """Why it cannot be described."""
-        self.version = ""
-        self.said = 0
-        """Of what state/store.py tells news by."""
+        self.observed = ObservedPod()
+        self.described = DescribedPod()
+        self.volumes = VolumeNeeds()
+        self.gang = GangMembership()
         self.node = ""
-        """Name of the node that the API server says it is bound to."""
+        """Name of the node to which, as the API server says, it is bound."""
         self.assumed = ""
-        """Name of the node that it is being bound to."""
-        self.ours = self.gated = self.deleting = False
-        self.told: SentState | None = None
-        """What the engine has been told; None: it does not know the pod."""
+        """Name of the node to which it is being bound."""
+        self.sent: SentState | None = None
+        """None: the engine does not know the pod."""
         self.dirty = True
-        """Whether the engine may have to be told something."""
+        """Whether it must be compared again with what the engine was sent."""
 
     @property
     def full_name(self) -> str:
         return f"{self.namespace}/{self.name}"
 
     @property
-    def wanted(self) -> bool:
-        """Whether we are to find a node for it."""
-        return self.ours and not self.node and not self.gated and not self.deleting
+    def schedulable(self) -> bool:
+        """Whether it waits for a node from us."""
+        observed = self.observed
+        return observed.assigned_to_us and not (self.node or observed.gated or observed.deleting)
 
 
 class NodeRecord:
     """One node, described."""
 
-    __slots__ = ("base", "dirty", "id", "key", "message", "name", "object", "told", "uid")
+    __slots__ = ("base", "dirty", "id", "key", "message", "name", "newest", "sent", "uid")
 
     def __init__(self, node: Node) -> None:
         self.name = node.metadata.name
         self.uid = node.metadata.uid
         self.id = node_id(self.name, self.uid)
-        self.object: Node | None = None
+        self.newest: Node | None = None
+        """The newest object; None once it has been described."""
         self.key: tuple[object, object] | None = None
-        """What `message` is made of: of the node, see describe.node_key, and of its volumes."""
+        """Key of `message`: of the node's fields (see describe.node_key), and of its volume limits."""
         self.base: flow_pb2.Node | None = None
-        """The description before the volumes that it can hold are added."""
+        """The description without volume limits."""
         self.message: flow_pb2.Node | None = None
-        self.told: object = None
-        """The key of what the engine has been told."""
+        self.sent: object = None
+        """Key of the description that the engine was sent last."""
         self.dirty = True

@@ -117,7 +117,11 @@ class Store:
         return node.base.labels if node is not None and node.base is not None else None
 
     def waiting(self) -> Iterator[PodRecord]:
-        return (pod for pod in self.pods.values() if pod.ours and not pod.node and not pod.deleting)
+        return (
+            pod
+            for pod in self.pods.values()
+            if pod.observed.assigned_to_us and not pod.node and not pod.observed.deleting
+        )
 
     # -- what the watches say ---------------------------------------------------------------------------------
 
@@ -135,21 +139,21 @@ class Store:
             known = self.pods[uid] = PodRecord(pod, task, self._monotonic())
         spec = pod.spec
         node = spec.node_name or ""
-        said = _said(pod) if node else 0
+        fingerprint = _fingerprint(pod) if node else 0
         # else it is where the engine has it anyway, and only the API server, which may add labels of the node as it
         # binds, or the kubelet has changed it
-        news = not node or (said != known.said if node == known.node else node != known.assumed)
-        known.said = said
+        news = not node or (fingerprint != known.observed.fingerprint if node == known.node else node != known.assumed)
+        known.observed.fingerprint = fingerprint
         if node != known.node:
             self._move(known, node)
-        known.ours = spec.scheduler_name in self._ours
-        known.gated = bool(spec.gates)
-        known.nominated = pod.status.nominated or ""
-        known.deleting = pod.metadata.deleting is not None
-        known.version = pod.metadata.resource_version
-        if not (node or known.ours):
+        known.observed.assigned_to_us = spec.scheduler_name in self._ours
+        known.observed.gated = bool(spec.gates)
+        known.observed.nominated = pod.status.nominated or ""
+        known.observed.deleting = pod.metadata.deleting is not None
+        known.observed.version = pod.metadata.resource_version
+        if not (node or known.observed.assigned_to_us):
             return  # somebody else's that waits
-        known.object = pod
+        known.observed.newest = pod
         known.dirty = True
         self.pod_queue.add(uid, urgent=news)
 
@@ -171,8 +175,8 @@ class Store:
             return
         if known.node:
             self._on_node.get(known.node, {}).pop(uid, None)
-        self.gangs.leave(uid, deleted=known.deleting)
-        known.deleting = True
+        self.gangs.leave(uid, deleted=known.observed.deleting)
+        known.observed.deleting = True
         self.volumes.settled(known)
         self.on_settled(known)
         known.assumed = ""
@@ -203,7 +207,7 @@ class Store:
             for pod in self._on_node.get(name, ()):  # they were told to be on a node that nobody knew, or the old one
                 self.pods[pod].dirty = True
                 self.pod_queue.add(pod)
-        known.object = node
+        known.newest = node
         known.dirty = True
         self.node_queue.add(name)
 
@@ -277,9 +281,9 @@ class Store:
         """Forgets classes, profiles and input sets that no pod is of, when there may be many."""
         if len(self.classes) + len(self.profiles) + len(self.inputs) >= self._prune_at:
             pods = self.pods.values()
-            self.classes.keep({pod.class_id for pod in pods} | {pod.template for pod in pods})
-            self.profiles.keep({pod.profile for pod in pods})
-            self.inputs.keep({pod.inputs for pod in pods})
+            self.classes.keep({pod.described.class_id for pod in pods} | {pod.described.template for pod in pods})
+            self.profiles.keep({pod.described.profile for pod in pods})
+            self.inputs.keep({pod.described.inputs for pod in pods})
             self._prune_at = max(_DESCRIPTIONS, 2 * (len(self.classes) + len(self.profiles) + len(self.inputs)))
 
     # -- trouble ----------------------------------------------------------------------------------------------
@@ -300,7 +304,7 @@ class Store:
             self.on_nonsense(namespace, name, uid, problem)
 
 
-def _said(pod: Pod) -> int:
+def _fingerprint(pod: Pod) -> int:
     """Differs when somebody changes what a pod that runs counts for: its labels, what it asks for, or that it stays."""
     spec, metadata = pod.spec, pod.metadata
     asked = [bytes(container.resources) for container in (*(spec.containers or ()), *(spec.init_containers or ()))]

@@ -140,7 +140,7 @@ class Collector:
 
     async def _rows_of_pods(self, gathered: Gathered) -> list[tuple[int, Row]]:
         """Tasks that the flow service knows. A reading from before a pod was made is of another of its name."""
-        named = {(p.namespace, p.name): p for p in self._store.pods.values() if p.told is not None}
+        named = {(p.namespace, p.name): p for p in self._store.pods.values() if p.sent is not None}
         found, now_us = [], self._now_us()
         for position, (name, row) in enumerate(gathered.pods.items()):
             if position % _CHUNK == 0:

@@ -50,7 +50,7 @@ class Rig:
         self.session.on_ready = self.loop.wake
         self.store.on_settled = self.binder.settled
         self.ignored: list[tuple[str, str]] = []
-        self.store.on_ignored = lambda known: self.ignored.append((known.name, known.ignored))
+        self.store.on_ignored = lambda known: self.ignored.append((known.name, known.described.ignored))
         self.store.on_nonsense = lambda namespace, name, uid, problem: self.invalid.append((name, problem))
         self.kube.on_bind = self._bound
         self.confirm = True
@@ -143,7 +143,7 @@ class Rig:
             if known.node:
                 assert task is not None
                 assert (task["state"], task["node"]) == ("bound", self.store.id_of_node(known.node))
-            elif known.wanted and not known.problem:
+            elif known.schedulable and not known.described.problem:
                 assert task is not None
                 assert task["state"] in ("waiting", "assumed")
             else:

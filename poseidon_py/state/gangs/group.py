@@ -79,13 +79,13 @@ class Group:
         """Members that are bound or being bound, and not being deleted."""
         for member in self.members.values():
             known = member.known
-            if (known.node or known.assumed) and not known.deleting:
+            if (known.node or known.assumed) and not known.observed.deleting:
                 yield known
 
     def present(self) -> int:
         """Number of members that are placed or can be placed."""
         return sum(
-            not m.known.deleting and (m.known.wanted or bool(m.known.node or m.known.assumed))
+            not m.known.observed.deleting and (m.known.schedulable or bool(m.known.node or m.known.assumed))
             for m in self.members.values()
         )
 

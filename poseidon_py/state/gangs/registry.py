@@ -54,7 +54,7 @@ class GangRegistry:
 
     def group_of(self, known: PodRecord) -> Group | None:
         """The gang of a pod; None: the engine places it as a single pod."""
-        return self.groups.get(known.gang) if known.gang else None
+        return self.groups.get(known.gang.id) if known.gang.id else None
 
     def message(self, gang_id: int) -> flow_pb2.Gang | None:
         """The message for the engine; None: there is no such gang."""
@@ -74,11 +74,11 @@ class GangRegistry:
                 self._resolve(member)
             return
         if (not known.owner or known.owner in self._index.plain) and not may_declare_gang(pod):
-            if known.gang or known.held or known.uid in self._members:
+            if known.gang.id or known.gang.blocked or known.uid in self._members:
                 self.leave(known.uid)
-                known.gang, known.held = 0, ""
+                known.gang.id, known.gang.blocked = 0, ""
             return
-        if not known.ours:
+        if not known.observed.assigned_to_us:
             return
         try:
             hints = gang_hints_of(pod)
@@ -95,7 +95,7 @@ class GangRegistry:
         elif member.hints != hints:
             member.hints = hints
         member.known, member.priority = known, priority
-        known.running = running
+        known.observed.running = running
         self._resolve(member)
 
     def leave(self, uid: str, *, deleted: bool = False) -> None:
@@ -137,13 +137,13 @@ class GangRegistry:
             member.unknown = unknown
             self._index.wait(known.uid, unknown)
             if not known.node:
-                known.held = known.held or f"{LOOKUP_PENDING} {unknown}"
+                known.gang.blocked = known.gang.blocked or f"{LOOKUP_PENDING} {unknown}"
             return
         if declaration is None and plain:
             if hints.owner is not None:
                 self._index.note_plain(hints.owner)
             self.leave(known.uid)
-            known.gang, known.held = 0, ""
+            known.gang.id, known.gang.blocked = 0, ""
             return
         member.owners = owners(hints, self.objects)
         self._place(member, declaration)
@@ -157,7 +157,7 @@ class GangRegistry:
         ):
             self._block(known, declaration.waits)
         else:
-            known.held = ""
+            known.gang.blocked = ""
             warning = warning or invalid
         if warning and warning != member.warned:
             self.on_invalid(known, warning)
@@ -171,7 +171,7 @@ class GangRegistry:
         member.declaration = declaration
         self._announce(known.uid, before, declaration)
         if declaration is None or not declaration.key:
-            known.gang = known.role = 0
+            known.gang.id = known.gang.role = 0
             return
         group = self._group(declaration.key)
         group.name, group.object_ref = declaration.name, declaration.object_ref or group.object_ref
@@ -184,12 +184,12 @@ class GangRegistry:
         created = member.hints.created_us
         group.first_us = min(group.first_us or created, created)
         group.members[known.uid] = member
-        known.gang = group.id if declaration.minimum or group.is_declared_elsewhere(declaration) else 0
-        known.role = group.role_of(member)
-        if group.bound.pop(known.uid, None) is not None and known.deleting:
+        known.gang.id = group.id if declaration.minimum or group.is_declared_elsewhere(declaration) else 0
+        known.gang.role = group.role_of(member)
+        if group.bound.pop(known.uid, None) is not None and known.observed.deleting:
             group.disrupted = True
-        if known.node and not known.deleting:
-            group.bound[known.uid] = known.role
+        if known.node and not known.observed.deleting:
+            group.bound[known.uid] = known.gang.role
         self._below(group)
         group.dirty = True
         self.queue.add(group.id)
@@ -197,10 +197,10 @@ class GangRegistry:
 
     def _block(self, known: PodRecord, why: str) -> None:
         if known.node:
-            known.gang, known.held = 0, ""
-        elif known.held != why:
-            known.held = why
-            if known.wanted:
+            known.gang.id, known.gang.blocked = 0, ""
+        elif known.gang.blocked != why:
+            known.gang.blocked = why
+            if known.schedulable:
                 self.on_gang_blocked(known, why)
 
     # -- groups -----------------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ class GangRegistry:
         if not owners:
             return
         for known in list(self._pods.values()):
-            owner = owners.get(known.owner) if known.ours else None
+            owner = owners.get(known.owner) if known.observed.assigned_to_us else None
             if owner is not None:
                 hints = GangHints(known.namespace, known.name, known.uid, known.created_us, owner=owner)
                 self._members.setdefault(known.uid, Member(known, hints))

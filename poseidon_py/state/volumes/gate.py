@@ -82,7 +82,7 @@ class VolumeGate:
     def use(self, known: PodRecord, claims: tuple[ClaimUse, ...]) -> None:
         """Record the claims of a pod."""
         self._forget(known)
-        known.claims = claims
+        known.volumes.claims = claims
         for key in self._keys(known):
             self._users.setdefault(key, {})[known.uid] = None
         if claims and not self._watching:
@@ -93,9 +93,9 @@ class VolumeGate:
 
     def settled(self, known: PodRecord) -> None:
         """Record that the pod was bound or deleted."""
-        if not known.claims:
+        if not known.volumes.claims:
             return
-        if known.node and not known.deleting:
+        if known.node and not known.observed.deleting:
             self._no_longer_waits(known.uid)
         else:
             self._forget(known)
@@ -109,7 +109,7 @@ class VolumeGate:
         self._touch_nodes()
 
     def _keys(self, known: PodRecord) -> list[ClaimKey]:
-        return [(known.namespace, use.name) for use in known.claims]
+        return [(known.namespace, use.name) for use in known.volumes.claims]
 
     def _forget(self, known: PodRecord) -> None:
         for key in self._keys(known):
@@ -138,7 +138,7 @@ class VolumeGate:
         demands = volume_demands(
             storage,
             PodIdentity(known.namespace, known.name, known.uid),
-            known.claims,
+            known.volumes.claims,
             lambda key: self._is_claimed(key, known),
         )
         for name in demands.waits_in:
@@ -146,7 +146,7 @@ class VolumeGate:
         if excluded := self._excluded_nodes.get(known.uid):
             others = Requirement(key="metadata.name", operator="NotIn", values=sorted(excluded))
             demands.require(VOLUME_NONE, [node_term(SelectorTerm(fields=[others]), "")])
-        if bool(demands.blocked) != bool(known.blocked):
+        if bool(demands.blocked) != bool(known.volumes.blocked):
             self._touch_rivals(known)
         return demands
 
@@ -162,7 +162,7 @@ class VolumeGate:
             if other is None or other is known:
                 continue
             ahead = (other.created_us, other.uid) < (known.created_us, known.uid)
-            if ahead and other.wanted and not other.blocked:
+            if ahead and other.schedulable and not other.volumes.blocked:
                 return True
         return self._is_in_use(key, known)
 

@@ -219,10 +219,10 @@ async def test_a_nominated_node_is_taken(running):
     await running.hears("a-0000", "0/6 nodes are available: 6 Insufficient cpu.")
     path = {"status": {"nominatedNodeName": nodes[3]}}
     store = running.bridges[0].store
-    told = store.pod_named("default", "a-0000").told
+    told = store.pod_named("default", "a-0000").sent
     running.cluster.api.patch(PODS, "default", "a-0000", path, "application/merge-patch+json", "status")
     # nodes come on a watch of their own: let this be told first
-    await running.until(lambda: store.pod_named("default", "a-0000").told != told)
+    await running.until(lambda: store.pod_named("default", "a-0000").sent != told)
     for node in nodes:
         running.cluster.api.patch(
             NODES, "", node, {"status": {"allocatable": {"cpu": "8"}}}, "application/merge-patch+json", "status"

@@ -205,7 +205,7 @@ async def test_what_the_service_knows_anyway_is_told_when_a_burst_of_binds_is_ov
     pods = bridge.store.pods
 
     def told_as_bound():
-        return sum(1 for pod in pods.values() if pod.node and pod.told.node)
+        return sum(1 for pod in pods.values() if pod.node and pod.sent.node)
 
     await world.until(lambda: sum(1 for pod in pods.values() if pod.node) >= 16)
     assert bridge.parts.binder.saturated

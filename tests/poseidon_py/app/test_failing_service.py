@@ -335,6 +335,6 @@ def test_whatever_happens_the_engine_ends_up_knowing_what_is_true_and_no_pod_is_
             bound = [uid for uid, _ in rig.kube.binds]
             assert len(bound) == len(set(bound))
             # none is lost: whoever may be placed is, for there is room
-            assert not [known.full_name for known in rig.store.pods.values() if known.wanted]
+            assert not [known.full_name for known in rig.store.pods.values() if known.schedulable]
 
     asyncio.run(run())

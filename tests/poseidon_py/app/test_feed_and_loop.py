@@ -209,7 +209,7 @@ async def test_a_round_says_nothing_of_a_pod_that_was_blocked_while_it_ran(block
         async def slow(request):
             reply = await rounds(request)
             for known in rig.store.pods.values():
-                known.blocked = blocked
+                known.volumes.blocked = blocked
             return reply
 
         rig.engine.round = slow

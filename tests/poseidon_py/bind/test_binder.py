@@ -199,7 +199,7 @@ async def test_a_pod_that_is_gone_ends_and_holds_nothing(there):
         bench.store.pod_queue.done([known.uid])
         await bench.later()
         assert (bench.kube.binds, bench.bound, bench.rejected) == ([], [], [])
-        assert (known.assumed, known.wanted, known.dirty) == ("", False, True)
+        assert (known.assumed, known.schedulable, known.dirty) == ("", False, True)
         assert await bench.store.pod_queue.get(10) == ["uid-a"]  # the engine is to be told
 
 

@@ -96,7 +96,7 @@ class Rig:
             owner = JOB
         self.store.observe_pod(pod(name, labels=MARK | {MIN: str(minimum)}, owner=owner, **self.more, **more))
         describe_pod(self.store, self.store.pods[f"uid-{name}"])
-        self.store.gangs.message(self.store.pods[f"uid-{name}"].gang)
+        self.store.gangs.message(self.store.pods[f"uid-{name}"].gang.id)
 
     def pods(self, *names, **more):
         for name in names:
@@ -224,7 +224,7 @@ async def _sent_only_when_whole(faults, steps, concurrency):
     names = [f"p{number}" for number in range(5)]
     rig.pods(*names)
     rig.kube.faults = list(faults)
-    gang = rig.store.pods["uid-p0"].gang
+    gang = rig.store.pods["uid-p0"].gang.id
     sent = rig.kube.bind
 
     async def bind(namespace, name, uid, node, timeout):
@@ -237,7 +237,7 @@ async def _sent_only_when_whole(faults, steps, concurrency):
     later: list[str] = []
     rig.kube.bind = bind  # type: ignore[method-assign]
     for what, number in steps:
-        waiting = [known for known in rig.store.pods.values() if known.wanted and not known.assumed]
+        waiting = [known for known in rig.store.pods.values() if known.schedulable and not known.assumed]
         if what == "place":
             rig.place(*[known.name for known in waiting[: number % 5 + 1]])
         elif what == "gone" and rig.store.pods:
@@ -256,7 +256,7 @@ async def _sent_only_when_whole(faults, steps, concurrency):
     await rig.run()
     # nothing goes wrong any more, and the whole gang is placed: all of it is bound, each pod once
     rig.pods("late-1", "late-2", "late-3")
-    rig.place(*[known.name for known in rig.store.pods.values() if known.wanted and not known.assumed])
+    rig.place(*[known.name for known in rig.store.pods.values() if known.schedulable and not known.assumed])
     await rig.run()
     assert await rig.binder.drain(1.0)
     uids = [uid for uid, _ in rig.kube.binds]

@@ -20,7 +20,7 @@ async def test_nothing_is_sent_before_the_volumes_of_all_are_ready():
     async def wait():
         await ready.wait()
 
-    rig.store.pods["uid-b"].claims = (CLAIM,)
+    rig.store.pods["uid-b"].volumes.claims = (CLAIM,)
     rig.binder.prepare = lambda known, node: wait()
     rig.place("a", "b", "c")
     await rig.run()
@@ -33,7 +33,7 @@ async def test_nothing_is_sent_before_the_volumes_of_all_are_ready():
 async def test_volumes_that_cannot_be_made_ready_give_all_of_it_back():
     rig = Rig()
     rig.pods("a", "b", "c")
-    rig.store.pods["uid-b"].claims = (CLAIM,)
+    rig.store.pods["uid-b"].volumes.claims = (CLAIM,)
 
     async def fail():
         await asyncio.sleep(0)
@@ -54,7 +54,7 @@ async def forever():
 def volumes(rig, **what):
     """What happens to the volumes of members, by name: forever, an error that is known at once, or nothing."""
     for name in what:
-        rig.store.pods[f"uid-{name}"].claims = (CLAIM,)
+        rig.store.pods[f"uid-{name}"].volumes.claims = (CLAIM,)
 
     def prepare(known, node):
         then = what[known.name]

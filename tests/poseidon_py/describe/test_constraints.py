@@ -299,12 +299,12 @@ def test_only_pods_whose_owner_a_node_avoids_are_described_apart():
     for known in store.pods.values():
         describe_pod(store, known)
     a, b = (store.pods[f"uid-{name}"] for name in "ab")
-    assert the(store.classes, a.class_id).avoided_as == "u1"
-    assert (b.class_id, the(store.classes, b.class_id).avoided_as) == (a.template, "")
+    assert the(store.classes, a.described.class_id).avoided_as == "u1"
+    assert (b.described.class_id, the(store.classes, b.described.class_id).avoided_as) == (a.described.template, "")
     store.remove_node("n")
     assert a.dirty
     describe_pod(store, a)
-    assert a.class_id == a.template
+    assert a.described.class_id == a.described.template
 
 
 def test_added_affinity():

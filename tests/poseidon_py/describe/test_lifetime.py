@@ -106,11 +106,11 @@ def test_parts_add_up(parts):
 def test_all_problems_of_a_pod_are_reported_together():
     store = Store(["poseidon"])
     reported = []
-    store.on_ignored = lambda known: reported.append(known.ignored)
+    store.on_ignored = lambda known: reported.append(known.described.ignored)
     store.observe_pod(pod(annotations={ANNOTATION: "soon", "poseidon.io/interference-class": "wolf"}))
     (known,) = store.pods.values()
     describe_pod(store, known)
     (problem,) = reported
     assert "'soon' is not a duration above 0" in problem
     assert "'wolf' is not valid" in problem
-    assert known.class_id
+    assert known.described.class_id

@@ -93,7 +93,7 @@ async def test_a_pod_is_told_when_its_claim_lets_it():
     spec = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}
     async with Rig() as rig:
         said: list[str] = []
-        rig.store.on_blocked = lambda known: said.append(known.blocked)
+        rig.store.on_blocked = lambda known: said.append(known.volumes.blocked)
         rig.store.storage.ready = True
         rig.pod("a", spec=spec)
         await rig.settle()

@@ -78,7 +78,7 @@ async def test_a_gang_is_told_with_its_first_member_and_again_when_it_changes():
         assert rig.engine.calls["apply"] == told  # nothing new
 
 
-async def test_a_held_pod_is_not_told_and_one_that_was_told_is_taken_back():
+async def test_a_pod_blocked_by_its_gang_is_not_sent_and_one_that_was_sent_is_removed():
     async with Rig() as rig:
         rig.member("a")
         await rig.settle()

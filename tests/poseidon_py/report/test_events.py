@@ -210,7 +210,7 @@ async def test_a_condition_that_conflicts_is_set_on_the_next_version():
         bench.api.patch_faults = [ConflictError(409, "Conflict", "modified")]
         bench.reporter.unschedulable(known, "x")
         await asyncio.sleep(0)
-        known.version = "2"
+        known.observed.version = "2"
         await bench.later()
         assert [patch["metadata"]["resourceVersion"] for _, patch in bench.api.patched] == ["2"]
 
@@ -315,7 +315,7 @@ async def test_a_condition_that_conflicts_waits_for_the_watch_in_nobodys_way():
         bench.reporter.scheduled(bench.pod("b"), "n")
         await settle()
         assert bench.messages == ["Successfully assigned default/b to n"]
-        known.version = "2"
+        known.observed.version = "2"
         await bench.later()
         assert [patch["metadata"]["resourceVersion"] for _, patch in bench.api.patched] == ["2"]
         assert bench.messages[1:] == ["x"]

@@ -71,8 +71,8 @@ class Rig:
         """What the engine hears of a pod's gang: (minimum, name), or why it hears nothing."""
         known = self.known(name)
         if target(self.store, known) is None:
-            return known.held
-        message = self.registry.message(known.gang) if known.gang else None
+            return known.gang.blocked
+        message = self.registry.message(known.gang.id) if known.gang.id else None
         return (message.minimum, message.name) if message else None
 
 
@@ -90,7 +90,7 @@ def test_members_of_one_group_share_a_gang():
     rig.pod("a", labels=light())
     rig.pod("b", labels=light())
     rig.pod("c", labels=light("other", 3))
-    assert rig.known("a").gang == rig.known("b").gang != rig.known("c").gang
+    assert rig.known("a").gang.id == rig.known("b").gang.id != rig.known("c").gang.id
     assert rig.gang("a") == (2, "ns/g")
     assert rig.gang("c") == (3, "ns/other")
 
@@ -263,7 +263,7 @@ def test_gangs_of_one_second_have_an_order_that_does_not_depend_on_who_came_firs
 def test_a_group_lives_as_long_as_a_member_or_its_object():
     rig = Rig()
     rig.pod("a", labels=light())
-    gang = rig.known("a").gang
+    gang = rig.known("a").gang.id
     rig.gone("a")
     assert rig.registry.removed == {gang}
     assert not rig.registry.groups
@@ -349,7 +349,7 @@ def test_a_gang_that_is_disrupted_as_a_whole_is_broken_by_an_eviction(mode, leav
     assert (halves != []) is (mode == "PodGroup" and leave[0].startswith("evicted"))
 
 
-def test_a_bound_pod_is_never_held():
+def test_a_bound_pod_is_never_blocked_by_its_gang():
     rig = Rig()
     rig.pod("a", labels={CRD: "g"}, node="n")
     assert rig.gang("a") is None
@@ -370,7 +370,7 @@ def test_roles_keep_their_numbers():
     worker("b", "ps=1")
     message = rig.message("a")
     assert [(role.name, role.minimum) for role in message.roles] == [("worker", 2), ("ps", 1)]
-    assert (rig.known("a").role, rig.known("b").role) == (0, 1)
+    assert (rig.known("a").gang.role, rig.known("b").gang.role) == (0, 1)
     rig.gone("a")
     message = rig.message("b")
     assert [(role.name, role.minimum) for role in message.roles] == [("worker", 0), ("ps", 1)]
