@@ -38,6 +38,7 @@ from poseidon_py.kube.client import (
     UnreachableError,
 )
 from poseidon_py.kube.objects import TERMINAL, Pod
+from poseidon_py.state.pod_lifecycle import PodState
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from poseidon_py.state.volumes.gate import VolumeError, VolumesTakenError
@@ -206,7 +207,9 @@ class Binder:
         if self._halted:
             self._reject(known, node_id, 0)
             return
-        known.assumed = node
+        if not self._store.assume(known, node):
+            self._reject(known, node_id, 0)
+            return
         self._quiet.clear()
         placement = _Placement(known, node, node_id, self._monotonic() + self._patience)
         if known.volumes.claims and not self._begin_preparing(placement):
@@ -351,7 +354,7 @@ class Binder:
         known = placement.known
         if stale := self._stale(placement):
             self._metrics.bind_stale.labels(stale).inc()
-            if stale == "deleting":
+            if stale == "deleting" and known.assumed == placement.node:
                 self._release(known)
             if known.gang.id:
                 self.on_ended(known, End.BOUND if stale == "bound" else End.FAILED)
@@ -433,12 +436,13 @@ class Binder:
         if self._store.pods.get(placement.known.uid) is placement.known:
             # the watch is about to tell; until then it must not hold what it does not have
             placement.known.observed.deleting = True
-            self._release(placement.known)
+            if placement.known.state is PodState.ASSUMED:
+                self._release(placement.known)
         if placement.known.gang.id:
             self.on_ended(placement.known, End.FAILED)
 
     def _release(self, known: PodRecord) -> None:
-        known.assumed = ""
+        self._store.release(known)
         known.dirty = True
         self._store.pod_queue.add(known.uid)
 
@@ -465,7 +469,7 @@ class Binder:
         known = placement.known
         if self._store.pods.get(known.uid) is not known or known.node or known.assumed != placement.node:
             return
-        known.assumed = ""
+        self._store.release(known)
         delay = _TAKEN if end is End.TAKEN else 0.0
         if rest:
             backoff = self._failures.setdefault(known.uid, Backoff(_GIVE_BACK_FIRST, _GIVE_BACK_MOST, self._rng))

@@ -12,6 +12,7 @@ from poseidon_py.describe.node import describe_node, node_key
 from poseidon_py.describe.reason_keys import ATTACHABLE
 from poseidon_py.describe.task_classes import Extras
 from poseidon_py.kube.objects import InvalidField, Pod
+from poseidon_py.state.pod_lifecycle import PodState
 from poseidon_py.state.records import NodeRecord, PodRecord, SentState
 from poseidon_py.state.store import Store
 from poseidon_py.state.volumes.claims import claims_of
@@ -146,45 +147,31 @@ def node_message(store: Store, known: NodeRecord) -> flow_pb2.Node | None:
 
 
 def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState | None:
-    """What the engine should know of a pod; None: nothing.
+    """The state of a pod that the engine should have; None: it should not know the pod.
 
-    `fresh` is for an engine that knows nothing: to it a placement in progress is as good as done.
+    `fresh` is for an engine without any state: to it an assumed placement is sent as a bound one.
     """
-    if not known.described.class_id:
+    described = known.described
+    if not described.class_id:
         return None
-    if known.node:
-        node = store.id_of_node(known.node)
+    if known.state is PodState.BOUND:
         return SentState(
-            known.described.class_id,
-            node,
-            known.described.profile,
+            described.class_id,
+            store.id_of_node(known.node),
+            described.profile,
             known.observed.deleting,
             known.gang.id,
             known.gang.role,
-            started_us=known.described.started_us,
-            lasting=known.described.lasting,
+            started_us=described.started_us,
+            lasting=described.lasting,
         )
-    if known.assumed and (fresh or known.sent is not None):
+    node = ""
+    if known.state is PodState.ASSUMED and (fresh or known.sent is not None):
         node = store.id_of_node(known.assumed) if fresh or known.sent is None else known.sent.node
-        return SentState(
-            known.described.class_id,
-            node,
-            known.described.profile,
-            False,
-            known.gang.id,
-            known.gang.role,
-            known.described.inputs,
-        )
-    if not known.schedulable or known.volumes.blocked or known.gang.blocked:
+    elif not known.schedulable or known.volumes.blocked or known.gang.blocked:
         return None
     return SentState(
-        known.described.class_id,
-        "",
-        known.described.profile,
-        False,
-        known.gang.id,
-        known.gang.role,
-        known.described.inputs,
+        described.class_id, node, described.profile, False, known.gang.id, known.gang.role, described.inputs
     )
 
 

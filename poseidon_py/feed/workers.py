@@ -172,7 +172,7 @@ class Feed:
         self._session.gangs.update(rows.gangs)
         for gang_id in rows.gangs:
             store.gangs.queue.add(gang_id)  # it may have changed while the call was on its way
-        store.told_gone(gone)
+        store.forget_gone(gone)
         for known in left:
             known.sent = None
         for known, told in rows.pods:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from poseidon_py.kube.objects import InvalidField, Node, Pod, micros
 from poseidon_py.state.claim_use import ClaimUse
+from poseidon_py.state.pod_lifecycle import TRANSITIONS, PodEvent, PodState
 from poseidon_py.util.ids import job_id, node_id
 from protos.gen import flow_pb2
 
@@ -93,7 +94,7 @@ class GangMembership:
 
 
 class PodRecord:
-    """One pod. Only Store, the feed (`sent`, `dirty`, descriptions) and the binder (`assumed`) change it."""
+    """One pod. Only Store moves it between states; the feed keeps its descriptions, `sent` and `dirty`."""
 
     __slots__ = (
         "assumed",
@@ -109,6 +110,7 @@ class PodRecord:
         "observed",
         "owner",
         "sent",
+        "state",
         "task",
         "uid",
         "volumes",
@@ -138,10 +140,11 @@ class PodRecord:
         self.described = DescribedPod()
         self.volumes = VolumeNeeds()
         self.gang = GangMembership()
+        self.state = PodState.GONE
         self.node = ""
-        """Name of the node to which, as the API server says, it is bound."""
+        """Name of the node to which, as the API server says, it is or was bound."""
         self.assumed = ""
-        """Name of the node to which it is being bound."""
+        """Name of the node to which it is being bound; empty unless it is ASSUMED."""
         self.sent: SentState | None = None
         """None: the engine does not know the pod."""
         self.dirty = True
@@ -156,6 +159,21 @@ class PodRecord:
         """Whether it waits for a node from us."""
         observed = self.observed
         return observed.assigned_to_us and not (self.node or observed.gated or observed.deleting)
+
+    def advance(self, event: PodEvent, node: str = "") -> bool:
+        """Takes the event; False if it is illegal in this state, and nothing has changed. `node`: the name of the one
+        on which the pod is observed or assumed."""
+        state = TRANSITIONS.get((self.state, event))
+        if state is None:
+            return False
+        self.state = state
+        if event is PodEvent.OBSERVE_BOUND or event is PodEvent.OBSERVE_WAITING:
+            self.node = node
+        if event is PodEvent.ASSUME:
+            self.assumed = node
+        elif state is not PodState.ASSUMED:
+            self.assumed = ""
+        return True
 
 
 class NodeRecord:

@@ -1,14 +1,8 @@
 """What the bridge knows of pods and nodes: the only owner of these maps.
 
-Fed by the watches, read by everyone. A pod is known by its UID, so one that was deleted and made again under the
-same name is another pod from the first moment. Every change that might matter to the engine puts the pod's or
-node's key into its queue; feed/workers.py takes it from there.
-
-    unknown --observe--> waiting --assume--> assumed --observe with node--> bound --removed, terminal--> unknown
-                            ^                   |
-                            +-----forget--------+
-
-`assumed` is the binder's: a placement that it carries out, and that the watch has not confirmed yet.
+The watches write it, all other packages read it. The key of a pod is its UID, so one that was deleted and made again
+under the same name is another pod from the first moment. Which states it goes through is in state/pod_lifecycle.py.
+Every change that might matter to the engine puts the pod's or node's key into its queue, for feed/workers.py.
 """
 
 import logging
@@ -21,6 +15,7 @@ from poseidon_py.describe.task_classes import Classes
 from poseidon_py.kube.objects import TERMINAL, InvalidField, Labels, Node, Pod, decode
 from poseidon_py.kube.storage_objects import Namespace
 from poseidon_py.state.gangs.registry import GangRegistry
+from poseidon_py.state.pod_lifecycle import PodEvent, PodState
 from poseidon_py.state.records import NodeRecord, PodRecord
 from poseidon_py.state.volumes.cache import Storage
 from poseidon_py.state.volumes.gate import VolumeGate
@@ -144,7 +139,7 @@ class Store:
         # binds, or the kubelet has changed it
         news = not node or (fingerprint != known.observed.fingerprint if node == known.node else node != known.assumed)
         known.observed.fingerprint = fingerprint
-        if node != known.node:
+        if node != known.node or known.state is PodState.GONE:
             self._move(known, node)
         known.observed.assigned_to_us = spec.scheduler_name in self._ours
         known.observed.gated = bool(spec.gates)
@@ -158,16 +153,17 @@ class Store:
         self.pod_queue.add(uid, urgent=news)
 
     def _move(self, known: PodRecord, node: str) -> None:
-        if known.node:
-            self._on_node.get(known.node, {}).pop(known.uid, None)
-        known.node = node
+        """The watch reports a pod for the first time, or on another node than before."""
+        before = known.node
+        self._advance(known, PodEvent.OBSERVE_BOUND if node else PodEvent.OBSERVE_WAITING, node)
+        if before:
+            self._on_node.get(before, {}).pop(known.uid, None)
         if node:
             self._on_node.setdefault(node, {})[known.uid] = None
-            self.volumes.settled(known)
-            self.on_settled(known)
-            known.assumed = ""
+            self._settled(known)
 
     def remove_pod(self, uid: str) -> None:
+        """A pod was deleted or has terminated."""
         self._warned.discard(uid)
         self.invalid.pop(uid, None)
         known = self.pods.pop(uid, None)
@@ -177,13 +173,31 @@ class Store:
             self._on_node.get(known.node, {}).pop(uid, None)
         self.gangs.leave(uid, deleted=known.observed.deleting)
         known.observed.deleting = True
-        self.volumes.settled(known)
-        self.on_settled(known)
-        known.assumed = ""
+        self._advance(known, PodEvent.REMOVE)
+        self._settled(known)
         self.gone_tasks[uid] = known.task
         self.pod_queue.add(uid)
 
-    def told_gone(self, uids: Iterable[str]) -> None:
+    def assume(self, known: PodRecord, node: str) -> bool:
+        """The pod is being bound to the node of that name. False: it cannot be in its state, and nothing changes."""
+        return self._advance(known, PodEvent.ASSUME, node)
+
+    def release(self, known: PodRecord) -> bool:
+        """The placement that was assumed has ended without a bind. False as above."""
+        return self._advance(known, PodEvent.RELEASE)
+
+    def _advance(self, known: PodRecord, event: PodEvent, node: str = "") -> bool:
+        if known.advance(event, node):
+            return True
+        self.metrics.illegal_transitions.labels(known.state.name, event.name).inc()
+        log.error("refused event %s of pod %s in state %s", event.name, known.full_name, known.state.name)
+        return False
+
+    def _settled(self, known: PodRecord) -> None:
+        self.volumes.settled(known)
+        self.on_settled(known)
+
+    def forget_gone(self, uids: Iterable[str]) -> None:
         """The engine knows that these pods are gone: their task ids are free."""
         for uid in uids:
             task = self.gone_tasks.pop(uid, None)

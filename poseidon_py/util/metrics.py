@@ -91,6 +91,12 @@ class Metrics:
             "nonsense_objects_total", "Objects skipped because a field makes no sense.", "kind"
         )
         self.no_allocatable = self._counter("nodes_without_allocatable_total", "Nodes seen that offer nothing.")
+        self.illegal_transitions = self._counter(
+            "illegal_pod_transitions_total",
+            "Events of pods refused because their state does not allow them.",
+            "state",
+            "event",
+        )
         self.collisions = self._counter("task_id_collisions_total", "Pods whose UIDs have the same 64-bit hash.")
         self.reports = self._counter(
             "reports_total", "Events and condition patches, by what became of them.", "kind", "result"

@@ -198,7 +198,7 @@ async def test_why_a_pod_waits_is_not_told_once_it_is_gone():
 async def test_the_condition_is_not_set_on_a_pod_that_is_being_bound():
     async with Bench() as bench:
         known = bench.pod()
-        known.assumed = "n"
+        assert bench.store.assume(known, "n")
         bench.reporter.unschedulable(known, "x")
         await settle()
         assert bench.api.patched == []

@@ -1,0 +1,151 @@
+"""The store against a model of plain dicts: pods and nodes that come, change, are bound and go in any order."""
+
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from poseidon_py.state.pod_lifecycle import PodState
+from poseidon_py.state.store import Store
+from tests.effort import examples
+from tests.poseidon_py.builders import node, pod
+
+PODS = st.sampled_from(["a", "b", "c"])
+NODES = st.sampled_from(["n", "m"])
+MAYBE_A_NODE = st.sampled_from(["", "", "n", "m"])
+FLAG = st.booleans()
+
+
+@dataclass
+class ModelPod:
+    state: PodState
+    node: str = ""
+    ours: bool = True
+    gated: bool = False
+    deleting: bool = False
+
+
+class StoreAgainstModel(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.settled: list[str] = []
+        self.store = Store(["poseidon"])
+        self.store.on_settled = lambda known: self.settled.append(known.name)
+        self.model: dict[str, ModelPod] = {}
+        self.nodes: dict[str, str] = {}
+        self.ended: list[str] = []
+        """Names of pods that were bound or went, in order."""
+        self.generation = 0
+        self.tasks: dict[str, int] = {}
+
+    def settles(self, name: str) -> None:
+        self.ended.append(name)
+
+    @rule(
+        name=PODS, at=st.sampled_from(["", "", "n", "m"]), ours=st.booleans(), gated=st.booleans(), going=st.booleans()
+    )
+    def observe(self, name: str, at: str, ours: bool, gated: bool, going: bool) -> None:
+        before = self.model.get(name)
+        scheduler = "poseidon" if ours else "another"
+        self.store.observe_pod(pod(name, node=at, scheduler=scheduler, gates=gated, deleting=going))
+        state = PodState.BOUND if at else PodState.WAITING
+        if before is not None and before.state is PodState.ASSUMED and not at:
+            state = PodState.ASSUMED
+        place = at or (before.node if before is not None and state is PodState.ASSUMED else "")
+        self.model[name] = ModelPod(state, place, ours, gated, going)
+        if at and not (before is not None and before.state is PodState.BOUND and before.node == at):
+            self.settles(name)
+
+    @rule(name=PODS, terminated=st.booleans())
+    def remove(self, name: str, terminated: bool) -> None:
+        if terminated:
+            self.store.observe_pod(pod(name, phase="Succeeded", node="n"))
+        else:
+            self.store.remove_pod(f"uid-{name}")
+        if self.model.pop(name, None) is not None:
+            self.settles(name)
+
+    @rule(there=st.sets(PODS))
+    def list_pods(self, there: set[str]) -> None:
+        self.store.pods_listed({f"uid-{name}" for name in there})
+        for name in [name for name in self.model if name not in there]:
+            del self.model[name]
+            self.settles(name)
+
+    @rule(name=PODS, at=NODES)
+    def assume(self, name: str, at: str) -> None:
+        known = self.store.pods.get(f"uid-{name}")
+        if known is None:
+            return
+        entry = self.model[name]
+        assert self.store.assume(known, at) is (entry.state is PodState.WAITING)
+        if entry.state is PodState.WAITING:
+            entry.state, entry.node = PodState.ASSUMED, at
+
+    @rule(name=PODS)
+    def release(self, name: str) -> None:
+        known = self.store.pods.get(f"uid-{name}")
+        if known is None:
+            return
+        entry = self.model[name]
+        assert self.store.release(known) is (entry.state is PodState.ASSUMED)
+        if entry.state is PodState.ASSUMED:
+            entry.state, entry.node = PodState.WAITING, ""
+
+    @rule(name=NODES, again=st.booleans())
+    def observe_node(self, name: str, again: bool) -> None:
+        if again or name not in self.nodes:
+            self.generation += 1
+            self.nodes[name] = f"uid-{name}-{self.generation}"
+        self.store.observe_node(node(name, uid=self.nodes[name]))
+
+    @rule(name=NODES)
+    def remove_node(self, name: str) -> None:
+        self.store.remove_node(name)
+        self.nodes.pop(name, None)
+
+    @rule()
+    def engine_hears_of_what_is_gone(self) -> None:
+        self.store.forget_gone(list(self.store.gone_tasks))
+        self.store.gone_nodes.clear()
+
+    @invariant()
+    def the_store_agrees(self) -> None:
+        assert {known.name for known in self.store.pods.values()} == set(self.model)
+        for known in self.store.pods.values():
+            entry = self.model[known.name]
+            assert known.state is entry.state
+            assert known.node == (entry.node if entry.state is PodState.BOUND else "")
+            assert known.assumed == (entry.node if entry.state is PodState.ASSUMED else "")
+            waits = entry.state is not PodState.BOUND
+            assert known.schedulable is (entry.ours and waits and not entry.gated and not entry.deleting)
+        waiting = {n for n, e in self.model.items() if e.ours and e.state is not PodState.BOUND and not e.deleting}
+        assert {known.name for known in self.store.waiting()} == waiting
+
+    @invariant()
+    def every_pod_that_was_bound_or_went_was_announced_once(self) -> None:
+        assert self.settled == self.ended
+
+    @invariant()
+    def nodes_are_found_by_their_ids(self) -> None:
+        assert {known.name: known.uid for known in self.store.nodes.values()} == self.nodes
+        for known in self.store.nodes.values():
+            assert self.store.node_with_id(known.id) == known.name
+            assert known.id not in self.store.gone_nodes
+
+    @invariant()
+    def a_task_id_is_of_one_pod_and_is_kept_until_the_engine_has_forgotten_it(self) -> None:
+        store = self.store
+        there = {uid: known.task for uid, known in store.pods.items()}
+        assert not set(there) & set(store.gone_tasks)
+        tasks = there | store.gone_tasks
+        assert len(set(tasks.values())) == len(tasks)
+        for uid, task in self.tasks.items():
+            assert tasks.get(uid, task) == task
+        self.tasks = tasks
+        for known in store.pods.values():
+            assert store.pod_of_task(known.task) is known
+
+
+TestStoreAgainstModel = StoreAgainstModel.TestCase
+TestStoreAgainstModel.settings = examples(60, steps=30)
