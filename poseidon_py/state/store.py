@@ -15,7 +15,7 @@ from poseidon_py.describe.task_classes import Classes
 from poseidon_py.kube.objects import TERMINAL, InvalidField, Labels, Node, Pod, decode
 from poseidon_py.kube.storage_objects import Namespace
 from poseidon_py.state.gangs.registry import GangRegistry
-from poseidon_py.state.pod_lifecycle import PodEvent, PodState
+from poseidon_py.state.pod_lifecycle import PodEvent
 from poseidon_py.state.records import NodeRecord, PodRecord
 from poseidon_py.state.volumes.cache import Storage
 from poseidon_py.state.volumes.gate import VolumeGate
@@ -139,8 +139,10 @@ class Store:
         # binds, or the kubelet has changed it
         news = not node or (fingerprint != known.observed.fingerprint if node == known.node else node != known.assumed)
         known.observed.fingerprint = fingerprint
-        if node != known.node or known.state is PodState.GONE:
-            self._move(known, node)
+        before = known.node
+        self._advance(known, PodEvent.OBSERVE_BOUND if node else PodEvent.OBSERVE_WAITING, node)
+        if node != before:
+            self._move(known, before)
         known.observed.assigned_to_us = spec.scheduler_name in self._ours
         known.observed.gated = bool(spec.gates)
         known.observed.nominated = pod.status.nominated or ""
@@ -152,14 +154,12 @@ class Store:
         known.dirty = True
         self.pod_queue.add(uid, urgent=news)
 
-    def _move(self, known: PodRecord, node: str) -> None:
-        """The watch reports a pod for the first time, or on another node than before."""
-        before = known.node
-        self._advance(known, PodEvent.OBSERVE_BOUND if node else PodEvent.OBSERVE_WAITING, node)
+    def _move(self, known: PodRecord, before: str) -> None:
+        """The pod is on another node than `before`."""
         if before:
             self._on_node.get(before, {}).pop(known.uid, None)
-        if node:
-            self._on_node.setdefault(node, {})[known.uid] = None
+        if known.node:
+            self._on_node.setdefault(known.node, {})[known.uid] = None
             self._settled(known)
 
     def remove_pod(self, uid: str) -> None:
