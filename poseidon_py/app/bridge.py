@@ -1,8 +1,4 @@
-"""Builds the bridge from its parts, starts them in order, and stops them in reverse.
-
-watches -> store -> queues -> feed -> (session) engine -> loop -> binder -> API server
-                                                              \\-> reporter -> API server
-"""
+"""One bridge: starts what app/runtime.py builds, supervises its tasks, stops them in reverse, and answers questions."""
 
 import asyncio
 import logging
@@ -11,67 +7,31 @@ import os
 import socket
 import ssl
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Coroutine
+from typing import Any
 
 from poseidon_py.app import status
 from poseidon_py.app.engine_process import Supervisor
-from poseidon_py.app.gangs import Gangs
 from poseidon_py.app.http_endpoints import Health
-from poseidon_py.bind.binder import Binder
-from poseidon_py.bind.volumes import VolumeBinder
+from poseidon_py.app.runtime import Runtime, build_runtime, watch_options
+from poseidon_py.app.startup import counts_links, wait_for_engine, wait_for_server
 from poseidon_py.config import loading
 from poseidon_py.config.settings import Settings
 from poseidon_py.describe.bandwidth import Bandwidth
-from poseidon_py.feed.client import EngineError, GrpcEngine, Tls, why_unreachable
+from poseidon_py.feed.client import GrpcEngine, Tls
 from poseidon_py.feed.resync import Session
-from poseidon_py.feed.workers import Feed
 from poseidon_py.kube import credentials
-from poseidon_py.kube.client import (
-    ApiError,
-    BusyError,
-    Kube,
-    KubeError,
-    LostAnswerError,
-    MalformedAnswerError,
-    UnreachableError,
-)
+from poseidon_py.kube.client import Kube
 from poseidon_py.kube.credentials import Access
 from poseidon_py.kube.lease import Election
-from poseidon_py.kube.list_watch import Watch, WatchOptions
-from poseidon_py.report import messages
-from poseidon_py.report.events import Reporter
-from poseidon_py.rounds.loop import Loop
-from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
-from poseidon_py.state.watch_set import first_watches, storage_watches
+from poseidon_py.state.watch_set import storage_watches
 from poseidon_py.usage.collector import Collector, Source
 from poseidon_py.usage.metrics_api import MetricsApi
 from poseidon_py.usage.prometheus import Prometheus
-from poseidon_py.util.backoff import Backoff
 from poseidon_py.util.metrics import Metrics
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
-
-
-class StartError(Exception):
-    """The bridge cannot start; the message is for the user."""
-
-
-@dataclass(frozen=True, slots=True)
-class Runtime:
-    """What exists once the bridge runs."""
-
-    kube: Kube
-    watches: tuple[Watch[Any], ...]
-    session: Session
-    feed: Feed
-    binder: Binder
-    reporter: Reporter
-    loop: Loop
 
 
 class Bridge:
@@ -87,8 +47,7 @@ class Bridge:
         if settings.firmament_ca is not None:
             tls = Tls(settings.firmament_ca, settings.firmament_cert, settings.firmament_key)
         self.engine = GrpcEngine(settings.firmament_address, settings.rpc_timeout, tls, self.metrics)
-        self.parts: Runtime | None = None
-        self.gangs: Gangs | None = None
+        self.runtime: Runtime | None = None
         self.health: Health | None = None
         self.usage: Collector | None = None
         self._access: Access | None = None
@@ -100,10 +59,10 @@ class Bridge:
         self._tasks: dict[str, asyncio.Task[Any]] = {}
         self._broken: asyncio.Future[str] | None = None
 
-    # -- life -------------------------------------------------------------------------------------------------
+    # -- start and stop ---------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Returns when everything runs; the first round comes when all is listed.
+        """Returns when everything runs; the first round begins when all is listed.
 
         Raises StartError, CredentialsError, PortInUseError or FirmamentError.
         """
@@ -126,159 +85,68 @@ class Bridge:
         await self._count_bandwidth()
         self._kube = Kube(access, settings.bind_concurrency)
         await self._kube.start()
-        await self._wait_for_server(self._kube)
-        self.parts = self._build(self._kube)
-        self.usage = await self._build_collector(self._kube, self.parts.session)
-        self._run(self.parts, access)
+        await wait_for_server(self._kube, settings.startup_timeout)
+        elect = settings.leader_elect if settings.leader_elect is not None else access.in_cluster
+        self.election = self._build_election(self._kube) if elect else None
+        runtime = self.runtime = self._build(self._kube)
+        self.usage = await self._build_collector(self._kube, runtime.session)
+        self._run(runtime)
 
     async def _start_engine(self) -> None:
         settings = self.settings
-        if not settings.firmament_address:
-            self.supervisor = Supervisor(
-                policy=settings.policy,
-                policy_options=settings.policy_option,
-                moved=self._engine_moved,
-                more=loading.service_arguments(settings),
-                log_level="warning" if settings.log_level == "info" else settings.log_level,
-                log_format=settings.log_format,
-                startup_timeout=settings.startup_timeout,
-                metrics=self.metrics,
-            )
-            await self.supervisor.start()
-            self._spawn("supervisor", self.supervisor.run())
+        if settings.firmament_address:
+            await wait_for_engine(self.engine, settings.firmament_address, settings.startup_timeout)
             return
-        said: list[str] = []
-
-        async def hello() -> None:
-            try:
-                await self.engine.hello()
-            except EngineError as error:
-                said.append(error.details)
-                raise
-
-        try:
-            await self._patiently(hello, EngineError)
-        except EngineError as error:
-            why = why_unreachable(said) or error.code
-            raise StartError(
-                f"no flow service at {settings.firmament_address}: {why}; tried for {settings.startup_timeout:g} s; "
-                "start one with `firmament serve`, or leave --firmament-address out"
-            ) from error
+        self.supervisor = Supervisor(
+            policy=settings.policy,
+            policy_options=settings.policy_option,
+            moved=self._engine_moved,
+            extra_args=loading.service_arguments(settings),
+            log_level="warning" if settings.log_level == "info" else settings.log_level,
+            log_format=settings.log_format,
+            startup_timeout=settings.startup_timeout,
+            metrics=self.metrics,
+        )
+        await self.supervisor.start()
+        self._spawn("supervisor", self.supervisor.run())
 
     async def _count_bandwidth(self) -> None:
-        """What counts has to be known before the first pod is described: it is what the service says at start."""
+        """Decides whether bandwidth counts: needed before the first pod is described, and `auto` asks the service."""
         settings = self.settings
         counted = settings.bandwidth == "on"
         if settings.bandwidth == "auto":
-            try:
-                counted = (await self._patiently(self.engine.hello, EngineError)).counts_links
-            except EngineError as error:
-                raise StartError(f"the flow service does not answer: {error}") from error
+            counted = await counts_links(self.engine, settings.startup_timeout)
         self.store.classes.bandwidth = Bandwidth(counted, loading.link_bandwidth(settings))
         if counted:
             log.info("bandwidth counts: kubernetes.io/ingress-bandwidth and egress-bandwidth of pods, links of nodes")
 
     async def _engine_moved(self, address: str) -> None:
         await self.engine.move(address)
-        if self.parts is not None:
-            self.parts.session.lost()
-
-    async def _wait_for_server(self, kube: Kube) -> None:
-        try:
-            version = await self._patiently(
-                kube.server_version, BusyError, UnreachableError, LostAnswerError, MalformedAnswerError
-            )
-        except ApiError as error:
-            if error.code in (401, 403):
-                raise StartError(
-                    f"the API server at {kube.url} rejected our credentials ({error.code}): check the token or client "
-                    f"certificate; it says: {error.message}"
-                ) from error
-            raise StartError(
-                f"{kube.url} does not answer like an API server: {error}; check the server in the kubeconfig"
-            ) from error
-        except KubeError as error:
-            tried = f"tried for {self.settings.startup_timeout:g} s"
-            raise StartError(f"{error}; {tried}: is it running, and is the kubeconfig the right one?") from error
-        log.info("API server %s, version %s", kube.url, version)
-
-    async def _patiently(self, ask: Callable[[], Awaitable[T]], *again: type[Exception]) -> T:
-        """Asks until there is an answer; the last error after the time that a start may take."""
-        backoff, loop = Backoff(0.2, 5.0), asyncio.get_running_loop()
-        deadline = loop.time() + self.settings.startup_timeout
-        while True:
-            try:
-                return await ask()
-            except again as error:
-                if loop.time() >= deadline:
-                    raise
-                log.warning("%s", error)
-            await asyncio.sleep(min(backoff.next(), max(0.05, deadline - loop.time())))
+        if self.runtime is not None:
+            self.runtime.session.lost()
 
     def _build(self, kube: Kube) -> Runtime:
-        settings, store = self.settings, self.store
-        watches = first_watches(kube, store, _watch_options(settings))
+        holds_lease = self.election.holds if self.election is not None else _always
+        runtime = build_runtime(self.settings, self.store, self.engine, kube, holds_lease)
+        self.store.volumes.on_first_claim = self._watch_storage
+        return runtime
 
-        async def listed() -> None:
-            for watch in watches:
-                await watch.listed.wait()
-
-        session = Session(self.engine, store, listed)
-        feed = Feed(store, self.engine, session, lambda: loop.wake(), settings.batch_size)
-        binder = Binder(
+    def _build_election(self, kube: Kube) -> Election:
+        settings = self.settings
+        return Election(
             kube,
-            store,
-            feed.reject,
-            concurrency=settings.bind_concurrency,
-            timeout=settings.bind_timeout,
-            patience=settings.bind_patience,
+            name=settings.lease_name,
+            namespace=settings.lease_namespace,
+            identity=self.identity,
+            started=self._lead,
+            stopped=self._stand_by,
+            lease_duration=settings.lease_duration,
+            renew_deadline=settings.renew_deadline,
+            retry_period=settings.retry_period,
         )
-        reporter = Reporter(
-            kube,
-            store,
-            binder,
-            component=settings.scheduler_name[0],
-            rate=settings.event_rate,
-            concurrency=settings.event_concurrency,
-        )
-        loop = Loop(
-            store,
-            self.engine,
-            session,
-            binder,
-            feed.reject,
-            reporter.unschedulable,
-            window=settings.batch_window,
-            window_max=settings.batch_window_max,
-        )
-        self.gangs = Gangs(kube, store, binder, loop, reporter, feed.reject, settings)
-        volumes = VolumeBinder(
-            kube,
-            store.storage,
-            store.volumes,
-            store.labels_of_node,
-            settings.volume_timeout,
-            leads=lambda: binder.leads(),
-        )
-        store.pod_queue.extend_deferral = lambda: binder.saturated
-        binder.prepare = volumes.prepare
-        binder.on_bound = reporter.scheduled
-        binder.on_failed = reporter.failed
-        store.on_nonsense = self._nonsense
-        session.on_ready = loop.wake
-
-        def settled(known: PodRecord) -> None:
-            binder.settled(known)
-            reporter.settled(known)
-
-        store.on_settled = settled
-        store.on_blocked = self._blocked
-        store.on_ignored = self._ignored
-        store.volumes.on_first_claim = self._watch_storage
-        return Runtime(kube, watches, session, feed, binder, reporter, loop)
 
     async def _build_collector(self, kube: Kube, session: Session) -> Collector | None:
-        """None: usage is not polled, whoever wants it."""
+        """None: usage is not polled."""
         settings = self.settings
         interval = loading.usage_interval(settings)
         if interval == 0:
@@ -294,9 +162,9 @@ class Bridge:
         return Collector(self.store, self.engine, session, sources, interval)
 
     def _watch_storage(self) -> None:
-        """From the first pod with a claim on."""
+        """Called for the first pod with a claim: most clusters that run batch work never need these watches."""
         assert self._kube is not None
-        watches = storage_watches(self._kube, self.store, _watch_options(self.settings))
+        watches = storage_watches(self._kube, self.store, watch_options(self.settings))
         for watch in watches:
             self._spawn(f"watch {watch.name}", watch.run())
 
@@ -304,101 +172,49 @@ class Bridge:
             for watch in watches:
                 await watch.listed.wait()
             self.store.volumes.listed()
-            await asyncio.Event().wait()
+            await asyncio.Event().wait()  # a supervised task does not end
 
         self._spawn("storage listed", listed())
 
-    def _blocked(self, known: PodRecord) -> None:
-        """A pod cannot be placed because of its volumes; who leads says so."""
-        if self.parts is None or not self.parts.loop.leads or not known.volumes.blocked:
-            return
-        self.metrics.attempts.labels("unschedulable").inc()
-        nodes = len(self.store.nodes)
-        self.parts.reporter.unschedulable(
-            known, messages.blocked(nodes, known.volumes.blocked, known.volumes.blocked_anywhere)
-        )
-
-    def _nonsense(self, namespace: str, name: str, uid: str, problem: str) -> None:
-        """A pod cannot be understood; who leads says so, and sets the condition of one that is ours and waits."""
-        if self.parts is None or not self.parts.loop.leads:
-            return
-        known = self.store.pods.get(uid)
-        if known is not None and known.schedulable:
-            self.parts.reporter.failed(known, messages.cannot_use(problem))
-        else:
-            self.parts.reporter.invalid(namespace, name, uid, problem)
-
-    def _ignored(self, known: PodRecord) -> None:
-        """A pod says something that makes no sense and can be done without; who leads says so."""
-        if self.parts is not None and self.parts.loop.leads and known.schedulable and known.described.ignored:
-            self.parts.reporter.remark(known, "InvalidAnnotation", known.described.ignored)
-
-    def _run(self, parts: Runtime, access: Access) -> None:
+    def _run(self, runtime: Runtime) -> None:
         settings = self.settings
-        parts.binder.start()
-        parts.reporter.start()
-        for watch in parts.watches:
+        runtime.binder.start()
+        runtime.reporter.start()
+        for watch in runtime.watches:
             self._spawn(f"watch {watch.name}", watch.run())
-        self._spawn("session", parts.session.run())
+        self._spawn("session", runtime.session.run())
         for number in range(settings.pod_workers):
-            self._spawn(f"pod worker {number}", parts.feed.pod_worker())
+            self._spawn(f"pod worker {number}", runtime.feed.pod_worker())
         for number in range(settings.node_workers):
-            self._spawn(f"node worker {number}", parts.feed.node_worker())
-        self._spawn("namespace worker", parts.feed.namespace_worker())
-        self._spawn("gang worker", parts.feed.gang_worker())
-        if self.gangs is not None:
-            self._spawn("gangs", self.gangs.run())
-        self._spawn("loop", parts.loop.run())
+            self._spawn(f"node worker {number}", runtime.feed.node_worker())
+        self._spawn("namespace worker", runtime.feed.namespace_worker())
+        self._spawn("gang worker", runtime.feed.gang_worker())
+        self._spawn("gangs", runtime.gangs.run())
+        self._spawn("loop", runtime.loop.run())
         if self.usage is not None:
             self._spawn("usage", self.usage.run())
-        elect = settings.leader_elect if settings.leader_elect is not None else access.in_cluster
-        if not elect:
-            parts.loop.lead()
-            return
-        parts.binder.halt()
+        if self.election is None:
+            runtime.loop.lead()
+        else:
+            runtime.binder.halt()
+            self._spawn("election", self.election.run())
 
-        def lead() -> None:
-            parts.binder.resume()
-            parts.loop.lead()
-            if self.gangs is not None:
-                self.gangs.lead()
-            for uid, (namespace, name, problem) in list(self.store.invalid.items()):
-                if uid not in self.store.pods or self.store.pods[uid].described.problem:
-                    self._nonsense(namespace, name, uid, problem)
-            for known in list(self.store.waiting()):
-                self._ignored(known)
-                if known.volumes.blocked:
-                    self.store.touch_pod(known.uid)
-                    self._blocked(known)
+    def _lead(self) -> None:
+        if self.runtime is not None:
+            self.runtime.lead()
 
-        def stand_by() -> None:
-            parts.loop.stand_by()
-            parts.binder.halt()
-            if self.gangs is not None:
-                self.gangs.stand_by()
-
-        self.election = Election(
-            parts.kube,
-            name=settings.lease_name,
-            namespace=settings.lease_namespace,
-            identity=self.identity,
-            started=lead,
-            stopped=stand_by,
-            lease_duration=settings.lease_duration,
-            renew_deadline=settings.renew_deadline,
-            retry_period=settings.retry_period,
-        )
-        parts.binder.leads = self.election.holds
-        self._spawn("election", self.election.run())
+    def _stand_by(self) -> None:
+        if self.runtime is not None:
+            self.runtime.stand_by()
 
     def _spawn(self, name: str, work: Coroutine[Any, Any, Any]) -> None:
         task = self._tasks[name] = asyncio.create_task(work, name=name)
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
-        """None of the tasks ends by itself: one that does is a defect, and the process is of no use without it."""
+        """No supervised task ends by itself: one that does is a defect that breaks the bridge."""
         if self._broken is None or self._broken.done():
-            return  # `stop` cancels them all
+            return  # `stop` cancels all
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         how = "ended" if error is None else f"failed: {error!r}"
         log.error("%s %s", task.get_name(), how, exc_info=error)
@@ -410,21 +226,20 @@ class Bridge:
         return await self._broken
 
     async def stop(self) -> None:
-        """Stops rounds, lets binds end, says the last word on every pod, gives up the lease, ends the own service."""
-        timeout, parts = self.settings.shutdown_timeout, self.parts
+        """Stops rounds, drains binds, flushes reports, releases the lease, ends the own flow service."""
+        timeout, runtime = self.settings.shutdown_timeout, self.runtime
         if self._broken is not None and not self._broken.done():
             self._broken.cancel()
-        if parts is not None:
-            parts.loop.stop()
-            if not await parts.binder.drain(timeout):
-                log.warning("%d binds did not end in time", parts.binder.in_flight)
-            if self.gangs is not None:
-                await self.gangs.stop()
-            await parts.reporter.flush(timeout)
-            await parts.reporter.stop()
-            # the lease last: whoever takes it must not meet binds of ours
-            await parts.binder.stop()
-        if self.election is not None:
+        if runtime is not None:
+            runtime.loop.stop()
+            if not await runtime.binder.drain(timeout):
+                log.warning("%d binds did not end in time", runtime.binder.in_flight)
+            await runtime.gangs.stop()
+            await runtime.reporter.flush(timeout)
+            await runtime.reporter.stop()
+            # before the lease is released: the next leader must not meet binds of ours
+            await runtime.binder.stop()
+        if self.election is not None and "election" in self._tasks:
             self._tasks["election"].cancel()
             await asyncio.gather(self._tasks["election"], return_exceptions=True)
             await self.election.release()
@@ -450,12 +265,12 @@ class Bridge:
         )
 
     def _ready(self) -> str:
-        if self.parts is None:
+        if self.runtime is None:
             return "starting"
-        for watch in self.parts.watches:
+        for watch in self.runtime.watches:
             if not watch.listed.is_set():
                 return f"{watch.name} are not listed yet"
-        return "" if self.parts.session.ready else "the flow service is not synchronised"
+        return "" if self.runtime.session.ready else "the flow service is not synchronised"
 
     def _refresh(self) -> None:
         waiting = {"active": 0, "gated": 0, "invalid": 0}
@@ -465,12 +280,12 @@ class Bridge:
             self.metrics.pending.labels(queue).set(count)
         self.metrics.pods.set(len(self.store.pods))
         self.metrics.nodes.set(len(self.store.nodes))
-        leads = self.parts is not None and (self.election is None or self.election.leading)
+        leads = self.runtime is not None and (self.election is None or self.election.leading)
         self.metrics.leader.set(leads)
         self.metrics.usage_age.set(self.usage.age if self.usage is not None else math.nan)
 
     def serves(self) -> dict[str, Any]:
-        """Which API server this is the scheduler of, of whose pods, and who it is among its replicas."""
+        """The API server and the pods that this scheduler serves, and its identity among the replicas."""
         return {
             "server": self._access.url if self._access is not None else "",
             "in_cluster": self._access is not None and self._access.in_cluster,
@@ -479,8 +294,8 @@ class Bridge:
         }
 
     async def status(self) -> dict[str, Any]:
-        """What the scheduler sees. Raises EngineError."""
-        more = {
+        """The body of /status. Raises EngineError."""
+        own = {
             **self.serves(),
             "leading": self.election.leading if self.election is not None else True,
             "leader": self.election.holder if self.election is not None else self.identity,
@@ -490,18 +305,18 @@ class Bridge:
                 "address": self.engine.address,
                 "pid": self.supervisor.pid if self.supervisor is not None else None,
             },
-            "bound": self.parts.binder.bound if self.parts is not None else 0,
+            "bound": self.runtime.binder.bound if self.runtime is not None else 0,
         }
         collector = self.usage.status() if self.usage is not None else {"polling": False}
-        return status.status_json(self.store, await self.engine.status(), more, collector)
+        return status.status_json(self.store, await self.engine.status(), own, collector)
 
     async def explain(self, namespace: str, name: str) -> dict[str, Any] | None:
-        """Why a pod is where it is; None: it is not known. Raises EngineError."""
+        """The body of /explain; None: there is no such pod. Raises EngineError."""
         known = self.store.pod_named(namespace, name)
         if known is None:
             return None
         return status.explain_json(known, await self.engine.explain(known.task), self.store.gangs.group_of(known))
 
 
-def _watch_options(settings: Settings) -> WatchOptions:
-    return WatchOptions(settings.list_page, settings.watch_timeout, settings.watch_silence)
+def _always() -> bool:
+    return True

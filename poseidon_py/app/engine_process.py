@@ -51,7 +51,7 @@ class Supervisor:
         policy: str,
         policy_options: Sequence[str],
         moved: Callable[[str], Awaitable[None]],
-        more: Sequence[str] = (),
+        extra_args: Sequence[str] = (),
         log_level: str = "info",
         log_format: str = "text",
         startup_timeout: float = 60.0,
@@ -64,7 +64,7 @@ class Supervisor:
             self._arguments += ["--policy", policy]
         for option in policy_options:
             self._arguments += ["--policy-option", option]
-        self._arguments += more
+        self._arguments += extra_args
         self._json = log_format == "json"
         self._moved = moved
         self._metrics = metrics if metrics is not None else Metrics()

@@ -1,44 +1,31 @@
 """Carries placements out: binds pods to nodes, many at once, each to a clear end.
 
-A pod is assumed to be on its node from `bind` on; the watch confirms it (state/store.py). The end of a placement is one
-of
+A pod is assumed on its node from `bind` on; the watch confirms it (state/store.py). A placement ends in one of these
+ways:
 
-    bound       the API server said so, or the pod is found on our node although the answer was lost
-    elsewhere   the pod is found on another node: the watch will say so
-    gone        the pod is deleted, being deleted, or another one by the same name
-    stale       before it was sent, the state had moved on
+    bound       the API server said so, or the pod was found on our node although the answer was lost
+    elsewhere   the pod was found on another node: the watch will report it
+    gone        the pod is deleted, being deleted, or replaced by another of the same name
+    overtaken   the state had moved on before the bind was sent
     given back  it could not be carried out: the engine is told, and leaves the pod out of rounds for a while
 
-A pod whose volumes are not all there yet is prepared first (bind/volumes.py), which may take minutes and occupies no
-slot.
-
-What may be repeated is repeated, with growing delays that occupy no slot: no connection, 429 (as long as the server
-asks), 5xx. A bind carries the pod's UID, and the API server binds a pod once, so that repeating cannot bind twice or
-bind the successor of a deleted pod. 404, 409 and lost answers are settled by reading the pod.
-
-`halt` stops at once: nothing that is not on its way yet is sent any more.
+A pod whose volumes are not all bound is prepared first (bind/volumes.py), which may take minutes and occupies no slot.
+Failures that may pass are retried with growing delays, which occupy no slot either: no connection, 429 (not before
+Retry-After), 5xx. `halt` takes effect at once: nothing that is not in flight yet is sent any more.
 """
 
 import asyncio
 import logging
 import random
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from enum import Enum
 from typing import Protocol
 
-from poseidon_py.kube.client import (
-    ApiError,
-    BusyError,
-    ConflictError,
-    KubeError,
-    LostAnswerError,
-    NotFoundError,
-    UnreachableError,
-)
-from poseidon_py.kube.objects import TERMINAL, Pod
-from poseidon_py.state.pod_lifecycle import PodState
+from poseidon_py.bind.attempt import BindApi, Outcome, Result, read_back, send_bind
+from poseidon_py.bind.gate import End, GangGate, OpenGate, SendDecision
+from poseidon_py.bind.placement import PlacedPod, Placement, PlacementState
+from poseidon_py.bind.slots import BindSlots
+from poseidon_py.kube.client import KubeError
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from poseidon_py.state.volumes.gate import VolumeError, VolumesTakenError
@@ -47,57 +34,23 @@ from poseidon_py.util.backoff import Backoff
 log = logging.getLogger(__name__)
 
 _DEPOSED = "another replica leads"
-_RETRY_FIRST, _RETRY_MOST = 0.1, 5.0
-_GIVE_BACK_FIRST, _GIVE_BACK_MOST = 1.0, 60.0
-_TAKEN = 0.2
-"""After so many seconds a pod is placed anew that wanted a volume which another one was given."""
-
-
-class BindApi(Protocol):
-    """What the binder needs of kube.Kube."""
-
-    async def bind(self, namespace: str, name: str, uid: str, node: str, timeout: float) -> None: ...
-    async def pod(self, namespace: str, name: str) -> Pod: ...
-
+_RETRY_FIRST, _RETRY_MAX = 0.1, 5.0
+_GIVE_BACK_FIRST, _GIVE_BACK_MAX = 1.0, 60.0
+_TAKEN_SECONDS = 0.2
+"""Delay before a pod is placed again whose volume was given to another pod."""
 
 Prepare = Callable[[PodRecord, str], Awaitable[None] | None]
-"""Pod, name of the node: what to wait for before the bind. It and the wait may raise VolumeError."""
-
-
-class SendDecision(Enum):
-    """Whether a bind may be sent."""
-
-    SEND = "now"
-    WAIT = "after `release`"
-    DROP = "never"
-
-
-class End(Enum):
-    """What has become of a placement."""
-
-    BOUND = "the pod has a node, this one or another"
-    FAILED = "it has none from this"
-    TAKEN = "others were given its volumes; it is placed anew, elsewhere, in a moment"
-
+"""Pod, name of the node: what to await before the bind. The call and the awaitable may raise VolumeError."""
 
 Reject = Callable[[PodRecord, str, int], None]
 """Pod, id of the node, not before (microseconds since the epoch)."""
 
 
-class _Placement:
-    __slots__ = ("backoff", "doubt", "ended", "give_up", "known", "node", "node_id")
+class BindReporter(Protocol):
+    """Publishes what became of binds."""
 
-    def __init__(self, known: PodRecord, node: str, node_id: str, give_up: float) -> None:
-        self.known = known
-        self.node = node
-        self.node_id = node_id
-        self.give_up = give_up
-        """Monotonic seconds."""
-        self.backoff: Backoff | None = None
-        self.doubt = False
-        """Whether it may have been carried out already."""
-        self.ended = False
-        """Given back, or settled by the watch, while its volumes were being prepared."""
+    def scheduled(self, known: PodRecord, node: str) -> None: ...
+    def failed(self, known: PodRecord, message: str) -> None: ...
 
 
 class Binder:
@@ -108,7 +61,12 @@ class Binder:
         api: BindApi,
         store: Store,
         reject: Reject,
+        reporter: BindReporter,
         *,
+        slots: BindSlots | None = None,
+        prepare: Prepare = lambda known, node: None,
+        leads: Callable[[], bool] = lambda: True,
+        gate: "Callable[[Binder], GangGate]" = lambda binder: OpenGate(),
         concurrency: int = 100,
         timeout: float = 30.0,
         patience: float = 60.0,
@@ -117,10 +75,17 @@ class Binder:
         call_later: Callable[[float, Callable[[], None]], object] | None = None,
         rng: Callable[[], float] = random.random,
     ) -> None:
+        """`prepare` is asked for pods with claims. `leads` is asked before each bind is sent and before volumes are
+        written, because a process that was suspended is the last to learn that another replica leads. `gate` makes the
+        gate of this binder. `concurrency`: slots. `timeout`: seconds for one request; `patience`: for all retries."""
         self._api = api
         self._store = store
         self._metrics = store.metrics
         self._reject = reject
+        self._reporter = reporter
+        self._slots = slots if slots is not None else BindSlots()
+        self._prepare = prepare
+        self._leads = leads
         self._concurrency = concurrency
         self._timeout = timeout
         self._patience = patience
@@ -128,44 +93,25 @@ class Binder:
         self._now = now
         self._call_later = call_later
         self._rng = rng
-        self._ready: deque[_Placement] = deque()
-        self._idle: deque[asyncio.Future[None]] = deque()
-        self._later: set[_Placement] = set()
-        self._preparing: dict[_Placement, asyncio.Task[None]] = {}
-        self._parked: dict[str, _Placement] = {}
-        """By UID: not allowed to be sent yet."""
+        self._placements: dict[str, Placement] = {}
+        """By UID: the newest of each pod, until it has ended."""
+        self._preparing: dict[Placement, asyncio.Task[None]] = {}
+        """What prepares volumes, also for placements that have ended meanwhile."""
         self._failures: dict[str, Backoff] = {}
         self._workers: list[asyncio.Task[None]] = []
         self._halted = False
         self._quiet = asyncio.Event()
         self._quiet.set()
-        self.prepare: Prepare = lambda known, node: None
-        """Asked for pods with claims."""
-        self.leads: Callable[[], bool] = lambda: True
-        """Asked before each bind is sent, and before volumes are written: a process that was stopped learns last that
-        others lead."""
-        self.in_flight = 0
-        self.on_bound: Callable[[PodRecord, str], None] = lambda known, node: None
-        self.on_failed: Callable[[PodRecord, str], None] = lambda known, why: None
-        self.may_send: Callable[[PodRecord], SendDecision] = lambda known: SendDecision.SEND
-        """Asked for pods of gangs before a bind is sent."""
-        self.on_ended: Callable[[PodRecord, End], None] = lambda known, end: None
-        """Called for pods of gangs when a placement has come to its end."""
         self.bound = 0
-        """How many, ever."""
+        """Pods bound since the start."""
         self._durations = {r: self._metrics.bind.labels(r) for r in ("bound", "lost", "busy", "conflict", "error")}
         self._scheduled = self._metrics.attempts.labels("scheduled")
         self._metrics.binds_in_flight.set_function(lambda: self.in_flight)
+        self._gate = gate(self)
 
     @property
-    def busy(self) -> bool:
-        """Whether binds wait for a slot or are on their way."""
-        return bool(self._ready) or self.in_flight > 0
-
-    @property
-    def saturated(self) -> bool:
-        """Whether binds wait for a slot."""
-        return bool(self._ready) and not self._idle  # a worker between two binds takes one at once
+    def in_flight(self) -> int:
+        return self._slots.in_flight
 
     def start(self) -> None:
         self._workers = [
@@ -173,14 +119,15 @@ class Binder:
         ]
 
     async def stop(self) -> None:
-        """Ends the workers; what is on its way is left to its fate."""
-        for worker in (*self._workers, *self._preparing.values()):
-            worker.cancel()
-        await asyncio.gather(*self._workers, *self._preparing.values(), return_exceptions=True)
+        """Ends the workers; the outcome of requests in flight stays unknown."""
+        tasks = (*self._workers, *self._preparing.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         self._workers.clear()
 
     async def drain(self, timeout: float) -> bool:
-        """Lets what is there come to its end, for so many seconds. Returns whether it did."""
+        """Waits up to `timeout` seconds for all placements to end. Returns whether they did."""
         try:
             async with asyncio.timeout(timeout):
                 await self._quiet.wait()
@@ -189,108 +136,101 @@ class Binder:
         return True
 
     def halt(self) -> None:
-        """Sends nothing more, until `resume`; gives back what was not sent."""
+        """Sends nothing more until `resume`; gives back what was not sent."""
         self._halted = True
-        self._cancel(list(self._preparing))
-        for placement in (*self._ready, *self._later, *self._preparing, *self._parked.values()):
-            self._give_back(placement, _DEPOSED, rest=False)
-        self._parked.clear()
-        self._ready.clear()
-        self._later.clear()
-        self._settle()
+        for placement in list(self._placements.values()):
+            self._withdraw(placement, _DEPOSED, report=False)
+        self._note_quiet()
 
     def resume(self) -> None:
         self._halted = False
 
     def bind(self, known: PodRecord, node: str, node_id: str) -> None:
-        """The engine has placed a pod that waits on a node."""
-        if self._halted:
-            self._reject(known, node_id, 0)
-            return
-        if not self._store.assume(known, node):
+        """The engine has placed a waiting pod on a node."""
+        if self._halted or not self._store.assume(known, node):
             self._reject(known, node_id, 0)
             return
         self._quiet.clear()
-        placement = _Placement(known, node, node_id, self._monotonic() + self._patience)
-        if known.volumes.claims and not self._begin_preparing(placement):
-            return
-        self._ready.append(placement)
-        self._wake()
+        work = self._begin_preparing(known, node) if known.volumes.claims else None
+        placement = Placement(known, node, node_id, self._monotonic() + self._patience, prepared=work is None)
+        self._placements[known.uid] = placement
+        if work is None:
+            self._slots.put(placement)
+        else:
+            self._preparing[placement] = asyncio.create_task(self._run_preparation(placement, work))
+
+    def bind_each(self, placed: Iterable[PlacedPod]) -> None:
+        for each in placed:
+            self.bind(*each)
 
     def settled(self, known: PodRecord) -> None:
-        """The watch says that the pod is bound, or gone."""
+        """The watch reports the pod bound, or gone."""
         self._failures.pop(known.uid, None)
-        if self._preparing:
-            self._cancel([p for p in self._preparing if p.known is known and not p.ended])
-        parked = self._parked.get(known.uid)
-        if parked is not None and parked.known is known:
-            del self._parked[known.uid]
+        placement = self._placements.get(known.uid)
+        if placement is not None and placement.known is known and placement.state is not PlacementState.SENDING:
+            self._metrics.bind_stale.labels(placement.overtaken()).inc()
+            self._finish(placement)
         if known.gang.id:
-            self.on_ended(known, End.BOUND if known.node else End.FAILED)
-        self._settle()
+            self._gate.ended(known, End.BOUND if known.node else End.FAILED)
+        self._note_quiet()
 
-    # -- units ------------------------------------------------------------------------------------------------
+    # -- members of gangs -------------------------------------------------------------------------------------
 
     def preparing(self, uids: Iterable[str]) -> bool:
         """Whether volumes of any of these pods are not ready."""
-        return bool(self._preparing) and not {p.known.uid for p in self._preparing}.isdisjoint(uids)
+        if not self._preparing:
+            return False
+        found = (self._placements.get(uid) for uid in uids)
+        return any(placement is not None and placement.state is PlacementState.PREPARING for placement in found)
 
     def release(self, uids: Iterable[str]) -> None:
-        """Binds of these pods that were not allowed to be sent may be now."""
+        """The parked binds of these pods may be sent now."""
         for uid in uids:
-            placement = self._parked.pop(uid, None)
-            if placement is not None:
-                self._ready.append(placement)
-                self._wake()
+            placement = self._placements.get(uid)
+            if placement is not None and placement.state is PlacementState.PARKED:
+                self._queue(placement)
 
     def withdraw(self, uids: Iterable[str], why: str) -> None:
-        """Gives back what has not been sent of these pods; empty `why`: for no fault of theirs."""
-        wanted = set(uids)
-        for placement in (*self._ready, *self._later, *self._preparing, *self._parked.values()):
-            if placement.known.uid in wanted:
-                if placement in self._preparing:
-                    self._cancel([placement])
-                self._later.discard(placement)
-                self._give_back(placement, why, rest=bool(why))
-        self._ready = deque(placement for placement in self._ready if placement.known.uid not in wanted)
-        for uid in wanted:
-            self._parked.pop(uid, None)
-        self._settle()
+        """Gives back what has not been sent of these pods; empty `why`: for a reason that is not theirs, unreported."""
+        for uid in list(uids):
+            placement = self._placements.get(uid)
+            if placement is not None:
+                self._withdraw(placement, why, report=bool(why))
+        self._note_quiet()
+
+    def _withdraw(self, placement: Placement, why: str, *, report: bool) -> None:
+        if not placement.ended and placement.state is not PlacementState.SENDING:
+            self._give_back(placement, why, report=report)
 
     # -- volumes ----------------------------------------------------------------------------------------------
 
-    def _begin_preparing(self, placement: _Placement) -> bool:
-        """Whether the pod can be bound at once. If it never can, that ends later: the rest of its gang may follow."""
+    def _begin_preparing(self, known: PodRecord, node: str) -> Awaitable[None] | None:
+        """What to await. A pod that can never be bound fails later, after the other members of its gang are here."""
         try:
-            work = self.prepare(placement.known, placement.node)
+            return self._prepare(known, node)
         except VolumeError as error:
-            work = _failed(error)
-        if work is None:
-            return True
-        self._preparing[placement] = asyncio.create_task(self._prepare(placement, work))
-        return False
+            return _failed(error)
 
-    async def _prepare(self, placement: _Placement, work: Awaitable[None]) -> None:
+    async def _run_preparation(self, placement: Placement, work: Awaitable[None]) -> None:
         try:
-            why, taken = await self._prepared(placement, work)
+            why, taken = await self._outcome_of(placement, work)
             if placement.ended:
                 return
             if taken:
-                self._give_back(placement, why, rest=False, end=End.TAKEN)
-            elif why and not self.leads():
-                self._give_back(placement, _DEPOSED, rest=False)
+                self._give_back(placement, why, report=False, end=End.TAKEN)
+            elif why and not self._leads():
+                self._give_back(placement, _DEPOSED, report=False)
             elif why:
                 self._give_back(placement, why)
             else:
                 placement.give_up = self._monotonic() + self._patience
-                self._ready.append(placement)
-                self._wake()
+                self._queue(placement)
         finally:
             del self._preparing[placement]
-            self._settle()
+            self._note_quiet()
 
-    async def _prepared(self, placement: _Placement, work: Awaitable[None]) -> tuple[str, bool]:
-        """Why it cannot be bound, empty: it can; and whether somebody else was given its volumes."""
+    async def _outcome_of(self, placement: Placement, work: Awaitable[None]) -> tuple[str, bool]:
+        """Why the pod cannot be bound, empty: it can; and whether its volumes were given to another pod."""
         try:
             await work
         except (VolumeError, KubeError) as error:
@@ -300,186 +240,147 @@ class Binder:
             return "internal error", False
         return "", False
 
-    def _cancel(self, placements: Iterable[_Placement]) -> None:
-        """Ends preparing them, but not at once: a task that is cancelled before it began never comes to a `finally`."""
-        for placement in placements:
-            placement.ended = True
-            asyncio.get_running_loop().call_soon(self._preparing[placement].cancel)
-
-    def _wake(self) -> None:
-        while self._idle:
-            waiter = self._idle.popleft()
-            if not waiter.done():
-                waiter.set_result(None)
-                return
+    # -- one placement ----------------------------------------------------------------------------------------
 
     async def _worker(self) -> None:
-        loop = asyncio.get_running_loop()
         while True:
-            while not self._ready:
-                waiter = loop.create_future()
-                self._idle.append(waiter)
-                await waiter
-            placement = self._ready.popleft()
-            self.in_flight += 1
+            placement = await self._slots.take()
+            placement.move(PlacementState.SENDING)
             try:
                 await self._carry_out(placement)
             except Exception:
                 log.exception("binding %s failed", placement.known.full_name)
-                self._give_back(placement, "internal error")
+                if not placement.ended:
+                    self._give_back(placement, "internal error")
             finally:
-                self.in_flight -= 1
-                self._settle()
+                self._slots.done()
+                self._note_quiet()
 
-    def _settle(self) -> None:
-        if not (self._ready or self._later or self._preparing or self._parked or self.in_flight):
-            self._quiet.set()
-
-    # -- one placement ----------------------------------------------------------------------------------------
-
-    def _stale(self, placement: _Placement) -> str:
-        """Why it must not be carried out any more; empty: it may."""
+    async def _carry_out(self, placement: Placement) -> None:
         known = placement.known
-        if self._store.pods.get(known.uid) is not known:
-            return "gone"
-        if known.node:
-            return "bound"
-        if known.observed.deleting:
-            return "deleting"
-        if known.assumed != placement.node:
-            return "replaced"
-        return ""
-
-    async def _carry_out(self, placement: _Placement) -> None:
-        known = placement.known
-        if stale := self._stale(placement):
-            self._metrics.bind_stale.labels(stale).inc()
-            if stale == "deleting" and known.assumed == placement.node:
-                self._release(known)
-            if known.gang.id:
-                self.on_ended(known, End.BOUND if stale == "bound" else End.FAILED)
+        if why := placement.overtaken():
+            self._end_overtaken(placement, why)
             return
-        if placement.doubt and not await self._look(placement, None):
+        if placement.in_doubt:
+            found = await read_back(self._api, placement)
+            if found.result is not Result.UNBOUND:
+                self._act_on(placement, found)
+                return
+        if self._halted or not self._leads():
+            self._give_back(placement, _DEPOSED, report=False)
             return
-        if self._halted or not self.leads():
-            self._give_back(placement, _DEPOSED, rest=False)
-            return
-        if known.gang.id and (leave := self.may_send(known)) is not SendDecision.SEND:
-            if leave is SendDecision.WAIT:
-                self._parked[known.uid] = placement
-            else:
-                self._give_back(placement, "", rest=False)
-            return
-        started = self._monotonic()
-        result = "error"
-        try:
-            await self._api.bind(known.namespace, known.name, known.uid, placement.node, self._timeout)
-            result = "bound"
-            self._success(placement)
-        except LostAnswerError as error:
-            result = "lost"
-            placement.doubt = True
-            if await self._look(placement, error):
-                self._again(placement, error)
-        except (UnreachableError, BusyError) as error:
-            result = "busy"
-            self._again(placement, error, error.retry_after if isinstance(error, BusyError) else None)
-        except (ConflictError, NotFoundError) as error:
-            result = "conflict"
-            if await self._look(placement, error):
-                # the pod is there, not bound, and cannot be bound: gates, a version that moved, a hook that objects
-                self._give_back(placement, str(error))
-        except ApiError as error:
-            self._give_back(placement, str(error))
-        finally:
-            self._durations[result].observe(self._monotonic() - started)
-
-    async def _look(self, placement: _Placement, cause: KubeError | None) -> bool:
-        """Settles by reading the pod. Returns whether it is still to be bound."""
-        known = placement.known
-        try:
-            pod = await self._api.pod(known.namespace, known.name)
-        except NotFoundError:
-            self._end(placement, "gone")
-            return False
-        except KubeError as error:
-            placement.doubt = True
-            self._again(placement, error)
-            return False
-        placement.doubt = False
-        if pod.metadata.uid != known.uid:
-            self._end(placement, "gone")
-        elif pod.spec.node_name == placement.node:
-            self._success(placement)
-        elif pod.spec.node_name:
-            self._metrics.bind_stale.labels("elsewhere").inc()
-            log.info("%s was bound to %s by somebody else", known.full_name, pod.spec.node_name)
-            self.on_ended(known, End.FAILED)
-        elif pod.metadata.deleting is not None or pod.status.phase in TERMINAL:
-            self._end(placement, "deleting")
+        decision = self._gate.may_send(known) if known.gang.id else SendDecision.SEND
+        if decision is SendDecision.WAIT:
+            placement.move(PlacementState.PARKED)
+        elif decision is SendDecision.DROP:
+            self._give_back(placement, "", report=False)
         else:
-            return True
-        return False
+            started, request = self._monotonic(), "error"
+            try:
+                outcome = await send_bind(self._api, placement, self._timeout)
+                request = outcome.request
+                self._act_on(placement, outcome)
+            finally:
+                self._durations[request].observe(self._monotonic() - started)
 
-    def _success(self, placement: _Placement) -> None:
+    def _act_on(self, placement: Placement, outcome: Outcome) -> None:
+        match outcome.result:
+            case Result.BOUND:
+                self._succeed(placement)
+            case Result.RETRY:
+                self._retry(placement, outcome)
+            case Result.ELSEWHERE:
+                self._metrics.bind_stale.labels("elsewhere").inc()
+                log.info("%s was bound to %s by another scheduler", placement.known.full_name, outcome.node)
+                self._finish(placement, End.FAILED)
+            case Result.GONE:
+                self._end_gone(placement, "gone")
+            case Result.DELETING:
+                self._end_gone(placement, "deleting")
+            case _:
+                self._give_back(placement, str(outcome.error))
+
+    def _succeed(self, placement: Placement) -> None:
         self.bound += 1
         self._scheduled.inc()
         self._metrics.sli.observe(self._monotonic() - placement.known.first_seen)
-        if self._failures:
-            self._failures.pop(placement.known.uid, None)
-        self.on_bound(placement.known, placement.node)
-        if placement.known.gang.id:
-            self.on_ended(placement.known, End.BOUND)
+        self._failures.pop(placement.known.uid, None)
+        self._reporter.scheduled(placement.known, placement.node)
+        self._finish(placement, End.BOUND)
 
-    def _end(self, placement: _Placement, why: str) -> None:
+    def _retry(self, placement: Placement, outcome: Outcome) -> None:
+        if placement.backoff is None:
+            placement.backoff = Backoff(_RETRY_FIRST, _RETRY_MAX, self._rng)
+        delay = max(placement.backoff.next(), outcome.retry_after)
+        if self._halted or self._monotonic() + delay > placement.give_up:
+            self._give_back(placement, str(outcome.error), report=not self._halted)
+            return
+        log.debug("binding %s: %s; retry in %.1f s", placement.known.full_name, outcome.error, delay)
+        placement.move(PlacementState.DEFERRED)
+
+        def due() -> None:
+            if placement.state is PlacementState.DEFERRED:
+                self._queue(placement)
+
+        (self._call_later or asyncio.get_running_loop().call_later)(delay, due)
+
+    def _end_overtaken(self, placement: Placement, why: str) -> None:
         self._metrics.bind_stale.labels(why).inc()
-        if self._store.pods.get(placement.known.uid) is placement.known:
-            # the watch is about to tell; until then it must not hold what it does not have
-            placement.known.observed.deleting = True
-            if placement.known.state is PodState.ASSUMED:
-                self._release(placement.known)
-        if placement.known.gang.id:
-            self.on_ended(placement.known, End.FAILED)
+        if why == "deleting" and placement.holds:
+            self._release(placement.known)
+        self._finish(placement, End.BOUND if why == "bound" else End.FAILED)
+
+    def _end_gone(self, placement: Placement, why: str) -> None:
+        """The pod was found gone. Until the watch reports that, it must not hold what it does not have."""
+        self._metrics.bind_stale.labels(why).inc()
+        placement.known.observed.deleting = True
+        if placement.holds:
+            self._release(placement.known)
+        self._finish(placement, End.FAILED)
+
+    def _give_back(self, placement: Placement, why: str, *, report: bool = True, end: End = End.FAILED) -> None:
+        """The pod is placed again. `report`: users see why, and it is placed after a delay that grows."""
+        known = placement.known
+        self._finish(placement)
+        if not placement.holds:
+            return
+        self._store.release(known)
+        delay = _TAKEN_SECONDS if end is End.TAKEN else 0.0
+        if report:
+            backoff = self._failures.setdefault(known.uid, Backoff(_GIVE_BACK_FIRST, _GIVE_BACK_MAX, self._rng))
+            delay = backoff.next()
+            self._metrics.attempts.labels("error").inc()
+            log.warning("cannot bind %s to %s: %s; retried after %.1f s", known.full_name, placement.node, why, delay)
+            self._reporter.failed(known, f"binding to {placement.node} failed: {why}")
+        self._reject(known, placement.node_id, int((self._now() + delay) * 1_000_000) if delay else 0)
+        if known.gang.id:
+            self._gate.ended(known, end)
 
     def _release(self, known: PodRecord) -> None:
         self._store.release(known)
-        known.dirty = True
-        self._store.pod_queue.add(known.uid)
+        self._store.touch_pod(known.uid)
 
-    def _again(self, placement: _Placement, error: KubeError, rest: float | None = None) -> None:
-        if placement.backoff is None:
-            placement.backoff = Backoff(_RETRY_FIRST, _RETRY_MOST, self._rng)
-        delay = max(placement.backoff.next(), rest or 0.0)
-        if self._halted or self._monotonic() + delay > placement.give_up:
-            self._give_back(placement, str(error), rest=not self._halted)
-            return
-        log.debug("binding %s: %s; again in %.1f s", placement.known.full_name, error, delay)
-        self._later.add(placement)
+    def _queue(self, placement: Placement) -> None:
+        placement.move(PlacementState.READY)
+        self._slots.put(placement)
 
-        def ready() -> None:
-            if placement in self._later:
-                self._later.discard(placement)
-                self._ready.append(placement)
-                self._wake()
-
-        (self._call_later or asyncio.get_running_loop().call_later)(delay, ready)
-
-    def _give_back(self, placement: _Placement, why: str, *, rest: bool = True, end: End = End.FAILED) -> None:
-        """rest: people are told, and the pod is placed again after a delay that grows."""
+    def _finish(self, placement: Placement, end: End | None = None) -> None:
+        """`end`: of which the gate learns; None: it learns from the caller."""
         known = placement.known
-        if self._store.pods.get(known.uid) is not known or known.node or known.assumed != placement.node:
-            return
-        self._store.release(known)
-        delay = _TAKEN if end is End.TAKEN else 0.0
-        if rest:
-            backoff = self._failures.setdefault(known.uid, Backoff(_GIVE_BACK_FIRST, _GIVE_BACK_MOST, self._rng))
-            delay = backoff.next()
-            self._metrics.attempts.labels("error").inc()
-            log.warning("cannot bind %s to %s: %s; not before %.1f s", known.full_name, placement.node, why, delay)
-            self.on_failed(known, f"binding to {placement.node} failed: {why}")
-        self._reject(known, placement.node_id, int((self._now() + delay) * 1_000_000) if delay else 0)
-        if known.gang.id:
-            self.on_ended(known, end)
+        if placement.state is PlacementState.READY:
+            self._slots.remove(placement)
+        elif placement.state is PlacementState.PREPARING:
+            # not at once: a task cancelled before its first step never reaches its `finally`
+            asyncio.get_running_loop().call_soon(self._preparing[placement].cancel)
+        placement.move(PlacementState.ENDED)
+        if self._placements.get(known.uid) is placement:
+            del self._placements[known.uid]
+        if end is not None and known.gang.id:
+            self._gate.ended(known, end)
+
+    def _note_quiet(self) -> None:
+        if not (self._placements or self._preparing or self._slots.in_flight):
+            self._quiet.set()
 
 
 async def _failed(error: VolumeError) -> None:

@@ -28,7 +28,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from poseidon_py.bind.binder import End, SendDecision
+from poseidon_py.bind.gate import End, SendDecision
+from poseidon_py.bind.placement import PlacedPod
 from poseidon_py.kube.client import ApiError, KubeError, NotFoundError
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.gangs.registry import GangRegistry
@@ -36,9 +37,6 @@ from poseidon_py.state.records import PodRecord
 from poseidon_py.util.metrics import Metrics
 
 log = logging.getLogger(__name__)
-
-Placement = tuple[PodRecord, str, str]
-"""Pod, name and id of its node."""
 
 _AGAIN_US = 200_000
 _EVICT_AGAIN_FIRST, _EVICT_AGAIN_MOST = 0.5, 60.0
@@ -63,7 +61,7 @@ class GangBind:
     """A gang that is being bound, or stands half bound."""
 
     group: Group
-    waiting: dict[str, Placement] = field(default_factory=dict)
+    waiting: dict[str, PlacedPod] = field(default_factory=dict)
     """By UID: with the binder, and not ended."""
     open: bool = False
     """Whether a bind may have been sent."""
@@ -116,11 +114,11 @@ class GangBinder:
 
     # -- placing ----------------------------------------------------------------------------------------------
 
-    def place(self, placements: Iterable[Placement]) -> None:
+    def place(self, placements: Iterable[PlacedPod]) -> None:
         """Hands single pods to the binder, and gangs that are whole with these placements."""
-        gangs: dict[int, list[Placement]] = {}
+        gangs: dict[int, list[PlacedPod]] = {}
         for placement in placements:
-            known = placement[0]
+            known = placement.known
             if known.gang.id and known.gang.id in self._registry.groups:
                 gangs.setdefault(known.gang.id, []).append(placement)
             else:
@@ -128,7 +126,7 @@ class GangBinder:
         for gang_id, members in gangs.items():
             self._place(self._registry.groups[gang_id], members)
 
-    def _place(self, group: Group, members: list[Placement]) -> None:
+    def _place(self, group: Group, members: list[PlacedPod]) -> None:
         whole = {known.uid: known.gang.role for known in group.settled()}
         whole.update({known.uid: known.gang.role for known, _, _ in members})
         self._registry.message(group.id)  # brings it up to date
@@ -141,7 +139,7 @@ class GangBinder:
                 self._reject(known, node_id, self._now_us() + _AGAIN_US)
             return
         unit = self._units.setdefault(group.id, GangBind(group))
-        unit.waiting.update({placement[0].uid: placement for placement in members})
+        unit.waiting.update({placement.known.uid: placement for placement in members})
         for known, _, _ in members:
             unit.turned_away.pop(known.uid, None)
         unit.open = unit.open or bool(group.bound)

@@ -44,9 +44,10 @@ def run(config: Path | None, **flags: Any) -> None:
 
 
 async def _run(settings: Settings) -> int:
-    from poseidon_py.app.bridge import Bridge, StartError
+    from poseidon_py.app.bridge import Bridge
     from poseidon_py.app.engine_process import FirmamentError
     from poseidon_py.app.http_endpoints import PortInUseError
+    from poseidon_py.app.startup import StartError
     from poseidon_py.kube.credentials import CredentialsError
 
     stop_requested = asyncio.Event()

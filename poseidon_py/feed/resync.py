@@ -35,12 +35,15 @@ class Session:
         store: Store,
         listed: Callable[[], Awaitable[object]],
         *,
+        on_ready: Callable[[], None] = lambda: None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        """`listed`: waits until everything has been listed once. `on_ready`: called whenever the service is ready."""
         self._engine = engine
         self._store = store
         self.metrics = store.metrics
         self._listed = listed
+        self._on_ready = on_ready
         self._sleep = sleep
         self._wanted = asyncio.Event()
         self._wanted.set()
@@ -64,7 +67,6 @@ class Session:
         """By id, as the service has been told of them in this epoch."""
         self.refused: dict[int, str] = {}
         """Classes that the service does not take, and why."""
-        self.on_ready: Callable[[], None] = lambda: None
 
     @property
     def ready(self) -> bool:
@@ -122,7 +124,7 @@ class Session:
         if self._wanted.is_set():
             return  # it went away in the meantime
         self._ready.set()
-        self.on_ready()
+        self._on_ready()
 
     async def _tell_everything(self, policy: str) -> None:
         self.classes.clear()

@@ -66,9 +66,7 @@ def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
         store.volumes.use(known, claims)
     known.described.inputs, of_data = _inputs_of(store, known, pod)
     ignored = "; ".join(filter(None, (lifetime.problem_of(pod), traits.problem_of(pod), of_data)))
-    if ignored != known.described.ignored:
-        known.described.ignored = ignored
-        store.on_ignored(known)
+    store.note_ignored(known, ignored)
     known.described.lasting = lasting(pod, ours=known.observed.assigned_to_us)
     known.described.started_us = started_us(pod)
     try:
@@ -97,11 +95,11 @@ def _extend(store: Store, known: PodRecord) -> None:
     before, known.volumes.blocked = known.volumes.blocked, ""
     if known.volumes.claims and (known.node or known.schedulable):
         known.volumes.blocked = before
-        demands = store.volumes.demands_of(known)
-        further, requests = tuple(demands.further), tuple(sorted(demands.requests.items()))
-        known.volumes.blocked, known.volumes.blocked_anywhere = demands.blocked, not demands.per_node
-        if demands.blocked not in ("", before) and store.volumes.is_reportable(demands):
-            store.on_blocked(known)
+        verdict = store.volumes.demands_of(known)
+        further, requests = tuple(verdict.further), tuple(sorted(verdict.requests.items()))
+        known.volumes.blocked, known.volumes.blocked_anywhere = verdict.blocked, not verdict.per_node
+        if verdict.blocked not in ("", before) and store.volumes.is_reportable(verdict):
+            store.note_blocked(known)
     waits = not known.node
     known.described.class_id = store.classes.extended(
         known.described.template,

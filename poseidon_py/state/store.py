@@ -15,6 +15,7 @@ from poseidon_py.describe.task_classes import Classes
 from poseidon_py.kube.objects import TERMINAL, InvalidField, Labels, Node, Pod, decode
 from poseidon_py.kube.storage_objects import Namespace
 from poseidon_py.state.gangs.registry import GangRegistry
+from poseidon_py.state.listeners import ProblemListener, SettledListener
 from poseidon_py.state.pod_lifecycle import PodEvent
 from poseidon_py.state.records import NodeRecord, PodRecord
 from poseidon_py.state.volumes.cache import Storage
@@ -67,14 +68,8 @@ class Store:
         """UID -> task of pods that are gone and of which the engine has yet to be told."""
         self.gone_nodes: set[str] = set()
         """Ids of nodes that are gone and of which the engine has yet to be told."""
-        self.on_nonsense: Callable[[str, str, str, str], None] = lambda namespace, name, uid, problem: None
-        """Called once for each pod that makes no sense."""
-        self.on_ignored: Callable[[PodRecord], None] = lambda pod: None
-        """Called when PodRecord.ignored has changed."""
-        self.on_settled: Callable[[PodRecord], None] = lambda pod: None
-        """Called when the watch says that a pod is bound, or gone."""
-        self.on_blocked: Callable[[PodRecord], None] = lambda pod: None
-        """Called when a pod cannot be placed because of its volumes, or for another reason than before."""
+        self._settled_listeners: list[SettledListener] = []
+        self._problem_listeners: list[ProblemListener] = []
         self.gangs = GangRegistry(self.pods, self.touch_pod, self.metrics)
         self.volumes = VolumeGate(self.storage, self.pods, self.touch_pod, self.touch_node, self.touch_nodes)
         self._tasks = TaskIds(self.metrics)
@@ -85,6 +80,13 @@ class Store:
         """Pods that made no sense, by UID: namespace, name, problem."""
         self._warned: set[str] = set()
         self._prune_at = _DESCRIPTIONS
+
+    def subscribe(self, *listeners: SettledListener) -> None:
+        """They learn of pods that are bound or gone, in this order."""
+        self._settled_listeners.extend(listeners)
+
+    def subscribe_to_problems(self, listener: ProblemListener) -> None:
+        self._problem_listeners.append(listener)
 
     # -- questions --------------------------------------------------------------------------------------------
 
@@ -195,7 +197,8 @@ class Store:
 
     def _settled(self, known: PodRecord) -> None:
         self.volumes.settled(known)
-        self.on_settled(known)
+        for listener in self._settled_listeners:
+            listener.settled(known)
 
     def forget_gone(self, uids: Iterable[str]) -> None:
         """The engine knows that these pods are gone: their task ids are free."""
@@ -315,7 +318,20 @@ class Store:
         """The same of a pod, with an event for its owner to see."""
         if self.warn("pod", uid, f"{namespace}/{name}", problem):
             self.invalid[uid] = namespace, name, problem
-            self.on_nonsense(namespace, name, uid, problem)
+            for listener in self._problem_listeners:
+                listener.invalid(namespace, name, uid, problem)
+
+    def note_ignored(self, known: PodRecord, ignored: str) -> None:
+        """Optional annotations of the pod have these problems, empty: none, and are ignored."""
+        if ignored != known.described.ignored:
+            known.described.ignored = ignored
+            for listener in self._problem_listeners:
+                listener.annotation_ignored(known)
+
+    def note_blocked(self, known: PodRecord) -> None:
+        """The pod is blocked by its volumes, or for another reason than before."""
+        for listener in self._problem_listeners:
+            listener.blocked(known)
 
 
 def _fingerprint(pod: Pod) -> int:

@@ -289,3 +289,35 @@ class FakeKube:
         if there is None:
             raise NotFoundError(404, "NotFound", "no such pod")
         return pod(**there)
+
+
+class BindReports:
+    """What the binder reports."""
+
+    def __init__(self) -> None:
+        self.bound: list[tuple[str, str]] = []
+        self.failures: list[str] = []
+
+    def scheduled(self, known, node):
+        self.bound.append((known.name, node))
+
+    def failed(self, known, message):
+        self.failures.append(message)
+
+
+class Problems:
+    """What the store says against pods."""
+
+    def __init__(self) -> None:
+        self.invalid_pods: list[tuple[str, str]] = []
+        self.ignored: list[tuple[str, str]] = []
+        self.blocks: list[tuple[str, str]] = []
+
+    def invalid(self, namespace, name, uid, problem):
+        self.invalid_pods.append((name, problem))
+
+    def annotation_ignored(self, known):
+        self.ignored.append((known.name, known.described.ignored))
+
+    def blocked(self, known):
+        self.blocks.append((known.name, known.volumes.blocked))

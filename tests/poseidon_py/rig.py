@@ -6,10 +6,13 @@ from collections.abc import Callable
 from poseidon_py.bind.binder import Binder
 from poseidon_py.feed.resync import Session
 from poseidon_py.feed.workers import Feed
+from poseidon_py.report.unscheduled import UnscheduledReports
+from poseidon_py.rounds.leadership import Leadership
 from poseidon_py.rounds.loop import Loop
+from poseidon_py.rounds.pacer import Pacer
 from poseidon_py.state.store import Store
 from tests.poseidon_py.builders import node, pod
-from tests.poseidon_py.fakes import FakeEngine, FakeKube
+from tests.poseidon_py.fakes import BindReports, FakeEngine, FakeKube, Problems
 from tests.poseidon_py.settling import settle
 
 
@@ -21,43 +24,46 @@ class Rig:
         self.engine = FakeEngine()
         self.kube = FakeKube()
         self.listed = asyncio.Event()
-        self.session = Session(self.engine, self.store, self.listed.wait, sleep=self._sleep)
-        self.feed = Feed(self.store, self.engine, self.session, lambda: self.loop.wake(), batch_size, sleep=self._sleep)
+        self.changed = asyncio.Event()
+        self.session = Session(self.engine, self.store, self.listed.wait, on_ready=self.changed.set, sleep=self._sleep)
+        self.feed = Feed(self.store, self.engine, self.session, self.changed.set, batch_size, sleep=self._sleep)
         self.timers: list[Callable[[], None]] = []
         self.binder = Binder(
             self.kube,
             self.store,
             self.feed.reject,
+            BindReports(),
             call_later=lambda seconds, call: self.timers.append(call),
             rng=lambda: 1.0,
             now=lambda: self.now_us / 1e6,
         )
         self.now_us = 1_000_000
         self.unscheduled: list[tuple[str, str]] = []
-        self.invalid: list[tuple[str, str]] = []
         self.loop = Loop(
             self.store,
             self.engine,
             self.session,
-            self.binder,
+            self.binder.bind_each,
             self.feed.reject,
-            lambda known, message: self.unscheduled.append((known.name, message)),
-            window=0.0,
-            window_max=0.0,
+            UnscheduledReports(self.store, self._unschedulable, self._unschedulable).report,
+            changed=self.changed,
+            leadership=Leadership(),
+            pacer=Pacer(0.0, 0.0),
             sleep=self._sleep,
             now_us=lambda: self.now_us,
         )
-        self.session.on_ready = self.loop.wake
-        self.store.on_settled = self.binder.settled
-        self.ignored: list[tuple[str, str]] = []
-        self.store.on_ignored = lambda known: self.ignored.append((known.name, known.described.ignored))
-        self.store.on_nonsense = lambda namespace, name, uid, problem: self.invalid.append((name, problem))
+        self.store.subscribe(self.binder)
+        self.problems = Problems()
+        self.store.subscribe_to_problems(self.problems)
         self.kube.on_bind = self._bound
         self.confirm = True
         self._leads = leads
         self._tasks: list[asyncio.Task[None]] = []
         for name in nodes:
             self.node(name, **node_shape)
+
+    def _unschedulable(self, known, message):
+        self.unscheduled.append((known.name, message))
 
     async def _sleep(self, seconds):
         await asyncio.sleep(0)

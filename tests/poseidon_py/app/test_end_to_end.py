@@ -161,12 +161,12 @@ async def test_of_two_replicas_one_leads_and_the_other_takes_over(world):
     await world.until(lambda: a.election.leading)
     b = await world.bridge(**fast)
     world.cluster.add_pods(40, template(), prefix="a-")
-    await world.until(lambda: a.parts.binder.bound == 40)  # the answers come a little later than the binds
-    assert (len(world.bound()), b.parts.binder.bound) == (40, 0)
+    await world.until(lambda: a.runtime.binder.bound == 40)  # the answers come a little later than the binds
+    assert (len(world.bound()), b.runtime.binder.bound) == (40, 0)
     await world.stop(a)
     assert world.cluster.get(LEASES, "poseidon", "kube-system")["spec"].get("holderIdentity") != a.identity
     world.cluster.add_pods(40, template(), prefix="b-")
-    await world.until(lambda: b.parts.binder.bound == 40)
+    await world.until(lambda: b.runtime.binder.bound == 40)
     assert len(world.bound()) == 80
     assert world.cluster.get(LEASES, "poseidon", "kube-system")["spec"]["holderIdentity"] == b.identity
     world.check()
@@ -180,7 +180,7 @@ async def test_of_a_pod_that_cannot_be_understood_only_the_leader_speaks(world):
     world.cluster.add_pods(1, template(resourceClaims=[{"name": "c", "resourceClaimName": "x"}]))
     await world.until(lambda: leader.store.invalid and standby.store.invalid)
     for bridge in (leader, standby):
-        await bridge.parts.reporter.flush(5.0)
+        await bridge.runtime.reporter.flush(5.0)
     assert len(world.events("FailedScheduling")) == 1
     (pod,) = world.pods.values()
     (condition,) = (c for c in pod["status"]["conditions"] if c["type"] == "PodScheduled")
@@ -193,9 +193,9 @@ async def test_of_a_pod_that_cannot_be_understood_only_the_leader_speaks(world):
 async def test_a_bridge_that_stops_lets_binds_end_and_says_the_last_word_on_every_pod(world):
     bridge = await world.bridge(event_rate=1.0)
     world.cluster.add_pods(60, template())
-    await world.until(lambda: bridge.parts.binder.bound >= 20)
+    await world.until(lambda: bridge.runtime.binder.bound >= 20)
     await world.stop(bridge)
-    assert len(world.events("Scheduled")) == len(world.bound()) == bridge.parts.binder.bound
+    assert len(world.events("Scheduled")) == len(world.bound()) == bridge.runtime.binder.bound
 
 
 async def test_what_the_service_knows_anyway_is_told_when_a_burst_of_binds_is_over(world):
@@ -208,7 +208,7 @@ async def test_what_the_service_knows_anyway_is_told_when_a_burst_of_binds_is_ov
         return sum(1 for pod in pods.values() if pod.node and pod.sent.node)
 
     await world.until(lambda: sum(1 for pod in pods.values() if pod.node) >= 16)
-    assert bridge.parts.binder.saturated
+    assert bridge.runtime.slots.saturated
     assert told_as_bound() == 0
     await world.until(lambda: told_as_bound() == 40)
     world.check()
@@ -217,7 +217,7 @@ async def test_what_the_service_knows_anyway_is_told_when_a_burst_of_binds_is_ov
 async def test_a_leader_whose_lease_has_run_out_by_its_clock_binds_and_evicts_nothing(world):
     bridge = await world.bridge(leader_elect=True)
     await world.until(lambda: bridge.election.leading)
-    binder, given_back = bridge.parts.binder, []
+    binder, given_back = bridge.runtime.binder, []
     reject = binder._reject
 
     def rejected(known, *more):
@@ -231,10 +231,10 @@ async def test_a_leader_whose_lease_has_run_out_by_its_clock_binds_and_evicts_no
     await world.until(lambda: given_back)
     assert world.bound() == set()
     with pytest.raises(KubeError, match="the lease has run out"):
-        await bridge.gangs._evict(given_back[0])
+        await bridge.runtime.gangs._requests.evict(given_back[0])
     assert len(world.pods) == 3
     await world.until(lambda: len(world.bound()) == 3)  # when it has renewed its lease
-    await bridge.gangs._evict(given_back[0])
+    await bridge.runtime.gangs._requests.evict(given_back[0])
     await world.until(lambda: given_back[0].name not in world.pods)
 
 
@@ -304,7 +304,7 @@ async def test_health_status_and_explain(world):
             assert (await http.get(path)).status == 200
         await world.until(lambda: not bridge._ready())
         assert (await http.get("/readyz")).status == 200
-        await world.until(lambda: bridge.parts.loop.rounds > 0)
+        await world.until(lambda: bridge.runtime.loop.rounds > 0)
         text = await (await http.get("/metrics")).text()
         for name in ("poseidon_pending_pods", "poseidon_round_duration_seconds_count", "poseidon_nodes 5.0"):
             assert name in text

@@ -154,7 +154,7 @@ async def test_nobody_else_can_reach_a_service(started, tmp_path, monkeypatch):
 
 @needs_proc
 async def test_statistics_are_served_on_a_port_if_that_is_asked_for(started):
-    supervisor = await started(more=("--stats-address", "127.0.0.1:0"))
+    supervisor = await started(extra_args=("--stats-address", "127.0.0.1:0"))
     assert len(listening_ports(supervisor.pid)) == 1
 
 

@@ -42,7 +42,7 @@ async def test_news_of_a_pod_do_not_undo_that_its_bind_was_told_as_done():
     async with Rig(cpu="1") as rig:
         await rig.bind_in_flight("a", cpu="1")
         rig.engine.restart()
-        rig.loop.wake()
+        rig.changed.set()
         await rig.settle()
         rig.store.observe_pod(pod("a", cpu="1"))  # a label, say
         await rig.settle()
@@ -116,7 +116,7 @@ async def test_a_round_is_run_when_the_engine_asked_for_it_though_nothing_has_ch
             return reply
 
         rig.engine.round = soon
-        rig.loop.wake()
+        rig.changed.set()
         async with asyncio.timeout(5):
             while rig.engine.calls["round"] < 4:  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
@@ -126,14 +126,14 @@ async def test_a_bind_that_fails_after_a_resync_frees_the_node():
     async with Rig(cpu="1") as rig:
         await rig.bind_in_flight("a", cpu="1")
         rig.engine.restart()
-        rig.loop.wake()
+        rig.changed.set()
         await rig.settle()
         assert rig.state("a") == "bound"  # as good as done
         rig.kube.put("a", gates=True)
         await rig.answered()
         rig.kube.put("a")
         rig.now_us += 10_000_000
-        rig.loop.wake()
+        rig.changed.set()
         await rig.settle()
         assert rig.bound == ["a"]
         assert rig.agrees()
@@ -260,7 +260,7 @@ async def test_a_rejected_placement_waits_and_is_placed_again():
         assert rig.task("a")["not_before"] > rig.now_us
         rig.kube.put("a")
         rig.now_us += 5_000_000
-        rig.loop.wake()
+        rig.changed.set()
         await rig.settle()
         assert rig.bound == ["a"]
 
@@ -326,7 +326,7 @@ def test_whatever_happens_the_engine_ends_up_knowing_what_is_true_and_no_pod_is_
             for _ in range(8):
                 await rig.settle()
                 rig.now_us += 100_000_000
-                rig.loop.wake()
+                rig.changed.set()
                 timers, rig.timers[:] = list(rig.timers), []
                 for fire in timers:
                     fire()

@@ -228,9 +228,9 @@ async def test_nonsense_is_skipped_named_once_and_stops_nobody(caplog):
             rig.pod("bad", requests={"cpu": "ten"})
             await rig.settle()
         assert rig.bound == ["good"]
-        assert len(rig.invalid) == 1
-        assert rig.invalid[0][0] == "bad"
-        assert "requests[cpu]" in rig.invalid[0][1]
+        assert len(rig.problems.invalid_pods) == 1
+        assert rig.problems.invalid_pods[0][0] == "bad"
+        assert "requests[cpu]" in rig.problems.invalid_pods[0][1]
         assert caplog.text.count("requests[cpu]") == 1
         rig.pod("bad")  # mended
         await rig.settle()
@@ -252,7 +252,7 @@ async def test_a_class_that_the_engine_refuses_is_told_to_its_pods_and_not_sent_
         rig.pod("good")
         await rig.settle()
         assert rig.bound == ["good"]
-        assert rig.invalid == [("bad", "x: is beyond me")]
+        assert rig.problems.invalid_pods == [("bad", "x: is beyond me")]
         calls = rig.engine.calls["apply"]
         await rig.settle()
         assert rig.engine.calls["apply"] == calls
@@ -347,7 +347,7 @@ async def test_a_standby_with_work_rests():
             turns.append(1)
             await asyncio.sleep(0)
 
-        rig.loop._wait_for_work = wait
+        rig.loop._gather_changes = wait
         rig.pod("a")
         await rig.settle()
         assert turns == []
@@ -544,7 +544,7 @@ async def test_a_class_that_is_refused_in_a_resync_is_told_to_its_pods_too():
         rig.engine.restart()
         rig.pod("b")
         await rig.settle()
-        assert "b" in {name for name, problem in rig.invalid if "no such resource" in problem}
+        assert "b" in {name for name, problem in rig.problems.invalid_pods if "no such resource" in problem}
 
 
 async def test_no_round_is_run_for_a_lease_that_comes_after_the_end():

@@ -237,7 +237,7 @@ async def test_members_that_their_nodes_reject_are_replaced_and_rejoin(world):
     world.cluster.faults.set(Rule(("create",), ("pods/binding",), latency_ms=300))
     bridge = await world.bridge()
     world.create(job("g", 15, gang="all"))
-    await world.until(lambda: bridge.parts.binder.in_flight == 15)
+    await world.until(lambda: bridge.runtime.binder.in_flight == 15)
     for node in world.cluster.objects(NODES)[:2]:
         foreign = template("2", nodeName=node["metadata"]["name"])
         foreign["spec"]["schedulerName"] = "other"

@@ -15,7 +15,8 @@ from firmament_py.flow.solver import OrToolsSolver
 from firmament_py.service.server import Server
 from firmament_py.service.server import Tls as ServerTls
 from policies.load_spreading import LoadSpreading
-from poseidon_py.app.bridge import Bridge, StartError
+from poseidon_py.app.bridge import Bridge
+from poseidon_py.app.startup import StartError
 from poseidon_py.config import loading
 from poseidon_py.config.loading import OptionError
 from poseidon_py.config.settings import Settings

@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poseidon_py.bind.binder import Binder
+from poseidon_py.bind.slots import BindSlots
 from poseidon_py.kube.client import ApiError, BusyError, ConflictError, LostAnswerError, UnreachableError
 from poseidon_py.state.store import Store
 from tests.effort import examples
 from tests.poseidon_py.builders import node, pod
-from tests.poseidon_py.fakes import FakeKube
+from tests.poseidon_py.fakes import BindReports, FakeKube
 from tests.poseidon_py.settling import settle
 
 
@@ -27,12 +28,17 @@ class Bench:
         self.store.observe_node(node("n"))
         self.store.observe_node(node("m"))
         self.rejected: list[tuple[str, str, int]] = []
-        self.bound: list[tuple[str, str]] = []
-        self.failed: list[str] = []
+        self.reports = BindReports()
+        self.slots = BindSlots()
+        self.leads = True
         self.binder = Binder(
             self.kube,
             self.store,
             lambda known, node_id, not_before: self.rejected.append((known.name, node_id, not_before)),
+            self.reports,
+            slots=self.slots,
+            prepare=lambda known, node: self.prepare(known, node),
+            leads=lambda: self.leads,
             concurrency=concurrency,
             patience=patience,
             monotonic=lambda: self.now,
@@ -40,9 +46,18 @@ class Bench:
             call_later=lambda seconds, call: self.timers.append((self.now + seconds, call)),
             rng=lambda: 1.0,
         )
-        self.binder.on_bound = lambda known, name: self.bound.append((known.name, name))
-        self.binder.on_failed = lambda known, why: self.failed.append(why)
-        self.store.on_settled = self.binder.settled
+        self.store.subscribe(self.binder)
+
+    def prepare(self, known, node):
+        return None
+
+    @property
+    def bound(self):
+        return self.reports.bound
+
+    @property
+    def failed(self):
+        return self.reports.failures
 
     async def __aenter__(self):
         self.binder.start()
@@ -88,28 +103,28 @@ async def test_concurrency_is_bounded_and_used():
         for number in range(8):
             bench.place(f"p{number}")
         await settle()
-        assert (bench.kube.in_flight, bench.binder.busy) == (3, True)
+        assert (bench.kube.in_flight, bench.slots.busy) == (3, True)
         bench.kube.hold.set()
         await settle()
-        assert (len(bench.kube.binds), bench.kube.most_in_flight, bench.binder.busy) == (8, 3, False)
+        assert (len(bench.kube.binds), bench.kube.most_in_flight, bench.slots.busy) == (8, 3, False)
 
 
 async def test_it_is_saturated_while_binds_wait_for_a_slot_also_when_one_has_just_ended():
     seen: list[bool] = []
     async with Bench(concurrency=2) as bench:
-        bench.binder.on_bound = lambda known, node: seen.append(bench.binder.saturated)
+        bench.reports.scheduled = lambda known, node: seen.append(bench.slots.saturated)
         bench.kube.hold = asyncio.Event()
         await settle()
         bench.place("p0")
-        assert not bench.binder.saturated
+        assert not bench.slots.saturated
         for number in range(1, 5):
             bench.place(f"p{number}")
         await settle()
-        assert bench.binder.saturated
+        assert bench.slots.saturated
         bench.kube.hold.set()
         await settle()
         assert seen == [True, True, True, False, False]
-        assert not bench.binder.saturated
+        assert not bench.slots.saturated
 
 
 @pytest.mark.parametrize(
@@ -372,7 +387,7 @@ async def test_who_has_lost_the_lease_and_does_not_know_it_yet_sends_nothing():
         for name in ("a", "b"):
             bench.place(name)
         await settle()
-        bench.binder.leads = lambda: False
+        bench.leads = False
         bench.kube.hold.set()
         await settle()
         assert (bench.kube.asked, [name for name, *_ in bench.rejected], bench.failed) == (["a"], ["b"], [])

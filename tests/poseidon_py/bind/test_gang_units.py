@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from poseidon_py.bind.binder import Binder
 from poseidon_py.bind.gang_units import GangBinder
+from poseidon_py.bind.placement import PlacedPod
 from poseidon_py.feed.update_rows import describe_pod
 from poseidon_py.kube.client import BusyError, ConflictError, LostAnswerError, NotFoundError
 from poseidon_py.state.claim_use import ClaimUse
@@ -15,7 +16,7 @@ from poseidon_py.state.gangs.by_pod_group import NATIVE
 from poseidon_py.state.store import Store
 from tests.effort import examples
 from tests.poseidon_py.builders import node
-from tests.poseidon_py.fakes import FakeKube
+from tests.poseidon_py.fakes import BindReports, FakeKube
 from tests.poseidon_py.settling import settle
 from tests.poseidon_py.state.gangs.builders import JOB, Objects, owner_or_group, pod
 
@@ -38,6 +39,7 @@ class Rig:
 
     def __init__(self, *, unwind="evict", concurrency=100, whole=False):
         self.more = {"spec": {"schedulingGroup": {"podGroupName": "g"}}} if whole else {}
+        self._unwind = unwind
         self.store = Store(["poseidon"])
         self.kube = FakeKube()
         self.rejected: list[str] = []
@@ -49,31 +51,36 @@ class Rig:
             self.kube,
             self.store,
             lambda known, node_id, not_before_us: self.rejected.append(known.name),
+            BindReports(),
+            prepare=lambda known, node: self.prepare(known, node),
+            gate=self._gang_binder,
             call_later=lambda seconds, call: self.timers.append(call),
             rng=lambda: 1.0,
             concurrency=concurrency,
         )
         self.since_us = 2**60
+        self.prepare: Any = lambda known, node: None
+        spec = {"schedulingPolicy": {"gang": {"minCount": 3}}, "disruptionMode": "PodGroup"}
+        self.store.gangs.objects = Objects((NATIVE, owner_or_group(NATIVE, spec=spec)))
+        self.store.gangs.on_half = self.units.found_half
+        self.store.subscribe(self.binder)
+        self.store.observe_node(node("n"))
+        self.kube.on_bind = self._bound
+        self.first_sent: list[tuple[int, int]] = []
+
+    def _gang_binder(self, binder):
         self.units = GangBinder(
             self.store.gangs,
-            self.binder,
+            binder,
             lambda known, node_id, not_before_us: self.rejected.append(known.name),
             evict=self._evict,
             bound_since=self._since,
             say=lambda known, reason, message: self.said.append((known.name, reason, message)),
-            unwind=unwind,
+            unwind=self._unwind,
             now_us=lambda: 0,
             call_later=self._deadline,
         )
-        spec = {"schedulingPolicy": {"gang": {"minCount": 3}}, "disruptionMode": "PodGroup"}
-        self.store.gangs.objects = Objects((NATIVE, owner_or_group(NATIVE, spec=spec)))
-        self.binder.may_send = self.units.may_send
-        self.binder.on_ended = self.units.ended
-        self.store.gangs.on_half = self.units.found_half
-        self.store.on_settled = self.binder.settled
-        self.store.observe_node(node("n"))
-        self.kube.on_bind = self._bound
-        self.first_sent: list[tuple[int, int]] = []
+        return self.units
 
     def _deadline(self, seconds, call):
         self.deadlines.append(Timer(seconds, call))
@@ -104,7 +111,7 @@ class Rig:
 
     def place(self, *names):
         known = [self.store.pods[f"uid-{name}"] for name in names]
-        self.units.place([(each, "n", "id-n") for each in known])
+        self.units.place([PlacedPod(each, "n", "id-n") for each in known])
 
     def gone(self, name):
         self.kube.pods.pop(f"ns/{name}", None)

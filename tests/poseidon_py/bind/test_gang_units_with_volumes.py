@@ -2,6 +2,7 @@
 
 import asyncio
 
+from poseidon_py.bind.placement import PlacementState
 from poseidon_py.kube.client import NotFoundError
 from poseidon_py.state.claim_use import ClaimUse
 from poseidon_py.state.volumes.gate import VolumeError, VolumesTakenError
@@ -21,7 +22,7 @@ async def test_nothing_is_sent_before_the_volumes_of_all_are_ready():
         await ready.wait()
 
     rig.store.pods["uid-b"].volumes.claims = (CLAIM,)
-    rig.binder.prepare = lambda known, node: wait()
+    rig.prepare = lambda known, node: wait()
     rig.place("a", "b", "c")
     await rig.run()
     assert rig.kube.asked == []
@@ -39,7 +40,7 @@ async def test_volumes_that_cannot_be_made_ready_give_all_of_it_back():
         await asyncio.sleep(0)
         raise NotFoundError(404, "NotFound", "no such claim")
 
-    rig.binder.prepare = lambda known, node: fail()
+    rig.prepare = lambda known, node: fail()
     rig.place("a", "b", "c")
     await rig.run()
     assert rig.kube.asked == []
@@ -62,7 +63,7 @@ def volumes(rig, **what):
             raise then
         return then and then()
 
-    rig.binder.prepare = prepare
+    rig.prepare = prepare
 
 
 async def test_a_gang_of_which_one_cannot_be_bound_as_is_known_at_once_sends_nothing():
@@ -133,13 +134,19 @@ async def test_they_do_not_wait_for_ever_nor_for_one_that_is_gone():
     assert (rig.kube.asked, sorted(rig.rejected), len(rig.units)) == ([], ["a", "b", "c"], 0)
 
 
+def parked(rig):
+    """Names of members whose binds wait for their gang."""
+    found = rig.binder._placements.values()
+    return {placement.known.name for placement in found if placement.state is PlacementState.PARKED}
+
+
 async def parked_without_c(rig):
     """c is placed anew, because others were given its volume, and a and b wait for it."""
     rig.pods("a", "b", "c")
     volumes(rig, c=VolumesTakenError("the volumes that it could use there were given to other pods"))
     rig.place("a", "b", "c")
     await rig.run()
-    assert set(rig.binder._parked) == {"uid-a", "uid-b"}
+    assert parked(rig) == {"a", "b"}
 
 
 async def test_who_waits_is_bound_when_the_gang_needs_fewer():
@@ -175,5 +182,5 @@ async def test_one_that_goes_while_it_waits_leaves_nothing_behind():
     rig.gone("a")
     await settle()
     await call(rig.deadlines)
-    assert (rig.kube.asked, sorted(rig.rejected), rig.binder._parked) == ([], ["b", "c"], {})
+    assert (rig.kube.asked, sorted(rig.rejected), parked(rig)) == ([], ["b", "c"], set())
     assert await rig.binder.drain(0.1)

@@ -64,10 +64,12 @@ class World(Bench):
         self.api = FakePatches(*volumes, claim("c"))
         gate = self.store.volumes
         self.gone: set[str] = set()
-        volumes_of = VolumeBinder(
-            self.api, self.storage, gate, self._labels_of, timeout, leads=lambda: self.binder.leads()
+        self.volume_binder = VolumeBinder(
+            self.api, self.storage, gate, self._labels_of, timeout, leads=lambda: self.leads
         )
-        self.binder.prepare = volumes_of.prepare
+
+    def prepare(self, known, node):
+        return self.volume_binder.prepare(known, node)
 
     def _labels_of(self, node):
         return None if node in self.gone else {"host": node}
@@ -99,7 +101,7 @@ async def test_a_volume_is_given_then_the_pod_is_bound():
             "uid": "uid-c",
         }
         assert world.bound == []
-        assert not world.binder.busy  # it waits for the controller, and for no slot
+        assert not world.slots.busy  # it waits for the controller, and for no slot
         world.bound_by_controller()
         await settle()
         assert world.bound == [("a", "n")]
@@ -242,7 +244,7 @@ async def test_a_deposed_leader_stops_preparing():
 @pytest.mark.parametrize("objects", [(volume("v", on=["n"]),), ()], ids=["given", "asked for"])
 async def test_who_has_lost_the_lease_and_does_not_know_it_yet_writes_no_volumes(objects):
     async with World(*objects, provisioner="p" if not objects else "kubernetes.io/no-provisioner") as world:
-        world.binder.leads = lambda: False
+        world.leads = False
         known = world.place()
         await settle()
         assert (world.api.asked, known.assumed, len(world.rejected), world.failed) == (0, "", 1, [])

@@ -147,7 +147,7 @@ async def test_what_a_bound_pod_reads_does_not_matter():
         assert rig.bound == ["a"]
         assert rig.state("a") == "bound"
         assert known_to_engine(rig, "a") == known_to_engine(rig, "theirs") == []
-        assert rig.ignored == []
+        assert rig.problems.ignored == []
 
 
 async def test_an_invalid_annotation_is_ignored_with_an_event_and_the_pod_is_placed():
@@ -156,14 +156,14 @@ async def test_an_invalid_annotation_is_ignored_with_an_event_and_the_pod_is_pla
         await rig.settle()
         show(rig, "a", "10Gx@n")  # again: said once
         await rig.settle()
-        [(name, problem)] = rig.ignored
+        [(name, problem)] = rig.problems.ignored
         assert name == "a"
         assert problem == f"""{PATH}[0]: '10Gx' is not a quantity; give a size such as "10Gi\""""
         assert rig.state("a") == "waiting"
         show(rig, "a", "10Gi@n")
         await rig.settle()
         assert known_to_engine(rig, "a") == [(10 * GI, ["n"])]
-        assert rig.ignored[1:] == [("a", "")]
+        assert rig.problems.ignored[1:] == [("a", "")]
         rig.node("n")
         await rig.settle()
         assert rig.bound == ["a"]

@@ -11,6 +11,7 @@ from poseidon_py.feed.update_rows import describe_pod
 from poseidon_py.kube.objects import InvalidField
 from poseidon_py.state.store import Store
 from tests.poseidon_py.builders import pod
+from tests.poseidon_py.fakes import Problems
 
 
 def annotated(text, **spec):
@@ -105,12 +106,12 @@ def test_parts_add_up(parts):
 
 def test_all_problems_of_a_pod_are_reported_together():
     store = Store(["poseidon"])
-    reported = []
-    store.on_ignored = lambda known: reported.append(known.described.ignored)
+    problems = Problems()
+    store.subscribe_to_problems(problems)
     store.observe_pod(pod(annotations={ANNOTATION: "soon", "poseidon.io/interference-class": "wolf"}))
     (known,) = store.pods.values()
     describe_pod(store, known)
-    (problem,) = reported
-    assert "'soon' is not a duration above 0" in problem
-    assert "'wolf' is not valid" in problem
+    [(_, ignored)] = problems.ignored
+    assert "'soon' is not a duration above 0" in ignored
+    assert "'wolf' is not valid" in ignored
     assert known.described.class_id

@@ -92,33 +92,30 @@ async def test_a_pod_on_its_way_out_is_leaving():
 async def test_a_pod_is_told_when_its_claim_lets_it():
     spec = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}
     async with Rig() as rig:
-        said: list[str] = []
-        rig.store.on_blocked = lambda known: said.append(known.volumes.blocked)
         rig.store.storage.ready = True
         rig.pod("a", spec=spec)
         await rig.settle()
-        assert (rig.task("a"), said) == (None, ['persistentvolumeclaim "c" not found'])
+        blocks = rig.problems.blocks
+        assert (rig.task("a"), blocks) == (None, [("a", 'persistentvolumeclaim "c" not found')])
         rig.store.storage.put_claim(claim("c"))
         await rig.settle()
-        assert (rig.task("a"), said[1:]) == (None, ["pod has unbound immediate PersistentVolumeClaims"])
+        assert (rig.task("a"), blocks[1:]) == (None, [("a", "pod has unbound immediate PersistentVolumeClaims")])
         rig.store.storage.put_volume(volume("v"))
         rig.store.storage.put_claim(claim("c", bound_to="v"))
         await rig.settle()
         assert rig.bound == ["a"]
-        assert len(said) == 2
+        assert len(blocks) == 2
 
 
 async def test_without_knowledge_of_storage_a_pod_with_a_claim_waits_in_silence():
     spec = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}
     async with Rig() as rig:
         asked: list[int] = []
-        said: list[object] = []
-        rig.store.on_blocked = said.append
         rig.store.volumes.on_first_claim = lambda: asked.append(1)
         rig.pod("a", spec=spec)
         rig.pod("b", spec=spec)
         await rig.settle()
-        assert (asked, said, rig.task("a")) == ([1], [], None)
+        assert (asked, rig.problems.blocks, rig.task("a")) == ([1], [], None)
         rig.store.storage.put_volume(volume("v"))
         rig.store.storage.put_claim(claim("c", bound_to="v"))
         rig.store.volumes.listed()

@@ -32,7 +32,7 @@ async def test_a_pod_that_cannot_be_described_stops_nobody_else(monkeypatch):
             rig.pod(name)
         await rig.settle()
         assert rig.bound == ["a", "b", "c"]
-        assert rig.invalid == [("bad", "internal error, see the scheduler's log: RuntimeError: a defect")]
+        assert rig.problems.invalid_pods == [("bad", "internal error, see the scheduler's log: RuntimeError: a defect")]
         monkeypatch.undo()
         rig.store.observe_pod(pod("bad", labels={"x": "y"}))
         await rig.settle()
@@ -47,7 +47,7 @@ async def test_nor_in_a_resync(monkeypatch):
     async with rig:
         await rig.settle()
         assert rig.bound == ["a", "b", "c"]
-        assert sorted(name for name, _ in rig.invalid) == ["bad", "worse"]
+        assert sorted(name for name, _ in rig.problems.invalid_pods) == ["bad", "worse"]
 
 
 async def test_a_node_that_cannot_be_described_stops_nobody_either(monkeypatch):
@@ -158,11 +158,11 @@ async def test_a_gang_that_cannot_be_described_stops_nobody_else(monkeypatch, re
         if not resync:
             make(rig)
         async with asyncio.timeout(10):
-            while len(rig.invalid) < 2:  # noqa: ASYNC110
+            while len(rig.problems.invalid_pods) < 2:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         await rig.settle()
         assert rig.bound == ["good-0", "good-1"]
-        assert sorted(name for name, _ in rig.invalid) == ["bad-0", "bad-1"]
+        assert sorted(name for name, _ in rig.problems.invalid_pods) == ["bad-0", "bad-1"]
 
 
 async def test_what_cannot_be_described_any_more_is_not_placed_as_what_it_was(monkeypatch):

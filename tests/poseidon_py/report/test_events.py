@@ -65,7 +65,7 @@ class Bench:
             monotonic=lambda: self.now,
             now=lambda: 1_767_225_600.0 + self.now,
         )
-        self.store.on_settled = self.reporter.settled
+        self.store.subscribe(self.reporter)
         self.timers: list[Timer] = []
 
     def call_later(self, seconds, call):

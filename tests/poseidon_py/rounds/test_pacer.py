@@ -1,85 +1,61 @@
-"""When a round begins: soon after a change, later while work pours in, and never more than half of the time."""
-
-from typing import Any
+"""When a round begins: soon after a change, later while changes keep arriving, and never more than half of the time."""
 
 import pytest
 
-from poseidon_py.rounds.loop import Loop
-from poseidon_py.state.store import Store
-from tests.poseidon_py.builders import pod
+from poseidon_py.rounds.pacer import Pacer
 
 WINDOW = 1 / 128
 """Seconds; a power of two, so that sums are exact. The limit is 32 windows."""
+NOW = 100.0
 
 
-class Bench:
-    """A loop whose clock moves only when it sleeps."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-        self.store = Store(["poseidon"])
-        nobody: Any = None  # is asked before the round begins
-        self.loop = Loop(
-            self.store,
-            nobody,
-            nobody,
-            nobody,
-            nobody,
-            nobody,
-            window=WINDOW,
-            window_max=32 * WINDOW,
-            sleep=self.sleep,
-            monotonic=lambda: self.now,
-        )
-        self.loop.wake()
-
-    async def sleep(self, seconds):
-        self.now += seconds
-
-    async def wait(self):
-        """Windows until the round begins."""
-        start = self.now
-        await self.loop._wait_for_work()
-        return (self.now - start) / WINDOW
-
-    def pour(self):
-        self.store.observe_pod(pod())  # nobody takes it from the queue
-
-    def last_round(self, windows, ago=1000.0):
-        self.loop._last_seconds, self.loop._last_end = windows * WINDOW, self.now - ago * WINDOW
+def windows(pacer=None, *, arriving=False):
+    """Windows from a change until the round begins, in virtual time."""
+    pacer = pacer or Pacer(WINDOW, 32 * WINDOW)
+    now = NOW + pacer.window
+    while pacer.gathers(NOW, now, arriving=arriving):
+        now += pacer.step
+    return (now - NOW) / WINDOW
 
 
-async def test_a_single_change_waits_for_one_window():
-    assert await Bench().wait() == 1
+def after_a_round_of(lasted, ago=1000.0):
+    """`lasted`, `ago` (since its end): windows."""
+    pacer = Pacer(WINDOW, 32 * WINDOW)
+    ended = NOW - ago * WINDOW
+    pacer.round_ended(ended - lasted * WINDOW, ended)
+    return pacer
 
 
-async def test_while_work_pours_in_a_cheap_round_waits_for_some_windows():
-    bench = Bench()
-    bench.pour()
-    assert await bench.wait() == 4
+def test_a_single_change_waits_for_one_window():
+    assert windows() == 1
 
 
-async def test_news_that_can_wait_is_no_work_that_pours_in():
-    bench = Bench()
-    bench.store.pod_queue.add("bound", urgent=False)
-    assert await bench.wait() == 1
+def test_while_changes_arrive_a_cheap_round_waits_for_some_windows():
+    assert windows(arriving=True) == 4
 
 
-@pytest.mark.parametrize(("windows", "waits"), [(6, 12), (400, 32)])
-async def test_while_work_pours_in_a_costly_round_waits_twice_as_long_as_it_takes_up_to_the_limit(windows, waits):
-    bench = Bench()
-    bench.last_round(windows)
-    bench.pour()
-    assert await bench.wait() == waits
+@pytest.mark.parametrize(("lasted", "waits"), [(6, 12), (400, 32)])
+def test_while_changes_arrive_a_costly_round_waits_twice_as_long_as_it_takes_up_to_the_limit(lasted, waits):
+    assert windows(after_a_round_of(lasted), arriving=True) == waits
 
 
-async def test_a_round_leaves_as_much_time_as_the_last_one_took():
-    bench = Bench()
-    bench.last_round(10, ago=4)
-    assert await bench.wait() == 6
+def test_a_round_leaves_as_much_time_as_the_last_one_took():
+    assert windows(after_a_round_of(10, ago=4)) == 6
 
 
-async def test_the_rest_has_a_limit():
-    bench = Bench()
-    bench.last_round(4000, ago=0)
-    assert await bench.wait() == 32
+def test_the_pause_after_a_round_has_a_limit():
+    assert windows(after_a_round_of(4000, ago=0)) == 32
+
+
+def test_without_a_window_gathering_still_proceeds_and_ends():
+    pacer = Pacer(0.0, 0.01)
+    pacer.round_ended(NOW - 1.0, NOW)
+    assert windows(pacer, arriving=True) * WINDOW == pytest.approx(0.01, abs=pacer.step)
+
+
+@pytest.mark.parametrize(("wake_in", "waits"), [(None, 10.0), (3.0, 3.0), (60.0, 10.0), (-5.0, 0.01)])
+def test_without_a_change_a_round_begins_when_the_engine_wants_one_and_now_and_then(wake_in, waits):
+    pacer = Pacer(WINDOW, 32 * WINDOW)
+    if wake_in is not None:
+        pacer.wake_at(NOW + wake_in)
+    assert pacer.idle_seconds(NOW) == waits

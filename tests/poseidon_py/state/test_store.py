@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from poseidon_py.state.pod_lifecycle import PodState
+from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from tests.effort import examples
 from tests.poseidon_py.builders import node, pod
@@ -28,9 +29,9 @@ class ModelPod:
 class StoreAgainstModel(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.settled: list[str] = []
+        self.announced: list[str] = []
         self.store = Store(["poseidon"])
-        self.store.on_settled = lambda known: self.settled.append(known.name)
+        self.store.subscribe(self)
         self.model: dict[str, ModelPod] = {}
         self.nodes: dict[str, str] = {}
         self.ended: list[str] = []
@@ -38,8 +39,8 @@ class StoreAgainstModel(RuleBasedStateMachine):
         self.generation = 0
         self.tasks: dict[str, int] = {}
 
-    def settles(self, name: str) -> None:
-        self.ended.append(name)
+    def settled(self, known: PodRecord) -> None:
+        self.announced.append(known.name)
 
     @rule(
         name=PODS, at=st.sampled_from(["", "", "n", "m"]), ours=st.booleans(), gated=st.booleans(), going=st.booleans()
@@ -54,7 +55,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
         place = at or (before.node if before is not None and state is PodState.ASSUMED else "")
         self.model[name] = ModelPod(state, place, ours, gated, going)
         if at and not (before is not None and before.state is PodState.BOUND and before.node == at):
-            self.settles(name)
+            self.ended.append(name)
 
     @rule(name=PODS, terminated=st.booleans())
     def remove(self, name: str, terminated: bool) -> None:
@@ -63,14 +64,14 @@ class StoreAgainstModel(RuleBasedStateMachine):
         else:
             self.store.remove_pod(f"uid-{name}")
         if self.model.pop(name, None) is not None:
-            self.settles(name)
+            self.ended.append(name)
 
     @rule(there=st.sets(PODS))
     def list_pods(self, there: set[str]) -> None:
         self.store.pods_listed({f"uid-{name}" for name in there})
         for name in [name for name in self.model if name not in there]:
             del self.model[name]
-            self.settles(name)
+            self.ended.append(name)
 
     @rule(name=PODS, at=NODES)
     def assume(self, name: str, at: str) -> None:
@@ -124,7 +125,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
 
     @invariant()
     def every_pod_that_was_bound_or_went_was_announced_once(self) -> None:
-        assert self.settled == self.ended
+        assert self.announced == self.ended
 
     @invariant()
     def nodes_are_found_by_their_ids(self) -> None:

@@ -33,10 +33,10 @@ async def test_all_parts_of_a_bridge_count_into_the_same_metrics(monkeypatch):
     monkeypatch.setattr(Metrics, "__init__", note)
     bridge = Bridge(Settings(usage_interval=5.0))
     kube = Kube(credentials.at("http://127.0.0.1:9"))
-    parts = bridge._build(kube)
-    await bridge._build_collector(kube, parts.session)
+    runtime = bridge._build(kube)
+    await bridge._build_collector(kube, runtime.session)
     assert made == [bridge.metrics]
-    assert parts.binder._metrics is bridge.metrics
+    assert runtime.binder._metrics is bridge.metrics
 
 
 @pytest.mark.parametrize(("waits", "leads"), [(True, 0.0), (False, 1.0)])
@@ -44,7 +44,7 @@ async def test_who_leads_is_looked_up_when_it_is_asked_for(waits, leads):
     bridge = Bridge(Settings())
     bridge._refresh()
     assert value(bridge.metrics, "poseidon_leader_election_master_status") == 0  # it has not started
-    bridge.parts = bridge._build(Kube(credentials.at("http://127.0.0.1:9")))
+    bridge.runtime = bridge._build(Kube(credentials.at("http://127.0.0.1:9")))
     if waits:
         bridge.election = type("Election", (), {"leading": False})()
     bridge._refresh()

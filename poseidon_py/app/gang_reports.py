@@ -1,0 +1,59 @@
+"""Events and statuses about gangs, which only the leader publishes."""
+
+import logging
+
+from poseidon_py.report.events import Reporter
+from poseidon_py.report.pod_groups import StatusWriter
+from poseidon_py.rounds.leadership import Leadership
+from poseidon_py.state.gangs.group import Group
+from poseidon_py.state.gangs.registry import LOOKUP_PENDING
+from poseidon_py.state.records import PodRecord
+from poseidon_py.state.store import Store
+
+log = logging.getLogger(__name__)
+
+
+class GangReports:
+    """Called by the book of gangs, the binder of gangs and the reports on rounds."""
+
+    def __init__(self, store: Store, reporter: Reporter, status: StatusWriter, leadership: Leadership) -> None:
+        self._store = store
+        self._reporter = reporter
+        self._status = status
+        self._leadership = leadership
+
+    def gang_blocked(self, known: PodRecord, why: str) -> None:
+        """The pod cannot be sent to the engine because its gang is not defined."""
+        if self._leadership.leads and not why.startswith(LOOKUP_PENDING):
+            self._reporter.waits_for_gang(known, why)
+
+    def waits_for_gang(self, known: PodRecord, message: str) -> None:
+        """A round left the pod waiting for other members."""
+        self._reporter.waits_for_gang(known, message)
+        group = self._store.gangs.group_of(known)
+        if group is not None:
+            self._status.note(group)
+
+    def invalid(self, known: PodRecord, what: str) -> None:
+        self.remark(known, "GangInvalid", what)
+
+    def remark(self, known: PodRecord, reason: str, message: str) -> None:
+        if self._leadership.leads:
+            self._reporter.remark(known, reason, message)
+
+    def below_minimum(self, group: Group) -> None:
+        """A gang that was complete has lost members that it needs."""
+        left = len(group.bound)
+        message = f"pod group {group.name}: only {left} of at least {group.minimum} members are left"
+        if left:
+            log.warning("%s", message)
+        for uid in group.bound:
+            known = self._store.pods.get(uid)
+            if known is not None:
+                self.remark(known, "GangBelowMinimum", message)
+
+    def lead(self) -> None:
+        """Reports what was learnt while another replica led."""
+        for known in list(self._store.waiting()):
+            if known.gang.blocked:
+                self.gang_blocked(known, known.gang.blocked)

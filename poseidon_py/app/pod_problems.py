@@ -1,0 +1,54 @@
+"""Reports why pods cannot be scheduled as they are: invalid, blocked by their volumes, with annotations ignored.
+
+Every replica learns of these problems, and only the leader reports them: a new one reports all that it has learnt.
+"""
+
+from poseidon_py.report import messages
+from poseidon_py.report.events import Reporter
+from poseidon_py.rounds.leadership import Leadership
+from poseidon_py.state.records import PodRecord
+from poseidon_py.state.store import Store
+
+
+class ProblemReports:
+    """A ProblemListener of the store."""
+
+    def __init__(self, store: Store, reporter: Reporter, leadership: Leadership) -> None:
+        self._store = store
+        self._reporter = reporter
+        self._leadership = leadership
+        self._attempts = store.metrics.attempts.labels("unschedulable")
+
+    def invalid(self, namespace: str, name: str, uid: str, problem: str) -> None:
+        """An event, and the condition of a pod that would be ours to schedule."""
+        if not self._leadership.leads:
+            return
+        known = self._store.pods.get(uid)
+        if known is not None and known.schedulable:
+            self._reporter.failed(known, messages.cannot_use(problem))
+        else:
+            self._reporter.invalid(namespace, name, uid, problem)
+
+    def annotation_ignored(self, known: PodRecord) -> None:
+        if self._leadership.leads and known.schedulable and known.described.ignored:
+            self._reporter.remark(known, "InvalidAnnotation", known.described.ignored)
+
+    def blocked(self, known: PodRecord) -> None:
+        volumes = known.volumes
+        if not self._leadership.leads or not volumes.blocked:
+            return
+        self._attempts.inc()
+        message = messages.blocked(len(self._store.nodes), volumes.blocked, volumes.blocked_anywhere)
+        self._reporter.unschedulable(known, message)
+
+    def lead(self) -> None:
+        """Reports what was learnt while another replica led."""
+        store = self._store
+        for uid, (namespace, name, problem) in list(store.invalid.items()):
+            if uid not in store.pods or store.pods[uid].described.problem:
+                self.invalid(namespace, name, uid, problem)
+        for known in list(store.waiting()):
+            self.annotation_ignored(known)
+            if known.volumes.blocked:
+                store.touch_pod(known.uid)
+                self.blocked(known)

@@ -1,0 +1,118 @@
+"""Builds all that runs in a bridge, in the order in which it depends on each other.
+
+watches -> store -> queues -> feed -> (session) engine -> loop -> binder -> API server
+                                                              \\-> reporter -> API server
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from poseidon_py.app.gangs import Gangs
+from poseidon_py.app.pod_problems import ProblemReports
+from poseidon_py.bind.binder import Binder
+from poseidon_py.bind.slots import BindSlots
+from poseidon_py.bind.volumes import VolumeBinder
+from poseidon_py.config.settings import Settings
+from poseidon_py.feed.client import Engine
+from poseidon_py.feed.resync import Session
+from poseidon_py.feed.workers import Feed
+from poseidon_py.kube.client import Kube
+from poseidon_py.kube.list_watch import Watch, WatchOptions
+from poseidon_py.report.events import Reporter
+from poseidon_py.report.unscheduled import UnscheduledReports
+from poseidon_py.rounds.leadership import Leadership
+from poseidon_py.rounds.loop import Loop
+from poseidon_py.rounds.pacer import Pacer
+from poseidon_py.state.store import Store
+from poseidon_py.state.watch_set import first_watches
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What exists once the bridge runs."""
+
+    kube: Kube
+    watches: tuple[Watch[Any], ...]
+    session: Session
+    feed: Feed
+    slots: BindSlots
+    binder: Binder
+    reporter: Reporter
+    problems: ProblemReports
+    gangs: Gangs
+    leadership: Leadership
+    loop: Loop
+
+    def lead(self) -> None:
+        """This process begins to lead: rounds and binds are allowed, and all is reported that was learnt before."""
+        self.binder.resume()
+        self.loop.lead()
+        self.gangs.lead()
+        self.problems.lead()
+
+    def stand_by(self) -> None:
+        """Another replica leads, or may lead."""
+        self.loop.stand_by()
+        self.binder.halt()
+        self.gangs.stand_by()
+
+
+def build_runtime(
+    settings: Settings, store: Store, engine: Engine, kube: Kube, holds_lease: Callable[[], bool]
+) -> Runtime:
+    """`holds_lease` is asked before each write: whether, by the clock, no other replica can lead."""
+    changed, leadership, slots = asyncio.Event(), Leadership(), BindSlots()
+    watches = first_watches(kube, store, watch_options(settings))
+
+    async def listed() -> None:
+        for watch in watches:
+            await watch.listed.wait()
+
+    session = Session(engine, store, listed, on_ready=changed.set)
+    feed = Feed(store, engine, session, changed.set, settings.batch_size)
+    reporter = Reporter(
+        kube,
+        store,
+        slots,
+        component=settings.scheduler_name[0],
+        rate=settings.event_rate,
+        concurrency=settings.event_concurrency,
+    )
+    gangs = Gangs(kube, store, reporter, leadership, holds_lease, settings)
+    binder = Binder(
+        kube,
+        store,
+        feed.reject,
+        reporter,
+        slots=slots,
+        prepare=VolumeBinder(
+            kube, store.storage, store.volumes, store.labels_of_node, settings.volume_timeout, leads=holds_lease
+        ).prepare,
+        leads=holds_lease,
+        gate=lambda binder: gangs.binder_for(binder, feed.reject),
+        concurrency=settings.bind_concurrency,
+        timeout=settings.bind_timeout,
+        patience=settings.bind_patience,
+    )
+    loop = Loop(
+        store,
+        engine,
+        session,
+        gangs.binder.place,
+        feed.reject,
+        UnscheduledReports(store, reporter.unschedulable, gangs.reports.waits_for_gang).report,
+        changed=changed,
+        leadership=leadership,
+        pacer=Pacer(settings.batch_window, settings.batch_window_max),
+    )
+    problems = ProblemReports(store, reporter, leadership)
+    store.pod_queue.extend_deferral = lambda: slots.saturated
+    store.subscribe(binder, reporter)
+    store.subscribe_to_problems(problems)
+    return Runtime(kube, watches, session, feed, slots, binder, reporter, problems, gangs, leadership, loop)
+
+
+def watch_options(settings: Settings) -> WatchOptions:
+    return WatchOptions(settings.list_page, settings.watch_timeout, settings.watch_silence)

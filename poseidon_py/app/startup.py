@@ -1,0 +1,91 @@
+"""Waiting for the neighbours at start: the API server and the flow service, each for as long as a start may take."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from poseidon_py.feed.client import EngineError, GrpcEngine, why_unreachable
+from poseidon_py.kube.client import (
+    ApiError,
+    BusyError,
+    Kube,
+    KubeError,
+    LostAnswerError,
+    MalformedAnswerError,
+    UnreachableError,
+)
+from poseidon_py.util.backoff import Backoff
+from protos.gen import flow_pb2
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class StartError(Exception):
+    """The bridge cannot start; the message is for the user."""
+
+
+async def wait_for_server(kube: Kube, timeout: float) -> None:
+    """Returns once the API server answers. `timeout`: seconds. Raises StartError."""
+    try:
+        version = await _retry(
+            kube.server_version, timeout, BusyError, UnreachableError, LostAnswerError, MalformedAnswerError
+        )
+    except ApiError as error:
+        if error.code in (401, 403):
+            raise StartError(
+                f"the API server at {kube.url} rejected our credentials ({error.code}): check the token or client "
+                f"certificate; it says: {error.message}"
+            ) from error
+        raise StartError(
+            f"{kube.url} does not answer like an API server: {error}; check the server in the kubeconfig"
+        ) from error
+    except KubeError as error:
+        tried = f"tried for {timeout:g} s"
+        raise StartError(f"{error}; {tried}: is it running, and is the kubeconfig the right one?") from error
+    log.info("API server %s, version %s", kube.url, version)
+
+
+async def wait_for_engine(engine: GrpcEngine, address: str, timeout: float) -> None:
+    """Returns once the flow service at a configured address answers. `timeout`: seconds. Raises StartError."""
+    details: list[str] = []
+
+    async def hello() -> flow_pb2.HelloReply:
+        try:
+            return await engine.hello()
+        except EngineError as error:
+            details.append(error.details)
+            raise
+
+    try:
+        await _retry(hello, timeout, EngineError)
+    except EngineError as error:
+        why = why_unreachable(details) or error.code
+        raise StartError(
+            f"no flow service at {address}: {why}; tried for {timeout:g} s; "
+            "start one with `firmament serve`, or leave --firmament-address out"
+        ) from error
+
+
+async def counts_links(engine: GrpcEngine, timeout: float) -> bool:
+    """Whether the flow service's policy counts the bandwidth of links. `timeout`: seconds. Raises StartError."""
+    try:
+        return (await _retry(engine.hello, timeout, EngineError)).counts_links
+    except EngineError as error:
+        raise StartError(f"the flow service does not answer: {error}") from error
+
+
+async def _retry(ask: Callable[[], Awaitable[T]], timeout: float, *errors: type[Exception]) -> T:
+    """The first answer; after `timeout` seconds of these errors, the last of them."""
+    backoff, loop = Backoff(0.2, 5.0), asyncio.get_running_loop()
+    deadline = loop.time() + timeout
+    while True:
+        try:
+            return await ask()
+        except errors as error:
+            if loop.time() >= deadline:
+                raise
+            log.warning("%s", error)
+        await asyncio.sleep(min(backoff.next(), max(0.05, deadline - loop.time())))

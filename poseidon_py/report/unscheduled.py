@@ -1,0 +1,41 @@
+"""From the reasons of a round to a report on each pod that it left without a node."""
+
+from collections.abc import Callable, Iterable
+
+from poseidon_py.report import messages
+from poseidon_py.state.records import PodRecord
+from poseidon_py.state.store import Store
+from protos.gen import flow_pb2
+
+_GANG_REASONS = (flow_pb2.Reason.GANG_INCOMPLETE, flow_pb2.Reason.GANG_FULL)
+"""Reasons that a larger cluster would not change."""
+
+Report = Callable[[PodRecord, str], None]
+"""A pod and the message about it."""
+
+
+class UnscheduledReports:
+    """Words the reasons once for each group of pods that share them."""
+
+    def __init__(self, store: Store, unschedulable: Report, waits_for_gang: Report) -> None:
+        """`waits_for_gang`: takes pods that wait for other members of their gang to come, or to go."""
+        self._store = store
+        self._unschedulable = unschedulable
+        self._waits_for_gang = waits_for_gang
+        self._attempts = store.metrics.attempts.labels("unschedulable")
+
+    def report(self, groups: Iterable[flow_pb2.Unscheduled]) -> None:
+        for group in groups:
+            by_gang = any(why.kind in _GANG_REASONS for why in group.reasons)
+            report = self._waits_for_gang if by_gang else self._unschedulable
+            message = ""
+            for task in group.task_uid:
+                known = self._store.pod_of_task(task)
+                # a pod that its volumes have blocked meanwhile has a report on that
+                if known is None or not known.schedulable or known.volumes.blocked:
+                    continue
+                if not message:  # all pods of a group are of one gang, or of none
+                    gang = self._store.gangs.group_of(known)
+                    message = messages.unscheduled(group.nodes, group.reasons, gang.minimum if gang else 0)
+                self._attempts.inc()
+                report(known, message)
