@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from firmament_py.cli.main import cli as firmament
 from poseidon_py.cli.main import LazyGroup, cli
 from poseidon_py.config.fields import FIELDS, number_text
-from tests.paths import ROOT
+from tests.paths import DOCS
 
 CONFIG = """
 apiVersion: v1
@@ -63,7 +63,7 @@ def run_flags():
 
 
 def test_every_setting_is_a_flag_or_a_key_of_the_file_that_the_documentation_lists():
-    documented = (ROOT / "docs" / "bridge.md").read_text()
+    documented = (DOCS / "bridge.md").read_text()
     flags = run_flags()
     for name, field in FIELDS.items():
         assert field.text.endswith(".")
