@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 from poseidon_py.app.gang_reports import GangReports
 from poseidon_py.app.gang_requests import GangRequests
-from poseidon_py.bind.gang_units import GangBinder, UnitBinder
+from poseidon_py.bind.gang_binder import GangBinder, PodBinder
+from poseidon_py.bind.unwinding import Unwinder
 from poseidon_py.config.settings import Settings
 from poseidon_py.kube.client import Kube
 from poseidon_py.kube.list_watch import WatchOptions
@@ -52,17 +53,20 @@ class Gangs:
         registry.on_below = self.reports.below_minimum
         registry.on_changed = self._status.note
 
-    def binder_for(self, binder: UnitBinder, reject: Callable[[PodRecord, str, int], None]) -> GangBinder:
+    def binder_for(self, binder: PodBinder, reject: Callable[[PodRecord, str, int], None]) -> GangBinder:
         """Binds gangs as units through the binder of pods."""
         self._binder = gang_binder = GangBinder(
             self._store.gangs,
             binder,
             reject,
-            evict=self._requests.evict,
-            bound_since=self._requests.bound_since,
-            say=self.reports.remark,
+            Unwinder(
+                evict=self._requests.evict,
+                bound_since=self._requests.bound_since,
+                remark=self.reports.remark,
+                unwind=self._settings.gang_unwind,
+                metrics=self._store.metrics,
+            ),
             timeout=self._settings.gang_timeout,
-            unwind=self._settings.gang_unwind,
             now_us=lambda: time.time_ns() // 1000,
             metrics=self._store.metrics,
         )

@@ -6,7 +6,7 @@ import pytest
 
 from poseidon_py.kube.client import ApiError, BusyError, ConflictError, UnreachableError, api_error
 from poseidon_py.kube.retry_after import MAX_SECONDS
-from tests.poseidon_py.bind.test_gang_units import Rig
+from tests.poseidon_py.bind.test_gang_binder import Rig
 from tests.poseidon_py.settling import settle
 from tests.poseidon_py.state.gangs.builders import JOB
 
@@ -28,21 +28,21 @@ async def test_what_stays_half_is_evicted_after_its_time():
     text = (
         "pod group ns/g: only 2 of 3 members could be bound in time; it is evicted, to be scheduled with its gang again"
     )
-    assert rig.said == [(name, "GangUnwound", text) for name in ("a", "c")]
+    assert rig.remarks == [(name, "GangUnwound", text) for name in ("a", "c")]
 
 
 async def test_what_nobody_would_make_anew_stays():
     rig = Rig()
     await half(rig)
     assert rig.evicted == []
-    assert {reason for _, reason, _ in rig.said} == {"GangHalfBound"}
+    assert {reason for _, reason, _ in rig.remarks} == {"GangHalfBound"}
 
 
 async def test_what_is_to_be_kept_stays():
     rig = Rig(unwind="keep")
     await half(rig, owner=JOB)
     assert rig.evicted == []
-    assert {reason for _, reason, _ in rig.said} == {"GangHalfBound"}
+    assert {reason for _, reason, _ in rig.remarks} == {"GangHalfBound"}
 
 
 async def test_binds_that_are_still_repeated_at_the_deadline_are_given_back():
@@ -89,7 +89,7 @@ async def broken(rig):
     rig.place("a", "b", "c")
     await rig.run()
     lost(rig, "b")
-    assert len(rig.units) == 1
+    assert len(rig.gangs) == 1
 
 
 async def call(deadlines):
@@ -109,7 +109,7 @@ async def test_a_gang_that_is_disrupted_as_a_whole_is_evicted_if_what_it_lost_is
         "pod group ns/g: only 2 of 3 members are left and the others could not be replaced in time, while it is to be "
         "disrupted as a whole; it is evicted, to be scheduled with its gang again"
     )
-    assert rig.said == [(name, "GangUnwound", text) for name in ("a", "c")]
+    assert rig.remarks == [(name, "GangUnwound", text) for name in ("a", "c")]
 
 
 async def test_one_that_is_replaced_in_time_is_not_nor_one_of_which_nobody_waits():
@@ -118,7 +118,7 @@ async def test_one_that_is_replaced_in_time_is_not_nor_one_of_which_nobody_waits
     await call(rig.deadlines)  # nobody came in its place
     assert rig.evicted == []
     rig.pod("d", owner=JOB)  # now somebody has
-    assert len(rig.units) == 1
+    assert len(rig.gangs) == 1
     rig.place("d")
     await settle()
     await call(rig.deadlines)
@@ -132,7 +132,7 @@ async def test_after_a_restart_only_a_gang_that_never_was_whole_is_unwound():
         rig.since_us = since_us
         rig.pod("a", owner=JOB, node="n")
         rig.pods("b", "c", owner=JOB)
-        assert len(rig.units) == 1
+        assert len(rig.gangs) == 1
         rig.deadlines[0].call()
         await settle()
         assert rig.evicted == evicted
@@ -150,7 +150,7 @@ def under_a_budget(rig):
     async def sleep(seconds):
         await budget.wait()
 
-    rig.units._evict, rig.units._sleep = evict, sleep
+    rig.unwinder._evict, rig.unwinder._sleep = evict, sleep
     return budget
 
 
@@ -160,13 +160,13 @@ async def test_a_gang_that_became_whole_while_a_budget_was_waited_for_is_not_evi
     await half(rig, owner=JOB)
     await call(rig.deadlines)
     assert "cannot evict ns/a yet: 429 TooManyRequests: Cannot evict pod as it would violate" in caplog.text
-    said = list(rig.said)
+    said = list(rig.remarks)
     rig.place("b")
     await settle()
     assert rig.bound == ["a", "b", "c"]
     budget.set()
     await settle()
-    assert (rig.evicted, rig.said) == ([], said)
+    assert (rig.evicted, rig.remarks) == ([], said)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ async def test_a_gang_that_became_whole_while_a_budget_was_waited_for_is_not_evi
 )
 async def test_who_cannot_be_evicted_is_asked_again_for_as_long_as_it_takes(error):
     rig, pauses = Rig(), []
-    evict, tries = rig.units._evict, []
+    evict, tries = rig.unwinder._evict, []
 
     async def refuse(known):
         tries.append(known.name)
@@ -187,24 +187,24 @@ async def test_who_cannot_be_evicted_is_asked_again_for_as_long_as_it_takes(erro
     async def sleep(seconds):
         pauses.append(seconds)
 
-    rig.units._evict, rig.units._sleep = refuse, sleep
+    rig.unwinder._evict, rig.unwinder._sleep = refuse, sleep
     await half(rig, owner=JOB)
     await call(rig.deadlines)
     assert rig.evicted == ["c", "a"]  # who can go does not wait for who cannot
     assert (tries.count("a"), tries.count("c")) == (21, 1)
     assert (pauses[0], max(pauses), len(pauses)) == (0.5, 60.0, 20)
-    assert [(name, reason) for name, reason, _ in rig.said] == [
+    assert [(name, reason) for name, reason, _ in rig.remarks] == [
         ("a", "GangHalfBound"),
         ("c", "GangUnwound"),
         ("a", "GangUnwound"),
     ]
-    assert rig.said[0][2].endswith(f"it cannot be evicted yet: {error}")
+    assert rig.remarks[0][2].endswith(f"it cannot be evicted yet: {error}")
 
 
 @pytest.mark.parametrize("said", [b"3600", b"inf", b"nan"])
 async def test_no_budget_puts_an_eviction_off_for_ever(said):
     rig, pauses = Rig(), []
-    evict, faults = rig.units._evict, [api_error(429, b"", said)]
+    evict, faults = rig.unwinder._evict, [api_error(429, b"", said)]
 
     async def refuse(known):
         if faults:
@@ -214,7 +214,7 @@ async def test_no_budget_puts_an_eviction_off_for_ever(said):
     async def sleep(seconds):
         pauses.append(seconds)
 
-    rig.units._evict, rig.units._sleep = refuse, sleep
+    rig.unwinder._evict, rig.unwinder._sleep = refuse, sleep
     await half(rig, owner=JOB)
     await call(rig.deadlines)
     assert sorted(rig.evicted) == ["a", "c"]
@@ -245,14 +245,14 @@ async def test_who_went_by_itself_meanwhile_is_not_evicted():
 
 async def test_who_ends_by_itself_while_another_is_evicted_is_not():
     rig = Rig()
-    evict = rig.units._evict
+    evict = rig.unwinder._evict
 
     async def slowly(known):
         await evict(known)
         if known.name == "a":
             rig.gone("c")
 
-    rig.units._evict = slowly
+    rig.unwinder._evict = slowly
     await half(rig, owner=JOB)
     assert rig.evicted == ["a"]
 
@@ -261,16 +261,16 @@ async def test_while_evictions_are_refused_its_time_over_again_begins_nothing_an
     rig = Rig()
     budget = under_a_budget(rig)
     await half(rig, owner=JOB)
-    said = list(rig.said)
+    said = list(rig.remarks)
     for _ in range(3):
         rig.pod("d", owner=JOB)  # any news of a member finds the gang half bound
-        assert len(rig.units) == 1
+        assert len(rig.gangs) == 1
         await call(rig.deadlines[-1:])
-    assert (len(rig.units._tasks), rig.said) == (1, said)
+    assert (len(rig.unwinder._tasks), rig.remarks) == (1, said)
     budget.set()
     await settle()
     assert rig.evicted == ["a", "c"]
-    assert not rig.units._evicting
+    assert not rig.unwinder._evicting
 
 
 async def test_who_was_bound_while_evictions_are_refused_is_evicted_too():
@@ -296,7 +296,7 @@ async def test_who_does_not_lead_any_more_evicts_nobody():
     await half(rig, owner=JOB)
     await call(rig.deadlines)
     rig.binder.halt()
-    rig.units.clear()
+    rig.gangs.clear()
     budget.set()
     await settle()
     assert rig.evicted == []

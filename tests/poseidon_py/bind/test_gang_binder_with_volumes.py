@@ -6,7 +6,7 @@ from poseidon_py.bind.placement import PlacementState
 from poseidon_py.kube.client import NotFoundError
 from poseidon_py.state.claim_use import ClaimUse
 from poseidon_py.state.volumes.gate import VolumeError, VolumesTakenError
-from tests.poseidon_py.bind.test_gang_units import Rig
+from tests.poseidon_py.bind.test_gang_binder import Rig
 from tests.poseidon_py.bind.test_half_gangs import call
 from tests.poseidon_py.settling import settle
 
@@ -74,7 +74,7 @@ async def test_a_gang_of_which_one_cannot_be_bound_as_is_known_at_once_sends_not
     await rig.run()
     assert rig.kube.asked == []
     assert sorted(rig.rejected) == ["a", "b", "c"]
-    assert not len(rig.units)
+    assert not len(rig.gangs)
 
 
 async def test_preparing_that_is_ended_before_it_has_begun_ends():
@@ -97,7 +97,7 @@ async def test_members_do_not_wait_for_the_volumes_of_one_that_is_gone():
     rig.gone("a")
     await settle()
     assert rig.bound == ["b", "c", "d"]
-    assert not len(rig.units)
+    assert not len(rig.gangs)
 
 
 async def test_the_others_wait_for_a_member_whose_volume_another_one_was_given():
@@ -111,7 +111,7 @@ async def test_the_others_wait_for_a_member_whose_volume_another_one_was_given()
     volumes(rig, b=None)
     rig.place("b")  # on another node
     await settle()
-    assert (rig.bound, rig.rejected, len(rig.units)) == (["a", "b", "c"], ["b"], 0)
+    assert (rig.bound, rig.rejected, len(rig.gangs)) == (["a", "b", "c"], ["b"], 0)
 
 
 async def test_they_do_not_wait_for_ever_nor_for_one_that_is_gone():
@@ -131,7 +131,7 @@ async def test_they_do_not_wait_for_ever_nor_for_one_that_is_gone():
     await settle()
     rig.gone("a")  # which c and the volumes of b would be waited for
     await settle()
-    assert (rig.kube.asked, sorted(rig.rejected), len(rig.units)) == ([], ["a", "b", "c"], 0)
+    assert (rig.kube.asked, sorted(rig.rejected), len(rig.gangs)) == ([], ["a", "b", "c"], 0)
 
 
 def parked(rig):
@@ -163,7 +163,7 @@ async def test_who_waits_is_bound_when_the_one_that_is_missing_is_bound_by_someb
     await parked_without_c(rig)
     rig.pod("c", node="n", put=False)
     await settle()
-    assert (rig.bound, rig.rejected, len(rig.units)) == (["a", "b"], ["c"], 0)
+    assert (rig.bound, rig.rejected, len(rig.gangs)) == (["a", "b"], ["c"], 0)
 
 
 async def test_who_waits_is_bound_with_those_that_are_placed_when_others_bind_members():

@@ -7,8 +7,9 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from poseidon_py.bind.binder import Binder
-from poseidon_py.bind.gang_units import GangBinder
+from poseidon_py.bind.gang_binder import GangBinder
 from poseidon_py.bind.placement import PlacedPod
+from poseidon_py.bind.unwinding import Unwinder
 from poseidon_py.feed.update_rows import describe_pod
 from poseidon_py.kube.client import BusyError, ConflictError, LostAnswerError, NotFoundError
 from poseidon_py.state.claim_use import ClaimUse
@@ -39,13 +40,18 @@ class Rig:
 
     def __init__(self, *, unwind="evict", concurrency=100, whole=False):
         self.more = {"spec": {"schedulingGroup": {"podGroupName": "g"}}} if whole else {}
-        self._unwind = unwind
+        self.unwinder = Unwinder(
+            evict=self._evict,
+            bound_since=self._since,
+            remark=lambda known, reason, message: self.remarks.append((known.name, reason, message)),
+            unwind=unwind,
+        )
         self.store = Store(["poseidon"])
         self.kube = FakeKube()
         self.rejected: list[str] = []
         self.timers: list[Any] = []
         self.deadlines: list[Timer] = []
-        self.said: list[tuple[str, str, str]] = []
+        self.remarks: list[tuple[str, str, str]] = []
         self.evicted: list[str] = []
         self.binder = Binder(
             self.kube,
@@ -62,25 +68,22 @@ class Rig:
         self.prepare: Any = lambda known, node: None
         spec = {"schedulingPolicy": {"gang": {"minCount": 3}}, "disruptionMode": "PodGroup"}
         self.store.gangs.objects = Objects((NATIVE, owner_or_group(NATIVE, spec=spec)))
-        self.store.gangs.on_half = self.units.found_half
+        self.store.gangs.on_half = self.gangs.found_half
         self.store.subscribe(self.binder)
         self.store.observe_node(node("n"))
         self.kube.on_bind = self._bound
         self.first_sent: list[tuple[int, int]] = []
 
     def _gang_binder(self, binder):
-        self.units = GangBinder(
+        self.gangs = GangBinder(
             self.store.gangs,
             binder,
             lambda known, node_id, not_before_us: self.rejected.append(known.name),
-            evict=self._evict,
-            bound_since=self._since,
-            say=lambda known, reason, message: self.said.append((known.name, reason, message)),
-            unwind=self._unwind,
+            self.unwinder,
             now_us=lambda: 0,
             call_later=self._deadline,
         )
-        return self.units
+        return self.gangs
 
     def _deadline(self, seconds, call):
         self.deadlines.append(Timer(seconds, call))
@@ -111,7 +114,7 @@ class Rig:
 
     def place(self, *names):
         known = [self.store.pods[f"uid-{name}"] for name in names]
-        self.units.place([PlacedPod(each, "n", "id-n") for each in known])
+        self.gangs.place([PlacedPod(each, "n", "id-n") for each in known])
 
     def gone(self, name):
         self.kube.pods.pop(f"ns/{name}", None)
@@ -140,7 +143,7 @@ async def test_a_gang_that_was_placed_whole_is_bound_whole():
     rig.place("a", "b", "c")
     await rig.run()
     assert rig.bound == ["a", "b", "c"]
-    assert not len(rig.units)
+    assert not len(rig.gangs)
     assert rig.deadlines[0].cancelled
     rig.place("d")  # beyond the minimum
     await rig.run()
@@ -187,7 +190,7 @@ async def test_binds_that_may_be_repeated_are():
     await rig.run()
     assert rig.bound == ["a", "b", "c"]
     assert rig.rejected == []
-    assert not len(rig.units)
+    assert not len(rig.gangs)
 
 
 async def test_a_member_that_cannot_be_bound_is_placed_again_and_completes_the_gang():
@@ -196,10 +199,10 @@ async def test_a_member_that_cannot_be_bound_is_placed_again_and_completes_the_g
     rig.kube.faults = [None, ConflictError(409, "Conflict", "no"), None]
     rig.place("a", "b", "c")
     await rig.run()
-    assert (rig.bound, rig.rejected, len(rig.units)) == (["a", "c"], ["b"], 1)
+    assert (rig.bound, rig.rejected, len(rig.gangs)) == (["a", "c"], ["b"], 1)
     rig.place("b")
     await rig.run()
-    assert (rig.bound, len(rig.units)) == (["a", "b", "c"], 0)
+    assert (rig.bound, len(rig.gangs)) == (["a", "b", "c"], 0)
     assert all(timer.cancelled for timer in rig.deadlines)
 
 

@@ -1,0 +1,146 @@
+"""Takes back what is bound of a gang that was not whole within its timeout.
+
+What is not bound has been given back already. If so configured, what is bound is evicted, so that its controller makes
+it anew and the gang begins from nothing.
+
+A gang that was whole once and lost a member (its node died) is not unwound: its members work, and only they can decide
+whether they go on without the one that is missing. It is unwound if it declares that it can only be disrupted as a
+whole, and what was evicted or deleted is not replaced within the timeout.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from poseidon_py.kube.client import ApiError, KubeError, NotFoundError
+from poseidon_py.state.gangs.group import Group
+from poseidon_py.state.records import PodRecord
+from poseidon_py.util.metrics import Metrics
+
+log = logging.getLogger(__name__)
+
+_RETRY_FIRST, _RETRY_MAX = 0.5, 60.0
+"""Seconds until an eviction that was refused is requested again."""
+
+
+def is_short(group: Group) -> bool:
+    """Whether fewer members are bound, or about to be, than the gang needs."""
+    return group.short({known.uid: known.gang.role for known in group.settled()})
+
+
+class Unwinder:
+    """`unwind` any number, each in a task of its own; `cancel` or `stop` them all."""
+
+    def __init__(
+        self,
+        *,
+        evict: Callable[[PodRecord], Awaitable[None]],
+        bound_since: Callable[[PodRecord], Awaitable[int]],
+        remark: Callable[[PodRecord, str, str], None] = lambda known, reason, message: None,
+        unwind: str = "evict",
+        metrics: Metrics | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """`unwind`: "evict" or "keep" bound members. `evict` and `bound_since` (microseconds since the epoch) may raise
+        KubeError. `remark`: publishes an event: pod, reason, message."""
+        self._evict = evict
+        self._bound_since = bound_since
+        self._remark = remark
+        self._unwind = unwind
+        self._metrics = metrics if metrics is not None else Metrics()
+        self._sleep = sleep
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._evicting: set[str] = set()
+        """UIDs of pods that are being evicted, which disruption budgets can prevent for ever."""
+
+    def unwind(self, group: Group, bound: list[PodRecord]) -> None:
+        """The gang is not whole in time; `bound`: its members that are."""
+        task = asyncio.create_task(self._take_back(group, bound), name=f"unwind {group.name}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def cancel(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+    async def stop(self) -> None:
+        self.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _take_back(self, group: Group, bound: list[PodRecord]) -> None:
+        broken = group.broken and any(member.known.schedulable for member in group.members.values())
+        if all(known.uid in self._evicting for known in bound) or (
+            not broken and (group.started or not await self._never_was_whole(group, bound))
+        ):
+            return
+        self._metrics.gang_units.labels("unwound").inc()
+        message = f"pod group {group.name}: only {len(bound)} of {group.minimum} members could be bound in time"
+        if broken:
+            message = (
+                f"pod group {group.name}: only {len(bound)} of {group.minimum} members are left and the others could "
+                "not be replaced in time, while it is to be disrupted as a whole"
+            )
+        log.warning("%s", message)
+        evictable = []
+        for known in bound:
+            if self._unwind != "evict":
+                self._remark(known, "GangHalfBound", f"{message}; they stay bound, as configured")
+            elif not known.owner:
+                kept = "it stays bound, because it has no controller to replace it"
+                self._remark(known, "GangHalfBound", f"{message}; {kept}")
+            elif known.uid not in self._evicting:
+                evictable.append(known)
+        uids = {known.uid for known in evictable}
+        self._evicting |= uids
+        try:
+            await self._evict_all(group, evictable, message)
+        finally:
+            self._evicting -= uids
+
+    async def _never_was_whole(self, group: Group, bound: list[PodRecord]) -> bool:
+        """Whether the binding of a half gang never completed, in contrast to one that has lost members since.
+
+        Members that wait and are younger than the last bind replace others: then it was whole. Without members that
+        wait, nothing is missing, or nothing will replace it.
+        """
+        waiting = [member.known for member in group.members.values() if member.known.schedulable]
+        if not waiting:
+            return False
+        try:
+            since = max([await self._bound_since(known) for known in bound])
+        except KubeError as error:
+            log.warning("cannot find out since when gang %s is half bound: %s", group.name, error)
+            return False
+        return min(known.created_us for known in waiting) <= since
+
+    async def _evict_all(self, group: Group, pods: list[PodRecord], message: str) -> None:
+        """Retries those that cannot be evicted yet, until they are gone, the gang is whole after all, or no member
+        waits any more that would need the others to be made anew."""
+        reported: set[str] = set()
+        pause = _RETRY_FIRST
+        while pods and is_short(group) and any(member.known.schedulable for member in group.members.values()):
+            refused, retry_after = [], 0.0
+            for known in pods:
+                if not is_short(group):
+                    return  # it became whole during an eviction
+                if known not in group.settled():
+                    continue  # it terminated meanwhile: an eviction would delete it
+                try:
+                    await self._evict(known)
+                except NotFoundError:
+                    continue
+                except KubeError as error:  # a disruption budget, most likely
+                    refused.append(known)
+                    asked = (error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0
+                    retry_after = max(retry_after, asked)
+                    if known.uid not in reported:
+                        reported.add(known.uid)
+                        log.warning("cannot evict %s yet: %s", known.full_name, error)
+                        self._remark(known, "GangHalfBound", f"{message}; it cannot be evicted yet: {error}")
+                else:
+                    self._remark(known, "GangUnwound", f"{message}; it is evicted, to be scheduled with its gang again")
+            if refused:
+                await self._sleep(max(pause, retry_after))
+                pause = min(2 * pause, _RETRY_MAX)
+            left = {known.uid for known in group.settled()}
+            pods = [known for known in refused if known.uid in left]
