@@ -268,7 +268,7 @@ async def test_refused_classes_are_not_remembered_without_end(monkeypatch):
         assert len(rig.session.refused) == 2
         rig.pod("again", cpu="0m")
         await rig.settle()
-        assert rig.invalid[-1] == ("again", "x: no 0")
+        assert rig.problems.invalid_pods[-1] == ("again", "x: no 0")
         assert rig.bound == []
 
 
@@ -285,7 +285,7 @@ async def test_a_pod_that_runs_and_whose_class_is_refused_holds_what_it_requests
         counted = rig.engine.classes[rig.task("bad")["cls"]]
         assert dict(counted.requests) == dict(wide.requests)
         assert not counted.tolerations
-        assert rig.invalid == [("bad", "x: is beyond me")]
+        assert rig.problems.invalid_pods == [("bad", "x: is beyond me")]
         calls = rig.engine.calls["apply"]
         await rig.settle()
         assert rig.engine.calls["apply"] == calls
@@ -300,7 +300,7 @@ async def test_a_pod_that_runs_and_whose_amounts_are_refused_too_holds_a_slot():
         await rig.settle()
         assert rig.state("bad") == "bound"
         assert dict(rig.engine.classes[rig.task("bad")["cls"]].requests) == {"pods": 1}
-        assert rig.invalid == [("bad", "x: is beyond me")]
+        assert rig.problems.invalid_pods == [("bad", "x: is beyond me")]
 
 
 # -- batches ----------------------------------------------------------------------------------------------------------

@@ -95,8 +95,8 @@ async def rig(retries):
 
 def recheck(found):
     """It is time to look again whether the resources are served."""
-    for shelf in found._caches.values():
-        shelf.looked = -1e9
+    for cache in found._caches.values():
+        cache.checked_at = -1e9
     found._wake.set()
 
 

@@ -63,7 +63,7 @@ class Rig:
 
     def message(self, name) -> flow_pb2.Gang:
         """What the engine hears of a pod's gang."""
-        found = self.registry.message(self.known(name).gang)
+        found = self.registry.message(self.known(name).gang.id)
         assert found is not None
         return found
 
