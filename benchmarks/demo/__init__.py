@@ -1,1 +1,1 @@
-"""`poseidon demo`: the whole path on an embedded cluster, and proof that it worked."""
+"""`poseidon demo`: schedules a mixed workload on a synthetic cluster and checks the outcome."""

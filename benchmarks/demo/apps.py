@@ -1,8 +1,8 @@
 """The demo's workload as manifests: services, batch jobs, GPU jobs, bare pods, and pods that cannot run.
 
-Amounts follow from the cluster, so that every size shows the same picture: what runs for ever asks for a good half
-of the open nodes' cpu, batch jobs for another third and go away, the last service asks for more than is left, GPU
-jobs for half as many GPUs again as there are, and a few pods ask for what no node has.
+Amounts follow from the cluster, so that every size shows the same picture: services request about 60 % of the cpu of
+untainted nodes, batch jobs another third until they end, and the last Deployment more than is then free; GPU jobs
+request 1.5 times the GPUs there are, and a few pods request what no node offers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _GPU_DEMAND = 1.5
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """One object to create: `path` is the collection, `pods` how many pods come of it."""
+    """One object to create: `path` is its collection, `pods` the number of pods that it makes."""
 
     kind: str
     path: str
@@ -46,7 +46,7 @@ class App:
 
 
 def demo_apps(nodes: int, pods: int, scheduler: str, seed: int) -> list[App]:
-    """Manifests that make exactly `pods` pods, shuffled as users would send them, the impossible ones among them."""
+    """Manifests that make exactly `pods` pods, in random order, but for the large Deployment, which is last."""
     return _Mix(nodes, pods, scheduler, seed).apps()
 
 
@@ -67,11 +67,12 @@ class _Mix:
         gpu = self._gpu_jobs(self._pods * 15 // 100)
         large = self._large(min(self._pods // 20, max(1, self._nodes // 2)))
         gang = self._gangs(self._pods // 10)
-        left = self._pods - sum(app.pods for app in (*impossible, *gpu, *large, *gang))
-        bare, batch = left // 20, left * 2 // 5
-        apps = [*impossible, *gpu, *gang, *self._services(left - bare - batch), *self._batch(batch), *self._bare(bare)]
+        others = self._pods - sum(app.pods for app in (*impossible, *gpu, *large, *gang))
+        bare, batch = others // 20, others * 2 // 5
+        service = others - bare - batch
+        apps = [*impossible, *gpu, *gang, *self._services(service), *self._batch(batch), *self._bare(bare)]
         self._rng.shuffle(apps)
-        return [*apps, *large]  # last, so that it finds the nodes in use
+        return [*apps, *large]  # last, when the nodes are in use
 
     def _services(self, pods: int) -> list[App]:
         apps = []
@@ -96,44 +97,45 @@ class _Mix:
         return apps
 
     def _large(self, pods: int) -> list[App]:
-        """Pods that need most of a node each; many find none."""
+        """Pods that each need most of a node; for many there is none."""
         if not pods:
             return []
         cpu = min(int(_LARGE_FILL * self._offered["cpu"] / pods), max(s["cpu"] for s in map(allocatable, self._shapes)))
         sort = PodSort("large", max(100, min(cpu, 12_000) // 100 * 100), 2**30)
         return [self._deployment("large", "large", pods, self._pod("large", sort))]
 
-    def _gpu_jobs(self, most: int) -> list[App]:
-        """One in two trains for ever, the others end."""
+    def _gpu_jobs(self, max_pods: int) -> list[App]:
+        """One in two runs forever, the others end."""
         apps: list[App] = []
-        wanted = 0
-        while self._gpus and wanted < _GPU_DEMAND * self._gpus and most > 0:
+        requested, pods = 0, 0
+        while requested < _GPU_DEMAND * self._gpus and pods < max_pods:
             size = self._rng.choice((1, 1, 2, 4))
-            count = min(most, self._rng.randint(1, 4))
+            count = min(max_pods - pods, self._rng.randint(1, 4))
             sort = PodSort(
                 f"gpu-{len(apps):03d}", 2000 * size, size * 16 * 2**30, gpus=size, tolerations=(GPU_TOLERATION,)
             )
             seconds = None if len(apps) % 2 == 0 else self._rng.uniform(1.0, 2.5)
             apps.append(self._job("gpu", sort.name, count, self._pod("gpu", sort, seconds=seconds)))
-            wanted += size * count
-            most -= count
+            requested += size * count
+            pods += count
         return apps
 
-    def _gangs(self, most: int) -> list[App]:
-        """Jobs whose pods run together or not at all, by one annotation; one in three for ever."""
+    def _gangs(self, max_pods: int) -> list[App]:
+        """Jobs whose pods are placed together or not at all, by one annotation; one in three runs forever."""
         apps: list[App] = []
-        while most >= 2:
-            count = min(most, self._rng.randint(2, 12))
+        pods = 0
+        while max_pods - pods >= 2:
+            count = min(max_pods - pods, self._rng.randint(2, 12))
             sort = PodSort(f"gang-{len(apps):03d}", 1000, 2**30)
             seconds = None if len(apps) % 3 == 2 else self._rng.uniform(1.0, 3.0)
             app = self._job("gang", sort.name, count, self._pod("gang", sort, seconds=seconds))
             app.manifest["metadata"]["annotations"] = {GANG: "all"}
             apps.append(app)
-            most -= count
+            pods += count
         return apps
 
     def _impossible(self, pods: int) -> list[App]:
-        """No node is that large; no node has that label; the only nodes with that label repel the pod."""
+        """Larger than any node; for a label that no node has; for nodes whose taint the pods do not tolerate."""
         giant = PodSort("giant", 1_000_000, 2**30)
         small = PodSort("small", 100, 2**28)
         cases: tuple[tuple[str, PodSort, Json], ...] = (
@@ -149,7 +151,7 @@ class _Mix:
         ]
 
     def _sorts(self, kind: str, pods: int, fill: float) -> list[tuple[PodSort, int]]:
-        """Sorts and how many pods of each."""
+        """Sorts, and the number of pods of each."""
         if not pods:
             return []
         number = max(1, pods // _PODS_PER_APP)
@@ -158,7 +160,7 @@ class _Mix:
         return [(sort, pods // number + (i < pods % number)) for i, sort in enumerate(named)]
 
     def _pod(self, kind: str, sort: PodSort, selector: Json | None = None, seconds: float | None = None) -> Json:
-        """metadata and spec of a pod."""
+        """The metadata and spec of a pod."""
         requests = {name: show(name, amount) for name, amount in sort.requests.items()}
         resources: Json = {"requests": requests}
         if sort.gpus:
@@ -188,7 +190,7 @@ class _Mix:
 
     def _job(self, kind: str, name: str, count: int, pod: Json) -> App:
         if "annotations" not in pod["metadata"]:
-            pod["metadata"]["annotations"] = {RUN_SECONDS: "1000000"}  # longer than anyone watches
+            pod["metadata"]["annotations"] = {RUN_SECONDS: "1000000"}  # longer than any demo
         pod["spec"]["restartPolicy"] = "Never"
         spec = {"parallelism": count, "completions": count, "backoffLimit": 0, "template": pod}
         manifest = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}

@@ -1,7 +1,7 @@
-"""What must hold after any run, judged from the API server's side alone.
+"""What must hold after any run, checked against the API server's view alone.
 
 Requests, selectors and tolerations are evaluated with the synthetic cluster's code, which shares nothing with the
-scheduler's own, so a mistake there cannot excuse itself.
+scheduler: a defect in the scheduler cannot hide itself.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.cluster.nodes.affinity import selects, tolerates
 from benchmarks.cluster.nodes.resources import Amounts, amounts, pod_amounts
 from benchmarks.demo.evidence import Evidence
-from benchmarks.demo.gang_check import is_gang, never_half
+from benchmarks.demo.gang_check import check_gangs, is_gang
 
 Json = dict[str, Any]
 
@@ -25,7 +25,7 @@ _REPELS = ("NoSchedule", "NoExecute")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """name says what holds if ok; detail, what was found."""
+    """One check. `name` states what holds if `ok`; `detail` is what was found."""
 
     name: str
     ok: bool
@@ -33,38 +33,41 @@ class Check:
 
 
 def run_checks(evidence: Evidence, scheduler: str, expected: int, settled: bool) -> list[Check]:
-    """All checks, for the `expected` pods of `scheduler`. settled: whether things came to rest in time."""
+    """All checks, for the `expected` pods of `scheduler`. settled: whether the workload settled in time."""
     mine = [pod for pod in evidence.pods if pod["spec"].get("schedulerName") == scheduler]
     waiting = [pod for pod in mine if is_waiting(pod)]
-    judges: list[tuple[str, Callable[[], tuple[bool, str]]]] = [
+    checks: list[tuple[str, Callable[[], tuple[bool, str]]]] = [
         (
-            "every submitted pod is bound, has ended, or is told why it waits",
+            "every submitted pod is bound, has ended, or has a reason for waiting",
             lambda: _accounted(mine, expected, settled),
         ),
-        ("no node is over-committed in any resource, now or at any moment", lambda: _over_committed(evidence)),
+        ("no node is or was over-committed in any resource", lambda: _over_committed(evidence)),
         ("no kubelet rejected a pod", lambda: _rejected(evidence)),
         ("no pod was bound twice", lambda: _bound_twice(evidence)),
-        ("every pod is on a node that its selectors and tolerations allow", lambda: _constraints(evidence, mine)),
-        ("no pod waits that fits on what is left of a node", lambda: _work_conserving(evidence, waiting)),
-        ("no gang was ever bound below its minimum, but for the moment of binding", lambda: never_half(evidence)),
+        (
+            "every pod is on a node that its selectors, affinity and tolerations allow",
+            lambda: _constraints(evidence, mine),
+        ),
+        ("no pod waits that fits in the free capacity of a node", lambda: _work_conserving(evidence, waiting)),
+        ("no gang was bound below its minimum, except during its burst of binds", lambda: check_gangs(evidence)),
         ("every waiting pod has a condition with a reason", lambda: _explained(waiting)),
-        ("the scheduler reports no error and dropped no placement", lambda: _no_errors(evidence)),
+        ("the scheduler reports no errors and dropped no placements", lambda: _no_errors(evidence)),
     ]
-    return [Check(name, *judge()) for name, judge in judges]
+    return [Check(name, *check()) for name, check in checks]
 
 
 def is_waiting(pod: Json) -> bool:
-    """No node, not ended."""
+    """Whether a pod has no node and has not ended."""
     return not pod["spec"].get("nodeName") and (pod.get("status") or {}).get("phase") not in _DONE
 
 
-def holds(pod: Json) -> bool:
-    """On a node, and holding resources there."""
+def is_running(pod: Json) -> bool:
+    """Whether a pod is bound and uses resources of its node."""
     return bool(pod["spec"].get("nodeName")) and (pod.get("status") or {}).get("phase") not in _DONE
 
 
 def demand(pod: Json) -> Amounts:
-    """What a pod takes from a node, itself included."""
+    """What a pod requests of a node; the pod itself counts as one of `pods`."""
     return {**pod_amounts(pod["spec"]), "pods": 1}
 
 
@@ -73,31 +76,31 @@ def offers(evidence: Evidence) -> dict[str, Amounts]:
     return {node["metadata"]["name"]: amounts(node["status"].get("allocatable")) for node in evidence.nodes}
 
 
-def held(evidence: Evidence) -> dict[str, Amounts]:
-    """What the pods on each node take."""
-    taken: dict[str, Amounts] = {node["metadata"]["name"]: {} for node in evidence.nodes}
+def requested(evidence: Evidence) -> dict[str, Amounts]:
+    """What the running pods on each node request."""
+    total: dict[str, Amounts] = {node["metadata"]["name"]: {} for node in evidence.nodes}
     for pod in evidence.pods:
-        if holds(pod):
-            _add(taken.setdefault(pod["spec"]["nodeName"], {}), demand(pod), +1)
-    return taken
+        if is_running(pod):
+            _add(total.setdefault(pod["spec"]["nodeName"], {}), demand(pod), +1)
+    return total
 
 
 def replayed(evidence: Evidence) -> Iterator[tuple[str, Amounts, int]]:
-    """The audit as (node, amounts, +1 or -1), in order: a pod holds what it requests from its bind until it has ended.
+    """The audit as (node, amounts, +1 or -1), in order: a pod uses what it requests from its bind until its end.
 
-    Pods that were deleted since are left out: what they asked for is not known any more.
+    Pods that have been deleted since are left out, because their requests are no longer known.
     """
     demands = {pod["metadata"]["uid"]: demand(pod) for pod in evidence.pods}
-    home: dict[str, str] = {}
+    node_of: dict[str, str] = {}
     for entry in evidence.audit:
         uid = entry["uid"]
         if uid not in demands:
             continue
         if entry["what"] == "bind":
-            home[uid] = entry["node"]
+            node_of[uid] = entry["node"]
             yield entry["node"], demands[uid], +1
-        elif entry["what"] in _ENDS and uid in home:
-            yield home.pop(uid), demands[uid], -1
+        elif entry["what"] in _ENDS and uid in node_of:
+            yield node_of.pop(uid), demands[uid], -1
 
 
 def condition(pod: Json) -> Json:
@@ -112,23 +115,23 @@ def condition(pod: Json) -> Json:
 def _accounted(mine: list[Json], expected: int, settled: bool) -> tuple[bool, str]:
     bound = sum(bool(pod["spec"].get("nodeName")) for pod in mine)
     detail = f"{len(mine)} of {expected} pods: {bound} bound, {len(mine) - bound} waiting"
-    return settled and len(mine) == expected, detail if settled else detail + "; still moving when time ran out"
+    return settled and len(mine) == expected, detail if settled else detail + "; not settled in time"
 
 
 def _over_committed(evidence: Evidence) -> tuple[bool, str]:
-    offered, now = offers(evidence), held(evidence)
-    over = [f"{node} in {name}" for node, taken in now.items() for name in _excess(taken, offered.get(node, {}))]
+    offered, now = offers(evidence), requested(evidence)
+    over = [f"{node} in {name}" for node, used in now.items() for name in _excess(used, offered.get(node, {}))]
     over += [f"{what} for a while" for what in _over_committed_ever(evidence, offered)]
-    bound = sum(map(holds, evidence.pods))
-    return not over, _some(over) or f"{bound} pods on {len(now)} nodes, and all before them"
+    running = sum(map(is_running, evidence.pods))
+    return not over, _some(over) or f"{running} running pods on {len(now)} nodes, and all binds before"
 
 
 def _over_committed_ever(evidence: Evidence, offered: Mapping[str, Amounts]) -> list[str]:
-    taken: dict[str, Amounts] = {}
+    used: dict[str, Amounts] = {}
     over: dict[str, None] = {}
-    for node, wants, sign in replayed(evidence):
-        on_node = taken.setdefault(node, {})
-        _add(on_node, wants, sign)
+    for node, amount, sign in replayed(evidence):
+        on_node = used.setdefault(node, {})
+        _add(on_node, amount, sign)
         if sign > 0:
             over.update(dict.fromkeys(f"{node} in {name}" for name in _excess(on_node, offered.get(node, {}))))
     return list(over)
@@ -164,55 +167,55 @@ def _constraints(evidence: Evidence, mine: list[Json]) -> tuple[bool, str]:
 
 
 def _work_conserving(evidence: Evidence, waiting: list[Json]) -> tuple[bool, str]:
-    offered, taken = offers(evidence), held(evidence)
-    left = {
-        name: {resource: amount - taken[name].get(resource, 0) for resource, amount in offered[name].items()}
+    offered, used = offers(evidence), requested(evidence)
+    free = {
+        name: {resource: amount - used[name].get(resource, 0) for resource, amount in offered[name].items()}
         for name in offered
     }
-    homes: dict[str, str | None] = {}  # for pods that are alike to a scheduler: a node that would do
+    fitting: dict[str, str | None] = {}  # by the fields that matter: a node where such pods fit
     wasted = []
     for pod in waiting:
         if pod["spec"].get("schedulingGates") or is_gang(pod):
-            continue  # a gang takes all that it needs, or nothing
-        alike = repr([pod["spec"].get(key) for key in _MATTERS])
-        if alike not in homes:
-            homes[alike] = _room(pod, evidence.nodes, left)
-        if homes[alike] is not None:
-            wasted.append(f"{pod['metadata']['name']} would fit on {homes[alike]}")
-    return not wasted, _some(wasted) or f"{len(waiting)} pods wait, none of them fits anywhere"
+            continue  # a gang gets all that it needs, or nothing
+        fields = repr([pod["spec"].get(key) for key in _PLACEMENT_FIELDS])
+        if fields not in fitting:
+            fitting[fields] = _fitting_node(pod, evidence.nodes, free)
+        if fitting[fields] is not None:
+            wasted.append(f"{pod['metadata']['name']} would fit on {fitting[fields]}")
+    return not wasted, _some(wasted) or f"{len(waiting)} pods wait; none of them fits on any node"
 
 
-_MATTERS = ("containers", "initContainers", "overhead", "resources", "nodeSelector", "affinity", "tolerations")
+_PLACEMENT_FIELDS = ("containers", "initContainers", "overhead", "resources", "nodeSelector", "affinity", "tolerations")
 
 
-def _room(pod: Json, nodes: Iterable[Json], left: Mapping[str, Amounts]) -> str | None:
-    wants = demand(pod)
+def _fitting_node(pod: Json, nodes: Iterable[Json], free: Mapping[str, Amounts]) -> str | None:
+    requests = demand(pod)
     for node in nodes:
         name: str = node["metadata"]["name"]
-        if not _excess(wants, left[name]) and not _unsuitable(pod, node):
+        if not _excess(requests, free[name]) and not _unsuitable(pod, node):
             return name
     return None
 
 
 def _explained(waiting: list[Json]) -> tuple[bool, str]:
-    silent = [
+    unexplained = [
         pod["metadata"]["name"]
         for pod in waiting
         if (found := condition(pod)).get("status") != "False" or not found.get("reason") or not found.get("message")
     ]
-    return not silent, _some(silent) or f"{len(waiting)} pods"
+    return not unexplained, _some(unexplained) or f"{len(waiting)} pods"
 
 
 def _no_errors(evidence: Evidence) -> tuple[bool, str]:
     if not evidence.metrics:
         return False, "the scheduler's metrics are missing"
     counts = {
-        "placements dropped by the independent check": evidence.metric("poseidon_placements_dropped_total"),
+        "placements dropped by the engine's check": evidence.metric("poseidon_placements_dropped_total"),
         "errors": evidence.metric("poseidon_schedule_attempts_total", result="error"),
         "failed rounds": evidence.metric("poseidon_rounds_total", result="failed"),
-        "descriptions refused by the engine": evidence.metric("poseidon_engine_refusals_total"),
-        "objects that make no sense": evidence.metric("poseidon_nonsense_objects_total"),
-        "restarts of the engine": max(0.0, evidence.metric("poseidon_firmament_starts_total") - 1),
+        "objects refused by the engine": evidence.metric("poseidon_engine_refusals_total"),
+        "objects with invalid fields": evidence.metric("poseidon_nonsense_objects_total"),
+        "restarts of the flow service": max(0.0, evidence.metric("poseidon_firmament_starts_total") - 1),
     }
     wrong = [f"{count:.0f} {what}" for what, count in counts.items() if count]
     rounds = evidence.metric("poseidon_rounds_total")
@@ -220,9 +223,9 @@ def _no_errors(evidence: Evidence) -> tuple[bool, str]:
 
 
 def _unsuitable(pod: Json, node: Json | None) -> str:
-    """Why a pod must not be on a node; empty if it may."""
+    """Why a pod must not run on a node; empty if it may."""
     if node is None:
-        return "there is no such node"
+        return "the node does not exist"
     spec, metadata = pod["spec"], node["metadata"]
     if not selects(spec, metadata["name"], metadata.get("labels") or {}):
         return "its selector or affinity does not match"
@@ -232,12 +235,12 @@ def _unsuitable(pod: Json, node: Json | None) -> str:
     return ""
 
 
-def _excess(wants: Amounts, has: Amounts) -> list[str]:
-    return [name for name, amount in wants.items() if amount > 0 and amount > has.get(name, 0)]
+def _excess(requests: Amounts, available: Amounts) -> list[str]:
+    return [name for name, amount in requests.items() if amount > 0 and amount > available.get(name, 0)]
 
 
-def _add(total: Amounts, more: Amounts, sign: int) -> None:
-    for name, amount in more.items():
+def _add(total: Amounts, amounts: Amounts, sign: int) -> None:
+    for name, amount in amounts.items():
         total[name] = total.get(name, 0) + sign * amount
 
 

@@ -1,7 +1,7 @@
-"""The processes that the demo starts: each its own session, ended by its own pid, never left behind.
+"""The processes that the demo starts: each in a session of its own, ended by its pid, never left behind.
 
-A child gets no Ctrl-C of the terminal: the parent decides in which order things end. Should the parent die without
-a chance to clean up, the kernel ends the child (Linux), and so does the child's standard input, for those that look.
+A child does not receive the terminal's Ctrl-C: the parent stops its children in order. If the parent dies without
+cleaning up, the kernel ends the child (Linux), and a child that reads its standard input sees it closed.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ _TUNABLES = "GLIBC_TUNABLES"
 _LARGE_PAGES = "glibc.malloc.hugetlb"
 
 
-def environment(own: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """`own`, and large pages for the heap unless `own` says something about them.
+def environment(base: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """`base`, with large pages for the heap unless `base` sets that tunable.
 
     A process that keeps thousands of new objects a second spends a fifth of its time on clearing and mapping pages of
-    4 KiB, more so on a virtual machine whose host has to find each. glibc (2.35 and later) asks for large ones if it is
-    told to when a process starts; other C libraries do not look, and kernels that have none ignore it.
+    4 KiB, and more on a virtual machine. glibc 2.35 and later requests large pages if this tunable is set when a
+    process starts; other C libraries, and kernels without large pages, ignore it.
     """
-    said = own.get(_TUNABLES, "")
-    if _LARGE_PAGES in said:
-        return dict(own)
-    return {**own, _TUNABLES: ":".join(filter(None, (said, f"{_LARGE_PAGES}=1")))}
+    tunables = base.get(_TUNABLES, "")
+    if _LARGE_PAGES in tunables:
+        return dict(base)
+    return {**base, _TUNABLES: ":".join(filter(None, (tunables, f"{_LARGE_PAGES}=1")))}
 
 
 class ChildError(Exception):
-    """A child did not start, or ended on its own; the message has its last words."""
+    """A child did not start, or exited unexpectedly; the message has the end of its output."""
 
 
 class Child:
@@ -48,13 +48,13 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Of the running process."""
-        assert self._process is not None, "start() comes first"
+        """The process id; start() must have been called."""
+        assert self._process is not None, "call start() first"
         return self._process.pid
 
     @property
     def running(self) -> bool:
-        """Whether it was started and has not ended."""
+        """Whether the process has been started and has not exited."""
         return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
@@ -73,29 +73,29 @@ class Child:
             )
 
     async def until(self, ready: Callable[[], bool], seconds: float) -> None:
-        """Waits until `ready()`. Raises ChildError if the process ends first, or after `seconds`."""
+        """Waits until `ready()`. Raises ChildError if the process exits first, or after `seconds`."""
         deadline = time.monotonic() + seconds
         while not ready():
             self.check()
             if time.monotonic() > deadline:
-                raise ChildError(f"{self.name} was not ready within {seconds:.0f} s{self.last_words()}")
+                raise ChildError(f"{self.name} was not ready within {seconds:.0f} s{self.output_tail()}")
             await asyncio.sleep(0.02)
 
     def check(self) -> None:
-        """Raises ChildError if the process has ended."""
+        """Raises ChildError if the process has exited."""
         if self._process is not None and self._process.returncode is not None:
-            raise ChildError(f"{self.name} exited with code {self._process.returncode}{self.last_words()}")
+            raise ChildError(f"{self.name} exited with code {self._process.returncode}{self.output_tail()}")
 
-    def last_words(self, lines: int = 5) -> str:
-        """The end of its output, to be put after a message."""
+    def output_tail(self, count: int = 5) -> str:
+        """The last lines of its output, to append to a message."""
         try:
-            said = self._log.read_text(errors="replace").splitlines()[-lines:]
+            lines = self._log.read_text(errors="replace").splitlines()[-count:]
         except OSError:
-            said = []
-        return ":\n  " + "\n  ".join(said) if said else ""
+            lines = []
+        return ":\n  " + "\n  ".join(lines) if lines else ""
 
     async def stop(self, seconds: float = 15.0) -> None:
-        """Ends the process: politely, then not. Returns when it is gone."""
+        """Sends SIGTERM, and SIGKILL after `seconds`. Returns when the process has exited."""
         process = self._process
         if process is None or process.returncode is not None:
             return
@@ -108,12 +108,12 @@ class Child:
 
 
 def _end_with(parent: int) -> Callable[[], None]:
-    """What a child does before it becomes another program: asks the kernel to end it with its parent."""
+    """For preexec_fn: asks the kernel to end the child when its parent dies."""
     libc = ctypes.CDLL(None)  # loaded here: nothing should be loaded between fork and exec
 
-    def ask() -> None:
+    def request() -> None:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:  # it died in between
+        if os.getppid() != parent:  # the parent died in between
             os.kill(os.getpid(), signal.SIGTERM)
 
-    return ask
+    return request

@@ -1,6 +1,6 @@
-"""`poseidon demo`: the whole path on an embedded cluster.
+"""`poseidon demo`: a mixed workload, scheduled on a synthetic cluster.
 
-Exit codes: 0 every check held, 1 one did not, 2 wrong usage or it could not be started, 130 interrupted.
+Exit codes: 0 all checks passed, 1 a check failed, 2 wrong usage or a process failed to start, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ async def _run(plan: Plan, as_json: bool, serve: bool) -> int:
 
     def interrupt() -> None:
         for number in _SIGNALS:
-            loop.add_signal_handler(number, lambda: None)  # cleaning up must not be interrupted
+            loop.add_signal_handler(number, lambda: None)  # the clean-up must not be interrupted
         me.cancel()
 
     for number in _SIGNALS:

@@ -1,4 +1,4 @@
-"""What the API server says once everything has settled: the only ground on which the checks judge."""
+"""The state that the API server and the scheduler report once the workload has settled: all that the checks use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PAGE = "2000"
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """pods, nodes: whole objects. audit: the server's record of binds and ends, in order; empty if it keeps none.
+    """pods, nodes: complete objects. audit: the server's record of binds and ends, in order; empty if it keeps none.
     rejected: kubelets' rejections by reason. metrics: the scheduler's samples, `name{label="value"}` -> value."""
 
     pods: Sequence[Json]
@@ -31,21 +31,21 @@ class Evidence:
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum of a metric's samples that have these labels."""
-        wanted = [f'{key}="{value}"' for key, value in labels.items()]
+        matchers = [f'{key}="{value}"' for key, value in labels.items()]
         return sum(
             value
             for sample, value in self.metrics.items()
-            if sample.partition("{")[0] == name and all(label in sample for label in wanted)
+            if sample.partition("{")[0] == name and all(matcher in sample for matcher in matchers)
         )
 
 
 async def gather(kube: Kube, health_url: str) -> Evidence:
-    """Lists everything, and asks the scheduler at `health_url` for its metrics and status."""
+    """Lists pods and nodes, and reads metrics and status of the scheduler at `health_url`."""
     pods, nodes = await listed(kube, "/api/v1/pods"), await listed(kube, "/api/v1/nodes")
     try:
         audit = orjson.loads(await kube.call("GET", "/_audit"))["entries"]
         rejected = orjson.loads(await kube.call("GET", "/_stats"))["rejected"]
-    except ApiError:  # an API server that is not the synthetic one
+    except ApiError:  # not the synthetic API server
         audit, rejected = [], {}
     metrics, status = await asyncio.gather(_get(f"{health_url}/metrics"), _get(f"{health_url}/status"))
     return Evidence(pods, nodes, audit, rejected, samples(metrics.decode()), orjson.loads(status))

@@ -1,10 +1,9 @@
-"""Whether gangs were ever bound by half, judged from the audit: the API server's own order of what happened.
+"""Whether a gang was ever bound in part, checked with the audit: the API server's own record of events, in order.
 
-A gang is all pods of one Job of kind "gang"; its minimum is all of them. Replaying the audit gives at every instant
-how many of its pods are bound. They are bound one after the other, so that for a moment, the *burst*, fewer than the
-minimum are. A gang was bound by half if a burst does not end with the gang whole, if a member ends within it, or if it
-takes longer than BURST_SECONDS. Once whole, a gang counts as whole until none of its pods is left: they end when they
-like.
+A gang is all pods of one Job of kind "gang"; its minimum is all of them. Replaying the audit gives the number of its
+bound pods at every instant. Pods are bound one after the other, so fewer than the minimum are bound for a moment, the
+*burst*. A gang was bound in part if a burst does not end with the complete gang, if a member ends during the burst, or
+if the burst takes longer than BURST_SECONDS. A complete gang counts as complete until all its pods have ended.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ def is_gang(pod: Json) -> bool:
     return (pod["metadata"].get("labels") or {}).get(KIND_LABEL) == "gang"
 
 
-def never_half(evidence: Evidence) -> tuple[bool, str]:
-    """Whether no gang was ever bound by half, and what was found."""
+def check_gangs(evidence: Evidence) -> tuple[bool, str]:
+    """Whether no gang was ever bound in part, and what was found."""
     gang_of = {pod["metadata"]["uid"]: _gang(pod) for pod in evidence.pods if is_gang(pod)}
     minimum = Counter(gang_of.values())
     bound: Counter[str] = Counter()
     began: dict[str, float] = {}
-    whole: set[str] = set()
+    complete: set[str] = set()
     wrong: dict[str, str] = {}
     longest = 0.0
     for entry in evidence.audit:
@@ -44,29 +43,29 @@ def never_half(evidence: Evidence) -> tuple[bool, str]:
             bound[gang] += 1
             if bound[gang] == 1:
                 began.setdefault(gang, entry["time"])
-            if bound[gang] == minimum[gang] and gang not in whole:
-                whole.add(gang)
+            if bound[gang] == minimum[gang] and gang not in complete:
+                complete.add(gang)
                 burst = entry["time"] - began.pop(gang)
                 longest = max(longest, burst)
                 if burst > BURST_SECONDS:
-                    wrong[gang] = f"{gang} took {burst:.1f} s to become whole"
+                    wrong[gang] = f"{gang} took {burst:.1f} s to be bound completely"
         elif entry["what"] in _ENDS and bound[gang]:
             bound[gang] -= 1
-            if gang not in whole:
-                wrong[gang] = f"{gang} lost a member before it was whole"
+            if gang not in complete:
+                wrong[gang] = f"{gang} lost a member before it was bound completely"
             if not bound[gang]:
-                whole.discard(gang)
+                complete.discard(gang)
                 began.pop(gang, None)
     for gang in began:
         wrong.setdefault(gang, f"{gang} has {bound[gang]} of {minimum[gang]} bound")
-    if not evidence.audit:  # an API server that keeps none: only how it ended can be judged
-        wrong = _half_now(evidence, minimum)
+    if not evidence.audit:  # the API server keeps none: only the final state can be checked
+        wrong = _partly_bound(evidence, minimum)
     waiting = len(minimum) - len({gang_of[e["uid"]] for e in evidence.audit if e["uid"] in gang_of})
-    detail = f"{len(minimum)} gangs, {waiting} of them wait; the longest burst took {1000 * longest:.0f} ms"
+    detail = f"gangs: {len(minimum)}, of these waiting: {waiting}; longest burst: {1000 * longest:.0f} ms"
     return not wrong, _some(wrong.values()) or detail
 
 
-def _half_now(evidence: Evidence, minimum: Counter[str]) -> dict[str, str]:
+def _partly_bound(evidence: Evidence, minimum: Counter[str]) -> dict[str, str]:
     bound = Counter(_gang(pod) for pod in evidence.pods if is_gang(pod) and pod["spec"].get("nodeName"))
     return {g: f"{g} has {n} of {minimum[g]} bound" for g, n in bound.items() if n < minimum[g]}
 

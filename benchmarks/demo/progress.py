@@ -1,6 +1,6 @@
-"""What can be seen of the pods while they are scheduled: a watch, and when each pod came and was bound.
+"""The pods of a run while they are scheduled, followed by a watch: when each pod appeared and when it was bound.
 
-Times are those at which the API server told us, seconds of the monotonic clock.
+Times are those at which an event arrived, in seconds of the monotonic clock.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from msgspec import Struct, field
 from poseidon_py.kube.client import GoneError, Kube, KubeError
 from poseidon_py.util.decoding import Decoder, MalformedError
 
-_SILENCE = 150.0
-_REST_SECONDS = 0.5
+_IDLE_TIMEOUT = 150.0
+_RETRY_SECONDS = 0.5
 _DONE = ("Succeeded", "Failed")
 
 
@@ -57,19 +57,19 @@ class Seen(Struct):
     """One pod. bound_at is None while it has no node."""
 
     kind: str
-    came_at: float
+    created_at: float
     bound_at: float | None = None
     phase: str = "Pending"
-    told: bool = False
-    """A condition says that it cannot be scheduled at present."""
-    ends: bool = False
-    """It runs for a stated time."""
+    unschedulable: bool = False
+    """A condition has said that it cannot be scheduled."""
+    finite: bool = False
+    """It runs for a limited time."""
 
 
 class Progress:
-    """All pods of one scheduler. `run` follows the API server until cancelled.
+    """All pods of one scheduler. `run` watches the API server until cancelled.
 
-    kind_label: the label that says what kind of pod it is. ends: tells from a pod's annotations whether it ends.
+    kind_label: the label that holds a pod's kind. is_finite: whether a pod with these annotations ends on its own.
     """
 
     def __init__(
@@ -77,37 +77,37 @@ class Progress:
         kube: Kube,
         scheduler: str,
         kind_label: str = "",
-        ends: Callable[[dict[str, str]], bool] = lambda _: False,
+        is_finite: Callable[[dict[str, str]], bool] = lambda _: False,
     ) -> None:
         self._kube = kube
         self._scheduler = scheduler
         self._kind_label = kind_label
-        self._ends = ends
+        self._is_finite = is_finite
         self.pods: dict[str, Seen] = {}
         self.bound = 0
         self.changed_at = time.monotonic()
-        """When a pod last came, was bound, ended, or was told that it cannot be scheduled."""
+        """When a pod was last created, bound, ended, or marked unschedulable."""
 
     async def run(self, version: str = "0") -> None:
-        """Watches from resource version `version`; a broken watch goes on where it ended, or, if the server has
-        forgotten that, with all there is."""
+        """Watches from resource version `version`. A broken watch resumes at the last version, or, if the server has
+        compacted it, starts again with all pods."""
         decoder: Decoder[_Event] = Decoder(_Event, "event")
         while True:
             parameters = {"resourceVersion": version, "allowWatchBookmarks": "true"}
-            rest = b""
+            partial = b""
             try:
-                async for piece in self._kube.watch("/api/v1/pods", parameters, _SILENCE):
+                async for piece in self._kube.watch("/api/v1/pods", parameters, _IDLE_TIMEOUT):
                     end = piece.rfind(b"\n") + 1
-                    lines, rest = (rest + piece[:end], piece[end:]) if end else (b"", rest + piece)
+                    lines, partial = (partial + piece[:end], piece[end:]) if end else (b"", partial + piece)
                     now = time.monotonic()
                     for event in decoder.decode_lines(lines):
                         self._take(event, now)
                         version = event.object.metadata.version or version
-            except (GoneError, MalformedError):  # an error among the events is no pod, and means the same
+            except (GoneError, MalformedError):  # an ERROR event does not decode as a pod: start again as well
                 version = "0"
-                await asyncio.sleep(_REST_SECONDS)
+                await asyncio.sleep(_RETRY_SECONDS)
             except KubeError:
-                await asyncio.sleep(_REST_SECONDS)
+                await asyncio.sleep(_RETRY_SECONDS)
 
     def _take(self, event: _Event, now: float) -> None:
         pod = event.object
@@ -121,7 +121,7 @@ class Progress:
             return
         if seen is None:
             kind = (pod.metadata.labels or {}).get(self._kind_label, "")
-            seen = Seen(kind, now, ends=self._ends(pod.metadata.annotations or {}))
+            seen = Seen(kind, now, finite=self._is_finite(pod.metadata.annotations or {}))
             self.pods[pod.metadata.uid] = seen
             self.changed_at = now
         if pod.spec.node and seen.bound_at is None:
@@ -131,18 +131,20 @@ class Progress:
         if pod.status.phase and pod.status.phase != seen.phase:
             seen.phase = pod.status.phase
             self.changed_at = now
-        if not seen.told and not pod.spec.node:
+        if not seen.unschedulable and not pod.spec.node:
             for condition in pod.status.conditions or ():
                 if condition.type == "PodScheduled" and condition.status == "False":
-                    seen.told = True
+                    seen.unschedulable = True
                     self.changed_at = now
 
     def settled(self, expected: int, quiet_seconds: float) -> bool:
-        """Whether all expected pods are there, each bound or told why not, all that end have, and nothing moves."""
+        """Whether all expected pods exist, each is bound or marked unschedulable, all finite pods have ended, and
+        nothing has changed for `quiet_seconds`."""
         if len(self.pods) < expected or time.monotonic() - self.changed_at < quiet_seconds:
             return False
         return all(
-            pod.told if pod.bound_at is None else not pod.ends or pod.phase in _DONE for pod in self.pods.values()
+            pod.unschedulable if pod.bound_at is None else not pod.finite or pod.phase in _DONE
+            for pod in self.pods.values()
         )
 
     def counts(self) -> dict[str, Counter[str]]:
@@ -156,8 +158,8 @@ class Progress:
         return result
 
     def bind_seconds(self) -> list[float]:
-        """How long each bound pod waited, ascending."""
-        return sorted(pod.bound_at - pod.came_at for pod in self.pods.values() if pod.bound_at is not None)
+        """Seconds from creation to bind of each bound pod, ascending."""
+        return sorted(pod.bound_at - pod.created_at for pod in self.pods.values() if pod.bound_at is not None)
 
 
 def percentiles(values: list[float], at: tuple[int, ...] = (50, 90, 99, 100)) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The demo itself: start everything, submit, watch until all has settled, gather evidence, judge."""
+"""The demo: start the processes, submit the workload, wait until it has settled, gather evidence, run the checks."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ from poseidon_py.kube.client import Kube
 
 _SUBMITS_AT_ONCE = 16
 _QUIET_SECONDS = 1.5
-"""Nothing has changed for so long: nothing will."""
+"""The workload has settled when nothing has changed for so long."""
 _ENDLESS_SECONDS = 3600.0
+"""Pods that run longer do not have to end."""
 _POLL_SECONDS = 0.2
-_OFTEN = ("--usage-interval", "1")
-"""A demo is over before production would have measured anything twice."""
+_USAGE_FLAGS = ("--usage-interval", "1")
+"""At the default interval a demo would end before the second sample."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run. policy, usage "": the scheduler's default. patience: seconds to wait for everything to settle."""
+    """What to run. policy, usage: empty for the scheduler's default. patience: seconds to wait for the workload to
+    settle; None: by its size."""
 
     nodes: int
     pods: int
@@ -44,42 +46,42 @@ class Plan:
 
     @property
     def patience_seconds(self) -> float:
-        """As asked, or enough for a slow machine."""
+        """`patience`, or a time that is enough on a slow machine."""
         return self.patience if self.patience is not None else 90.0 + self.pods / 50
 
 
 async def run(stack: Stack, plan: Plan, display: Display) -> Summary:
-    """Runs the plan on a stack that is not started yet, and leaves it running. Raises ChildError."""
+    """Starts the stack, runs the plan on it, and leaves it running. Raises ChildError, KubeError."""
     began = time.monotonic()
     display.step(f"starting a synthetic cluster of {plan.nodes} nodes")
     await stack.start_cluster(plan.nodes, MIXED, plan.seed)
-    progress = Progress(stack.kube, plan.scheduler, KIND_LABEL, _ends)
+    progress = Progress(stack.kube, plan.scheduler, KIND_LABEL, _is_finite)
     watching = asyncio.create_task(progress.run(), name="progress")
     polling: asyncio.Task[None] | None = None
     try:
-        display.step("starting the scheduler: poseidon run, and its firmament service")
-        more = ["--usage", plan.usage, *_OFTEN] if plan.usage else []
-        await stack.start_scheduler(stack.kubeconfig, plan.scheduler, plan.policy, more)
-        networks = Networks()
-        polling = asyncio.create_task(networks.follow(stack), name="status")
+        display.step("starting the scheduler: `poseidon run` and its flow service")
+        usage_flags = ["--usage", plan.usage, *_USAGE_FLAGS] if plan.usage else []
+        await stack.start_scheduler(stack.kubeconfig, plan.scheduler, plan.policy, usage_flags)
+        poller = StatusPoller()
+        polling = asyncio.create_task(poller.follow(stack), name="status")
         apps = demo_apps(plan.nodes, plan.pods, plan.scheduler, plan.seed)
         display.step(f"submitting {plan.pods} pods through {len(apps)} Deployments, Jobs and Pods")
         expected = await _submit(stack.kube, apps)
         with display:
-            settled = await _settle(stack, progress, networks, expected, plan.patience_seconds, display)
+            settled = await _until_settled(stack, progress, poller, expected, plan.patience_seconds, display)
         seconds = time.monotonic() - began
-        display.step("everything has come to rest; looking at what the API server says")
+        display.step("the workload has settled; checking the API server's view" if settled else "not settled in time")
         evidence = await gather(stack.kube, stack.health_url)
         checks = run_checks(evidence, plan.scheduler, expected, settled)
         return summarise(
             evidence,
             progress,
             checks,
-            networks.largest,
+            poller.largest_network,
             seconds=seconds,
             scheduler=plan.scheduler,
-            policy=networks.policy or plan.policy,
-            usage=networks.usage,
+            policy=poller.policy or plan.policy,
+            usage=poller.usage,
             seed=plan.seed,
         )
     finally:
@@ -90,27 +92,27 @@ async def run(stack: Stack, plan: Plan, display: Display) -> Summary:
                     await task
 
 
-class Networks:
-    """The largest network that the scheduler's status has shown."""
+class StatusPoller:
+    """What the scheduler's status has shown during the run: the largest network, the policy, measured usage."""
 
     def __init__(self) -> None:
-        self.largest: dict[str, int] = {}
+        self.largest_network: dict[str, int] = {}
         self.policy = ""
         self.usage: dict[str, object] = {}
-        """What the last answer said of usage: basis, samples, most pods and nodes measured."""
+        """Basis and samples of the newest status, and the most pods and nodes measured in any."""
         self.note = ""
-        """What the last answer said, for a line of progress."""
+        """The newest round, for the progress line."""
 
     async def follow(self, stack: Stack) -> None:
-        """Asks again and again until cancelled."""
+        """Polls the status until cancelled."""
         while True:
             self.take(await stack.scheduler_status())
             await asyncio.sleep(_POLL_SECONDS)
 
     def take(self, status: dict[str, object]) -> None:
-        """Looks at one answer."""
+        """Records one status."""
         self.policy = str(status.get("policy", "")) or self.policy
-        self._take_usage(status.get("usage"))
+        self._record_usage(status.get("usage"))
         last = status.get("last_round")
         if not isinstance(last, dict):
             return
@@ -118,11 +120,11 @@ class Networks:
         if figures["arcs"]:
             milliseconds = 1000 * float(last.get("seconds", 0.0))
             self.note = f"; round {status.get('rounds')}: {milliseconds:.1f} ms, {figures['arcs']} arcs"
-        if figures["arcs"] > self.largest.get("arcs", 0):
-            self.largest = figures
+        if figures["arcs"] > self.largest_network.get("arcs", 0):
+            self.largest_network = figures
 
-    def _take_usage(self, usage: object) -> None:
-        """Pods are measured while they are there: the most that ever were says more than those at the end."""
+    def _record_usage(self, usage: object) -> None:
+        """Keeps the maxima: at the end few pods are left to be measured."""
         if not isinstance(usage, dict) or not (usage.get("polling") or usage.get("samples", {}).get("taken")):
             return
         before = self.usage
@@ -131,12 +133,12 @@ class Networks:
             now = int(usage.get(what, {}).get("measured", 0))
             self.usage[f"{what}_measured"] = max(now, int(str(before.get(f"{what}_measured", 0))))
         last = usage.get("last_round", {})
-        most = int(str(before.get("pods_priced", 0)))
-        self.usage["pods_priced"] = max(most, int(last.get("measured", 0)))
+        before_priced = int(str(before.get("pods_priced", 0)))
+        self.usage["pods_priced"] = max(before_priced, int(last.get("measured", 0)))
 
 
 async def _submit(kube: Kube, apps: Sequence[App]) -> int:
-    """Creates everything; how many pods that makes. Raises KubeError."""
+    """Creates all objects; returns the number of pods that they make. Raises KubeError."""
     for first in range(0, len(apps), _SUBMITS_AT_ONCE):
         await asyncio.gather(
             *(kube.call("POST", app.path, orjson.dumps(app.manifest)) for app in apps[first : first + _SUBMITS_AT_ONCE])
@@ -144,9 +146,10 @@ async def _submit(kube: Kube, apps: Sequence[App]) -> int:
     return sum(app.pods for app in apps)
 
 
-async def _settle(
-    stack: Stack, progress: Progress, networks: Networks, expected: int, patience: float, display: Display
+async def _until_settled(
+    stack: Stack, progress: Progress, poller: StatusPoller, expected: int, patience: float, display: Display
 ) -> bool:
+    """Whether the workload settled within `patience` seconds. Raises ChildError if a process ends."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         for child in (stack.cluster, stack.scheduler):
@@ -154,11 +157,11 @@ async def _settle(
                 child.check()
         if progress.settled(expected, _QUIET_SECONDS):
             return True
-        display.progress(progress, expected, networks.note)
+        display.progress(progress, expected, poller.note)
         await asyncio.sleep(0.1)
     return False
 
 
-def _ends(annotations: dict[str, str]) -> bool:
-    """Whether a pod runs for a time that somebody will wait for."""
+def _is_finite(annotations: dict[str, str]) -> bool:
+    """Whether a pod ends within the time of a demo."""
     return float(annotations.get(RUN_SECONDS, _ENDLESS_SECONDS)) < _ENDLESS_SECONDS

@@ -1,11 +1,12 @@
-"""What the demo shows: live progress where there is a terminal, plain lines where there is none, a summary."""
+"""The demo's output: live progress on a terminal, plain lines elsewhere, and the summary."""
 
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import click
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -14,12 +15,17 @@ from rich.text import Text
 from benchmarks.cluster.store.quantities import show as quantity
 from benchmarks.demo.progress import Progress
 from benchmarks.demo.summary import Summary
+from poseidon_py.util.terminal import print_rows
 
 _LINE_SECONDS = 2.0
+_COUNTS = ("submitted", "bound", "ended", "waiting")
+_SHARES = ("offered", "requested", "share", "peak")
+_COUNTS_WIDTH, _BAR_WIDTH = 48, 30
+_STYLE: dict[str, Any] = {"box": None, "pad_edge": False, "padding": (0, 2, 0, 2)}
 
 
 class Display:
-    """Tells how far things are. `quiet` says nothing at all."""
+    """Shows the progress of a run; with `quiet`, nothing."""
 
     def __init__(self, console: Console, quiet: bool) -> None:
         self._console = console
@@ -30,7 +36,7 @@ class Display:
         self._next_line = 0.0
 
     def step(self, text: str) -> None:
-        """Something was begun."""
+        """A step of the demo begins."""
         if not self._quiet:
             self._console.print(f"[dim]{time.monotonic() - self._began:5.1f} s[/]  {text}")
 
@@ -44,9 +50,9 @@ class Display:
             self._live.stop()
 
     def progress(self, progress: Progress, expected: int, note: str) -> None:
-        """How the pods do now."""
+        """The pods' current counts, in a live table or as a line every two seconds."""
         if self._live is not None:
-            self._live.update(_panel(progress, expected, note))
+            self._live.update(_panel(progress, expected, note, self._console.width))
         elif not self._quiet and time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + _LINE_SECONDS
             ended = sum(count["ended"] for count in progress.counts().values())
@@ -54,14 +60,14 @@ class Display:
 
 
 def summary(console: Console, found: Summary) -> None:
-    """The end of the demo, for people."""
+    """Print the summary as text."""
     console.print()
     console.print(
-        f"[bold]{found.bound} of {found.pods} pods placed on {found.nodes} nodes[/], {found.ended} of them have ended, "
-        f"{found.waiting} wait; {found.seconds:.1f} s in all, policy {found.policy}, seed {found.seed}",
+        f"[bold]{found.bound} of {found.pods} pods placed on {found.nodes} nodes[/], {found.ended} of them ended, "
+        f"{found.waiting} waiting; {found.seconds:.1f} s in total, policy {found.policy}, seed {found.seed}",
         soft_wrap=True,
     )
-    console.print(_kinds(found))
+    _print_kinds(console, found)
     if found.reasons:
         console.print("\n[bold]Why pods wait[/] (their PodScheduled conditions)")
         for reason in found.reasons[:8]:
@@ -71,8 +77,8 @@ def summary(console: Console, found: Summary) -> None:
                 soft_wrap=True,
             )
         if len(found.reasons) > 8:
-            rest = found.reasons[8:]
-            console.print(f"  {sum(r['pods'] for r in rest):>5}  for {len(rest)} further reasons")
+            others = found.reasons[8:]
+            console.print(f"  {sum(r['pods'] for r in others):>5}  for {len(others)} other reasons")
     console.print("\n[bold]Rounds[/]")
     console.print(f"  {_rounds(found)}", highlight=False, soft_wrap=True)
     if found.bind_seconds:
@@ -80,31 +86,31 @@ def summary(console: Console, found: Summary) -> None:
             f"  time from a pod's creation to its bind: {_times(found.bind_seconds)}", highlight=False, soft_wrap=True
         )
     if found.usage:
-        console.print(f"\n[bold]Measured use[/]\n  {_usage(found)}", highlight=False, soft_wrap=True)
-    console.print(_utilisation(found))
-    even = found.balance
-    if even:
+        console.print(f"\n[bold]Measured usage[/]\n  {_usage(found)}", highlight=False, soft_wrap=True)
+    _print_utilisation(console, found)
+    balance = found.balance
+    if balance:
         console.print(
-            f"  cpu requested on the {even['nodes']:.0f} open nodes: mean {even['cpu_mean']:.0%}, from "
-            f"{even['cpu_min']:.0%} to {even['cpu_max']:.0%}, standard deviation {even['cpu_stddev']:.1%}; "
-            f"{even['pods_min']:.0f} to {even['pods_max']:.0f} pods a node",
+            f"  cpu requested on the {balance['nodes']:.0f} untainted nodes: mean {balance['cpu_mean']:.0%}, from "
+            f"{balance['cpu_min']:.0%} to {balance['cpu_max']:.0%}, standard deviation {balance['cpu_stddev']:.1%}; "
+            f"{balance['pods_min']:.0f} to {balance['pods_max']:.0f} pods per node",
             highlight=False,
             soft_wrap=True,
         )
-    console.print("\n[bold]Checks[/] (from the API server's side)")
+    console.print("\n[bold]Checks[/] (against the API server's view)")
     for check in found.checks:
         mark = "[green]pass[/]" if check["ok"] else "[bold red]FAIL[/]"
         console.print(f"  {mark}  {check['name']}  [dim]({check['detail']})[/]", highlight=False, soft_wrap=True)
     passed = sum(check["ok"] for check in found.checks)
     colour = "green" if found.result == "passed" else "red"
-    console.print(f"\n[bold {colour}]{passed} of {len(found.checks)} checks held[/]")
+    console.print(f"\n[bold {colour}]{passed} of {len(found.checks)} checks passed[/]")
 
 
 def serving(kubeconfig: str, health: str) -> None:
-    """What to do with a demo that stays up."""
+    """Print commands to try while the demo stays up."""
     click.echo(
         f"""
-The cluster and the scheduler stay up. Try, in another terminal:
+The cluster and the scheduler are still running. Try, in another terminal:
 
     export KUBECONFIG={kubeconfig}
     kubectl get nodes -L pool
@@ -115,28 +121,29 @@ The cluster and the scheduler stay up. Try, in another terminal:
     curl {health}/status
     curl {health}/metrics
 
-Ctrl-C ends it."""
+Press Ctrl-C to stop them."""
     )
 
 
-def _panel(progress: Progress, expected: int, note: str) -> Group:
+def _panel(progress: Progress, expected: int, note: str, width: int) -> RenderableType:
+    """Counts by kind with bars; in a narrow terminal without the bars, or the totals only."""
+    total = Text(f"{len(progress.pods)} of {expected} pods{note}", style="dim")
+    if width < _COUNTS_WIDTH:
+        return total
     table = Table(box=None, pad_edge=False)
-    for name in ("", "submitted", "bound", "ended", "waiting", ""):
-        table.add_column(name, justify="left" if not name else "right")
+    table.add_column("")
+    for name in _COUNTS:
+        table.add_column(name, justify="right", no_wrap=True)
     for kind, count in sorted(progress.counts().items()):
-        bar = ProgressBar(total=max(count["submitted"], 1), completed=count["bound"], width=30)
-        table.add_row(kind, *(str(count[c]) for c in ("submitted", "bound", "ended", "waiting")), bar)
-    return Group(table, Text(f"{len(progress.pods)} of {expected} pods{note}", style="dim"))
+        bar = ProgressBar(total=max(count["submitted"], 1), completed=count["bound"], width=_BAR_WIDTH)
+        cells = [str(count[name]) for name in _COUNTS]
+        table.add_row(kind, *cells, *([bar] if width > _COUNTS_WIDTH + _BAR_WIDTH else []))
+    return Group(table, total)
 
 
-def _kinds(found: Summary) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
-    for name in ("", "submitted", "placed", "ended", "wait"):
-        table.add_column(name, justify="left" if not name else "right")
-    for kind, count in found.kinds.items():
-        cells = (str(count.get(name, 0)) for name in ("submitted", "bound", "ended", "waiting"))
-        table.add_row(kind, *cells)
-    return table
+def _print_kinds(console: Console, found: Summary) -> None:
+    rows = [(kind, *(str(count.get(name, 0)) for name in _COUNTS)) for kind, count in found.kinds.items()]
+    print_rows(console, ("kind", *_COUNTS), rows, right=_COUNTS, **_STYLE)
 
 
 def _rounds(found: Summary) -> str:
@@ -149,22 +156,24 @@ def _rounds(found: Summary) -> str:
 
 def _usage(found: Summary) -> str:
     usage = found.usage
-    text = f"prices by {usage['basis']}; {usage['taken']:,} samples taken, {usage['refused']} refused; at most "
+    text = f"costs from {usage['basis']}; {usage['taken']:,} samples accepted, {usage['refused']} refused; at most "
     text += f"{usage['pods_measured']:,} pods and {usage['nodes_measured']:,} nodes measured at a time"
-    return text + f", {usage['pods_priced']:,} pods in a round priced by what they used"
+    return text + f", and {usage['pods_priced']:,} pods of a round with costs from measured usage"
 
 
-def _utilisation(found: Summary) -> Table:
-    table = Table(
-        box=None, pad_edge=False, padding=(0, 2, 0, 2), title="\nRequested of all nodes", title_justify="left"
-    )
-    table.title_style = "bold"
-    for name in ("", "offered", "requested", "now", "at most"):
-        table.add_column(name, justify="left" if not name else "right")
-    for name, use in found.utilisation.items():
-        amounts = (_amount(name, int(use["offered"])), _amount(name, int(use["requested"])))
-        table.add_row(name, *amounts, f"{use['share']:.0%}", f"{use['peak_share']:.0%}")
-    return table
+def _print_utilisation(console: Console, found: Summary) -> None:
+    console.print("\n[bold]Requested on all nodes[/]")
+    rows = [
+        (
+            name,
+            _amount(name, int(use["offered"])),
+            _amount(name, int(use["requested"])),
+            f"{use['share']:.0%}",
+            f"{use['peak_share']:.0%}",
+        )
+        for name, use in found.utilisation.items()
+    ]
+    print_rows(console, ("resource", *_SHARES), rows, right=_SHARES, **_STYLE)
 
 
 def _amount(resource: str, amount: int) -> str:

@@ -1,9 +1,9 @@
-"""Cluster and scheduler as processes of their own, as in production: started together, ended together.
+"""Cluster and scheduler as separate processes, as in production, that are started and stopped together.
 
 async with Stack(...) as stack:
     await stack.start_cluster(); ...; await stack.start_scheduler()
 
-The folder with kubeconfig and logs is removed at the end, whatever happened.
+The folder with the kubeconfig and the logs is removed at the end, also after an error.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TAINTS_AT_ONCE = 32
 
 
 class Stack:
-    """What runs for a demo or a benchmark. `kube` is our client of the API server."""
+    """The processes of a demo or a benchmark. `kube` is a client of the API server."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="poseidon-demo-"))
@@ -41,7 +41,7 @@ class Stack:
 
     @property
     def kube(self) -> Kube:
-        """Our client; connect() comes first."""
+        """The client of the API server; connect() must have been called."""
         assert self._kube is not None
         return self._kube
 
@@ -57,7 +57,7 @@ class Stack:
         await self.close()
 
     async def close(self) -> None:
-        """Ends everything, the scheduler first. Harmless when repeated."""
+        """Stops all processes, the scheduler first. Idempotent."""
         try:
             if self._kube is not None:
                 await self._kube.close()
@@ -68,7 +68,7 @@ class Stack:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     async def start_cluster(self, nodes: int, shapes: Sequence[NodeShape], seed: int) -> None:
-        """A synthetic cluster, up and with its taints. Raises ChildError."""
+        """Starts a synthetic cluster and taints its nodes. Raises ChildError."""
         arguments = ["benchmarks.cluster", "--nodes", str(nodes), "--port", "0", "--seed", str(seed)]
         arguments += ["--kubeconfig-out", str(self.kubeconfig)]
         for shape in shapes:
@@ -82,15 +82,15 @@ class Stack:
                 await self._taint(shape)
 
     async def connect(self, kubeconfig: Path, concurrency: int = 32) -> None:
-        """Our own client of the API server that `kubeconfig` names."""
+        """Connects `kube` to the API server that `kubeconfig` names."""
         self._kube = Kube(await credentials.load(kubeconfig, None), concurrency)
         await self._kube.start()
 
-    async def start_scheduler(self, kubeconfig: Path, scheduler: str, policy: str, more: Sequence[str] = ()) -> None:
-        """`poseidon run`, ready to schedule. Raises ChildError."""
+    async def start_scheduler(self, kubeconfig: Path, scheduler: str, policy: str, flags: Sequence[str] = ()) -> None:
+        """Starts `poseidon run` and waits until it is ready. Raises ChildError."""
         self.health_port = free_port()
         arguments = ["poseidon_py", "run", "--kubeconfig", str(kubeconfig), "--scheduler-name", scheduler]
-        arguments += ["--health-port", str(self.health_port), *(["--policy", policy] if policy else []), *more]
+        arguments += ["--health-port", str(self.health_port), *(["--policy", policy] if policy else []), *flags]
         self.scheduler = Child("the scheduler", arguments, self.folder / "scheduler.log")
         await self.scheduler.start()
         ready = asyncio.create_task(self._answers_readyz())
@@ -100,7 +100,7 @@ class Stack:
             ready.cancel()
 
     async def scheduler_status(self) -> dict[str, object]:
-        """What the scheduler says of itself, {} if it does not answer."""
+        """The scheduler's status; {} if it does not answer."""
         limits = aiohttp.ClientTimeout(total=2.0)
         try:
             async with (
@@ -125,7 +125,7 @@ class Stack:
                 await asyncio.sleep(0.05)
 
     async def _taint(self, shape: NodeShape) -> None:
-        """Taints the nodes of a shape, as an administrator would: the cluster's command line has no taints."""
+        """Taints the nodes of a shape through the API: the cluster's command line has no taints."""
         pool = shape.labels[POOL_LABEL]
         page = await self.kube.page("/api/v1/nodes", {"labelSelector": f"{POOL_LABEL}={pool}"})
         names = [node["metadata"]["name"] for node in orjson.loads(page)["items"]]
@@ -139,7 +139,7 @@ class Stack:
 
 
 def shape_argument(shape: NodeShape) -> str:
-    """A node shape as `--shape` takes it; taints are not part of that."""
+    """A node shape in the form of `--shape`, which has no taints."""
     parts = [f"cpu={shape.cpu}", f"memory={shape.memory}", f"pods={shape.pods}", f"weight={shape.weight}"]
     parts += [f"{name}={amount}" for name, amount in shape.extended.items()]
     parts += [f"label:{name}={value}" for name, value in shape.labels.items()]
@@ -147,7 +147,7 @@ def shape_argument(shape: NodeShape) -> str:
 
 
 def free_port() -> int:
-    """A port that nobody listens on at the moment."""
+    """A TCP port that is free at the moment."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
         return port

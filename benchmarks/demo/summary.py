@@ -1,4 +1,4 @@
-"""The figures of a run: how many pods, how fast, how full, how even, and why the others wait."""
+"""The figures of a run: pods, times, utilisation, balance, and the reasons for which pods wait."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchmarks.demo.checks import Check, condition, held, is_waiting, offers, replayed
+from benchmarks.demo.checks import Check, condition, is_waiting, offers, replayed, requested
 from benchmarks.demo.evidence import Evidence
 from benchmarks.demo.progress import Progress, percentiles
 
@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Everything that the demo says at its end; docs/demo.md describes the JSON that it becomes."""
+    """Everything that the demo reports at its end; docs/demo.md describes its JSON."""
 
     result: str
     seconds: float
@@ -41,7 +41,7 @@ class Summary:
     checks: list[Json]
 
     def json(self) -> Json:
-        """As JSON values, rounded to what is meaningful."""
+        """JSON values, rounded to four significant digits."""
         found: Json = _rounded(asdict(self))
         return found
 
@@ -85,11 +85,11 @@ def summarise(
 
 
 def reasons(waiting: Iterable[Json]) -> list[Json]:
-    """Why pods wait, most frequent first: conditions that say the same are counted together."""
+    """Why pods wait, most frequent first: equal conditions are counted together."""
     groups: dict[tuple[str, str], list[str]] = {}
     for pod in waiting:
         found = condition(pod)
-        key = (found.get("reason", ""), found.get("message", "nobody has said why"))
+        key = (found.get("reason", ""), found.get("message", "no condition"))
         groups.setdefault(key, []).append(f"{pod['metadata'].get('namespace', 'default')}/{pod['metadata']['name']}")
     return [
         {"pods": len(names), "reason": reason, "message": message, "example": min(names)}
@@ -98,39 +98,39 @@ def reasons(waiting: Iterable[Json]) -> list[Json]:
 
 
 def utilisation(evidence: Evidence) -> dict[str, dict[str, float]]:
-    """By resource: what all nodes offer, what is requested of that now, and the most that ever was, as shares."""
+    """By resource: the total offered, the total requested at the end, and the final and the highest share requested."""
     offered: Counter[str] = Counter()
-    taken: Counter[str] = Counter()
+    used: Counter[str] = Counter()
     for amounts in offers(evidence).values():
         offered.update(amounts)
-    for amounts in held(evidence).values():
-        taken.update(amounts)
-    most = _peak(evidence)
+    for amounts in requested(evidence).values():
+        used.update(amounts)
+    peak = _peak(evidence)
     return {
         name: {
             "offered": total,
-            "requested": taken[name],
-            "share": taken[name] / total,
-            "peak_share": max(most.get(name, 0), taken[name]) / total,
+            "requested": used[name],
+            "share": used[name] / total,
+            "peak_share": max(peak.get(name, 0), used[name]) / total,
         }
         for name, total in sorted(offered.items())
-        if total and max(most.get(name, 0), taken[name])
+        if total and max(peak.get(name, 0), used[name])
     }
 
 
 def balance(evidence: Evidence) -> dict[str, float]:
-    """How evenly the cpu of the nodes that repel nobody is requested: shares of what each offers."""
-    taken = held(evidence)
+    """How evenly the cpu of nodes without taints is requested: shares of what each offers, and pods per node."""
+    used = requested(evidence)
     open_nodes = [node for node in evidence.nodes if not (node.get("spec") or {}).get("taints")]
     offered = offers(evidence)
     shares = [
-        taken[name].get("cpu", 0) / offered[name]["cpu"]
+        used[name].get("cpu", 0) / offered[name]["cpu"]
         for name in (node["metadata"]["name"] for node in open_nodes)
         if offered[name].get("cpu")
     ]
     if not shares:
         return {}
-    pods = [taken[node["metadata"]["name"]].get("pods", 0) for node in open_nodes]
+    pods = [used[node["metadata"]["name"]].get("pods", 0) for node in open_nodes]
     return {
         "nodes": len(shares),
         "cpu_mean": statistics.fmean(shares),
@@ -143,7 +143,7 @@ def balance(evidence: Evidence) -> dict[str, float]:
 
 
 def rounds_of(evidence: Evidence) -> Json:
-    """How many rounds there were and how long they took, as the scheduler tells."""
+    """The number of rounds and their durations, from the scheduler's metrics."""
     name = "poseidon_round_duration_seconds"
     count = evidence.metric(f"{name}_count")
     return {
@@ -164,23 +164,23 @@ def quantile(metrics: Mapping[str, float], histogram: str, q: float) -> float:
     buckets.sort()
     if not buckets or not buckets[-1][1]:
         return 0.0
-    wanted, low, below = q * buckets[-1][1], 0.0, 0.0
-    for high, upto in buckets:
-        if upto >= wanted:
-            return low if high == float("inf") else low + (high - low) * (wanted - below) / max(upto - below, 1)
-        low, below = high, upto
+    rank, low, below = q * buckets[-1][1], 0.0, 0.0
+    for high, count in buckets:
+        if count >= rank:
+            return low if high == float("inf") else low + (high - low) * (rank - below) / max(count - below, 1)
+        low, below = high, count
     return low
 
 
 def _peak(evidence: Evidence) -> dict[str, int]:
-    """The most that was requested of all nodes together at any moment, by the audit."""
+    """By resource: the highest total of requests on all nodes at any moment, from the audit."""
     now: Counter[str] = Counter()
-    most: dict[str, int] = {}
-    for _, wants, sign in replayed(evidence):
-        for name, amount in wants.items():
+    peak: dict[str, int] = {}
+    for _, requests, sign in replayed(evidence):
+        for name, amount in requests.items():
             now[name] += sign * amount
-            most[name] = max(most.get(name, 0), now[name])
-    return most
+            peak[name] = max(peak.get(name, 0), now[name])
+    return peak
 
 
 def _rounded(value: Any) -> Any:

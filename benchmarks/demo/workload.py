@@ -1,8 +1,8 @@
-"""What synthetic clusters are made of and what runs on them: node shapes and sorts of pods, by seed.
+"""Node shapes and sorts of pods for synthetic clusters, by seed.
 
-The demo turns sorts into manifests (manifests.py), the benchmarks into manifests or into the engine's events: one
-generator, so that what the demo shows is what the benchmarks measure. Pure: the same arguments and seed give the
-same result on every machine.
+The demo turns sorts into manifests (apps.py), the benchmarks into manifests or events of the engine: with one
+generator the benchmarks measure what the demo shows. Pure: the same arguments and seed give the same result on every
+machine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ GPU_TAINT = {"key": GPU, "value": "present", "effect": "NoSchedule"}
 GPU_TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
 
 UNIFORM = (NodeShape(cpu="32", memory="128Gi", pods=110),)
-"""Equal nodes: the kindest case for a network that groups equal nodes."""
+"""Equal nodes: the easiest case for a network that groups equal nodes."""
 
 MIXED = (
     NodeShape(cpu="16", memory="64Gi", pods=110, weight=6, labels={POOL_LABEL: "general"}),
@@ -38,14 +38,14 @@ MIXED = (
         taints=(GPU_TAINT,),
     ),
 )
-"""Three pools; the GPU pool is tainted so that only pods that ask for GPUs go there."""
+"""Three pools; the GPU pool is tainted, so that only pods that request GPUs run there."""
 
 SHAPES: Mapping[str, tuple[NodeShape, ...]] = {"uniform": UNIFORM, "mixed": MIXED}
 
 
 @dataclass(frozen=True, slots=True)
 class PodSort:
-    """Pods that are alike to a scheduler. cpu in millicores, memory in bytes."""
+    """Pods that are equal to a scheduler. cpu in millicores, memory in bytes."""
 
     name: str
     cpu_milli: int
@@ -56,19 +56,19 @@ class PodSort:
 
     @property
     def requests(self) -> dict[str, int]:
-        """What a pod requests, in base units (milli for cpu, else one)."""
+        """The requests of a pod in base units: millicores, bytes, pieces."""
         amounts = {"cpu": self.cpu_milli, "memory": self.memory_bytes}
         return {**amounts, GPU: self.gpus} if self.gpus else amounts
 
 
 def shape_of_each(shapes: Sequence[NodeShape], nodes: int) -> Iterator[NodeShape]:
-    """The shape of node 0, 1, ...: shapes take turns by weight, as the synthetic cluster deals them."""
-    turns = [shape for shape in shapes for _ in range(shape.weight)]
-    return (turns[i % len(turns)] for i in range(nodes))
+    """The shape of node 0, 1, ...: shapes alternate in proportion to their weights, as in the synthetic cluster."""
+    cycle = [shape for shape in shapes for _ in range(shape.weight)]
+    return (cycle[i % len(cycle)] for i in range(nodes))
 
 
 def allocatable(shape: NodeShape) -> dict[str, int]:
-    """What a node of this shape offers, in base units, the pods it may run included."""
+    """What a node of this shape offers, in base units; `pods` is one of the resources."""
     offered = {
         "cpu": units("cpu", shape.cpu) - shape.reserved_cpu_milli,
         "memory": units("memory", shape.memory) - units("memory", shape.reserved_memory),
@@ -79,7 +79,7 @@ def allocatable(shape: NodeShape) -> dict[str, int]:
 
 
 def open_capacity(shapes: Sequence[NodeShape], nodes: int) -> dict[str, int]:
-    """What the nodes that repel nobody offer together, in base units."""
+    """The total that the untainted nodes offer, in base units."""
     total: dict[str, int] = {}
     for shape in shape_of_each(shapes, nodes):
         if not shape.taints:
@@ -89,10 +89,10 @@ def open_capacity(shapes: Sequence[NodeShape], nodes: int) -> dict[str, int]:
 
 
 def pod_sorts(count: int, pods: int, fill: float, offered: Mapping[str, int], seed: int) -> list[PodSort]:
-    """`count` different sorts such that `pods` pods, sorts in turn, request about `fill` of what is `offered`.
+    """`count` different sorts such that `pods` pods, of the sorts in rotation, request about `fill` of `offered`.
 
-    cpu is what runs short; memory is requested in another proportion by each sort, up to 0.8 of the share of cpu
-    on average, so that nodes fill unevenly in two dimensions.
+    cpu is the scarce resource; each sort requests memory in another proportion, on average 0.8 of the share of cpu,
+    so that nodes fill unevenly in two dimensions.
     """
     rng = random.Random(f"sorts {seed} {count}")
     cpu_weights = [rng.lognormvariate(0.0, 0.6) for _ in range(count)]

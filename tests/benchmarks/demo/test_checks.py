@@ -3,6 +3,9 @@
 import pytest
 
 from benchmarks.demo.checks import run_checks
+from benchmarks.demo.evidence import Evidence
+from benchmarks.demo.summary import rounds_of
+from poseidon_py.util.metrics import Metrics
 from tests.benchmarks.demo.builders import GOOD_METRICS, make_evidence, make_node, make_pod
 
 GPU_TAINT = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
@@ -90,7 +93,9 @@ def test_a_pod_that_was_bound_twice_is_found():
     ],
 )
 def test_a_pod_on_a_node_that_does_not_suit_it_is_found(spec, node):
-    assert only(failed(make_evidence([make_pod("a", "n1", **spec)], [make_node(**node)])), "selectors and tolerations")
+    assert only(
+        failed(make_evidence([make_pod("a", "n1", **spec)], [make_node(**node)])), "selectors, affinity and tolerations"
+    )
 
 
 def test_a_tolerated_taint_and_one_that_only_discourages_are_fine():
@@ -100,13 +105,15 @@ def test_a_tolerated_taint_and_one_that_only_discourages_are_fine():
 
 
 def test_a_pod_on_a_node_that_does_not_exist_is_found():
-    assert only(failed(make_evidence([make_pod("a", "ghost")])), "over-committed", "selectors and tolerations")
+    assert only(
+        failed(make_evidence([make_pod("a", "ghost")])), "over-committed", "selectors, affinity and tolerations"
+    )
 
 
 def test_a_pod_that_waits_beside_room_is_found():
     # 4 cpu, 3 in use: a pod of 1 fits, one of 1.001 does not
     pods = [make_pod("a", "n1", cpu="3"), make_pod("w", cpu="1")]
-    assert only(failed(make_evidence(pods)), "fits on what is left")
+    assert only(failed(make_evidence(pods)), "fits in the free capacity")
     pods = [make_pod("a", "n1", cpu="3"), make_pod("w", cpu="1001m")]
     assert failed(make_evidence(pods)) == []
 
@@ -119,7 +126,7 @@ def test_room_on_a_node_that_does_not_suit_is_no_room():
 def test_what_ended_pods_held_is_room():
     pods = [make_pod("a", "n1", cpu="4", phase="Succeeded"), make_pod("w", cpu="4")]
     entries = [("bind", "a", "n1"), ("finish", "a", "n1")]
-    assert only(failed(make_evidence(pods, entries=entries)), "fits on what is left")
+    assert only(failed(make_evidence(pods, entries=entries)), "fits in the free capacity")
 
 
 def test_a_gated_pod_may_wait_beside_room():
@@ -160,3 +167,23 @@ def test_what_the_scheduler_admits_is_found(bad):
 
 def test_missing_metrics_do_not_pass_for_no_errors():
     assert only(failed(make_evidence([make_pod("a", "n1")], metrics={})), "no error")
+
+
+def test_every_metric_that_is_read_exists(monkeypatch):
+    """A metric that the scheduler does not have would count as 0, and so as sound."""
+    read = set()
+
+    def metric(self, name, **labels):
+        read.add(name)
+        return 1.0
+
+    monkeypatch.setattr(Evidence, "metric", metric)
+    run_checks(make_evidence([]), "poseidon", 0, settled=True)
+    rounds_of(make_evidence([]))
+    known = {
+        name
+        for family in Metrics().registry.collect()
+        for name in (f"{family.name}_total", f"{family.name}_count", f"{family.name}_sum")
+    }
+    assert len(read) >= 6
+    assert read <= known

@@ -130,4 +130,4 @@ def test_a_child_is_started_with_that_environment(program, monkeypatch):
             await child.until(lambda: False, 30)
 
     asyncio.run(run())
-    assert child.last_words().split() == [":", "glibc.malloc.hugetlb=1", "this"]
+    assert child.output_tail().split() == [":", "glibc.malloc.hugetlb=1", "this"]

@@ -1,5 +1,6 @@
 """`poseidon demo` from the outside: exit codes, output, and nothing left behind."""
 
+import io
 import json
 import os
 import signal
@@ -10,11 +11,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
-from benchmarks.demo import cli, scenario
+from benchmarks.demo import cli, scenario, show
 from benchmarks.demo.checks import Check
 from benchmarks.demo.children import ChildError
-from benchmarks.demo.progress import Progress
+from benchmarks.demo.progress import Progress, Seen
 from benchmarks.demo.summary import summarise
 from tests.benchmarks.demo.builders import make_evidence, make_node, make_pod
 from tests.paths import DOCS
@@ -27,6 +29,7 @@ def summary(ok=True, usage=None):
     checks = [Check("sound", True, "fine"), Check("no node is over-committed", ok, "n1 in cpu")]
     network = {"vertices": 3, "arcs": 2}
     progress = Progress(None, "poseidon")  # type: ignore[arg-type]  # it will not watch
+    progress.pods = {"a": Seen("service", 0.0, bound_at=1.0), "w": Seen("impossible", 0.0)}
     return summarise(
         make_evidence(pods, [make_node()]),
         progress,
@@ -55,15 +58,15 @@ def outcome(monkeypatch):
     return decide
 
 
-def test_all_checks_held(outcome):
+def test_all_checks_passed(outcome):
     outcome(summary())
     done = CliRunner().invoke(cli.demo, [])
     assert done.exit_code == 0
-    assert "2 of 2 checks held" in done.output
+    assert "2 of 2 checks passed" in done.output
     assert "0/1 nodes are available" in done.output
 
 
-def test_one_check_that_did_not_hold_fails_the_demo(outcome):
+def test_a_failed_check_fails_the_demo(outcome):
     outcome(summary(ok=False))
     done = CliRunner().invoke(cli.demo, [])
     assert done.exit_code == 1
@@ -81,14 +84,35 @@ def test_json_is_all_that_is_printed(outcome):
     assert [check["ok"] for check in report["checks"]] == [True, True]
 
 
-def test_what_was_measured_is_shown_if_anything_was(outcome):
+def test_measured_usage_is_shown_if_there_is_any(outcome):
     outcome(summary())
-    assert "Measured use" not in CliRunner().invoke(cli.demo, []).output
+    assert "Measured usage" not in CliRunner().invoke(cli.demo, []).output
     figures = {"basis": "larger", "taken": 1234, "refused": 0, "pods_measured": 9, "nodes_measured": 2}
     outcome(summary(usage={**figures, "pods_priced": 8}))
     output = " ".join(CliRunner().invoke(cli.demo, ["--usage", "larger"]).output.split())
-    assert "prices by larger; 1,234 samples taken, 0 refused; at most 9 pods and 2 nodes measured" in output
-    assert "8 pods in a round priced by what they used" in output
+    assert "costs from larger; 1,234 samples accepted, 0 refused; at most 9 pods and 2 nodes measured" in output
+    assert "8 pods of a round with costs from measured usage" in output
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_no_word_is_broken_in_a_narrow_terminal(outcome, width):
+    outcome(summary())
+    output = CliRunner().invoke(cli.demo, [], env={"COLUMNS": str(width)}).output
+    for word in ("submitted", "waiting", "requested", "offered", "memory"):
+        assert word in output
+    assert "…" not in output
+
+
+@pytest.mark.parametrize("width", [20, 60, 120])
+def test_the_live_table_fits_the_terminal(width):
+    progress = Progress(None, "poseidon")  # type: ignore[arg-type]  # it will not watch
+    progress.pods = {str(i): Seen(kind, 0.0) for i, kind in enumerate(("impossible", "service"))}
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(show._panel(progress, 2, "", width))
+    lines = console.export_text().splitlines()
+    assert max(map(len, lines)) <= width
+    assert lines[-1].split() == ["2", "of", "2", "pods"]
+    assert any("submitted" in line for line in lines) is (width > 20)
 
 
 def test_the_json_is_described():
@@ -97,7 +121,7 @@ def test_the_json_is_described():
         assert f"`{key}`" in described, f"docs/demo.md does not describe {key}"
 
 
-def test_what_cannot_be_started_is_one_line_and_exit_code_2(outcome):
+def test_a_process_that_does_not_start_is_one_line_and_exit_code_2(outcome):
     outcome(ChildError("the scheduler exited with code 1"))
     done = CliRunner().invoke(cli.demo, [])
     assert done.exit_code == 2

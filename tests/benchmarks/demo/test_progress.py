@@ -29,15 +29,15 @@ def event(what="ADDED", uid="u1", node=None, phase="Pending", scheduler="mine", 
     )
 
 
-def follow(*events, ends=lambda _: False):
+def follow(*events, is_finite=lambda _: False):
     """A progress that has seen events one second apart, from second 0."""
-    progress = Progress(None, "mine", "kind", ends)  # type: ignore[arg-type]  # no server: events come from here
+    progress = Progress(None, "mine", "kind", is_finite)  # type: ignore[arg-type]  # no server: events come from here
     for second, raw in enumerate(events):
         progress._take(msgspec.json.decode(raw, type=module._Event), float(second))
     return progress
 
 
-def test_a_pod_waits_from_when_it_came_until_it_has_a_node():
+def test_a_pod_waits_from_its_creation_to_its_bind():
     progress = follow(
         event(), event(uid="u2"), event("MODIFIED", node="n"), event("MODIFIED", node="n", phase="Running")
     )
@@ -47,28 +47,28 @@ def test_a_pod_waits_from_when_it_came_until_it_has_a_node():
     assert progress.changed_at == 3.0
 
 
-def test_pods_of_others_and_bookmarks_are_no_business_of_ours():
+def test_pods_of_other_schedulers_and_bookmarks_are_ignored():
     progress = follow(event(scheduler="other"), event("BOOKMARK"))
     assert progress.pods == {}
 
 
-def test_settled_means_bound_or_told_why_not():
-    told = event("MODIFIED", uid="u2", **UNSCHEDULABLE)
+def test_settled_means_bound_or_marked_unschedulable():
+    unschedulable = event("MODIFIED", uid="u2", **UNSCHEDULABLE)
     assert not follow(event(node="n"), event(uid="u2")).settled(2, 0.0)
-    assert follow(event(node="n"), event(uid="u2"), told).settled(2, 0.0)
-    assert not follow(event(node="n"), event(uid="u2"), told).settled(3, 0.0)
+    assert follow(event(node="n"), event(uid="u2"), unschedulable).settled(2, 0.0)
+    assert not follow(event(node="n"), event(uid="u2"), unschedulable).settled(3, 0.0)
 
 
-def test_what_ends_must_have_ended():
-    ends = {"annotations": {"run": "3"}}
-    running = (event(**ends), event("MODIFIED", node="n", phase="Running", **ends))
-    done = event("MODIFIED", node="n", phase="Succeeded", **ends)
-    assert not follow(*running, ends=lambda a: "run" in a).settled(1, 0.0)
-    assert follow(*running, done, ends=lambda a: "run" in a).settled(1, 0.0)
+def test_finite_pods_must_have_ended():
+    finite = {"annotations": {"run": "3"}}
+    running = (event(**finite), event("MODIFIED", node="n", phase="Running", **finite))
+    done = event("MODIFIED", node="n", phase="Succeeded", **finite)
+    assert not follow(*running, is_finite=lambda a: "run" in a).settled(1, 0.0)
+    assert follow(*running, done, is_finite=lambda a: "run" in a).settled(1, 0.0)
     assert follow(*running).settled(1, 0.0)
 
 
-def test_nothing_is_settled_while_something_moves():
+def test_a_recent_change_means_not_settled():
     progress = follow(event(node="n"))
     progress.changed_at = time.monotonic() + 1000.0
     assert not progress.settled(1, 1.0)
@@ -106,8 +106,8 @@ class Server:
         ),
     ],
 )
-async def test_a_watch_that_ends_is_taken_up_again(monkeypatch, answer, then):
-    monkeypatch.setattr(module, "_REST_SECONDS", 0.0)
+async def test_a_watch_that_ends_is_resumed(monkeypatch, answer, then):
+    monkeypatch.setattr(module, "_RETRY_SECONDS", 0.0)
     server = Server(event(version="3") + b"\n", answer)
     progress = Progress(server, "mine")  # type: ignore[arg-type]  # all that it needs of a client
     following = asyncio.create_task(progress.run())

@@ -1,7 +1,7 @@
 import pytest
 
 from benchmarks.demo.evidence import samples
-from benchmarks.demo.scenario import Networks, Plan, _ends
+from benchmarks.demo.scenario import Plan, StatusPoller, _is_finite
 from tests.benchmarks.demo.builders import make_evidence
 
 
@@ -10,20 +10,20 @@ def status(arcs: int, **more: int) -> dict[str, object]:
 
 
 def test_the_largest_network_is_kept():
-    networks = Networks()
+    poller = StatusPoller()
     answers: list[dict[str, object]] = [status(5), status(9, vertices=4), status(0), {}, {"error": "not ready"}]
     for answer in answers:
-        networks.take(answer)
-    assert networks.largest == {"vertices": 4, "arcs": 9, "pending": 0, "solves": 0}
-    assert networks.policy == "p"
-    assert networks.note == "; round 4: 2.0 ms, 9 arcs"
+        poller.take(answer)
+    assert poller.largest_network == {"vertices": 4, "arcs": 9, "pending": 0, "solves": 0}
+    assert poller.policy == "p"
+    assert poller.note == "; round 4: 2.0 ms, 9 arcs"
 
 
-def test_a_pod_that_runs_longer_than_anyone_waits_does_not_count_as_ending():
+def test_a_pod_that_runs_longer_than_the_demo_is_not_finite():
     run = "cluster.poseidon.io/run-seconds"
-    assert _ends({run: "3.5"})
-    assert not _ends({run: "1000000"})
-    assert not _ends({})
+    assert _is_finite({run: "3.5"})
+    assert not _is_finite({run: "1000000"})
+    assert not _is_finite({})
 
 
 def test_patience_grows_with_the_workload():
@@ -51,14 +51,14 @@ def answer(taken, pods, priced):
     }
 
 
-def test_of_usage_the_most_that_ever_was_measured_counts():
-    networks = Networks()
-    networks.take({})
-    assert networks.usage == {}
+def test_the_maxima_of_measured_usage_are_kept():
+    poller = StatusPoller()
+    poller.take({})
+    assert poller.usage == {}
     for taken, pods, priced in ((2, 0, 0), (50, 9, 7), (80, 4, 0)):
-        networks.take(answer(taken, pods, priced))
-    networks.take({})
-    assert networks.usage == {
+        poller.take(answer(taken, pods, priced))
+    poller.take({})
+    assert poller.usage == {
         "basis": "larger",
         "taken": 80,
         "old": 0,
@@ -70,7 +70,7 @@ def test_of_usage_the_most_that_ever_was_measured_counts():
     }
 
 
-def test_a_scheduler_that_measures_nothing_says_nothing_of_it():
-    networks = Networks()
-    networks.take({"usage": {"basis": "requests", "polling": False, "samples": {"taken": 0}}})
-    assert networks.usage == {}
+def test_without_measured_usage_the_summary_has_none():
+    poller = StatusPoller()
+    poller.take({"usage": {"basis": "requests", "polling": False, "samples": {"taken": 0}}})
+    assert poller.usage == {}

@@ -9,11 +9,11 @@ from tests.benchmarks.demo.builders import make_evidence, make_node, make_pod
 def test_waiting_pods_are_grouped_by_what_their_conditions_say():
     pods = [make_pod(f"w{i}", cpu="100") for i in range(3)]
     pods[2]["status"]["conditions"][0]["message"] = "0/1 nodes are available: 1 Too many pods."
-    silent = make_pod("s", reason="")
-    found = reasons([*pods, silent])
+    without = make_pod("s", reason="")
+    found = reasons([*pods, without])
     assert [(one["pods"], one["message"]) for one in found] == [
         (2, "0/1 nodes are available"),
-        (1, "nobody has said why"),
+        (1, "no condition"),
         (1, "0/1 nodes are available: 1 Too many pods."),
     ]
     assert found[0]["example"] == "default/w0"
