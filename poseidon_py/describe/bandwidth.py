@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from msgspec import Raw, Struct, field
 
-from poseidon_py.kube.objects import NOTHING, InvalidField, Labels, Node, Pod, decode
+from poseidon_py.kube.objects import NOTHING, InvalidField, Labels, Node, Pod, annotations_of, decode
 from poseidon_py.kube.quantity import NANO, QuantityError, nanos, offered
 
 DIRECTIONS = ("ingress", "egress")
@@ -130,7 +130,7 @@ def _nanos(text: str, path: str) -> int:
 
 def _annotations(pod: Pod) -> Labels:
     try:
-        return decode(pod.metadata.annotations, Labels, "metadata.annotations") or {}
+        return annotations_of(pod.metadata)
     except InvalidField:
         if pod.spec.node_name:
             return {}

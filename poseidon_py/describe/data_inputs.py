@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from poseidon_py.describe.vocabulary import Vocabulary
-from poseidon_py.kube.objects import InvalidField, Labels, Pod, decode
+from poseidon_py.kube.objects import InvalidField, Pod, annotations_of
 from poseidon_py.kube.quantity import QuantityError, nanos, requested
 from poseidon_py.util.ids import hash64
 from protos.gen import flow_pb2
@@ -49,7 +49,7 @@ class Inputs(Vocabulary[int, flow_pb2.Inputs]):
         raw = bytes(pod.metadata.annotations)
         if _BYTES not in raw and _ESCAPED not in raw:
             return 0
-        text = (decode(pod.metadata.annotations, Labels, "metadata.annotations") or {}).get(DATA_ANNOTATION)
+        text = annotations_of(pod.metadata).get(DATA_ANNOTATION)
         if text is None:
             return 0
         key = hash64(text)

@@ -6,7 +6,7 @@ A pod without labels has a profile, too: a selector may match every pod of a nam
 import msgspec
 
 from poseidon_py.describe.vocabulary import Vocabulary
-from poseidon_py.kube.objects import InvalidField, Labels, Pod, decode
+from poseidon_py.kube.objects import InvalidField, Pod, labels_of
 from poseidon_py.util.ids import hash64
 from protos.gen import flow_pb2
 
@@ -22,7 +22,7 @@ class Profiles(Vocabulary[tuple[str, bytes], flow_pb2.Profile]):
 def _describe(pod: Pod) -> flow_pb2.Profile:
     namespace = pod.metadata.namespace
     try:
-        labels = decode(pod.metadata.labels, Labels, "metadata.labels") or {}
+        labels = labels_of(pod.metadata)
     except InvalidField:
         labels = {}
     ident = hash64(msgspec.json.encode([namespace, sorted(labels.items())]))

@@ -9,7 +9,7 @@ import re
 
 from durationpy import DurationError, from_str
 
-from poseidon_py.kube.objects import NOTHING, InvalidField, Labels, Pod, decode, micros
+from poseidon_py.kube.objects import NOTHING, InvalidField, Pod, annotations_of, micros
 
 ANNOTATION = "poseidon.io/expected-duration"
 MAX_SECONDS = 320_000_000
@@ -30,7 +30,7 @@ def annotated(pod: Pod) -> str | None:
     if raw is NOTHING or _ANNOTATION_BYTES not in bytes(raw):
         return None
     try:
-        return (decode(pod.metadata.annotations, Labels, "metadata.annotations") or {}).get(ANNOTATION)
+        return annotations_of(pod.metadata).get(ANNOTATION)
     except InvalidField:
         return None
 

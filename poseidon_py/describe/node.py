@@ -6,7 +6,7 @@ from poseidon_py.describe import node_features
 from poseidon_py.describe.bandwidth import NOT_COUNTED, Bandwidth
 from poseidon_py.describe.requests import offered_by
 from poseidon_py.kube.object_details import AvoidPods, Images
-from poseidon_py.kube.objects import InvalidField, Labels, Node, Taints, decode
+from poseidon_py.kube.objects import Amounts, InvalidField, Node, Taints, annotations_of, decode, labels_of
 from protos.gen import flow_pb2
 
 UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
@@ -31,9 +31,9 @@ def node_key(node: Node, bandwidth: Bandwidth = NOT_COUNTED) -> tuple[object, ..
 def describe_node(node: Node, node_id: str, bandwidth: Bandwidth = NOT_COUNTED) -> flow_pb2.Node:
     """The message of a node; without status.allocatable it has no capacity. Raises InvalidField."""
     message = flow_pb2.Node(id=node_id, name=node.metadata.name)
-    allocatable = decode(node.status.allocatable, dict[str, str | int | float | None], "status.allocatable") or {}
+    allocatable = decode(node.status.allocatable, Amounts, "status.allocatable") or {}
     message.allocatable.update(offered_by(allocatable.items()))
-    message.labels.update(decode(node.metadata.labels, Labels, "metadata.labels") or {})
+    message.labels.update(labels_of(node.metadata))
     message.allocatable.update(bandwidth.offered(node, message.labels, message.allocatable))
     message.labels.update(node_features.labels(node))
     if node.spec.unschedulable:
@@ -54,7 +54,7 @@ def _avoids(node: Node) -> set[str]:
     """UIDs of controllers whose pods should avoid the node; an invalid annotation is ignored."""
     if _AVOID_BYTES not in bytes(node.metadata.annotations):
         return set()
-    text = (decode(node.metadata.annotations, Labels, "metadata.annotations") or {}).get(AVOID_ANNOTATION, "")
+    text = annotations_of(node.metadata).get(AVOID_ANNOTATION, "")
     try:
         wish = decode(Raw(text.encode()), AvoidPods, AVOID_ANNOTATION) or AvoidPods()
     except InvalidField:

@@ -14,7 +14,7 @@ from poseidon_py.describe.requests import requests
 from poseidon_py.describe.selectors import node_selector, node_term
 from poseidon_py.describe.traits import traits_key, traits_of
 from poseidon_py.kube.object_details import Affinity, ImageSource, SpreadConstraints
-from poseidon_py.kube.objects import NOTHING, InvalidField, Labels, Pod, Tolerations, decode
+from poseidon_py.kube.objects import NOTHING, InvalidField, Labels, Pod, Tolerations, decode, labels_of
 from poseidon_py.util.ids import hash64
 from protos.gen import firmament_pb2, flow_pb2
 
@@ -139,7 +139,7 @@ def _add_affinity(message: flow_pb2.TaskClass, pod: Pod) -> None:
                 message.preferred_nodes.add(weight=preferred.weight, preference=term)
     spread = decode(spec.spread, SpreadConstraints, "spec.topologySpreadConstraints") or ()
     if spread or affinity.near is not None or affinity.far is not None:
-        labels = decode(pod.metadata.labels, Labels, "metadata.labels") or {}
+        labels = labels_of(pod.metadata)
         add_pod_affinity(message, affinity.near, affinity.far, namespace, labels)
         add_spread(message, spread, namespace, labels)
 

@@ -1,16 +1,16 @@
-"""The only speaker of HTTP to the API server.
+"""The HTTP client of the API server.
 
-Two transports behind one face: lists and watches, which stream, go through aiohttp; everything short goes through
-http1.Pool. Failures are typed by what the caller can do about them:
+Two transports behind one interface: lists and watches stream through aiohttp, short requests use short_requests.Pool.
+Errors are typed by what the caller can do about them:
 
     KubeError
-      UnreachableError      nothing was done: the server was not reached
-      LostAnswerError       anything may have been done: look
-        QuietError          nothing came from a watch for a while: begin it again
-        TooLargeError       the answer is larger than we take
-      MalformedAnswerError  the server did it; what it answered cannot be decoded
+      UnreachableError      the server was not reached: nothing was done
+      LostAnswerError       the answer was lost: read the object to find out what was done
+        QuietError          a watch was silent for a while: start it again
+        TooLargeError       the answer exceeds the limit
+      MalformedAnswerError  the server succeeded; its answer cannot be decoded
       ApiError              the server answered with an error
-        NotFoundError, ConflictError, GoneError (410), BusyError (429 or 5xx: again later)
+        NotFoundError, ConflictError, GoneError (410), BusyError (429 or 5xx: retry later)
 """
 
 import asyncio
@@ -51,27 +51,27 @@ _encode = msgspec.json.Encoder().encode
 
 
 class KubeError(Exception):
-    """The API server did not do what it was asked."""
+    """A request to the API server failed."""
 
 
 class UnreachableError(KubeError):
-    """The server was not reached; nothing was done."""
+    """The server was not reached, so nothing was done."""
 
 
 class LostAnswerError(KubeError):
-    """The request left, its answer did not come; anything may have been done."""
+    """The request was sent and its answer lost: the server may or may not have done it."""
 
 
 class QuietError(LostAnswerError):
-    """Nothing has come from a watch for a while: there is nothing to tell, or the connection is dead."""
+    """A watch was silent for a while: nothing has changed, or the connection is dead."""
 
 
 class TooLargeError(LostAnswerError):
-    """The answer is larger than we take."""
+    """The answer exceeds the limit."""
 
 
 class MalformedAnswerError(KubeError):
-    """The server said that it did what it was asked; what else it said cannot be decoded."""
+    """The server answered with success, and a body that cannot be decoded."""
 
 
 class ApiError(KubeError):
@@ -91,11 +91,11 @@ class NotFoundError(ApiError):
 
 
 class ConflictError(ApiError):
-    """409: it exists already, or is not what the request took it for."""
+    """409: the object exists already, or has changed."""
 
 
 class GoneError(ApiError):
-    """410: that version is forgotten; list again."""
+    """410: that resource version is compacted; list again."""
 
 
 class BusyError(ApiError):
@@ -103,7 +103,7 @@ class BusyError(ApiError):
 
 
 def api_error(code: int, body: bytes, header: str | bytes | None = None) -> ApiError:
-    """The error that an answer stands for; its body may be anything. `header` is the value of its Retry-After."""
+    """The error of an answer, whatever its body. `header`: the value of its Retry-After."""
     try:
         status: Status = decode_json(body, Status, "status")
     except MalformedError:
@@ -120,11 +120,11 @@ def api_error(code: int, body: bytes, header: str | bytes | None = None) -> ApiE
 
 
 def decode_answer(body: bytes, kind: type[T], what: str) -> T:
-    """The body of an answer; `what` was asked for. Raises MalformedAnswerError."""
+    """The decoded body of an answer; `what` was requested. Raises MalformedAnswerError."""
     try:
         answer: T = decode_json(body, kind, what)
     except MalformedError as error:
-        raise MalformedAnswerError(f"the answer makes no sense: {error}") from error
+        raise MalformedAnswerError(f"the answer is malformed: {error}") from error
     return answer
 
 
@@ -137,7 +137,7 @@ class Kube:
 
     def __init__(self, access: Access, concurrency: int = 100) -> None:
         self._access = access
-        # three more than binds may be in flight: reads and leases need not queue behind them
+        # three more than the binds in flight: reads and lease requests do not queue behind binds
         self._pool = short_requests.Pool(access.host, access.port, access.tls, concurrency + 3, access.tls_name)
         self._http: aiohttp.ClientSession | None = None
         self._head = b""
@@ -148,7 +148,7 @@ class Kube:
         return self._access.url
 
     async def start(self) -> None:
-        """Opens nothing yet; must be called inside the event loop."""
+        """Prepare the transports; opens no connection yet. Must be called inside the event loop."""
         self._set_head()
         self._http = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=self._access.tls or True, keepalive_timeout=90),
@@ -161,7 +161,7 @@ class Kube:
         self._refresher = asyncio.create_task(self._refresh(), name="token refresh")
 
     async def close(self) -> None:
-        """Breaks what is still in flight."""
+        """Close all connections; requests in flight fail."""
         if self._refresher is not None:
             self._refresher.cancel()
             await asyncio.gather(self._refresher, return_exceptions=True)
@@ -200,7 +200,7 @@ class Kube:
         content_type: str = JSON,
         timeout: float = 30.0,
     ) -> bytes:
-        """The body of the server's answer if that is a success. Raises KubeError."""
+        """The body of a successful answer. Raises KubeError."""
         answer = await self._send(verb, path, body, content_type, timeout)
         if answer.status == 401 and await self._renew_token():
             answer = await self._send(verb, path, body, content_type, timeout)
@@ -245,7 +245,7 @@ class Kube:
             raise LostAnswerError(str(error)) from error
 
     async def bind(self, namespace: str, name: str, uid: str, node: str, timeout: float) -> None:
-        """Assigns a pod to a node, if it is the pod of that UID. The answer's body is not read."""
+        """Bind the pod with that UID to a node. The body of the answer is ignored."""
         body = _encode(
             {
                 "apiVersion": "v1",
@@ -261,7 +261,7 @@ class Kube:
         return decode_answer(await self.call("GET", pod_path(namespace, name)), Pod, f"pod {namespace}/{name}")
 
     async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, Any]) -> None:
-        """A strategic merge patch of a pod's status. metadata.uid and .resourceVersion in it are preconditions."""
+        """Apply a strategic merge patch to a pod's status. Its metadata.uid and .resourceVersion are preconditions."""
         await self.call("PATCH", f"{pod_path(namespace, name)}/status", _encode(patch), STRATEGIC_PATCH)
 
     async def create(self, path: str, body: Mapping[str, Any], timeout: float = 30.0) -> bytes:
@@ -274,7 +274,7 @@ class Kube:
         return await self.call("PATCH", path, _encode(patch), MERGE_PATCH)
 
     async def evict_pod(self, namespace: str, name: str, uid: str) -> None:
-        """Deletes a pod if its disruption budgets allow that; BusyError (429) if they do not."""
+        """Delete a pod if its disruption budgets allow that. Raises BusyError (429) if they do not."""
         body = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
@@ -284,7 +284,7 @@ class Kube:
         await self.create(f"{pod_path(namespace, name)}/eviction", body)
 
     async def server_version(self) -> str:
-        """What the server says it is. Raises KubeError if it is not there, or does not know us."""
+        """The version of the server. Raises KubeError if it is unreachable or rejects our credentials."""
         return decode_answer(await self.call("GET", "/version", timeout=_CONNECT_TIMEOUT), _Version, "/version").git
 
     # -- streams ----------------------------------------------------------------------------------------------
@@ -295,13 +295,13 @@ class Kube:
         return self._http
 
     async def page(self, path: str, parameters: Mapping[str, str]) -> bytes:
-        """One page of a list. Raises KubeError; TooLargeError if it has more than MAX_PAGE bytes."""
+        """One page of a list. Raises KubeError; TooLargeError beyond MAX_PAGE bytes."""
         limits = aiohttp.ClientTimeout(total=_PAGE_TIMEOUT, sock_connect=_CONNECT_TIMEOUT, sock_read=_READ_TIMEOUT)
         async with self._get(path, parameters, limits) as answer:
             return await _read(answer, MAX_PAGE)
 
     async def watch(self, path: str, parameters: Mapping[str, str], silence: float) -> AsyncIterator[bytes]:
-        """Pieces of a watch as they come, cut anywhere. Ends when the server ends it.
+        """The stream of a watch, in pieces cut anywhere, until the server ends it.
 
         Raises KubeError; QuietError after `silence` seconds without a byte.
         """
@@ -330,14 +330,14 @@ class Kube:
                 yield answer
         except aiohttp.ClientConnectorError as error:
             raise UnreachableError(f"cannot reach the API server at {self.url}: {error.os_error}") from error
-        except aiohttp.ClientPayloadError as error:  # its own words are about encodings
+        except aiohttp.ClientPayloadError as error:  # its message is about encodings
             raise LostAnswerError("the server closed the connection") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise LostAnswerError(str(error) or type(error).__name__) from error
 
 
 async def _read(answer: aiohttp.ClientResponse, limit: int, *, whole: bool = True) -> bytes:
-    """The body of an answer; not `whole`: no more of it than `limit` bytes. Raises TooLargeError."""
+    """The body of an answer; unless `whole`, its first `limit` bytes. Raises TooLargeError."""
     body = bytearray()
     while piece := await answer.content.readany():
         body += piece

@@ -1,8 +1,8 @@
-"""Where the API server is and who we are to it.
+"""The address of the API server, and the credentials for it.
 
-The loading is left to the `kubernetes` package: kubeconfig in all its forms, exec and auth-provider plug-ins,
-in-cluster tokens that rotate. It is imported late, because that takes a good part of a second, and called in a
-thread, because it reads files and starts plug-ins.
+The `kubernetes` package loads them: kubeconfigs in all forms, exec and auth-provider plug-ins, in-cluster tokens that
+rotate. It is imported late, because the import takes a good part of a second, and called in a thread, because it reads
+files and starts plug-ins.
 """
 
 import asyncio
@@ -18,58 +18,58 @@ from poseidon_py.kube.kubeconfig import wrong_form
 
 
 class CredentialsError(Exception):
-    """There are no usable credentials; the message says which file, and why."""
+    """There are no usable credentials; the message names the file and the reason."""
 
 
 @dataclass(slots=True)
 class Access:
-    """An API server and how to be let in. `headers` change when the token is refreshed."""
+    """The address of an API server and the credentials for it. `headers` change when the token is refreshed."""
 
     scheme: str
     host: str
     port: int
     prefix: str
-    """Path under which the API lives, without a trailing slash; usually empty."""
+    """Path prefix of the API, without a trailing slash; usually empty."""
     tls: ssl.SSLContext | None
     headers: dict[str, str]
     proxy: str | None = None
     tls_name: str | None = None
-    """What the server's certificate calls it, if not by `host`."""
+    """The name in the server's certificate, if it is not `host`."""
     namespace: str = "default"
     in_cluster: bool = False
     _configuration: Any = None
 
     @property
     def url(self) -> str:
-        """Of the API, without a trailing slash."""
+        """The URL of the API, without a trailing slash."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.scheme}://{host}:{self.port}{self.prefix}"
 
     @property
     def host_header(self) -> str:
-        """For requests that are written by hand."""
+        """The value of the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
     async def refresh(self) -> bool:
-        """Asks for the present token. Returns whether it has changed."""
+        """Read the current token. Returns whether it has changed. Raises CredentialsError."""
         if self._configuration is None:
             return False
         try:
             headers = await asyncio.to_thread(_headers, self._configuration)
-        except Exception as error:  # a plug-in of the user's can raise anything
+        except Exception as error:  # a credential plug-in may raise anything
             raise CredentialsError(f"cannot refresh the credentials: {error}") from error
         changed, self.headers = headers != self.headers, headers
         return changed
 
 
 def at(url: str, token: str = "", tls: ssl.SSLContext | None = None) -> Access:
-    """Access to a server at a plain address."""
+    """Access to the server at a URL. Raises CredentialsError."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise CredentialsError(f"the API server's address {url!r} makes no sense: {error}") from error
+        raise CredentialsError(f"the API server's address {url!r} is invalid: {error}") from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise CredentialsError(f"the API server's address {url!r} is not an http or https URL")
     if parts.scheme == "https" and tls is None:
@@ -80,7 +80,7 @@ def at(url: str, token: str = "", tls: ssl.SSLContext | None = None) -> Access:
 
 
 def default_kubeconfig(environment: Mapping[str, str] = os.environ) -> Path | None:
-    """$KUBECONFIG (may be several files) or ~/.kube/config, if there is one."""
+    """$KUBECONFIG, which may list several files, else ~/.kube/config if it exists."""
     if environment.get("KUBECONFIG"):
         return Path(environment["KUBECONFIG"])
     home = Path.home() / ".kube" / "config"
@@ -88,7 +88,7 @@ def default_kubeconfig(environment: Mapping[str, str] = os.environ) -> Path | No
 
 
 async def load(kubeconfig: Path | None, context: str | None) -> Access:
-    """Access by kubeconfig, or in-cluster if there is none. Raises CredentialsError."""
+    """Access by a kubeconfig, or in-cluster without one. Raises CredentialsError."""
     return await asyncio.to_thread(_load, kubeconfig or default_kubeconfig(), context)
 
 
@@ -112,7 +112,7 @@ def _load(path: Path | None, context: str | None) -> Access:
     except Exception as error:  # the loader raises what its YAML parser and plug-ins raise
         if path is None:
             raise CredentialsError(
-                "there is no kubeconfig, and this is not a pod of a cluster; give --kubeconfig FILE"
+                "there is no kubeconfig, and no service account of a pod; give --kubeconfig FILE"
             ) from error
         why = wrong_form(path) or f"{path}: {' '.join(str(error).split())}"
         raise CredentialsError(f"cannot use the kubeconfig {why}") from error
@@ -137,7 +137,9 @@ def _tls(configuration: Any) -> ssl.SSLContext:
         if configuration.cert_file:
             context.load_cert_chain(configuration.cert_file, configuration.key_file)
     except (OSError, ssl.SSLError) as error:
-        raise CredentialsError(f"the kubeconfig's certificates cannot be used: {error}") from error
+        raise CredentialsError(
+            f"the certificates of the kubeconfig cannot be used: {error}; correct its certificate files"
+        ) from error
     if not configuration.verify_ssl:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -151,5 +153,7 @@ def _headers(configuration: Any) -> dict[str, str]:
     if not token and configuration.username:
         token = configuration.get_basic_auth_token()
     if token and not token.isprintable():
-        raise CredentialsError("the token of the kubeconfig, its plug-in or the pod is not one line of text")
+        raise CredentialsError(
+            "the token of the kubeconfig, its plug-in or the pod is not a single line of text; renew it"
+        )
     return {"Authorization": token} if token else {}

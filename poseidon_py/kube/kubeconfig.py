@@ -1,6 +1,6 @@
-"""What a kubeconfig says without its credentials: whether it has the form that its loader relies on, and its server.
+"""Checks the form of a kubeconfig, and reads its server, without touching credentials.
 
-Of a wrong value the loader only says what Python says that stumbles over it; and it starts plug-ins for credentials.
+The loader reports an invalid value only by the Python error that it causes, and it starts credential plug-ins.
 """
 
 import os
@@ -61,22 +61,22 @@ class _Kubeconfig(msgspec.Struct, rename="kebab"):
 
 
 def wrong_form(path: Path) -> str:
-    """Of the first of these files (as $KUBECONFIG, path may be several) that has the wrong form: its name, the key,
-    what was found and what to give. Empty: none has, as far as it can be read."""
+    """The error in the first file of `path` (several, as in $KUBECONFIG) with an invalid form: the file, the key, the
+    value and the remedy. Empty: all readable files are valid."""
     for file in _files(path):
         try:
             msgspec.convert(_content(file), _Kubeconfig)
         except msgspec.ValidationError as error:
             return f"{file}: {_in_words(str(error))}"
         except _UNREADABLE:
-            continue  # what the loader says of these is clear
+            continue  # the loader's own message about these is clear
     return ""
 
 
 def server_of(path: Path, context: str | None) -> str:
-    """The address of the API server of a context, None: the current one, as Access.url has it.
+    """The URL of the API server of a context, in the form of Access.url. `context` None: the current one.
 
-    Of several files the first that names something counts. Empty: they do not say.
+    The first of several files that defines a name counts. Empty: no file defines the server.
     """
     parts = []
     for file in _files(path):
@@ -84,8 +84,8 @@ def server_of(path: Path, context: str | None) -> str:
             parts.append(msgspec.convert(_content(file), _Kubeconfig))
         except (*_UNREADABLE, msgspec.ValidationError):
             continue
-    wanted = context or next((part.current_context for part in parts if part.current_context), None)
-    contexts = [each.context for part in parts for each in part.contexts or () if each.name == wanted]
+    selected = context or next((part.current_context for part in parts if part.current_context), None)
+    contexts = [each.context for part in parts for each in part.contexts or () if each.name == selected]
     cluster = (contexts[0] or {}).get("cluster") if contexts else None
     clusters = [each.cluster for part in parts for each in part.clusters or () if each.name == cluster]
     return _normal(clusters[0].server or "") if clusters and clusters[0] is not None else ""
@@ -95,7 +95,7 @@ _UNREADABLE = (OSError, ValueError, RecursionError, yaml.YAMLError)
 
 
 def _files(path: Path) -> list[str]:
-    """$KUBECONFIG may be several."""
+    """The files in a value of $KUBECONFIG."""
     return [file for file in str(path).split(os.pathsep) if file]
 
 
@@ -119,6 +119,6 @@ def _in_words(message: str) -> str:
     found = _WRONG_TYPE.fullmatch(message)
     if found is None:
         return message
-    wanted, got, key = found.groups()
-    first = next(kind for kind in wanted.split(" | ") if kind != "null")
+    expected, got, key = found.groups()
+    first = next(kind for kind in expected.split(" | ") if kind != "null")
     return f"{key or 'all of it'} is {_KINDS.get(got, got)}; give {_KINDS.get(first, first)}"

@@ -1,14 +1,13 @@
-"""Leader election on a coordination.k8s.io Lease, compatible with client-go's, so that a kube-scheduler-like
-deployment, `kubectl get lease` and other tools understand it.
+"""Leader election on a coordination.k8s.io Lease, compatible with client-go and its tools.
 
-                     the lease is free, ours, or has not changed for its whole duration
+                     the lease is free, our own, or unchanged for its whole duration
     standing by  ---------------------------------------------------------------------->  leading
                  <----------------------------------------------------------------------
-                     it could not be renewed for `renew_deadline`, or somebody else holds it
+                     it was not renewed within `renew_deadline`, or has another holder
 
-Time is only ever compared with the local clock at which a change of the lease was *seen*: clocks of replicas need
-not agree. The leader stops after renew_deadline, others wait lease_duration: the difference is the margin for
-requests that the old leader has on their way.
+Times are compared only with the local clock at which a change of the lease was *observed*, so the clocks of replicas
+need not agree. The leader stops after renew_deadline, standbys wait for lease_duration: the difference is the margin
+for requests of the old leader that are still in flight.
 """
 
 import asyncio
@@ -38,14 +37,14 @@ class _LeaseSpec(msgspec.Struct, rename="camel"):
 
 
 class _Lease(msgspec.Struct):
-    """What has to be of the right type."""
+    """The fields whose types are validated."""
 
     metadata: dict[str, Any]
     spec: _LeaseSpec | None = None
 
 
 class LeaseApi(Protocol):
-    """What the election needs of kube.Kube."""
+    """The part of kube.Kube that the election uses."""
 
     async def call(
         self, verb: str, path: str, body: bytes = b"", content_type: str = "", timeout: float = 30.0
@@ -91,14 +90,14 @@ class Election:
         self._rng = rng
         self._lease: dict[str, Any] = {}
         self._spec: dict[str, Any] = {}
-        self._seen = 0.0  # when _spec was seen to change
-        self._renewed = 0.0  # when the lease that we hold was asked for
+        self._seen = 0.0  # local time of the last observed change of _spec
+        self._renewed = 0.0  # local time at which the lease that we hold was requested
         self.leading = False
         self.holder = ""
 
     def holds(self) -> bool:
-        """Whether the lease is ours for certain: also after this process was stopped for a while, when nobody here has
-        noticed yet that others lead."""
+        """Whether the lease is certainly ours, even right after this process was suspended for a while and has not
+        yet noticed another leader."""
         return self.leading and self._monotonic() < self._renewed + self._deadline
 
     async def run(self) -> None:
@@ -119,9 +118,9 @@ class Election:
             log.warning("lost lease %s/%s, standing by", self._namespace, self._name)
 
     async def _renew(self) -> None:
-        """Returns when the lease could not be renewed in time, or is another's.
+        """Renew the lease until that fails for too long, or it has another holder.
 
-        What counts is when we asked: others may see the lease at once, however long the answer takes to reach us.
+        The time of the request counts, not that of the answer: other replicas may see the lease at once.
         """
         while True:
             left = self._renewed + self._deadline - self._monotonic()
@@ -129,7 +128,7 @@ class Election:
                 return
             await self._sleep(min(self._period, left))
             try:
-                # a request that hangs must not keep us from stopping in time
+                # a request that hangs must not delay the end of leadership
                 async with asyncio.timeout(self._renewed + self._deadline - self._monotonic()):
                     asked = self._monotonic()
                     if await self._attempt():
@@ -140,14 +139,14 @@ class Election:
                 return
 
     async def _attempt(self) -> bool:
-        """Tries to take or to renew the lease. Returns whether we hold it."""
+        """Try to acquire or renew the lease. Returns whether we hold it."""
         try:
             return await self._try()
         except ConflictError:
-            log.debug("somebody else was quicker to change the lease")
+            log.debug("another client changed the lease first")
         except KubeError as error:
             denied = isinstance(error, ApiError) and error.code == 403
-            remedy = "; until that is allowed (deploy/poseidon.yaml: Role) we stand by" if denied else ""
+            remedy = "; standing by until its Role (deploy/poseidon.yaml) allows that" if denied else ""
             log.warning("cannot use lease %s/%s: %s%s", self._namespace, self._name, error, remedy)
         return False
 
@@ -176,7 +175,7 @@ class Election:
         return True
 
     def _decode(self, body: bytes) -> dict[str, Any]:
-        """The lease, all of it, for it is written back. Raises MalformedAnswerError if a field is of another type."""
+        """The whole lease, since it is written back. Raises MalformedAnswerError if a field has another type."""
         what = f"lease {self._namespace}/{self._name}"
         decode_answer(body, _Lease, what)
         return decode_answer(body, dict[str, Any], what)
@@ -185,7 +184,9 @@ class Election:
         stamp = _micro_time(self._now())
         return {
             "holderIdentity": self.identity,
-            "leaseDurationSeconds": math.ceil(self._duration),  # never less than we count on ourselves
+            "leaseDurationSeconds": math.ceil(
+                self._duration
+            ),  # rounded up: never less than the duration that we rely on
             "acquireTime": stamp,
             "renewTime": stamp,
             "leaseTransitions": transitions,
@@ -198,11 +199,11 @@ class Election:
         self._spec, self._seen = spec, self._monotonic()
         holder = str(spec.get("holderIdentity") or "")
         if holder != self.holder and holder and holder != self.identity:
-            log.info("%s leads", holder)
+            log.info("the leader is %s", holder)
         self.holder = holder
 
     async def release(self) -> None:
-        """Gives the lease up if it is ours, so that a standby need not wait for it to expire."""
+        """Release the lease if it is ours, so that a standby need not wait until it expires."""
         if self.holder != self.identity:
             return
         try:

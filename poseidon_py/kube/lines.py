@@ -1,21 +1,21 @@
-"""Puts the pieces of a stream together to lines, with a bound on how long a line may be."""
+"""Splits a stream into lines of bounded length."""
 
 MAX_LINE = 16 << 20
 """Bytes. An API server takes objects of at most 3 MiB."""
 
 
 class Lines:
-    """`feed` it with the pieces, cut anywhere."""
+    """`feed` it with the pieces of the stream, cut anywhere."""
 
     def __init__(self, limit: int = MAX_LINE) -> None:
         self._limit = limit
         self._begun = bytearray()
         self._skipping = False
         self.skipped = 0
-        """Lines that were longer than the limit and are left out."""
+        """Number of lines that exceeded the limit and were dropped."""
 
     def feed(self, piece: bytes) -> bytes:
-        """The lines that this piece completes, each with its end; empty: none."""
+        """The lines that this piece completes, each with its newline; empty if there are none."""
         start = 0
         if self._skipping:
             start = piece.find(b"\n") + 1

@@ -1,18 +1,18 @@
-"""Follows one kind of object: list, LISTED mark, watch, and over again when the thread is lost.
+"""Lists and watches one kind of object, and lists again when the history is lost.
 
     list in pages --observe(each)--> listed(all of them) --> watch --observe / removed(each)--+
          ^                                                     |   ^                          |
-         |             410: our version is forgotten           |   +--- ended or broke: again +
+         |             410: our version is compacted           |   +--- ended or broke: again +
          +-----------------------------------------------------+        from the last version
 
-What a handler may rely on: between two `listed` calls it is told every change in order; `listed` names all that
-exist, so what it knows and the list does not is gone, however long the gap was. One object that makes no sense
-is told as `nonsense`; it neither ends the watch nor hides the others. If it cannot even be told whose object it is, the
-line is left out, and what is there is listed again when the watch ends.
+A handler may rely on this: between two `listed` calls it gets every change in order; `listed` names all objects that
+exist, so an object that the handler knows and the list does not contain is gone, however long the gap was. An invalid
+object is passed to `invalid`; it neither ends the watch nor hides the others. A line in which not even the object can
+be identified is dropped, and the objects are listed again when the watch ends.
 
-A watch can die without a sound: a connection that a firewall dropped. Nobody can tell that from a kind of which nothing
-changes, for servers send bookmarks only when there is something to mark. So a watch that has been silent for a while is
-begun again, which costs little, and the server is asked to end each after some minutes anyway.
+A watch can die silently, when a firewall drops its connection. That looks like a kind whose objects do not change,
+since servers send bookmarks only for new versions. So a watch that was silent for a while is started again, which is
+cheap, and the server is asked to end each watch after some minutes anyway.
 """
 
 import asyncio
@@ -45,11 +45,11 @@ log = logging.getLogger(__name__)
 _GONE = 410
 _BAD_REQUEST = 400
 _SHORT = 5.0
-"""Seconds; a watch that ends earlier and brings nothing new is one that the server does not want to serve."""
+"""Seconds; a watch that ends earlier without an event is retried with growing delays."""
 _RELIST = 60.0
-"""Seconds, at least, between two lists because of events that could not be decoded."""
+"""Minimum of seconds between two lists that are due to undecodable events."""
 _EMPTY_PAGES = 20
-"""Pages of a list, in a row, without an object that was not there before."""
+"""Consecutive pages of a list without a new object after which the list is given up."""
 
 
 class _Object(Protocol):
@@ -63,7 +63,7 @@ Item = TypeVar("Item", contravariant=True)
 
 @dataclass(frozen=True)
 class Kind(Generic[T]):
-    """How to ask for a kind and how to understand the answers."""
+    """A kind of object: its path in the API, its type, and a field selector."""
 
     name: str
     path: str
@@ -73,14 +73,14 @@ class Kind(Generic[T]):
 
 @dataclass(frozen=True)
 class WatchOptions:
-    """How to ask."""
+    """The parameters of list and watch requests."""
 
     page_size: int = 2000
-    """Objects on a page of a list, at most."""
+    """Maximum number of objects per page of a list."""
     timeout: float = 300.0
-    """Seconds after which the server is asked to end a watch; up to double that."""
+    """Seconds, varied up to double, after which the server is asked to end a watch."""
     silence: float = 150.0
-    """Seconds without a byte after which a watch is begun again."""
+    """Seconds without a byte after which a watch is started again."""
 
 
 PODS = Kind("pods", "/api/v1/pods", Pod, "status.phase!=Succeeded,status.phase!=Failed")
@@ -97,16 +97,16 @@ CAPACITIES = Kind("csistoragecapacities", f"{_STORAGE}/csistoragecapacities", Ca
 
 
 class Handler(Protocol[Item]):
-    """Who wants to know. Called in order, never concurrently; must not block."""
+    """Receives the changes. Called in order, never concurrently; must not block."""
 
     def observe(self, item: Item) -> None: ...
     def removed(self, item: Item) -> None: ...
     def listed(self, uids: set[str]) -> None: ...
-    def invalid(self, who: Metadata, what: str) -> None: ...
+    def invalid(self, metadata: Metadata, problem: str) -> None: ...
 
 
 class Source(Protocol):
-    """What a watch needs of kube.Kube."""
+    """The part of kube.Kube that a watch uses."""
 
     async def page(self, path: str, parameters: Mapping[str, str]) -> bytes: ...
     def watch(self, path: str, parameters: Mapping[str, str], silence: float) -> AsyncIterator[bytes]: ...
@@ -142,27 +142,27 @@ class Watch(Generic[T]):
         self._list_of: Decoder[ObjectList[T]] = Decoder(ObjectList[item], "list")
         self._version = ""
         self._listed_at = 0.0
-        self._missed = 0
-        """Lines since the last list of which it is not known whose object they were about."""
+        self._dropped = 0
+        """Number of dropped lines since the last list."""
         kinds_of_event = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "malformed")
         self._counters = {what: self._metrics.watch_events.labels(kind.name, what) for what in kinds_of_event}
         self.listed = asyncio.Event()
-        """Set when everything has been told once."""
+        """Set after the first complete list."""
 
     @property
     def name(self) -> str:
-        """Of the kind, in the plural."""
+        """The plural name of the kind."""
         return self._kind.name
 
     async def run(self) -> None:
         """Never returns; errors are logged and retried with growing delays."""
         while True:
             try:
-                if not self._version or (self._missed and self._monotonic() - self._listed_at >= _RELIST):
+                if not self._version or (self._dropped and self._monotonic() - self._listed_at >= _RELIST):
                     await self._list()
                 await self._watch()
             except GoneError:
-                # normal after a long gap; without the delay a server that keeps saying so would be hammered
+                # normal after a long gap; the delay protects a server that keeps answering so
                 log.info("the history of %s was compacted, listing again", self._kind.name)
                 self._metrics.watch_restarts.labels(self._kind.name, "gone").inc()
                 self._version = ""
@@ -173,9 +173,9 @@ class Watch(Generic[T]):
                 delay = self._backoff.next()
                 code = error.code if isinstance(error, ApiError) else 0
                 if code == _BAD_REQUEST:
-                    self._version = ""  # it may be no version at all
-                remedy = "; allow to list and watch it (deploy/poseidon.yaml: ClusterRole)" if code == 403 else ""
-                log.warning("the watch of %s broke: %s; again in %.1f s%s", self._kind.name, error, delay, remedy)
+                    self._version = ""  # the version may be invalid
+                remedy = "; allow list and watch in the ClusterRole (deploy/poseidon.yaml)" if code == 403 else ""
+                log.warning("the watch of %s broke: %s; retrying in %.1f s%s", self._kind.name, error, delay, remedy)
                 self._metrics.watch_restarts.labels(self._kind.name, "error").inc()
                 await self._sleep(delay)
 
@@ -206,10 +206,10 @@ class Watch(Generic[T]):
                 raise MalformedAnswerError(f"the list of {self._kind.name} does not end: its pages repeat themselves")
             tokens.add(token)
             parameters["continue"] = token
-            await self._sleep(0)  # a page is some milliseconds of work: let binds in between
+            await self._sleep(0)  # a page takes some milliseconds: let binds proceed
         self._handler.listed(uids)
         self._version = metadata.resource_version
-        self._missed, self._listed_at = 0, self._monotonic()
+        self._dropped, self._listed_at = 0, self._monotonic()
         self.listed.set()
         log.info("listed %d %s at version %s", len(uids), self._kind.name, self._version)
 
@@ -221,12 +221,12 @@ class Watch(Generic[T]):
             raise
 
     def _decode_page(self, body: bytes) -> tuple[ListMetadata, list[T], list[tuple[Metadata, str]]]:
-        """The items, and whose those are that make no sense, and why."""
+        """The valid items, and the metadata and problem of each invalid one."""
         try:
             page = self._list_of.decode(body)
             return page.metadata, page.items or [], []
         except MalformedError:
-            pass  # one bad item, or all of it bad: look closer
+            pass  # some item, or the whole page, is invalid
         try:
             metadata, raw = salvage.items(body, f"the list of {self._kind.name}")
         except MalformedError as error:
@@ -257,7 +257,7 @@ class Watch(Generic[T]):
                 self._take(lines.feed(piece))
                 if lines.skipped > too_long:
                     too_long = lines.skipped
-                    self._miss("it is too long")
+                    self._drop("it is too long")
                 if self._version != version:
                     self._backoff.reset()
         except QuietError:
@@ -266,7 +266,7 @@ class Watch(Generic[T]):
         if self._version != version or self._monotonic() - began >= _SHORT:
             self._backoff.reset()
         else:
-            await self._sleep(self._backoff.next())  # a server that ends watches at once
+            await self._sleep(self._backoff.next())  # the server ended the watch at once
 
     def _take(self, lines: bytes) -> None:
         try:
@@ -286,7 +286,7 @@ class Watch(Generic[T]):
                 self._count(what, count)
 
     def _take_alone(self, line: bytes) -> None:
-        """A line of a batch that holds one that makes no sense."""
+        """Handle one line of a batch that contains an invalid one."""
         try:
             event = self._event.decode(line)
         except MalformedError as error:
@@ -296,10 +296,10 @@ class Watch(Generic[T]):
         self._count(event.type)
 
     def _take_malformed(self, line: bytes, error: MalformedError) -> None:
-        """An error of the server's, a bad object, or no event at all."""
+        """Handle a line that is a server error, an event with an invalid object, or no event."""
         event = salvage.event(line)
         if event is None:
-            self._miss(error.reason)
+            self._drop(error.reason)
             return
         raw = bytes(event.object)
         if event.type == "ERROR":
@@ -318,10 +318,10 @@ class Watch(Generic[T]):
             self._handler.observe(item)
         elif what == "DELETED":
             self._handler.removed(item)
-        elif what == "ERROR":  # a Status so bare that it passes for an object: listing again is never wrong
+        elif what == "ERROR":  # a Status without fields decodes as an object: list again
             raise GoneError(_GONE, "", "the server ended the watch with an error")
         elif what != "BOOKMARK":
-            self._miss(f"type {what!r} is none of a watch")
+            self._drop(f"it has the unknown type {what!r}")
             return
         self._version = item.metadata.resource_version or self._version
 
@@ -330,16 +330,16 @@ class Watch(Generic[T]):
         if counter is not None:
             counter.inc(events)
 
-    def _miss(self, why: str) -> None:
-        """A line makes no sense, and nothing in it says whose object it is about."""
+    def _drop(self, why: str) -> None:
+        """Drop a line in which no object can be identified."""
         self._count("malformed")
-        if not self._missed:
-            log.warning("skipping an event of the watch of %s, listing again when it ends: %s", self._kind.name, why)
-        self._missed += 1
+        if not self._dropped:
+            log.warning("dropping an event of the watch of %s, listing again when it ends: %s", self._kind.name, why)
+        self._dropped += 1
 
 
 def _code(raw: bytes) -> int:
-    """That of a Status; as if it was 410, which means to list again, if it has none."""
+    """The code of a Status; without one 410, which leads to a new list."""
     try:
         status: Status = decode_json(raw, Status, "status")
     except MalformedError:

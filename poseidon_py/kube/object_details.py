@@ -1,4 +1,4 @@
-"""The parts of a pod and a node that are decoded on first sight only, beside the plain ones in kube/objects.py."""
+"""The nested parts of pods and nodes that are decoded only for the first object with these bytes. See objects.py."""
 
 from msgspec import Struct, field
 
@@ -9,7 +9,7 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class LabelSelector(Struct):
-    """Absent: nothing matches; empty: everything does."""
+    """A missing selector matches nothing, an empty one everything."""
 
     labels: dict[str, str] | None = field(default=None, name="matchLabels")
     expressions: list[Requirement] | None = field(default=None, name="matchExpressions")
@@ -73,7 +73,7 @@ class RestartRule(Struct, gc=False):
 
 
 class Disk(Struct, gc=False):
-    """An in-tree disk, whatever its kind."""
+    """An in-tree disk of any kind."""
 
     gce: str = field(default="", name="pdName")
     aws: str = field(default="", name="volumeID")

@@ -1,8 +1,8 @@
 """The fields of Kubernetes objects that scheduling needs, decoded straight from bytes.
 
-Unknown fields are skipped by the compiled decoder. What is only compared, or only looked at the first time that
-it is seen, stays undecoded as `Raw`: two pods with the same bytes there want the same thing (describe/pod_class.py).
-Every field has a default, because a bookmark is an object with nothing but a version.
+The compiled decoder skips unknown fields. Fields that are only compared, or read once for many objects, stay undecoded
+as `Raw`: pods with equal bytes there have equal requirements (describe/pod_class.py). Every field has a default,
+because a bookmark is an object with a version only.
 """
 
 from datetime import datetime
@@ -53,7 +53,7 @@ class ClaimSource(Struct, gc=False):
 
 
 class PodVolume(Struct):
-    """A volume of a pod, as far as it ties the pod to a node. The many kinds that do not are all empty here."""
+    """A volume of a pod, as far as it restricts the nodes of the pod; all other kinds of volume are empty here."""
 
     name: str = ""
     claim: ClaimSource | None = field(default=None, name="persistentVolumeClaim")
@@ -66,7 +66,7 @@ class PodVolume(Struct):
 
     @property
     def special(self) -> bool:
-        """Whether the volume itself, and not a claim, says what matters."""
+        """Whether the volume restricts nodes by itself, not by a claim."""
         return not (
             self.gce_disk is NOTHING
             and self.aws_disk is NOTHING
@@ -146,7 +146,7 @@ class NodeMetadata(Struct):
     labels: Raw = NOTHING
     annotations: Raw = NOTHING
 
-    namespace = ""  # nodes have none; what all kinds have in common is read without asking which it is
+    namespace = ""  # nodes have none, but all kinds have the same attributes here
 
 
 class Node(Struct):
@@ -179,7 +179,7 @@ class RetryDetails(Struct):
 
 
 class Status(Struct):
-    """What the API server answers instead of an object."""
+    """The answer of the API server in case of an error."""
 
     code: int | None = None
     reason: str | None = None
@@ -187,11 +187,14 @@ class Status(Struct):
     details: RetryDetails | None = None
 
 
-# The parts that are decoded on first sight only.
+# The parts that are decoded only for the first object with these bytes.
+
+
+Amounts = dict[str, str | int | float | None]
 
 
 class ResourceRequirements(Struct):
-    requests: dict[str, str | int | float | None] | None = None
+    requests: Amounts | None = None
 
 
 class Toleration(Struct):
@@ -222,14 +225,13 @@ class RequiredTerms(Struct):
     terms: list[SelectorTerm] | None = field(default=None, name="nodeSelectorTerms")
 
 
-Amounts = dict[str, str | int | float | None]
 Labels = dict[str, str]
 Tolerations = list[Toleration]
 Taints = list[Taint]
 
 
 class InvalidField(ValueError):
-    """A field of an object cannot be understood. `field` is its path, `reason` says what is wrong with it."""
+    """A field of an object is invalid. `field`: its path; `reason`: what was found, and the remedy."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field}: {reason}")
@@ -238,7 +240,7 @@ class InvalidField(ValueError):
 
 
 def decode(raw: Raw, kind: type[T], path: str) -> T | None:
-    """The part of an object at `path`; None if it is absent or null. Raises InvalidField."""
+    """The field of an object at `path`, decoded; None if it is missing or null. Raises InvalidField."""
     data = bytes(raw)
     if not data:
         return None
@@ -249,6 +251,16 @@ def decode(raw: Raw, kind: type[T], path: str) -> T | None:
     return found
 
 
+def labels_of(metadata: Metadata | NodeMetadata) -> Labels:
+    """The labels of an object; empty if there are none. Raises InvalidField."""
+    return decode(metadata.labels, Labels, "metadata.labels") or {}
+
+
+def annotations_of(metadata: Metadata | NodeMetadata) -> Labels:
+    """The annotations of an object; empty if there are none. Raises InvalidField."""
+    return decode(metadata.annotations, Labels, "metadata.annotations") or {}
+
+
 def micros(timestamp: str | None) -> int:
     """Microseconds since the epoch of an API timestamp; 0 if there is none. Raises InvalidField."""
     if not timestamp:
@@ -256,4 +268,6 @@ def micros(timestamp: str | None) -> int:
     try:
         return int(datetime.fromisoformat(timestamp).timestamp() * 1_000_000)
     except ValueError as error:
-        raise InvalidField("metadata.creationTimestamp", f"{timestamp!r} is not a time") from error
+        raise InvalidField(
+            "metadata.creationTimestamp", f"{timestamp!r} is not a time; give one like 2006-01-02T15:04:05Z"
+        ) from error

@@ -1,11 +1,10 @@
 """Kubernetes quantities ('100m', '1.5Gi', '1e3', '128974848') as exact integers.
 
-A quantity is held as a whole number of billionths (nanos), the finest grain that the Kubernetes API knows, so
-that sums are exact. What is finer is rounded up, and what exceeds a signed 64-bit integer counts as its largest,
-as the API's own arithmetic does.
+A quantity is a whole number of billionths (nanos), the finest resolution of the Kubernetes API, so that sums are exact.
+Finer digits are rounded up, and values beyond a signed 64-bit integer count as the largest one, as in the API's own
+arithmetic.
 
-Rounding is where over-commitment hides, so it has a direction by name: what is asked for rounds up, what is
-offered rounds down.
+Rounding in the wrong direction over-commits nodes: `requested` rounds up, `offered` rounds down.
 """
 
 import re
@@ -27,7 +26,11 @@ PODS = "pods"
 
 
 class QuantityError(ValueError):
-    """A text is not a quantity; the message names the text."""
+    """A text is not a quantity; the message quotes it."""
+
+
+def _quoted(text: str) -> str:
+    return repr(text) if len(text) <= 40 else f"{text[:40]!r}..."
 
 
 @lru_cache(maxsize=4096)
@@ -35,14 +38,14 @@ def nanos(text: str) -> int:
     """The quantity in billionths of its unit. Raises QuantityError."""
     found = _SHAPE.fullmatch(text)
     if found is None:
-        raise QuantityError(f"{text!r} is not a quantity")
+        raise QuantityError(f"{_quoted(text)} is not a quantity")
     whole, fraction = found["whole"], found["fraction"] or ""
     if not 0 < len(whole) + len(fraction) <= 1000:
-        raise QuantityError(f"{text!r} is not a quantity")
+        raise QuantityError(f"{_quoted(text)} is not a quantity")
     digits: int = int(whole + fraction)
     shift = -len(fraction)
     if found["exponent"] is not None:
-        # beyond these powers only the sign of the shift matters; without a bound '1e999999999' takes for ever
+        # beyond these powers only the sign of the shift matters; without a bound '1e999999999' would not terminate
         shift += max(-1000, min(1000, int(found["exponent"])))
     scale = _SCALE[found["suffix"]] if found["suffix"] else NANO
     power: int = 10 ** abs(shift)
@@ -61,7 +64,7 @@ def offered(resource: str, amount_nanos: int) -> int:
 
 
 def schedulable(resource: str) -> bool:
-    """Whether kube-scheduler keeps count of the resource; it ignores names that belong to no domain."""
+    """Whether kube-scheduler counts the resource; it ignores unknown names without a domain."""
     return resource in (CPU, "memory", "ephemeral-storage", PODS) or (
         "/" in resource or resource.startswith(("hugepages-", "attachable-volumes-"))
     )

@@ -1,20 +1,20 @@
-"""How long an API server asks to wait before a request is repeated: the Retry-After header and its copy in a Status.
+"""The delay before a request is repeated: the Retry-After header of an answer, and its copy in a Status.
 
-What a server, a proxy or a webhook says here is not to be trusted: an hour, or no end at all, would silence whoever
-obeys. So it is a finite number of seconds from 0 to MAX_SECONDS, or nothing.
+A value from a server, a proxy or a webhook is not trusted: an hour, or infinity, would stop the client. It is bounded
+to 0 to MAX_SECONDS seconds.
 """
 
 import math
 
 MAX_SECONDS = 60.0
-"""More is taken for this much: the longest pause between attempts that the bridge makes of its own accord."""
+"""Larger values count as this: the longest pause that the bridge makes between attempts on its own."""
 
 
 def retry_after(header: str | bytes | None, details: float | None = None) -> float | None:
-    """Seconds to wait, 0 to MAX_SECONDS; None: the server did not say, or not in a way that makes sense.
+    """Seconds to wait, 0 to MAX_SECONDS; None: the answer has no valid value.
 
-    `header` is the value of Retry-After: a number of seconds (an HTTP date is ignored: nothing in this API sends one).
-    `details` is the answer's `details.retryAfterSeconds`, used where the header says nothing.
+    `header`: the value of Retry-After in seconds (HTTP dates are ignored: this API never sends one). `details`: the
+    answer's `details.retryAfterSeconds`, used without a valid header.
     """
     seconds = _bounded(header)
     return seconds if seconds is not None else _bounded(details)
@@ -25,7 +25,7 @@ def _bounded(value: str | bytes | float | None) -> float | None:
         return None
     try:
         seconds = float(value)
-    except (ValueError, OverflowError):  # a whole number may have any length
+    except (ValueError, OverflowError):  # an integer may have any number of digits
         return None
     if not math.isfinite(seconds) or seconds < 0:
         return None

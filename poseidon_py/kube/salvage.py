@@ -1,7 +1,7 @@
-"""What can be told from a list, or an event of a watch, of which something cannot be decoded.
+"""Decodes what it can of a list, or of a watch event, that contains an invalid object.
 
-One object that makes no sense must not hide the others, and whose it is should be known: its owner is told, and what
-was known of it before is kept.
+An invalid object must not hide the others, and it should be identified: its owner gets an event, and its last valid
+state is kept.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ class _Identified(Struct):
 
 
 def event(line: bytes) -> WatchEvent[Raw] | None:
-    """The event, its object undecoded; None if it is not even an event."""
+    """The event with its object undecoded; None if the line is not an event."""
     try:
         found: WatchEvent[Raw] = decode_json(readable(line), WatchEvent[Raw], "event")
     except MalformedError:
@@ -26,7 +26,7 @@ def event(line: bytes) -> WatchEvent[Raw] | None:
 
 
 def items(body: bytes, place: str) -> tuple[ListMetadata, list[bytes]]:
-    """The metadata of a list and its items, undecoded. Raises MalformedError."""
+    """The metadata of a list, and its items undecoded. Raises MalformedError."""
     try:
         raw: ObjectList[Raw] = decode_json(body, ObjectList[Raw], place)
     except MalformedError:
@@ -35,20 +35,20 @@ def items(body: bytes, place: str) -> tuple[ListMetadata, list[bytes]]:
 
 
 def item(data: bytes, kind: Any, place: str) -> Any:
-    """One of them, decoded. Raises MalformedError."""
+    """An item of a list, decoded. Raises MalformedError."""
     if not is_whole(data):
         raise MalformedError(place, "is nested too deeply")
     return decode_json(data, kind, place)
 
 
 def identity(data: bytes) -> Metadata:
-    """Whose object it is, as far as that can be told; with the name "?" if it cannot."""
+    """The metadata of an invalid object, as far as it can be decoded; without a name, "?"."""
     try:
-        said = decode_json(readable(data), _Identified, "metadata").metadata
+        metadata = decode_json(readable(data), _Identified, "metadata").metadata
     except MalformedError:
-        said = {}
+        metadata = {}
     name, namespace, uid, version = (
-        value if isinstance(value := said.get(key), str) else ""
+        value if isinstance(value := metadata.get(key), str) else ""
         for key in ("name", "namespace", "uid", "resourceVersion")
     )
     return Metadata(name=name or "?", namespace=namespace, uid=uid, resource_version=version)

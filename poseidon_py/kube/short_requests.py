@@ -1,17 +1,17 @@
 """A small HTTP/1.1 client for many short requests to one server: binds, events, condition patches.
 
-Why not the general client for these: a bind is some hundred bytes out and an answer that nobody reads in, and
-the general client's per-request machinery (URL objects, header multi-dicts, timers, hooks) costs several times
-what the rest of the bridge spends on a pod. This one parses answers with llhttp, keeps connections open, and does
-nothing else; lists and watches go through the general one.
+The general client is too slow for these: a bind is a few hundred bytes and an answer that is not read, and the general
+client's work per request (URL objects, header multi-dicts, timers, hooks) costs several times what the rest of the
+bridge spends on a pod. This one parses answers with llhttp and keeps connections open, nothing else; lists and watches
+use the general client.
 
-What went wrong is told apart by what may have happened at the server:
+Errors are distinguished by what may have happened at the server:
 
 - NotSentError: nothing; the request may be sent again.
-- LostAnswerError: anything; whoever asked must find out. An answer that is not HTTP, or too large, counts as lost.
+- LostAnswerError: anything; the caller must find out. An answer that is not HTTP, or too large, counts as lost.
 
-A Pool keeps at most `limit` connections, hands out the one used last (so that the others can die of age), and
-looks for requests that are overdue once in a while instead of holding a timer for each.
+A Pool keeps at most `limit` connections, reuses the most recent one first (so that idle ones can time out), and checks
+for overdue requests periodically instead of holding a timer for each.
 """
 
 import asyncio
@@ -33,11 +33,11 @@ class NotSentError(ConnectionError):
 
 
 class LostAnswerError(ConnectionError):
-    """The connection broke, time ran out, or the answer made no sense, after the request had left."""
+    """The connection broke, the time ran out, or the answer was malformed after the request was sent."""
 
 
 class Answer(NamedTuple):
-    """`headers` as they were written, `body` decoded from its transfer encoding."""
+    """`headers` as received, `body` decoded from its transfer encoding."""
 
     status: int
     headers: dict[bytes, bytes]
@@ -49,30 +49,30 @@ class Answer(NamedTuple):
 
 
 class AnswerParser:
-    """Parses what one connection brings, as far as its first answer, or the next after each that was taken.
+    """Parses the stream of one connection, one answer at a time.
 
-    Its public methods without a docstring are called by llhttp.
+    llhttp calls the public methods without a docstring.
     """
 
     def __init__(self, limit: int = MAX_ANSWER) -> None:
-        """`limit`: bytes that one answer may have."""
+        """`limit`: maximum size of one answer in bytes."""
         self._limit = limit
         self._parser = httptools.HttpResponseParser(self)
         self._headers: dict[bytes, bytes] = {}
-        self._head: dict[bytes, bytes] | None = None  # of the answer proper, once it is whole
+        self._head: dict[bytes, bytes] | None = None  # of the final answer, once it is complete
         self._status = 0
         self._body: list[bytes] = []
         self._answer: Answer | None = None
         self._received = 0
         self._refusal = ""
         self.reusable = True
-        """Whether the connection can take another request, once there is an answer."""
+        """Whether the connection can be used again after the answer."""
 
     def feed(self, data: bytes) -> Answer | None:
-        """Takes the next piece of the stream, cut anywhere. Returns the answer when it is complete.
+        """Parse the next piece of the stream, cut anywhere. Returns the answer once it is complete.
 
-        What follows an answer within the same piece is dropped, and makes the connection not `reusable`.
-        Raises ValueError if this is not HTTP, has a body of unknown length, or is longer than the limit.
+        Bytes after an answer in the same piece are dropped, and the connection is not `reusable`.
+        Raises ValueError if the stream is not HTTP, has a body of unknown length, or exceeds the limit.
         """
         self._received += len(data)
         try:
@@ -92,7 +92,7 @@ class AnswerParser:
 
     def on_message_begin(self) -> None:
         if self._answer is not None:
-            self._refuse("has another after it")
+            self._refuse("is followed by another answer")
         self._headers = {}
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -106,14 +106,14 @@ class AnswerParser:
                 self._refuse("has a body of unknown length")
         elif self._status < 100 or self._status == 101:
             self._refuse(f"has status {self._status}")
-        self._headers = {}  # trailers are no headers
+        self._headers = {}  # trailers are not headers
 
     def on_body(self, piece: bytes) -> None:
         self._body.append(piece)
 
     def on_message_complete(self) -> None:
         if self._head is None:
-            return  # 1xx: the answer proper follows
+            return  # 1xx: the final answer follows
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         self._answer = Answer(self._status, self._head, body)
         self.reusable = self._parser.should_keep_alive()
@@ -121,7 +121,7 @@ class AnswerParser:
         self._body.clear()
 
     def _has_end(self, head: dict[bytes, bytes]) -> bool:
-        """Whether the answer says where it ends; one that keeps the connection open always does."""
+        """Whether the length of the body is known; an answer that keeps the connection open always has one."""
         if self._status in (204, 304):
             return True
         framing = {name.lower(): value for name, value in head.items()}
@@ -133,7 +133,7 @@ class AnswerParser:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection; one request at a time."""
+    """One connection, with one request at a time."""
 
     def __init__(self, pool: "Pool") -> None:
         self._pool = pool
@@ -143,7 +143,7 @@ class _Connection(asyncio.Protocol):
         self.deadline = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's class is not a subclass
 
     @property
     def usable(self) -> bool:
@@ -158,7 +158,7 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._waiter is None:
-            self.close()  # nobody asked: it would be taken for the answer to the next request
+            self.close()  # unsolicited: it would be taken for the answer to the next request
             return
         try:
             answer = self._parser.feed(data)
@@ -200,7 +200,7 @@ class Pool:
     def __init__(
         self, host: str, port: int, tls: ssl.SSLContext | None, limit: int, tls_name: str | None = None
     ) -> None:
-        """`tls_name` is the name that the server's certificate has, if that is not `host`."""
+        """`tls_name`: the name in the server's certificate, if it is not `host`."""
         self._address = (host, port)
         self._tls = tls
         self._tls_name = (tls_name or host) if tls is not None else None
@@ -212,9 +212,9 @@ class Pool:
         self._sweeper: asyncio.TimerHandle | None = None
 
     async def request(self, request: bytes, timeout: float) -> Answer:
-        """Sends a whole request and returns its answer, whatever its status.
+        """Send a request and return its answer, whatever its status.
 
-        Waits while all connections are in use. `timeout` is in seconds, counted from when one is free.
+        Waits while all connections are in use. `timeout`: seconds from when a connection is free.
         Raises NotSentError or LostAnswerError.
         """
         connection = await self._take(timeout)
@@ -224,11 +224,11 @@ class Pool:
         try:
             return await connection.send(request, loop.time() + timeout)
         except asyncio.CancelledError:
-            connection.close()  # its answer would be taken for that of the next request
+            connection.close()  # its answer would be taken for the answer to the next request
             raise
 
     def close(self) -> None:
-        """Breaks all connections; requests in flight get LostAnswerError."""
+        """Close all connections; requests in flight raise LostAnswerError."""
         if self._sweeper is not None:
             self._sweeper.cancel()
             self._sweeper = None
@@ -249,7 +249,7 @@ class Pool:
                 await waiter
             except asyncio.CancelledError:
                 if waiter.done() and not waiter.cancelled():
-                    self._wake_one()  # the turn was given to us: pass it on
+                    self._wake_one()  # this wake-up would be lost: pass it on
                 raise
 
     async def _open(self, timeout: float) -> _Connection:
@@ -263,7 +263,7 @@ class Pool:
                 )
         except (OSError, ssl.SSLError, TimeoutError) as error:
             self._wake_one()
-            raise NotSentError(str(error) or "connecting took too long") from error
+            raise NotSentError(str(error) or "the connection attempt timed out") from error
         finally:
             self._opening -= 1
         self._all.add(connection)

@@ -104,7 +104,7 @@ class CsiNodeSpec(Struct):
 
 
 class CsiNode(Struct):
-    """Which drivers a node has; it is called like the node."""
+    """CSINode: the drivers of a node; it has the name of the node."""
 
     metadata: Metadata = field(default_factory=Metadata)
     spec: CsiNodeSpec = field(default_factory=CsiNodeSpec)
@@ -120,7 +120,7 @@ class CsiDriver(Struct):
 
 
 class Capacity(Struct):
-    """How much storage of a class there is where: CSIStorageCapacity."""
+    """CSIStorageCapacity: the storage of a class that is available in a part of the cluster."""
 
     metadata: Metadata = field(default_factory=Metadata)
     class_name: str = field(default="", name="storageClassName")

@@ -33,9 +33,9 @@ class PodHandler:
         self._store.pods_listed(uids | self._unreadable)
         self._unreadable.clear()
 
-    def invalid(self, who: Metadata, what: str) -> None:
-        self._unreadable.add(who.uid)  # it exists: what was known of it before is better than nothing
-        self._store.warn_pod(who.namespace, who.name, who.uid, what)
+    def invalid(self, metadata: Metadata, problem: str) -> None:
+        self._unreadable.add(metadata.uid)  # it exists: what was known of it before is better than nothing
+        self._store.warn_pod(metadata.namespace, metadata.name, metadata.uid, problem)
 
 
 class NodeHandler:
@@ -57,9 +57,9 @@ class NodeHandler:
         self._store.nodes_listed(uids | self._unreadable)
         self._unreadable.clear()
 
-    def invalid(self, who: Metadata, what: str) -> None:
-        self._unreadable.add(who.uid)
-        self._store.warn("node", who.uid or who.name, who.name, what)
+    def invalid(self, metadata: Metadata, problem: str) -> None:
+        self._unreadable.add(metadata.uid)
+        self._store.warn("node", metadata.uid or metadata.name, metadata.name, problem)
 
 
 class ObjectHandler(Generic[T]):
@@ -102,11 +102,11 @@ class ObjectHandler(Generic[T]):
             self._drop(key)
         self._unreadable.clear()
 
-    def invalid(self, who: Metadata, what: str) -> None:
-        if who.uid not in self._unreadable:
-            log.warning("skipping %s %s: %s", self._name, who.name, what)
+    def invalid(self, metadata: Metadata, problem: str) -> None:
+        if metadata.uid not in self._unreadable:
+            log.warning("skipping %s %s: %s", self._name, metadata.name, problem)
             self._metrics.invalid.labels(self._name).inc()
-        self._unreadable.add(who.uid)
+        self._unreadable.add(metadata.uid)
 
 
 def by_name(metadata: Metadata) -> str:

@@ -65,12 +65,12 @@ class ResourceCache:
             self._drop(entry)
         self._unreadable.clear()
 
-    def invalid(self, who: Metadata, what: str) -> None:
-        if who.uid in self._unreadable:
+    def invalid(self, metadata: Metadata, problem: str) -> None:
+        if metadata.uid in self._unreadable:
             return
-        self._unreadable.add(who.uid)  # it exists: its last valid state is kept
+        self._unreadable.add(metadata.uid)  # it exists: its last valid state is kept
         self._metrics.invalid.labels(self.resource.plural).inc()
-        log.warning("skipping %s %s/%s: %s", self.resource.label, who.namespace, who.name, what)
+        log.warning("skipping %s %s/%s: %s", self.resource.label, metadata.namespace, metadata.name, problem)
 
     def missing(self, uid: str) -> None:
         """Record that an owner does not exist, and will not appear."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from msgspec import Raw
 
-from poseidon_py.kube.objects import InvalidField, Labels, Metadata, decode
+from poseidon_py.kube.objects import InvalidField, Labels, Metadata, annotations_of, decode, labels_of
 from poseidon_py.kube.quantity import NANO, QuantityError, nanos
 from poseidon_py.kube.storage_objects import Capacity, Claim, CsiDriver, CsiNode, StorageClass, Volume
 
@@ -170,7 +170,7 @@ class Storage:
 def annotations(metadata: Metadata) -> Labels:
     """The annotations of an object; empty if they are invalid."""
     try:
-        return decode(metadata.annotations, Labels, "metadata.annotations") or {}
+        return annotations_of(metadata)
     except InvalidField:
         return {}
 
@@ -178,7 +178,7 @@ def annotations(metadata: Metadata) -> Labels:
 def labels(metadata: Metadata) -> Labels:
     """The labels of an object; empty if they are invalid."""
     try:
-        return decode(metadata.labels, Labels, "metadata.labels") or {}
+        return labels_of(metadata)
     except InvalidField:
         return {}
 

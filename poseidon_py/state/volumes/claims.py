@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from poseidon_py.describe.reason_keys import ATTACHABLE, VOLUME_NODE, VOLUME_NONE, VOLUME_SPACE, VOLUME_ZONE
-from poseidon_py.describe.selectors import label_requirements, node_selector, on_node
+from poseidon_py.describe.selectors import RequirementMessage, label_requirements, node_selector, on_node
 from poseidon_py.kube.objects import NOTHING, InvalidField, Metadata, Pod, SelectorTerm
 from poseidon_py.kube.storage_objects import Capacity, Claim, StorageClass, Volume
 from poseidon_py.state.claim_use import ClaimUse
@@ -42,7 +42,6 @@ _ZONE_LABELS = (_BETA_ZONE, _BETA_REGION, _ZONE, _REGION)
 _SUCCESSOR = {_BETA_ZONE: _ZONE, _BETA_REGION: _REGION}
 
 Terms = list[firmament_pb2.NodeSelectorTerm]
-_Requirement = firmament_pb2.NodeSelectorRequirement
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +189,11 @@ def _zones(value: str) -> list[str]:
 
 def _zone_terms(key: str, zones: list[str]) -> Terms:
     """Nodes in `zones`; and nodes without any zone or region label, as in a cluster of a single zone."""
-    size = _Requirement(key=key, operator="In", values=zones)
-    terms = [_all([_Requirement(key=each, operator="DoesNotExist") for each in _ZONE_LABELS]), _all([size])]
+    same_zone = RequirementMessage(key=key, operator="In", values=zones)
+    terms = [_all([RequirementMessage(key=each, operator="DoesNotExist") for each in _ZONE_LABELS]), _all([same_zone])]
     if key in _SUCCESSOR:
-        absent = _Requirement(key=key, operator="DoesNotExist")
-        terms.append(_all([absent, _Requirement(key=_SUCCESSOR[key], operator="In", values=zones)]))
+        absent = RequirementMessage(key=key, operator="DoesNotExist")
+        terms.append(_all([absent, RequirementMessage(key=_SUCCESSOR[key], operator="In", values=zones)]))
     return terms
 
 
@@ -231,7 +230,7 @@ def provisioning(storage: Storage, claim: Claim, item: StorageClass) -> tuple[Te
     topology = None
     if item.topologies:
         topology = [
-            _all([_Requirement(key=e.key, operator="In", values=e.values or ()) for e in term.expressions or ()])
+            _all([RequirementMessage(key=e.key, operator="In", values=e.values or ()) for e in term.expressions or ()])
             for term in item.topologies
             if term.expressions
         ]
@@ -262,13 +261,13 @@ def _space(capacities: Iterable[Capacity], class_name: str, size: int) -> Terms 
 def _both(one: Terms | None, other: Terms | None) -> Terms:
     """Alternatives that meet both; if both are None, a term that every node matches."""
     if one is None and other is None:
-        return [_all([_Requirement(key="metadata.name", operator="Exists")], fields=True)]
+        return [_all([RequirementMessage(key="metadata.name", operator="Exists")], fields=True)]
     if one is None or other is None:
         return (one if other is None else other) or []
     return [_all([*a.matchExpressions, *b.matchExpressions]) for a in one for b in other]
 
 
-def _all(requirements: list[_Requirement], *, fields: bool = False) -> firmament_pb2.NodeSelectorTerm:
+def _all(requirements: list[RequirementMessage], *, fields: bool = False) -> firmament_pb2.NodeSelectorTerm:
     if fields:
         return firmament_pb2.NodeSelectorTerm(matchFields=requirements)
     return firmament_pb2.NodeSelectorTerm(matchExpressions=requirements)

@@ -46,9 +46,9 @@ async def kube(server):
 async def test_an_answer_that_is_no_object_is_an_error_that_says_of_what(server, kube, body):
     for path in ("/version", "/api/v1/namespaces/ns/pods/p"):
         server.answers[path] = web.Response(body=body)
-    with pytest.raises(MalformedAnswerError, match="makes no sense: /version: "):
+    with pytest.raises(MalformedAnswerError, match="is malformed: /version: "):
         await kube.server_version()
-    with pytest.raises(MalformedAnswerError, match="makes no sense: pod ns/p: "):
+    with pytest.raises(MalformedAnswerError, match="is malformed: pod ns/p: "):
         await kube.pod("ns", "p")
 
 

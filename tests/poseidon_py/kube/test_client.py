@@ -183,7 +183,7 @@ async def test_a_kubeconfig_with_a_path_and_a_token(tmp_path):
 async def test_a_token_that_would_break_a_header_is_refused(tmp_path):
     file = tmp_path / "config"
     file.write_text(CONFIG.format(server="http://h", user='{token: "a\\r\\nX-Y: z"}'))
-    with pytest.raises(credentials.CredentialsError, match="not one line of text"):
+    with pytest.raises(credentials.CredentialsError, match="not a single line of text"):
         await credentials.load(file, None)
 
 

@@ -313,7 +313,10 @@ async def test_one_that_is_not_allowed_to_stands_by_says_how_to_allow_it_and_lea
     world.denied.add("a")
     await world.pass_time(10)
     assert a.log == []
-    assert "kube-system/poseidon: 403 Forbidden: no; until that is allowed (deploy/poseidon.yaml: Role)" in caplog.text
+    assert (
+        "kube-system/poseidon: 403 Forbidden: no; standing by until its Role (deploy/poseidon.yaml) allows that"
+        in caplog.text
+    )
     world.denied.clear()
     await world.pass_time(10)
     assert a.leads
@@ -338,7 +341,7 @@ async def test_an_invalid_lease_keeps_a_standby_waiting(world, change, caplog):
     await world.pass_time(60)
     assert not b.leads
     assert not b.task.done()
-    assert "lease kube-system/poseidon: the answer makes no sense" in caplog.text
+    assert "lease kube-system/poseidon: the answer is malformed" in caplog.text
     world.lease = good
     await world.pass_time(60)
     assert b.leads

@@ -42,8 +42,8 @@ class Item:
     def listed(self, uids):
         self.log.append(("listed", sorted(uids)))
 
-    def invalid(self, who, what):
-        self.log.append(("invalid", who.name, what))
+    def invalid(self, metadata, problem):
+        self.log.append(("invalid", metadata.name, problem))
 
 
 class Script:
@@ -306,8 +306,8 @@ async def test_a_line_that_is_no_event_hides_no_other_and_is_made_up_for_by_a_li
     ]
     assert slept == []
     assert script.asked[-1][1]["resourceVersion"] == "20"
-    assert [r.getMessage() for r in caplog.records if "skipping an event" in r.getMessage()] != []
-    assert sum("skipping an event" in r.getMessage() for r in caplog.records) == 1
+    assert [r.getMessage() for r in caplog.records if "dropping an event" in r.getMessage()] != []
+    assert sum("dropping an event" in r.getMessage() for r in caplog.records) == 1
 
 
 async def test_a_line_that_is_too_long_is_left_out(monkeypatch):
@@ -584,8 +584,8 @@ def test_pods_that_make_no_sense_are_forgotten_when_they_go():
     assert list(store.invalid) == ["there"]
 
 
-async def test_what_is_not_allowed_is_asked_again_and_the_remedy_named(caplog):
+async def test_a_forbidden_list_is_retried_and_the_remedy_is_named(caplog):
     await play(("page", ApiError(403, "Forbidden", "no")), ("page", BusyError(503, "", "")), ("page", page(A)))
     denied, busy = (r.getMessage() for r in caplog.records if "broke" in r.getMessage())
-    assert denied.endswith("allow to list and watch it (deploy/poseidon.yaml: ClusterRole)")
+    assert denied.endswith("allow list and watch in the ClusterRole (deploy/poseidon.yaml)")
     assert "allow" not in busy
