@@ -1,1 +1,1 @@
-"""Builds the scheduler from its parts, starts and stops them, and answers over HTTP what they do."""
+"""Builds the bridge from its components, starts, supervises and stops them, and serves its health port."""

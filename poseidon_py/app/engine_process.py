@@ -1,9 +1,9 @@
 """Starts a flow service of our own and keeps it running.
 
 The service listens on a unix socket in a folder that only this user can enter, because whoever reaches it can place
-pods. It is up once it answers a health check, and ends when its standard input ends: whatever kills us, it does not
-stay behind. One that dies, also while it starts, is started again with growing delays; whoever uses it notices by its
-new epoch and tells it everything again. Only the process that was started here is ever ended here.
+pods. It is up once it answers a health check, and exits when its standard input closes: however this process ends, the
+service does not outlive it. One that dies, also while it starts, is started again with growing delays; its client
+notices the new epoch and sends everything again. Only the process that was started here is ever ended here.
 """
 
 import asyncio
@@ -26,16 +26,16 @@ log = logging.getLogger(__name__)
 _LIVED_LONG = 30.0
 _END_SECONDS = 5.0
 _LINE_BYTES = 1 << 20
-"""Of the longest line that the service may say: as JSON a whole traceback is one."""
+"""Limit of a line of output: as JSON a whole traceback is one line."""
 _SOCKET = "flow.sock"
 _SOCKET_PATH_BYTES = 107
-"""Of the longest path that a unix socket can have on Linux."""
+"""Longest path of a unix socket on Linux."""
 _WRONG_USAGE = 2
 """Exit code of a service that cannot use its arguments: starting it again would not help."""
 
 
 class FirmamentError(Exception):
-    """The service did not start; the message says why and what to do. `usage`: the configuration is wrong."""
+    """The service did not start; the message names the cause and the remedy. `usage`: the configuration is wrong."""
 
     def __init__(self, message: str, *, usage: bool = False) -> None:
         super().__init__(message)
@@ -79,15 +79,15 @@ class Supervisor:
         self._reader: asyncio.Task[None] | None = None
         self._stopping = False
         self.address = ""
-        """As gRPC wants it: unix:PATH."""
+        """In the form of gRPC: unix:PATH."""
 
     @property
     def pid(self) -> int | None:
-        """Of the running service."""
+        """Process id of the service; None before the first start."""
         return self._process.pid if self._process is not None else None
 
     async def start(self) -> None:
-        """Returns when the service serves; one that dies before is started again for as long as a start may take.
+        """Returns when the service serves; one that dies before is started again until `startup_timeout`.
 
         Raises FirmamentError.
         """
@@ -99,7 +99,7 @@ class Supervisor:
                 delay = self._backoff.next()
                 if error.usage or time.monotonic() + delay >= deadline:
                     raise
-                log.error("%s; again in %.1f s", error, delay)
+                log.error("%s; retry in %.1f s", error, delay)
             await self._sleep(delay)
 
     async def _start_once(self, timeout: float) -> None:
@@ -130,9 +130,9 @@ class Supervisor:
         await self._moved(self.address)
 
     def _make_address(self) -> str:
-        """Of a socket in a new folder for this start alone. Raises FirmamentError."""
+        """Address of a socket in a new private folder for this start alone. Raises FirmamentError."""
         try:
-            self._folder = tempfile.mkdtemp(prefix="poseidon-")  # which only we can enter
+            self._folder = tempfile.mkdtemp(prefix="poseidon-")  # mode 0700
         except OSError as error:
             raise FirmamentError(
                 f"cannot make a folder for the flow service's socket: {error}; set TMPDIR to a folder that is writable",
@@ -173,29 +173,29 @@ class Supervisor:
         return process
 
     async def _last_words(self, process: asyncio.subprocess.Process) -> str:
-        """How a service ended that did not come to serve."""
+        """How a service ended before it served."""
         if self._reader is not None:
             await asyncio.gather(self._reader, return_exceptions=True)
         words = [line for line in self._errors if line.startswith("Error:")] or self._errors[-1:]
-        told = words[0].removeprefix("Error:").strip() if words else "without an error message"
-        return f"the flow service {how_it_ended(process.returncode)}: {told}"
+        message = words[0].removeprefix("Error:").strip() if words else "without an error message"
+        return f"the flow service {how_it_ended(process.returncode)}: {message}"
 
     async def _pass_on_errors(self, process: asyncio.subprocess.Process) -> None:
         assert process.stderr is not None
-        # what nobody reads any more stops the service in the middle of a line, and us as we wait for its end
+        # read to the end: a full pipe would block the service in the middle of a line
         while line := await _line(process.stderr):
             text = line.decode(errors="replace").rstrip()
             if self._serving:
                 self._pass_on(text)
             else:
-                # of a service that does not start, one line is worth telling: its caller does
+                # kept: of a service that does not start, one line is reported
                 self._errors = [*self._errors[-99:], text]
 
     def _pass_on(self, line: str) -> None:
-        """As it is; if JSON was asked for, what does not come from the service's log (a library's words, the traceback
-        of its end) goes into ours, for one line that is no JSON is enough to confuse who collects them."""
+        """Writes the line as it is. With --log-format json, a line that is not JSON (a library's output, the traceback
+        of a crash) is logged here instead, because collectors of logs expect JSON in every line."""
         if self._json and not _is_object(line):
-            log.warning("the flow service says: %s", line)
+            log.warning("output of the flow service: %s", line)
         else:
             sys.stderr.write(f"{line}\n")
 
@@ -209,7 +209,7 @@ class Supervisor:
             if time.monotonic() - self._started > _LIVED_LONG:
                 self._backoff.reset()
             delay = self._backoff.next()
-            log.error("the flow service (pid %s) %s; again in %.1f s", self.pid, how_it_ended(code), delay)
+            log.error("the flow service (pid %s) %s; restart in %.1f s", self.pid, how_it_ended(code), delay)
             await self._sleep(delay)
             try:
                 await self._start_once(self._timeout)
@@ -229,7 +229,7 @@ class Supervisor:
         if process is None or process.returncode is not None:
             return
         assert process.stdin is not None
-        process.stdin.close()  # it takes this for its parent's end
+        process.stdin.close()  # makes it exit: see --exit-with-parent
         try:
             async with asyncio.timeout(_END_SECONDS):
                 await process.wait()
@@ -239,7 +239,7 @@ class Supervisor:
 
 
 async def _line(stream: asyncio.StreamReader) -> bytes:
-    """The next line, b"" at the end; of one that is too long, what it begins with."""
+    """The next line, b"" at the end; of a line over the limit, its beginning."""
     try:
         return await stream.readuntil()
     except asyncio.IncompleteReadError as end:
@@ -258,7 +258,7 @@ async def _line(stream: asyncio.StreamReader) -> bytes:
 
 
 def _is_object(line: str) -> bool:
-    """Whether it is a JSON object: a service that is killed may leave half of one."""
+    """Whether the line is a whole JSON object: a service that is killed may leave half of one."""
     try:
         decode_json(line, dict, "log line")
     except MalformedError:

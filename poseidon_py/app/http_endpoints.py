@@ -1,10 +1,10 @@
-"""The HTTP server of the bridge: is it well, what does it count, what does it see.
+"""The HTTP server of the bridge: health, metrics, and its state as JSON.
 
 /livez, /healthz   200 while the process does its work
 /readyz            200 when everything has been listed and the flow service knows it
 /metrics           Prometheus
-/identity          whom it serves: JSON
-/status            counts, use, last round: JSON
+/identity          API server, scheduler names, identity: JSON
+/status            counts, usage, last round: JSON
 /explain?pod=NS/NAME   why a pod is where it is: JSON
 """
 
@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 
 class PortInUseError(Exception):
-    """The health port cannot be listened on; the message says why and what to do."""
+    """The health port is not available; the message names the cause and the remedy."""
 
 
 class Health:
@@ -39,7 +39,8 @@ class Health:
         status: Callable[[], Awaitable[Json]],
         explain: Callable[[str, str], Awaitable[Json | None]],
     ) -> None:
-        """`alive` and `ready` say what is wrong, empty: nothing. `refresh` brings gauges up to date."""
+        """`alive` and `ready` return what is wrong, empty: nothing. `refresh` brings gauges up to date. `status` and
+        `explain` may raise EngineError, which becomes a 503."""
         self._measured = metrics
         self._alive = alive
         self._ready = ready
@@ -83,10 +84,10 @@ class Health:
             self._runner = None
 
     async def _livez(self, _: web.Request) -> web.Response:
-        return _verdict(self._alive())
+        return _health(self._alive())
 
     async def _readyz(self, _: web.Request) -> web.Response:
-        return _verdict(self._ready())
+        return _health(self._ready())
 
     async def _metrics(self, _: web.Request) -> web.Response:
         self._refresh()
@@ -104,7 +105,7 @@ class Health:
     async def _get_explain(self, request: web.Request) -> web.Response:
         namespace, slash, name = request.query.get("pod", "").partition("/")
         if not (namespace and slash and name):
-            return _json({"error": "say which: /explain?pod=NAMESPACE/NAME"}, 400)
+            return _json({"error": "the parameter pod is missing or malformed: /explain?pod=NAMESPACE/NAME"}, 400)
         try:
             answer = await self._explain(namespace, name)
         except EngineError as error:
@@ -114,7 +115,7 @@ class Health:
         return _json(answer)
 
 
-def _verdict(problem: str) -> web.Response:
+def _health(problem: str) -> web.Response:
     return web.Response(text=f"not ok: {problem}\n" if problem else "ok\n", status=503 if problem else 200)
 
 

@@ -1,4 +1,4 @@
-"""What `poseidon status`, `poseidon explain` and the health port's JSON say about the scheduler and its pods."""
+"""The JSON of /status and /explain, which `poseidon status` and `poseidon explain` print."""
 
 import math
 from datetime import UTC, datetime
@@ -13,11 +13,11 @@ from protos.gen import flow_pb2
 Json = dict[str, Any]
 
 
-def status_json(store: Store, reply: flow_pb2.StatusReply, more: Json, collector: Json) -> Json:
-    """`more` comes from who runs the bridge, `collector` from who polls for usage."""
+def status_json(store: Store, reply: flow_pb2.StatusReply, bridge: Json, collector: Json) -> Json:
+    """`bridge`: what only the bridge knows; `collector`: state of the polls for usage."""
     last = reply.last_round
     return {
-        **more,
+        **bridge,
         "epoch": f"{reply.epoch:016x}",
         "policy": reply.policy,
         "nodes": reply.nodes,
@@ -47,7 +47,7 @@ def status_json(store: Store, reply: flow_pb2.StatusReply, more: Json, collector
 
 
 def usage_json(reply: flow_pb2.StatusReply, collector: Json) -> Json:
-    """What is measured, and what of the last round was priced by it."""
+    """Measured usage, and how many pods of the last round had costs from it."""
     usage, last = reply.usage, reply.last_round
     return {
         "basis": usage.basis or "requests",
@@ -65,7 +65,7 @@ def usage_json(reply: flow_pb2.StatusReply, collector: Json) -> Json:
 
 
 def explain_json(known: PodRecord, reply: flow_pb2.ExplainReply, group: Group | None = None) -> Json:
-    """Why a pod is where it is; group: its gang."""
+    """State of one pod, and why it waits. `group`: its gang."""
     gang = gang_json(reply.gang, group) if reply.HasField("gang") else None
     return {
         "pod": known.full_name,
@@ -86,8 +86,8 @@ def explain_json(known: PodRecord, reply: flow_pb2.ExplainReply, group: Group | 
 
 
 def gang_json(gang: flow_pb2.GangStanding, group: Group | None) -> Json:
-    """How far a pod's gang is; `maximum`: None if it has none; `fits`: None if it was not tried in the last round;
-    `keeps_room`, `starts`: whether room is kept for it, and when it is expected to fit, None if that is not known."""
+    """State of a pod's gang. `maximum`: None without one; `fits`: None if it was not tried in the last round;
+    `keeps_room`: whether capacity is reserved for it; `starts`: when it is expected to fit, None if unknown."""
     return {
         "name": gang.name,
         "minimum": gang.minimum,
@@ -114,9 +114,9 @@ def _state(known: PodRecord, reply: flow_pb2.ExplainReply) -> str:
     if not known.observed.assigned_to_us:
         return "waits for another scheduler"
     if known.observed.gated:
-        return "held back by its scheduling gates"
+        return "waits for its scheduling gates"
     if known.described.problem:
-        return "cannot be understood"
+        return "invalid"
     if known.gang.blocked:
         return "waits for its gang to be declared"
     if known.assumed:

@@ -7,7 +7,7 @@ ways:
     elsewhere   the pod was found on another node: the watch will report it
     gone        the pod is deleted, being deleted, or replaced by another of the same name
     overtaken   the state had moved on before the bind was sent
-    given back  it could not be carried out: the engine is told, and leaves the pod out of rounds for a while
+    given back  it could not be carried out: the engine leaves the pod out of rounds for a while
 
 A pod whose volumes are not all bound is prepared first (bind/volumes.py), which may take minutes and occupies no slot.
 Failures that may pass are retried with growing delays, which occupy no slot either: no connection, 429 (not before

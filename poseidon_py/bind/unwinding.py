@@ -1,7 +1,7 @@
 """Takes back what is bound of a gang that was not whole within its timeout.
 
-What is not bound has been given back already. If so configured, what is bound is evicted, so that its controller makes
-it anew and the gang begins from nothing.
+What is not bound has been given back already. If so configured, what is bound is evicted, so that its controller
+replaces it and the gang begins from nothing.
 
 A gang that was whole once and lost a member (its node died) is not unwound: its members work, and only they can decide
 whether they go on without the one that is missing. It is unwound if it declares that it can only be disrupted as a
@@ -115,7 +115,7 @@ class Unwinder:
 
     async def _evict_all(self, group: Group, pods: list[PodRecord], message: str) -> None:
         """Retries those that cannot be evicted yet, until they are gone, the gang is whole after all, or no member
-        waits any more that would need the others to be made anew."""
+        waits any more that would need the others to be replaced."""
         reported: set[str] = set()
         pause = _RETRY_FIRST
         while pods and is_short(group) and any(member.known.schedulable for member in group.members.values()):

@@ -1,11 +1,11 @@
-"""Gives a placed pod its volumes, before it is bound: writes volumes and claims, and waits for the controllers.
+"""Binds the volumes of a placed pod before the pod: writes volumes and claims, and waits for the controllers.
 
-    a volume that is there    spec.claimRef of the volume, as its controller would write it
-    one to be made            the annotation on the claim that says for which node
+    an existing volume         spec.claimRef of the volume, as its controller would write it
+    one to be provisioned      the annotation on the claim that names the node
 
-Both on the version that the decision was made on: whoever was faster wins, and the pod is placed again. As with
-kube-scheduler, what was written stays when the rest fails; the controllers clean up, and a node that was chosen for a
-claim stays chosen until its provisioner gives up.
+Both name the version that the decision was based on: if it has changed, the write fails, and the pod is placed again.
+As with kube-scheduler, what was written stays when later steps fail; the controllers clean up, and a node that was
+selected for a claim stays selected until its provisioner gives up.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from poseidon_py.state.volumes.matching import is_prebound_to, usable_on
 
 
 class PatchApi(Protocol):
-    """What is needed of kube.Kube."""
+    """The request of kube.Kube that binding volumes needs."""
 
     async def merge(self, path: str, patch: Mapping[str, Any]) -> bytes: ...
 
@@ -41,7 +41,7 @@ class VolumeBinder:
         leads: Callable[[], bool],
     ) -> None:
         """`labels_of` a node by name; None: there is no such node. `timeout`: seconds for the controllers. `leads` is
-        asked before each write: a process that was stopped learns last that others lead."""
+        asked before each write, because a process that was suspended is the last to learn that another leads."""
         self._api = api
         self._storage = storage
         self._gate = gate
@@ -50,7 +50,7 @@ class VolumeBinder:
         self._leads = leads
 
     def prepare(self, known: PodRecord, node: str) -> Awaitable[None] | None:
-        """What to wait for before the bind; None: nothing. Raises VolumeError, and so may the wait, or KubeError."""
+        """What to await before the bind; None: nothing. Raises VolumeError; the awaitable may raise it or KubeError."""
         labels = self._labels_of(node)
         if labels is None:
             raise VolumeError(f"node {node} is gone")
@@ -59,11 +59,11 @@ class VolumeBinder:
 
     async def _carry_out(self, plan: Plan) -> None:
         try:
-            await asyncio.sleep(0)  # if the placement is given back at once nothing is written
+            await asyncio.sleep(0)  # if the placement is given back at once, nothing is written
             for claim, volume in plan.pairs:
-                await self._give(claim, volume)
+                await self._assign_volume(claim, volume)
             for claim in plan.provision:
-                await self._ask_for(claim, plan.node)
+                await self._select_node(claim, plan.node)
             async with asyncio.timeout(self._timeout):
                 for claim in (*(claim for claim, _ in plan.pairs), *plan.provision):
                     while not self._is_done(claim, plan):
@@ -75,34 +75,35 @@ class VolumeBinder:
         finally:
             self._gate.release(plan)
 
-    async def _give(self, claim: Claim, volume: Volume) -> None:
+    async def _assign_volume(self, claim: Claim, volume: Volume) -> None:
         if volume.spec.claim is not None and volume.spec.claim.uid:
             return
-        who = claim.metadata
+        owner = claim.metadata
         reference = {
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",
-            "namespace": who.namespace,
-            "name": who.name,
-            "uid": who.uid,
-            "resourceVersion": who.resource_version,
+            "namespace": owner.namespace,
+            "name": owner.name,
+            "uid": owner.uid,
+            "resourceVersion": owner.resource_version,
         }
         metadata: dict[str, Any] = {"resourceVersion": volume.metadata.resource_version, "uid": volume.metadata.uid}
         if not is_prebound_to(volume, claim):
             metadata["annotations"] = {BOUND_BY_CONTROLLER: "yes"}
         path = f"/api/v1/persistentvolumes/{quote(volume.metadata.name, safe='')}"
         answer = await self._write(path, {"metadata": metadata, "spec": {"claimRef": reference}})
-        # the watch tells the same, but later
+        # the watch reports the same, but later
         self._storage.put_volume(decode_answer(answer, Volume, f"volume {volume.metadata.name}"))
 
-    async def _ask_for(self, claim: Claim, node: str) -> None:
-        who = claim.metadata
-        if annotations(who).get(SELECTED_NODE) == node:
+    async def _select_node(self, claim: Claim, node: str) -> None:
+        """Asks the provisioner of the claim to make a volume for the node."""
+        given = claim.metadata
+        if annotations(given).get(SELECTED_NODE) == node:
             return
-        path = f"/api/v1/namespaces/{quote(who.namespace, safe='')}/persistentvolumeclaims/{quote(who.name, safe='')}"
-        metadata = {"resourceVersion": who.resource_version, "uid": who.uid, "annotations": {SELECTED_NODE: node}}
-        answer = await self._write(path, {"metadata": metadata})
-        self._storage.put_claim(decode_answer(answer, Claim, f"claim {who.namespace}/{who.name}"))
+        folder = f"/api/v1/namespaces/{quote(given.namespace, safe='')}/persistentvolumeclaims"
+        metadata = {"resourceVersion": given.resource_version, "uid": given.uid, "annotations": {SELECTED_NODE: node}}
+        answer = await self._write(f"{folder}/{quote(given.name, safe='')}", {"metadata": metadata})
+        self._storage.put_claim(decode_answer(answer, Claim, f"claim {given.namespace}/{given.name}"))
 
     async def _write(self, path: str, patch: Mapping[str, Any]) -> bytes:
         if not self._leads():
@@ -110,13 +111,13 @@ class VolumeBinder:
         return await self._api.merge(path, patch)
 
     def _is_done(self, claim: Claim, plan: Plan) -> bool:
-        """Whether claim and volume are bound, and right for the node. Raises VolumeError if they cannot be any more."""
-        who = claim.metadata
-        now = self._storage.claims.get((who.namespace, who.name))
-        if now is None or now.metadata.uid != who.uid:
-            raise VolumeError(f'persistentvolumeclaim "{who.name}" went away')
+        """Whether claim and volume are bound, and usable on the node. Raises VolumeError if they cannot become so."""
+        planned = claim.metadata
+        now = self._storage.claims.get((planned.namespace, planned.name))
+        if now is None or now.metadata.uid != planned.uid:
+            raise VolumeError(f'persistentvolumeclaim "{planned.name}" was deleted')
         if any(claim is made for made in plan.provision) and annotations(now.metadata).get(SELECTED_NODE) != plan.node:
-            raise VolumeError(f'provisioning failed for PVC "{who.name}"')
+            raise VolumeError(f'provisioning failed for PVC "{planned.name}"')
         volume = self._storage.volumes.get(now.spec.volume_name or "")
         if volume is not None and not usable_on(volume, plan.node_labels):
             raise VolumeError(f'pv "{volume.metadata.name}" node affinity doesn\'t match node "{plan.node}"')

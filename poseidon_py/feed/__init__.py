@@ -1,1 +1,1 @@
-"""Tells the flow service what the cluster is like: changes as they come, everything after a restart."""
+"""Keeps the flow service in step with the store: changes as they come, everything after a restart."""

@@ -1,7 +1,6 @@
 """The client of the flow service: one method for each call of the contract, deadlines, typed failures.
 
-One attempt each: whoever calls knows what is worth repeating, and when. Nothing that the service answers ends
-the process.
+One attempt each: callers decide what to retry, and when. No answer of the service ends the process.
 """
 
 import asyncio
@@ -28,7 +27,7 @@ _OPTIONS = (
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 2000),
     ("grpc.keepalive_time_ms", 30000),
-    ("grpc.enable_http_proxy", 0),  # proxies are for the way out of the cluster
+    ("grpc.enable_http_proxy", 0),  # proxies are for traffic that leaves the cluster
     ("grpc.client_idle_timeout_ms", (1 << 31) - 1),  # never: a socket's file may be cleaned up while it is in use
 )
 _STARTING = (
@@ -37,15 +36,15 @@ _STARTING = (
     ("grpc.max_reconnect_backoff_ms", 100),
     ("grpc.enable_http_proxy", 0),
 )
-"""While a service starts it is tried often."""
-_CHECK_AGAIN = 0.1
+"""Options while a service starts: connect often."""
+_CHECK_SECONDS = 0.1
 
 
 _METHODS = ("Hello", "Resync", "Apply", "Round", "ReportUsage", "Explain", "GetStatus")
 
 
 class EngineError(Exception):
-    """The service did not answer a call, or could not; `code` is gRPC's name for that."""
+    """A call of the service failed. `code`: the name of gRPC's status, or CLOSED if the channel was closed."""
 
     def __init__(self, method: str, code: str, details: str) -> None:
         super().__init__(f"{method}: {code}: {details}")
@@ -53,24 +52,28 @@ class EngineError(Exception):
         self.details = details
 
 
-_TELLING = (
-    ("CERTIFICATE_VERIFY_FAILED", "its certificate is not one that firmament-ca vouches for"),
+_KNOWN_FAILURES = (
+    ("CERTIFICATE_VERIFY_FAILED", "its certificate is not signed by the authority in firmament-ca"),
     (
         "WRONG_VERSION_NUMBER",
         "it does not speak TLS: leave firmament-ca out, or start it with --tls-cert and --tls-key",
     ),
-    ("Hostname Verification", "its certificate is for another name: give one that the certificate has"),
-    ("Socket closed", "it hangs up: it may want TLS (firmament-ca), or a certificate that it trusts (firmament-cert)"),
+    ("Hostname Verification", "its certificate is for another name: use a name that the certificate contains"),
+    (
+        "Socket closed",
+        "it closes the connection: it may require TLS (firmament-ca) or a client certificate (firmament-cert)",
+    ),
 )
 
 
 def why_unreachable(details: Sequence[str]) -> str:
-    """What is wrong, of all that gRPC said of several attempts, the last of them last.
+    """What is wrong, from gRPC's details of several attempts, oldest first.
 
-    Of a name with several addresses it tells of one, and a refused connection to the next hides what the first said.
+    All attempts are searched: for a name with several addresses gRPC reports one, and a refused connection to the next
+    hides what the first answered.
     """
-    for mark, why in _TELLING:
-        if any(mark in said for said in details):
+    for mark, why in _KNOWN_FAILURES:
+        if any(mark in each for each in details):
             return why
     return details[-1].removesuffix(": OK").rsplit(": ", 1)[-1] if details else ""
 
@@ -93,11 +96,11 @@ async def wait_until_serving(address: str, timeout: float) -> None:
                     raise EngineError("Check", error.code().name, error.details() or "") from error
             else:
                 return
-            await asyncio.sleep(_CHECK_AGAIN)  # it was there and went: nobody else will end this
+            await asyncio.sleep(_CHECK_SECONDS)  # it answered and is gone again: do not spin
 
 
 class Engine(Protocol):
-    """What the bridge needs of a flow service. Every method may raise EngineError."""
+    """A flow service as the bridge uses it. Every method may raise EngineError."""
 
     async def hello(self) -> flow_pb2.HelloReply: ...
     async def resync(self, updates: AsyncIterator[flow_pb2.Update]) -> flow_pb2.UpdateReply: ...
@@ -202,7 +205,7 @@ class GrpcEngine:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            # nobody cancelled us: it is how a channel that is closed ends the calls in flight
+            # the task is not being cancelled: a channel that is closed ends its calls in flight like this
             self._metrics.rpc_errors.labels(method, "CLOSED").inc()
             raise EngineError(method, "CLOSED", "the channel was closed under the call") from error
         finally:

@@ -1,11 +1,11 @@
-"""The state of our acquaintance with the flow service: its epoch, and whether it knows what we know.
+"""The session with the flow service: its epoch, and whether its state is in step with the store.
 
-    wanting --(all listed, Hello, Resync)--> ready --stale(), lost()--> wanting
+    unsynchronised --(all listed, Hello, Resync)--> ready --stale(), lost()--> unsynchronised
 
-Apply and Round calls happen inside `call()`, which waits until the service is ready and says in which epoch. A
-resync waits until no such call is in flight and lets none begin, for two reasons: an Apply must not slip between
-the moment when a pod's row was written into the stream and the moment when the stream replaces everything, and a
-placement that a Round made before must be in the stream.
+Apply and Round calls happen inside `call()`, which waits until the service is ready and yields its epoch. A resync
+waits until no such call is in flight and lets none begin, for two reasons: an Apply must not come between the moment
+when a pod's row is written into the stream and the moment when the stream replaces everything, and a placement of an
+earlier Round must be in the stream.
 """
 
 import asyncio
@@ -45,28 +45,28 @@ class Session:
         self._listed = listed
         self._on_ready = on_ready
         self._sleep = sleep
-        self._wanted = asyncio.Event()
-        self._wanted.set()
+        self._resync_due = asyncio.Event()
+        self._resync_due.set()
         self._ready = asyncio.Event()
         self._calls = 0
         self._quiet = asyncio.Event()
         self._quiet.set()
-        self._knows_nothing = True
+        self._is_empty = True
         self.epoch = 0
         """Of the service; 0 before the first resync."""
         self.policy = ""
         self.wants_usage = False
-        """Whether the service makes use of what pods and nodes use."""
+        """Whether the service uses reports of measured usage."""
         self.classes: set[int] = set()
-        """Ids of the classes that the service has been told in this epoch."""
+        """Ids of the classes that the service was sent in this epoch."""
         self.profiles: set[int] = set()
         """Ids of the profiles likewise."""
         self.inputs: set[int] = set()
         """Ids of the input sets likewise."""
         self.gangs: dict[int, flow_pb2.Gang] = {}
-        """By id, as the service has been told of them in this epoch."""
+        """By id, as the service was sent them in this epoch."""
         self.refused: dict[int, str] = {}
-        """Classes that the service does not take, and why."""
+        """Ids of the classes that the service refuses, and why."""
 
     @property
     def ready(self) -> bool:
@@ -89,29 +89,29 @@ class Session:
     def stale(self, epoch: int) -> None:
         """A call in `epoch` was answered with STALE_EPOCH, or found another service."""
         if epoch == self.epoch and self._ready.is_set():
-            log.warning("the flow service has lost what it knew, telling it everything again")
-            self._knows_nothing = True
+            log.warning("the flow service has lost its state; sending everything again")
+            self._is_empty = True
             self.lost()
 
     def lost(self) -> None:
-        """The service went away: when it is back, find out whether it is still the same."""
+        """The service is out of reach; once it answers again, Hello tells whether it is still the same."""
         self._ready.clear()
-        self._wanted.set()
+        self._resync_due.set()
 
     async def run(self) -> None:
         """Resynchronises whenever that is wanted, after everything has been listed once."""
         await self._listed()
         backoff = Backoff(0.1, 5.0)
         while True:
-            await self._wanted.wait()
-            self._wanted.clear()
+            await self._resync_due.wait()
+            self._resync_due.clear()
             await self._quiet.wait()
             try:
                 await self._resync()
             except EngineError as error:
                 delay = backoff.next()
-                log.warning("cannot synchronise with the flow service: %s; again in %.1f s", error, delay)
-                self._wanted.set()
+                log.warning("cannot synchronise with the flow service: %s; retry in %.1f s", error, delay)
+                self._resync_due.set()
                 await self._sleep(delay)
             else:
                 backoff.reset()
@@ -119,14 +119,14 @@ class Session:
     async def _resync(self) -> None:
         hello = await self._engine.hello()
         self.wants_usage = hello.wants_usage
-        if self._knows_nothing or not hello.resynced or hello.epoch != self.epoch:
-            await self._tell_everything(hello.policy)
-        if self._wanted.is_set():
-            return  # it went away in the meantime
+        if self._is_empty or not hello.resynced or hello.epoch != self.epoch:
+            await self._send_everything(hello.policy)
+        if self._resync_due.is_set():
+            return  # it was lost in the meantime
         self._ready.set()
         self._on_ready()
 
-    async def _tell_everything(self, policy: str) -> None:
+    async def _send_everything(self, policy: str) -> None:
         self.classes.clear()
         self.profiles.clear()
         self.inputs.clear()
@@ -134,14 +134,14 @@ class Session:
         self._store.gangs.removed.clear()
         self.refused.clear()
         reply = await self._engine.resync(self._everything())
-        self.epoch, self.policy, self._knows_nothing = reply.epoch, policy, False
+        self.epoch, self.policy, self._is_empty = reply.epoch, policy, False
         self.metrics.resyncs.inc()
         for refusal in reply.refused:
             note_refusal(self, refusal)
         if self.refused:
             for known in self._store.pods.values():
                 if known.sent is not None and known.sent.class_id in self.refused:
-                    known.dirty = True  # feed/workers.py says why it is not scheduled
+                    known.dirty = True  # feed/workers.py reports why it is not scheduled
                     self._store.pod_queue.add(known.uid)
         nodes, pods = len(self._store.nodes), len(self._store.pods)
         log.info("the flow service (policy %s) knows %d nodes and %d pods", policy, nodes, pods)
@@ -172,7 +172,7 @@ class Session:
         yield flow_pb2.Update(complete=True)
 
     def _described(self, pods: list[PodRecord]) -> Iterator[Rows]:
-        """Finished rows of pods; one that cannot be described, which is a defect, is left out alone."""
+        """Finished rows of pods. One that a defect prevents from being described is quarantined; others are sent."""
         try:
             rows = self._rows(pods)
         except Exception as error:
@@ -190,7 +190,7 @@ class Session:
         store, rows = self._store, Rows()
         for known in pods:
             if store.pods.get(known.uid) is not known:
-                continue  # it went since the iteration began
+                continue  # it was removed since the iteration began
             known.dirty = False
             describe_pod(store, known)
             known.sent = target(store, known, fresh=True)
@@ -202,7 +202,7 @@ class Session:
 
 
 def note_refusal(session: Session, refusal: flow_pb2.Refusal) -> None:
-    """Logs, counts and remembers something that the service did not take."""
+    """Logs and counts a refusal of the service, and remembers refused classes."""
     session.metrics.refusals.labels(refusal.kind).inc()
     problem = f"{refusal.field}: {refusal.reason}"
     if refusal.kind == "class" and refusal.id.isdigit():

@@ -1,5 +1,4 @@
-"""From what the store knows to what the engine is told: rows of an Update. Shared by feed/workers.py and
-feed/resync.py."""
+"""From the store's records to the rows of an Update. Shared by feed/workers.py and feed/resync.py."""
 
 import logging
 from collections.abc import Mapping, Set
@@ -21,18 +20,18 @@ from protos.gen import flow_pb2
 log = logging.getLogger(__name__)
 
 UNLIMITED = 2**40
-"""Volumes that a node can hold that does not say how many."""
+"""Volumes that fit on a node that declares no limit."""
 
 
 def describe_pod(store: Store, known: PodRecord) -> None:
-    """Brings the pod's class up to date with its newest state, and with what else it depends on."""
+    """Brings a pod's description up to date with its newest object, its volumes, nominations and nodes to avoid."""
     pod = known.observed.newest
     if pod is not None:
         known.observed.newest = None
         _describe_template(store, known, pod)
     store.gangs.describe(known, pod)
     if known.assumed and known.described.class_id:
-        return  # it was placed as what it was then
+        return  # its placement was decided for this class
     if not known.described.template:
         known.described.class_id, known.volumes.blocked = 0, ""
     elif not (known.volumes.claims or known.observed.nominated or known.owner in store.avoided):
@@ -42,14 +41,14 @@ def describe_pod(store: Store, known: PodRecord) -> None:
 
 
 def quarantine(store: Store, known: PodRecord, error: Exception) -> None:
-    """The pod cannot be described, through no fault of anybody but us: all others go on. Within `except`."""
+    """Keeps a pod that a defect prevents from being described out of all calls, and reports it. Within `except`."""
     log.exception("cannot describe %s", known.full_name)
     known.described.problem = _internal(error)
     store.warn_pod(known.namespace, known.name, known.uid, known.described.problem)
 
 
 def quarantine_node(store: Store, known: NodeRecord, error: Exception) -> None:
-    """The same of a node; what was told of it before stands."""
+    """The same for a node; what was sent before stands."""
     log.exception("cannot describe node %s", known.name)
     store.warn("node", known.uid, known.name, _internal(error))
 
@@ -59,13 +58,13 @@ def _internal(error: Exception) -> str:
 
 
 def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
-    """One that makes no sense gets none, and a warning."""
+    """An invalid pod gets no class, and a warning."""
     known.described.profile = store.profiles.of(pod)
     claims = claims_of(pod)
     if claims != known.volumes.claims:
         store.volumes.use(known, claims)
-    known.described.inputs, of_data = _inputs_of(store, known, pod)
-    ignored = "; ".join(filter(None, (lifetime.problem_of(pod), traits.problem_of(pod), of_data)))
+    known.described.inputs, data_problem = _inputs_of(store, known, pod)
+    ignored = "; ".join(filter(None, (lifetime.problem_of(pod), traits.problem_of(pod), data_problem)))
     store.note_ignored(known, ignored)
     known.described.lasting = lasting(pod, ours=known.observed.assigned_to_us)
     known.described.started_us = started_us(pod)
@@ -79,8 +78,8 @@ def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
 
 
 def _inputs_of(store: Store, known: PodRecord, pod: Pod) -> tuple[int, str]:
-    """The data that the pod reads, while that still matters, and what is wrong with what it says about it: then it
-    counts as reading none."""
+    """Id of the data that a waiting pod reads, and what is invalid about its declaration: then it counts as reading
+    none."""
     if known.node:
         return 0, ""
     try:
@@ -113,7 +112,7 @@ def _extend(store: Store, known: PodRecord) -> None:
 
 
 def node_message(store: Store, known: NodeRecord) -> flow_pb2.Node | None:
-    """The node as it is to be told; None if it makes no sense, and what was told before stands."""
+    """The node as it is to be sent; None if no valid version of it was seen. What was sent before stands."""
     node = known.newest
     limits = tuple(sorted(store.storage.limits(known.name).items())) if store.storage.limited else ()
     if node is not None:
@@ -175,7 +174,7 @@ def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState 
 
 @dataclass(slots=True)
 class Rows:
-    """An Update in the making, and which pods it speaks of."""
+    """An Update under construction, and the pods in it with their new states."""
 
     update: flow_pb2.Update = field(default_factory=flow_pb2.Update)
     pods: list[tuple[PodRecord, SentState]] = field(default_factory=list)

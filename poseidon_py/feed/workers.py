@@ -1,12 +1,12 @@
-"""Workers that bring the engine up to date: take keys, look at the newest state, tell the engine, mark done.
+"""Workers that bring the engine up to date: take keys, compare newest and sent state, send the difference, mark done.
 
-Whatever is ready goes into one call, so that a drained queue costs one round trip. A single event waits for nobody;
-while they pour in, a worker rests a moment after each call, because a call costs as much as describing some tens of
-pods. What the engine already knows is not told again: most events of a pod's life change nothing for it.
+All that is ready goes into one call, so that a drained queue costs one round trip. A single event is sent at once;
+under load a worker pauses after each call, because a call costs as much as describing some tens of pods. Nothing is
+sent twice: most events of a pod's life change nothing for the engine.
 
-A call that fails is repeated for all its keys, later: telling a thing twice is harmless. If the service answers with
-an error, or we fail to make the call, the next calls are smaller until the culprit is alone. What a defect of ours
-keeps from being described is left out until there is news of it, and its owner hears of it.
+A call that fails is retried later for all its keys, which is harmless because updates are idempotent. If the service
+answers with an error, or the call cannot be made, the next calls are smaller until the culprit is alone. An object that
+cannot be described because of a defect is quarantined: left out, with an event, until it changes.
 """
 
 import asyncio
@@ -39,23 +39,24 @@ class Feed:
         changed: Callable[[], None],
         batch_size: int = 2000,
         *,
-        rest: float = 0.005,
+        min_pause: float = 0.005,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`rest`: seconds, at least, between two calls of a worker."""
+        """`changed`: called after each call that changed something. `batch_size`: limit of objects in one call.
+        `min_pause`: least seconds between two calls of a worker."""
         self._store = store
         self._metrics = store.metrics
         self._engine = engine
         self._session = session
         self._changed = changed
         self._batch_size = batch_size
-        self._rest = rest
+        self._min_pause = min_pause
         self._sleep = sleep
         self._rejections: dict[str, tuple[int, flow_pb2.Rejection]] = {}
-        """By UID, with the epoch of the placement: to an engine that was told everything since they mean nothing."""
+        """By UID, with the epoch of the placement: they mean nothing to an engine that was resynchronised since."""
 
     def reject(self, known: PodRecord, node_id: str, not_before_us: int) -> None:
-        """A placement of a pod could not be carried out; the engine is to leave it out of rounds until then."""
+        """A placement was not carried out; the engine leaves the pod out of rounds until `not_before_us` (epoch)."""
         rejection = flow_pb2.Rejection(task_uid=known.task, node_id=node_id, not_before_us=not_before_us)
         self._rejections[known.uid] = self._session.epoch, rejection
         known.dirty = True
@@ -72,8 +73,8 @@ class Feed:
 
     async def _work(self, name: str, queue: KeyedQueue[Key], feed: Callable[[list[Key], int], Awaitable[None]]) -> None:
         duration, size = self._metrics.queue_work.labels(name), self._metrics.batch.labels(name)
-        most = self._batch_size
-        while keys := await queue.get(most):
+        max_items = self._batch_size
+        while keys := await queue.get(max_items):
             taken = 0.0
             try:
                 async with self._session.call() as epoch:
@@ -83,32 +84,32 @@ class Feed:
                     duration.observe(taken)
                     size.observe(len(keys))
             except EngineError as error:
-                log.warning("telling the flow service about %d %s failed: %s", len(keys), name, error)
+                log.warning("cannot send %d %s to the flow service: %s", len(keys), name, error)
                 self._mark_dirty(name, keys)
                 for key in keys:
                     queue.retry(key)
                 if error.code in ("UNAVAILABLE", "CLOSED"):
                     self._session.lost()
                 else:
-                    most = max(1, len(keys) // 2)
+                    max_items = max(1, len(keys) // 2)
             except Exception as error:
-                log.exception("cannot tell the flow service about %d %s", len(keys), name)
-                most = max(1, len(keys) // 2)
+                log.exception("cannot send %d %s to the flow service: a defect", len(keys), name)
+                max_items = max(1, len(keys) // 2)
                 if len(keys) == 1:
-                    self._leave_alone(name, str(keys[0]), error)
+                    self._quarantine(name, str(keys[0]), error)
                     queue.forget(keys[0])
                 else:
                     self._mark_dirty(name, keys)
                     for key in keys:
                         queue.retry(key)
             else:
-                most = min(self._batch_size, 2 * most)
+                max_items = min(self._batch_size, 2 * max_items)
                 for key in keys:
                     queue.forget(key)
             finally:
                 queue.done(keys)
             # the longer a call takes, the more there is to gather meanwhile
-            await self._sleep(min(max(self._rest, 2 * taken), 10 * self._rest))
+            await self._sleep(min(max(self._min_pause, 2 * taken), 10 * self._min_pause))
 
     def _mark_dirty(self, name: str, keys: Iterable[object]) -> None:
         for key in map(str, keys):
@@ -117,7 +118,7 @@ class Feed:
             elif name == "nodes" and (node := self._store.nodes.get(key)) is not None:
                 node.dirty = True
 
-    def _leave_alone(self, name: str, key: str, error: Exception) -> None:
+    def _quarantine(self, name: str, key: str, error: Exception) -> None:
         if name == "pods" and (pod := self._store.pods.get(key)) is not None:
             quarantine(self._store, pod, error)
         elif name == "nodes" and (node := self._store.nodes.get(key)) is not None:
@@ -129,7 +130,7 @@ class Feed:
         store, rows = self._store, Rows()
         gone: list[str] = []
         rejected: dict[str, tuple[int, flow_pb2.Rejection]] = {}
-        left: list[PodRecord] = []
+        removed: list[PodRecord] = []
         for uid in uids:
             if (task := store.gone_tasks.get(uid)) is not None:
                 rows.update.removed_tasks.append(task)
@@ -143,15 +144,15 @@ class Feed:
                 describe_pod(store, known)
             except Exception as error:
                 quarantine(store, known, error)
-                if known.sent is not None and not (known.node or known.assumed):  # not to be placed as what it was
+                if known.sent is not None and not (known.node or known.assumed):  # its old class must not be placed
                     rows.update.removed_tasks.append(known.task)
-                    left.append(known)
+                    removed.append(known)
                     self._rejections.pop(uid, None)
                 continue
-            self._row(known, rows, left)
+            self._row(known, rows, removed)
             if (rejection := self._rejections.pop(uid, None)) is not None and rejection[0] == epoch and not known.node:
                 rejected[uid] = rejection
-        if not (rows.pods or left or gone or rejected):
+        if not (rows.pods or removed or gone or rejected):
             return
         rows.update.epoch = epoch
         rows.update.rejections.extend(rejection for _, rejection in rejected.values())
@@ -163,7 +164,7 @@ class Feed:
             self._rejections = rejected | self._rejections
             raise
         if reply.status == flow_pb2.STALE_EPOCH:
-            self._again(uids)  # the resync tells of all but the removals
+            self._again(uids)  # the resync sends all; only the removals remain
             self._session.stale(epoch)
             return
         self._session.classes.update(rows.classes)
@@ -173,30 +174,30 @@ class Feed:
         for gang_id in rows.gangs:
             store.gangs.queue.add(gang_id)  # it may have changed while the call was on its way
         store.forget_gone(gone)
-        for known in left:
+        for known in removed:
             known.sent = None
-        for known, told in rows.pods:
-            known.sent = told
+        for known, state in rows.pods:
+            known.sent = state
         self._take_refusals(reply, rows.pods)
         store.prune()
         self._changed()
 
-    def _row(self, known: PodRecord, rows: Rows, left: list[PodRecord]) -> None:
-        """Adds to `rows` what the engine has to be told of one pod, if anything."""
-        goal, told = target(self._store, known), known.sent
+    def _row(self, known: PodRecord, rows: Rows, removed: list[PodRecord]) -> None:
+        """Adds to `rows` the difference between what the engine has and should have of one pod, if any."""
+        goal, sent = target(self._store, known), known.sent
         refused = self._session.refused
         if goal is not None and goal.class_id in refused:
             self._refused(known, refused[goal.class_id])
             goal = goal._replace(class_id=self._counted_as(goal.class_id)) if goal.node else None
-        if goal == told:
+        if goal == sent:
             return
         if goal is None:
             rows.update.removed_tasks.append(known.task)
-            left.append(known)
+            removed.append(known)
             return
-        if told is not None and told.node and not goal.node:
-            # told to be on a node while it was being bound, and then the bind failed: in the engine's eyes a task
-            # does not leave its node, so that one ends and another begins
+        if sent is not None and sent.node and not goal.node:
+            # sent as bound by a resync while it was being bound, and then the bind failed: tasks of the engine do not
+            # leave their nodes, so that one ends and another begins
             rows.update.removed_tasks.append(known.task)
         rows.add(known, goal)
 
@@ -204,10 +205,10 @@ class Feed:
         for refusal in reply.refused:
             note_refusal(self._session, refusal)
             if refusal.kind == "task":
-                # ours to mend: let the engine forget the pod, then describe it anew
-                for known, told in pods:
+                # repaired by removing the task and adding it again
+                for known, state in pods:
                     if refusal.id == known.full_name:
-                        known.sent = told._replace(node=told.node or "?")
+                        known.sent = state._replace(node=state.node or "?")
                         known.dirty = True
                         self._store.pod_queue.retry(known.uid)
         unknown, profiles = set(reply.unknown_classes), set(reply.unknown_profiles)
@@ -219,8 +220,8 @@ class Feed:
         self._session.inputs -= inputs
         for gang_id in gangs:
             self._session.gangs.pop(gang_id, None)
-        for known, told in pods:
-            if told.class_id in unknown or told.profile in profiles or told.gang in gangs or told.inputs in inputs:
+        for known, state in pods:
+            if state.class_id in unknown or state.profile in profiles or state.gang in gangs or state.inputs in inputs:
                 known.sent = None
                 self._again([known.uid])
 
@@ -248,7 +249,7 @@ class Feed:
     async def _feed_nodes(self, keys: list[str], epoch: int) -> None:
         store, update = self._store, flow_pb2.Update(epoch=epoch)
         gone: list[str] = []
-        told: list[tuple[NodeRecord, object]] = []
+        sent: list[tuple[NodeRecord, object]] = []
         for key in keys:
             if key in store.gone_nodes:
                 update.removed_nodes.append(key)
@@ -264,8 +265,8 @@ class Feed:
                 continue
             if message is not None and known.key != known.sent:
                 update.nodes.append(message)
-                told.append((known, known.key))
-        if not (gone or told):
+                sent.append((known, known.key))
+        if not (gone or sent):
             return
         reply = await self._engine.apply(update)
         if reply.status == flow_pb2.STALE_EPOCH:
@@ -274,7 +275,7 @@ class Feed:
             self._session.stale(epoch)
             return
         store.gone_nodes.difference_update(gone)
-        for known, described in told:
+        for known, described in sent:
             known.sent = described
         for refusal in reply.refused:
             note_refusal(self._session, refusal)
@@ -284,16 +285,16 @@ class Feed:
 
     async def _feed_namespaces(self, names: list[str], epoch: int) -> None:
         store = self._store
-        told = [message for name in names if (message := store.namespaces.get(name)) is not None]
-        reply = await self._engine.apply(flow_pb2.Update(epoch=epoch, namespaces=told))
+        sent = [message for name in names if (message := store.namespaces.get(name)) is not None]
+        reply = await self._engine.apply(flow_pb2.Update(epoch=epoch, namespaces=sent))
         if reply.status == flow_pb2.STALE_EPOCH:
             for name in names:
                 store.namespace_queue.add(name)
             self._session.stale(epoch)
             return
-        for message in told:
+        for message in sent:
             if not message.labels and store.namespaces.get(message.name) is message:
-                del store.namespaces[message.name]  # one without labels is as good as one that was never told of
+                del store.namespaces[message.name]  # without labels it is equal to one that was never sent
         self._changed()
 
     # -- gangs ------------------------------------------------------------------------------------------------
@@ -302,24 +303,24 @@ class Feed:
         await self._work("gangs", self._store.gangs.queue, self._feed_gangs)
 
     async def _feed_gangs(self, ids: list[int], epoch: int) -> None:
-        """Of gangs that the service knows, what has become of them; it hears of others with their members."""
-        registry, told = self._store.gangs, self._session.gangs
+        """Sends changes of gangs that the service knows; others are sent with their first member."""
+        registry, sent = self._store.gangs, self._session.gangs
         news: dict[int, flow_pb2.Gang] = {}
         for gang_id in ids:
             message = registry.message(gang_id)
-            if message is not None and told.get(gang_id, message) is not message:
+            if message is not None and sent.get(gang_id, message) is not message:
                 news[gang_id] = message
         gone = [gang_id for gang_id in ids if gang_id in registry.removed]
         if not (news or gone):
             return
         reply = await self._engine.apply(flow_pb2.Update(epoch=epoch, gangs=news.values(), removed_gangs=gone))
         if reply.status == flow_pb2.STALE_EPOCH:
-            self._session.stale(epoch)  # the resync tells of all but the removals
+            self._session.stale(epoch)  # the resync sends all; only the removals remain
             return
         for refusal in reply.refused:
             note_refusal(self._session, refusal)
-        told.update(news)
+        sent.update(news)
         for gang_id in gone:
-            told.pop(gang_id, None)
+            sent.pop(gang_id, None)
             registry.removed.discard(gang_id)
         self._changed()

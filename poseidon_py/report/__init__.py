@@ -1,1 +1,1 @@
-"""What users read of their pods: events, conditions, the status of PodGroups."""
+"""What users read about their pods: events, conditions, the status of PodGroups."""

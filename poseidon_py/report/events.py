@@ -1,11 +1,11 @@
-"""Tells people what became of their pods: events, and the PodScheduled condition that cluster-autoscaler reads.
+"""Publishes the outcome for each pod: events, and the PodScheduled condition that cluster-autoscaler reads.
 
-A stream of lower priority that never holds up a bind (report/paced_queue.py). Reports of one pod coalesce: what was not
-sent yet is replaced by what is newer. So the stream is complete, in the sense that the last word on every pod is said.
+Reports have lower priority than binds (report/paced_queue.py). Those on one pod coalesce: a newer one replaces one that
+was not sent yet, so that the last outcome of every pod is always published.
 
 Events are core/v1: every API server stores them, `kubectl describe` shows their count and age, and a repeat is one
-patch. A condition is patched on the pod's known version only: if the pod was bound in between, the server refuses
-and the report has lost its point.
+patch. A condition is patched on the pod's known version only: if the pod was bound in between, the server refuses the
+patch, and the report is obsolete.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _MESSAGES_KEPT = 8
 
 
 class ReportApi(Protocol):
-    """What the reporter needs of kube.Kube."""
+    """The requests of kube.Kube that reports need."""
 
     async def create(self, path: str, body: Mapping[str, Any], timeout: float = 30.0) -> bytes: ...
     async def merge(self, path: str, patch: Mapping[str, Any]) -> bytes: ...
@@ -75,11 +75,11 @@ class _Report:
         self.message = note(message)
         self.warning = warning
         self.condition = condition
-        """Reason of the PodScheduled=False condition to set; empty: none."""
+        """Reason of the condition PodScheduled=False to set; empty: none."""
         self.key = uid
         """Reports with the same key coalesce."""
         self.lasting = False
-        """Whether it counts for a pod that does not wait, too."""
+        """Whether it is sent even if the pod does not wait any more."""
         self.attempts = 0
         self.at = 0.0
         """When it happened, in seconds since the epoch."""
@@ -113,19 +113,19 @@ class Reporter:
         self._now = now
         self._pending: Outbox[_Report] = Outbox(binds, rate, sleep=sleep, monotonic=monotonic)
         self._deferred: dict[str, tuple[_Report, Timer]] = {}
-        """By key: what could not be sent, and the timer that makes it pending again. It occupies no worker."""
+        """By key: reports that are retried, with the timer that makes each pending again. They occupy no worker."""
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._sending = 0
         self._sent: dict[str, dict[str, tuple[str, int]]] = {}
-        """UID -> message -> name of its event and how often it was said; of pods that wait."""
+        """UID -> message -> name of its event and its count; of pods that wait."""
         self._condition: dict[str, str] = {}
         """UID -> message of the condition that was set last."""
         self._workers: list[asyncio.Task[None]] = []
         self._count_sent = self._metrics.reports.labels("event", "sent")
         self._metrics.reports_waiting.set_function(lambda: len(self._pending) + len(self._deferred))
 
-    # -- what there is to tell --------------------------------------------------------------------------------
+    # -- outcomes ---------------------------------------------------------------------------------------------
 
     def scheduled(self, known: PodRecord, node: str) -> None:
         """The pod was bound."""
@@ -139,13 +139,13 @@ class Reporter:
         self._add(report)
 
     def failed(self, known: PodRecord, message: str) -> None:
-        """Something went wrong about the pod that is not its fault."""
+        """Scheduling the pod failed for a reason that is not in the pod."""
         report = _Report(known.namespace, known.name, known.uid, "FailedScheduling", message, warning=True)
         report.condition = "SchedulerError"
         self._add(report)
 
     def invalid(self, namespace: str, name: str, uid: str, problem: str) -> None:
-        """The pod cannot be understood."""
+        """The pod cannot be described."""
         if namespace and name and uid:
             self._add(_Report(namespace, name, uid, "FailedScheduling", cannot_use(problem), warning=True))
 
@@ -156,24 +156,24 @@ class Reporter:
         self._add(report)
 
     def remark(self, known: PodRecord, reason: str, message: str) -> None:
-        """Something about the pod that its owner should know, beside what else there is to tell."""
+        """A further event on the pod; it replaces no report on its scheduling."""
         report = _Report(known.namespace, known.name, known.uid, reason, message, warning=True)
         report.key, report.lasting = f"{known.uid}/{reason}", True
         self._add(report)
 
     def settled(self, known: PodRecord) -> None:
-        """The watch says that the pod is bound, or gone: forget what was said while it waited."""
+        """The watch reports the pod bound, or gone: drops the reports on why it waited."""
         self._sent.pop(known.uid, None)
         self._condition.pop(known.uid, None)
         self._pending.discard(known.uid, calm=False)
         deferred = self._deferred.get(known.uid)
         if deferred is not None and deferred[0].warning:
             self._cancel_deferred(known.uid)
-        self._settle()
+        self._note_quiet()
 
     def _add(self, report: _Report) -> None:
         report.at = self._now()
-        self._cancel_deferred(report.key)  # this is newer
+        self._cancel_deferred(report.key)  # replaced by this one
         self._put(report)
 
     def _put(self, report: _Report) -> None:
@@ -188,7 +188,7 @@ class Reporter:
         ]
 
     async def flush(self, timeout: float) -> bool:
-        """Sends what is pending, as fast as it goes, for at most so many seconds. Returns whether all was sent."""
+        """Sends what is pending, at full speed, for up to `timeout` seconds. Returns whether all was sent."""
         self._pending.hurry()
         try:
             async with asyncio.timeout(timeout):
@@ -216,9 +216,9 @@ class Reporter:
                 log.exception("reporting on %s/%s failed", report.namespace, report.name)
             finally:
                 self._sending -= 1
-                self._settle()
+                self._note_quiet()
 
-    def _settle(self) -> None:
+    def _note_quiet(self) -> None:
         if not self._pending and not self._deferred and not self._sending:
             self._quiet.set()
 
@@ -234,16 +234,16 @@ class Reporter:
         except (UnreachableError, BusyError, LostAnswerError) as error:
             self._retry(report, error)
         except KubeError as error:
-            # the namespace is being deleted, events are not allowed, the pod is gone: not worth a repeat
+            # the namespace is being deleted, events are forbidden, the pod is gone: a retry would not help
             self._metrics.reports.labels("event", "refused").inc()
-            log.debug("report on %s/%s: %s", report.namespace, report.name, error)
+            log.debug("cannot report on %s/%s: %s", report.namespace, report.name, error)
         else:
             self._count_sent.inc()
 
     async def _try_condition(self, report: _Report) -> bool:
-        """Before the event and whatever becomes of that: an autoscaler reads the condition.
+        """Sets the condition, before the event and whatever becomes of that: autoscalers read it.
 
-        False: the pod has changed and the watch is about to tell how; the report is to be sent after that.
+        False: the pod has changed, and the report is to be sent after the watch has reported how.
         """
         try:
             return await self._set_condition(report)
@@ -251,7 +251,7 @@ class Reporter:
             raise
         except KubeError as error:
             self._metrics.reports.labels("condition", "refused").inc()
-            log.debug("condition of %s/%s: %s", report.namespace, report.name, error)
+            log.debug("cannot set the condition of %s/%s: %s", report.namespace, report.name, error)
             return True
 
     def _still_waits(self, uid: str) -> bool:
@@ -268,7 +268,7 @@ class Reporter:
         self._defer(report, max(asked or 0.0, _delay(report)))
 
     def _defer(self, report: _Report, seconds: float) -> None:
-        """Makes a report pending again after some time, unless there is newer news of what it is about."""
+        """Makes a report pending again after some time, unless there is a newer one with its key."""
         if report.key in self._pending or report.key in self._deferred:
             return
 
@@ -285,26 +285,26 @@ class Reporter:
             deferred[1].cancel()
 
     async def _event(self, report: _Report) -> None:
-        said = self._sent.get(report.uid, {})
+        sent = self._sent.get(report.uid, {})
         path = f"/api/v1/namespaces/{quote(report.namespace, safe='')}/events"
         stamp = _timestamp(report.at)
-        if report.message in said:
-            name, count = said[report.message]
+        if report.message in sent:
+            name, count = sent[report.message]
             try:
                 await self._api.merge(f"{path}/{name}", {"count": count + 1, "lastTimestamp": stamp})
             except NotFoundError:
-                del said[report.message]  # events expire
+                del sent[report.message]  # events expire
             else:
-                said[report.message] = (name, count + 1)
+                sent[report.message] = (name, count + 1)
                 return
         # the name in the manner of all clients, so that events of a pod sort by time
         name = f"{report.name}.{time.time_ns():x}{random.randrange(16**4):04x}"
         await self._api.create(path, self._event_object(report, name, stamp))
         if report.warning:
-            said = self._sent.setdefault(report.uid, {})
-            if len(said) >= _MESSAGES_KEPT:
-                del said[next(iter(said))]
-            said[report.message] = (name, 1)
+            sent = self._sent.setdefault(report.uid, {})
+            if len(sent) >= _MESSAGES_KEPT:
+                del sent[next(iter(sent))]
+            sent[report.message] = (name, 1)
 
     def _event_object(self, report: _Report, name: str, stamp: str) -> dict[str, Any]:
         return {
@@ -353,7 +353,7 @@ class Reporter:
             report.attempts += 1
             if report.attempts >= _ATTEMPTS:
                 return True
-            # the pod has changed: at once if the watch has told how meanwhile, else when it had time to
+            # the pod has changed: retry at once if the watch has reported the change, else later
             return await self._set_condition(report) if known.observed.version != metadata["resourceVersion"] else False
         self._metrics.reports.labels("condition", "sent").inc()
         self._condition[report.uid] = report.message
@@ -361,7 +361,7 @@ class Reporter:
 
 
 def _delay(report: _Report) -> float:
-    """Seconds before the next attempt if nobody asks for more."""
+    """Seconds before the next attempt, unless the server asks for more."""
     return 0.2 * 2.0**report.attempts
 
 

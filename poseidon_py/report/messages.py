@@ -1,4 +1,4 @@
-"""Why a pod waits, in kube-scheduler's words, so that people and tools (cluster-autoscaler, dashboards) know them."""
+"""Why a pod waits, in kube-scheduler's words, which users and tools (cluster-autoscaler, dashboards) know."""
 
 from collections.abc import Iterable
 
@@ -68,7 +68,7 @@ def reason(why: flow_pb2.Reason) -> str:
 def unscheduled(nodes: int, reasons: Iterable[flow_pb2.Reason], minimum: int = 0) -> str:
     """The whole message: how many nodes, and how many of them failed for which reason, sorted as text.
 
-    minimum: of the gang that the reasons speak of; 0: not known.
+    minimum: of the gang in the reasons; 0: unknown.
     """
     counts: dict[str, int] = {}
     gang = ""
@@ -93,12 +93,12 @@ def unscheduled(nodes: int, reasons: Iterable[flow_pb2.Reason], minimum: int = 0
 
 
 def cannot_use(problem: str) -> str:
-    """The message of a pod that makes no sense."""
+    """The message of an invalid pod."""
     return f"cannot use {problem}"
 
 
 def incomplete(why: flow_pb2.Reason, minimum: int = 0) -> str:
-    """The message of a gang whose members are not all there yet."""
+    """The message of a gang that has too few members."""
     missing = int(why.value) if why.value.isdigit() else 0
     are = "member is" if missing == 1 else "members are"
     there = f" ({minimum - missing}/{minimum})" if 0 <= missing <= minimum else ""
@@ -112,14 +112,14 @@ def full(why: flow_pb2.Reason) -> str:
 
 
 def blocked(nodes: int, why: str, anywhere: bool = True) -> str:
-    """The message of a pod that no node can take. `anywhere`: whatever nodes are like, so that none was looked at."""
+    """The message of a pod that its volumes block. `anywhere`: whatever the nodes are like, so none was examined."""
     if not nodes:
         return "no nodes available to schedule pods"
     return f"0/{nodes} nodes are available: {why}." if anywhere else f"0/{nodes} nodes are available: {nodes} {why}."
 
 
 def note(message: str) -> str:
-    """A message at most as long as events may be."""
+    """The message, cut to the length that events may have."""
     return (
         message if len(message.encode()) <= _LIMIT else message.encode()[: _LIMIT - 4].decode(errors="ignore") + " ..."
     )

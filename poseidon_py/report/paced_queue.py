@@ -1,8 +1,8 @@
-"""What waits to be told, and when the next of it may go: so that telling never delays a bind, and ends complete.
+"""Reports that wait to be sent, and when the next may go: reports never delay a bind, and none is lost.
 
-Idle, it goes at the full rate. While binds are on their way it trickles, what is urgent first, and what is calm only
-once it is old: a burst of binds is told of when it is over. But what is old trickles only as long as binds wait for a
-slot, as under a load that goes on without ever filling the slots it would never all be told.
+Without binds, reports go at the full rate. While binds are in flight they trickle, urgent ones first, and calm ones
+only once they are old: a burst of binds is reported when it is over. Old reports trickle only while binds wait for a
+slot; otherwise, under a steady load that never fills the slots, they would never all be sent.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ _Queue = dict[str, tuple[float, T]]
 
 
 class Binds(Protocol):
-    """What the outbox needs of binder.Binder."""
+    """The load of binds, of which the outbox keeps clear: see bind.slots.BindSlots."""
 
     @property
     def busy(self) -> bool: ...
@@ -27,7 +27,7 @@ class Binds(Protocol):
 
 
 class Outbox(Generic[T]):
-    """`put` any number, `take` by any number of workers. What has the same key coalesces to the newest."""
+    """`put` any number, `take` by any number of workers. Items with the same key coalesce to the newest."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Outbox(Generic[T]):
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`rate`: a second; 0: no limit but beside binds."""
+        """`rate`: items a second; 0: unlimited while there are no binds."""
         self._binds = binds
         self._rate = rate
         self._sleep = sleep
@@ -45,7 +45,7 @@ class Outbox(Generic[T]):
         self._urgent: _Queue[T] = {}  # by key, oldest first: since when, and what
         self._calm: _Queue[T] = {}
         self._wake = asyncio.Event()
-        self._turn = asyncio.Lock()
+        self._pacing = asyncio.Lock()
         self._next = 0.0  # monotonic time at which the next may go
         self._hurried = False
 
@@ -61,19 +61,19 @@ class Outbox(Generic[T]):
         self._wake.set()
 
     def discard(self, key: str, *, calm: bool = True) -> None:
-        """Forgets what waits under the key, if anything; not `calm`: only if it is urgent."""
+        """Drops what waits under the key, if anything; not `calm`: only if it is urgent."""
         self._urgent.pop(key, None)
         if calm:
             self._calm.pop(key, None)
 
     def hurry(self) -> None:
-        """From now on all goes as fast as it is taken."""
+        """From now on items go as fast as they are taken."""
         self._hurried = True
         self._wake.set()
 
     async def take(self) -> T:
-        """The next, when its time has come."""
-        async with self._turn:  # one looks at the clock for all
+        """The next item, when it may go."""
+        async with self._pacing:  # one worker paces for all
             while True:
                 while not len(self):
                     self._wake.clear()
@@ -83,7 +83,7 @@ class Outbox(Generic[T]):
                     return queue.pop(next(iter(queue)))[1]
 
     async def _pace(self) -> _Queue[T]:
-        """Waits until one may go. Returns which it is the first of; empty: what waited is gone meanwhile."""
+        """Waits until an item may go. Returns the queue whose first it is; empty: all that waited was discarded."""
         while len(self) and not self._hurried:
             busy, now = self._binds.busy, self._monotonic()
             queue = self._urgent or self._calm
@@ -98,11 +98,11 @@ class Outbox(Generic[T]):
                     # credit for at most a tenth of a second: a long pause must not become a burst
                     self._next = max(self._next, now - 0.1) + 1.0 / rate
                     return queue
-                rest = self._next - now
+                pause = self._next - now
             else:
-                rest = 1.0
-            # not for a moment: that would be a timer for each; not for long: the binds may be done before
-            await self._sleep(min(max(rest, 0.01), 0.05))
+                pause = 1.0
+            # not too short: that would be a timer for each item; not too long: the binds may end before
+            await self._sleep(min(max(pause, 0.01), 0.05))
             if busy and not self._binds.busy:
                 self._next = min(self._next, self._monotonic())
         return self._urgent or self._calm

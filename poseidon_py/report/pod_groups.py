@@ -1,10 +1,10 @@
-"""Keeps the status of PodGroups up to date, of the kinds whose status the scheduler is expected to write.
+"""Keeps the status of PodGroups up to date, for the kinds whose status schedulers write.
 
     scheduling.x-k8s.io   phase, scheduled, running, scheduleStartTime
     scheduling.k8s.io     condition PodGroupScheduled, with the reasons that kube-scheduler gives
 
-Volcano's, KAI's and Godel's controllers write those of their kinds themselves. Statuses come after everything else:
-one writer, one group at a time, the newest state of each.
+Volcano's, KAI's and Godel's controllers write the statuses of their kinds. Statuses have the lowest priority: one
+writer, one group at a time, the newest state of each.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class StatusWriter:
         self._task: asyncio.Task[None] | None = None
 
     def note(self, group: Group) -> None:
-        """The group, or what became of it, has changed."""
+        """The group, or the state of its members, has changed."""
         if group.object_ref is None or group.object_ref[0] not in (COSCHEDULING, NATIVE) or not self._leads():
             return
         self._dirty.setdefault(group.id, 0)
@@ -77,7 +77,7 @@ class StatusWriter:
                 try:
                     await self._write(group)
                 except NotFoundError:
-                    pass  # it is gone, or its kind has no status
+                    pass  # it is deleted, or its kind has no status
                 except KubeError as error:
                     log.log(
                         logging.DEBUG if attempts else logging.WARNING,
@@ -144,7 +144,7 @@ class StatusWriter:
         return {"type": "PodGroupScheduled", "status": "False", "reason": "Unschedulable", "message": message}
 
     async def _other_conditions(self, path: str) -> list[dict[str, Any]]:
-        """A merge patch replaces lists: keep the conditions that are not ours."""
+        """Conditions of other writers, which must be sent again: a merge patch replaces the whole list."""
         found = decode_answer(await self._kube.call("GET", path), _Group, path)
         conditions = found.status.conditions if found.status is not None else None
         return [condition for condition in conditions or () if condition.get("type") != "PodGroupScheduled"]

@@ -1,1 +1,1 @@
-"""When a round begins, and who gets its placements."""
+"""When a round begins, and where its results go."""

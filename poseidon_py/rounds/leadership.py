@@ -19,7 +19,7 @@ class Leadership:
         return self._stopped
 
     async def wait(self) -> None:
-        """Returns when this process leads, or has stopped for good; `stopped` tells which."""
+        """Returns when this process leads, or at once if it has stopped for good: see `stopped`."""
         while not (self.leads or self._stopped):
             await self._leading.wait()
 

@@ -137,7 +137,7 @@ class Loop:
         for task, at in zip(placed.task_uid, placed.node, strict=True):
             known, name, node_id = self._store.pod_of_task(task), names[at], placed.nodes[at]
             if known is None:
-                self._metrics.bind_stale.labels("gone").inc()  # the engine is about to be told
+                self._metrics.bind_stale.labels("gone").inc()  # its removal is about to be sent
             elif name is None or not self._is_wanted(known):
                 self._metrics.bind_stale.labels("node gone" if name is None else "not wanted").inc()
                 self._reject(known, node_id, 0)

@@ -1,11 +1,11 @@
-"""That a pod names a claim."""
+"""A pod's reference to a persistent volume claim."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimUse:
-    """A claim that a pod names; `own`: one that is made for the pod and goes with it."""
+    """A claim that a pod names. `own`: a generic ephemeral volume's, made for the pod and deleted with it."""
 
     name: str
     own: bool = False

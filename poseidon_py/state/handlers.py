@@ -1,4 +1,4 @@
-"""Handlers of watch events, which update the store and keep invalid objects out of it."""
+"""Pass what the watches report to the store, and keep invalid objects out of it."""
 
 import logging
 from collections.abc import Callable
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class PodHandler:
-    """Updates a Store from the watch of pods."""
+    """Passes reports of the watch of pods to a store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -34,12 +34,12 @@ class PodHandler:
         self._unreadable.clear()
 
     def invalid(self, metadata: Metadata, problem: str) -> None:
-        self._unreadable.add(metadata.uid)  # it exists: what was known of it before is better than nothing
+        self._unreadable.add(metadata.uid)  # it exists: its last valid version stands
         self._store.warn_pod(metadata.namespace, metadata.name, metadata.uid, problem)
 
 
 class NodeHandler:
-    """Updates a Store from the watch of nodes."""
+    """Passes reports of the watch of nodes to a store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -63,9 +63,9 @@ class NodeHandler:
 
 
 class ObjectHandler(Generic[T]):
-    """Keeps objects of some other kind up to date: `put` with each that is there, `drop` with the key of one that went.
+    """Keeps objects of another kind up to date: `put` takes each that exists, `drop` the key of one that was deleted.
 
-    `key`: what an object is known by.
+    `key`: makes an object's key of its metadata.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ from protos.gen import firmament_pb2, flow_pb2
 log = logging.getLogger(__name__)
 
 _DESCRIPTIONS = 10_000
-"""Classes, profiles and input sets from which on it is looked whether they are still in use."""
+"""Unused classes, profiles and input sets are pruned once this many are held."""
 
 
 class Store:
@@ -42,11 +42,12 @@ class Store:
         defer_seconds: float = 0.1,
         metrics: Metrics | None = None,
     ) -> None:
-        """`added_affinity`: demanded of a node by every pod. `defer_seconds`: delay of changes that are not urgent."""
-        self._ours = frozenset(scheduler_names)
+        """`added_affinity`: node affinity added to that of every pod. `defer_seconds`: seconds that changes without
+        effect wait in the queue of pods."""
+        self._scheduler_names = frozenset(scheduler_names)
         self._monotonic = monotonic
         self.metrics = metrics if metrics is not None else Metrics()
-        """Of everything that works on this store."""
+        """Shared by all that works on this store."""
         self.pods: dict[str, PodRecord] = {}
         """By UID."""
         self.nodes: dict[str, NodeRecord] = {}
@@ -55,7 +56,7 @@ class Store:
         self.profiles = Profiles()
         self.inputs = Inputs()
         self.namespaces: dict[str, flow_pb2.Namespace] = {}
-        """By name; one that went and of which the engine has yet to be told has no labels any more."""
+        """By name; one that was deleted has no labels, until that has been sent to the engine."""
         self.namespace_queue: KeyedQueue[str] = KeyedQueue("namespaces", metrics=self.metrics)
         self.avoided: dict[str, set[str]] = {}
         """UID of a controller -> names of nodes that ask for its pods to go elsewhere."""
@@ -65,9 +66,9 @@ class Store:
         self.node_queue: KeyedQueue[str] = KeyedQueue("nodes", metrics=self.metrics)
         """Node names, and of nodes that are gone their ids."""
         self.gone_tasks: dict[str, int] = {}
-        """UID -> task of pods that are gone and of which the engine has yet to be told."""
+        """UID -> task of pods whose removal has not been sent to the engine yet."""
         self.gone_nodes: set[str] = set()
-        """Ids of nodes that are gone and of which the engine has yet to be told."""
+        """Ids of nodes whose removal has not been sent to the engine yet."""
         self._settled_listeners: list[SettledListener] = []
         self._problem_listeners: list[ProblemListener] = []
         self.gangs = GangRegistry(self.pods, self.touch_pod, self.metrics)
@@ -77,7 +78,7 @@ class Store:
         """Node name -> UIDs of the pods that are bound to it."""
         self._node_name: dict[str, str] = {}
         self.invalid: dict[str, tuple[str, str, str]] = {}
-        """Pods that made no sense, by UID: namespace, name, problem."""
+        """Invalid pods, by UID: namespace, name, problem."""
         self._warned: set[str] = set()
         self._prune_at = _DESCRIPTIONS
 
@@ -95,16 +96,16 @@ class Store:
         return self.pods.get(uid) if uid is not None else None
 
     def pod_named(self, namespace: str, name: str) -> PodRecord | None:
-        """Looks at all pods: for people."""
+        """Searches all pods: for questions of users."""
         found = [p for p in self.pods.values() if p.name == name and p.namespace == namespace]
         return found[-1] if found else None
 
     def node_with_id(self, ident: str) -> str | None:
-        """The name of a node that is there."""
+        """The name of a node that exists; None: it does not."""
         return self._node_name.get(ident)
 
     def id_of_node(self, name: str) -> str:
-        """The id of the node of that name; of one that was never seen, an id that its name alone gives."""
+        """The id of the node of that name; of one that was never seen, an id made of its name alone."""
         node = self.nodes.get(name)
         return node.id if node is not None else node_id(name, "")
 
@@ -120,41 +121,43 @@ class Store:
             if pod.observed.assigned_to_us and not pod.node and not pod.observed.deleting
         )
 
-    # -- what the watches say ---------------------------------------------------------------------------------
+    # -- reports of the watches -------------------------------------------------------------------------------
 
     def observe_pod(self, pod: Pod) -> None:
         uid = pod.metadata.uid
-        if pod.status.phase in TERMINAL:  # without the field selector's help
+        if pod.status.phase in TERMINAL:  # field selectors leave these out, but not every server does
             self.remove_pod(uid)
             return
         known = self.pods.get(uid)
         if known is None:
             if not uid:
                 raise ValueError("a pod without UID")
-            # one that was gone and is listed again, as after a restore of the server's data, keeps its id
+            # a pod that was removed and is listed again (the server's data was restored) keeps its id
             task = self.gone_tasks.pop(uid, 0) or self._tasks.add(uid)
             known = self.pods[uid] = PodRecord(pod, task, self._monotonic())
         spec = pod.spec
         node = spec.node_name or ""
         fingerprint = _fingerprint(pod) if node else 0
-        # else it is where the engine has it anyway, and only the API server, which may add labels of the node as it
-        # binds, or the kubelet has changed it
-        news = not node or (fingerprint != known.observed.fingerprint if node == known.node else node != known.assumed)
+        # not urgent if it is where the engine has it anyway, and only the API server, which may add the node's labels
+        # to it as it binds, or the kubelet has changed it
+        urgent = not node or (
+            fingerprint != known.observed.fingerprint if node == known.node else node != known.assumed
+        )
         known.observed.fingerprint = fingerprint
         before = known.node
         self._advance(known, PodEvent.OBSERVE_BOUND if node else PodEvent.OBSERVE_WAITING, node)
         if node != before:
             self._move(known, before)
-        known.observed.assigned_to_us = spec.scheduler_name in self._ours
+        known.observed.assigned_to_us = spec.scheduler_name in self._scheduler_names
         known.observed.gated = bool(spec.gates)
         known.observed.nominated = pod.status.nominated or ""
         known.observed.deleting = pod.metadata.deleting is not None
         known.observed.version = pod.metadata.resource_version
         if not (node or known.observed.assigned_to_us):
-            return  # somebody else's that waits
+            return  # it waits for another scheduler
         known.observed.newest = pod
         known.dirty = True
-        self.pod_queue.add(uid, urgent=news)
+        self.pod_queue.add(uid, urgent=urgent)
 
     def _move(self, known: PodRecord, before: str) -> None:
         """The pod is on another node than `before`."""
@@ -201,14 +204,14 @@ class Store:
             listener.settled(known)
 
     def forget_gone(self, uids: Iterable[str]) -> None:
-        """The engine knows that these pods are gone: their task ids are free."""
+        """The engine has removed these pods: their task ids are free."""
         for uid in uids:
             task = self.gone_tasks.pop(uid, None)
             if task is not None:
                 self._tasks.remove(task)
 
     def pods_listed(self, uids: set[str]) -> None:
-        """Pods that were heard of and are not among `uids` went while nobody looked."""
+        """Removes the pods that are not in a new list: they were deleted while there was no watch."""
         for uid in [uid for uid in (*self.pods, *self.invalid) if uid not in uids]:
             self.remove_pod(uid)
 
@@ -221,7 +224,7 @@ class Store:
             known = self.nodes[name] = NodeRecord(node)
             self._node_name[known.id] = name
             self.gone_nodes.discard(known.id)
-            for pod in self._on_node.get(name, ()):  # they were told to be on a node that nobody knew, or the old one
+            for pod in self._on_node.get(name, ()):  # sent with the id of an unknown node, or of the old one
                 self.pods[pod].dirty = True
                 self.pod_queue.add(pod)
         known.newest = node
@@ -238,19 +241,19 @@ class Store:
         self.node_queue.add(known.id)
 
     def nodes_listed(self, uids: set[str]) -> None:
-        """Nodes that are known and not among `uids` went while nobody looked."""
+        """Likewise for nodes."""
         for name in [node.name for node in self.nodes.values() if node.uid not in uids]:
             self.remove_node(name)
 
     def touch_pod(self, uid: str) -> None:
-        """Something that a pod's description depends on has changed."""
+        """The pod is described again: something that its description depends on has changed."""
         known = self.pods.get(uid)
         if known is not None:
             known.dirty = True
             self.pod_queue.add(uid)
 
     def touch_node(self, name: str) -> None:
-        """The same of a node."""
+        """Likewise for a node."""
         known = self.nodes.get(name)
         if known is not None:
             known.dirty = True
@@ -261,13 +264,13 @@ class Store:
             self.touch_node(name)
 
     def note_avoided(self, node: str, owners: Iterable[str]) -> None:
-        """The node asks for pods of these controllers to go elsewhere, and of no others."""
-        wanted = set(owners)
+        """The node asks that pods of these controllers, and of no others, avoid it (preferAvoidPods)."""
+        avoiding = set(owners)
         changed = set()
-        for owner in wanted | {owner for owner, nodes in self.avoided.items() if node in nodes}:
+        for owner in avoiding | {owner for owner, nodes in self.avoided.items() if node in nodes}:
             nodes = self.avoided.setdefault(owner, set())
             before = bool(nodes)
-            (nodes.add if owner in wanted else nodes.discard)(node)
+            (nodes.add if owner in avoiding else nodes.discard)(node)
             if bool(nodes) != before:
                 changed.add(owner)
             if not nodes:
@@ -295,7 +298,7 @@ class Store:
             self.namespace_queue.add(name)
 
     def prune(self) -> None:
-        """Forgets classes, profiles and input sets that no pod is of, when there may be many."""
+        """Removes classes, profiles and input sets that no pod uses, once there may be many."""
         if len(self.classes) + len(self.profiles) + len(self.inputs) >= self._prune_at:
             pods = self.pods.values()
             self.classes.keep({pod.described.class_id for pod in pods} | {pod.described.template for pod in pods})
@@ -303,10 +306,10 @@ class Store:
             self.inputs.keep({pod.described.inputs for pod in pods})
             self._prune_at = max(_DESCRIPTIONS, 2 * (len(self.classes) + len(self.profiles) + len(self.inputs)))
 
-    # -- trouble ----------------------------------------------------------------------------------------------
+    # -- problems ---------------------------------------------------------------------------------------------
 
     def warn(self, kind: str, uid: str, name: str, problem: str) -> bool:
-        """Logs and counts that an object makes no sense, once for each object. Returns whether this was it."""
+        """Logs and counts an invalid object, once for each object. Returns whether this was the first time."""
         if uid in self._warned:
             return False
         self._warned.add(uid)
@@ -315,7 +318,7 @@ class Store:
         return True
 
     def warn_pod(self, namespace: str, name: str, uid: str, problem: str) -> None:
-        """The same of a pod, with an event for its owner to see."""
+        """Likewise for a pod, with an event on it."""
         if self.warn("pod", uid, f"{namespace}/{name}", problem):
             self.invalid[uid] = namespace, name, problem
             for listener in self._problem_listeners:
@@ -335,7 +338,7 @@ class Store:
 
 
 def _fingerprint(pod: Pod) -> int:
-    """Differs when somebody changes what a pod that runs counts for: its labels, what it asks for, or that it stays."""
+    """Changes with all that can change the description of a bound pod: its labels, its requests, its deletion."""
     spec, metadata = pod.spec, pod.metadata
     asked = [bytes(container.resources) for container in (*(spec.containers or ()), *(spec.init_containers or ()))]
     return hash((metadata.deleting is None, bytes(metadata.labels), bytes(spec.resources), *asked))

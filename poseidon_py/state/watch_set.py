@@ -1,4 +1,4 @@
-"""The watches of the scheduler and their handlers."""
+"""Which watches there are, and which handlers they feed."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from poseidon_py.state.store import Store
 
 
 def first_watches(source: Source, store: Store, options: WatchOptions) -> tuple[Watch[Any], ...]:
-    """Those that run all the time; no round begins before all have listed."""
+    """The watches that always run; no round begins before all have listed."""
     namespaces: ObjectHandler[Any] = ObjectHandler(
         "namespace", by_name, store.observe_namespace, store.remove_namespace, store.metrics
     )
@@ -21,7 +21,7 @@ def first_watches(source: Source, store: Store, options: WatchOptions) -> tuple[
 
 
 def storage_watches(source: Source, store: Store, options: WatchOptions) -> tuple[Watch[Any], ...]:
-    """Those that run once there is a pod with a claim."""
+    """The watches that run from the first pod with a claim on."""
     storage, metrics = store.storage, store.metrics
     handlers: tuple[tuple[Kind[Any], ObjectHandler[Any]], ...] = (
         (kinds.STORAGE_CLASSES, ObjectHandler("class", by_name, storage.put_class, storage.drop_class, metrics)),

@@ -226,7 +226,7 @@ def test_pods_that_make_no_sense_harm_nobody(backend: Backend, schedule: Schedul
     if stored:  # it is placed, or somebody says why not
         code, body = scheduler.get("/explain?pod=default/odd")
         assert code == 200, body
-        assert json.loads(body)["state"] in ("bound", "being bound", "waits for a node", "cannot be understood")
+        assert json.loads(body)["state"] in ("bound", "being bound", "waits for a node", "invalid")
 
 
 # -- questions -------------------------------------------------------------------------------------------------------

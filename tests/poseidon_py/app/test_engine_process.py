@@ -98,7 +98,7 @@ async def test_one_that_dies_is_started_again(started, caplog):
     async with asyncio.timeout(60):
         while len(supervisor.addresses) < 2:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
-    assert "was killed by SIGKILL; again in" in caplog.text
+    assert "was killed by SIGKILL; restart in" in caplog.text
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
 
@@ -123,8 +123,8 @@ sys.stdin.read()"""
         sleep=lambda seconds: asyncio.sleep(0),
     )
     assert supervisor.addresses == [supervisor.address]
-    assert caplog.text.count("the flow service was killed by SIGKILL: without an error message; again in") == 2
-    assert caplog.text.count("the flow service exited with code 1: no memory; again in") == 1
+    assert caplog.text.count("the flow service was killed by SIGKILL: without an error message; retry in") == 2
+    assert caplog.text.count("the flow service exited with code 1: no memory; retry in") == 1
 
 
 def listening_ports(pid):

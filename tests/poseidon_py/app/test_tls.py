@@ -124,7 +124,7 @@ async def test_what_keeps_the_two_apart_is_told_in_words_of_the_options(pair, st
         ("localhost", encrypted, Tls(stranger[0]), "its certificate is not one that firmament-ca vouches for"),
         ("localhost", plain, ours, "it does not speak TLS: leave firmament-ca out"),
         ("127.0.0.1", encrypted, ours, "its certificate is for another name"),
-        ("localhost", encrypted, None, "it hangs up: it may want TLS"),
+        ("localhost", encrypted, None, "it closes the connection: it may require TLS"),
         ("localhost", encrypted, Tls(certificate), "or a certificate that it trusts (firmament-cert)"),
         ("localhost", encrypted, Tls(certificate, *stranger), "or a certificate that it trusts (firmament-cert)"),
     ):
@@ -137,7 +137,7 @@ async def test_a_start_that_fails_for_lack_of_tls_says_so(pair):
     server = Server(Engine(LoadSpreading(), OrToolsSolver()), "127.0.0.1:0", ServerTls(*pair))
     server.start()
     bridge = Bridge(Settings(firmament_address=f"localhost:{server.port}", startup_timeout=1.0))
-    with pytest.raises(StartError, match="it hangs up: it may want TLS"):
+    with pytest.raises(StartError, match="it closes the connection: it may require TLS"):
         await bridge._start_engine()
     await bridge.stop()
     server.stop(0)

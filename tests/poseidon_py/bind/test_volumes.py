@@ -132,7 +132,7 @@ async def test_volumes_that_are_there_already_cost_nothing():
     ("change", "words"),
     [
         (lambda world: world.storage.put_claim(claim("c")), "provisioning failed"),
-        (lambda world: world.storage.drop_claim(("default", "c")), "went away"),
+        (lambda world: world.storage.drop_claim(("default", "c")), "was deleted"),
         (
             lambda world: (
                 world.storage.put_volume(volume("v", on=["m"])),
