@@ -256,7 +256,7 @@ async def test_words_of_a_service_that_are_not_of_its_log_go_into_ours_beside_js
         log_format="json",
     )
     await supervisor.stop()
-    assert "the flow service says: a library" in caplog.text
+    assert "output of the flow service: a library" in caplog.text
     assert "a library" not in capfd.readouterr().err
 
 
@@ -288,7 +288,7 @@ async def test_half_a_line_of_a_service_that_was_killed_is_not_taken_for_json(st
         log_format="json",
     )
     await supervisor.stop()
-    assert 'the flow service says: {"message": "ha' in caplog.text
+    assert 'output of the flow service: {"message": "ha' in caplog.text
     assert capfd.readouterr().err == ""
 
 

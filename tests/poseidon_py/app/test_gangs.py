@@ -295,7 +295,7 @@ async def test_a_pod_group_of_scheduler_plugins_whose_definition_appears_late_an
             "spec": {"minMember": 4, "scheduleTimeoutSeconds": 10},
         }
     )
-    world.bridges[0].gangs.object_cache.rediscover()
+    world.bridges[0].runtime.gangs._objects.rediscover()
     await world.until(lambda: len(world.bound("pg")) == 4)
 
     def status():

@@ -121,7 +121,7 @@ async def test_what_keeps_the_two_apart_is_told_in_words_of_the_options(pair, st
     for server in (encrypted, plain):
         server.start()
     for host, server, tls, why in (
-        ("localhost", encrypted, Tls(stranger[0]), "its certificate is not one that firmament-ca vouches for"),
+        ("localhost", encrypted, Tls(stranger[0]), "its certificate is not signed by the authority in firmament-ca"),
         ("localhost", plain, ours, "it does not speak TLS: leave firmament-ca out"),
         ("127.0.0.1", encrypted, ours, "its certificate is for another name"),
         ("localhost", encrypted, None, "it closes the connection: it may require TLS"),
