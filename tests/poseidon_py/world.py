@@ -1,4 +1,8 @@
-"""A synthetic cluster, and bridges with real flow services beside it."""
+"""A synthetic cluster, and bridges beside it.
+
+A bridge has a real flow service, over gRPC: on a thread of the test's own process, which starts at once. One that is
+to die, or whose flags matter, is a process that the bridge starts itself, as in production (`own_service`).
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,10 +12,15 @@ from typing import Any, TypeVar
 
 from benchmarks.cluster import Cluster, ClusterSettings, NodeShape
 from benchmarks.cluster.store.kinds import EVENTS, PODS
+from firmament_py.engine.engine import Engine
+from firmament_py.flow.solver import OrToolsSolver
+from firmament_py.service.server import Server
+from policies.load_spreading import LoadSpreading
 from poseidon_py.app.bridge import Bridge
 from poseidon_py.config.settings import Settings
 
 SMALL = NodeShape(cpu="4", memory="8Gi", pods=20)
+_FLAGS_OF_THE_SERVICE = {"policy", "policy_option", "usage", "gang_reserve_after", "firmament_args"}
 
 
 def template(cpu="100m", scheduler="poseidon", **more):
@@ -26,8 +35,10 @@ class World:
         self.cluster = cluster
         self.folder = folder
         self.bridges: list[Bridge] = []
+        self._services: dict[Bridge, Server] = {}
 
-    async def bridge(self, **more) -> Bridge:
+    async def bridge(self, *, own_service=False, **more) -> Bridge:
+        """Started, with these settings. `own_service`: it starts its flow service itself, as a process."""
         kubeconfig = self.folder / "kubeconfig"
         kubeconfig.write_text(self.cluster.kubeconfig())
         defaults: dict[str, Any] = {
@@ -36,14 +47,27 @@ class World:
             "log_level": "warning",
             "shutdown_timeout": 5.0,
         }
+        service = None
+        if not own_service and not _FLAGS_OF_THE_SERVICE & set(more):
+            service = Server(Engine(LoadSpreading(), OrToolsSolver()), "127.0.0.1:0")
+            service.start()
+            defaults["firmament_address"] = f"127.0.0.1:{service.port}"
         bridge = Bridge(Settings(kubeconfig=kubeconfig, **(defaults | more)))
         self.bridges.append(bridge)
+        if service is not None:
+            self._services[bridge] = service
         await bridge.start()
         return bridge
 
     async def stop(self, bridge: Bridge) -> None:
         await bridge.stop()
         self.bridges.remove(bridge)
+        if bridge in self._services:
+            self._services.pop(bridge).stop(0)
+
+    async def stop_all(self) -> None:
+        for bridge in list(self.bridges):
+            await self.stop(bridge)
 
     async def until(self, condition, seconds=30.0):
         """Polls; the time is a limit, not an expectation."""
@@ -62,7 +86,7 @@ class World:
         return [event for event in self.cluster.objects(EVENTS) if event.get("reason") == reason]
 
     def check(self):
-        """Nobody was bound twice, no node took too much."""
+        """No pod was bound twice, no node took too much."""
         uids = [entry.uid for entry in self.cluster.audit.of("bind")]
         assert len(uids) == len(set(uids))
         assert dict(self.cluster.rejected) == {}
@@ -78,5 +102,4 @@ async def world_of(kind: type[W], folder: Path, **settings: Any) -> AsyncIterato
     async with Cluster(ClusterSettings(**(defaults | settings))) as cluster:
         world = kind(cluster, folder)
         yield world
-        for bridge in world.bridges:
-            await bridge.stop()
+        await world.stop_all()

@@ -90,7 +90,7 @@ async def test_faults_of_every_kind_at_once(world):
 
 
 async def test_a_flow_service_that_is_killed_comes_back_and_knows_everything(world):
-    bridge = await world.bridge()
+    bridge = await world.bridge(own_service=True)
     world.cluster.add_pods(30, template(), prefix="before-")
     await world.until(lambda: len(world.bound()) == 30)
     pid = bridge.supervisor.pid
@@ -115,7 +115,7 @@ async def test_a_flow_service_that_is_killed_while_the_bridge_starts_is_started_
         await count(bridge)
 
     monkeypatch.setattr(Bridge, "_count_bandwidth", kill_first)
-    bridge = await world.bridge()
+    bridge = await world.bridge(own_service=True)
     assert bridge.supervisor.pid not in killed
     world.cluster.add_pods(10, template())
     await world.until(lambda: len(world.bound()) == 10)

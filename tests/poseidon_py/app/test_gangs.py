@@ -204,7 +204,7 @@ async def test_a_bridge_that_is_replaced_while_it_binds_leaves_a_gang_that_the_n
 
 async def test_a_flow_service_that_is_killed_in_the_middle_changes_nothing_for_gangs(world):
     world.cluster.faults.set(Rule(("create",), ("pods/binding",), latency_ms=40))
-    bridge = await world.bridge(bind_concurrency=1)
+    bridge = await world.bridge(own_service=True, bind_concurrency=1)
     gangs = {"a": 9, "b": 9}
     world.create(job("a", 9, gang="all"), job("b", 9, gang="all"))
     await world.until(lambda: len(world.bound()) >= 3)
@@ -357,7 +357,8 @@ async def test_gangs_through_faults_restarts_and_losses_at_once(world, seed):
         retry_after_s=0,
     )  # fmt: skip
     world.cluster.faults.set(bind, watch=WatchFaults(drop_every_s=0.5))
-    bridge = await world.bridge(bind_concurrency=5, gang_timeout=3.0, shutdown_timeout=0.2)
+    settings = {"own_service": True, "bind_concurrency": 5, "gang_timeout": 3.0, "shutdown_timeout": 0.2}
+    bridge = await world.bridge(**settings)
     gangs = {f"g{number}": rng.randint(2, 9) for number in range(8)}
     for name, size in gangs.items():
         world.create(job(name, size, gang="all", seconds=rng.uniform(0.2, 0.6), on_template=rng.random() < 0.5))
@@ -368,7 +369,7 @@ async def test_gangs_through_faults_restarts_and_losses_at_once(world, seed):
                     os.kill(bridge.supervisor.pid, signal.SIGKILL)
             case 1:
                 await world.stop(bridge)
-                bridge = await world.bridge(bind_concurrency=5, gang_timeout=3.0, shutdown_timeout=0.2)
+                bridge = await world.bridge(**settings)
             case 2 if world.pods:
                 world.delete(rng.choice([*world.pods]))
     done = lambda: all(world.jobs()[name]["status"].get("succeeded") == size for name, size in gangs.items())  # noqa: E731
