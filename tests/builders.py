@@ -29,9 +29,9 @@ from firmament_py.model.events import (
     Event,
     GangObserved,
     InputsDefined,
+    LabelSetDefined,
     NodeObserved,
     Outcome,
-    ProfileDefined,
     TasksEnded,
     TasksObserved,
     TasksRemoved,
@@ -86,8 +86,8 @@ def make_class(
     )
 
 
-def make_profile(number: int, namespace: str = "default", /, **labels: str) -> ProfileDefined:
-    return ProfileDefined(number, namespace, labels)
+def make_label_set(number: int, namespace: str = "default", /, **labels: str) -> LabelSetDefined:
+    return LabelSetDefined(number, namespace, labels)
 
 
 def make_tasks(
@@ -97,7 +97,7 @@ def make_tasks(
     on: str | None = None,
     job: int = 0,
     created_us: int | Sequence[int] = NOW_US,
-    profile: int = 0,
+    label_set: int = 0,
     leaving: bool = False,
     gang: int = 0,
     role: int | Sequence[int] = 0,
@@ -116,7 +116,7 @@ def make_tasks(
         node=np.full(count, 0 if on is None else 1, np.int64),
         names=[f"task-{uid}" for uid in uids],
         nodes=() if on is None else (f"id-{on}",),
-        profile_id=np.full(count, profile, np.uint64) if profile else None,
+        label_set_id=np.full(count, label_set, np.uint64) if label_set else None,
         leaving=np.ones(count, np.bool_) if leaving else None,
         gang_id=np.full(count, gang, np.uint64) if gang else None,
         role=np.array([role] * count if isinstance(role, int) else role, np.int64) if gang else None,

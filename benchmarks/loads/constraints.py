@@ -14,7 +14,7 @@ import numpy as np
 
 from firmament_py.model.arrays import U64
 from firmament_py.model.constraints import Operator, PeerDemand, PeerSelector, PeerTerm, Requirement, Spread
-from firmament_py.model.events import ClassDefined, Event, NodeObserved, ProfileDefined, TasksObserved
+from firmament_py.model.events import ClassDefined, Event, LabelSetDefined, NodeObserved, TasksObserved
 
 START_US = 1_700_000_000_000_000
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
@@ -91,7 +91,7 @@ def load(spec: ConstraintSpec) -> ConstraintLoad:
         made.cluster.append(NodeObserved(name, name, offer, {HOST: name, ZONE: zone}))
     random = np.random.default_rng(spec.seed)
     for group in range(spec.groups):
-        made.cluster.append(ProfileDefined(group + 1, _NAMESPACE, {"app": str(group)}))
+        made.cluster.append(LabelSetDefined(group + 1, _NAMESPACE, {"app": str(group)}))
         demand = _SHAPES[spec.shape](group, spec.groups)
         made.demands.append(demand)
         cpu = 100 if spec.shape != "mixed" else 100 * int(random.integers(1, 20))
@@ -114,7 +114,7 @@ def _tasks(made: ConstraintLoad, uids: range, groups: list[int]) -> TasksObserve
         created_us=np.full(len(uids), START_US),
         node=np.zeros(len(uids), np.int64),
         names=[f"{_NAMESPACE}/pod-{uid}" for uid in uids],
-        profile_id=of,
+        label_set_id=of,
     )
 
 

@@ -1,6 +1,6 @@
 """The independent check of what tasks demand of each other: batch after batch, in the order in which a round placed.
 
-Shares no code with snapshot/intertask.py. Selectors are judged one task profile at a time with model/constraints.py,
+Shares no code with snapshot/intertask.py. Selectors are judged one task label set at a time with model/constraints.py,
 domains are read from the nodes' labels, and the demands are judged on the state *after* a batch (tasks of one class
 that were placed together), which is what placing them one at a time would have ended in.
 """
@@ -15,7 +15,7 @@ from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.constraints import NAME_FIELD, PeerDemand, PeerSelector, PeerTerm, Spread
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.state.cluster import ClusterState
-from firmament_py.state.label_sets import NO_PROFILE
+from firmament_py.state.label_sets import NO_LABELS
 
 
 class PeerCheck:
@@ -32,7 +32,7 @@ class PeerCheck:
         rows = np.concatenate([held, tasks[self._order]])
         # one entry for each task that is placed or was before: what is there grows from left to right
         self._node = np.concatenate([table.node[held], nodes[self._order]])
-        self._cls, self._profile, self._leaving = table.cls[rows], table.profile[rows], table.leaving[rows]
+        self._cls, self._label_set, self._leaving = table.cls[rows], table.label_set[rows], table.leaving[rows]
         self._refused = np.zeros(len(rows), np.bool_)
         self._tallies: dict[object, _Tally] = {}
         self._domain: dict[str, tuple[dict[str, int], I64]] = {}
@@ -49,8 +49,8 @@ class PeerCheck:
             # what was there before the batch is read first: tallies only go forward
             kinds = [(*kind, self._founds(low, *kind[:2])) for kind in self._kinds(low, high)]
             if not all(
-                self._keeps(low, high, cls, profile, founds, np.unique(self._node[low:high][mine]))
-                for cls, profile, mine, founds in kinds
+                self._keeps(low, high, cls, label_set, founds, np.unique(self._node[low:high][mine]))
+                for cls, label_set, mine, founds in kinds
             ):
                 self._refused[low:high] = True
                 self._tallies.clear()
@@ -59,37 +59,37 @@ class PeerCheck:
         return sound
 
     def _kinds(self, low: int, high: int) -> list[tuple[int, int, Bools]]:
-        """Class, profile and members of each kind of task among entries low .. high - 1."""
-        pairs = np.unique(np.stack([self._cls[low:high], self._profile[low:high]]), axis=1)
+        """Class, label set and members of each kind of task among entries low .. high - 1."""
+        pairs = np.unique(np.stack([self._cls[low:high], self._label_set[low:high]]), axis=1)
         return [
-            (cls, profile, (self._cls[low:high] == cls) & (self._profile[low:high] == profile))
-            for cls, profile in pairs.T.tolist()
+            (cls, label_set, (self._cls[low:high] == cls) & (self._label_set[low:high] == label_set))
+            for cls, label_set in pairs.T.tolist()
         ]
 
-    def _keeps(self, low: int, high: int, cls: int, profile: int, founds: bool, nodes: I64) -> bool:
+    def _keeps(self, low: int, high: int, cls: int, label_set: int, founds: bool, nodes: I64) -> bool:
         demands = self._demands(cls)
         for term in demands.peers.anti_affinity:
             near = self._tally_of_term(term).at(high, nodes)
-            if (near > self._match(term.selector, profile)).any():
+            if (near > self._match(term.selector, label_set)).any():
                 return False
         for term, carriers in self._repelling.items():
-            if self._match(term.selector, profile):
+            if self._match(term.selector, label_set):
                 near = self._tally_of_carriers(term, carriers).at(high, nodes)
                 if (near > (term in demands.held)).any():
                     return False
-        return self._is_affine(low, high, demands, profile, founds, nodes) and all(
-            self._is_even(high, cls, spread, profile, nodes) for spread in demands.peers.spread
+        return self._is_affine(low, high, demands, label_set, founds, nodes) and all(
+            self._is_even(high, cls, spread, label_set, nodes) for spread in demands.peers.spread
         )
 
-    def _founds(self, low: int, cls: int, profile: int) -> bool:
+    def _founds(self, low: int, cls: int, label_set: int) -> bool:
         """Whether tasks may go anywhere together: nobody before entry `low` meets their affinity, but they do."""
         demands = self._demands(cls)
-        return self._match_all(demands, profile) and not any(
+        return self._match_all(demands, label_set) and not any(
             tally.total(low) for tally in self._tallies_of_affinity(demands)
         )
 
-    def _is_affine(self, low: int, high: int, demands: "_Demands", profile: int, founds: bool, nodes: I64) -> bool:
-        itself = self._match_all(demands, profile)
+    def _is_affine(self, low: int, high: int, demands: "_Demands", label_set: int, founds: bool, nodes: I64) -> bool:
+        itself = self._match_all(demands, label_set)
         tallies = self._tallies_of_affinity(demands)
         if not all(tally.has_domain(nodes).all() for tally in tallies):
             return False
@@ -97,7 +97,7 @@ class PeerCheck:
             return all(len(np.unique(tally.domain[self._node[low:high]])) == 1 for tally in tallies)
         return all((tally.at(high, nodes) > itself).all() for tally in tallies)
 
-    def _is_even(self, high: int, cls: int, spread: Spread, profile: int, nodes: I64) -> bool:
+    def _is_even(self, high: int, cls: int, spread: Spread, label_set: int, nodes: I64) -> bool:
         part = (cls, spread.honor_affinity, spread.honor_taints)
         eligible = self._eligible.get(part)
         if eligible is None:
@@ -112,9 +112,9 @@ class PeerCheck:
             emptiest = 0
         if spread.selector.labels == ():  # nothing is counted for an empty selector
             return bool(
-                (tally.at(high, nodes) + self._match(spread.selector, profile) - emptiest <= spread.max_skew).all()
+                (tally.at(high, nodes) + self._match(spread.selector, label_set) - emptiest <= spread.max_skew).all()
             )
-        if not self._match(spread.selector, profile):
+        if not self._match(spread.selector, label_set):
             return bool((tally.at(high, nodes) - emptiest <= spread.max_skew).all())
         return not domains or bool((tally.at(high, nodes) - emptiest <= spread.max_skew).all())
 
@@ -192,24 +192,24 @@ class PeerCheck:
             found = self._domain[key] = (values, domain)
         return found
 
-    def _matched(self, low: int, high: int, of_profile: Callable[[int], bool]) -> Bools:
-        profiles, index = np.unique(self._profile[low:high], return_inverse=True)
-        hit = np.array([of_profile(p) for p in profiles.tolist()], np.bool_)
-        return hit[index] & ~self._refused[low:high] if len(profiles) else np.zeros(0, np.bool_)
+    def _matched(self, low: int, high: int, of_label_set: Callable[[int], bool]) -> Bools:
+        label_sets, index = np.unique(self._label_set[low:high], return_inverse=True)
+        hit = np.array([of_label_set(p) for p in label_sets.tolist()], np.bool_)
+        return hit[index] & ~self._refused[low:high] if len(label_sets) else np.zeros(0, np.bool_)
 
-    def _match(self, selector: PeerSelector, profile: int) -> bool:
-        known = self._matches.get((selector, profile))
+    def _match(self, selector: PeerSelector, label_set: int) -> bool:
+        known = self._matches.get((selector, label_set))
         if known is None:
-            known = profile != NO_PROFILE and selector.matches(*self._state.profiles.look(profile))
-            self._matches[selector, profile] = known
+            known = label_set != NO_LABELS and selector.matches(*self._state.label_sets.describe(label_set))
+            self._matches[selector, label_set] = known
         return known
 
-    def _match_all(self, demands: "_Demands", profile: int) -> bool:
-        """Whether a profile meets all selectors of an affinity."""
-        known = demands.met_by.get(profile)
+    def _match_all(self, demands: "_Demands", label_set: int) -> bool:
+        """Whether a label set meets all selectors of an affinity."""
+        known = demands.met_by.get(label_set)
         if known is None:
-            known = all(self._match(term.selector, profile) for term in demands.peers.affinity)
-            demands.met_by[profile] = known
+            known = all(self._match(term.selector, label_set) for term in demands.peers.affinity)
+            demands.met_by[label_set] = known
         return known
 
     def _demands(self, cls: int) -> "_Demands":
@@ -235,7 +235,7 @@ class _Demands:
         self.held = frozenset(peers.anti_affinity)
         self.affine_keys = tuple(dict.fromkeys(term.topology_key for term in peers.affinity))
         self.spread_keys = tuple(dict.fromkeys(spread.topology_key for spread in peers.spread))
-        self.met_by: dict[int, bool] = {}  # profile row -> whether it meets all selectors of the affinity
+        self.met_by: dict[int, bool] = {}  # label set row -> whether it meets all selectors of the affinity
 
 
 class _Tally:

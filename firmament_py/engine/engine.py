@@ -104,7 +104,7 @@ def apply_all(state: ClusterState, events: Iterable[Event]) -> Outcome:
         outcome = state.apply(event)
         total.refused += outcome.refused
         total.unknown_classes |= outcome.unknown_classes
-        total.unknown_profiles |= outcome.unknown_profiles
+        total.unknown_label_sets |= outcome.unknown_label_sets
         total.unknown_gangs |= outcome.unknown_gangs
         total.unknown_inputs |= outcome.unknown_inputs
         total.unknown += outcome.unknown

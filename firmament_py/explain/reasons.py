@@ -130,7 +130,7 @@ def waiting_classes(state: ClusterState, rejected: list[Rejected]) -> list[Waiti
     reservation_holders = reservation_holders_among(state, rejected)
     first = rows[starts]
     nodes = state.present_nodes()
-    peers = Peers(state, nodes, tasks.cls[first], tasks.profile[first], RunningTasks(state, nodes))
+    peers = Peers(state, nodes, tasks.cls[first], tasks.label_set[first], RunningTasks(state, nodes))
     answer = []
     for c, of_class in enumerate(np.split(rows, starts[1:])):
         cls = int(tasks.cls[of_class[0]])
@@ -201,7 +201,7 @@ def reasons_of_task(
 def _peers_of_task(state: ClusterState, row: int) -> Peers:
     """With one class, number 0: that of the task."""
     tasks, nodes, one = state.tasks, state.present_nodes(), slice(row, row + 1)
-    return Peers(state, nodes, tasks.cls[one], tasks.profile[one], RunningTasks(state, nodes))
+    return Peers(state, nodes, tasks.cls[one], tasks.label_set[one], RunningTasks(state, nodes))
 
 
 def nearest(state: ClusterState, cls: int, most: int = 3) -> list[tuple[str, dict[str, int]]]:

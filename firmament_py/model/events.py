@@ -42,8 +42,8 @@ class ClassDefined:
 
 
 @dataclass(frozen=True, slots=True)
-class ProfileDefined:
-    """Tasks of profile `id` (!= 0) have these labels in this namespace."""
+class LabelSetDefined:
+    """Tasks of label set `id` (!= 0) have these labels in this namespace."""
 
     id: int
     namespace: str
@@ -126,7 +126,7 @@ class TasksObserved:
 
     uid, class_id, job_id: (K,) uint64; created_us: (K,) int64; node: (K,) int64, see NO_NODE; names: K texts;
     nodes: the ids that `node` counts from 1, which may be of nodes that are not known yet. A uid that comes
-    twice: the last row counts. profile_id: (K,) uint64, 0 for no labels; leaving: (K,) bool, on their way out: they
+    twice: the last row counts. label_set_id: (K,) uint64, 0 for no labels; leaving: (K,) bool, on their way out: they
     hold their resources but do not count for spreading. gang_id: (K,) uint64, 0 for none; role: (K,) int64, a number
     below MAX_ROLES. inputs_id: (K,) uint64, 0 for none. started_us: (K,) int64, when it began to run, 0: not yet;
     lasting: (K,) bool, it stays as long as its node. None: no labels, nobody is leaving, no gangs, role 0, no inputs,
@@ -140,7 +140,7 @@ class TasksObserved:
     node: I64
     names: list[str]
     nodes: tuple[str, ...] = ()
-    profile_id: U64 | None = None
+    label_set_id: U64 | None = None
     leaving: Bools | None = None
     gang_id: U64 | None = None
     role: I64 | None = None
@@ -172,7 +172,7 @@ class PlacementRejected:
 
 
 Event: TypeAlias = (
-    ProfileDefined
+    LabelSetDefined
     | InputsDefined
     | GangObserved
     | GangRemoved
@@ -207,7 +207,7 @@ class Outcome:
 
     refused: list[Refusal] = field(default_factory=list)
     unknown_classes: set[int] = field(default_factory=set)
-    unknown_profiles: set[int] = field(default_factory=set)
+    unknown_label_sets: set[int] = field(default_factory=set)
     unknown_gangs: set[int] = field(default_factory=set)
     unknown_inputs: set[int] = field(default_factory=set)
     unknown: list[int | str] = field(default_factory=list)

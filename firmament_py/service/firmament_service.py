@@ -36,9 +36,9 @@ from firmament_py.model.events import (
     Event,
     GangObserved,
     GangRemoved,
+    LabelSetDefined,
     NodeObserved,
     NodeRemoved,
-    ProfileDefined,
     TasksEnded,
     TasksObserved,
     TasksRemoved,
@@ -108,16 +108,16 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
         task, node = state.task_row(uid), state.node_row(machine)
         return task is not None and node is not None and int(state.tasks.node[task]) == node
 
-    def _confirm(self, uids: U64, machines: list[str], profile: ProfileDefined | None = None) -> None:
-        """Tasks are on these machines, and of this profile, None: of the one they have."""
+    def _confirm(self, uids: U64, machines: list[str], label_set: LabelSetDefined | None = None) -> None:
+        """Tasks are on these machines, and of this label set, None: of the one they have."""
         state = self._engine.state
         rows = np.array([state.task_row(uid) for uid in uids.tolist()], np.int64)
         nodes, index = np.unique(machines, return_inverse=True)
         gang = state.tasks.gang[rows]
-        profiles = state.profiles.id[state.tasks.profile[rows]]
-        if profile is not None:
-            state.apply(profile)
-            profiles = np.full(len(uids), profile.id, np.uint64)
+        label_sets = state.label_sets.id[state.tasks.label_set[rows]]
+        if label_set is not None:
+            state.apply(label_set)
+            label_sets = np.full(len(uids), label_set.id, np.uint64)
         state.apply(
             TasksObserved(
                 uid=uids,
@@ -127,7 +127,7 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
                 node=index + 1,
                 names=state.tasks.name[rows].tolist(),
                 nodes=tuple(nodes.tolist()),
-                profile_id=profiles,
+                label_set_id=label_sets,
                 gang_id=np.where(gang >= 0, state.gangs.id[gang], 0).astype(np.uint64),
                 role=state.tasks.role[rows],
             )
@@ -154,7 +154,7 @@ class WireService(firmament_pb2_grpc.FirmamentSchedulerServicer):
                 self._observe(request, context, int(tasks.created_us[row]))
             elif tasks.node[row] >= 0:  # others may look at its labels
                 machine = self._engine.state.nodes.id[int(tasks.node[row])]
-                self._confirm(tasks.uid[[row]], [machine], _profile(request.task_descriptor))
+                self._confirm(tasks.uid[[row]], [machine], _label_set(request.task_descriptor))
         return pb.TaskUpdatedResponse(type=pb.TASK_UPDATED_OK)
 
     def TaskCompleted(self, request: pb.TaskUID, context: grpc.ServicerContext) -> pb.TaskCompletedResponse:
@@ -305,8 +305,8 @@ def _task_events(
         firmament_affinity.preferences(task, avoided_as),
     )
     yield cls
-    profile = _profile(task)
-    yield profile
+    label_set = _label_set(task)
+    yield label_set
     job_id = _hash("job", job.uuid or task.job_id)
     if 0 < task.submit_time < 2**63:
         created_us = task.submit_time
@@ -315,7 +315,7 @@ def _task_events(
         gang, known = job_id, state.gangs.known(job_id)
         since = min(created_us, known.created_us) if known else created_us
         yield GangObserved(gang, job.min_number_of_tasks, since, name=job.name or job.uuid)
-    yield _one_task(task.uid, cls.id, job_id, created_us, task.name, gang=gang, profile=profile.id)
+    yield _one_task(task.uid, cls.id, job_id, created_us, task.name, gang=gang, label_set=label_set.id)
     if gang:
         yield GangRemoved(gang)  # nobody tells when the job is over: it lives as long as its tasks
 
@@ -335,7 +335,7 @@ def _foreign_events(info: pb.TaskInfo, uid: int, now_us: int) -> Iterator[Event]
 
 
 def _one_task(
-    uid: int, class_id: int, job: int, created_us: int, name: str, node: str = "", gang: int = 0, profile: int = 0
+    uid: int, class_id: int, job: int, created_us: int, name: str, node: str = "", gang: int = 0, label_set: int = 0
 ) -> TasksObserved:
     return TasksObserved(
         uid=np.array([uid], np.uint64),
@@ -346,7 +346,7 @@ def _one_task(
         names=[name],
         nodes=(node,) if node else (),
         gang_id=np.array([gang], np.uint64),
-        profile_id=np.array([profile], np.uint64),
+        label_set_id=np.array([label_set], np.uint64),
     )
 
 
@@ -425,9 +425,9 @@ def _class(
     )
 
 
-def _profile(task: pb.TaskDescriptor) -> ProfileDefined:
+def _label_set(task: pb.TaskDescriptor) -> LabelSetDefined:
     namespace, labels = firmament_affinity.namespace(task), {label.key: label.value for label in task.labels}
-    return ProfileDefined(_hash("profile", repr((namespace, sorted(labels.items())))), namespace, labels)
+    return LabelSetDefined(_hash("label set", repr((namespace, sorted(labels.items())))), namespace, labels)
 
 
 def _hash(kind: str, text: str) -> int:

@@ -15,11 +15,11 @@ from firmament_py.model.arrays import I64
 from firmament_py.model.events import (
     Event,
     GangRemoved,
+    LabelSetDefined,
     NamespaceObserved,
     NodeRemoved,
     Outcome,
     PlacementRejected,
-    ProfileDefined,
     Refusal,
     TasksRemoved,
 )
@@ -189,8 +189,8 @@ def _events(update: flow_pb2.Update, refused: list[Refusal]) -> Iterator[Event]:
             yield messages.class_defined(cls)
         except InvalidField as problem:
             refused.append(Refusal("class", str(cls.id), problem.field, problem.reason))
-    for profile in update.profiles:
-        yield ProfileDefined(profile.id, profile.namespace, dict(profile.labels))
+    for label_set in update.profiles:
+        yield LabelSetDefined(label_set.id, label_set.namespace, dict(label_set.labels))
     for gang in update.gangs:
         yield messages.gang_observed(gang)
     for inputs in update.inputs:
@@ -221,7 +221,7 @@ def _note(outcome: Outcome, refused: list[Refusal], reply: flow_pb2.UpdateReply)
     reply.unknown_classes.extend(sorted(outcome.unknown_classes))
     reply.unknown_gangs.extend(sorted(outcome.unknown_gangs))
     reply.unknown_inputs.extend(sorted(outcome.unknown_inputs))
-    reply.unknown_profiles.extend(sorted(outcome.unknown_profiles))
+    reply.unknown_profiles.extend(sorted(outcome.unknown_label_sets))
 
 
 def _explain(state: ClusterState, uid: int, scheduler: Scheduler) -> flow_pb2.ExplainReply:

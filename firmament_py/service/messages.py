@@ -197,7 +197,7 @@ def tasks_observed(message: flow_pb2.Tasks) -> TasksObserved:
         node=node,
         names=list(message.name),
         nodes=tuple(message.nodes),
-        profile_id=np.fromiter(message.profile_id, np.uint64, count) if message.profile_id else None,
+        label_set_id=np.fromiter(message.profile_id, np.uint64, count) if message.profile_id else None,
         leaving=np.fromiter(message.leaving, np.bool_, count) if message.leaving else None,
         gang_id=np.fromiter(message.gang_id, np.uint64, count) if message.gang_id else None,
         role=_roles(message, count),

@@ -32,9 +32,9 @@ from firmament_py.state.cluster import ClusterState
 
 
 class Peers:
-    """See the module. classes and profiles: (C,) rows of the class and profile tables."""
+    """See the module. classes and label sets: (C,) rows of the class and label set tables."""
 
-    def __init__(self, state: ClusterState, nodes: I64, classes: I64, profiles: I64, placed: RunningTasks) -> None:
+    def __init__(self, state: ClusterState, nodes: I64, classes: I64, label_sets: I64, placed: RunningTasks) -> None:
         self._state = state
         self._nodes = nodes
         self._demands = [state.classes.definition(row).peers for row in classes.tolist()]
@@ -66,21 +66,21 @@ class Peers:
         """By class: equal where the same nodes may take part in its spreads."""
         self.any = bool(len(self._selectors) or len(self._spreads) or len(self._held))
 
-        # which profiles each selector matches, and from it which classes and how many placed tasks a node
-        matching = state.profiles.matching
+        # which label sets each selector matches, and from it which classes and how many placed tasks a node
+        matching = state.label_sets.matching
         by_selector = [np.logical_and.reduce([matching(s) for s in group]) for group in self._selectors]
         by_spread = [matching(selector) for selector in self._spreads]
         by_held = [matching(term.selector) for term in self._held]
-        self._matched = of_classes(by_selector, profiles)  # (S, C)
-        self._spread_matched = of_classes(by_spread, profiles)
-        self._repelled = of_classes(by_held, profiles)  # (H, C) by whose anti-affinity a class is kept away
+        self._matched = of_classes(by_selector, label_sets)  # (S, C)
+        self._spread_matched = of_classes(by_spread, label_sets)
+        self._repelled = of_classes(by_held, label_sets)  # (H, C) by whose anti-affinity a class is kept away
         self._carries = np.zeros((len(self._held), len(classes)), np.bool_)
         for c, demand in enumerate(self._demands):
             self._carries[[self._held.number(term) for term in demand.anti_affinity], c] = True
-        self._count = placed.by_node(m[placed.profile] for m in by_selector)  # (S, N)
+        self._count = placed.by_node(m[placed.label_set] for m in by_selector)  # (S, N)
         # an empty selector matches what is placed, but kube-scheduler counts nothing for it
         self._spread_count = placed.by_node(
-            m[placed.profile] & ~placed.leaving & (s.labels != ())
+            m[placed.label_set] & ~placed.leaving & (s.labels != ())
             for m, s in zip(by_spread, self._spreads, strict=True)
         )
         carrier = np.zeros((len(self._held), state.classes.capacity), np.bool_)
@@ -331,7 +331,7 @@ def by_class(state: ClusterState, rows: I64, apart: I64 | None = None) -> tuple[
     Tasks of one class of the state are apart here if a demand tells their labels apart, or `apart` (K,) does.
     """
     cls = state.tasks.cls[rows]
-    signature = _signatures(state, cls, state.tasks.profile[rows])
+    signature = _signatures(state, cls, state.tasks.label_set[rows])
     keys = (signature, cls) if apart is None else (apart, signature, cls)
     order = np.lexsort(keys)
     changes = np.logical_or.reduce([np.diff(key[order]) != 0 for key in keys])
@@ -339,8 +339,8 @@ def by_class(state: ClusterState, rows: I64, apart: I64 | None = None) -> tuple[
     return rows[order], starts
 
 
-def _signatures(state: ClusterState, classes: I64, profiles: I64) -> I64:
-    """(K,) numbers for pairs of class and profile rows (K,) each: equal for tasks that no demand tells apart.
+def _signatures(state: ClusterState, classes: I64, label_sets: I64) -> I64:
+    """(K,) numbers for pairs of class and label set rows (K,) each: equal for tasks that no demand tells apart.
 
     Only selectors of waiting classes, and anti-affinity and wishes of placed tasks matter; other labels do not.
     """
@@ -360,9 +360,9 @@ def _signatures(state: ClusterState, classes: I64, profiles: I64) -> I64:
         selectors.update(term.selector for _, term in carried(state.classes.definition(row)))
     if not selectors:
         return np.zeros(len(classes), np.int64)
-    rows, index = np.unique(profiles, return_inverse=True)
+    rows, index = np.unique(label_sets, return_inverse=True)
     # sorted, since the order of a set differs from process to process
-    bits: Bools = np.unique([state.profiles.matching(s)[rows] for s in selectors], axis=0)
+    bits: Bools = np.unique([state.label_sets.matching(s)[rows] for s in selectors], axis=0)
     return np.unique(mix(bits, seed=4), return_inverse=True)[1][index]
 
 

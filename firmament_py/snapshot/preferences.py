@@ -33,9 +33,9 @@ _IMAGES_FROM, _IMAGES_TO = 23 * _MIB, 1000 * _MIB  # what counts as nothing and 
 
 
 class Preferences:
-    """classes and profiles: (C,) rows of the class and profile tables; nodes: (N,) rows of the node table."""
+    """classes and label sets: (C,) rows of the class and label set tables; nodes: (N,) rows of the node table."""
 
-    def __init__(self, state: ClusterState, nodes: I64, classes: I64, profiles: I64, placed: RunningTasks) -> None:
+    def __init__(self, state: ClusterState, nodes: I64, classes: I64, label_sets: I64, placed: RunningTasks) -> None:
         self._state = state
         self._nodes = nodes
         self._rows = classes.tolist()
@@ -55,14 +55,14 @@ class Preferences:
         for row in [*wishing, *self._rows]:
             for wish_of_other in carried(state.classes.definition(row)):
                 self._carried.number(wish_of_other)
-        by_selector = [state.profiles.matching(s) for s in self._selectors]
-        by_carried = [state.profiles.matching(term.selector) for _, term in self._carried]
-        self._matched = of_classes(by_selector, profiles)  # (S, C)
-        self._wished_for = of_classes(by_carried, profiles)  # (H, C)
+        by_selector = [state.label_sets.matching(s) for s in self._selectors]
+        by_carried = [state.label_sets.matching(term.selector) for _, term in self._carried]
+        self._matched = of_classes(by_selector, label_sets)  # (S, C)
+        self._wished_for = of_classes(by_carried, label_sets)  # (H, C)
         self._carries = np.zeros((len(self._carried), len(self._rows)), np.bool_)
         for c, row in enumerate(self._rows):
             self._carries[[self._carried.number(w) for w in carried(state.classes.definition(row))], c] = True
-        self._count = placed.by_node(m[placed.profile] & ~placed.leaving for m in by_selector)  # (S, N)
+        self._count = placed.by_node(m[placed.label_set] & ~placed.leaving for m in by_selector)  # (S, N)
         carrier = np.zeros((len(self._carried), state.classes.capacity), np.bool_)
         for row in wishing:
             carrier[[self._carried.number(w) for w in carried(state.classes.definition(row))], row] = True

@@ -29,7 +29,7 @@ class RunningTasks:
         self.rows: I64 = placed  # (P,) task rows
         self.where: I64 = where[where >= 0]  # (P,) positions in `nodes`
         self.cls: I64 = tasks.cls[placed]  # (P,) class rows
-        self.profile: I64 = tasks.profile[placed]  # (P,) profile rows
+        self.label_set: I64 = tasks.label_set[placed]  # (P,) label set rows
         self.leaving: Bools = tasks.leaving[placed]  # (P,)
         self.classes: I64 = np.flatnonzero(np.bincount(self.cls))  # class rows, ascending
 
@@ -87,6 +87,6 @@ def per_domain(domain: I64, counts: I64) -> I64:
     return np.append(np.bincount(domain[inside], counts[inside], minlength=size).astype(np.int64), 0)
 
 
-def of_classes(by: list[Bools], profiles: I64) -> Bools:
-    """(len(by), C): what each of `by` (profile rows,) says of the classes' profiles (C,)."""
-    return np.array([m[profiles] for m in by], np.bool_).reshape(len(by), len(profiles))
+def of_classes(by: list[Bools], label_sets: I64) -> Bools:
+    """(len(by), C): what each of `by` (label set rows,) says of the classes' label sets (C,)."""
+    return np.array([m[label_sets] for m in by], np.bool_).reshape(len(by), len(label_sets))

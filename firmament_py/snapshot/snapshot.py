@@ -35,7 +35,7 @@ class Snapshot:
     free: I64  # (N, R) allocatable - used; below 0 where a node has shrunk or others have over-committed it
     running: I64  # (N,) tasks that are assumed or bound there
     classes: I64  # (C,) rows of the class table, highest priority first
-    profiles: I64  # (C,) rows of the profile table: one that stands for all tasks of the class
+    label_sets: I64  # (C,) rows of the label set table: one that stands for all tasks of the class
     requests: I64  # (C, R)
     priority: I64  # (C,) descending
     expected_us: I64  # (C,) how long a task expects to run; 0: unknown
@@ -75,13 +75,13 @@ def take_snapshot(
     tasks = state.tasks
     waiting = np.flatnonzero((tasks.state == TaskState.WAITING) & (tasks.not_before_us <= now_us))
     waiting, starts = by_class(state, waiting)
-    classes, profiles = tasks.cls[waiting[starts]], tasks.profile[waiting[starts]]
+    classes, label_sets = tasks.cls[waiting[starts]], tasks.label_set[waiting[starts]]
     task_class = np.repeat(np.arange(len(starts)), np.diff(np.r_[starts, len(waiting)]))
     oldest_us = np.minimum.reduceat(tasks.created_us[waiting], starts) if len(starts) else starts
     by_priority = np.lexsort((np.arange(len(classes)), oldest_us, -state.classes.priority[classes]))
     rank = np.empty_like(by_priority)
     rank[by_priority] = np.arange(len(rank))
-    classes, profiles, task_class = classes[by_priority], profiles[by_priority], rank[task_class]
+    classes, label_sets, task_class = classes[by_priority], label_sets[by_priority], rank[task_class]
     order = np.lexsort((tasks.uid[waiting], tasks.created_us[waiting], task_class))
     waiting, task_class = waiting[order], task_class[order]
 
@@ -101,13 +101,13 @@ def take_snapshot(
         free=allocatable - state.nodes.used[nodes],
         running=state.nodes.tasks[nodes],
         classes=classes,
-        profiles=profiles,
+        label_sets=label_sets,
         requests=state.classes.requests[classes],
         priority=state.classes.priority[classes],
         expected_us=state.classes.expected_us[classes],
         suitable=suitable,
-        peers=Peers(state, nodes, classes, profiles, placed),
-        preferences=Preferences(state, nodes, classes, profiles, placed),
+        peers=Peers(state, nodes, classes, label_sets, placed),
+        preferences=Preferences(state, nodes, classes, label_sets, placed),
         census=Census(state, nodes, classes, placed, cpu_of),
         tasks=waiting,
         task_class=task_class,
@@ -131,7 +131,7 @@ def once_gone(snapshot: Snapshot, gang: int) -> Snapshot:
     peers = snapshot.peers
     if peers.any:
         placed = RunningTasks(releases.state, nodes, rows)
-        peers = Peers(releases.state, nodes, snapshot.classes, snapshot.profiles, placed)
+        peers = Peers(releases.state, nodes, snapshot.classes, snapshot.label_sets, placed)
     return replace(snapshot, free=snapshot.allocatable - held, peers=peers)
 
 

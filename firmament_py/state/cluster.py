@@ -21,12 +21,12 @@ from firmament_py.model.events import (
     GangObserved,
     GangRemoved,
     InputsDefined,
+    LabelSetDefined,
     NamespaceObserved,
     NodeObserved,
     NodeRemoved,
     Outcome,
     PlacementRejected,
-    ProfileDefined,
     Refusal,
     TasksEnded,
     TasksObserved,
@@ -47,7 +47,7 @@ from firmament_py.state.classes import ClassTable
 from firmament_py.state.gangs import GangTable
 from firmament_py.state.history import History
 from firmament_py.state.input_sets import InputTable
-from firmament_py.state.label_sets import ProfileTable
+from firmament_py.state.label_sets import LabelSetTable
 from firmament_py.state.node_index import NodeIndex
 from firmament_py.state.observed_tasks import Seen, given, observed
 from firmament_py.state.tables import NodeTable, TaskTable
@@ -59,7 +59,7 @@ class ClusterState:
         self.classes = ClassTable(self.resources)
         self.nodes = NodeTable(self.resources)
         self.tasks = TaskTable()
-        self.profiles = ProfileTable()
+        self.label_sets = LabelSetTable()
         self.gangs = GangTable()
         self.inputs = InputTable()
         self.node_index = NodeIndex()
@@ -78,13 +78,13 @@ class ClusterState:
                 self._observe_tasks(event, outcome)
             case NodeObserved():
                 self._observe_node(event, outcome)
-            case ProfileDefined():
-                self.profiles.define(event.id, event.namespace, event.labels)
+            case LabelSetDefined():
+                self.label_sets.define(event.id, event.namespace, event.labels)
             case InputsDefined():
                 if (refused := self.inputs.define(event)) is not None:
                     outcome.refused.append(refused)
             case NamespaceObserved():
-                self.opportunities += self.profiles.describe_namespace(event.name, event.labels)
+                self.opportunities += self.label_sets.describe_namespace(event.name, event.labels)
             case GangObserved():
                 changed = self.gangs.observe(event)
                 if isinstance(changed, Refusal):
@@ -109,7 +109,7 @@ class ClusterState:
 
     def _observe_tasks(self, event: TasksObserved, outcome: Outcome) -> None:
         rows = self._find_rows(event.uid)
-        seen = observed(event, rows, self.tasks, self.classes, self.profiles, self.gangs, self.inputs, outcome)
+        seen = observed(event, rows, self.tasks, self.classes, self.label_sets, self.gangs, self.inputs, outcome)
         tasks, rows, bound = self.tasks, seen.rows, event.node[seen.at] > 0
         new = rows < 0
         if new.any():
@@ -125,7 +125,7 @@ class ClusterState:
         left = tasks.node[rows[moved]]
         self._occupy(rows[moved], -1)
         self._count_references(rows[~new], -1)
-        tasks.cls[rows], tasks.profile[rows], tasks.inputs[rows] = seen.cls, seen.profile, seen.inputs
+        tasks.cls[rows], tasks.label_set[rows], tasks.inputs[rows] = seen.cls, seen.label_set, seen.inputs
         tasks.gang[rows], tasks.role[rows], tasks.leaving[rows] = seen.gang, seen.role, seen.leaving
         tasks.node[rows], tasks.state[rows] = node, seen.state
         tasks.uid[rows], tasks.job[rows] = event.uid[seen.at], event.job_id[seen.at]
@@ -148,7 +148,7 @@ class ClusterState:
         moved = ~new & (reclassed | (tasks.node[rows] != node))
         regrouped = of_gang | (tasks.gang[rows] != seen.gang)
         # where tasks depend on each other a new neighbour can be an opportunity too
-        relabelled = (tasks.profile[rows] != seen.profile) | (tasks.leaving[rows] != seen.leaving)
+        relabelled = (tasks.label_set[rows] != seen.label_set) | (tasks.leaving[rows] != seen.leaving)
         neighbours = regrouped | (self.classes.with_peers & (new | relabelled))
         work = ((seen.state == TaskState.WAITING) & reclassed) | moved
         return bool((neighbours | work).any())
@@ -157,7 +157,7 @@ class ClusterState:
         """Adds (+1) or takes away (-1) task rows from the counts of what they refer to."""
         tasks = self.tasks
         np.add.at(self.classes.tasks, tasks.cls[rows], sign)
-        np.add.at(self.profiles.tasks, tasks.profile[rows], sign)
+        np.add.at(self.label_sets.tasks, tasks.label_set[rows], sign)
         np.add.at(self.inputs.tasks, tasks.inputs[rows], sign)
         np.add.at(self.gangs.tasks, tasks.gang[rows[tasks.gang[rows] >= 0]], sign)
 
@@ -250,7 +250,7 @@ class ClusterState:
     def sweep(self) -> None:
         """Forgets descriptions that nobody uses; for the end of a round."""
         self.classes.sweep()
-        self.profiles.sweep()
+        self.label_sets.sweep()
         self.inputs.sweep()
         self.node_index.sweep()
         sweep_columns(self.classes, self.nodes, self.resources)
@@ -305,8 +305,8 @@ class ClusterState:
         references = np.bincount(tasks.cls[rows], minlength=classes.capacity)
         _check(bool((references == classes.tasks).all()), "classes.tasks")
         _check(bool(classes.live[tasks.cls[rows]].all()), "tasks refer to live classes")
-        labelled = np.bincount(tasks.profile[rows], minlength=self.profiles.capacity)
-        _check(bool((labelled == self.profiles.tasks).all()), "profiles.tasks")
+        labelled = np.bincount(tasks.label_set[rows], minlength=self.label_sets.capacity)
+        _check(bool((labelled == self.label_sets.tasks).all()), "label_sets.tasks")
         reading = np.bincount(tasks.inputs[rows], minlength=self.inputs.capacity)
         _check(bool((reading == self.inputs.tasks).all()), "inputs.tasks")
         _check(bool(self.inputs.live[tasks.inputs[rows]].all()), "tasks refer to live input sets")

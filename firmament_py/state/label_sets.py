@@ -1,6 +1,6 @@
-"""The labels of tasks: tasks with equal labels in one namespace share a profile.
+"""The labels of tasks: tasks with equal labels in one namespace share a label set.
 
-Selectors between tasks are evaluated once for each profile, never for each task.
+Selectors between tasks are evaluated once for each label set, never for each task.
 """
 
 from collections.abc import Mapping
@@ -13,20 +13,20 @@ from firmament_py.model.constraints import PeerSelector
 from firmament_py.state.label_index import LabelColumns
 from firmament_py.state.table import IdleRows, Table
 
-NO_PROFILE = 0
-"""Row of the profile of tasks without labels in no namespace; no selector matches it."""
+NO_LABELS = 0
+"""Row of the label set of tasks without labels in no namespace; no selector matches it."""
 
 _KEEP_UNUSED = 4096
 _SELECTORS_KEPT = 4096
 _SPARE_NAMESPACES = 1024
 
 
-class ProfileTable(Table):
-    """One row a profile."""
+class LabelSetTable(Table):
+    """One row a label set."""
 
     FIELDS: ClassVar = {"id": (np.uint64, 0), "tasks": (np.int64, 0), "namespace": (np.int64, -1)}
     id: U64
-    tasks: I64  # rows of the task table that refer to the profile
+    tasks: I64  # rows of the task table that refer to the label set
     namespace: I64  # number of the namespace
 
     def __init__(self) -> None:
@@ -41,13 +41,13 @@ class ProfileTable(Table):
         self._cache: dict[PeerSelector, tuple[int, Bools]] = {}
         self.version = 0
 
-    def define(self, profile_id: int, namespace: str, labels: Mapping[str, str]) -> None:
-        """Adds a profile; the same again is fine (an id is a hash of the content)."""
-        if profile_id in self._row:
+    def define(self, label_set_id: int, namespace: str, labels: Mapping[str, str]) -> None:
+        """Adds a label set; the same again is fine (an id is a hash of the content)."""
+        if label_set_id in self._row:
             return
         row = int(self.allocate(1)[0])
-        self._row[profile_id] = row
-        self.id[row] = profile_id
+        self._row[label_set_id] = row
+        self.id[row] = label_set_id
         self.namespace[row] = self._number(namespace)
         self._labels.set(row, labels)
         self.version += 1
@@ -62,13 +62,13 @@ class ProfileTable(Table):
         return True
 
     def find(self, ids: U64) -> I64:
-        """Rows of profiles `ids` (K,) -> (K,), -1 where unknown."""
+        """Rows of label sets `ids` (K,) -> (K,), -1 where unknown."""
         unique, inverse = np.unique(ids, return_inverse=True)
         rows = np.array([self._row.get(i, -1) for i in unique.tolist()], np.int64)
         return rows[inverse] if len(unique) else np.zeros(0, np.int64)
 
     def matching(self, selector: PeerSelector) -> Bools:
-        """(capacity,): which profile rows `selector` matches."""
+        """(capacity,): which label set rows `selector` matches."""
         cached = self._cache.get(selector)
         if cached is not None and cached[0] == self.version:
             return cached[1]
@@ -85,12 +85,12 @@ class ProfileTable(Table):
             size = min(self.capacity, self._labels.capacity)
             result[:size] = self._labels.meets(selector.labels)[:size] & namespaces[:size]
             result &= self.live
-            result[NO_PROFILE] = False
+            result[NO_LABELS] = False
         self._cache[selector] = (self.version, result)
         return result
 
-    def look(self, row: int) -> tuple[str, Mapping[str, str], Mapping[str, str]]:
-        """(namespace, its labels, labels) of a profile row."""
+    def describe(self, row: int) -> tuple[str, Mapping[str, str], Mapping[str, str]]:
+        """(namespace, its labels, labels) of a label set row."""
         number = int(self.namespace[row])
         if number < 0:
             return "", {}, {}
@@ -105,7 +105,7 @@ class ProfileTable(Table):
         return number
 
     def sweep(self) -> None:
-        """Forgets profiles that nobody has used for a while, if there are many of them."""
+        """Forgets label sets that nobody has used for a while, if there are many of them."""
         rows = self.rows()[1:]
         drop = self._idle.sweep(rows[self.tasks[rows] == 0])
         for row in drop.tolist():
@@ -120,11 +120,11 @@ class ProfileTable(Table):
             self._number_namespaces()
 
     def _number_namespaces(self) -> None:
-        """Numbers the namespaces anew that have labels or profiles."""
+        """Numbers the namespaces anew that have labels or label sets."""
         names, labels = self._names, self._namespace_labels
         rows = self.rows()[1:]
-        profiled = set(self.namespace[rows].tolist())
-        kept = [number for number in range(len(names)) if number in profiled or labels.get(number)]
+        labelled = set(self.namespace[rows].tolist())
+        kept = [number for number in range(len(names)) if number in labelled or labels.get(number)]
         self._names, self._namespace_number, self._namespace_labels = [], {}, LabelColumns()
         position = np.full(len(names), -1, np.int64)
         for old in kept:

@@ -11,7 +11,7 @@ from firmament_py.model.lifecycle import ILLEGAL, TASK_NEXT, TaskEvent, TaskStat
 from firmament_py.state.classes import ClassTable
 from firmament_py.state.gangs import NO_GANG, GangTable
 from firmament_py.state.input_sets import NO_INPUTS, InputTable
-from firmament_py.state.label_sets import NO_PROFILE, ProfileTable
+from firmament_py.state.label_sets import NO_LABELS, LabelSetTable
 from firmament_py.state.tables import TaskTable
 
 
@@ -29,7 +29,7 @@ class Seen:
     rows: I64  # (K,) rows of the task table, -1: a new task
     state: U8  # (K,) TaskState, from now on
     cls: I64  # (K,) and so on: what the columns of the task table are to hold
-    profile: I64
+    label_set: I64
     gang: I64
     role: I64
     inputs: I64
@@ -41,7 +41,7 @@ def observed(
     rows: I64,
     tasks: TaskTable,
     classes: ClassTable,
-    profiles: ProfileTable,
+    label_sets: LabelSetTable,
     gangs: GangTable,
     inputs: InputTable,
     outcome: Outcome,
@@ -64,7 +64,7 @@ def observed(
         return found
 
     cls = look_up(classes, event.class_id, 0, outcome.unknown_classes)
-    profile = look_up(profiles, event.profile_id, NO_PROFILE, outcome.unknown_profiles)
+    label_set = look_up(label_sets, event.label_set_id, NO_LABELS, outcome.unknown_label_sets)
     gang = look_up(gangs, event.gang_id, NO_GANG, outcome.unknown_gangs)
     read = look_up(inputs, event.inputs_id, NO_INPUTS, outcome.unknown_inputs)
     bound = event.node[at] > 0
@@ -79,7 +79,7 @@ def observed(
         rows[known],
         after[known],
         cls[known],
-        profile[known],
+        label_set[known],
         gang[known],
         role[known],
         read[known],

@@ -10,7 +10,7 @@ from firmament_py.model.lifecycle import NodeState, TaskState
 from firmament_py.model.resources import Resources, resized
 from firmament_py.state.gangs import NO_GANG
 from firmament_py.state.input_sets import NO_INPUTS
-from firmament_py.state.label_sets import NO_PROFILE
+from firmament_py.state.label_sets import NO_LABELS
 from firmament_py.state.table import Table
 
 
@@ -27,7 +27,7 @@ class TaskTable(Table):
         "not_before_us": (np.int64, 0),
         "reported": (np.uint64, 0),
         "name": (np.object_, ""),
-        "profile": (np.int64, NO_PROFILE),
+        "label_set": (np.int64, NO_LABELS),
         "leaving": (np.bool_, False),
         "gang": (np.int64, NO_GANG),
         "role": (np.int64, 0),
@@ -44,7 +44,7 @@ class TaskTable(Table):
     not_before_us: I64  # left out of rounds until then
     reported: U64  # hash of the reasons for waiting that were told last, 0: none were
     name: np.ndarray  # of str
-    profile: I64  # row of the profile table
+    label_set: I64  # row of the label set table
     gang: I64  # row of the gang table, NO_GANG: none
     role: I64  # number of its role in the gang
     inputs: I64  # row of the input table

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.model.constraints import PeerDemand, PeerTerm, Spread
 from firmament_py.model.events import GangObserved, NodeObserved
-from tests.builders import make_class, make_profile, needs, tasks_like
+from tests.builders import make_class, make_label_set, needs, tasks_like
 from tests.firmament_py.oracle import offers, requests
 
 RACK, HOST = "rack", "host"
 ALONE = PeerDemand(anti_affinity=(PeerTerm(tasks_like(needs("app", "In", "alone")), HOST),))
 NEAR = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "alone")), RACK),))
 EVEN = PeerDemand(spread=(Spread(tasks_like(needs("app", "In", "even")), RACK),))
-PROFILES = {1: make_profile(1, app="alone"), 2: make_profile(2, app="even")}
+LABEL_SETS = {1: make_label_set(1, app="alone"), 2: make_label_set(2, app="even")}
 
 CLASSES = {
     1: make_class(1, cpu=1),
@@ -32,7 +32,7 @@ CLASSES = {
     12: make_class(12, cpu=2, priority=5),
 }
 ALONE_CLASS, NEAR_CLASS, EVEN_CLASS = 5, 6, 7
-PROFILE_OF = {ALONE_CLASS: 1, EVEN_CLASS: 2}
+LABEL_SET_OF = {ALONE_CLASS: 1, EVEN_CLASS: 2}
 
 
 @dataclass

@@ -32,8 +32,8 @@ from tests.builders import (
     ended,
     make_class,
     make_cluster,
+    make_label_set,
     make_node,
-    make_profile,
     make_tasks,
     needs,
     removed,
@@ -59,7 +59,7 @@ class Mixture:
         self.cluster: Cluster = make_cluster(policy=policy)
         self.world = World()
         self.classes: list[ClassDefined] = []
-        self.profiles: list[tuple[int, str, dict[str, str]]] = []
+        self.label_sets: list[tuple[int, str, dict[str, str]]] = []
         self.uid = 0
         self._preferences = preferences
         for name in NAMESPACES:
@@ -187,17 +187,17 @@ class Mixture:
         self.cluster.tell(cls)
         self.classes.append(cls)
 
-    def profile(self) -> int:
-        """The number of a profile, 0 for none."""
+    def label_set(self) -> int:
+        """The number of a label set, 0 for none."""
         if self.one([False] * 15 + [True]):
             return 0
         namespace, labels = self.one([*["default"] * 5, *NAMESPACES]), self.one(LABELS)
-        for number, of, known in self.profiles:
+        for number, of, known in self.label_sets:
             if (of, known) == (namespace, labels):
                 return number
-        number = len(self.profiles) + 1
-        self.profiles.append((number, namespace, labels))
-        self.cluster.tell(make_profile(number, namespace, **labels))
+        number = len(self.label_sets) + 1
+        self.label_sets.append((number, namespace, labels))
+        self.cluster.tell(make_label_set(number, namespace, **labels))
         return number
 
     def inputs(self) -> int:
@@ -209,15 +209,15 @@ class Mixture:
         return 0, 0
 
     def add_tasks(self, count: int = 1, bound: bool = False) -> None:
-        """Tasks of one class and profile."""
+        """Tasks of one class and label set."""
         one = self.one
-        cls, profile, leaving = one(self.classes), self.profile(), bound and one([False, False, True])
+        cls, label_set, leaving = one(self.classes), self.label_set(), bound and one([False, False, True])
         for _ in range(count):
             self.uid += 1
             on = one([*(node.name for node in self.world.nodes.values()), "unknown"]) if bound else None
-            self._tell_task(self.uid, cls, profile, on, leaving, one([0, 0, 3, 100]))
+            self._tell_task(self.uid, cls, label_set, on, leaving, one([0, 0, 3, 100]))
 
-    def _tell_task(self, uid: int, cls: ClassDefined, profile: int, on: str | None, leaving: bool, age: int) -> None:
+    def _tell_task(self, uid: int, cls: ClassDefined, label_set: int, on: str | None, leaving: bool, age: int) -> None:
         created_us = NOW_US - age * SECOND_US
         gang, role = self.member(uid)
         self.cluster.tell(
@@ -226,14 +226,14 @@ class Mixture:
                 cls.id,
                 on=on,
                 created_us=created_us,
-                profile=profile,
+                label_set=label_set,
                 leaving=leaving,
                 inputs=self.inputs(),
                 gang=gang,
                 role=role,
             )
         )
-        namespace, labels = next((p[1:] for p in self.profiles if p[0] == profile), ("", None))
+        namespace, labels = next((p[1:] for p in self.label_sets if p[0] == label_set), ("", None))
         self.world.tasks[uid] = Task(cls, namespace, labels, on and f"id-{on}", leaving, created_us)
 
     def change(self) -> None:
@@ -265,7 +265,7 @@ class Mixture:
                 task = world.tasks[uid]
                 assert task.node is not None
                 age = (NOW_US - task.created_us) // SECOND_US
-                self._tell_task(uid, task.cls, self.profile(), task.node.removeprefix("id-"), one([False, True]), age)
+                self._tell_task(uid, task.cls, self.label_set(), task.node.removeprefix("id-"), one([False, True]), age)
             case "namespace":
                 self.describe_namespace(one(NAMESPACES))
 

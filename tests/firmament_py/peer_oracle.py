@@ -18,7 +18,7 @@ LABEL, SPREAD, AFFINITY, ANTI_AFFINITY, OTHERS = "spread label", "spread", "affi
 
 @dataclass
 class Task:
-    """labels None: it has no profile, so nobody's selector speaks of it. node: id of a node, perhaps unknown."""
+    """labels None: it has no label set, so nobody's selector speaks of it. node: id of a node, perhaps unknown."""
 
     cls: ClassDefined
     namespace: str = ""

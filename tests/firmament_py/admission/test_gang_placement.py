@@ -11,8 +11,8 @@ from tests.builders import (
     make_class,
     make_cluster,
     make_gang,
+    make_label_set,
     make_node,
-    make_profile,
     make_tasks,
     needs,
     per_node,
@@ -191,10 +191,10 @@ APART = PeerDemand(anti_affinity=(PeerTerm(tasks_like(needs("app", "In", "apart"
 def test_nor_one_whose_members_could_never_all_be_placed(nodes, members):
     cluster = make_cluster(
         *(*nodes, GPU1, make_class(3, gpu=2), make_class(5, gpu=3)),
-        *(make_class(6, gpu=3, traits={"kind": "other"}), make_profile(1, app="apart")),
+        *(make_class(6, gpu=3, traits={"kind": "other"}), make_label_set(1, app="apart")),
         *(make_class(7, gpu=1, peers=APART), make_class(8, gpu=1, peers=WITH_LEAD)),
         *(make_gang(1, len(members), created_us=OVERDUE_US), make_tasks(range(901, 909), 1)),
-        *(make_tasks([101 + i], cls, gang=1, profile=1) for i, cls in enumerate(members)),
+        *(make_tasks([101 + i], cls, gang=1, label_set=1) for i, cls in enumerate(members)),
     )
     left = sum(node.allocatable["gpu"] for node in nodes)
     assert len(cluster.round()) == left, "all that there is goes to the others"
@@ -233,9 +233,9 @@ def test_nor_one_that_its_own_members_are_in_the_way_of():
 def test_one_that_is_kept_away_by_somebody_who_may_go_keeps_room():
     """Two that keep apart need both hosts; task 1, which keeps one of them out of n0, need not stay there."""
     cluster = make_cluster(
-        *(*host_nodes(2, 2), GPU1, make_class(2, gpu=1, peers=APART), make_profile(1, app="apart")),
-        *(make_gang(1, 2, created_us=OVERDUE_US), make_tasks([101, 102], 2, gang=1, profile=1)),
-        *(make_tasks([1], 1, on="n0", profile=1), make_tasks(range(901, 909), 1)),
+        *(*host_nodes(2, 2), GPU1, make_class(2, gpu=1, peers=APART), make_label_set(1, app="apart")),
+        *(make_gang(1, 2, created_us=OVERDUE_US), make_tasks([101, 102], 2, gang=1, label_set=1)),
+        *(make_tasks([1], 1, on="n0", label_set=1), make_tasks(range(901, 909), 1)),
     )
     assert per_node(cluster.round()) == {"n0": 1, "n1": 1}, "on each host one GPU is kept"
     cluster.tell(removed(1))
@@ -244,9 +244,9 @@ def test_one_that_is_kept_away_by_somebody_who_may_go_keeps_room():
 
 def test_and_one_that_wants_to_be_near_somebody_who_is_there():
     cluster = make_cluster(
-        *(*host_nodes(3, 3), GPU1, make_class(2, gpu=1, peers=WITH_LEAD), make_profile(1, app="lead")),
+        *(*host_nodes(3, 3), GPU1, make_class(2, gpu=1, peers=WITH_LEAD), make_label_set(1, app="lead")),
         *(make_gang(1, 2, created_us=OVERDUE_US), make_tasks([101, 102], 2, gang=1)),
-        *(make_tasks([1], 1, on="n0", profile=1), make_tasks([2], 1, on="n0"), make_tasks(range(901, 909), 1)),
+        *(make_tasks([1], 1, on="n0", label_set=1), make_tasks([2], 1, on="n0"), make_tasks(range(901, 909), 1)),
     )
     assert per_node(cluster.round()) == {"n1": 3}, "the last GPU of n0 is kept"
     cluster.tell(removed(2))
@@ -277,10 +277,10 @@ def leader_and_workers(*racks: str, workers: int) -> Cluster:
     """Nodes of 2 cpu in these racks; task 101 leads, and who works has to be in its rack."""
     return make_cluster(
         *(make_class(1, cpu=1), make_class(2, cpu=1, peers=WITH_LEADER)),
-        *(make_profile(1, app="leader"), make_profile(2, app="worker"), make_gang(1, 1 + workers)),
+        *(make_label_set(1, app="leader"), make_label_set(2, app="worker"), make_gang(1, 1 + workers)),
         *(make_node(f"n{i}", cpu=2, labels={"rack": rack}) for i, rack in enumerate(racks)),
-        make_tasks([101], 1, gang=1, profile=1),
-        make_tasks(range(102, 102 + workers), 2, gang=1, profile=2),
+        make_tasks([101], 1, gang=1, label_set=1),
+        make_tasks(range(102, 102 + workers), 2, gang=1, label_set=2),
     )
 
 
@@ -301,10 +301,10 @@ def test_a_half_gang_that_has_to_be_spread_is_completed():
     """One is in zone a: the next has to go to b, and only then there is a place in a again."""
     even = PeerDemand(spread=(Spread(WORKER, "zone", 1),))
     cluster = make_cluster(
-        *(make_class(1, gpu=1, peers=even), make_profile(1, app="worker"), make_gang(1, 4)),
+        *(make_class(1, gpu=1, peers=even), make_label_set(1, app="worker"), make_gang(1, 4)),
         *(make_node(f"n{i}", gpu=1, labels={"zone": zone}) for i, zone in enumerate("aabb")),
-        make_tasks([101], 1, gang=1, profile=1, on="n0"),
-        make_tasks([102, 103, 104], 1, gang=1, profile=1),
+        make_tasks([101], 1, gang=1, label_set=1, on="n0"),
+        make_tasks([102, 103, 104], 1, gang=1, label_set=1),
     )
     assert set(cluster.round()) == {102, 103, 104}
 
@@ -313,10 +313,10 @@ def test_a_further_member_that_depends_on_a_task_of_a_lower_priority_gets_its_tu
     near_single = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "single")), "rack"),))
     cluster = make_cluster(
         *(make_class(1, cpu=1, priority=5), make_class(2, cpu=1, priority=5, peers=near_single), make_class(3, cpu=1)),
-        *(make_profile(1, app="member"), make_profile(3, app="single"), make_gang(1, 1)),
+        *(make_label_set(1, app="member"), make_label_set(3, app="single"), make_gang(1, 1)),
         *(make_node(f"n{i}", cpu=4, labels={"rack": rack}) for i, rack in enumerate("aabb")),
-        make_tasks([101], 1, gang=1, profile=1),
-        *(make_tasks([102], 2, gang=1, profile=1), make_tasks([301], 3, profile=3)),
+        make_tasks([101], 1, gang=1, label_set=1),
+        *(make_tasks([102], 2, gang=1, label_set=1), make_tasks([301], 3, label_set=3)),
     )
     assert set(cluster.round()) == {101, 102, 301}
 
@@ -327,11 +327,11 @@ def test_how_many_fit_does_not_count_on_tasks_that_nobody_waits_for(there, fits)
     service = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "service")), "rack"),))
     cluster = make_cluster(
         *(make_class(1, cpu=1), make_class(2, cpu=1, peers=service)),
-        *(make_profile(1, app="service"), make_profile(2, app="member"), make_gang(1, 12)),
+        *(make_label_set(1, app="service"), make_label_set(2, app="member"), make_gang(1, 12)),
         make_node("n0", cpu=4, labels={"rack": "a"}),
         make_node("n1", cpu=40, labels={"rack": "b"}),
-        *([make_tasks([1], 1, profile=1, on="n0")] if there else []),
-        make_tasks(range(101, 113), 2, gang=1, profile=2),
+        *([make_tasks([1], 1, label_set=1, on="n0")] if there else []),
+        make_tasks(range(101, 113), 2, gang=1, label_set=2),
     )
     assert cluster.round() == {}
     assert list(cluster.scheduler.gang_fits.values()) == [fits]
@@ -351,11 +351,11 @@ def test_a_round_tries_only_so_many_domains_for_gangs_that_want_to_share_one(mon
     racks = "aaaabbbb"
     cluster = make_cluster(
         *(make_class(1, cpu=1), make_class(2, cpu=1, tokens=["TCP:80"], peers=WITH_LEADER)),
-        *(make_profile(1, app="leader"), make_profile(2, app="worker")),
+        *(make_label_set(1, app="leader"), make_label_set(2, app="worker")),
         *(make_node(f"n{i}", cpu=9, labels={"rack": rack}) for i, rack in enumerate(racks)),
         *(make_gang(gang, 6) for gang in (1, 2, 3)),
-        *(make_tasks([10 * gang], 1, gang=gang, profile=1) for gang in (1, 2, 3)),
-        *(make_tasks(range(10 * gang + 1, 10 * gang + 6), 2, gang=gang, profile=2) for gang in (1, 2, 3)),
+        *(make_tasks([10 * gang], 1, gang=gang, label_set=1) for gang in (1, 2, 3)),
+        *(make_tasks(range(10 * gang + 1, 10 * gang + 6), 2, gang=gang, label_set=2) for gang in (1, 2, 3)),
     )
     assert cluster.round() == {}
     assert sum(tried) == 3

@@ -17,8 +17,8 @@ from tests.builders import (
     make_class,
     make_cluster,
     make_gang,
+    make_label_set,
     make_node,
-    make_profile,
     make_tasks,
     needs,
     removed,
@@ -160,10 +160,10 @@ def test_who_wants_to_be_near_a_task_of_lower_priority_that_is_overdue_is_placed
     lead, follower = make_class(3, cpu=1, demand=selecting(needs("host", "In", "a"))), 4
     cluster = make_cluster(
         *(make_node("a", cpu=9, labels={"host": "a"}), make_node("b", cpu=20, labels={"host": "b"}), *CLASSES, lead),
-        make_profile(1, app="lead"),
+        make_label_set(1, app="lead"),
         *(make_class(follower, cpu=4, priority=5, peers=WITH_LEAD), make_class(5, cpu=20)),
         *(make_tasks([1], SMALL, on="b"), waits(99, 5)),  # room is kept on b
-        *(make_tasks([2], 3, profile=1), make_tasks([3], follower)),
+        *(make_tasks([2], 3, label_set=1), make_tasks([3], follower)),
     )
     assert cluster.round() == {2: "a", 3: "a"}
 
@@ -221,8 +221,8 @@ def test_room_is_given_up_again_if_the_task_finds_a_place_beside_others_of_the_r
     on_b = make_class(6, cpu=1, demand=selecting(needs("host", "In", "b")), priority=priority_of_b)
     cluster = make_cluster(
         *(make_node("a", cpu=5, labels={"host": "a"}), make_node("b", cpu=5, labels={"host": "b"}), *CLASSES),
-        *(near, on_a, on_b, make_profile(1, app="lead"), make_tasks([1], LARGE, on="a", profile=1)),
-        *(make_gang(1, 1), make_tasks([2], 6, profile=1), waits(100, 3), make_tasks([3], 5, gang=gang)),
+        *(near, on_a, on_b, make_label_set(1, app="lead"), make_tasks([1], LARGE, on="a", label_set=1)),
+        *(make_gang(1, 1), make_tasks([2], 6, label_set=1), waits(100, 3), make_tasks([3], 5, gang=gang)),
     )
     assert cluster.round() == {2: "b", 100: "b", 3: "a"}
     assert cluster.scheduler.task_starts_us == {}

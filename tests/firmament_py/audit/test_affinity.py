@@ -7,7 +7,7 @@ import pytest
 
 from firmament_py.audit.placements import Checker
 from firmament_py.model.constraints import NO_PEERS, PeerDemand, PeerTerm, Spread
-from tests.builders import Cluster, make_class, make_cluster, make_node, make_profile, make_tasks, needs, tasks_like
+from tests.builders import Cluster, make_class, make_cluster, make_label_set, make_node, make_tasks, needs, tasks_like
 from tests.effort import seeds
 from tests.firmament_py.mixtures import Mixture
 from tests.firmament_py.peer_oracle import an_order
@@ -23,8 +23,8 @@ def cluster_of(peers: PeerDemand, *events) -> Cluster:
         *(make_node(name, labels={"zone": zone}) for name, zone in ZONES),
         *(make_node("none"), make_class(1, peers=peers), make_class(2)),
         *(make_class(3, peers=PeerDemand(anti_affinity=(PeerTerm(A, "zone"),))),),
-        *(make_profile(1, app="a"), make_profile(2, app="b"), make_tasks(range(1, 10), 1, profile=1)),
-        *(make_tasks(range(11, 20), 2, profile=2), make_tasks(range(21, 30), 3, profile=2), *events),
+        *(make_label_set(1, app="a"), make_label_set(2, app="b"), make_tasks(range(1, 10), 1, label_set=1)),
+        *(make_tasks(range(11, 20), 2, label_set=2), make_tasks(range(21, 30), 3, label_set=2), *events),
     )
 
 

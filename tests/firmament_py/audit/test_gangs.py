@@ -10,8 +10,8 @@ from tests.builders import (
     make_class,
     make_cluster,
     make_gang,
+    make_label_set,
     make_node,
-    make_profile,
     make_tasks,
     needs,
     selecting,
@@ -59,7 +59,7 @@ def test_a_member_that_is_refused_takes_its_gang_along_and_who_counts_on_the_gan
     cluster = make_cluster(
         make_node("n0", gpu=9, labels={"host": "n0"}),
         *(GPU1, make_class(2, gpu=1, peers=WITH_LEAD), make_class(3, gpu=1, demand=selecting(needs("k")))),
-        *(make_profile(1, app="lead"), make_gang(1, 2), make_tasks([101], 1, gang=1, profile=1)),
+        *(make_label_set(1, app="lead"), make_gang(1, 2), make_tasks([101], 1, gang=1, label_set=1)),
         *(make_tasks([102], 3, gang=1), make_tasks([901], 2), make_tasks([902], 1)),
     )
     assert judged(cluster, 101, 102, 901, 902) == [False, False, False, True]

@@ -16,7 +16,7 @@ from tests.builders import NOW_US, make_class, make_cluster, make_inputs, make_n
 from tests.effort import seeds
 from tests.firmament_py.engine.test_gang_rounds import task, worlds
 from tests.firmament_py.engine.test_intertask_rounds import carry_out
-from tests.firmament_py.gang_oracle import CLASSES, PROFILES, RACK
+from tests.firmament_py.gang_oracle import CLASSES, LABEL_SETS, RACK
 from tests.firmament_py.mixtures import Mixture
 
 pytestmark = pytest.mark.slow
@@ -77,7 +77,7 @@ def test_gangs_are_placed_whole_and_nothing_is_left_that_fits(world, data):
     sets = {uid: data.draw(st.integers(0, 3)) for uid in uids}
     told = [replace(task(uid, world.tasks[uid]), inputs_id=np.array([sets[uid]], np.uint64)) for uid in uids]
     cluster = make_cluster(
-        *(*CLASSES.values(), *PROFILES.values(), *world.nodes.values(), *world.gangs.values()),
+        *(*CLASSES.values(), *LABEL_SETS.values(), *world.nodes.values(), *world.gangs.values()),
         *(make_inputs(1, (100, "n0")), make_inputs(2, (50, "n1 n2"), (9, "", "b")), make_inputs(3)),
         *told,
         policy=Quincy(rack_label=RACK),

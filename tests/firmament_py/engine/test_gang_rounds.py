@@ -15,7 +15,7 @@ from firmament_py.state.cluster import ClusterState
 from policies.load_spreading import LoadSpreading
 from tests.builders import NOW_US, SECOND_US, ended, make_cluster, make_gang, make_node, make_tasks, removed
 from tests.effort import seeds
-from tests.firmament_py.gang_oracle import CLASSES, HOST, PROFILE_OF, PROFILES, RACK, GangWorld, Member
+from tests.firmament_py.gang_oracle import CLASSES, HOST, LABEL_SET_OF, LABEL_SETS, RACK, GangWorld, Member
 
 pytestmark = pytest.mark.slow
 
@@ -57,7 +57,7 @@ def task(uid: int, member: Member):
         created_us=member.created_us,
         gang=member.gang,
         role=member.role,
-        profile=PROFILE_OF.get(member.cls, 0),
+        label_set=LABEL_SET_OF.get(member.cls, 0),
     )
 
 
@@ -81,7 +81,7 @@ def worlds(draw, classes=tuple(ALL), mixed: bool = True, topology: bool = True, 
 
 def cluster_of(world: GangWorld):
     """A cluster that was told a world."""
-    events: list[Event] = [*CLASSES.values(), *PROFILES.values(), *world.nodes.values(), *world.gangs.values()]
+    events: list[Event] = [*CLASSES.values(), *LABEL_SETS.values(), *world.nodes.values(), *world.gangs.values()]
     return make_cluster(*events, *(task(uid, member) for uid, member in world.tasks.items()))
 
 

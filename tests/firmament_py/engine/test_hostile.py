@@ -5,7 +5,7 @@ import pytest
 
 from firmament_py.model.events import Event
 from firmament_py.state import class_bounds
-from tests.builders import NOW_US, Cluster, make_class, make_cluster, make_node, make_profile, make_tasks, removed
+from tests.builders import NOW_US, Cluster, make_class, make_cluster, make_label_set, make_node, make_tasks, removed
 from tests.firmament_py.hostile import OTHERS, TERMS, many_labels
 from tests.work import calls
 
@@ -30,9 +30,9 @@ def hostile(kind: str, first: int, tasks: int) -> list[Event]:
         of = kinds[number % len(kinds)]
         says = ONE_OF_EACH[of](MOST[of])
         events += [
-            make_profile(number, "harm", **many_labels(class_bounds.MAX_TERMS), number=str(number)),
+            make_label_set(number, "harm", **many_labels(class_bounds.MAX_TERMS), number=str(number)),
             make_class(number, priority=number % 3, expected_us=number, **{"cpu": 1, **says}),
-            make_tasks([number], number, profile=number),
+            make_tasks([number], number, label_set=number),
         ]
     return events
 

@@ -9,8 +9,8 @@ from tests.builders import (
     Cluster,
     make_class,
     make_cluster,
+    make_label_set,
     make_node,
-    make_profile,
     make_tasks,
     needs,
     per_node,
@@ -35,11 +35,11 @@ def placed_by_group(demand_of) -> tuple[Cluster, dict[int, list[str]]]:
     cluster = make_cluster(
         *nodes(),
         *(make_class(g, cpu=1, peers=demand_of(g)) for g in range(1, GROUPS + 1)),
-        *(make_profile(g, group=str(g)) for g in range(1, GROUPS + 1)),
+        *(make_label_set(g, group=str(g)) for g in range(1, GROUPS + 1)),
     )
     each = TASKS // GROUPS
     for g in range(1, GROUPS + 1):
-        cluster.state.apply(make_tasks(range(g * each, (g + 1) * each), g, profile=g))
+        cluster.state.apply(make_tasks(range(g * each, (g + 1) * each), g, label_set=g))
     placed = cluster.round()
     assert len(placed) == TASKS
     of: dict[int, list[str]] = {g: [] for g in range(1, GROUPS + 1)}
@@ -77,9 +77,9 @@ def test_one_group_spread_over_zones_of_different_size():
     # 70 nodes in zone a, 30 in b, 20 tasks each: b takes 600, so a takes 601
     cluster = make_cluster(
         *(make_node(f"{z}{n}", pods=20, labels={"zone": z}) for z, size in (("a", 70), ("b", 30)) for n in range(size)),
-        *(make_class(1, peers=PeerDemand(spread=(Spread(group(1), "zone"),))), make_profile(1, group="1")),
+        *(make_class(1, peers=PeerDemand(spread=(Spread(group(1), "zone"),))), make_label_set(1, group="1")),
     )
-    cluster.state.apply(make_tasks(range(1, 3_001), 1, profile=1))
+    cluster.state.apply(make_tasks(range(1, 3_001), 1, label_set=1))
     placed = cluster.round()
     assert per_node({u: name[0] for u, name in placed.items()}) == {"a": 601, "b": 600}
 
@@ -90,12 +90,12 @@ def test_hosts_that_a_few_keep_for_themselves():
     cluster = make_cluster(
         *(make_node(f"n{n}", pods=20, labels={"host": f"n{n}"}) for n in range(2_000)),
         make_class(1, peers=PeerDemand(anti_affinity=(PeerTerm(group(1), "host"), PeerTerm(group(2), "host")))),
-        *(make_class(2), make_profile(1, group="1"), make_profile(2, group="2")),
+        *(make_class(2), make_label_set(1, group="1"), make_label_set(2, group="2")),
     )
-    cluster.state.apply(make_tasks(range(1, 101), 1, profile=1))
+    cluster.state.apply(make_tasks(range(1, 101), 1, label_set=1))
     alone = set(cluster.round().values())
     assert len(alone) == 100
-    cluster.state.apply(make_tasks(range(101, 2_001), 2, profile=2))
+    cluster.state.apply(make_tasks(range(101, 2_001), 2, label_set=2))
     others = cluster.round()
     assert len(others) == 1_900
     assert not alone & set(others.values())

@@ -12,7 +12,7 @@ from firmament_py.placement import placement, second_opinion
 from firmament_py.placement.placement import CLASSES_AT_ONCE
 from policies.colocation import TRAIT
 from policies.interference import Interference
-from tests.builders import make_class, make_cluster, make_node, make_profile, make_tasks, needs, tasks_like
+from tests.builders import make_class, make_cluster, make_label_set, make_node, make_tasks, needs, tasks_like
 from tests.effort import seeds
 from tests.firmament_py import peer_oracle
 from tests.firmament_py.mixtures import Mixture
@@ -107,10 +107,10 @@ def test_who_depends_on_a_class_of_a_later_turn_is_placed_in_the_same_round(clas
     db = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "db")), "zone"),))
     cluster = make_cluster(
         *(make_class(1, cpu=1, peers=db), *(make_class(k, cpu=1, memory=k) for k in range(2, classes + 1))),
-        make_profile(1, app="db"),
+        make_label_set(1, app="db"),
         *(make_node(f"n{i}", pods=1000, cpu=1000, memory=10**6, labels={"zone": "ab"[i % 2]}) for i in range(4)),
         make_tasks(range(1, 6), 1),
-        *(make_tasks(range(10 * k, 10 * k + 3), k, profile=int(k == classes)) for k in range(2, classes + 1)),
+        *(make_tasks(range(10 * k, 10 * k + 3), k, label_set=int(k == classes)) for k in range(2, classes + 1)),
     )
     assert len(cluster.round()) == 5 + 3 * (classes - 1)
 
@@ -121,8 +121,8 @@ def test_nor_does_it_matter_that_no_flow_is_left(monkeypatch):
     monkeypatch.setattr(placement, "FLOWS_PER_STAGE", 0)
     later = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "later")), "zone"),))
     cluster = make_cluster(
-        *(make_class(1, cpu=1, peers=later), make_class(2, cpu=2), make_profile(1, app="later")),
-        *(make_node("a", cpu=9, labels={"zone": "a"}), make_tasks([1], 1), make_tasks([2], 2, profile=1)),
+        *(make_class(1, cpu=1, peers=later), make_class(2, cpu=2), make_label_set(1, app="later")),
+        *(make_node("a", cpu=9, labels={"zone": "a"}), make_tasks([1], 1), make_tasks([2], 2, label_set=1)),
     )
     assert set(cluster.round()) == {1, 2}
 
@@ -135,7 +135,7 @@ def test_nor_that_a_policy_has_turns(monkeypatch):
         *(make_node("a", gpu=2, labels={"zone": "a"}), make_node("b", fpga=1, labels={"zone": "b"})),
         make_class(1, gpu=1, peers=even, traits={TRAIT: "devil"}),
         make_class(2, fpga=1, traits={TRAIT: "turtle"}),
-        *(make_profile(1, app="w"), make_tasks([1, 2], 1, profile=1), make_tasks([3], 2, profile=1)),
+        *(make_label_set(1, app="w"), make_tasks([1, 2], 1, label_set=1), make_tasks([3], 2, label_set=1)),
         policy=Interference(),
     )
     assert cluster.round() == {1: "a", 2: "a", 3: "b"}

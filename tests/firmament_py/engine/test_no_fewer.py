@@ -118,7 +118,7 @@ def judge_alike(problem, reserve_after_us) -> str:
 
 
 def one_class(one) -> Mixture:
-    """A mixture in which only tasks of one class and profile wait, and count for one demand of theirs at most."""
+    """A mixture in which only tasks of one class and label set wait, and count for one demand of theirs at most."""
     mixture = Mixture(one)
     world, waiting = mixture.world, mixture.waiting()
     task = world.tasks[one(waiting)]

@@ -9,8 +9,8 @@ from tests.builders import (
     ended,
     make_class,
     make_cluster,
+    make_label_set,
     make_node,
-    make_profile,
     make_tasks,
     needs,
     removed,
@@ -32,8 +32,8 @@ def apart(selector=A):
     return PeerDemand(anti_affinity=(PeerTerm(selector, "zone"),))
 
 
-def there(profile: int = 1, cls: int = 8, leaving: bool = False):
-    return make_tasks([9], cls, on="n", profile=profile, leaving=leaving)
+def there(label_set: int = 1, cls: int = 8, leaving: bool = False):
+    return make_tasks([9], cls, on="n", label_set=label_set, leaving=leaving)
 
 
 PLAIN, DISK = make_class(1, cpu=2), make_class(1, demand=selecting(needs("disk")))
@@ -99,7 +99,7 @@ EVEN = PeerDemand(spread=(Spread(A, "zone"),))
         pytest.param(
             make_class(1, peers=EVEN),
             [NODE, EMPTY, there()],
-            make_tasks([10], 8, on="m", profile=1),
+            make_tasks([10], 8, on="m", label_set=1),
             id="the-emptiest-zone-gets-one",
         ),
         pytest.param(
@@ -112,8 +112,14 @@ EVEN = PeerDemand(spread=(Spread(A, "zone"),))
 )
 def test_what_brings_a_task_back(cls, events, change):
     cluster = make_cluster(
-        *(make_class(8), cls, make_profile(1, app="a"), make_profile(2, app="b"), make_profile(3, "other", app="a")),
-        *(*events, make_tasks([1], 1, profile=1)),
+        *(
+            make_class(8),
+            cls,
+            make_label_set(1, app="a"),
+            make_label_set(2, app="b"),
+            make_label_set(3, "other", app="a"),
+        ),
+        *(*events, make_tasks([1], 1, label_set=1)),
     )
     assert cluster.round() == {}
     assert not cluster.scheduler.due(NOW_US), "nothing has happened"
@@ -127,14 +133,14 @@ def test_what_brings_a_task_back(cls, events, change):
     [
         pytest.param(TAINTED, id="the-same-node-again"),
         pytest.param(NamespaceObserved("other", {}), id="the-same-namespace-again"),
-        pytest.param(make_profile(1, app="a"), id="the-same-profile-again"),
-        pytest.param(make_tasks([9], 8, on="n", profile=1), id="the-same-task-again"),
+        pytest.param(make_label_set(1, app="a"), id="the-same-label set-again"),
+        pytest.param(make_tasks([9], 8, on="n", label_set=1), id="the-same-task-again"),
     ],
 )
 def test_what_changes_nothing_asks_for_no_round(change):
     cluster = make_cluster(
-        *(make_class(8), make_class(1, cpu=2, peers=NO_PEERS), make_profile(1, app="a"), TAINTED, there()),
-        *(NamespaceObserved("other", {}), make_tasks([1], 1, profile=1)),
+        *(make_class(8), make_class(1, cpu=2, peers=NO_PEERS), make_label_set(1, app="a"), TAINTED, there()),
+        *(NamespaceObserved("other", {}), make_tasks([1], 1, label_set=1)),
     )
     assert cluster.round() == {}
     cluster.tell(change)

@@ -11,8 +11,8 @@ from tests.builders import (
     Cluster,
     make_class,
     make_cluster,
+    make_label_set,
     make_node,
-    make_profile,
     make_tasks,
     needs,
     removed,
@@ -194,7 +194,7 @@ def test_other_tasks_keep_a_node_from_fitting():
     web = tasks_like(needs("app", "In", "web"))
     alone = make_class(1, cpu=1, peers=PeerDemand(anti_affinity=(PeerTerm(web, "host"),)))
     nodes = [make_node(name, cpu=9, labels={"host": name}) for name in "abc"]
-    cluster = make_cluster(alone, make_profile(1, app="web"), *nodes, make_tasks([1, 2, 3, 4], 1, profile=1))
+    cluster = make_cluster(alone, make_label_set(1, app="web"), *nodes, make_tasks([1, 2, 3, 4], 1, label_set=1))
     [waits] = {1, 2, 3, 4} - set(cluster.round())
     assert why(cluster, waits) == (Reason(ReasonKind.ANTI_AFFINITY, 3),)
     assert fitting(cluster, waits) == 0

@@ -108,13 +108,13 @@ def tasks(**columns) -> flow_pb2.Tasks:
     )
 
 
-def test_profiles_and_leaving_may_be_left_out_altogether_but_not_in_part():
+def test_label_sets_and_leaving_may_be_left_out_altogether_but_not_in_part():
     event = tasks_observed(tasks())
-    assert (event.profile_id, event.leaving) == (None, None)
+    assert (event.label_set_id, event.leaving) == (None, None)
     event = tasks_observed(tasks(profile_id=[3, 0], leaving=[True, False]))
-    assert event.profile_id is not None
+    assert event.label_set_id is not None
     assert event.leaving is not None
-    assert (event.profile_id.tolist(), event.leaving.tolist()) == ([3, 0], [True, False])
+    assert (event.label_set_id.tolist(), event.leaving.tolist()) == ([3, 0], [True, False])
     for column in ({"profile_id": [1]}, {"leaving": [True]}):
         with pytest.raises(InvalidField, match="columns must be equally long"):
             tasks_observed(tasks(**column))

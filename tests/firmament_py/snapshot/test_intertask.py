@@ -15,8 +15,8 @@ from tests.builders import (
     Cluster,
     make_class,
     make_cluster,
+    make_label_set,
     make_node,
-    make_profile,
     make_tasks,
     needs,
     per_node,
@@ -38,21 +38,21 @@ def three_zones(peers: PeerDemand, *events, demand: NodeDemand | None = None) ->
     return make_cluster(
         *(make_node(name, labels={"zone": zone}) for name, zone in [("a1", "a"), ("a2", "a"), ("b", "b"), ("c", "c")]),
         *(make_node("none"), make_class(1, peers=peers, demand=demand), make_class(8), make_class(9, peers=NOT_NEAR_A)),
-        *(make_profile(1, app="a"), make_profile(2, app="b"), make_profile(3, "other", app="a")),
-        *(make_tasks([1], 1, profile=1), *events),
+        *(make_label_set(1, app="a"), make_label_set(2, app="b"), make_label_set(3, "other", app="a")),
+        *(make_tasks([1], 1, label_set=1), *events),
     )
 
 
-def running(uid: int, node: str, profile: int = 1, cls: int = 8, leaving: bool = False):
-    return make_tasks([uid], cls, on=node, profile=profile, leaving=leaving)
+def running(uid: int, node: str, label_set: int = 1, cls: int = 8, leaving: bool = False):
+    return make_tasks([uid], cls, on=node, label_set=label_set, leaving=leaving)
 
 
 def peers_of(cluster: Cluster, uid: int = 1) -> Peers:
     state, nodes = cluster.state, cluster.state.present_nodes()
     row = state.task_row(uid)
     assert row is not None
-    classes, profiles = state.tasks.cls[row : row + 1], state.tasks.profile[row : row + 1]
-    return Peers(state, nodes, classes, profiles, RunningTasks(state, nodes))
+    classes, label_sets = state.tasks.cls[row : row + 1], state.tasks.label_set[row : row + 1]
+    return Peers(state, nodes, classes, label_sets, RunningTasks(state, nodes))
 
 
 def names(cluster: Cluster, chosen) -> list[str]:
@@ -71,27 +71,27 @@ ZONED = ["a1", "a2", "b", "c"]
         pytest.param(NEAR_B, [], [], id="affinity-to-nobody-there"),
         pytest.param(NEAR_A, [running(2, "a1")], ["a1", "a2"], id="affinity"),
         pytest.param(NEAR_A, [running(2, "a1", leaving=True)], ["a1", "a2"], id="affinity-to-one-that-leaves"),
-        pytest.param(NEAR_A, [running(2, "a1", profile=3)], ZONED, id="affinity-in-another-namespace"),
+        pytest.param(NEAR_A, [running(2, "a1", label_set=3)], ZONED, id="affinity-in-another-namespace"),
         pytest.param(NEAR_A, [running(2, "none")], ZONED, id="affinity-to-one-without-a-zone"),
         pytest.param(NEAR_A, [running(2, "gone")], ZONED, id="affinity-to-one-on-an-unknown-node"),
         # the other is near in the zone; nobody is on a host that both speak of
         pytest.param(
             PeerDemand(affinity=(PeerTerm(A, "zone"), PeerTerm(B, "zone"))),
-            [running(2, "a1"), running(3, "a1", profile=2)],
+            [running(2, "a1"), running(3, "a1", label_set=2)],
             [],
             id="one-task-must-be-what-all-terms-speak-of",
         ),
         pytest.param(NOT_NEAR_A, [], ANYWHERE, id="anti-affinity-alone"),
         pytest.param(NOT_NEAR_A, [running(2, "a1")], ["b", "c", "none"], id="anti-affinity"),
         pytest.param(NOT_NEAR_A, [running(2, "a1", leaving=True)], ["b", "c", "none"], id="anti-affinity-leaving"),
-        pytest.param(NOT_NEAR_A, [running(2, "a1", profile=2)], ANYWHERE, id="anti-affinity-to-others"),
-        pytest.param(NO_PEERS, [running(2, "b", profile=2, cls=9)], ["a1", "a2", "c", "none"], id="symmetry"),
-        pytest.param(NO_PEERS, [running(2, "none", profile=2, cls=9)], ANYWHERE, id="symmetry-without-a-zone"),
+        pytest.param(NOT_NEAR_A, [running(2, "a1", label_set=2)], ANYWHERE, id="anti-affinity-to-others"),
+        pytest.param(NO_PEERS, [running(2, "b", label_set=2, cls=9)], ["a1", "a2", "c", "none"], id="symmetry"),
+        pytest.param(NO_PEERS, [running(2, "none", label_set=2, cls=9)], ANYWHERE, id="symmetry-without-a-zone"),
         # nobody anywhere: 0 + 1 - 0 <= 1 in each zone; never without the label
         pytest.param(EVEN, [], ZONED, id="spread"),
         pytest.param(EVEN, [running(2, "a1")], ["b", "c"], id="spread-1-0-0"),
         pytest.param(EVEN, [running(2, "a1", leaving=True)], ZONED, id="spread-does-not-count-who-leaves"),
-        pytest.param(EVEN, [running(2, "a1", profile=3)], ZONED, id="spread-counts-one-namespace"),
+        pytest.param(EVEN, [running(2, "a1", label_set=3)], ZONED, id="spread-counts-one-namespace"),
         pytest.param(EVEN, [running(2, "a1"), running(3, "b"), running(4, "c")], ZONED, id="spread-1-1-1"),
         # 2 + 1 - 0 = 3 > 2
         pytest.param(
@@ -105,7 +105,7 @@ ZONED = ["a1", "a2", "b", "c"]
             id="min-domains",
         ),
         # counts b for the others, does not match itself: 1 + 0 - 0 <= 1
-        pytest.param(PeerDemand(spread=(Spread(B, "zone"),)), [running(2, "a1", profile=2)], ZONED, id="not-itself"),
+        pytest.param(PeerDemand(spread=(Spread(B, "zone"),)), [running(2, "a1", label_set=2)], ZONED, id="not-itself"),
         # an empty selector counts nobody, but matches the task itself: 0 + 1 - 0
         pytest.param(
             PeerDemand(spread=(Spread(tasks_like(), "zone"),)), [running(2, "a1")], ZONED, id="empty-selector"
@@ -261,7 +261,7 @@ def zones(cluster: Cluster, placed: dict[int, str]) -> dict[str, int]:
 )
 def test_one_solve_levels_zones_exactly(waiting, expected):
     cluster = three_zones(EVEN, make_node("c", pods=4, labels={"zone": "c"}))
-    cluster.tell(make_tasks(range(1, waiting + 1), 1, profile=1))
+    cluster.tell(make_tasks(range(1, waiting + 1), 1, label_set=1))
     result = cluster.run()
     found = zones(cluster, cluster.names(result))
     assert result.stats.solves == 1
@@ -275,8 +275,12 @@ def test_a_lower_priority_does_not_take_what_an_uneven_spread_will_need():
     """Zone a is ahead by one, so it takes nobody before the others have caught up: that is no room to give away."""
     cluster = make_cluster(
         *(make_node(zone, pods=3, labels={"zone": zone}) for zone in "abc"),
-        *(make_class(1, peers=EVEN, priority=2), make_class(2), make_profile(1, app="a")),
-        *(make_tasks([99], 1, on="a", profile=1), make_tasks(range(1, 8), 1, profile=1), make_tasks(range(20, 30), 2)),
+        *(make_class(1, peers=EVEN, priority=2), make_class(2), make_label_set(1, app="a")),
+        *(
+            make_tasks([99], 1, on="a", label_set=1),
+            make_tasks(range(1, 8), 1, label_set=1),
+            make_tasks(range(20, 30), 2),
+        ),
     )
     placed = cluster.round()
     # 9 places, one taken; 7 tasks: 3 + 3 + 2 with the one that was there, and one place for the others
@@ -291,7 +295,7 @@ def test_several_spreads_at_once():
     both = PeerDemand(spread=(Spread(A, "zone", 1), Spread(A, "host", 2)))
     cluster = make_cluster(
         *(make_node(name, labels={"zone": name[0], "host": name}) for name in ("a1", "a2", "b1")),
-        *(make_class(1, peers=both), make_profile(1, app="a"), make_tasks(range(1, 13), 1, profile=1)),
+        *(make_class(1, peers=both), make_label_set(1, app="a"), make_tasks(range(1, 13), 1, label_set=1)),
     )
     placed = cluster.round()
     hosts = per_node(placed)
@@ -306,8 +310,8 @@ def test_a_home_is_where_the_first_may_go():
     both = PeerDemand(affinity=(PeerTerm(tasks_like(needs("new")), "zone"),), spread=(Spread(A, "zone"),))
     cluster = make_cluster(
         *(make_node("a", pods=9, labels={"zone": "a"}), make_node("b", pods=4, labels={"zone": "b"})),
-        *(make_class(1, peers=both), make_class(8), make_profile(1, app="a", new=""), make_profile(2, app="a")),
-        *(make_tasks([9], 8, on="a", profile=2), make_tasks(range(1, 6), 1, profile=1)),
+        *(make_class(1, peers=both), make_class(8), make_label_set(1, app="a", new=""), make_label_set(2, app="a")),
+        *(make_tasks([9], 8, on="a", label_set=2), make_tasks(range(1, 6), 1, label_set=1)),
     )
     # a 1, b 0: b takes 2, and zone a is not near them
     assert list(cluster.round().values()) == ["b", "b"]
@@ -317,8 +321,13 @@ def test_two_groups_that_must_be_near_each_other():
     # the first must be near b: it waits for the stage in which b is placed, in the same round
     cluster = make_cluster(
         *(make_node(zone, pods=5, labels={"zone": zone}) for zone in "ab"),
-        *(make_class(1, peers=NEAR_B, priority=5), make_class(2), make_profile(1, app="a"), make_profile(2, app="b")),
-        *(make_tasks([1, 2], 1, profile=1), make_tasks([3], 2, profile=2)),
+        *(
+            make_class(1, peers=NEAR_B, priority=5),
+            make_class(2),
+            make_label_set(1, app="a"),
+            make_label_set(2, app="b"),
+        ),
+        *(make_tasks([1, 2], 1, label_set=1), make_tasks([3], 2, label_set=2)),
     )
     placed = cluster.round()
     assert len(placed) == 3
@@ -329,8 +338,8 @@ def test_who_repels_is_placed_first_or_alone():
     # one zone each: the repelling class keeps app a out of its zone, in whichever order they are placed
     cluster = make_cluster(
         *(make_node(zone, labels={"zone": zone}) for zone in "ab"),
-        *(make_class(1), make_class(2, peers=NOT_NEAR_A), make_profile(1, app="a"), make_profile(2, app="b")),
-        *(make_tasks(range(1, 6), 1, profile=1), make_tasks(range(6, 9), 2, profile=2)),
+        *(make_class(1), make_class(2, peers=NOT_NEAR_A), make_label_set(1, app="a"), make_label_set(2, app="b")),
+        *(make_tasks(range(1, 6), 1, label_set=1), make_tasks(range(6, 9), 2, label_set=2)),
     )
     placed = cluster.round()
     ours, others = {placed[u] for u in range(1, 6) if u in placed}, {placed[u] for u in range(6, 9) if u in placed}

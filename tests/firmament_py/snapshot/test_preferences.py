@@ -14,8 +14,8 @@ from tests.builders import (
     Cluster,
     make_class,
     make_cluster,
+    make_label_set,
     make_node,
-    make_profile,
     make_tasks,
     needs,
     per_node,
@@ -36,8 +36,8 @@ def costs(cluster: Cluster, feasible=None) -> list[int]:
     state, nodes = cluster.state, cluster.state.present_nodes()
     row = state.task_row(1)
     assert row is not None
-    cls, profile = state.tasks.cls[row : row + 1], state.tasks.profile[row : row + 1]
-    found = Preferences(state, nodes, cls, profile, RunningTasks(state, nodes)).costs(
+    cls, label_set = state.tasks.cls[row : row + 1], state.tasks.label_set[row : row + 1]
+    found = Preferences(state, nodes, cls, label_set, RunningTasks(state, nodes)).costs(
         0, np.ones(len(nodes), np.bool_) if feasible is None else np.array(feasible)
     )
     return [0] * len(nodes) if found is None else found.tolist()
@@ -45,8 +45,8 @@ def costs(cluster: Cluster, feasible=None) -> list[int]:
 
 def liking(preferences: PreferenceSet, *events, **more) -> Cluster:
     return make_cluster(
-        *(make_class(1, preferences=preferences, **more), make_class(2), make_profile(1, app="a")),
-        *(make_profile(2, app="b"), make_tasks([1], 1, profile=1), *events),
+        *(make_class(1, preferences=preferences, **more), make_class(2), make_label_set(1, app="a")),
+        *(make_label_set(2, app="b"), make_tasks([1], 1, label_set=1), *events),
     )
 
 
@@ -105,21 +105,21 @@ def node_wish(weight: int, *zones: str):
         # 10 * 2 tasks = 20 near a, 10 near b, 0: 100, 50, 0 points; weight 2
         pytest.param(
             PreferenceSet(peers=((10, PeerTerm(B, "zone")),)),
-            [*THREE, make_tasks([2, 3], 2, on="a", profile=2), make_tasks([4], 2, on="b", profile=2)],
+            [*THREE, make_tasks([2, 3], 2, on="a", label_set=2), make_tasks([4], 2, on="b", label_set=2)],
             [0, 10_000, 20_000],
             id="near-others",
         ),
         # -20, -10, 0: the worst is 0 points, half way 50
         pytest.param(
             PreferenceSet(peers=((-10, PeerTerm(B, "zone")),)),
-            [*THREE, make_tasks([2, 3], 2, on="a", profile=2), make_tasks([4], 2, on="b", profile=2)],
+            [*THREE, make_tasks([2, 3], 2, on="a", label_set=2), make_tasks([4], 2, on="b", label_set=2)],
             [20_000, 10_000, 0],
             id="away-from-others",
         ),
         # a spread that counts others: 2, 1, 0: 0 points, 50, 100
         pytest.param(
             PreferenceSet(spread=(Spread(B, "zone"),)),
-            [*THREE, make_tasks([2, 3], 2, on="a", profile=2), make_tasks([4], 2, on="b", profile=2)],
+            [*THREE, make_tasks([2, 3], 2, on="a", label_set=2), make_tasks([4], 2, on="b", label_set=2)],
             [20_000, 10_000, 0],
             id="spread-over-others",
         ),
@@ -153,18 +153,18 @@ def test_scores_are_relative_to_the_nodes_that_could_take_it():
     ],
 )
 def test_what_tasks_there_wish_counts_for_those_who_come(there, expected):
-    events = [make_class(3, preferences=there), *THREE, make_tasks([2], 3, on="a", profile=2)]
+    events = [make_class(3, preferences=there), *THREE, make_tasks([2], 3, on="a", label_set=2)]
     assert costs(liking(PreferenceSet(), *events)) == expected
 
 
 def test_a_required_affinity_of_those_there_attracts_with_weight_1():
     required = PeerDemand(affinity=(PeerTerm(A, "zone"),))
     wished = PreferenceSet(peers=((-1, PeerTerm(A, "zone")),))
-    events = [make_class(3, peers=required), *THREE, make_tasks([2, 3], 3, on="a", profile=2)]
+    events = [make_class(3, peers=required), *THREE, make_tasks([2, 3], 3, on="a", label_set=2)]
     # 2 tasks * 1 in zone a, 0 elsewhere
     assert costs(liking(PreferenceSet(), *events)) == [0, 20_000, 20_000]
     # and one that repels with weight -1 in zone b: 2, -1, 0 are 100, 0, 100 * 1 // 3 = 33 points
-    more = [make_class(4, preferences=wished), make_tasks([4], 4, on="b", profile=2)]
+    more = [make_class(4, preferences=wished), make_tasks([4], 4, on="b", label_set=2)]
     assert costs(liking(PreferenceSet(), *events, *more)) == [0, 20_000, 100 * 2 * 67]
 
 
@@ -175,9 +175,9 @@ def batch(preferences: PreferenceSet, count: int, *nodes, cls=None) -> tuple[dic
     """How many of `count` tasks of app a each node was given, and with how many solves."""
     cluster = make_cluster(
         cls or make_class(1, preferences=preferences),
-        make_profile(1, app="a"),
+        make_label_set(1, app="a"),
         *nodes,
-        make_tasks(range(count), 1, profile=1),
+        make_tasks(range(count), 1, label_set=1),
     )
     result = cluster.run()
     return per_node(cluster.names(result)), result.stats.solves

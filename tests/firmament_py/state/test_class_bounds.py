@@ -5,7 +5,7 @@ import pytest
 from firmament_py.model.constraints import PeerDemand, PreferenceSet
 from firmament_py.model.events import Outcome
 from firmament_py.state import class_bounds
-from tests.builders import NOW_US, make_class, make_cluster, make_node, make_profile, make_tasks, needs, selecting
+from tests.builders import NOW_US, make_class, make_cluster, make_label_set, make_node, make_tasks, needs, selecting
 from tests.firmament_py.hostile import OTHERS, TERMS, many_labels, of_itself, of_others
 from tests.work import calls
 
@@ -74,8 +74,8 @@ def work_of_rounds(says, labelled: bool) -> int:
     keys = {f"key{i}": "v" for i in range(size)} if labelled else {}
     cluster = make_cluster(
         *(make_node(f"n{i}", cpu=4, labels={"host": f"h{i}", "zone": f"z{i % 3}", **keys}) for i in range(4)),
-        *(make_profile(1, "default", **many_labels(size)), make_class(1, cpu=1, **says), make_class(2, cpu=1)),
-        *(make_tasks([1, 2, 3], 1, profile=1), make_tasks([4], 2), make_tasks([5], 1, profile=1, on="n0")),
+        *(make_label_set(1, "default", **many_labels(size)), make_class(1, cpu=1, **says), make_class(2, cpu=1)),
+        *(make_tasks([1, 2, 3], 1, label_set=1), make_tasks([4], 2), make_tasks([5], 1, label_set=1, on="n0")),
     )
     first = calls(lambda: cluster.scheduler.run(NOW_US))
     assert 4 in {int(uid) for uid in cluster.state.tasks.uid} - cluster.waiting()

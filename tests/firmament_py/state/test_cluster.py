@@ -6,16 +6,16 @@ import pytest
 from firmament_py.model.constraints import NodeDemand, Taint, Term
 from firmament_py.model.events import (
     ClassDefined,
+    LabelSetDefined,
     NodeObserved,
     NodeRemoved,
     Outcome,
     PlacementRejected,
-    ProfileDefined,
 )
 from firmament_py.state.classes import _KEEP_UNUSED
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.history import History
-from firmament_py.state.label_sets import _KEEP_UNUSED as PROFILES_KEPT
+from firmament_py.state.label_sets import _KEEP_UNUSED as LABEL_SETS_KEPT
 from tests.builders import (
     NOW_US,
     any_of,
@@ -241,21 +241,21 @@ def test_a_round_sweeps():
     assert len(cluster.state.classes) == 0
 
 
-def test_unused_profiles_go_in_the_same_way_and_the_unlabelled_never_do():
+def test_unused_label_sets_go_in_the_same_way_and_the_unlabelled_never_do():
     state = make_cluster(make_class(1)).state
-    count = PROFILES_KEPT + 1
+    count = LABEL_SETS_KEPT + 1
     for number in range(1, count + 1):
-        state.apply(ProfileDefined(number, "default", {"app": str(number)}))
-    state.apply(make_tasks([1], 1, profile=7))
-    state.apply(ProfileDefined(count + 1, "default", {}))
+        state.apply(LabelSetDefined(number, "default", {"app": str(number)}))
+    state.apply(make_tasks([1], 1, label_set=7))
+    state.apply(LabelSetDefined(count + 1, "default", {}))
     state.sweep()
-    assert len(state.profiles) == count + 2
+    assert len(state.label_sets) == count + 2
     state.sweep()
     state.validate()
-    assert state.profiles.find(np.array([0, 7, 8, count], np.uint64)).tolist()[2:] == [-1, -1]
-    assert len(state.profiles) == 2
-    assert not state.apply(make_tasks([2], 1)).unknown_profiles, "no labels need no description"
-    assert state.apply(make_tasks([3], 1, profile=8)).unknown_profiles == {8}
+    assert state.label_sets.find(np.array([0, 7, 8, count], np.uint64)).tolist()[2:] == [-1, -1]
+    assert len(state.label_sets) == 2
+    assert not state.apply(make_tasks([2], 1)).unknown_label_sets, "no labels need no description"
+    assert state.apply(make_tasks([3], 1, label_set=8)).unknown_label_sets == {8}
 
 
 def test_what_happened_to_a_task_is_told_in_order():

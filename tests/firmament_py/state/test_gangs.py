@@ -13,7 +13,7 @@ from tests.builders import (
     make_class,
     make_cluster,
     make_gang,
-    make_profile,
+    make_label_set,
     make_tasks,
     per_node,
     removed,
@@ -264,8 +264,8 @@ def test_the_smallest_members_will_do_if_the_oldest_do_not_fit():
 
 def test_a_gang_that_wants_to_be_near_a_task_that_is_placed_later_in_the_round_is_tried_again():
     cluster = make_cluster(
-        *(*host_nodes(3), GPU1, make_class(2, gpu=1, peers=WITH_LEAD), make_profile(1, app="lead")),
-        *(make_gang(1, 2, created_us=NOW_US - 9), make_tasks([101, 102], 2, gang=1), make_tasks([901], 1, profile=1)),
+        *(*host_nodes(3), GPU1, make_class(2, gpu=1, peers=WITH_LEAD), make_label_set(1, app="lead")),
+        *(make_gang(1, 2, created_us=NOW_US - 9), make_tasks([101, 102], 2, gang=1), make_tasks([901], 1, label_set=1)),
     )
     assert set(cluster.round()) == {101, 102, 901}
 
@@ -273,8 +273,8 @@ def test_a_gang_that_wants_to_be_near_a_task_that_is_placed_later_in_the_round_i
 def test_what_a_member_counts_on_is_not_taken_back_as_surplus():
     """A follower needs a lead beside it; two of the three members are enough."""
     cluster = make_cluster(
-        *(*host_nodes(2, 2), GPU1, make_class(2, gpu=1, peers=WITH_LEAD), make_profile(1, app="lead")),
-        *(make_gang(1, 2), make_tasks([101], 2, gang=1), make_tasks([102, 103], 1, gang=1, profile=1)),
+        *(*host_nodes(2, 2), GPU1, make_class(2, gpu=1, peers=WITH_LEAD), make_label_set(1, app="lead")),
+        *(make_gang(1, 2), make_tasks([101], 2, gang=1), make_tasks([102, 103], 1, gang=1, label_set=1)),
     )
     assert set(cluster.round()) == {101, 102, 103}
 
@@ -342,8 +342,8 @@ def test_a_full_gang_that_lacks_a_role_waits_for_one_of_the_others_to_go():
 def test_members_that_others_count_on_stay_within_the_maximum():
     """A follower needs a lead beside it: two of the three members may be placed, and one of them is enough."""
     cluster = make_cluster(
-        *(*host_nodes(9), make_class(2, gpu=1, peers=WITH_LEAD), GPU1, make_profile(1, app="lead")),
-        *(make_gang(1, 1, maximum=2), make_tasks([101, 102], 2, gang=1), make_tasks([103], 1, gang=1, profile=1)),
+        *(*host_nodes(9), make_class(2, gpu=1, peers=WITH_LEAD), GPU1, make_label_set(1, app="lead")),
+        *(make_gang(1, 1, maximum=2), make_tasks([101, 102], 2, gang=1), make_tasks([103], 1, gang=1, label_set=1)),
     )
     assert set(cluster.round()) == {101, 103}
 

@@ -1,4 +1,4 @@
-"""Profiles: which tasks a selector speaks of, by namespace, by the labels of namespaces, by labels."""
+"""Label sets: which tasks a selector speaks of, by namespace, by the labels of namespaces, by labels."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from firmament_py.model.constraints import PeerSelector
 from firmament_py.model.events import NamespaceObserved, Outcome
-from firmament_py.state.label_sets import NO_PROFILE, ProfileTable
-from tests.builders import make_class, make_cluster, make_profile, make_tasks, needs, tasks_like
+from firmament_py.state.label_sets import NO_LABELS, LabelSetTable
+from tests.builders import make_class, make_cluster, make_label_set, make_tasks, needs, tasks_like
 from tests.firmament_py import peer_oracle
 from tests.firmament_py.mixtures import LABELS, NAMESPACES
 from tests.firmament_py.strategies import requirements
@@ -17,14 +17,14 @@ APP = (needs("app", "In", "a"),)
 RED = (needs("team", "In", "red"),)
 
 
-def table() -> ProfileTable:
-    """Profiles 1: default, app a; 2: default, nothing; 3: red, app a; 4: unknown, app a. Team red has namespace red."""
-    profiles = ProfileTable()
-    profiles.describe_namespace("red", {"team": "red"})
+def table() -> LabelSetTable:
+    """1: default, app a; 2: default, nothing; 3: red, app a; 4: unknown, app a. Team red has namespace red."""
+    label_sets = LabelSetTable()
+    label_sets.describe_namespace("red", {"team": "red"})
     for number, namespace, labels in [(1, "default", {"app": "a"}), (2, "default", {}), (3, "red", {"app": "a"})]:
-        profiles.define(number, namespace, labels)
-    profiles.define(4, "unknown", {"app": "a"})
-    return profiles
+        label_sets.define(number, namespace, labels)
+    label_sets.define(4, "unknown", {"app": "a"})
+    return label_sets
 
 
 @pytest.mark.parametrize(
@@ -44,23 +44,23 @@ def table() -> ProfileTable:
     ],
 )
 def test_whom_a_selector_speaks_of(selector, expected):
-    profiles = table()
-    chosen = profiles.matching(selector)
-    assert set(profiles.id[chosen].tolist()) == expected
-    assert not chosen[NO_PROFILE]
-    for row in profiles.rows().tolist():
-        assert chosen[row] == (row != NO_PROFILE and selector.matches(*profiles.look(row)))
+    label_sets = table()
+    chosen = label_sets.matching(selector)
+    assert set(label_sets.id[chosen].tolist()) == expected
+    assert not chosen[NO_LABELS]
+    for row in label_sets.rows().tolist():
+        assert chosen[row] == (row != NO_LABELS and selector.matches(*label_sets.describe(row)))
 
 
-def test_answers_follow_namespaces_and_profiles():
-    profiles, selector = table(), PeerSelector(frozenset(), RED, APP)
-    assert profiles.describe_namespace("unknown", {"team": "red"})
-    assert not profiles.describe_namespace("unknown", {"team": "red"})
-    assert set(profiles.id[profiles.matching(selector)].tolist()) == {3, 4}
-    profiles.define(5, "red", {"app": "a", "more": ""})
-    profiles.define(5, "red", {"app": "a", "more": ""})
-    assert set(profiles.id[profiles.matching(selector)].tolist()) == {3, 4, 5}
-    assert profiles.find(np.array([5, 9, 1], np.uint64)).tolist() == [5, -1, 1]
+def test_answers_follow_namespaces_and_label_sets():
+    label_sets, selector = table(), PeerSelector(frozenset(), RED, APP)
+    assert label_sets.describe_namespace("unknown", {"team": "red"})
+    assert not label_sets.describe_namespace("unknown", {"team": "red"})
+    assert set(label_sets.id[label_sets.matching(selector)].tolist()) == {3, 4}
+    label_sets.define(5, "red", {"app": "a", "more": ""})
+    label_sets.define(5, "red", {"app": "a", "more": ""})
+    assert set(label_sets.id[label_sets.matching(selector)].tolist()) == {3, 4, 5}
+    assert label_sets.find(np.array([5, 9, 1], np.uint64)).tolist() == [5, -1, 1]
 
 
 @given(data=st.data())
@@ -76,39 +76,39 @@ def test_against_the_oracle(data):
             st.none() | few,
         )
     )
-    profiles, world = ProfileTable(), peer_oracle.World()
+    label_sets, world = LabelSetTable(), peer_oracle.World()
     number = 0
     for name in NAMESPACES:
         world.namespaces[name] = data.draw(st.sampled_from([{}, {"team": "red"}, {"team": "blue"}]))
-        profiles.describe_namespace(name, world.namespaces[name])
+        label_sets.describe_namespace(name, world.namespaces[name])
         for labels in LABELS:
             number += 1
-            profiles.define(number, name, labels)
-            row = profiles.find(np.array([number], np.uint64))[0]
+            label_sets.define(number, name, labels)
+            row = label_sets.find(np.array([number], np.uint64))[0]
             task = peer_oracle.Task(make_class(1), name, labels)
-            assert profiles.matching(selector)[row] == peer_oracle.matches(world, selector, task)
+            assert label_sets.matching(selector)[row] == peer_oracle.matches(world, selector, task)
 
 
-def test_a_profile_that_nobody_defined_is_asked_for():
-    cluster = make_cluster(make_class(1), make_profile(1, app="a"))
-    outcome = cluster.tell(make_tasks([1], 1, profile=7))[0]
-    assert (outcome.unknown_profiles, cluster.waiting()) == ({7}, set())
-    assert cluster.tell(make_profile(7), make_tasks([1], 1, profile=7)) == [Outcome(), Outcome()]
+def test_a_label_set_that_nobody_defined_is_asked_for():
+    cluster = make_cluster(make_class(1), make_label_set(1, app="a"))
+    outcome = cluster.tell(make_tasks([1], 1, label_set=7))[0]
+    assert (outcome.unknown_label_sets, cluster.waiting()) == ({7}, set())
+    assert cluster.tell(make_label_set(7), make_tasks([1], 1, label_set=7)) == [Outcome(), Outcome()]
     assert cluster.waiting() == {1}
 
 
-def test_profiles_that_nobody_has_any_more_make_room(monkeypatch):
+def test_label_sets_that_nobody_has_any_more_make_room(monkeypatch):
     monkeypatch.setattr("firmament_py.state.label_sets._KEEP_UNUSED", 2)
-    cluster = make_cluster(make_class(1), make_profile(1, app="a"), make_tasks([1], 1, profile=1))
-    cluster.tell(*(make_profile(number, n=str(number)) for number in range(2, 30)))
-    profiles, known = cluster.state.profiles, np.array([1, 2, 29], np.uint64)
+    cluster = make_cluster(make_class(1), make_label_set(1, app="a"), make_tasks([1], 1, label_set=1))
+    cluster.tell(*(make_label_set(number, n=str(number)) for number in range(2, 30)))
+    label_sets, known = cluster.state.label_sets, np.array([1, 2, 29], np.uint64)
     cluster.state.sweep()
-    assert (profiles.find(known) >= 0).all(), "their tasks may be on the way"
-    cluster.tell(make_tasks([2], 1, profile=29))
+    assert (label_sets.find(known) >= 0).all(), "their tasks may be on the way"
+    cluster.tell(make_tasks([2], 1, label_set=29))
     cluster.state.sweep()
-    assert (profiles.find(known) >= 0).tolist() == [True, False, True], "two are in use, the other has been idle"
-    chosen = profiles.matching(tasks_like(needs("n", "Exists")))
-    assert all(labels for _, _, labels in (profiles.look(row) for row in np.flatnonzero(chosen).tolist()))
+    assert (label_sets.find(known) >= 0).tolist() == [True, False, True], "two are in use, the other has been idle"
+    chosen = label_sets.matching(tasks_like(needs("n", "Exists")))
+    assert all(labels for _, _, labels in (label_sets.describe(row) for row in np.flatnonzero(chosen).tolist()))
 
 
 def test_a_namespace_is_described_once_it_is_known():
@@ -121,14 +121,14 @@ def test_a_namespace_is_described_once_it_is_known():
 def test_namespaces_that_are_gone_are_forgotten(monkeypatch):
     monkeypatch.setattr("firmament_py.state.label_sets._SPARE_NAMESPACES", 3)
     monkeypatch.setattr("firmament_py.state.label_sets._KEEP_UNUSED", 0)
-    profiles, selector = table(), PeerSelector(frozenset(["default", "red"]), RED, APP)
-    before = set(profiles.id[profiles.matching(selector)].tolist())
+    label_sets, selector = table(), PeerSelector(frozenset(["default", "red"]), RED, APP)
+    before = set(label_sets.id[label_sets.matching(selector)].tolist())
     for turn in range(50):
-        profiles.describe_namespace(f"n{turn}", {"team": "blue"})
-        profiles.describe_namespace(f"n{turn}", {})
-        profiles.tasks[profiles.rows()] = 1
-        profiles.sweep()
-        assert len(profiles._names) <= 2 * 3 + 4
-    assert set(profiles.id[profiles.matching(selector)].tolist()) == before == {1, 3}
-    for row in profiles.rows()[1:].tolist():
-        assert selector.matches(*profiles.look(row)) == bool(profiles.matching(selector)[row])
+        label_sets.describe_namespace(f"n{turn}", {"team": "blue"})
+        label_sets.describe_namespace(f"n{turn}", {})
+        label_sets.tasks[label_sets.rows()] = 1
+        label_sets.sweep()
+        assert len(label_sets._names) <= 2 * 3 + 4
+    assert set(label_sets.id[label_sets.matching(selector)].tolist()) == before == {1, 3}
+    for row in label_sets.rows()[1:].tolist():
+        assert selector.matches(*label_sets.describe(row)) == bool(label_sets.matching(selector)[row])
