@@ -19,7 +19,7 @@ from firmament_py.state.cluster import ClusterState
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CheckResult:
     """sound (K,): which placements may be carried out; complaints: a line for each reason why others may not."""
 
     sound: Bools
@@ -27,13 +27,13 @@ class Verdict:
 
 
 class Checker:
-    """Judges placements; remembers verdicts on (class, node) pairs as long as neither changes."""
+    """Checks placements; caches the result of each (class, node) pair as long as neither changes."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
         self._admitted: dict[tuple[object, int], tuple[object, bool]] = {}
 
-    def judge(self, tasks: I64, nodes: I64, batch: I64) -> Verdict:
+    def check(self, tasks: I64, nodes: I64, batch: I64) -> CheckResult:
         """Would placing task rows `tasks` on node rows `nodes`, (K,) each, be right?
 
         `batch` (K,) says what was placed together and, ascending, in which order; only demands between tasks care.
@@ -66,7 +66,7 @@ class Checker:
                 refuse(~together, "other tasks forbid the node: affinity, anti-affinity or spread")
             for why, bad in gang_problems(state, tasks, nodes, sound).items():
                 refuse(bad, why)
-        return Verdict(sound, complaints)
+        return CheckResult(sound, complaints)
 
     def _unoffered(self, tasks: I64) -> Bools:
         """Placements of classes that request what is in none of the tables."""
@@ -103,8 +103,10 @@ class Checker:
         picky = {c for c in np.unique(classes).tolist() if self._state.classes.demand(c).picky}
         tainted = np.zeros(self._state.nodes.capacity, np.bool_)
         tainted[[row for row in np.unique(nodes[sound]).tolist() if self._state.nodes.observed[row].taints]] = True
-        look = np.flatnonzero(sound & (np.isin(classes, list(picky)) | tainted[nodes]))
-        for i, cls, node in zip(look.tolist(), classes[look].tolist(), nodes[look].tolist(), strict=True):
+        inspected = np.flatnonzero(sound & (np.isin(classes, list(picky)) | tainted[nodes]))
+        for i, cls, node in zip(
+            inspected.tolist(), classes[inspected].tolist(), nodes[inspected].tolist(), strict=True
+        ):
             bad[i] = not self._welcome(cls, node)
         return bad
 

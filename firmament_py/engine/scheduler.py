@@ -132,16 +132,16 @@ class Scheduler:
                 placing = better(placing, other)
             lap("second opinion")
         tasks, nodes, batch = placing.outcome()
-        verdict = self._checker.judge(tasks, nodes, batch)
+        checked = self._checker.check(tasks, nodes, batch)
         lap("check")
-        if verdict.complaints:
-            stats.dropped = int((~verdict.sound).sum())
+        if checked.complaints:
+            stats.dropped = int((~checked.sound).sum())
             log.error(
                 "dropped %d placements that failed the independent check: %s",
                 stats.dropped,
-                verdict.complaints,
+                checked.complaints,
             )
-            tasks, nodes = tasks[verdict.sound], nodes[verdict.sound]
+            tasks, nodes = tasks[checked.sound], nodes[checked.sound]
         self.state.place(tasks, nodes)
         lap("commit")
         waiting = waiting_classes(self.state, admission.rejected)

@@ -64,7 +64,7 @@ def reasons(state: ClusterState, cls: int, peers: Peers, c: int, kept_for: str =
     """
     nodes = state.present_nodes()
     demand = state.classes.demand(cls)
-    selected, taint = state.node_index.judge(replace(demand, further=()), nodes)
+    selected, taint = state.node_index.evaluate(replace(demand, further=()), nodes)
     result = []
     numbers, counts = np.unique(taint[taint >= 0], return_counts=True)
     by_taint: dict[tuple[str, str], int] = {}
@@ -93,7 +93,7 @@ def reasons(state: ClusterState, cls: int, peers: Peers, c: int, kept_for: str =
     result += [Reason(ReasonKind.INSUFFICIENT_RESOURCE, int(left.sum()), resource) for resource in lacking]
     left &= ~lacks.any(axis=1) & (not lacking)
     for name, terms in demand.further:
-        unmet = ~state.node_index.judge(NodeDemand(affinity=(terms,)), nodes)[0] & left
+        unmet = ~state.node_index.evaluate(NodeDemand(affinity=(terms,)), nodes)[0] & left
         if unmet.any():
             result.append(Reason(ReasonKind.FURTHER_AFFINITY, int(unmet.sum()), name))
             left &= ~unmet
@@ -211,7 +211,7 @@ def nearest(state: ClusterState, cls: int, most: int = 3) -> list[tuple[str, dic
     Least is judged by the largest lacking share of a request. Nodes that lack nothing come first, with {}.
     """
     nodes = state.present_nodes()
-    selected, taint = state.node_index.judge(state.classes.demand(cls), nodes)
+    selected, taint = state.node_index.evaluate(state.classes.demand(cls), nodes)
     nodes = nodes[selected & (taint < 0)]
     lacks, lacking = _lacks(state, cls, nodes), state.classes.lacking(cls)
     share = (lacks / np.maximum(state.classes.requests[cls], 1)).max(axis=1, initial=1.0 if lacking else 0.0)
@@ -233,7 +233,7 @@ def fitting_nodes(state: ClusterState, row: int) -> int:
     cls, nodes = int(state.tasks.cls[row]), state.present_nodes()
     if state.classes.lacking(cls):
         return 0
-    selected, taint = state.node_index.judge(state.classes.demand(cls), nodes)
+    selected, taint = state.node_index.evaluate(state.classes.demand(cls), nodes)
     fits = selected & (taint < 0) & _peers_of_task(state, row).allowed(0)
     return int((fits & (_lacks(state, cls, nodes) <= 0).all(axis=1)).sum())
 

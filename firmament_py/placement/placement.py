@@ -176,8 +176,8 @@ class Placing:
         self._kept.give_up(number)
 
     def elsewhere(self, snapshot: Snapshot) -> "Placing":
-        """A fresh start on another snapshot of the same round. Wishes and the census are one for both: what is placed
-        there has to be taken back."""
+        """A fresh start on another snapshot of the same round. Wishes and neighbour counts are one for both: what is placed there
+        has to be taken back."""
         reading = self._reading.less(snapshot.free - self.snapshot.free)
         return Placing(snapshot, self._price, self._solve, self._lap, reading, at_once=self._at_once, trial=True)
 
@@ -346,7 +346,7 @@ class Placing:
     def _tell_neighbours(self, c: int, node: I64, count: I64) -> None:
         self.snapshot.peers.add(c, node, count)
         self.snapshot.preferences.add(c, node, count)
-        self.snapshot.census.add(c, node, count)
+        self.snapshot.neighbour_counts.add(c, node, count)
 
     def _assign(self, look: Subproblem, fitting: NodeCounts, candidates: I64) -> None:
         """Gives the places to the oldest of the candidates (positions in look.tasks, by class, oldest first)."""

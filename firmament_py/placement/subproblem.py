@@ -75,8 +75,8 @@ def subproblem_of(
         inputs=None if snapshot.inputs is None else snapshot.inputs.of_tasks(snapshot.inputs.of_task[tasks]),
         measured_load=_measured_load(snapshot, free, reading, told),
         measured_usage=reading.usage,
-        traits=tuple(snapshot.census.traits[c] for c in classes.tolist()),
-        surroundings=snapshot.census,
+        traits=tuple(snapshot.neighbour_counts.traits[c] for c in classes.tolist()),
+        surroundings=snapshot.neighbour_counts,
         at_once=at_once,
     )
     return Subproblem(view, room, suitable, classes, tasks)

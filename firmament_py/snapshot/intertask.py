@@ -244,7 +244,7 @@ class Peers:
         if found is None:
             found = self._has_spread_labels(c)
             demand = replace(self._node_demands[c], further=())
-            selected, taint = self._state.node_index.judge(demand, self._nodes)
+            selected, taint = self._state.node_index.evaluate(demand, self._nodes)
             if spread.honor_affinity:
                 found &= selected
             if spread.honor_taints:

@@ -20,7 +20,7 @@ def nothing_measured(rows: I64) -> F64:
     return np.full(len(rows), np.nan)
 
 
-class Census:
+class NeighbourCounts:
     """nodes: (N,) rows of the node table; classes: (C,) rows of the class table. cpu_of: millicores that task rows
     (K,) were measured to use, (K,), NaN: not measured."""
 
@@ -96,7 +96,7 @@ class Census:
 
 
 class _Counts:
-    """Of one trait. changes: how many of the census's changes are in by_node (N, V)."""
+    """Of one trait. changes: how many of the recorded changes are in by_node (N, V)."""
 
     def __init__(self, values: tuple[str, ...], by_node: I64, of_class: list[int], of_task: I64) -> None:
         self.values = values

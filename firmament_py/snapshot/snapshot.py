@@ -16,7 +16,7 @@ from firmament_py.policy.locality import Inputs, gather
 from firmament_py.snapshot.expected_releases import Releases
 from firmament_py.snapshot.gang_demand import UNLIMITED, GangDemand
 from firmament_py.snapshot.intertask import Peers, by_class
-from firmament_py.snapshot.neighbour_counts import Census, nothing_measured
+from firmament_py.snapshot.neighbour_counts import NeighbourCounts, nothing_measured
 from firmament_py.snapshot.preferences import Preferences
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.state.cluster import ClusterState
@@ -42,7 +42,7 @@ class Snapshot:
     suitable: Bools  # (C, N) selectors, affinity and taints allow it; none for what requests what no node offers
     peers: Peers  # what tasks demand of each other
     preferences: Preferences  # what classes would like
-    census: Census  # who is where
+    neighbour_counts: NeighbourCounts  # who is where
     tasks: I64  # (T,) rows of the task table, by class, then oldest first
     task_class: I64  # (T,) ascending
     task_age_us: I64  # (T,) >= 0
@@ -88,7 +88,7 @@ def take_snapshot(
     nodes = state.present_nodes()
     suitable = np.empty((len(classes), len(nodes)), np.bool_)
     for c, row in enumerate(classes.tolist()):
-        selected, taint = state.node_index.judge(state.classes.demand(row), nodes)
+        selected, taint = state.node_index.evaluate(state.classes.demand(row), nodes)
         suitable[c] = selected & (taint < 0) & (not state.classes.lacking(row))
     allocatable = state.nodes.allocatable[nodes]
     placed = RunningTasks(state, nodes)
@@ -108,7 +108,7 @@ def take_snapshot(
         suitable=suitable,
         peers=Peers(state, nodes, classes, label_sets, placed),
         preferences=Preferences(state, nodes, classes, label_sets, placed),
-        census=Census(state, nodes, classes, placed, cpu_of),
+        neighbour_counts=NeighbourCounts(state, nodes, classes, placed, cpu_of),
         tasks=waiting,
         task_class=task_class,
         task_age_us=np.maximum(now_us - tasks.created_us[waiting], 0),

@@ -58,7 +58,7 @@ class NodeIndex:
         self._taint_set[row] = 0
         self.version += 1
 
-    def judge(self, demand: NodeDemand, rows: I64) -> tuple[Bools, I32]:
+    def evaluate(self, demand: NodeDemand, rows: I64) -> tuple[Bools, I32]:
         """For each of node `rows` (N,): does it match selector and affinity (N,), and which of its taints keeps
         tasks with this demand away (N,): a number for `taint`, -1 for none."""
         cached = self._cache.get(demand)
@@ -71,7 +71,7 @@ class NodeIndex:
         return cached[1][rows], cached[2][rows]
 
     def taint(self, number: int) -> Taint:
-        """The taint that `judge` numbered: position in its set times _MAX_SETS, plus the set."""
+        """The taint that `evaluate` numbered: position in its set times _MAX_SETS, plus the set."""
         return list(self._taint_sets)[number % _MAX_SETS][number // _MAX_SETS]
 
     def preferred(self, term: Term, rows: I64) -> Bools:

@@ -277,7 +277,7 @@ class Mixture:
         self.cluster.scheduler._checker = recorder  # type: ignore[assignment]
         result = self.cluster.run()
         self.cluster.scheduler._checker = recorder.checker
-        tasks, nodes, batch = recorder.judged
+        tasks, nodes, batch = recorder.checked
         state = self.cluster.state
         batches: dict[int, list[tuple[int, str]]] = {}
         for i in np.argsort(batch, kind="stable").tolist():
@@ -294,8 +294,8 @@ class Recorder:
 
     def __init__(self, checker: Any) -> None:
         self.checker = checker
-        self.judged: tuple[np.ndarray, np.ndarray, np.ndarray]
+        self.checked: tuple[np.ndarray, np.ndarray, np.ndarray]
 
-    def judge(self, tasks: np.ndarray, nodes: np.ndarray, batch: np.ndarray) -> Any:
-        self.judged = (tasks, nodes, batch)
-        return self.checker.judge(tasks, nodes, batch)
+    def check(self, tasks: np.ndarray, nodes: np.ndarray, batch: np.ndarray) -> Any:
+        self.checked = (tasks, nodes, batch)
+        return self.checker.check(tasks, nodes, batch)

@@ -28,15 +28,15 @@ def cluster_of(peers: PeerDemand, *events) -> Cluster:
     )
 
 
-def judge(cluster: Cluster, *batches: list[tuple[int, str]]) -> list[list[bool]]:
+def check(cluster: Cluster, *batches: list[tuple[int, str]]) -> list[list[bool]]:
     flat = [(uid, name, number) for number, batch in enumerate(batches) for uid, name in batch]
-    verdict = Checker(cluster.state).judge(
+    result = Checker(cluster.state).check(
         np.array([cluster.state.task_row(uid) for uid, _, _ in flat], np.int64),
         np.array([cluster.state.nodes.row[f"id-{name}"] for _, name, _ in flat], np.int64),
         np.array([number for _, _, number in flat], np.int64),
     )
-    found = iter(verdict.sound.tolist())
-    assert bool(verdict.complaints) == (not verdict.sound.all())
+    found = iter(result.sound.tolist())
+    assert bool(result.complaints) == (not result.sound.all())
     return [[next(found) for _ in batch] for batch in batches]
 
 
@@ -74,7 +74,7 @@ EVEN = PeerDemand(spread=(Spread(A, "zone"),))
     ],
 )
 def test_batches(peers, batches, sound):
-    found = judge(cluster_of(peers), *batches)
+    found = check(cluster_of(peers), *batches)
     assert found == [[right] * len(batch) for right, batch in zip(sound, batches, strict=True)]
 
 
@@ -97,8 +97,8 @@ def test_a_moved_task_is_judged_as_the_oracle_does(seed):
     i = rng.randrange(len(last))
     last[i] = (last[i][0], rng.choice(sorted(mixture.world.nodes)))
     named = [[(uid, mixture.world.nodes[node].name) for uid, node in batch] for batch in (*before, last)]
-    *_, verdict = judge(mixture.cluster, *named)
+    *_, result = check(mixture.cluster, *named)
     for batch in before:
         assert an_order(mixture.world, batch) is not None
     order = an_order(mixture.world, last)
-    assert all(verdict) == (order is not None)
+    assert all(result) == (order is not None)

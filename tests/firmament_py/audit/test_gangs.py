@@ -19,11 +19,11 @@ from tests.builders import (
 from tests.firmament_py.gang_builders import GPU1, RACKS, WITH_LEAD, gpu_nodes
 
 
-def judged(cluster: Cluster, *uids: int) -> list[bool]:
+def checked(cluster: Cluster, *uids: int) -> list[bool]:
     """What the check says of placing these on n0, one after the other."""
     rows = np.array([cluster.state.task_row(uid) for uid in uids], np.int64)
     nodes = np.full(len(uids), cluster.state.node_row("id-n0"), np.int64)
-    return [bool(sound) for sound in Checker(cluster.state).judge(rows, nodes, np.arange(len(uids))).sound]
+    return [bool(sound) for sound in Checker(cluster.state).check(rows, nodes, np.arange(len(uids))).sound]
 
 
 @pytest.mark.parametrize(
@@ -42,16 +42,16 @@ def test_half_a_gang_is_refused_and_the_others_are_not(gang, placed, sound):
     cluster = make_cluster(
         *(*gpu_nodes(9), GPU1, gang, make_tasks([101, 102, 103], 1, gang=1, role=[0, 0, 1]), make_tasks([901], 1))
     )
-    assert judged(cluster, *placed, 901) == [sound] * len(placed) + [True]
+    assert checked(cluster, *placed, 901) == [sound] * len(placed) + [True]
 
 
 def test_members_that_are_placed_already_count():
     cluster = make_cluster(
         *gpu_nodes(9), GPU1, make_gang(1, 3), make_tasks([101, 102], 1, gang=1, on="n0"), make_tasks([103], 1, gang=1)
     )
-    assert judged(cluster, 103) == [True]
+    assert checked(cluster, 103) == [True]
     cluster.tell(ended(101))
-    assert judged(cluster, 103) == [False]
+    assert checked(cluster, 103) == [False]
 
 
 def test_a_member_that_is_refused_takes_its_gang_along_and_who_counts_on_the_gang():
@@ -62,7 +62,7 @@ def test_a_member_that_is_refused_takes_its_gang_along_and_who_counts_on_the_gan
         *(make_label_set(1, app="lead"), make_gang(1, 2), make_tasks([101], 1, gang=1, label_set=1)),
         *(make_tasks([102], 3, gang=1), make_tasks([901], 2), make_tasks([902], 1)),
     )
-    assert judged(cluster, 101, 102, 901, 902) == [False, False, False, True]
+    assert checked(cluster, 101, 102, 901, 902) == [False, False, False, True]
 
 
 @pytest.mark.parametrize(
@@ -79,14 +79,14 @@ def test_more_than_the_maximum_is_refused(maximum, there, placed, sound):
         *(*gpu_nodes(9), GPU1, make_gang(1, 2, maximum=maximum), make_tasks([901], 1)),
         *(make_tasks(range(201, 201 + there), 1, gang=1, on="n0"), make_tasks(range(101, 101 + placed), 1, gang=1)),
     )
-    assert judged(cluster, *range(101, 101 + placed), 901) == [sound] * placed + [True]
+    assert checked(cluster, *range(101, 101 + placed), 901) == [sound] * placed + [True]
 
 
 def judged_at(cluster: Cluster, placed: dict[int, str]) -> list[bool]:
     """What the check says of placing these at once."""
     rows = np.array([cluster.state.task_row(uid) for uid in placed], np.int64)
     nodes = np.array([cluster.state.node_row(f"id-{name}") for name in placed.values()], np.int64)
-    return [bool(sound) for sound in Checker(cluster.state).judge(rows, nodes, np.zeros(len(placed), np.int64)).sound]
+    return [bool(sound) for sound in Checker(cluster.state).check(rows, nodes, np.zeros(len(placed), np.int64)).sound]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ GPU = Taint("gpu", "", "NoSchedule")
 FAST = {"disk": "fast"}
 
 
-def cluster_to_judge() -> Cluster:
+def cluster_to_check() -> Cluster:
     """Nodes: a (4 cpu), fast (4 cpu, labelled), gpu (4 cpu, tainted), full (all taken), absent (a task, no node).
 
     Tasks 1-6 want 1 cpu and no more, 11-12 the fast label, 13 a node named a, 14 tolerates the taint, 21 is bound,
@@ -47,11 +47,11 @@ def cluster_to_judge() -> Cluster:
     )
 
 
-def judge(cluster: Cluster, *placements: tuple[int, str], checker: Checker | None = None):
+def check(cluster: Cluster, *placements: tuple[int, str], checker: Checker | None = None):
     rows = np.array([cluster.state.task_row(uid) for uid, _ in placements], np.int64)
     nodes = np.array([cluster.state.nodes.row[f"id-{name}"] for _, name in placements], np.int64)
-    verdict = (checker or Checker(cluster.state)).judge(rows, nodes, np.zeros(len(rows), np.int64))
-    return verdict.sound.tolist(), verdict.complaints
+    result = (checker or Checker(cluster.state)).check(rows, nodes, np.zeros(len(rows), np.int64))
+    return result.sound.tolist(), result.complaints
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def judge(cluster: Cluster, *placements: tuple[int, str], checker: Checker | Non
     ],
 )
 def test_right_placements_pass(placements):
-    assert judge(cluster_to_judge(), *placements) == ([True] * len(placements), [])
+    assert check(cluster_to_check(), *placements) == ([True] * len(placements), [])
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_right_placements_pass(placements):
     ],
 )
 def test_wrong_placements_are_refused_and_the_others_are_not(placements, sound, complaint):
-    verdict, complaints = judge(cluster_to_judge(), *placements)
-    assert verdict == sound
+    found, complaints = check(cluster_to_check(), *placements)
+    assert found == sound
     assert len(complaints) == 1
     assert complaint in complaints[0]
 
@@ -103,11 +103,11 @@ def test_wrong_placements_are_refused_and_the_others_are_not(placements, sound, 
 def test_a_placement_that_is_refused_takes_no_room_from_others():
     # 4 right ones and one that is not welcome: the four fill the node
     placements = [(11, "a"), *((uid, "a") for uid in range(1, 5))]
-    assert judge(cluster_to_judge(), *placements)[0] == [False, True, True, True, True]
+    assert check(cluster_to_check(), *placements)[0] == [False, True, True, True, True]
 
 
 def test_several_faults_have_a_complaint_each():
-    _, complaints = judge(cluster_to_judge(), (22, "a"), (1, "absent"), (2, "gpu"), (15, "a"))
+    _, complaints = check(cluster_to_check(), (22, "a"), (1, "absent"), (2, "gpu"), (15, "a"))
     assert len(complaints) == 4
 
 
@@ -116,8 +116,8 @@ def test_a_node_that_others_over_committed_takes_what_does_not_request_that():
         *(make_class(1, cpu=4), make_class(2), make_class(3, cpu=1), make_tasks([1], 1, on="a"), make_node("a", cpu=2)),
         *(make_tasks([2], 2), make_tasks([3], 3)),
     )
-    assert judge(cluster, (2, "a")) == ([True], [])
-    assert judge(cluster, (3, "a"))[0] == [False]
+    assert check(cluster, (2, "a")) == ([True], [])
+    assert check(cluster, (3, "a"))[0] == [False]
 
 
 @pytest.mark.parametrize(
@@ -130,19 +130,19 @@ def test_a_node_that_others_over_committed_takes_what_does_not_request_that():
         pytest.param(NodeRemoved("id-fast"), False, id="removed"),
     ],
 )
-def test_a_verdict_is_not_remembered_longer_than_it_holds(change, sound):
-    cluster = cluster_to_judge()
+def test_a_result_is_not_remembered_longer_than_it_holds(change, sound):
+    cluster = cluster_to_check()
     cluster.tell(make_tasks([99], 1, on="fast"))  # the node keeps its row when it is removed
     checker = Checker(cluster.state)
-    assert judge(cluster, (11, "fast"), checker=checker)[0] == [True]
+    assert check(cluster, (11, "fast"), checker=checker)[0] == [True]
     cluster.tell(change)
-    assert judge(cluster, (11, "fast"), checker=checker)[0] == [sound]
+    assert check(cluster, (11, "fast"), checker=checker)[0] == [sound]
 
 
 def test_what_nodes_hold_is_added_up_from_the_tasks_not_read_from_running_totals():
-    cluster = cluster_to_judge()
+    cluster = cluster_to_check()
     cluster.state.nodes.used[:] = 0
-    assert judge(cluster, (1, "full"))[0] == [False]
+    assert check(cluster, (1, "full"))[0] == [False]
 
 
 @pytest.mark.slow
@@ -152,7 +152,7 @@ def test_what_a_round_decides_passes_and_a_change_of_it_is_judged_as_the_oracle_
     decided = _decide(cluster)
     if not decided:
         return
-    assert judge(cluster, *decided.items()) == ([True] * len(decided), [])
+    assert check(cluster, *decided.items()) == ([True] * len(decided), [])
     uid = data.draw(st.sampled_from(sorted(decided)))
     moved = {**decided, uid: data.draw(st.sampled_from(sorted(node.name for node in world.nodes.values())))}
     for task, name in moved.items():
@@ -160,8 +160,8 @@ def test_what_a_round_decides_passes_and_a_change_of_it_is_judged_as_the_oracle_
     over = world.overcommitted()
     for task in moved:
         world.tasks[task].node = None
-    verdict, _ = judge(cluster, *moved.items())
-    for (task, name), sound in zip(moved.items(), verdict, strict=True):
+    found, _ = check(cluster, *moved.items())
+    for (task, name), sound in zip(moved.items(), found, strict=True):
         if not world.welcome(world.tasks[task].cls, f"id-{name}"):
             assert not sound
         elif f"id-{name}" not in over:
@@ -189,7 +189,7 @@ def _decide(cluster: Cluster) -> dict[int, str]:
 
 def test_a_round_drops_what_fails_the_check_says_so_and_places_the_rest(monkeypatch, caplog):
     """A placing that has gone mad: everything to node `full`, one task to node a."""
-    cluster = cluster_to_judge()
+    cluster = cluster_to_check()
     rows = np.array([cluster.state.task_row(u) for u in (1, 2, 3)])
     nodes = np.array([cluster.state.node_row("id-full")] * 2 + [cluster.state.node_row("id-a")])
     monkeypatch.setattr(

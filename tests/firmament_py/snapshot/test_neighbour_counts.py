@@ -59,7 +59,7 @@ NODES = [make_node(f"n{i}", cpu=6 + 3 * i, pods=9, devil=9, rabbit=9, sheep=9) f
         max_size=12,
     )
 )
-def test_the_census_follows_every_change(steps):
+def test_neighbour_counts_follow_every_change(steps):
     policy = Counting()
     cluster = make_cluster(*NODES, *kinds(), policy=policy)
     placed: dict[int, str] = {}
@@ -149,7 +149,11 @@ def test_what_tasks_use_by_trait_and_place():
         seen: Any = None
 
         def price(self, view):
-            self.seen = self.seen or (view.census("kind")[0], view.domains("type")[0], *view.cpu_of("kind", "type"))
+            self.seen = self.seen or (
+                view.census("kind")[0],
+                view.domains("type")[0],
+                *view.cpu_of("kind", "type"),
+            )
             return super().price(view)
 
     usage, policy = Usage(), Reading()

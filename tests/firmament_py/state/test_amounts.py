@@ -138,9 +138,9 @@ def test_resources_that_nodes_offered_are_given_back_and_come_again():
 def test_a_placement_of_what_no_node_offers_is_refused_by_the_check():
     cluster = make_cluster(make_node("a", cpu=4), make_class(1, cpu=1, gpu=1), make_tasks([1], 1))
     tasks, nodes = cluster.state.tasks.rows(), cluster.state.present_nodes()
-    verdict = cluster.scheduler._checker.judge(tasks, nodes, tasks)
-    assert not verdict.sound.any()
-    assert verdict.complaints == ["1 placements: no node has any of a resource that it requests"]
+    result = cluster.scheduler._checker.check(tasks, nodes, tasks)
+    assert not result.sound.any()
+    assert result.complaints == ["1 placements: no node has any of a resource that it requests"]
 
 
 def test_names_of_tokens_stand_for_columns():

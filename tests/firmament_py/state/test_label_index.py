@@ -42,11 +42,11 @@ class ColumnsAgreeWithOneNodeAtATime(RuleBasedStateMachine):
         self.node_index.sweep()
 
     @rule(demand=demands, again=st.booleans())
-    def judge(self, demand, again):
+    def evaluate(self, demand, again):
         rows = np.array(sorted(self.nodes), np.int64)
-        selected, taint = self.node_index.judge(demand, rows)
+        selected, taint = self.node_index.evaluate(demand, rows)
         if again:  # out of the cache
-            selected, taint = self.node_index.judge(demand, rows)
+            selected, taint = self.node_index.evaluate(demand, rows)
         for i, row in enumerate(rows.tolist()):
             node = self.nodes[row]
             fields = {"metadata.name": node.name}
@@ -110,7 +110,7 @@ def look(name: str, labels: Mapping[str, str] | None = None, *taints: Taint) -> 
 
 
 def _matching(labels: NodeIndex, demand: NodeDemand, *rows: int) -> list[bool]:
-    selected, taint = labels.judge(demand, np.array(rows, np.int64))
+    selected, taint = labels.evaluate(demand, np.array(rows, np.int64))
     return [bool(b) for b in selected & (taint < 0)]
 
 
@@ -168,12 +168,12 @@ def test_values_and_taints_that_are_gone_are_forgotten():
         table.set(number % 3, look(name, {"name": name}, Taint("owner", name, "NoSchedule")))
         if number % 1000 == 999:
             assert _matching(table, selecting(needs("name", "In", name)), 0, 1, 2) == [False] * 3, "tainted"
-    selected, taint = table.judge(selecting(needs("name", "In", "n5998", "n5999")), np.arange(3))
+    selected, taint = table.evaluate(selecting(needs("name", "In", "n5998", "n5999")), np.arange(3))
     # 5998 is on row 1 and 5999 on row 2
     assert selected.tolist() == [False, True, True]
     assert [table.taint(int(number)).value for number in taint] == ["n5997", "n5998", "n5999"]
     assert _matching(table, tolerant, 0, 1, 2) == [False, False, True]
-    assert table.judge(held, np.arange(3))[0].all()
+    assert table.evaluate(held, np.arange(3))[0].all()
     assert table._labels._column("name").values < 3000
     assert len(table._taint_sets) < 3000
 
@@ -183,6 +183,6 @@ def test_many_distinct_taints_are_told_apart():
     for row in range(200):
         table.set(row, look(f"n{row}", {}, Taint("soft", "", "PreferNoSchedule"), Taint("t", str(row), "NoSchedule")))
     demand = NodeDemand(tolerations=(Toleration("t", "Equal", "117", ""),))
-    _, taint = table.judge(demand, np.arange(200))
+    _, taint = table.evaluate(demand, np.arange(200))
     assert [row for row in range(200) if taint[row] < 0] == [117]
     assert table.taint(int(taint[199])) == Taint("t", "199", "NoSchedule")
