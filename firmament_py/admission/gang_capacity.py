@@ -86,7 +86,7 @@ class GangCapacity:
     def depends(self, claim: GangDemand) -> bool:
         """Whether where its members may be depends on where other tasks are."""
         classes = np.unique(self._snapshot.task_class[claim.members]).tolist()
-        return any(self._snapshot.peers.concerns(c) for c in classes)
+        return any(self._snapshot.intertask.concerns(c) for c in classes)
 
     def every_domain(self, claim: GangDemand) -> Choices:
         """The domains that the gang may choose from."""
@@ -106,7 +106,7 @@ class GangCapacity:
     def affinity_domains(self, claim: GangDemand, most: int = 4) -> Iterator[Bools]:
         """Domains that members want to share with others, (N,) each, the roomiest first."""
         classes, slots = self._placing.room_for(claim.members)
-        for key in sorted({key for c in classes.tolist() for key in self._snapshot.peers.affine_keys(c)}):
+        for key in sorted({key for c in classes.tolist() for key in self._snapshot.intertask.affine_keys(c)}):
             domain = self._snapshot.domains(key)
             choices = Choices(domain, int(domain.max(initial=-1)) + 1, everywhere=False)
             room = choices.sums(slots).sum(axis=0)

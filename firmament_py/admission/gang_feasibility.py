@@ -56,8 +56,10 @@ class Prospects:
     def _try(self, claim: GangDemand, choices: Choices, number: int) -> bool:
         gone = once_gone(self._placing.snapshot, claim.row)
         # whom members want near them may be among those who would have gone: then beside all who are there now
-        peers = [gone.peers] if not self._room.depends(claim) else [gone.peers, self._placing.snapshot.peers]
-        return any(self._fits(claim, choices, number, replace(gone, peers=these)) for these in peers)
+        peers = (
+            [gone.intertask] if not self._room.depends(claim) else [gone.intertask, self._placing.snapshot.intertask]
+        )
+        return any(self._fits(claim, choices, number, replace(gone, intertask=these)) for these in peers)
 
     def _fits(self, claim: GangDemand, choices: Choices, number: int, snapshot: Snapshot) -> bool:
         placing = self._placing.elsewhere(snapshot)

@@ -91,7 +91,7 @@ class Admission:
             done = end
         # lower priorities where nobody may keep room share their solves
         self._attempt(done + np.flatnonzero(single[done:]))
-        if snapshot.peers.any and (by_priority or self._placing.staged):
+        if snapshot.intertask.any and (by_priority or self._placing.staged):
             self._follow_up()
 
     def _all_at_once(self) -> bool:
@@ -207,7 +207,7 @@ class Admission:
 
     def _fits(self, claim: GangDemand) -> bool:
         """Whether there is a node for a single task as things stand."""
-        c, peers = int(self._snapshot.task_class[claim.members[0]]), self._snapshot.peers
+        c, peers = int(self._snapshot.task_class[claim.members[0]]), self._snapshot.intertask
         return self._room.fitting(claim.members, peers.allowed(c) if peers.concerns(c) else None) > 0
 
     def _overdue_among(self, singles: I64) -> list[GangDemand]:

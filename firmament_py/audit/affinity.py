@@ -18,7 +18,7 @@ from firmament_py.state.cluster import ClusterState
 from firmament_py.state.label_sets import NO_LABELS
 
 
-class PeerCheck:
+class IntertaskCheck:
     """Replays the placements of task rows on node rows, (K,) each, made in ascending batch (K,), on the tables."""
 
     def __init__(self, state: ClusterState, tasks: I64, nodes: I64, batch: I64) -> None:

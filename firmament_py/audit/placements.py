@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.audit.affinity import PeerCheck
+from firmament_py.audit.affinity import IntertaskCheck
 from firmament_py.audit.gangs import gang_problems
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.constraints import NAME_FIELD
@@ -60,9 +60,9 @@ class Checker:
         left = -1
         while left != int(sound.sum()):  # what is refused may be what others counted on
             left = int(sound.sum())
-            if state.classes.with_peers:
+            if state.classes.has_intertask_terms:
                 together = np.ones(len(tasks), np.bool_)
-                together[sound] = PeerCheck(state, tasks[sound], nodes[sound], batch[sound]).sound()
+                together[sound] = IntertaskCheck(state, tasks[sound], nodes[sound], batch[sound]).sound()
                 refuse(~together, "other tasks forbid the node: affinity, anti-affinity or spread")
             for why, bad in gang_problems(state, tasks, nodes, sound).items():
                 refuse(bad, why)

@@ -174,15 +174,15 @@ class Scheduler:
     ) -> Admission:
         """Everything that waits has had its turn. at_once: see View."""
         placing = self._placing(snapshot, reading, stats, lap, at_once=at_once)
-        admission = Admission(placing, snapshot.claims, lap, self._reserve_after_us)
+        admission = Admission(placing, snapshot.gang_demands, lap, self._reserve_after_us)
         admission.run()
         return admission
 
     def _leaves_out(self, placing: Placing) -> bool:
         """Whether tasks wait that had room, other than those of gangs that do not fit as a whole."""
         left = left_out(placing)
-        for claim in placing.snapshot.claims:
-            left[claim.members] = False
+        for demand in placing.snapshot.gang_demands:
+            left[demand.members] = False
         return bool(left.any())
 
     def _placing(

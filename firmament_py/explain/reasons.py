@@ -11,7 +11,7 @@ from firmament_py.model.arrays import I64
 from firmament_py.model.constraints import NodeDemand
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.model.resources import TASK_SLOTS, TOKEN
-from firmament_py.snapshot.intertask import Peers, by_class
+from firmament_py.snapshot.intertask import IntertaskConstraints, by_class
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.gangs import NO_GANG
@@ -55,8 +55,10 @@ class Waiting:
     news: I64
 
 
-def reasons(state: ClusterState, cls: int, peers: Peers, c: int, kept_for: str = "") -> tuple[Reason, ...]:
-    """Why nodes do not take a further task of class row `cls`, number `c` of `peers`, as things stand.
+def reasons(
+    state: ClusterState, cls: int, intertask: IntertaskConstraints, c: int, kept_for: str = ""
+) -> tuple[Reason, ...]:
+    """Why nodes do not take a further task of class row `cls`, number `c` of `intertask`, as things stand.
 
     Judged in kube-scheduler's order, so that a node fails for a taint, else for a selector, else for tokens, else for
     each resource that it has too little of, else for a further demand, else for what other tasks demand. A node that
@@ -97,18 +99,18 @@ def reasons(state: ClusterState, cls: int, peers: Peers, c: int, kept_for: str =
         if unmet.any():
             result.append(Reason(ReasonKind.FURTHER_AFFINITY, int(unmet.sum()), name))
             left &= ~unmet
-    if peers.concerns(c):
-        for name, fails in peers.failures(c).items():
+    if intertask.concerns(c):
+        for name, fails in intertask.failures(c).items():
             failing = int((fails & left).sum())
             if failing:
-                result.append(Reason(_PEER_REASONS[name], failing))
+                result.append(Reason(_INTERTASK_REASONS[name], failing))
                 left &= ~fails
     if kept_for and left.any():
         result.append(Reason(ReasonKind.KEPT_FREE, int(left.sum()), kept_for))
     return tuple(result)
 
 
-_PEER_REASONS = {
+_INTERTASK_REASONS = {
     "label": ReasonKind.SPREAD_LABEL_MISSING,
     "spread": ReasonKind.SPREAD,
     "affinity": ReasonKind.AFFINITY,
@@ -130,7 +132,7 @@ def waiting_classes(state: ClusterState, rejected: list[Rejected]) -> list[Waiti
     reservation_holders = reservation_holders_among(state, rejected)
     first = rows[starts]
     nodes = state.present_nodes()
-    peers = Peers(state, nodes, tasks.cls[first], tasks.label_set[first], RunningTasks(state, nodes))
+    intertask = IntertaskConstraints(state, nodes, tasks.cls[first], tasks.label_set[first], RunningTasks(state, nodes))
     answer = []
     for c, of_class in enumerate(np.split(rows, starts[1:])):
         cls = int(tasks.cls[of_class[0]])
@@ -138,7 +140,9 @@ def waiting_classes(state: ClusterState, rejected: list[Rejected]) -> list[Waiti
         if gang in full:  # nodes do not matter
             why: tuple[Reason, ...] = (full[gang],)
         else:
-            why = reasons(state, cls, peers, c, "" if gang in of_gang else _kept_for(state, cls, reservation_holders))
+            why = reasons(
+                state, cls, intertask, c, "" if gang in of_gang else _kept_for(state, cls, reservation_holders)
+            )
             if gang in of_gang:
                 why = (of_gang[gang], *why)
         signature = np.uint64(hash((why, len(state.nodes.observed))) & (2**63 - 1) | 1)
@@ -151,8 +155,8 @@ def waiting_classes(state: ClusterState, rejected: list[Rejected]) -> list[Waiti
 def reservation_holders_among(state: ClusterState, rejected: list[Rejected]) -> list[tuple[int, str]]:
     """Priority and name of the gangs and single tasks that a round kept room for."""
     names = state.tasks.name
-    claims = [r.claim for r in rejected if r.reserves]
-    return [(c.priority, c.definition.name if c.task < 0 else str(names[c.task])) for c in claims]
+    demands = [r.claim for r in rejected if r.reserves]
+    return [(d.priority, d.definition.name if d.task < 0 else str(names[d.task])) for d in demands]
 
 
 def _kept_for(state: ClusterState, cls: int, reservation_holders: Sequence[tuple[int, str]]) -> str:
@@ -195,13 +199,13 @@ def reasons_of_task(
     if full:
         return tuple(full.values())
     cls = int(state.tasks.cls[row])
-    return reasons(state, cls, _peers_of_task(state, row), 0, _kept_for(state, cls, reservation_holders))
+    return reasons(state, cls, _intertask_of_task(state, row), 0, _kept_for(state, cls, reservation_holders))
 
 
-def _peers_of_task(state: ClusterState, row: int) -> Peers:
+def _intertask_of_task(state: ClusterState, row: int) -> IntertaskConstraints:
     """With one class, number 0: that of the task."""
     tasks, nodes, one = state.tasks, state.present_nodes(), slice(row, row + 1)
-    return Peers(state, nodes, tasks.cls[one], tasks.label_set[one], RunningTasks(state, nodes))
+    return IntertaskConstraints(state, nodes, tasks.cls[one], tasks.label_set[one], RunningTasks(state, nodes))
 
 
 def nearest(state: ClusterState, cls: int, most: int = 3) -> list[tuple[str, dict[str, int]]]:
@@ -234,7 +238,7 @@ def fitting_nodes(state: ClusterState, row: int) -> int:
     if state.classes.lacking(cls):
         return 0
     selected, taint = state.node_index.evaluate(state.classes.demand(cls), nodes)
-    fits = selected & (taint < 0) & _peers_of_task(state, row).allowed(0)
+    fits = selected & (taint < 0) & _intertask_of_task(state, row).allowed(0)
     return int((fits & (_lacks(state, cls, nodes) <= 0).all(axis=1)).sum())
 
 

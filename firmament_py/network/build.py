@@ -151,7 +151,7 @@ def build(
     """The network for the room there is, prices, slot offsets (K,) and the waiting tasks' classes (T,), ascending.
 
     Of the limits of each class the first that spans nodes and the first by node are built in; of the others demands
-    are kept by `Peers.trim`, and wishes are left to the next solve.
+    are kept by `IntertaskConstraints.trim`, and wishes are left to the next solve.
     Classes without a slot anywhere must have been left out of `task_class`. over_capacity: which pairs (P,) are to be
     bounded by their slots even where arcs lead into them that go round their class; see `PlacementNetwork.excess`.
     """

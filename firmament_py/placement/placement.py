@@ -176,8 +176,8 @@ class Placing:
         self._kept.give_up(number)
 
     def elsewhere(self, snapshot: Snapshot) -> "Placing":
-        """A fresh start on another snapshot of the same round. Wishes and neighbour counts are one for both: what is placed there
-        has to be taken back."""
+        """A fresh start on another snapshot of the same round. Wishes and neighbour counts are one for both: what is
+        placed there has to be taken back."""
         reading = self._reading.less(snapshot.free - self.snapshot.free)
         return Placing(snapshot, self._price, self._solve, self._lap, reading, at_once=self._at_once, trial=True)
 
@@ -218,8 +218,8 @@ class Placing:
         """(C', N) where tasks of each of `classes` may go, room apart, beside others that are to come."""
         suitable = self.snapshot.suitable[classes]
         for i, c in enumerate(classes.tolist()):
-            if self.snapshot.peers.concerns(c):
-                suitable[i] &= self.snapshot.peers.conceivable(c)
+            if self.snapshot.intertask.concerns(c):
+                suitable[i] &= self.snapshot.intertask.conceivable(c)
         return suitable
 
     def cheapest_first(self) -> Callable[[int], I64]:
@@ -249,8 +249,8 @@ class Placing:
         request = snapshot.requests[c]
         needs = np.flatnonzero(request)
         fits = snapshot.suitable[c] & np.greater_equal(self._free[:, needs], request[needs]).all(axis=1)
-        if snapshot.peers.concerns(c):
-            fits &= snapshot.peers.allowed(c)
+        if snapshot.intertask.concerns(c):
+            fits &= snapshot.intertask.allowed(c)
         for node in order[fits[order]][:1].tolist():
             if self._settle(c, np.array([node]), np.array([1])).any():
                 self.node_of[task] = node
@@ -338,13 +338,13 @@ class Placing:
         """How many of the count[i] tasks of class c on node[i] other tasks allow; these are then counted as there."""
         self._batches += 1
         self._batch_of_class[c] = self._batches
-        count = self.snapshot.peers.trim(c, node, count)
+        count = self.snapshot.intertask.trim(c, node, count)
         there = count > 0
         self._tell_neighbours(c, node[there], count[there])
         return count
 
     def _tell_neighbours(self, c: int, node: I64, count: I64) -> None:
-        self.snapshot.peers.add(c, node, count)
+        self.snapshot.intertask.add(c, node, count)
         self.snapshot.preferences.add(c, node, count)
         self.snapshot.neighbour_counts.add(c, node, count)
 
@@ -363,7 +363,7 @@ class Placing:
 
     def _fill(self, look: Subproblem, prices: Prices) -> None:
         """Places the rest class by class, each on its cheapest nodes first: no optimum, but nothing is left over."""
-        peers, nodes = self.snapshot.peers, len(self._free)
+        peers, nodes = self.snapshot.intertask, len(self._free)
         for i in np.unique(look.view.task_class).tolist():
             c = int(look.classes[i])
             positions, request = np.flatnonzero(look.view.task_class == i), self.snapshot.requests[c]
@@ -391,7 +391,7 @@ class Placing:
     def _bid(self, look: Subproblem, data: DataPrices, i: int, positions: I64) -> I64:
         """Places tasks of class i (positions in look.tasks) where their data is: each bids for the best of its nodes
         that has room, and those who save most get it, a few times over. Returns those that are left."""
-        peers, c, request = self.snapshot.peers, int(look.classes[i]), self.snapshot.requests[int(look.classes[i])]
+        peers, c, request = self.snapshot.intertask, int(look.classes[i]), self.snapshot.requests[int(look.classes[i])]
         bids = Bids(data, data.of_task[positions])
         for _ in range(BIDS):
             room = task_slots(self._free, request[None], look.suitable[i : i + 1], np.array([len(positions)]))[0]

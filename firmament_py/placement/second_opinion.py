@@ -26,10 +26,10 @@ def worth_asking(placing: Placing) -> bool:
     """Whether the round left tasks waiting that had room at its start, and is small enough."""
     snapshot = placing.snapshot
     left = placing.node_of < 0
-    if not left.any() or len(left) > MOST_TASKS or snapshot.claims or len(snapshot.quota) or placing.keeps_room:
+    if not left.any() or len(left) > MOST_TASKS or snapshot.gang_demands or len(snapshot.quota) or placing.keeps_room:
         return False
     waiting = np.bincount(snapshot.task_class, minlength=len(snapshot.classes))
-    if sum(count * snapshot.peers.terms(c) for c, count in enumerate(waiting.tolist())) > MOST_TERMS:
+    if sum(count * snapshot.intertask.terms(c) for c, count in enumerate(waiting.tolist())) > MOST_TERMS:
         return False
     return bool(left_out(placing).any())
 

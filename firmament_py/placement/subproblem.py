@@ -108,8 +108,8 @@ def _room(snapshot: Snapshot, classes: I64, waiting: I64, slots: I64) -> Capacit
     slots = np.minimum(slots, waiting[:, None])
     limits: dict[int, Sequence[DomainLimit]] = {}
     for i, c in enumerate(classes.tolist()):
-        if snapshot.peers.concerns(c):
-            slots[i], limits[i] = snapshot.peers.limit(c, slots[i], int(waiting[i]))
+        if snapshot.intertask.concerns(c):
+            slots[i], limits[i] = snapshot.intertask.limit(c, slots[i], int(waiting[i]))
         if slots[i].any():
             wishes = snapshot.preferences.limits(c, slots[i], int(waiting[i]))
             if wishes:

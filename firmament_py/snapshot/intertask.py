@@ -1,7 +1,7 @@
 """Demands between tasks: affinity, anti-affinity in both directions, spread.
 
-`Peers` knows, for the classes that wait, how many tasks that each of their selectors matches are on each node, and
-keeps these counts right while a round places tasks. From the counts follow
+`IntertaskConstraints` counts, for each selector of the waiting classes, the tasks on each node that it matches, and
+keeps these counts current while a round places tasks. From the counts follow
 
 - `allowed`: on which nodes a further task of a class may go as things stand;
 - `limit`: how many tasks of a class that is matched by its own selectors each domain may take in one solve
@@ -31,7 +31,7 @@ from firmament_py.state.classes import carried
 from firmament_py.state.cluster import ClusterState
 
 
-class Peers:
+class IntertaskConstraints:
     """See the module. classes and label sets: (C,) rows of the class and label set tables."""
 
     def __init__(self, state: ClusterState, nodes: I64, classes: I64, label_sets: I64, placed: RunningTasks) -> None:
@@ -344,7 +344,7 @@ def _signatures(state: ClusterState, classes: I64, label_sets: I64) -> I64:
 
     Only selectors of waiting classes, and anti-affinity and wishes of placed tasks matter; other labels do not.
     """
-    if not state.classes.with_peers:
+    if not state.classes.has_intertask_terms:
         return np.zeros(len(classes), np.int64)
     placed = (state.tasks.state == TaskState.ASSUMED) | (state.tasks.state == TaskState.BOUND)
     selectors: set[PeerSelector] = set()

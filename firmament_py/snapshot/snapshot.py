@@ -15,7 +15,7 @@ from firmament_py.model.lifecycle import TaskState
 from firmament_py.policy.locality import Inputs, gather
 from firmament_py.snapshot.expected_releases import Releases
 from firmament_py.snapshot.gang_demand import UNLIMITED, GangDemand
-from firmament_py.snapshot.intertask import Peers, by_class
+from firmament_py.snapshot.intertask import IntertaskConstraints, by_class
 from firmament_py.snapshot.neighbour_counts import NeighbourCounts, nothing_measured
 from firmament_py.snapshot.preferences import Preferences
 from firmament_py.snapshot.running_tasks import RunningTasks
@@ -40,7 +40,7 @@ class Snapshot:
     priority: I64  # (C,) descending
     expected_us: I64  # (C,) how long a task expects to run; 0: unknown
     suitable: Bools  # (C, N) selectors, affinity and taints allow it; none for what requests what no node offers
-    peers: Peers  # what tasks demand of each other
+    intertask: IntertaskConstraints  # what tasks demand of each other
     preferences: Preferences  # what classes would like
     neighbour_counts: NeighbourCounts  # who is where
     tasks: I64  # (T,) rows of the task table, by class, then oldest first
@@ -50,7 +50,7 @@ class Snapshot:
     task_uid: U64  # (T,)
     task_gang: I64  # (T,) rows of the gang table, NO_GANG: none
     inputs: Inputs | None  # where the tasks' data is; None: nobody asked, or they have none
-    claims: list[GangDemand]  # gangs that lack members, with waiting ones
+    gang_demands: list[GangDemand]  # of gangs that lack members, with waiting ones
     quota: I64  # (Q,) of gangs that have a maximum: how many more of their tasks may be placed
     task_quota: I64  # (T,) which of these counts for the task, -1: none
     node_index: NodeIndex
@@ -106,7 +106,7 @@ def take_snapshot(
         priority=state.classes.priority[classes],
         expected_us=state.classes.expected_us[classes],
         suitable=suitable,
-        peers=Peers(state, nodes, classes, label_sets, placed),
+        intertask=IntertaskConstraints(state, nodes, classes, label_sets, placed),
         preferences=Preferences(state, nodes, classes, label_sets, placed),
         neighbour_counts=NeighbourCounts(state, nodes, classes, placed, cpu_of),
         tasks=waiting,
@@ -116,7 +116,7 @@ def take_snapshot(
         task_uid=tasks.uid[waiting],
         task_gang=tasks.gang[waiting],
         inputs=None if rack_labels is None else _inputs(state, waiting, nodes, rack_labels),
-        claims=gangs.claims,
+        gang_demands=gangs.demands,
         quota=np.array(gangs.quota, np.int64),
         task_quota=gangs.task_quota,
         node_index=state.node_index,
@@ -128,11 +128,11 @@ def once_gone(snapshot: Snapshot, gang: int) -> Snapshot:
     """The same as if all tasks had gone that no place for a gang, a row of the gang table, has to do without."""
     releases, nodes = snapshot.releases, snapshot.nodes
     rows, held = releases.staying(gang)
-    peers = snapshot.peers
-    if peers.any:
+    intertask = snapshot.intertask
+    if intertask.any:
         placed = RunningTasks(releases.state, nodes, rows)
-        peers = Peers(releases.state, nodes, snapshot.classes, snapshot.label_sets, placed)
-    return replace(snapshot, free=snapshot.allocatable - held, peers=peers)
+        intertask = IntertaskConstraints(releases.state, nodes, snapshot.classes, snapshot.label_sets, placed)
+    return replace(snapshot, free=snapshot.allocatable - held, intertask=intertask)
 
 
 def _inputs(state: ClusterState, waiting: I64, nodes: I64, rack_labels: tuple[str, ...]) -> Inputs | None:
@@ -151,7 +151,7 @@ def _inputs(state: ClusterState, waiting: I64, nodes: I64, rack_labels: tuple[st
 class _Gangs:
     """See Snapshot."""
 
-    claims: list[GangDemand]
+    demands: list[GangDemand]
     quota: list[int]
     task_quota: I64
 
@@ -184,7 +184,7 @@ def _gangs(state: ClusterState, waiting: I64, nodes: I64) -> _Gangs:
         if lacking > 0:
             settled = position[tasks.node[there]]
             priority = int(state.classes.priority[tasks.cls[waiting[members]]].max())
-            answer.claims.append(
+            answer.demands.append(
                 GangDemand(
                     row,
                     definition,

@@ -44,7 +44,7 @@ class ClassTable(Table):
     def __init__(self, resources: Resources) -> None:
         super().__init__()
         self._resources = resources
-        self.with_peers = False
+        self.has_intertask_terms = False
         """Whether a class ever demanded anything of other tasks."""
         self._row: dict[int, int] = {}
         self._idle = IdleRows(_KEEP_UNUSED)
@@ -84,8 +84,8 @@ class ClassTable(Table):
             if replace(old, name="") != replace(new, name=""):
                 return Refusal("class", str(new.id), "id", "already names a different class; use another id")
             return None
-        self.with_peers = (
-            self.with_peers or new.peers != NO_PEERS or bool(new.preferences.peers or new.preferences.spread)
+        self.has_intertask_terms = (
+            self.has_intertask_terms or new.peers != NO_PEERS or bool(new.preferences.peers or new.preferences.spread)
         )
         row = int(self.allocate(1)[0])
         self._row[new.id], self._definition[row] = row, new

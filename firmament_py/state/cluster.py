@@ -149,7 +149,7 @@ class ClusterState:
         regrouped = of_gang | (tasks.gang[rows] != seen.gang)
         # where tasks depend on each other a new neighbour can be an opportunity too
         relabelled = (tasks.label_set[rows] != seen.label_set) | (tasks.leaving[rows] != seen.leaving)
-        neighbours = regrouped | (self.classes.with_peers & (new | relabelled))
+        neighbours = regrouped | (self.classes.has_intertask_terms & (new | relabelled))
         work = ((seen.state == TaskState.WAITING) & reclassed) | moved
         return bool((neighbours | work).any())
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from firmament_py.model.constraints import NO_PEERS, NodeDemand, PeerDemand, PeerTerm, Spread, Taint, Term
-from firmament_py.snapshot.intertask import Peers
+from firmament_py.snapshot.intertask import IntertaskConstraints
 from firmament_py.snapshot.preferences import water_level
 from firmament_py.snapshot.running_tasks import RunningTasks
 from tests.builders import (
@@ -47,12 +47,12 @@ def running(uid: int, node: str, label_set: int = 1, cls: int = 8, leaving: bool
     return make_tasks([uid], cls, on=node, label_set=label_set, leaving=leaving)
 
 
-def peers_of(cluster: Cluster, uid: int = 1) -> Peers:
+def intertask_of(cluster: Cluster, uid: int = 1) -> IntertaskConstraints:
     state, nodes = cluster.state, cluster.state.present_nodes()
     row = state.task_row(uid)
     assert row is not None
     classes, label_sets = state.tasks.cls[row : row + 1], state.tasks.label_set[row : row + 1]
-    return Peers(state, nodes, classes, label_sets, RunningTasks(state, nodes))
+    return IntertaskConstraints(state, nodes, classes, label_sets, RunningTasks(state, nodes))
 
 
 def names(cluster: Cluster, chosen) -> list[str]:
@@ -114,7 +114,7 @@ ZONED = ["a1", "a2", "b", "c"]
 )
 def test_where_one_more_may_go(peers, events, where):
     cluster = three_zones(peers, *events)
-    assert names(cluster, peers_of(cluster).allowed(0)) == where
+    assert names(cluster, intertask_of(cluster).allowed(0)) == where
     # one round places the task exactly if there is such a node
     assert bool(cluster.round()) == bool(where)
 
@@ -152,9 +152,9 @@ def test_what_is_demanded_further_does_not_say_which_zones_count(demand, placed)
 
 
 def limits_of(cluster: Cluster, waiting: int, slots: int = 9):
-    peers = peers_of(cluster)
+    intertask = intertask_of(cluster)
     size = len(cluster.state.present_nodes())
-    return peers.limit(0, np.full(size, slots, np.int64), waiting)
+    return intertask.limit(0, np.full(size, slots, np.int64), waiting)
 
 
 @pytest.mark.parametrize(
@@ -181,20 +181,20 @@ def test_a_domain_that_is_too_full_for_one_takes_some_of_many():
     cluster = three_zones(EVEN, running(2, "a1"))
     slots, _ = limits_of(cluster, 3)
     assert slots.tolist() == [1, 1, 2, 2, 0]
-    assert names(cluster, peers_of(cluster).allowed(0)) == ["b", "c"]
+    assert names(cluster, intertask_of(cluster).allowed(0)) == ["b", "c"]
 
 
 def test_the_room_of_a_small_domain_bounds_the_level():
     # zone c takes one task: level 1, so a and b take at most 2
     cluster = three_zones(EVEN)
     slots = np.array([9, 9, 9, 1, 9], np.int64)
-    assert peers_of(cluster).limit(0, slots, 20)[1][0].most.tolist() == [2, 2, 2]
+    assert intertask_of(cluster).limit(0, slots, 20)[1][0].most.tolist() == [2, 2, 2]
 
 
 def test_tasks_that_want_to_be_together_look_for_the_largest_home():
     cluster = three_zones(NEAR_A)
     # a holds 2 + 2, b 3, c 1
-    slots, limits = peers_of(cluster).limit(0, np.array([2, 2, 3, 1, 9], np.int64), 5)
+    slots, limits = intertask_of(cluster).limit(0, np.array([2, 2, 3, 1, 9], np.int64), 5)
     assert (slots.tolist(), limits) == ([2, 2, 0, 0, 0], [])
 
 
@@ -216,15 +216,15 @@ def test_tasks_that_want_to_be_together_look_for_the_largest_home():
 )
 def test_what_is_kept(peers, events, count, kept):
     cluster = three_zones(peers, *events)
-    assert peers_of(cluster).trim(0, np.arange(5), np.array(count, np.int64)).tolist() == kept
+    assert intertask_of(cluster).trim(0, np.arange(5), np.array(count, np.int64)).tolist() == kept
 
 
 def test_what_is_added_counts_like_what_was_there():
     cluster = three_zones(EVEN)
-    peers = peers_of(cluster)
-    peers.add(0, np.array([0, 2]), np.array([1, 1]))
+    intertask = intertask_of(cluster)
+    intertask.add(0, np.array([0, 2]), np.array([1, 1]))
     # 1, 1, 0: only zone c
-    assert names(cluster, peers.allowed(0)) == ["c"]
+    assert names(cluster, intertask.allowed(0)) == ["c"]
 
 
 @pytest.mark.parametrize(
