@@ -11,44 +11,38 @@ from typing import ClassVar
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, U64, Bools
+from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.constraints import NO_PEERS, NodeDemand, PeerTerm
 from firmament_py.model.events import ClassDefined, Refusal
 from firmament_py.model.resources import LIMIT, LINKS, TASK_SLOTS, TOKEN, Resources, resized, token_requests
 from firmament_py.state.class_bounds import excess
-from firmament_py.state.table import IdleRows, Table
+from firmament_py.state.keyed_table import KeyedTable
 
-_KEEP_UNUSED = 1024
+SPARE_ROWS = 1024
 
 
-class ClassTable(Table):
+class ClassTable(KeyedTable[ClassDefined]):
     """One row a class. `requests` is (capacity, R), one column a resource; every class takes one task slot."""
 
     FIELDS: ClassVar = {
-        "id": (np.uint64, 0),
+        **KeyedTable.FIELDS,
         "priority": (np.int64, 0),
         "expected_us": (np.int64, 0),
-        "tasks": (np.int64, 0),
         "wishes": (np.bool_, False),
         "repels": (np.bool_, False),
         "has_traits": (np.bool_, False),
     }
-    id: U64
     priority: I64
     expected_us: I64  # how long a task expects to run, below LIMIT; 0: unknown
-    tasks: I64  # rows of the task table that refer to the class
     wishes: Bools  # whether its tasks wish others near them or away; see carried
     repels: Bools  # whether it demands that others stay away from its tasks
     has_traits: Bools
 
     def __init__(self, resources: Resources) -> None:
-        super().__init__()
+        super().__init__(SPARE_ROWS)
         self._resources = resources
         self.has_intertask_terms = False
         """Whether a class ever demanded anything of other tasks."""
-        self._row: dict[int, int] = {}
-        self._idle = IdleRows(_KEEP_UNUSED)
-        self._definition: dict[int, ClassDefined] = {}
         self._requests: I64 = np.zeros((self.capacity, len(resources)), np.int64)
         self._lacking: dict[int, dict[str, int]] = {}
 
@@ -61,17 +55,8 @@ class ClassTable(Table):
         """What a class requests, > 0, of resources that have no column, since no node offers any of them."""
         return self._lacking.get(row, {})
 
-    def definition(self, row: int) -> ClassDefined:
-        return self._definition[row]
-
     def demand(self, row: int) -> NodeDemand:
         return self._definition[row].demand
-
-    def find(self, ids: U64) -> I64:
-        """Rows of classes `ids` (K,) -> (K,), -1 where unknown."""
-        unique, inverse = np.unique(ids, return_inverse=True)
-        rows = np.array([self._row.get(i, -1) for i in unique.tolist()], np.int64)
-        return rows[inverse] if len(unique) else np.zeros(0, np.int64)
 
     def define(self, new: ClassDefined) -> Refusal | None:
         """Adds a class. The same again is fine; another content under a known id is refused."""
@@ -87,8 +72,7 @@ class ClassTable(Table):
         self.has_intertask_terms = (
             self.has_intertask_terms or new.peers != NO_PEERS or bool(new.preferences.peers or new.preferences.spread)
         )
-        row = int(self.allocate(1)[0])
-        self._row[new.id], self._definition[row] = row, new
+        row = self.add(new.id, new)
         for link in LINKS:
             if link in new.requests:
                 self._resources.column(link)
@@ -97,7 +81,7 @@ class ClassTable(Table):
         lacking = {name: amount for name, amount in amounts.items() if amount and name not in self._resources}
         if lacking:
             self._lacking[row] = lacking
-        self.id[row], self.priority[row], self.expected_us[row] = new.id, new.priority, min(new.expected_us, LIMIT)
+        self.priority[row], self.expected_us[row] = new.priority, min(new.expected_us, LIMIT)
         self.wishes[row] = bool(carried(new))
         self.repels[row], self.has_traits[row] = bool(new.peers.anti_affinity), bool(new.traits)
         return None
@@ -128,13 +112,9 @@ class ClassTable(Table):
         self._requests = np.ascontiguousarray(requests[:, columns])
 
     def sweep(self) -> None:
-        """Forgets classes that nobody has used for a while, if there are many of them."""
-        rows = self.rows()
-        drop = self._idle.sweep(rows[self.tasks[rows] == 0])
-        for row in drop.tolist():
-            del self._row[int(self.id[row])], self._definition[row]
+        """Removes classes that no task has referred to for a while, if there are many of them."""
+        for row in self.remove_unused().tolist():
             self._lacking.pop(row, None)
-        self.release(drop)
 
 
 def carried(definition: ClassDefined) -> tuple[tuple[int, PeerTerm], ...]:

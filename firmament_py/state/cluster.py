@@ -46,7 +46,7 @@ from firmament_py.state.amounts import offer, sweep_columns
 from firmament_py.state.classes import ClassTable
 from firmament_py.state.gangs import GangTable
 from firmament_py.state.history import History
-from firmament_py.state.input_sets import InputTable
+from firmament_py.state.input_sets import InputSetTable
 from firmament_py.state.label_sets import LabelSetTable
 from firmament_py.state.node_index import NodeIndex
 from firmament_py.state.observed_tasks import Seen, given, observed
@@ -61,7 +61,7 @@ class ClusterState:
         self.tasks = TaskTable()
         self.label_sets = LabelSetTable()
         self.gangs = GangTable()
-        self.inputs = InputTable()
+        self.inputs = InputSetTable()
         self.node_index = NodeIndex()
         self.history = History()
         self.opportunities = 0

@@ -3,38 +3,27 @@
 This module owns what is known of gangs; which are placed is decided in admission/queue_order.py.
 """
 
-from typing import ClassVar
-
 import numpy as np
 
-from firmament_py.model.arrays import I64, U64
 from firmament_py.model.events import GangObserved, Refusal
-from firmament_py.state.table import Table
+from firmament_py.state.keyed_table import KeyedTable
 
 NO_GANG = -1
 MAX_ROLES = 64
 
 
-class GangTable(Table):
+class GangTable(KeyedTable[GangObserved]):
     """One row a gang; `definition` has the rest. Kept until it is removed and no task refers to it any more."""
-
-    FIELDS: ClassVar = {"id": (np.uint64, 0), "tasks": (np.int64, 0)}
-    id: U64
-    tasks: I64  # rows of the task table that refer to the gang
 
     def __init__(self) -> None:
         super().__init__()
-        self._row: dict[int, int] = {}
-        self._definition: dict[int, GangObserved] = {}
+        self._row[0] = NO_GANG
         self._removed: set[int] = set()
-
-    def definition(self, row: int) -> GangObserved:
-        return self._definition[row]
 
     def known(self, gang_id: int) -> GangObserved | None:
         """The gang as it was observed last, None if it is not known."""
         row = self._row.get(gang_id)
-        return None if row is None else self._definition[row]
+        return None if row is None else self._definition.get(row)
 
     def observe(self, gang: GangObserved) -> Refusal | bool:
         """Takes a gang as it is now; whether that changed anything, or why it makes no sense."""
@@ -43,34 +32,25 @@ class GangTable(Table):
             return Refusal("gang", gang.name or str(gang.id), *problem)
         row = self._row.get(gang.id)
         if row is None:
-            row = self._row[gang.id] = int(self.allocate(1)[0])
-            self.id[row] = gang.id
+            self.add(gang.id, gang)
+            return True
         self._removed.discard(row)
-        changed = self._definition.get(row) != gang
+        changed = self._definition[row] != gang
         self._definition[row] = gang
         return changed
 
     def remove(self, gang_id: int) -> None:
         """The gang's owner is gone; it is forgotten when its last task is."""
         row = self._row.get(gang_id)
-        if row is not None:
+        if row is not None and row != NO_GANG:
             self._removed.add(row)
             self.sweep()
-
-    def find(self, ids: U64) -> I64:
-        """Rows of gangs `ids` (K,) -> (K,): NO_GANG for id 0, -2 where unknown."""
-        unique, inverse = np.unique(ids, return_inverse=True)
-        rows = np.array([NO_GANG if i == 0 else self._row.get(i, -2) for i in unique.tolist()], np.int64)
-        return rows[inverse] if len(unique) else np.zeros(0, np.int64)
 
     def sweep(self) -> None:
         """Forgets removed gangs without tasks."""
         gone = [row for row in self._removed if self.tasks[row] == 0]
-        for row in gone:
-            self._removed.discard(row)
-            del self._row[int(self.id[row])], self._definition[row]
-        if gone:
-            self.release(np.array(gone, np.int64))
+        self._removed.difference_update(gone)
+        self.remove_rows(np.array(gone, np.int64))
 
 
 def _problem(gang: GangObserved) -> tuple[str, str] | None:

@@ -5,14 +5,14 @@ yet, or not any more, holds nothing, and its data is there again when the node i
 """
 
 from collections.abc import Mapping
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, U64
+from firmament_py.model.arrays import I64
 from firmament_py.model.events import InputsDefined, Refusal
 from firmament_py.model.locality import BlockReplicas
-from firmament_py.state.table import IdleRows, Table
+from firmament_py.state.keyed_table import KeyedTable
 
 NO_INPUTS = 0
 """Row of the input set of tasks that read nothing."""
@@ -21,7 +21,7 @@ MAX_BLOCKS = 4096
 MAX_BYTES = 2**50
 """Of one block; so all bytes of a set stay far below 2**63."""
 
-_KEEP_UNUSED = 4096
+SPARE_ROWS = 4096
 _SPARE_NAMES = 1024
 
 
@@ -36,18 +36,12 @@ class _Blocks(NamedTuple):
 _NONE = _Blocks(*(np.zeros(0, np.int64) for _ in range(3)))
 
 
-class InputTable(Table):
+class InputSetTable(KeyedTable[_Blocks]):
     """One row an input set."""
 
-    FIELDS: ClassVar = {"id": (np.uint64, 0), "tasks": (np.int64, 0)}
-    id: U64
-    tasks: I64  # rows of the task table that refer to the set
-
     def __init__(self) -> None:
-        super().__init__()
-        self._row: dict[int, int] = {0: int(self.allocate(1)[0])}
-        self._blocks: dict[int, _Blocks] = {NO_INPUTS: _NONE}
-        self._idle = IdleRows(_KEEP_UNUSED)
+        super().__init__(SPARE_ROWS)
+        self.add(0, _NONE)  # NO_INPUTS
         self._nodes: dict[str, int] = {}  # names that sets mention -> numbers
         self._racks: dict[str, int] = {}
 
@@ -58,20 +52,14 @@ class InputTable(Table):
             return None
         problem = _problem(new)
         if new.id:
-            row = int(self.allocate(1)[0])
-            self._row[new.id], self._blocks[row] = row, _NONE if problem else self._encoded(new)
-            self.id[row] = new.id
+            self.add(new.id, _NONE if problem else self._encoded(new))
         return Refusal("inputs", str(new.id), *problem) if problem else None
-
-    def find(self, ids: U64) -> I64:
-        """Rows of sets `ids` (K,) -> (K,), -1 where unknown."""
-        return np.fromiter((self._row.get(i, -1) for i in ids.tolist()), np.int64, len(ids))
 
     def placed(self, rows: I64, rack: I64, node_of: Mapping[str, int], rack_of: Mapping[str, int]) -> BlockReplicas:
         """Where the blocks of the sets `rows` (S,) are, given the nodes' racks (N,) and who has which name."""
         node = np.array([node_of.get(name, -1) for name in self._nodes] or [-1], np.int64)
         named = np.array([rack_of.get(name, -1) for name in self._racks] or [-1], np.int64)
-        of_rows = [self._blocks[row] for row in rows.tolist()]
+        of_rows = [self._definition[row] for row in rows.tolist()]
         count = np.array([len(blocks.bytes) for blocks in of_rows], np.int64)
         replicas = np.array([len(blocks.block) for blocks in of_rows], np.int64)
         at = _joined([blocks.at for blocks in of_rows])
@@ -89,12 +77,7 @@ class InputTable(Table):
 
     def sweep(self) -> None:
         """Forgets sets that nobody has used for a while, if there are many of them, and names that only they had."""
-        rows = self.rows()[1:]
-        drop = self._idle.sweep(rows[self.tasks[rows] == 0])
-        for row in drop.tolist():
-            del self._row[int(self.id[row])], self._blocks[row]
-        if len(drop):
-            self.release(drop)
+        if len(self.remove_unused()):
             self._renumber()
 
     def _encoded(self, new: InputsDefined) -> _Blocks:
@@ -110,18 +93,18 @@ class InputTable(Table):
 
     def _renumber(self) -> None:
         """Numbers names anew when most of them are not in use any more."""
-        used = np.unique(_joined([blocks.at for blocks in self._blocks.values()]))
+        used = np.unique(_joined([blocks.at for blocks in self._definition.values()]))
         if len(self._nodes) + len(self._racks) <= 2 * len(used) + _SPARE_NAMES:
             return
         nodes, racks = list(self._nodes), list(self._racks)
         kept_nodes, kept_racks = used[used >= 0], -1 - used[used < 0][::-1]
         self._nodes = {nodes[old]: i for i, old in enumerate(kept_nodes.tolist())}
         self._racks = {racks[old]: i for i, old in enumerate(kept_racks.tolist())}
-        for row, blocks in self._blocks.items():
+        for row, blocks in self._definition.items():
             by_name = blocks.at >= 0
             new_node = np.searchsorted(kept_nodes, blocks.at)
             new_rack = np.searchsorted(kept_racks, -1 - blocks.at)
-            self._blocks[row] = blocks._replace(at=np.where(by_name, new_node, -1 - new_rack))
+            self._definition[row] = blocks._replace(at=np.where(by_name, new_node, -1 - new_rack))
 
 
 def _joined(arrays: list[I64]) -> I64:

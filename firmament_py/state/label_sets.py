@@ -8,31 +8,28 @@ from typing import ClassVar
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, U64, Bools
+from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.constraints import PeerSelector
+from firmament_py.state.keyed_table import KeyedTable
 from firmament_py.state.label_index import LabelColumns
-from firmament_py.state.table import IdleRows, Table
 
 NO_LABELS = 0
 """Row of the label set of tasks without labels in no namespace; no selector matches it."""
 
-_KEEP_UNUSED = 4096
+SPARE_ROWS = 4096
 _SELECTORS_KEPT = 4096
 _SPARE_NAMESPACES = 1024
 
 
-class LabelSetTable(Table):
+class LabelSetTable(KeyedTable[Mapping[str, str]]):
     """One row a label set."""
 
-    FIELDS: ClassVar = {"id": (np.uint64, 0), "tasks": (np.int64, 0), "namespace": (np.int64, -1)}
-    id: U64
-    tasks: I64  # rows of the task table that refer to the label set
+    FIELDS: ClassVar = {**KeyedTable.FIELDS, "namespace": (np.int64, -1)}
     namespace: I64  # number of the namespace
 
     def __init__(self) -> None:
-        super().__init__()
-        self._row: dict[int, int] = {0: int(self.allocate(1)[0])}
-        self._idle = IdleRows(_KEEP_UNUSED)
+        super().__init__(SPARE_ROWS)
+        self.add(0, {})  # NO_LABELS
         self._labels = LabelColumns()
         self._namespace_number: dict[str, int] = {}
         self._namespace_labels = LabelColumns()
@@ -45,9 +42,7 @@ class LabelSetTable(Table):
         """Adds a label set; the same again is fine (an id is a hash of the content)."""
         if label_set_id in self._row:
             return
-        row = int(self.allocate(1)[0])
-        self._row[label_set_id] = row
-        self.id[row] = label_set_id
+        row = self.add(label_set_id, labels)
         self.namespace[row] = self._number(namespace)
         self._labels.set(row, labels)
         self.version += 1
@@ -60,12 +55,6 @@ class LabelSetTable(Table):
         self._namespace_labels.set(number, labels)
         self.version += 1
         return True
-
-    def find(self, ids: U64) -> I64:
-        """Rows of label sets `ids` (K,) -> (K,), -1 where unknown."""
-        unique, inverse = np.unique(ids, return_inverse=True)
-        rows = np.array([self._row.get(i, -1) for i in unique.tolist()], np.int64)
-        return rows[inverse] if len(unique) else np.zeros(0, np.int64)
 
     def matching(self, selector: PeerSelector) -> Bools:
         """(capacity,): which label set rows `selector` matches."""
@@ -94,7 +83,7 @@ class LabelSetTable(Table):
         number = int(self.namespace[row])
         if number < 0:
             return "", {}, {}
-        return self._names[number], self._namespace_labels.get(number) or {}, self._labels.get(row) or {}
+        return self._names[number], self._namespace_labels.get(number) or {}, self.definition(row)
 
     def _number(self, namespace: str) -> int:
         number = self._namespace_number.get(namespace)
@@ -105,14 +94,11 @@ class LabelSetTable(Table):
         return number
 
     def sweep(self) -> None:
-        """Forgets label sets that nobody has used for a while, if there are many of them."""
-        rows = self.rows()[1:]
-        drop = self._idle.sweep(rows[self.tasks[rows] == 0])
-        for row in drop.tolist():
-            del self._row[int(self.id[row])]
+        """Removes label sets that no task has referred to for a while, if there are many of them."""
+        removed = self.remove_unused()
+        for row in removed.tolist():
             self._labels.forget(row)
-        if len(drop):
-            self.release(drop)
+        if len(removed):
             self.version += 1
         self._labels.sweep()
         self._namespace_labels.sweep()

@@ -10,7 +10,7 @@ from firmament_py.model.events import Outcome, Refusal, TasksObserved
 from firmament_py.model.lifecycle import ILLEGAL, TASK_NEXT, TaskEvent, TaskState
 from firmament_py.state.classes import ClassTable
 from firmament_py.state.gangs import NO_GANG, GangTable
-from firmament_py.state.input_sets import NO_INPUTS, InputTable
+from firmament_py.state.input_sets import NO_INPUTS, InputSetTable
 from firmament_py.state.label_sets import NO_LABELS, LabelSetTable
 from firmament_py.state.tables import TaskTable
 
@@ -43,7 +43,7 @@ def observed(
     classes: ClassTable,
     label_sets: LabelSetTable,
     gangs: GangTable,
-    inputs: InputTable,
+    inputs: InputSetTable,
     outcome: Outcome,
 ) -> Seen:
     """Of a uid that comes twice the last row counts. What names something that is not known is left out, and so is what

@@ -13,23 +13,6 @@ import numpy as np
 from firmament_py.model.arrays import I64, Bools
 
 
-class IdleRows:
-    """Finds rows that were unused at two sweeps in a row: what was just described may be about to be used."""
-
-    def __init__(self, keep: int) -> None:
-        self._keep = keep  # so many unused rows are worth keeping
-        self._idle: I64 = np.zeros(0, np.int64)
-
-    def sweep(self, unused: I64) -> I64:
-        """Of `unused` rows those to forget now."""
-        if len(unused) <= self._keep:
-            self._idle = np.zeros(0, np.int64)
-            return self._idle
-        twice = np.intersect1d(unused, self._idle)
-        self._idle = np.setdiff1d(unused, twice)
-        return twice
-
-
 class Table:
     """Base of the engine's tables: a subclass names its columns in FIELDS and declares them as attributes.
 

@@ -12,10 +12,11 @@ from firmament_py.model.events import (
     Outcome,
     PlacementRejected,
 )
-from firmament_py.state.classes import _KEEP_UNUSED
+from firmament_py.state.classes import SPARE_ROWS
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.history import History
-from firmament_py.state.label_sets import _KEEP_UNUSED as LABEL_SETS_KEPT
+from firmament_py.state.keyed_table import UNKNOWN
+from firmament_py.state.label_sets import SPARE_ROWS as SPARE_LABEL_SETS
 from tests.builders import (
     NOW_US,
     any_of,
@@ -212,7 +213,7 @@ def known(state: ClusterState, *numbers: int) -> list[bool]:
 
 def test_unused_classes_are_forgotten_if_there_are_many_at_two_sweeps_in_a_row():
     state = make_cluster(make_class(1), make_tasks([1], 1)).state
-    last = _KEEP_UNUSED + 2
+    last = SPARE_ROWS + 2
     for number in range(2, last + 1):
         state.apply(make_class(number))
     state.sweep()
@@ -227,23 +228,23 @@ def test_unused_classes_are_forgotten_if_there_are_many_at_two_sweeps_in_a_row()
 
 
 def test_few_unused_classes_stay_for_good():
-    state = make_cluster(*(make_class(number) for number in range(1, _KEEP_UNUSED + 1))).state
+    state = make_cluster(*(make_class(number) for number in range(1, SPARE_ROWS + 1))).state
     for _ in range(3):
         state.sweep()
-    assert len(state.classes) == _KEEP_UNUSED
+    assert len(state.classes) == SPARE_ROWS
 
 
 def test_a_round_sweeps():
-    cluster = make_cluster(*(make_class(number) for number in range(1, _KEEP_UNUSED + 2)))
+    cluster = make_cluster(*(make_class(number) for number in range(1, SPARE_ROWS + 2)))
     cluster.round()
-    assert len(cluster.state.classes) == _KEEP_UNUSED + 1
+    assert len(cluster.state.classes) == SPARE_ROWS + 1
     cluster.round()
     assert len(cluster.state.classes) == 0
 
 
 def test_unused_label_sets_go_in_the_same_way_and_the_unlabelled_never_do():
     state = make_cluster(make_class(1)).state
-    count = LABEL_SETS_KEPT + 1
+    count = SPARE_LABEL_SETS + 1
     for number in range(1, count + 1):
         state.apply(LabelSetDefined(number, "default", {"app": str(number)}))
     state.apply(make_tasks([1], 1, label_set=7))
@@ -252,7 +253,7 @@ def test_unused_label_sets_go_in_the_same_way_and_the_unlabelled_never_do():
     assert len(state.label_sets) == count + 2
     state.sweep()
     state.validate()
-    assert state.label_sets.find(np.array([0, 7, 8, count], np.uint64)).tolist()[2:] == [-1, -1]
+    assert state.label_sets.find(np.array([0, 7, 8, count], np.uint64)).tolist()[2:] == [UNKNOWN, UNKNOWN]
     assert len(state.label_sets) == 2
     assert not state.apply(make_tasks([2], 1)).unknown_label_sets, "no labels need no description"
     assert state.apply(make_tasks([3], 1, label_set=8)).unknown_label_sets == {8}

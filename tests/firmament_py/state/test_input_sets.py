@@ -9,7 +9,7 @@ from firmament_py.model.events import Block, InputsDefined, NodeRemoved
 from firmament_py.policy.locality import Inputs, gather
 from firmament_py.snapshot.snapshot import take_snapshot
 from firmament_py.state import input_sets as module
-from firmament_py.state.input_sets import MAX_BLOCKS, MAX_BYTES, InputTable
+from firmament_py.state.input_sets import MAX_BLOCKS, MAX_BYTES, InputSetTable
 from tests.builders import NOW_US, make_class, make_cluster, make_inputs, make_node, make_tasks, removed
 
 MIB = 2**20
@@ -112,7 +112,7 @@ blocks = st.lists(
     rack=st.lists(st.sampled_from(["r", "s", None]), min_size=3, max_size=3),
 )
 def test_bytes_are_counted_as_by_hand(sets, rack):
-    table = InputTable()
+    table = InputSetTable()
     for number, described in enumerate(sets):
         assert table.define(InputsDefined(number + 1, tuple(described))) is None
     node_of, rack_of = {"a": 0, "b": 1, "c": 2}, {"r": 0, "s": 1}
@@ -141,7 +141,7 @@ def test_bytes_are_counted_as_by_hand(sets, rack):
 
 
 def test_the_largest_set_adds_up_exactly():
-    table = InputTable()
+    table = InputSetTable()
     assert table.define(InputsDefined(1, (Block(MAX_BYTES, ("a",)),) * MAX_BLOCKS)) is None
     none = np.full(1, -1)
     found = gather(np.zeros(1, np.int64), 1, table.placed(table.find(np.ones(1, np.uint64)), none, {"a": 0}, {}), none)
@@ -194,7 +194,7 @@ def test_sets_that_nobody_reads_are_forgotten_and_asked_for_again(monkeypatch):
     monkeypatch.setattr(module, "_SPARE_NAMES", 0)
     cluster = make_cluster(make_node("a"), make_class(1))
     state = cluster.state
-    monkeypatch.setattr(state.inputs._idle, "_keep", 1)
+    monkeypatch.setattr(state.inputs, "_spare_rows", 1)
     cluster.tell(make_inputs(1, (1, "v w x y", "r")), make_inputs(2, (2, "a b", "s t")), make_inputs(3, (3, "z")))
     cluster.tell(make_tasks([1], 1, inputs=2))
     for _ in range(2):

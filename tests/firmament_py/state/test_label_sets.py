@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from firmament_py.model.constraints import PeerSelector
 from firmament_py.model.events import NamespaceObserved, Outcome
+from firmament_py.state.keyed_table import UNKNOWN
 from firmament_py.state.label_sets import NO_LABELS, LabelSetTable
 from tests.builders import make_class, make_cluster, make_label_set, make_tasks, needs, tasks_like
 from tests.firmament_py import peer_oracle
@@ -60,7 +61,7 @@ def test_answers_follow_namespaces_and_label_sets():
     label_sets.define(5, "red", {"app": "a", "more": ""})
     label_sets.define(5, "red", {"app": "a", "more": ""})
     assert set(label_sets.id[label_sets.matching(selector)].tolist()) == {3, 4, 5}
-    assert label_sets.find(np.array([5, 9, 1], np.uint64)).tolist() == [5, -1, 1]
+    assert label_sets.find(np.array([5, 9, 1], np.uint64)).tolist() == [5, UNKNOWN, 1]
 
 
 @given(data=st.data())
@@ -98,7 +99,7 @@ def test_a_label_set_that_nobody_defined_is_asked_for():
 
 
 def test_label_sets_that_nobody_has_any_more_make_room(monkeypatch):
-    monkeypatch.setattr("firmament_py.state.label_sets._KEEP_UNUSED", 2)
+    monkeypatch.setattr("firmament_py.state.label_sets.SPARE_ROWS", 2)
     cluster = make_cluster(make_class(1), make_label_set(1, app="a"), make_tasks([1], 1, label_set=1))
     cluster.tell(*(make_label_set(number, n=str(number)) for number in range(2, 30)))
     label_sets, known = cluster.state.label_sets, np.array([1, 2, 29], np.uint64)
@@ -120,7 +121,7 @@ def test_a_namespace_is_described_once_it_is_known():
 
 def test_namespaces_that_are_gone_are_forgotten(monkeypatch):
     monkeypatch.setattr("firmament_py.state.label_sets._SPARE_NAMESPACES", 3)
-    monkeypatch.setattr("firmament_py.state.label_sets._KEEP_UNUSED", 0)
+    monkeypatch.setattr("firmament_py.state.label_sets.SPARE_ROWS", 0)
     label_sets, selector = table(), PeerSelector(frozenset(["default", "red"]), RED, APP)
     before = set(label_sets.id[label_sets.matching(selector)].tolist())
     for turn in range(50):

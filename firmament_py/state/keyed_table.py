@@ -1,0 +1,69 @@
+"""Tables of descriptions that a sender chose ids for: a row is found by its id and counts the tasks that refer to it.
+
+A description stays as long as a task refers to it, and for a while after that, since what was just described may be
+about to be used: of many unused rows those are removed that were unused at two sweeps in a row. A sender that names
+one of them is asked to describe it again.
+"""
+
+from typing import ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, U64
+from firmament_py.state.table import Table
+
+UNKNOWN = -2
+"""What `find` answers for an id without a row; -1 is left for the id that stands for none."""
+
+D = TypeVar("D")
+
+
+class KeyedTable(Table, Generic[D]):
+    """Base of these tables. `definition` has what does not fit into columns.
+
+    Id 0 stands for none: it is UNKNOWN, or a subclass gives it a row, which is never removed.
+    """
+
+    FIELDS: ClassVar = {"id": (np.uint64, 0), "tasks": (np.int64, 0)}
+    id: U64
+    tasks: I64  # rows of the task table that refer to the row
+
+    def __init__(self, spare_rows: int = 0) -> None:
+        """spare_rows: with so many unused rows, or fewer, a sweep removes none."""
+        super().__init__()
+        self._row: dict[int, int] = {}
+        self._definition: dict[int, D] = {}
+        self._spare_rows = spare_rows
+        self._unused_before: I64 = np.zeros(0, np.int64)  # rows, at the last sweep
+
+    def find(self, ids: U64) -> I64:
+        """Rows of `ids` (K,) -> (K,), UNKNOWN where there is none."""
+        unique, inverse = np.unique(ids, return_inverse=True)
+        rows = np.array([self._row.get(i, UNKNOWN) for i in unique.tolist()], np.int64)
+        return rows[inverse]
+
+    def definition(self, row: int) -> D:
+        return self._definition[row]
+
+    def add(self, id_: int, definition: D) -> int:
+        """The new row of an id that has none."""
+        row = int(self.allocate(1)[0])
+        self._row[id_], self._definition[row] = row, definition
+        self.id[row] = id_
+        return row
+
+    def remove_rows(self, rows: I64) -> None:
+        for row in rows.tolist():
+            del self._row[int(self.id[row])], self._definition[row]
+        self.release(rows)
+
+    def remove_unused(self) -> I64:
+        """Removes rows that no task refers to, now and at the last call; the rows that were removed."""
+        rows = self.rows()
+        unused = rows[(self.tasks[rows] == 0) & (self.id[rows] != 0)]
+        if len(unused) <= self._spare_rows:
+            unused = unused[:0]
+        removed = np.intersect1d(unused, self._unused_before)
+        self._unused_before = np.setdiff1d(unused, removed)
+        self.remove_rows(removed)
+        return removed
