@@ -1,1 +1,1 @@
-"""The policies that come with the scheduler; each prices placements, one module each."""
+"""The policies that come with the scheduler; one module each."""

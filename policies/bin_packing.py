@@ -12,7 +12,7 @@ first costs 500 and the second 750: the first takes all that it can.
 
 import numpy as np
 
-from firmament_py.policy import Bools, Prices, View, waiting_cost
+from firmament_py.policy import Bools, Costs, View, waiting_cost
 from policies.scarcity import devices, used, wasted
 
 _SCALE = 1000
@@ -25,7 +25,7 @@ class BinPacking:
 
     name = "bin-packing"
 
-    def price(self, view: View) -> Prices:
+    def costs(self, view: View) -> Costs:
         scarce = devices(view)
         with_devices: Bools = np.any(view.allocatable[:, scarce] > 0, axis=1)  # (N,)
         place = (_SCALE * (1.0 - used(view)))[None, :]
@@ -33,6 +33,6 @@ class BinPacking:
         unneeded = wasted(view)
         if unneeded is not None:
             place = place + np.where(unneeded, _WASTED_DEVICES, 0)
-        return Prices(
+        return Costs(
             place=np.rint(place).astype(np.int64), slot=np.zeros((1, 1), np.int64), wait=waiting_cost(view), fill=True
         )

@@ -3,14 +3,14 @@
     slot[n, k] = 1000 x max over cpu, memory of (load + k x m) / allocatable
     place[c, n] = 10,000 x (v(n, c) - least v of c)     v: what a task of c adds to (cpu share - memory share)^2 of n
     wait[t] = the usual + 0 .. 9999 by size
-    most[n] = how many of the first tasks n takes if all nodes are to stand equally high
+    node_limit[n] = how many of the first tasks n takes if all nodes are to stand equally high
 
 `load` is View.load: what is requested, or measured. The first term levels nodes like water: the next task goes where
 the fuller of the two is emptiest. The second sends tasks that are heavy in one to nodes that are light in it
 (Poseidon's cpu-memory cost model adds the two in the same way: kube-scheduler's LeastAllocated and
 BalancedAllocation). Both are true for the next task and ever less so for further ones. So tasks go in portions, large
 ones first, as small ones fill up gaps: the first tasks are those that request 35 % of all that is waited for, m is
-their mean request, and for the rest prices are made anew. (Where there is not enough cpu or memory for all, or tasks
+their mean request, and for the rest costs are made anew. (Where there is not enough cpu or memory for all, or tasks
 are left waiting nevertheless, large ones would take the room of several small ones: then all are the first.)
 Example: of two nodes of 4 cpu and 8 Gi, one has 1 cpu and 4 Gi in use, the other nothing: slots start at 500 and at
 0. A task of 0 cpu and 2 Gi adds (1/2)^2 - (1/4)^2 = 3/16 to the first and (1/4)^2 = 1/16 to the second, where it is
@@ -19,7 +19,7 @@ Example: of two nodes of 4 cpu and 8 Gi, one has 1 cpu and 4 Gi in use, the othe
 
 import numpy as np
 
-from firmament_py.policy import COST_MAX, F64, I64, MOST_MAX, Prices, View, waiting_cost
+from firmament_py.policy import COST_MAX, F64, I64, NODE_LIMIT_MAX, Costs, View, waiting_cost
 
 _RESOURCES = ("cpu", "memory")
 _LEVEL = 1000
@@ -34,14 +34,14 @@ class CpuMemory:
 
     name = "cpu-memory"
 
-    def price(self, view: View) -> Prices:
+    def costs(self, view: View) -> Costs:
         columns = [view.resources.index(name) for name in _RESOURCES if name in view.resources]
         allocatable = view.allocatable[:, columns].astype(np.float64)
         load = np.maximum(view.load[:, columns], 0).astype(np.float64)
         open_to_some = view.depth[:, None] > 0
         requests = view.requests[:, columns].astype(np.float64)
         count = np.bincount(view.task_class, minlength=len(requests))
-        # sorted, because the last bits of a sum depend on its order, and prices must not
+        # sorted, because the last bits of a sum depend on its order, and costs must not
         room = np.where(open_to_some, np.maximum(view.free[:, columns], 0), 0).astype(np.float64)
         in_portions = not view.at_once and bool((count @ requests <= np.sort(room, axis=0).sum(axis=0)).all())
         size = _share(requests, allocatable.max(axis=0, initial=0.0)[None, :]).max(axis=1, initial=0.0)
@@ -52,11 +52,11 @@ class CpuMemory:
             after = load[:, r, None] + mean[r] * view.slot_offsets
             slot = np.maximum(slot, _share(after, allocatable[:, r, None]))
         bonus = np.rint(_SIZE * in_portions * size / max(size.max(initial=0.0), 1e-12)).astype(np.int64)
-        return Prices(
+        return Costs(
             place=_imbalance(load, requests, allocatable) if len(columns) == 2 else np.zeros((1, 1), np.int64),
             slot=np.rint(_LEVEL * slot).astype(np.int64),
             wait=waiting_cost(view) + bonus[view.task_class],
-            most=_most(load, allocatable * open_to_some, mean, first.sum()) if in_portions else None,
+            node_limit=_node_limit(load, allocatable * open_to_some, mean, first.sum()) if in_portions else None,
         )
 
 
@@ -81,11 +81,11 @@ def _first(count: I64, size: F64, priority: I64) -> F64:
     return first
 
 
-def _most(load: F64, allocatable: F64, mean: F64, tasks: float) -> I64:
+def _node_limit(load: F64, allocatable: F64, mean: F64, tasks: float) -> I64:
     """(N,) how many of `tasks` of the mean kind each node takes if all are to stand equally high."""
     matters = mean > 0
     if not matters.any():
-        return np.full(len(allocatable), MOST_MAX)
+        return np.full(len(allocatable), NODE_LIMIT_MAX)
 
     def taken(level: float) -> F64:
         room: F64 = np.maximum((level * allocatable - load)[:, matters] / mean[matters], 0.0).min(axis=1)
@@ -95,7 +95,7 @@ def _most(load: F64, allocatable: F64, mean: F64, tasks: float) -> I64:
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2.0
         low, high = (middle, high) if np.sort(taken(middle)).sum() < tasks else (low, middle)
-    return np.clip(np.ceil(taken(high)), 0, MOST_MAX).astype(np.int64)
+    return np.clip(np.ceil(taken(high)), 0, NODE_LIMIT_MAX).astype(np.int64)
 
 
 def _share(amount: F64, allocatable: F64) -> F64:

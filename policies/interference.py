@@ -5,11 +5,11 @@ section 7.3: coordinated co-location).
     slot[n, k]  = w[n] x k x J[c, c] + 1000 x sum over resources of the share that is used after k tasks
     w[n] = e^(busy share of n's cpu) x (mean cpu of a node / cpu of n)
 
-P is the table of colocation.py: what one suffers beside the other; J is what both do, so that prices add up to all
+P is the table of colocation.py: what one suffers beside the other; J is what both do, so that costs add up to all
 that tasks suffer. A busy or small machine makes it worse; its cpu is busy as requested, or as measured where that is
 more. The second part of a slot is CoCo's cost vector: every dimension of resources that the machine has.
 
-Prices depend on who else comes, which one solve cannot know. So kinds are placed in turns, devils first, then rabbits,
+Costs depend on who else comes, which one solve cannot know. So kinds are placed in turns, devils first, then rabbits,
 sheep and turtles: each sees all that came before it, and among its own kind k x J is exact. Within a priority only: a
 higher one goes first whatever its kind, and classes of which a task has waited for over eight minutes go before all
 others, so that no stream of one kind starves another. Example: on an idle node with one rabbit (w = 1) a devil costs
@@ -18,7 +18,7 @@ others, so that no stream of one kind starves another. Example: on an idle node 
 
 import numpy as np
 
-from firmament_py.policy import COST_MAX, F64, I64, Prices, View, waiting_cost
+from firmament_py.policy import COST_MAX, F64, I64, Costs, View, waiting_cost
 from policies import colocation
 from policies.colocation import KINDS
 
@@ -27,7 +27,7 @@ _FIT = 1000
 _OVERDUE = 8
 """Doublings of a second that a task may wait, rounded down, before its class goes first: nine are 8.5 minutes."""
 _DOUBLINGS_MOST = 50
-_TURN = [("devil", "rabbit", "sheep", "turtle").index(kind) for kind in KINDS]
+_STAGE = [("devil", "rabbit", "sheep", "turtle").index(kind) for kind in KINDS]
 
 
 class Interference:
@@ -42,7 +42,7 @@ class Interference:
         self._joint = table + table.T
         self._default = colocation.kind_number(default, "default")
 
-    def price(self, view: View) -> Prices:
+    def costs(self, view: View) -> Costs:
         kinds = colocation.kinds_of_classes(view, self._default)
         used, mean = colocation.shares(view, _RESOURCES)
         weight = np.exp(_busy(view)) * colocation.relative_size(view)
@@ -52,22 +52,22 @@ class Interference:
         among = float(amount @ self._joint @ amount)  # of a turn's one kind with itself
         fit = np.minimum(used[:, :, None] + mean[:, :, None] * k, 1.0).sum(axis=1)
         slot = weight[:, None] * k * among + _FIT * fit
-        return Prices(
+        return Costs(
             place=np.rint(np.minimum(place, COST_MAX)).astype(np.int64),
             slot=np.rint(np.minimum(slot, COST_MAX)).astype(np.int64),
             wait=waiting_cost(view),
-            turn=_turn(view, kinds),
+            stage=_stage(view, kinds),
         )
 
 
-def _turn(view: View, kinds: I64) -> I64:
+def _stage(view: View, kinds: I64) -> I64:
     """(C,): devils first, but before all classes of which a task has waited long, those that waited longest first."""
     oldest = np.zeros(len(kinds), np.int64)
     np.maximum.at(oldest, view.task_class, view.task_age_us)
     doublings = np.floor(np.log2(oldest // 1_000_000 + 1)).astype(np.int64)
     overdue = np.maximum(doublings - _OVERDUE, 0)
-    turn: I64 = len(KINDS) * (_DOUBLINGS_MOST - overdue) + np.array(_TURN)[kinds]
-    return turn
+    stage: I64 = len(KINDS) * (_DOUBLINGS_MOST - overdue) + np.array(_STAGE)[kinds]
+    return stage
 
 
 def _busy(view: View) -> F64:

@@ -9,7 +9,7 @@ with share = 0 .. 99, how much of n's scarcest resource is in use already (View.
 breaks ties, and it prefers the larger machine among equally busy ones; m: the mean request of those who wait. Devices
 are resources that not every node has, such as GPUs: a node with them looks as if `spare-devices` more tasks ran there
 (or so many hundredths of it were in use) to tasks that need none. Nodes that are alike have the same devices, so the
-balance among them is untouched. Example: a node with 3 tasks that is half used prices its next tasks 349, 449, 549,
+balance among them is untouched. Example: a node with 3 tasks that is half used costs its next tasks 349, 449, 549,
 ...; a node with 4 tasks that is empty otherwise 400, 500, ...: one task goes to the first node, then they take turns.
 By what is requested, with m = 1/10 of either node: 5000, 6000, ... against 0, 1000, ...: five tasks go to the second
 node first.
@@ -19,7 +19,7 @@ from typing import Literal
 
 import numpy as np
 
-from firmament_py.policy import COST_MAX, I64, Prices, View, waiting_cost
+from firmament_py.policy import COST_MAX, I64, Costs, View, waiting_cost
 from policies.scarcity import used, wasted
 
 _PER_TASK = 100
@@ -41,15 +41,15 @@ class LoadSpreading:
         self._by = by
         self._surcharge = _PER_TASK * spare_devices
 
-    def price(self, view: View) -> Prices:
+    def costs(self, view: View) -> Costs:
         unneeded = wasted(view) if self._surcharge else None
         place = np.zeros((1, 1), np.int64) if unneeded is None else self._surcharge * unneeded.astype(np.int64)
         slot = by_tasks(view) if self._by == "tasks" else _by_requested(view)
-        return Prices(place=place, slot=slot, wait=waiting_cost(view))
+        return Costs(place=place, slot=slot, wait=waiting_cost(view))
 
 
 def by_tasks(view: View) -> I64:
-    """(N, K) slot prices: 100 for each running task, and the used share in hundredths."""
+    """(N, K) slot costs: 100 for each running task, and the used share in hundredths."""
     share = (used(view) * (_PER_TASK - 1)).astype(np.int64)
     tasks = view.running[:, None] + view.slot_offsets[None, :]
     slot: I64 = np.minimum(_PER_TASK * tasks + share[:, None], COST_MAX)

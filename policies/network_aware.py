@@ -4,15 +4,16 @@ used).
 
     place[c, n] = 100,000 x sum over ingress, egress of r x (2 u + r)
     slot[n, k]  = 100,000 x sum over ingress, egress of 2 k m^2, + tasks running on n + k
-    enough[c, n] = c's part of what n's link lacks to the level that all links come to; beyond[c] = 100,000 x 4 r^2
+    soft_limit[c, n] = c's share of what n's link lacks to the level that all links come to
+    soft_limit_cost[c] = 100,000 x 4 r^2
 
 with, as shares of n's link, r: request of one task, u: what is used, m: mean request of those who wait. What is used is
 what is requested, or what is measured where that is more.
 
-Prices add up to 100,000 times the sum of the squares of all links' use, each task at what it adds to it: large requests
+Costs add up to 100,000 times the sum of the squares of all links' use, each task at what it adds to it: large requests
 flee used links more than small ones do, and the busiest links are relieved first. Between tasks of one solve slots
-count them by the mean request; `enough` keeps a link that is used little from being sent nothing but large ones. Tasks
-that request no bandwidth are spread by number.
+count them by the mean request; `soft_limit` keeps a link that is little used from being sent nothing but large ones.
+Tasks that request no bandwidth are spread by number.
 
 A request aggregator is a class here: tasks with the same bandwidth and all else the same. A link is a resource like
 others (`bandwidth.ingress`, `bandwidth.egress`), so none is ever given more requests than it has. One without a limit
@@ -23,7 +24,7 @@ tasks come up to 40 % of the idle one and leave the other alone: 4 are enough fo
 
 import numpy as np
 
-from firmament_py.policy import COST_MAX, F64, I64, Prices, View, waiting_cost
+from firmament_py.policy import COST_MAX, F64, I64, Costs, View, waiting_cost
 
 _LINKS = ("bandwidth.ingress", "bandwidth.egress")  # bits a second
 _SCALE = 100_000
@@ -41,10 +42,10 @@ class NetworkAware:
     counts_links = True
     wants_usage = True
 
-    def price(self, view: View) -> Prices:
+    def costs(self, view: View) -> Costs:
         classes, nodes = len(view.requests), len(view.allocatable)
         place, slot = np.zeros((classes, nodes)), np.zeros((nodes, len(view.slot_offsets)))
-        enough, beyond = np.full((classes, nodes), _ANY), np.zeros(classes)
+        soft_limit, beyond = np.full((classes, nodes), _ANY), np.zeros(classes)
         for link in (link for link in _LINKS if link in view.resources):
             column = view.resources.index(link)
             capacity = _capacity(view.allocatable[:, column])
@@ -53,15 +54,15 @@ class NetworkAware:
             place += request * (2 * used + request)
             mean = view.waiting @ request / max(int(view.waiting.sum()), 1)
             slot += 2 * view.slot_offsets[None, :] * (mean**2)[:, None]
-            enough = np.minimum(enough, _enough(view, column, capacity, used))
+            soft_limit = np.minimum(soft_limit, _soft_limit(view, column, capacity, used))
             beyond += _BEYOND * view.requests[:, column].astype(np.float64) ** 2 * _mean(capacity**-2.0)
         number = view.running[:, None] + view.slot_offsets[None, :]
-        return Prices(
+        return Costs(
             place=_costs(place),
             slot=np.minimum(_costs(slot) + number, COST_MAX),
             wait=waiting_cost(view),
-            enough=enough,
-            beyond=_costs(beyond),
+            soft_limit=soft_limit,
+            soft_limit_cost=_costs(beyond),
         )
 
 
@@ -79,7 +80,7 @@ def _used(view: View, column: int) -> F64:
     return np.fmax(requested, measured)
 
 
-def _enough(view: View, column: int, capacity: F64, used: F64) -> I64:
+def _soft_limit(view: View, column: int, capacity: F64, used: F64) -> I64:
     """(C, N): how many tasks of each class bring each link, with their part of the others, up to the common level."""
     total = float(view.waiting @ view.requests[:, column].astype(np.float64))
     room = np.maximum(_level(capacity, used, total) - used, 0.0) * capacity

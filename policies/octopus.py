@@ -4,7 +4,7 @@ Octopus cost model).
     slot[n, k] = 100 x running[n] + 100 x q + min(i, 99)        q, i: quotient and rest of (running[n] + k) / P
 
 P is the number of n's cores (processing units): the first task on a machine takes core 0, and so on, round after
-round; q tasks are on the core already, and i, its number, breaks ties. A machine's price is what ran there when the
+round; q tasks are on the core already, and i, its number, breaks ties. A machine's cost is what ran there when the
 round began, so a batch goes to the least loaded machine until all of its cores have a task more, while load-spreading
 counts every task that it adds: Octopus balances from round to round, and fills the cores of one machine before it
 goes on to the next. Example: two machines of 4 cores, one idle, the other with one task: 0, 1, 2, 3, then 100 for a
@@ -14,7 +14,7 @@ sends 2 or 3 there.
 
 import numpy as np
 
-from firmament_py.policy import COST_MAX, Prices, View, waiting_cost
+from firmament_py.policy import COST_MAX, Costs, View, waiting_cost
 
 _PER_TASK = 100
 _MILLI = 1000
@@ -25,10 +25,10 @@ class Octopus:
 
     name = "octopus"
 
-    def price(self, view: View) -> Prices:
+    def costs(self, view: View) -> Costs:
         cores = np.ones(len(view.allocatable), np.int64)
         if "cpu" in view.resources:
             cores = np.maximum(view.allocatable[:, view.resources.index("cpu")] // _MILLI, 1)
         rounds, core = np.divmod(view.running[:, None] + view.slot_offsets[None, :], cores[:, None])
         slot = _PER_TASK * (view.running[:, None] + rounds) + np.minimum(core, _PER_TASK - 1)
-        return Prices(place=np.zeros((1, 1), np.int64), slot=np.minimum(slot, COST_MAX), wait=waiting_cost(view))
+        return Costs(place=np.zeros((1, 1), np.int64), slot=np.minimum(slot, COST_MAX), wait=waiting_cost(view))

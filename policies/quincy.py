@@ -19,7 +19,7 @@ other rack 1000. A task whose dearest place would cost more than COST_MAX has al
 
 import numpy as np
 
-from firmament_py.policy import COST_MAX, F64, I64, DataPrices, Inputs, Prices, View, waiting_cost
+from firmament_py.policy import COST_MAX, F64, I64, Costs, DataCosts, Inputs, View, waiting_cost
 
 _MIB = 2**20
 RACK_LABELS = ("topology.kubernetes.io/rack", "topology.kubernetes.io/zone")
@@ -52,15 +52,15 @@ class Quincy:
         self._spread = spread_mib / unit_mib
         self.rack_labels = (rack_label,) if rack_label else RACK_LABELS
 
-    def price(self, view: View) -> Prices:
-        return Prices(
+    def costs(self, view: View) -> Costs:
+        return Costs(
             place=np.zeros((1, 1), np.int64),
             slot=self._slot(view),
             wait=waiting_cost(view),
             data=None if view.inputs is None else self._data(view.inputs),
         )
 
-    def _data(self, inputs: Inputs) -> DataPrices:
+    def _data(self, inputs: Inputs) -> DataCosts:
         total = inputs.total.astype(np.float64)
         scale = np.minimum(1 / self._unit, COST_MAX / np.maximum(total, 1.0))  # (S,) cost of a byte
         near, rack = (
@@ -68,7 +68,7 @@ class Quincy:
             self._named(inputs.rack_set, inputs.rack_bytes, total),
         )
         in_rack = _looked_up(inputs, inputs.near_set, inputs.rack[inputs.near_node])
-        return DataPrices(
+        return DataCosts(
             of_task=inputs.of_task,
             anywhere=_rounded(total * scale),
             near_set=inputs.near_set[near],

@@ -4,9 +4,9 @@
     place[c, n] = 0 .. 999
 
 all of them hashes of the seed, the node, how many tasks run in all, and (place) what the class requests: the same
-view, the same draw; another seed or more tasks, another draw. A node's slot prices are the arrival times of a Poisson
+view, the same draw; another seed or more tasks, another draw. A node's slot costs are the arrival times of a Poisson
 process. A flow takes the cheapest slots of all nodes, which are the first arrivals, and these belong to each node with
-the same chance, whatever the others got: balls thrown into bins. The place price shuffles which of the classes get
+the same chance, whatever the others got: balls thrown into bins. The place cost shuffles which of the classes get
 which of the slots. Example: 1000 tasks on 1000 empty nodes leave about 368 = 1000/e nodes without a task, and one node
 has 5 or 6.
 """
@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from firmament_py.policy import COST_MAX, I64, U64, Prices, View, waiting_cost
+from firmament_py.policy import COST_MAX, I64, U64, Costs, View, waiting_cost
 
 _MEAN_GAP = 1000
 _SPREAD = 1000
@@ -34,15 +34,15 @@ class Random:
             raise ValueError(f"option seed is {seed}; give a whole number from 0 to 2**63 - 1")
         self._seed = np.uint64(seed)
 
-    def price(self, view: View) -> Prices:
+    def costs(self, view: View) -> Costs:
         draw = _mixed(_mixed(self._seed) + np.uint64(view.running.sum()))
         nodes = _mixed(np.arange(len(view.allocatable), dtype=np.uint64) + draw)
         task = _mixed(view.slot_offsets.astype(np.uint64))
         uniform = (_mixed(nodes[:, None] ^ task[None, :]) >> np.uint64(11)) / 2.0**53
-        # where a run of slots has one price, the gaps within it count with their mean
+        # where a run of slots has one cost, the gaps within it count with their mean
         skipped = np.diff(view.slot_offsets, prepend=-1) - 1
         slot = np.cumsum(_MEAN_GAP * (skipped - np.log1p(-uniform)), axis=1)
-        return Prices(
+        return Costs(
             place=(_mixed(self._classes(view)[:, None] ^ nodes[None, :]) % np.uint64(_SPREAD)).astype(np.int64),
             slot=np.minimum(slot, COST_MAX).astype(np.int64),
             wait=waiting_cost(view),

@@ -13,7 +13,7 @@ long one came six minutes ago (a = 8.5), it goes first.
 
 import numpy as np
 
-from firmament_py.policy import F64, PRIORITY_STEP, WAIT_MIN, Prices, View
+from firmament_py.policy import F64, PRIORITY_STEP, WAIT_MIN, Costs, View
 from policies.load_spreading import by_tasks
 
 _STEP = 50_000
@@ -42,13 +42,13 @@ class ShortestJobFirst:
         self._patience = patience
         self._unknown = unknown_seconds
 
-    def price(self, view: View) -> Prices:
+    def costs(self, view: View) -> Costs:
         ranks = np.unique(view.priority, return_inverse=True)[1]
         # quarters of a doubling: finer than anybody can tell, and few enough to keep the network small
         short = np.rint(4.0 * self._patience * np.log2(self._expected(view) + 1.0)) / 4.0
         of_class = 2.0 * PRIORITY_STEP * ranks + _STEP * (_DOUBLINGS_MOST - short)
         age = np.floor(np.log2(view.task_age_us // 1_000_000 + 1))
-        return Prices(
+        return Costs(
             place=np.zeros((1, 1), np.int64),
             slot=by_tasks(view),
             wait=WAIT_MIN + (of_class[view.task_class] + _STEP * age).astype(np.int64),

@@ -5,7 +5,7 @@ Which of the nodes with room takes a task is up to the solver.
 
 import numpy as np
 
-from firmament_py.policy import Prices, View, waiting_cost
+from firmament_py.policy import Costs, View, waiting_cost
 
 
 class Trivial:
@@ -13,6 +13,6 @@ class Trivial:
 
     name = "trivial"
 
-    def price(self, view: View) -> Prices:
+    def costs(self, view: View) -> Costs:
         flat = np.zeros((1, 1), np.int64)
-        return Prices(place=flat, slot=flat, wait=waiting_cost(view))
+        return Costs(place=flat, slot=flat, wait=waiting_cost(view))

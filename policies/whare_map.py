@@ -24,7 +24,7 @@ cent of slowdown by each neighbour; w[n] = mean cpu of a node / cpu of n. Exampl
 
 import numpy as np
 
-from firmament_py.policy import COST_MAX, F64, Prices, View, waiting_cost
+from firmament_py.policy import COST_MAX, F64, Costs, View, waiting_cost
 from policies import colocation
 from policies.colocation import KINDS
 
@@ -50,7 +50,7 @@ class WhareMap:
         self._slowing = colocation.penalties(penalties) * _PER_PENALTY
         self._default = colocation.kind_number(default, "default")
 
-    def price(self, view: View) -> Prices:
+    def costs(self, view: View) -> Costs:
         kinds = colocation.kinds_of_classes(view, self._default)
         size = colocation.relative_size(view)
         beside = 1.0 + size * (self._slowing[kinds] @ colocation.neighbours(view, self._default).T)
@@ -59,7 +59,7 @@ class WhareMap:
         amount = np.bincount(kinds, view.waiting, minlength=len(KINDS)) / max(int(view.waiting.sum()), 1)
         among = float(amount @ self._slowing @ amount)
         slot = _SCALE * among * size[:, None] * k + view.running[:, None] + k
-        return Prices(
+        return Costs(
             place=np.rint(np.clip(place, 0, COST_MAX)).astype(np.int64),
             slot=np.rint(np.minimum(slot, COST_MAX)).astype(np.int64),
             wait=waiting_cost(view),

@@ -24,7 +24,7 @@ def test_a_node_below_its_headroom_costs_more():
         task_age_us=np.array([0]),
     )
     # with two tasks more the first node is at 10 %: 200 + 10,000 x (0.2 - 0.1); the second is there at once
-    assert Headroom(keep=0.2).price(view).slot.tolist() == [[0, 100, 1200], [1000, 2100, 3200]]
+    assert Headroom(keep=0.2).costs(view).slot.tolist() == [[0, 100, 1200], [1000, 2100, 3200]]
 
 
 def test_options_have_a_range():

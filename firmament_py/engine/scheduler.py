@@ -19,7 +19,7 @@ from firmament_py.model.lifecycle import TaskState
 from firmament_py.network.build import PlacementNetwork
 from firmament_py.placement.placement import Placing
 from firmament_py.placement.second_opinion import better, left_out, place_one_by_one, worth_asking
-from firmament_py.policy import AnywherePolicy, Policy, PolicyError, Prices, View, checked_prices, rack_labels
+from firmament_py.policy import AnywherePolicy, Costs, Policy, PolicyError, View, checked_costs, rack_labels
 from firmament_py.snapshot.snapshot import Snapshot, take_snapshot
 from firmament_py.state.cluster import ClusterState
 from firmament_py.usage.usage import Reading, Usage
@@ -203,22 +203,22 @@ class Scheduler:
             at_once=at_once,
         )
 
-    def _prices(self, view: View, stats: RoundStats) -> Prices:
+    def _prices(self, view: View, stats: RoundStats) -> Costs:
         """The policy's prices, or flat ones if it fails or is slow: a broken policy never stops scheduling."""
         try:
             if self._pricing_seconds > PRICING_SECONDS:
-                taken = f"price() took more than {PRICING_SECONDS:g} s of a round"
+                taken = f"costs() took more than {PRICING_SECONDS:g} s of a round"
                 raise PolicyError(f"policy {self.policy.name}: {taken}, and was not asked again")
             started = perf_counter()
             try:
-                return checked_prices(self.policy, view)
+                return checked_costs(self.policy, view)
             finally:
                 self._pricing_seconds += perf_counter() - started
         except PolicyError as error:
             if not stats.fallback:
                 log.error("this round places tasks anywhere they fit: %s", error)
             stats.fallback = str(error)
-            return checked_prices(self._fallback, view)
+            return checked_costs(self._fallback, view)
 
     def _solve(
         self, network: PlacementNetwork, stats: RoundStats, lap: Callable[[str], None], *, trial: bool

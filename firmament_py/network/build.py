@@ -8,7 +8,7 @@ Units of flow are tasks. Two exact reductions keep it small:
 
 - Waiting tasks of one class that cost the same to leave waiting are one *supply group*; a group's arc to U
   carries that cost. (U has no capacity, so one vertex serves the U_j of all jobs.)
-- Nodes that look the same to every waiting class (same slots, prices, domains) are one *node group* of m members;
+- Nodes that look the same to every waiting class (same slots, costs, domains) are one *node group* of m members;
   capacities are m-fold. A flow through a group can be dealt to the members evenly without changing its cost,
   since slot costs do not fall (network/decode.py does it).
 
@@ -16,7 +16,7 @@ The double arrow stands for the slot arcs: parallel arcs of rising cost, each a 
 may place only so many tasks in a domain (spread, anti-affinity over a zone) reaches its nodes through a vertex for
 each domain, or through a second arc to each node where the domain is the node.
 
-Where a policy prices data, tasks that read the same data and are alike otherwise are a supply group, with arcs of their
+Where a policy costs data, tasks that read the same data and are alike otherwise are a supply group, with arcs of their
 own beside the one to their class (network/preference_arcs.py), and nodes and racks that such an arc leads to are kept
 apart.
 """
@@ -29,7 +29,7 @@ from firmament_py.flow.network import FlowNetwork
 from firmament_py.model.arrays import I64, Bools, mix, run_positions
 from firmament_py.network.capacities import Capacities, built_in
 from firmament_py.network.preference_arcs import NO_DATA_ARCS, DataArcs, data_arcs, node_columns
-from firmament_py.policy import Prices
+from firmament_py.policy import Costs
 from firmament_py.snapshot.domain_limits import DomainLimit
 
 _EXACT_SLOTS = 16
@@ -146,33 +146,33 @@ def slot_offsets(waiting: int, depth: I64) -> I64:
 
 
 def build(
-    room: Capacities, prices: Prices, offsets: I64, task_class: I64, over_capacity: Bools | None = None
+    room: Capacities, costs: Costs, offsets: I64, task_class: I64, over_capacity: Bools | None = None
 ) -> PlacementNetwork:
-    """The network for the room there is, prices, slot offsets (K,) and the waiting tasks' classes (T,), ascending.
+    """The network for the room there is, costs, slot offsets (K,) and the waiting tasks' classes (T,), ascending.
 
     Of the limits of each class the first that spans nodes and the first by node are built in; of the others demands
     are kept by `IntertaskConstraints.trim`, and wishes are left to the next solve.
     Classes without a slot anywhere must have been left out of `task_class`. over_capacity: which pairs (P,) are to be
     bounded by their slots even where arcs lead into them that go round their class; see `PlacementNetwork.excess`.
     """
-    return _Build(room, prices, offsets, task_class, over_capacity).network()
+    return _Build(room, costs, offsets, task_class, over_capacity).network()
 
 
 class _Build:
     """One network under construction: numbers the vertices, then adds arcs kind by kind."""
 
     def __init__(
-        self, room: Capacities, prices: Prices, offsets: I64, task_class: I64, over_capacity: Bools | None
+        self, room: Capacities, costs: Costs, offsets: I64, task_class: I64, over_capacity: Bools | None
     ) -> None:
         self._room = room
         self._over_capacity = over_capacity
-        self._prices = prices
+        self._costs = costs
         self._offsets = offsets
         self._waiting = np.bincount(task_class, minlength=len(room.slots))
-        self._group_class, self._group_wait, self._group_set, self._group_size = _supply_groups(task_class, prices)
-        far = np.zeros(0, np.int64) if prices.data is None else prices.data.anywhere
+        self._group_class, self._group_wait, self._group_set, self._group_size = _supply_groups(task_class, costs)
+        far = np.zeros(0, np.int64) if costs.data is None else costs.data.anywhere
         self._anywhere = np.append(far, 0)[self._group_set]
-        self._members, self._member_start, self._first = _node_groups(room, prices)
+        self._members, self._member_start, self._first = _node_groups(room, costs)
         self._sizes = np.diff(self._member_start)
         self._at_class = len(self._group_class)
         self._at_node = self._at_class + len(room.slots)
@@ -218,7 +218,7 @@ class _Build:
         """Each class to the node groups that have slots for it, through domains where those are limited."""
         slots = self._room.slots[:, self._first]
         pair_class, pair_node = np.nonzero((slots > 0) & (self._waiting > 0)[:, None])
-        place = np.broadcast_to(self._prices.place, self._room.slots.shape)[pair_class, self._first[pair_node]]
+        place = np.broadcast_to(self._costs.place, self._room.slots.shape)[pair_class, self._first[pair_node]]
         capacity = np.minimum(slots[pair_class, pair_node] * self._sizes[pair_node], self._waiting[pair_class])
         tail = self._at_class + pair_class
         cheap = capacity.copy()  # of each pair: how much of its capacity costs nothing extra
@@ -259,12 +259,12 @@ class _Build:
         return pair_class, pair_node, slots[pair_class, pair_node] * self._sizes[pair_node], arc_pair, arc_pool, data
 
     def _data_arcs(self, pair_class: I64, pair_node: I64) -> DataArcs:
-        if self._prices.data is None:
+        if self._costs.data is None:
             return NO_DATA_ARCS
         node_group = np.full(self._room.slots.shape[1], -1, np.int64)
         node_group[self._members] = np.repeat(np.arange(len(self._sizes)), self._sizes)
         return data_arcs(
-            self._prices.data, self._group_class, self._group_set, pair_class, pair_node, node_group, self._first
+            self._costs.data, self._group_class, self._group_set, pair_class, pair_node, node_group, self._first
         )
 
     def _add_data(self, data: DataArcs, head: I64, capacity: I64, place: I64) -> None:
@@ -293,44 +293,44 @@ class _Build:
         k = run_positions(runs)
         ends = np.append(self._offsets[1:], np.iinfo(np.int64).max)
         width = np.minimum(ends[k], most[group]) - self._offsets[k]
-        cost = np.broadcast_to(self._prices.slot, (nodes, len(self._offsets)))[self._first[group], k]
-        if self._prices.data is not None and len(k):
+        cost = np.broadcast_to(self._costs.slot, (nodes, len(self._offsets)))[self._first[group], k]
+        if self._costs.data is not None and len(k):
             # preference arcs make many node groups: runs of one price are one arc
             starts = np.flatnonzero(np.r_[True, (np.diff(group) != 0) | (np.diff(cost) != 0)])
             group, k, cost, width = group[starts], k[starts], cost[starts], np.add.reduceat(width, starts)
         self._rest.add(self._at_node + group, np.full(len(k), self._sink), width * self._sizes[group], cost)
 
 
-def supply_order(task_class: I64, prices: Prices) -> I64:
+def supply_order(task_class: I64, costs: Costs) -> I64:
     """(T,) the waiting tasks, group after group: by class, then dearest to leave waiting, then by what they read."""
-    if prices.data is None:
-        return np.lexsort((-prices.wait, task_class))
-    return np.lexsort((prices.data.of_task, -prices.wait, task_class))
+    if costs.data is None:
+        return np.lexsort((-costs.wait, task_class))
+    return np.lexsort((costs.data.of_task, -costs.wait, task_class))
 
 
-def _supply_groups(task_class: I64, prices: Prices) -> tuple[I64, I64, I64, I64]:
+def _supply_groups(task_class: I64, costs: Costs) -> tuple[I64, I64, I64, I64]:
     """Class, waiting cost, set of data (-1: none) and size of each group, (G,) each, in `supply_order`."""
-    order = supply_order(task_class, prices)
-    of_task = np.full(len(order), -1, np.int64) if prices.data is None else prices.data.of_task[order]
-    cls, cost = task_class[order], prices.wait[order]
+    order = supply_order(task_class, costs)
+    of_task = np.full(len(order), -1, np.int64) if costs.data is None else costs.data.of_task[order]
+    cls, cost = task_class[order], costs.wait[order]
     changes = (np.diff(cls) != 0) | (np.diff(cost) != 0) | (np.diff(of_task) != 0)
     starts = np.flatnonzero(np.r_[True, changes]) if len(cls) else order
     return cls[starts], cost[starts], of_task[starts], np.diff(np.r_[starts, len(cls)])
 
 
-def _node_groups(room: Capacities, prices: Prices) -> tuple[I64, I64, I64]:
+def _node_groups(room: Capacities, costs: Costs) -> tuple[I64, I64, I64]:
     """members, member_start and one representative of each group; nodes that nobody can use are left out."""
     usable = np.flatnonzero(room.depth)
     looks = mix(np.vstack([room.slots[:, usable], room.depth[None, usable]]), seed=1)
-    if prices.place.shape[1] > 1:
-        looks = looks + mix(prices.place[:, usable], seed=2)
-    if prices.slot.shape[0] > 1:
-        looks = looks + mix(np.ascontiguousarray(prices.slot[usable].T), seed=3)
+    if costs.place.shape[1] > 1:
+        looks = looks + mix(costs.place[:, usable], seed=2)
+    if costs.slot.shape[0] > 1:
+        looks = looks + mix(np.ascontiguousarray(costs.slot[usable].T), seed=3)
     rows = [_look_of_limit(limit)[usable] for of_class in room.limits.values() for limit in built_in(of_class)]
     if rows:
         looks = looks + mix(np.stack(rows), seed=5)
-    if prices.data is not None:
-        looks = looks + mix(node_columns(prices.data)[:, usable], seed=6)
+    if costs.data is not None:
+        looks = looks + mix(node_columns(costs.data)[:, usable], seed=6)
     _, first, group, sizes = np.unique(looks, return_index=True, return_inverse=True, return_counts=True)
     members = usable[np.argsort(group, kind="stable")]
     return members, np.r_[0, np.cumsum(sizes)].astype(np.int64), usable[first]

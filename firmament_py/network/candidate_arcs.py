@@ -14,11 +14,11 @@ import numpy as np
 
 from firmament_py.model.arrays import F64, I64, Bools, mix
 from firmament_py.network.capacities import Capacities
-from firmament_py.policy import Prices
+from firmament_py.policy import Costs
 
 _SHARES = (0.02, 0.05, 0.1, 0.25, 0.5)
 _PLENTY = (1.1, 1.5, 2.0, 3.0, 5.0, 8.0)
-"""Prices are tried at which there seem to be slots for such a share of all tasks, or for so many times as many."""
+"""Costs are tried at which there seem to be slots for such a share of all tasks, or for so many times as many."""
 
 _OWN = 4
 """The cheapest nodes of a class have slots for so many times its tasks, ..."""
@@ -33,7 +33,7 @@ _SMALL = 50_000
 """Fewer arcs than this are solved sooner than reduced."""
 
 _SAMPLE = 256
-"""Prices are guessed from so many of the cheapest nodes and as many others."""
+"""Costs are guessed from so many of the cheapest nodes and as many others."""
 
 _RUNS = 8
 """... and so many runs of slots on each."""
@@ -41,23 +41,23 @@ _RUNS = 8
 _NO_BOUND = np.iinfo(np.int64).max
 
 
-def within_reach(room: Capacities, prices: Prices, offsets: I64, waiting: I64) -> Capacities:
-    """The likely part of the room for waiting (C,) tasks, at the prices of slots that begin at offsets (K,).
+def within_reach(room: Capacities, costs: Costs, offsets: I64, waiting: I64) -> Capacities:
+    """The likely part of the room for waiting (C,) tasks, at the costs of slots that begin at offsets (K,).
 
     Pairs of a class and a node are there or not, with all their slots; nodes are less deep. Classes whose nodes share
-    limits keep all of them, and so does everybody where data has prices.
+    limits keep all of them, and so does everybody where data has costs.
     """
     tasks, there = int(waiting.sum()), room.slots > 0
     arcs = np.count_nonzero(there[waiting > 0]) + int(np.searchsorted(offsets, room.depth).sum())
-    if prices.data is not None or arcs < max(tasks * _WORTHWHILE, _SMALL):
+    if costs.data is not None or arcs < max(tasks * _WORTHWHILE, _SMALL):
         return room
     nodes = room.slots.shape[1]
-    slot = np.broadcast_to(prices.slot, (nodes, len(offsets)))
+    slot = np.broadcast_to(costs.slot, (nodes, len(offsets)))
     cheap = _without_extra(room)
     cheaply = there if cheap is room.slots else cheap > 0
     dearest = np.full(nodes, np.iinfo(np.int64).min)  # of each node: the most that a task is likely to pay for its slot
     pairs = np.zeros_like(there)
-    for classes, row in _alike(prices.place, waiting):
+    for classes, row in _alike(costs.place, waiting):
         place = np.broadcast_to(row, nodes)
         first = place + slot[:, 0]
         some, weight = _sample(np.where(cheaply[classes].any(axis=0), first, _NO_BOUND))
@@ -92,7 +92,7 @@ def widths(offsets: I64, depth: I64) -> I64:
 
 
 def _sample(first: I64) -> tuple[I64, I64]:
-    """Of nodes with prices first (N,): the cheapest, and some of the others; how many nodes each stands for (S,)."""
+    """Of nodes with costs first (N,): the cheapest, and some of the others; how many nodes each stands for (S,)."""
     nodes = len(first)
     if nodes <= 2 * _SAMPLE:
         return np.arange(nodes), np.ones(nodes, np.int64)
@@ -104,7 +104,7 @@ def _sample(first: I64) -> tuple[I64, I64]:
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """Some of the nodes: the slots (C, S) of classes that pay the same for being placed, the prices (S, K) of runs of
+    """Some of the nodes: the slots (C, S) of classes that pay the same for being placed, the costs (S, K) of runs of
     slots, offsets (K,) as ever, and how many nodes each stands for, (S,)."""
 
     slots: I64

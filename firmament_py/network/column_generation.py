@@ -16,7 +16,7 @@ from firmament_py.network.arc_pricing import negative_reduced_costs
 from firmament_py.network.build import PlacementNetwork, build
 from firmament_py.network.candidate_arcs import widened, within_reach
 from firmament_py.network.capacities import Capacities, shallower
-from firmament_py.policy import Prices
+from firmament_py.policy import Costs
 from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
 
 PRICING_ROUNDS = 6
@@ -40,25 +40,25 @@ class Solving:
         self.first: tuple[PlacementNetwork, Solution] | None = None
         """The first network that was good enough, and its flow."""
 
-    def run(self, room: Capacities, prices: Prices, offsets: I64, task_class: I64) -> tuple[PlacementNetwork, Solution]:
+    def run(self, room: Capacities, costs: Costs, offsets: I64, task_class: I64) -> tuple[PlacementNetwork, Solution]:
         """A network for the waiting tasks' classes (T,), ascending, and slots that begin at offsets (K,), and a flow of
         least cost that keeps every class within its slots."""
-        if prices.most is not None:
-            room = shallower(room, prices.most, len(task_class))
-        room = _with_enough(room, prices)
-        found = (self._in_part if prices.data is None else self._within_capacity)(room, prices, offsets, task_class)
+        if costs.node_limit is not None:
+            room = shallower(room, costs.node_limit, len(task_class))
+        room = _with_enough(room, costs)
+        found = (self._in_part if costs.data is None else self._within_capacity)(room, costs, offsets, task_class)
         self.first = self.first or found
         return found
 
     def _in_part(
-        self, room: Capacities, prices: Prices, offsets: I64, task_class: I64
+        self, room: Capacities, costs: Costs, offsets: I64, task_class: I64
     ) -> tuple[PlacementNetwork, Solution]:
-        part = within_reach(room, prices, offsets, np.bincount(task_class, minlength=len(room.slots)))
+        part = within_reach(room, costs, offsets, np.bincount(task_class, minlength=len(room.slots)))
         for attempt in range(PRICING_ROUNDS + 1):
-            network, solution = self._solved(part, prices, offsets, task_class)
+            network, solution = self._solved(part, costs, offsets, task_class)
             if part is room or solution.status is not Status.OPTIMAL:
                 break
-            pairs, deeper = negative_reduced_costs(room, part, network, solution.flow, prices, offsets)
+            pairs, deeper = negative_reduced_costs(room, part, network, solution.flow, costs, offsets)
             self._lap("prove")
             if not pairs.any() and not deeper.any():
                 break
@@ -67,11 +67,11 @@ class Solving:
         return network, solution
 
     def _within_capacity(
-        self, room: Capacities, prices: Prices, offsets: I64, task_class: I64
+        self, room: Capacities, costs: Costs, offsets: I64, task_class: I64
     ) -> tuple[PlacementNetwork, Solution]:
         over_capacity: Bools | None = None
         for _ in range(REBUILD_LIMIT):
-            network, solution = self._solved(room, prices, offsets, task_class, over_capacity)
+            network, solution = self._solved(room, costs, offsets, task_class, over_capacity)
             if solution.status is not Status.OPTIMAL:
                 break
             excess = network.excess(solution.flow)
@@ -82,23 +82,23 @@ class Solving:
         return network, solution
 
     def _solved(
-        self, room: Capacities, prices: Prices, offsets: I64, task_class: I64, over_capacity: Bools | None = None
+        self, room: Capacities, costs: Costs, offsets: I64, task_class: I64, over_capacity: Bools | None = None
     ) -> tuple[PlacementNetwork, Solution]:
-        network = build(room, prices, offsets, task_class, over_capacity)
+        network = build(room, costs, offsets, task_class, over_capacity)
         self._lap("build")
         solution = self.solve(network)
         self._lap("solve")
         return network, solution
 
 
-def _with_enough(room: Capacities, prices: Prices) -> Capacities:
+def _with_enough(room: Capacities, costs: Costs) -> Capacities:
     """What the policy thinks enough of a class for a node, after what tasks themselves demand and wish."""
-    if prices.enough is None or prices.beyond is None:
+    if costs.soft_limit is None or costs.soft_limit_cost is None:
         return room
     classes, nodes = room.slots.shape
-    enough = np.broadcast_to(prices.enough, (classes, nodes))
+    enough = np.broadcast_to(costs.soft_limit, (classes, nodes))
     domain, most = np.arange(nodes), np.full(nodes, UNLIMITED)
     limits = dict(room.limits)
-    for c in np.flatnonzero(prices.beyond).tolist():
-        limits[c] = [*limits.get(c, ()), DomainLimit(domain, most, enough[c], int(prices.beyond[c]))]
+    for c in np.flatnonzero(costs.soft_limit_cost).tolist():
+        limits[c] = [*limits.get(c, ()), DomainLimit(domain, most, enough[c], int(costs.soft_limit_cost[c]))]
     return replace(room, limits=limits)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.model.arrays import I64
-from firmament_py.policy.locality import DataPrices, of_groups
+from firmament_py.policy.locality import DataCosts, of_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ _EMPTY = np.zeros(0, np.int64)
 NO_DATA_ARCS = DataArcs(_EMPTY, _EMPTY, _EMPTY, _EMPTY, _EMPTY, _EMPTY, 0, _EMPTY, _EMPTY)
 
 
-def node_columns(data: DataPrices) -> I64:
+def node_columns(data: DataCosts) -> I64:
     """(2, N): what nodes have to share to share a group: to be one that an arc names, and the rack if an arc does."""
     nodes = len(data.rack)
     named = np.full(nodes, -1, np.int64)
@@ -48,7 +48,7 @@ def node_columns(data: DataPrices) -> I64:
 
 
 def data_arcs(
-    data: DataPrices,
+    data: DataCosts,
     group_class: I64,
     group_set: I64,
     pair_class: I64,
@@ -95,7 +95,7 @@ def data_arcs(
     )
 
 
-def _named_rack(data: DataPrices) -> I64:
+def _named_rack(data: DataCosts) -> I64:
     """(N,) the rack of each node, -1 where no arc leads to it."""
     named = np.zeros(int(data.rack.max(initial=-1)) + 2, np.bool_)
     named[data.rack_id] = True

@@ -3,13 +3,13 @@
 import numpy as np
 
 from firmament_py.model.arrays import I64, run_positions
-from firmament_py.policy.locality import DataPrices, of_groups
+from firmament_py.policy.locality import DataCosts, of_groups
 
 
 class Bids:
     """Tasks (K,) of one class, which read sets `of_task` (K,), -1 for none, bid for the nodes their arcs lead to."""
 
-    def __init__(self, data: DataPrices, of_task: I64) -> None:
+    def __init__(self, data: DataCosts, of_task: I64) -> None:
         arc, self._bidder = of_groups(of_task, data.near_set, len(data.anywhere))
         self._node = data.near_node[arc]
         self._saving = (data.anywhere[data.near_set] - data.near_cost)[arc]

@@ -21,8 +21,8 @@ from firmament_py.placement.fit import accept
 from firmament_py.placement.greedy import Bids, winners
 from firmament_py.placement.reserved_capacity import ReservedCapacity
 from firmament_py.placement.subproblem import Subproblem, subproblem_of, with_preferences
-from firmament_py.policy import Prices, View
-from firmament_py.policy.locality import DataPrices
+from firmament_py.policy import Costs, View
+from firmament_py.policy.locality import DataCosts
 from firmament_py.snapshot.expected_releases import FOREVER
 from firmament_py.snapshot.snapshot import Snapshot
 from firmament_py.snapshot.solo_capacity import task_slots
@@ -48,7 +48,7 @@ class Placing:
     def __init__(
         self,
         snapshot: Snapshot,
-        price: Callable[[View], Prices],
+        costs: Callable[[View], Costs],
         solve: Callable[[PlacementNetwork, bool], Solution],
         lap: Callable[[str], None],
         reading: Reading = NOTHING_MEASURED,
@@ -64,7 +64,7 @@ class Placing:
         self._trial = trial
         self._solve = solve
         self.solving = Solving(lambda network: solve(network, self._trial), lap)
-        self._price = price
+        self._costs = costs
         self._lap = lap
         self.staged = False
         """Whether tasks of different classes were placed one after the other, so that those who depend on others may
@@ -179,7 +179,7 @@ class Placing:
         """A fresh start on another snapshot of the same round. Wishes and neighbour counts are one for both: what is
         placed there has to be taken back."""
         reading = self._reading.less(snapshot.free - self.snapshot.free)
-        return Placing(snapshot, self._price, self._solve, self._lap, reading, at_once=self._at_once, trial=True)
+        return Placing(snapshot, self._costs, self._solve, self._lap, reading, at_once=self._at_once, trial=True)
 
     @contextmanager
     def supposing(self, free: I64) -> Iterator[None]:
@@ -229,10 +229,10 @@ class Placing:
         if classes > CLASSES_AT_ONCE:
             return lambda task: np.arange(nodes)
         look = self._look(np.arange(tasks), None)
-        prices = with_preferences(self.snapshot, look, self._price(look.view))
-        slot = np.broadcast_to(prices.slot, (nodes, len(look.view.slot_offsets)))[:, 0]
-        price = np.broadcast_to(prices.place, (classes, nodes)) + slot
-        by_class, task_class, data = np.argsort(price, axis=1, kind="stable"), self.snapshot.task_class, prices.data
+        costs = with_preferences(self.snapshot, look, self._costs(look.view))
+        slot = np.broadcast_to(costs.slot, (nodes, len(look.view.slot_offsets)))[:, 0]
+        price = np.broadcast_to(costs.place, (classes, nodes)) + slot
+        by_class, task_class, data = np.argsort(price, axis=1, kind="stable"), self.snapshot.task_class, costs.data
         if data is None:
             return lambda task: by_class[task_class[task]]
         of_task = np.full(tasks, -1, np.int64)
@@ -269,20 +269,20 @@ class Placing:
             self._lap("feasibility")
             if not len(look.tasks):
                 return
-            prices, on_turn = self._price(look.view), look.tasks
-            self.in_portions |= prices.most is not None
-            if prices.turn is not None:
+            costs, on_turn = self._costs(look.view), look.tasks
+            self.in_portions |= costs.node_limit is not None
+            if costs.stage is not None:
                 self.staged = True
-                on_turn = look.first_in_turn(prices.turn)
+                on_turn = look.first_in_turn(costs.stage)
                 look = self._look(on_turn, within)
-                prices = replace(self._price(look.view), turn=prices.turn)
-            prices = with_preferences(self.snapshot, look, prices)
-            self._lap("price")
+                costs = replace(self._costs(look.view), stage=costs.stage)
+            costs = with_preferences(self.snapshot, look, costs)
+            self._lap("costs")
             self.staged |= self._flows_left <= 0
-            if self._flows_left <= 0 or not self._flow_step(look, prices, within, largest_first):
-                self._fill(look, prices)
+            if self._flows_left <= 0 or not self._flow_step(look, costs, within, largest_first):
+                self._fill(look, costs)
                 self._lap("fit")
-                if prices.turn is None:
+                if costs.stage is None:
                     return
                 tasks, self._flows_left = np.setdiff1d(tasks, on_turn), FLOWS_PER_STAGE
 
@@ -292,7 +292,7 @@ class Placing:
             self.snapshot, self._free, self._running, self._reading, tasks, within, at_once=self._at_once
         )
 
-    def _flow_step(self, look: Subproblem, prices: Prices, within: Bools | None, largest_first: bool) -> bool:
+    def _flow_step(self, look: Subproblem, costs: Costs, within: Bools | None, largest_first: bool) -> bool:
         """One network: builds, solves, keeps what fits. False if it got nowhere.
 
         Priority after priority: if not all of one fit where the flow sent them, places are looked for anew for those
@@ -300,12 +300,12 @@ class Placing:
         """
         view = look.view
         self._flows_left -= 1
-        network, solution = self.solving.run(look.room, prices, view.slot_offsets, view.task_class)
+        network, solution = self.solving.run(look.room, costs, view.slot_offsets, view.task_class)
         if solution.status is not Status.OPTIMAL:
             return False
-        wanted = spread_over_members(network, solution.flow, fill=prices.fill)
-        order = supply_order(view.task_class, prices)
-        if prices.data is None:
+        wanted = spread_over_members(network, solution.flow, fill=costs.fill)
+        order = supply_order(view.task_class, costs)
+        if costs.data is None:
             routing, chosen = None, _chosen(network, solution.flow, order)
         else:
             routing, chosen = route(network, solution.flow, order, wanted), order[:0]
@@ -313,7 +313,7 @@ class Placing:
         # worth grows with the time waited, so that in the end no task is too large for its worth
         minutes = view.task_age_us / 60e6
         value = np.ones(len(view.requests))
-        np.maximum.at(value, view.task_class, prices.wait * (1.0 + minutes))
+        np.maximum.at(value, view.task_class, costs.wait * (1.0 + minutes))
         priority = view.priority[wanted.cls]
         for level in np.unique(priority)[::-1].tolist():
             mine = wanted.where(priority == level)
@@ -327,7 +327,7 @@ class Placing:
             if routing is None:
                 self._assign(look, fitting, chosen)
             else:
-                kept = routing.kept(fitting, len(self._free), prices.wait)
+                kept = routing.kept(fitting, len(self._free), costs.wait)
                 self._put(look.tasks[routing.task[kept]], look.classes[routing.cls[kept]], routing.node[kept])
             self._lap("fit")
             if level > priority.min() and fitting.count.sum() < mine.count.sum():
@@ -361,16 +361,16 @@ class Placing:
         self._batch_of[tasks] = self._batch_of_class[classes]
         np.add.at(self._running, nodes, 1)
 
-    def _fill(self, look: Subproblem, prices: Prices) -> None:
+    def _fill(self, look: Subproblem, costs: Costs) -> None:
         """Places the rest class by class, each on its cheapest nodes first: no optimum, but nothing is left over."""
         peers, nodes = self.snapshot.intertask, len(self._free)
         for i in np.unique(look.view.task_class).tolist():
             c = int(look.classes[i])
             positions, request = np.flatnonzero(look.view.task_class == i), self.snapshot.requests[c]
-            if prices.data is not None:
-                positions = self._bid(look, prices.data, i, positions)
+            if costs.data is not None:
+                positions = self._bid(look, costs.data, i, positions)
             mine = look.tasks[positions]
-            price = np.broadcast_to(prices.place, look.suitable.shape)[i] + np.broadcast_to(prices.slot[:, 0], (nodes,))
+            price = np.broadcast_to(costs.place, look.suitable.shape)[i] + np.broadcast_to(costs.slot[:, 0], (nodes,))
             order = np.lexsort((np.arange(nodes), price))
             while len(mine):
                 room = task_slots(self._free, request[None], look.suitable[i : i + 1], np.array([len(mine)]))[0]
@@ -388,7 +388,7 @@ class Placing:
                 self._running[order] += count
                 mine = mine[placed:]
 
-    def _bid(self, look: Subproblem, data: DataPrices, i: int, positions: I64) -> I64:
+    def _bid(self, look: Subproblem, data: DataCosts, i: int, positions: I64) -> I64:
         """Places tasks of class i (positions in look.tasks) where their data is: each bids for the best of its nodes
         that has room, and those who save most get it, a few times over. Returns those that are left."""
         peers, c, request = self.snapshot.intertask, int(look.classes[i]), self.snapshot.requests[int(look.classes[i])]

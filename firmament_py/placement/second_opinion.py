@@ -3,7 +3,7 @@
 Flows place batches well, but demands between tasks, and several resources at once, can leave a case where a plain
 pod-by-pod scheduler would have done better by a task or two. So where a round with few tasks has left some of them
 waiting that had room at its start, the tasks are placed again on copies, one at a time: by priority, then age, each on
-the first node that takes it, once in the order of the nodes' prices and once emptiest node first, and over again until
+the first node that takes it, once in the order of the nodes' costs and once emptiest node first, and over again until
 nobody is placed any more. Whichever places more of the highest priority, then of the next, and so on, counts; at a tie
 the flow does. So such a round never places fewer of a priority, given the same of all higher ones, than either of these
 schedulers.

@@ -12,7 +12,7 @@ from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.resources import TOKEN
 from firmament_py.network.build import slot_offsets
 from firmament_py.network.capacities import Capacities, built_in
-from firmament_py.policy import Prices, View
+from firmament_py.policy import Costs, View
 from firmament_py.snapshot.domain_limits import DomainLimit
 from firmament_py.snapshot.snapshot import Snapshot
 from firmament_py.snapshot.solo_capacity import task_slots
@@ -82,20 +82,20 @@ def subproblem_of(
     return Subproblem(view, room, suitable, classes, tasks)
 
 
-def with_preferences(snapshot: Snapshot, look: Subproblem, prices: Prices) -> Prices:
-    """The policy's prices and, on top, what each class's wishes make of each node."""
+def with_preferences(snapshot: Snapshot, look: Subproblem, costs: Costs) -> Costs:
+    """The policy's costs and, on top, those of each class's preferences."""
     slots = look.room.slots
-    wishes = {
-        i: costs
+    of_preferences = {
+        i: added
         for i, c in enumerate(look.classes.tolist())
-        if (costs := snapshot.preferences.costs(c, slots[i] > 0)) is not None
+        if (added := snapshot.preferences.costs(c, slots[i] > 0)) is not None
     }
-    if not wishes:
-        return prices
-    place = np.broadcast_to(prices.place, slots.shape).copy()
-    for i, costs in wishes.items():
-        place[i] += costs
-    return replace(prices, place=place)
+    if not of_preferences:
+        return costs
+    place = np.broadcast_to(costs.place, slots.shape).copy()
+    for i, added in of_preferences.items():
+        place[i] += added
+    return replace(costs, place=place)
 
 
 def _room(snapshot: Snapshot, classes: I64, waiting: I64, slots: I64) -> Capacities:

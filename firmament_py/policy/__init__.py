@@ -1,25 +1,26 @@
 """All that the author of a policy imports: what a policy sees and answers, and what holds for every answer."""
 
 from firmament_py.model.arrays import F64, I32, I64, U8, U64, Bools
+from firmament_py.policy.anywhere import AnywherePolicy
 from firmament_py.policy.api import (
     API_VERSION,
     COST_MAX,
-    MOST_MAX,
+    NODE_LIMIT_MAX,
     PRIORITY_STEP,
     WAIT_MAX,
     WAIT_MIN,
-    AnywherePolicy,
+    Costs,
     NodeUsage,
     Policy,
-    Prices,
     Surroundings,
     View,
     counts_links,
     rack_labels,
     waiting_cost,
 )
-from firmament_py.policy.locality import DataPrices, Inputs
-from firmament_py.policy.validation import FAILURES, PolicyError, checked_prices, failure
+from firmament_py.policy.locality import DataCosts, Inputs
+from firmament_py.policy.validation import FAILURES, PolicyError, checked_costs, failure
+from firmament_py.policy.version_1 import MOST_MAX, DataPrices, Prices, checked_prices
 
 __all__ = [
     "API_VERSION",
@@ -29,6 +30,7 @@ __all__ = [
     "I32",
     "I64",
     "MOST_MAX",
+    "NODE_LIMIT_MAX",
     "PRIORITY_STEP",
     "U8",
     "U64",
@@ -36,6 +38,8 @@ __all__ = [
     "WAIT_MIN",
     "AnywherePolicy",
     "Bools",
+    "Costs",
+    "DataCosts",
     "DataPrices",
     "Inputs",
     "NodeUsage",
@@ -44,6 +48,7 @@ __all__ = [
     "Prices",
     "Surroundings",
     "View",
+    "checked_costs",
     "checked_prices",
     "counts_links",
     "failure",

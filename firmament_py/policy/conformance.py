@@ -1,15 +1,15 @@
 """What any policy must keep, as a check that its author can run: `firmament check-policy NAME`, or in a test
 
-    from firmament_py.conformance import check
+    from firmament_py.policy.conformance import check
 
     def test_my_policy_conforms():
         assert check(MyPolicy()) == []
 
-The policy is asked for prices of generated views: empty and tiny ones, ones with enormous amounts, with over-committed
-nodes, with nodes that offer nothing, and ordinary ones; with data that tasks read, if it looks at inputs. The views are
-the same in every run.
+The policy is asked for the costs of generated views: empty and tiny ones, ones with enormous amounts, with
+over-committed nodes, with nodes that offer nothing, and ordinary ones; with data that tasks read, if it has
+`rack_labels`. The views are the same in every run. Policies of version 1 are checked through their adapter.
 
-A policy that breaks a rule on purpose says so in an attribute `waives`, a mapping of rules to reasons; only those in
+A policy that breaks a rule on purpose lists it in an attribute `waives`, a mapping of rules to reasons; only those in
 WAIVABLE can be waived.
 """
 
@@ -22,28 +22,29 @@ from time import perf_counter
 import numpy as np
 
 from firmament_py.model.arrays import I64
-from firmament_py.policy.api import API_VERSION, Policy, Prices, View, rack_labels
-from firmament_py.policy.locality import DataPrices
-from firmament_py.policy.sample_views import ages, arrays, large, turned, views
-from firmament_py.policy.validation import PolicyError, checked_prices
+from firmament_py.policy.api import API_VERSION, Costs, Policy, View, rack_labels
+from firmament_py.policy.locality import DataCosts
+from firmament_py.policy.sample_views import ages, arrays, large, reversed_nodes, views
+from firmament_py.policy.validation import PolicyError, checked_costs
+from firmament_py.policy.version_1 import PricingPolicy, in_current_version
 
 RULES: Mapping[str, str] = {
-    "identity": "has a text name, a method price(view), and an api_version that this release has",
-    "contract": "answers every view with Prices of the right shapes, types and ranges",
+    "identity": "has a text name, a method costs(view), and an api_version that this release has",
+    "contract": "answers every view with Costs of the right shapes, types and ranges",
     "warnings": "computes without numpy's warnings",
     "purity": "leaves the view as it is",
-    "determinism": "gives the same view the same prices, whatever it was asked before",
-    "favourites": "prices nodes that are alike alike, in whatever order they come",
-    "age": "lets no task lose by waiting: of one class, the older costs no less to leave waiting",
-    "starvation": "lets a task that has waited for ten years go before any fresh one of its priority",
-    "memory": "prices 5,000 nodes x 256 classes in 512 MiB at most",
+    "determinism": "gives the same view the same costs, whatever it was asked before",
+    "favourites": "gives nodes that are alike the same costs, in whatever order they come",
+    "age": "never lets a task lose by waiting: of one class, the older costs no less to leave waiting",
+    "starvation": "places a task that has waited for ten years before any new one of its priority",
+    "memory": "takes 512 MiB at most for 5,000 nodes x 256 classes",
 }
-"""What each rule demands; the rest of a sentence that begins with `the policy`."""
+"""What each rule demands, as the end of a sentence that begins with "the policy"."""
 
 WAIVABLE = ("favourites", "starvation")
 
-MEMORY_MOST = 512 << 20
-"""Bytes that pricing a large view may take at its peak."""
+MEMORY_MAX = 512 << 20
+"""Peak memory that the costs of a large view may take, bytes."""
 
 _TEN_YEARS_US = 10 * 365 * 86_400 * 1_000_000
 
@@ -52,21 +53,21 @@ _AXES: Mapping[str, tuple[str, ...]] = {
     "slot": ("node", "slot"),
     "wait": ("task",),
     "fill": (),
-    "enough": ("class", "node"),
-    "beyond": ("class",),
-    "turn": ("class",),
-    "most": ("node",),
+    "soft_limit": ("class", "node"),
+    "soft_limit_cost": ("class",),
+    "stage": ("class",),
+    "node_limit": ("node",),
     "data": ("task", "node"),
 }
-"""What the fields of Prices are for, in full: of data, what each task pays for it on each node."""
+"""The axes of each field of Costs in full; of data: what it costs each task on each node."""
 
 _Answer = dict[str, I64]
-"""The fields of Prices that were given, in full."""
+"""The fields of Costs that are given, repeated to their full shapes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule that a policy breaks, and how."""
+    """A rule that a policy breaks, and how it does."""
 
     rule: str
     message: str
@@ -77,7 +78,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What pricing a large view takes."""
+    """What the costs of a large view take to compute."""
 
     nodes: int
     classes: int
@@ -85,17 +86,18 @@ class Scale:
     peak_bytes: int
 
 
-def check(policy: Policy, registered_as: str = "") -> list[Finding]:
-    """What is wrong with `policy`, at most one finding for each rule; empty: nothing is.
+def check(policy: Policy | PricingPolicy, registered_as: str = "") -> list[Finding]:
+    """The rules that `policy` breaks, at most one finding for each; empty: none.
 
     registered_as: the name of its entry point, if it has one.
     """
+    policy = in_current_version(policy)
     found = _Findings(policy)
     _check_identity(policy, registered_as, found)
     if found.of:
         return found.listed()
-    told = [_as_told(policy, view) for view in views()]
-    answers = [(view, _ask(policy, view, found)) for view in told]
+    shown = [_as_shown(policy, view) for view in views()]
+    answers = [(view, _ask(policy, view, found)) for view in shown]
     for view, before in reversed(answers):
         if before is not None:
             _check_again(policy, view, before, found)
@@ -108,39 +110,40 @@ def check(policy: Policy, registered_as: str = "") -> list[Finding]:
         except PolicyError as error:
             found.add("contract", large(), str(error))
             return found.listed()
-        if scale.peak_bytes > MEMORY_MOST:
+        if scale.peak_bytes > MEMORY_MAX:
             found.add("memory", None, f"it takes {scale.peak_bytes >> 20} MiB at its peak; work on fewer axes at once")
     return found.listed()
 
 
 def waived(policy: Policy) -> dict[str, str]:
-    """The rules that the policy breaks on purpose, and its reasons."""
+    """The rules that the policy breaks on purpose -> its reasons."""
     reasons = getattr(policy, "waives", {})
     return dict(reasons) if isinstance(reasons, Mapping) else {}
 
 
-def measure(policy: Policy) -> Scale:
-    """What a large view costs: seconds, and bytes at the peak. Raises PolicyError."""
-    view = _as_told(policy, large())
+def measure(policy: Policy | PricingPolicy) -> Scale:
+    """Measures time and peak memory with a large view. Raises PolicyError."""
+    policy = in_current_version(policy)
+    view = _as_shown(policy, large())
     started = perf_counter()
-    checked_prices(policy, view)
+    checked_costs(policy, view)
     seconds = perf_counter() - started
     tracemalloc.start()
     try:
-        checked_prices(policy, view)
+        checked_costs(policy, view)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     return Scale(len(view.allocatable), len(view.requests), seconds, peak)
 
 
-def _as_told(policy: Policy, view: View) -> View:
-    """As a round would show it to the policy: inputs only to those who say what makes racks."""
+def _as_shown(policy: Policy, view: View) -> View:
+    """The view as a round would show it: inputs only to a policy with rack_labels."""
     return view if rack_labels(policy) is not None else replace(view, inputs=None)
 
 
 class _Findings:
-    """Gathers what is wrong: of each rule the first case, and how many there are."""
+    """Collects breaches: of each rule the first case, and how many there are."""
 
     def __init__(self, policy: Policy) -> None:
         self._waived = {rule for rule in waived(policy) if rule in WAIVABLE}
@@ -169,11 +172,11 @@ def _described(view: View) -> str:
 def _check_identity(policy: Policy, registered_as: str, found: _Findings) -> None:
     name = getattr(policy, "name", None)
     if not isinstance(name, str) or not name:
-        found.add("identity", None, f"its name is {name!r}; give it a text `name`")
+        found.add("identity", None, f"its name is {name!r}; give it an attribute `name`, a text")
     elif registered_as and name != registered_as:
         found.add("identity", None, f"its name is {name!r}, but it is registered as {registered_as!r}; use one name")
-    if not callable(getattr(policy, "price", None)):
-        found.add("identity", None, "it has no method price(view)")
+    if not callable(getattr(policy, "costs", None)):
+        found.add("identity", None, "it has no method costs(view)")
     version = getattr(policy, "api_version", API_VERSION)
     if not isinstance(version, int) or version > API_VERSION:
         found.add("identity", None, f"its api_version is {version!r}, and this release has {API_VERSION}")
@@ -190,14 +193,14 @@ def _check_identity(policy: Policy, registered_as: str, found: _Findings) -> Non
 
 
 def _ask(policy: Policy, view: View, found: _Findings) -> _Answer | None:
-    """Its prices in full, None if they break the contract."""
+    """Its costs in full; None: they break the contract."""
     before = {name: array.copy() for name, array in arrays(view).items()}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            prices = checked_prices(policy, view)
+            costs = checked_costs(policy, view)
         except PolicyError as error:
-            # numpy's words for writing to an array of the view
+            # numpy says "read-only" when an array of the view is written to
             found.add("purity" if "read-only" in str(error) else "contract", view, str(error))
             return None
     for warning in caught[:1]:
@@ -208,7 +211,7 @@ def _ask(policy: Policy, view: View, found: _Findings) -> _Answer | None:
             array.flags.writeable = True
             array[...] = before[name]
             array.flags.writeable = False
-    return _in_full(prices, view)
+    return _in_full(costs, view)
 
 
 def _check_again(policy: Policy, view: View, before: _Answer, found: _Findings) -> None:
@@ -218,38 +221,40 @@ def _check_again(policy: Policy, view: View, before: _Answer, found: _Findings) 
 
 
 def _check_order(policy: Policy, view: View, before: _Answer, found: _Findings) -> None:
-    """Reversed nodes have reversed prices. Views have nodes that are alike, which so change places."""
-    prices = _ask(policy, turned(view), found)
-    if prices is None:
+    """With the nodes reversed the costs are reversed, too. Among the nodes are some that are alike: these swap."""
+    costs = _ask(policy, reversed_nodes(view), found)
+    if costs is None:
         return
     expected = {
         field: np.flip(array, _AXES[field].index("node")) if "node" in _AXES[field] else array
         for field, array in before.items()
     }
-    if field := _difference(expected, prices):
+    if field := _difference(expected, costs):
         found.add("favourites", view, f"{field} depends on the order of nodes")
 
 
-def _check_age(view: View, prices: _Answer, found: _Findings) -> None:
+def _check_age(view: View, costs: _Answer, found: _Findings) -> None:
     order = np.lexsort((view.task_age_us, view.task_class))
     same = np.diff(view.task_class[order]) == 0
-    falls = same & (np.diff(prices["wait"][order]) < 0)
+    falls = same & (np.diff(costs["wait"][order]) < 0)
     if falls.any():
         at = int(np.flatnonzero(falls)[0])
         younger, older = (int(view.task_age_us[order[at + i]]) / 1e6 for i in (0, 1))
-        found.add("age", view, f"to leave a task waiting costs less at an age of {older:g} s than of {younger:g} s")
+        found.add("age", view, f"leaving a task waiting costs less at an age of {older:g} s than of {younger:g} s")
 
 
 def _check_ages(policy: Policy, found: _Findings) -> None:
-    """Of classes of one priority, whatever they expect: the old go before the fresh."""
+    """Of classes of one priority, however long their tasks expect to run, old tasks go before new ones."""
     view = ages(fresh_us=1_000_000, old_us=_TEN_YEARS_US)
-    prices = _ask(policy, view, found)
-    if prices is None:
+    costs = _ask(policy, view, found)
+    if costs is None:
         return
-    _check_age(view, prices, found)
+    _check_age(view, costs, found)
     old = view.task_age_us == _TEN_YEARS_US
-    if prices["wait"][old].min() <= prices["wait"][~old].max():
-        found.add("starvation", view, "a task that waits for ten years costs no more than a fresh one of another class")
+    if costs["wait"][old].min() <= costs["wait"][~old].max():
+        found.add(
+            "starvation", view, "a task that has waited for ten years costs no more than a new one of another class"
+        )
 
 
 def _difference(one: _Answer, other: _Answer) -> str:
@@ -260,8 +265,8 @@ def _difference(one: _Answer, other: _Answer) -> str:
     return ""
 
 
-def _in_full(prices: Prices, view: View) -> _Answer:
-    """The fields that are given, repeated to their shapes, and in arrays of our own."""
+def _in_full(costs: Costs, view: View) -> _Answer:
+    """The fields that are given, repeated to their shapes; copies."""
     sizes = {
         "class": len(view.requests),
         "node": len(view.allocatable),
@@ -269,10 +274,10 @@ def _in_full(prices: Prices, view: View) -> _Answer:
         "task": len(view.task_class),
     }
     answer = {}
-    for field in fields(Prices):
-        given = getattr(prices, field.name)
-        if isinstance(given, DataPrices):
-            # the row of those who read nothing goes last, where -1 finds it
+    for field in fields(Costs):
+        given = getattr(costs, field.name)
+        if isinstance(given, DataCosts):
+            # tasks that read nothing have set -1, so their row goes last
             rows = [given.row(s) for s in (*range(len(given.anywhere)), -1)]
             given = np.stack(rows)[given.of_task]
         if given is not None:
@@ -281,7 +286,7 @@ def _in_full(prices: Prices, view: View) -> _Answer:
 
 
 def report(policy: Policy, findings: Sequence[Finding]) -> list[str]:
-    """A line for each rule, for people."""
+    """A line of text for each rule."""
     by_rule = {finding.rule: finding.message for finding in findings}
     excused = waived(policy)
     lines = []

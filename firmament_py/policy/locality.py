@@ -1,7 +1,7 @@
-"""Where tasks' input data is, as a policy sees it, and what a policy makes of it: preference arcs.
+"""Where tasks' input data is, as a policy sees it, and what a policy answers: preference arcs.
 
-Tasks that read the same data share an *input set*; nothing is said of a task alone. Both sides are sparse: a set names
-the nodes and racks that hold some of it, and what is not named is far away. A rack is a domain of a node label.
+Tasks that read the same data share an *input set*. Both sides are sparse: a set names the nodes and racks that hold
+some of it; all others are far away. A rack is a domain of a node label.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from firmament_py.model.locality import BlockReplicas
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """S input sets of T waiting tasks on N nodes in D racks. All int64; pairs in ascending order, none twice."""
+    """S input sets of T waiting tasks on N nodes in D racks. All int64; pairs are ascending and unique."""
 
     of_task: I64  # (T,) the set that each task reads, -1: none
     total: I64  # (S,) bytes of the set
@@ -28,7 +28,7 @@ class Inputs:
     rack_bytes: I64  # (M,)
 
     def of_tasks(self, of_task: I64) -> "Inputs":
-        """The same for other tasks (T',), whose sets `of_task` numbers as these do; sets that none reads go."""
+        """The same for other tasks, whose sets `of_task` (T',) numbers as here; sets that none reads are left out."""
         used = np.zeros(len(self.total), np.bool_)
         used[of_task[of_task >= 0]] = True
         near, rack = used[self.near_set], used[self.rack_set]
@@ -47,12 +47,12 @@ class Inputs:
 
 
 @dataclass(frozen=True, slots=True)
-class DataPrices:
-    """What the data of S sets costs, beside Prices.place and Prices.slot: a task of set s costs, on node n, the least
-    of anywhere[s], what a rack arc to n's rack costs, and what a near arc to n costs. All int64; costs 0 .. COST_MAX.
+class DataCosts:
+    """What the data of S sets costs, beside Costs.place and Costs.slot: for a task of set s on node n the least of
+    anywhere[s], the cost of a rack arc to n's rack, and the cost of a near arc to n. All int64; costs 0 .. COST_MAX.
     """
 
-    of_task: I64  # (T,) the set of each task, -1: nothing costs it anything
+    of_task: I64  # (T,) the set of each task, -1: none, its data costs nothing anywhere
     anywhere: I64  # (S,)
     near_set: I64  # (L,) arcs to nodes
     near_node: I64  # (L,)
@@ -63,7 +63,7 @@ class DataPrices:
     rack_cost: I64  # (M,)
 
     def row(self, s: int) -> I64:
-        """(N,) what a task of set s, -1 for none, pays on each node."""
+        """(N,) what the data of a task of set s costs on each node; -1: no set, 0 everywhere."""
         if s < 0:
             return np.zeros(len(self.rack), np.int64)
         mine = self.rack_set == s
@@ -80,10 +80,10 @@ Check = Callable[[str, I64, tuple[int, ...], int, int], None]
 """Raises unless the array of that name has this shape and stays in this range, ends included."""
 
 
-def check(data: DataPrices, tasks: int, nodes: int, most: int, sound: Check) -> None:
-    """Applies `sound` to every field of a policy's answer for so many tasks and nodes, with costs up to `most`."""
+def check(data: DataCosts, tasks: int, nodes: int, cost_max: int, sound: Check) -> None:
+    """Applies `sound` to every field of a policy's answer for `tasks` tasks and `nodes` nodes; costs 0 .. cost_max."""
     sets = len(data.anywhere) if isinstance(data.anywhere, np.ndarray) and data.anywhere.ndim == 1 else 0
-    sound("data.anywhere", data.anywhere, (sets,), 0, most)
+    sound("data.anywhere", data.anywhere, (sets,), 0, cost_max)
     sound("data.of_task", data.of_task, (tasks,), -1, sets - 1)
     sound("data.rack", data.rack, (nodes,), -1, nodes - 1)
     racks = int(data.rack.max(initial=-1))
@@ -94,7 +94,7 @@ def check(data: DataPrices, tasks: int, nodes: int, most: int, sound: Check) -> 
         arcs = len(of_set) if isinstance(of_set, np.ndarray) and of_set.ndim == 1 else 0
         sound(f"data.{kind}_set", of_set, (arcs,), 0, sets - 1)
         sound(f"data.{kind}_{'node' if kind == 'near' else 'id'}", at, (arcs,), 0, highest)
-        sound(f"data.{kind}_cost", cost, (arcs,), 0, most)
+        sound(f"data.{kind}_cost", cost, (arcs,), 0, cost_max)
 
 
 def gather(of_task: I64, sets: int, blocks: BlockReplicas, rack: I64) -> Inputs:
@@ -103,15 +103,15 @@ def gather(of_task: I64, sets: int, blocks: BlockReplicas, rack: I64) -> Inputs:
     near = _once(blocks.replica_block, blocks.replica_node, blocks)
     racks = _once(blocks.replica_block, blocks.replica_rack, blocks)
     rack = rack.copy()
-    rack.flags.writeable = False  # policies see it as it is, of the rest copies
+    rack.flags.writeable = False  # policies see this array itself, and copies of the others
     return Inputs(of_task, total, *near, rack, *racks)
 
 
 def _once(block: I64, at: I64, blocks: BlockReplicas) -> tuple[I64, I64, I64]:
-    """(set, place, bytes) of every place that holds some of a set, ascending."""
+    """Set, place and bytes (K,) each of every place that holds some of a set, ascending."""
     width = int(at.max(initial=-1)) + 1
     somewhere = at >= 0
-    # sorting beats numpy's unique several times over
+    # several times faster than np.unique
     key = np.sort(block[somewhere] * width + at[somewhere])
     if not len(key):
         return key, key, key

@@ -1,10 +1,10 @@
 """Finds policies: every class that an installed distribution registers under the entry point group
-`firmament.policies`, ours and other people's alike.
+`firmament.policies`; ours are registered in the same way.
 
-A policy class is called with its options as keyword arguments; the annotated parameters of its constructor are
-the options that there are, the first line of its docstring is what `policies` prints. An option is a bool, int, float,
-str or one of a Literal's texts; a ValueError that the constructor raises is shown to the user as it is. A class that
-says `api_version = N` is refused by releases whose interface is older.
+A policy class is called with its options as keyword arguments. The annotated parameters of its constructor are its
+options; the first line of its docstring is what `policies` prints. An option is a bool, int, float, str or one of a
+Literal's texts; a ValueError that the constructor raises is shown to the user as it is. A class with `api_version = N`
+is refused by releases whose interface is older; one of version 1 is adapted (policy/version_1.py).
 """
 
 import inspect
@@ -16,19 +16,19 @@ from typing import Any, Literal, get_args, get_origin
 
 from firmament_py.policy.api import API_VERSION, Policy, rack_labels
 from firmament_py.policy.validation import FAILURES, failure
+from firmament_py.policy.version_1 import in_current_version
 
 GROUP = "firmament.policies"
 DEFAULT_POLICY = "load-spreading"
 
 
 class UnknownPolicyError(ValueError):
-    """No policy, or no option of a policy, has that name, or its value does not fit; the message
-    lists what there is."""
+    """No policy, or no option of a policy, has that name, or its value is not valid; the message lists the choices."""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyInfo:
-    """name, one line of summary, and the options with their types and defaults as text."""
+    """Name, one line of summary, and the options with their types and defaults as text."""
 
     name: str
     summary: str
@@ -42,7 +42,7 @@ def available() -> list[PolicyInfo]:
 
 
 def load(name: str, options: Mapping[str, str]) -> Policy:
-    """The policy `name` with `options` as text, each turned into its parameter's type.
+    """The policy `name`; `options` are texts, each converted to the type of its parameter.
 
     Raises UnknownPolicyError with a message for the user.
     """
@@ -60,17 +60,19 @@ def load(name: str, options: Mapping[str, str]) -> Policy:
         wanted = ", ".join(option.replace("_", "-") for option in missing)
         raise UnknownPolicyError(f"policy {name} needs a value for: {wanted}; give it with --policy-option")
     try:
-        policy: Policy = factory(**values)
+        policy: Policy = in_current_version(factory(**values))
     except ValueError as error:
         raise UnknownPolicyError(f"policy {name}: {error}") from error
     except FAILURES as error:
-        raise UnknownPolicyError(f"policy {name} cannot be made: {failure(error)}; report it to its author") from error
-    if not isinstance(getattr(policy, "name", None), str) or not callable(getattr(policy, "price", None)):
-        raise UnknownPolicyError(f"policy {name} is no policy: it needs a text `name` and a method price(view)")
+        raise UnknownPolicyError(
+            f"policy {name} cannot be created: {failure(error)}; report it to its author"
+        ) from error
+    if not isinstance(getattr(policy, "name", None), str) or not callable(getattr(policy, "costs", None)):
+        raise UnknownPolicyError(f"policy {name} is not a policy: it needs a text `name` and a method costs(view)")
     try:
         rack_labels(policy)
     except TypeError as error:
-        raise UnknownPolicyError(f"policy {name} is no policy: its {error}") from error
+        raise UnknownPolicyError(f"policy {name} is not a policy: its {error}") from error
     return policy
 
 
@@ -102,15 +104,15 @@ def _factory(name: str) -> Any:
 
 
 def _parameters(name: str, factory: Any) -> dict[str, inspect.Parameter]:
-    """The options: named parameters of the constructor, if it has one of its own."""
+    """The options: named parameters of the constructor, if the class defines one."""
     try:
         try:
             signature = inspect.signature(factory, eval_str=True)
-        except FAILURES:  # an annotation that means something to type checkers only
+        except FAILURES:  # an annotation that only type checkers can evaluate
             signature = inspect.signature(factory)
     except FAILURES as error:
         raise UnknownPolicyError(
-            f"policy {name} cannot be loaded: its options cannot be told: {failure(error)}"
+            f"policy {name} cannot be loaded: its options cannot be read: {failure(error)}"
         ) from error
     return {
         name: parameter

@@ -1,4 +1,4 @@
-"""Views to try policies on: the same in every run."""
+"""Generated views for checking policies: the same in every run."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -12,8 +12,7 @@ from firmament_py.policy.api import NodeUsage, View
 from firmament_py.policy.locality import Inputs, gather
 
 PER_NODE = ("allocatable", "free", "running", "depth", "measured_load")
-"""The fields of a view that have a row for each node, if they are there; measured_usage and inputs have such fields
-themselves."""
+"""The fields of a view that have a row for each node, if given; measured_usage and inputs have such fields, too."""
 
 _TRAITS = {"interference-class": ("devil", "rabbit", "sheep", "turtle"), "speed": ("c5=2,m5=1",)}
 _DOMAINS = ("c5", "m5", "r5")
@@ -28,8 +27,8 @@ _COUNT = 40
 
 @dataclass(frozen=True, slots=True)
 class _Surroundings:
-    """Every trait and label has some values. counts (N, V): of a trait's values; domain (N,); of the tasks with each
-    value in each domain used (V, D) millicores, and how many were measured (V, D)."""
+    """Answers for every trait and label. counts (N, V): tasks with each value; domain (N,); used (V, D): mean
+    millicores of the tasks with each value in each domain; measured (V, D): how many of them were measured."""
 
     counts: I64
     domain: I64
@@ -47,12 +46,12 @@ class _Surroundings:
         values = len(self.census(trait)[0])
         return self.used[:values], self.measured[:values]
 
-    def turned(self) -> "_Surroundings":
+    def reversed_nodes(self) -> "_Surroundings":
         return replace(self, counts=self.counts[::-1], domain=self.domain[::-1])
 
 
 def views() -> Iterator[View]:
-    """Corner cases, then ordinary ones. Most have `inputs`, for policies that look at them."""
+    """Corner cases, then ordinary ones. Most have `inputs`."""
     rng = np.random.default_rng(1)
     for classes, nodes, tasks in ((0, 0, 0), (0, 3, 0), (1, 0, 0), (1, 0, 2), (2, 3, 0), (1, 1, 1), (3, 0, 4)):
         yield _view(rng, classes, nodes, tasks)
@@ -66,7 +65,7 @@ def views() -> Iterator[View]:
 
 
 def ages(fresh_us: int, old_us: int) -> View:
-    """Classes of one priority and of every length, each with a fresh task and an old one."""
+    """Classes of one priority, with expected durations from none to enormous; each has a new task and an old one."""
     lengths = [0, *(10**i for i in range(6, 15, 2)), _ENORMOUS]
     task_class = np.repeat(np.arange(len(lengths)), 2)
     view = _view(np.random.default_rng(2), len(lengths), 3, 0)
@@ -81,27 +80,27 @@ def ages(fresh_us: int, old_us: int) -> View:
     return _frozen(aged)
 
 
-def turned(view: View) -> View:
-    """The same with its nodes in reverse order."""
+def reversed_nodes(view: View) -> View:
+    """The same view with its nodes in reverse order."""
     rows = {name: rows[::-1].copy() for name in PER_NODE if (rows := getattr(view, name)) is not None}
     usage = view.measured_usage
     if usage is not None:
         usage = NodeUsage(*(getattr(usage, field.name)[::-1].copy() for field in fields(usage)))
     around = view.surroundings
     if isinstance(around, _Surroundings):
-        around = around.turned()
-    inputs = None if view.inputs is None else _turned_inputs(view.inputs)
+        around = around.reversed_nodes()
+    inputs = None if view.inputs is None else _reversed_inputs(view.inputs)
     return _frozen(replace(view, **rows, measured_usage=usage, surroundings=around, inputs=inputs))
 
 
-def _turned_inputs(inputs: Inputs) -> Inputs:
+def _reversed_inputs(inputs: Inputs) -> Inputs:
     node = len(inputs.rack) - 1 - inputs.near_node
     order = np.lexsort((node, inputs.near_set))
     return replace(inputs, near_node=node[order], near_bytes=inputs.near_bytes[order], rack=inputs.rack[::-1].copy())
 
 
 def arrays(of: View | Inputs | NodeUsage) -> dict[str, I64]:
-    """Its arrays by name; those of a view's inputs and measured usage are named like `inputs.total`."""
+    """Arrays by name; those of a view's inputs and measured usage have names like `inputs.total`."""
     found: dict[str, I64] = {}
     for field in fields(of):
         value = getattr(of, field.name)
@@ -129,7 +128,7 @@ def _view(
     kinds: int = 3,
     sets: int = 0,
 ) -> View:
-    """Nodes of at most `kinds` kinds, so that some are alike; a node may offer nothing, or be over-committed."""
+    """A view with nodes of at most `kinds` kinds, so that some are alike; some offer nothing or are over-committed."""
 
     def drawn(rows: int) -> I64:
         return rng.choice(np.array(amounts, np.int64), (rows, len(resources)))
@@ -165,7 +164,7 @@ def _view(
 
 
 def _inputs(rng: Generator, nodes: int, tasks: int, sets: int) -> Inputs | None:
-    """Of so many sets of data, blocks of which are on nodes, or somewhere in racks, or nowhere; None: no data."""
+    """`sets` input sets, whose blocks are on nodes, somewhere in racks, or nowhere; None: no data."""
     if not sets:
         return None
     rack = rng.integers(-1, 1 + nodes // 3, nodes)

@@ -1,4 +1,4 @@
-"""Makes sure that what a policy answers keeps its contract: other people's code, so nothing of it is believed."""
+"""Checks that a policy's answer keeps its contract. Policies can be third-party code, so nothing is taken on trust."""
 
 from functools import partial
 
@@ -6,80 +6,99 @@ import numpy as np
 
 from firmament_py.model.arrays import I64
 from firmament_py.policy import locality
-from firmament_py.policy.api import COST_MAX, MOST_MAX, PRIORITY_STEP, WAIT_MAX, WAIT_MIN, Policy, Prices, View
-from firmament_py.policy.locality import DataPrices
+from firmament_py.policy.api import COST_MAX, NODE_LIMIT_MAX, PRIORITY_STEP, WAIT_MAX, WAIT_MIN, Costs, Policy, View
+from firmament_py.policy.locality import DataCosts
+
+SOFT_LIMIT_MAX = 2**40
+STAGE_MAX = 2**40
 
 FAILURES = (Exception, SystemExit, GeneratorExit)
-"""What somebody else's code may raise: sys.exit(), too, would end the thread that runs a round, and leave who asked
-without an answer."""
+"""What third-party code may raise. sys.exit() is one of them: it would end the thread that runs a round and leave its
+caller without an answer."""
 
 
 def failure(error: BaseException) -> str:
-    """Its kind and what it says, if it can say anything."""
+    """The error's type and message, if it has a message that can be read."""
     try:
         return f"{type(error).__name__}: {error}"
     except FAILURES:
-        return f"{type(error).__name__}, which cannot be put into words"
+        return f"{type(error).__name__}, whose message cannot be read"
 
 
 class PolicyError(Exception):
-    """A policy raised, or answered with something outside its contract; the message names policy and field."""
+    """A policy raised, or broke its contract with its answer; the message names policy and field."""
 
 
-def checked_prices(policy: Policy, view: View) -> Prices:
-    """The prices of `policy`, after making sure that they keep the contract.
+def checked_costs(policy: Policy, view: View) -> Costs:
+    """The costs that `policy` gives, after checking that they keep the contract.
 
-    Raises PolicyError if the policy raises or an array has the wrong shape or type or leaves its range.
+    Raises PolicyError if the policy raises, or if an array has the wrong shape or type or leaves its range.
     """
     try:
-        prices = policy.price(view)
+        costs = policy.costs(view)
     except FAILURES as error:
-        raise PolicyError(f"policy {policy.name}: price() raised {failure(error)}") from error
-    if not isinstance(prices, Prices):
-        raise PolicyError(f"policy {policy.name}: price() returned {type(prices).__name__}, not Prices")
+        raise PolicyError(f"policy {policy.name}: costs() raised {failure(error)}") from error
+    if not isinstance(costs, Costs):
+        raise PolicyError(f"policy {policy.name}: costs() returned {type(costs).__name__}, not Costs")
     classes, nodes = len(view.requests), len(view.allocatable)
-    _check(policy, "place", prices.place, (classes, nodes), 0, COST_MAX)
-    _check(policy, "slot", prices.slot, (nodes, len(view.slot_offsets)), 0, COST_MAX)
-    _check(policy, "wait", prices.wait, (len(view.task_class),), WAIT_MIN, WAIT_MAX)
-    if not isinstance(prices.fill, bool | np.bool_):
-        raise PolicyError(f"policy {policy.name}: fill is {type(prices.fill).__name__}, not bool")
-    if (prices.enough is None) != (prices.beyond is None):
-        raise PolicyError(f"policy {policy.name}: enough and beyond go together; give both or neither")
-    if prices.fill and prices.enough is not None:
-        raise PolicyError(f"policy {policy.name}: fill sends a node all it can; it does not go with enough")
-    if prices.enough is not None and prices.beyond is not None:
-        _check(policy, "enough", prices.enough, (classes, nodes), 0, 2**40)
-        _check(policy, "beyond", prices.beyond, (classes,), 0, COST_MAX)
-    if prices.turn is not None:
-        _check(policy, "turn", prices.turn, (classes,), 0, 2**40)
-    if prices.most is not None:
-        _check(policy, "most", prices.most, (nodes,), 0, MOST_MAX)
-    if len(prices.wait):
-        ranks = np.unique(view.priority[view.task_class], return_inverse=True)[1]
-        lowest = np.full(int(ranks.max()) + 1, WAIT_MAX)
-        highest = np.zeros(len(lowest), np.int64)
-        np.minimum.at(lowest, ranks, prices.wait)
-        np.maximum.at(highest, ranks, prices.wait)
-        if (lowest[1:] < highest[:-1] + PRIORITY_STEP).any():
-            raise PolicyError(
-                f"policy {policy.name}: wait lets a lower priority outweigh a higher one; "
-                f"keep them {PRIORITY_STEP} apart"
-            )
-    rises = np.diff(prices.slot, axis=1)
-    if prices.fill and rises.any():
-        raise PolicyError(f"policy {policy.name}: fill goes with slot prices that do not rise along K")
+    _check(policy, "place", costs.place, (classes, nodes), 0, COST_MAX)
+    _check(policy, "slot", costs.slot, (nodes, len(view.slot_offsets)), 0, COST_MAX)
+    _check(policy, "wait", costs.wait, (len(view.task_class),), WAIT_MIN, WAIT_MAX)
+    if not isinstance(costs.fill, bool | np.bool_):
+        raise PolicyError(f"policy {policy.name}: fill is {type(costs.fill).__name__}, not bool")
+    _check_limits(policy, costs, classes, nodes)
+    _check_priorities(policy, costs, view)
+    _check_slots(policy, costs)
+    if costs.data is not None:
+        if not isinstance(costs.data, DataCosts):
+            raise PolicyError(f"policy {policy.name}: data is {type(costs.data).__name__}, not DataCosts")
+        locality.check(costs.data, len(view.task_class), nodes, COST_MAX, partial(_check, policy))
+    return costs
+
+
+def _check_limits(policy: Policy, costs: Costs, classes: int, nodes: int) -> None:
+    if (costs.soft_limit is None) != (costs.soft_limit_cost is None):
+        raise PolicyError(
+            f"policy {policy.name}: soft_limit and soft_limit_cost go together; give both, or neither of them"
+        )
+    if costs.fill and costs.soft_limit is not None:
+        raise PolicyError(
+            f"policy {policy.name}: fill sends a node all it can take and does not go with soft_limit; give one of them"
+        )
+    if costs.soft_limit is not None and costs.soft_limit_cost is not None:
+        _check(policy, "soft_limit", costs.soft_limit, (classes, nodes), 0, SOFT_LIMIT_MAX)
+        _check(policy, "soft_limit_cost", costs.soft_limit_cost, (classes,), 0, COST_MAX)
+    if costs.stage is not None:
+        _check(policy, "stage", costs.stage, (classes,), 0, STAGE_MAX)
+    if costs.node_limit is not None:
+        _check(policy, "node_limit", costs.node_limit, (nodes,), 0, NODE_LIMIT_MAX)
+
+
+def _check_priorities(policy: Policy, costs: Costs, view: View) -> None:
+    if not len(costs.wait):
+        return
+    ranks = np.unique(view.priority[view.task_class], return_inverse=True)[1]
+    lowest = np.full(int(ranks.max()) + 1, WAIT_MAX)
+    highest = np.zeros(len(lowest), np.int64)
+    np.minimum.at(lowest, ranks, costs.wait)
+    np.maximum.at(highest, ranks, costs.wait)
+    if (lowest[1:] < highest[:-1] + PRIORITY_STEP).any():
+        raise PolicyError(
+            f"policy {policy.name}: wait lets a lower priority outweigh a higher one; keep them {PRIORITY_STEP} apart"
+        )
+
+
+def _check_slots(policy: Policy, costs: Costs) -> None:
+    rises = np.diff(costs.slot, axis=1)
+    if costs.fill and rises.any():
+        raise PolicyError(f"policy {policy.name}: fill goes with slot costs that do not rise along K")
     if (rises < 0).any():
         raise PolicyError(f"policy {policy.name}: slot falls along K; the cost of a further task must not fall")
-    if prices.data is not None:
-        if not isinstance(prices.data, DataPrices):
-            raise PolicyError(f"policy {policy.name}: data is {type(prices.data).__name__}, not DataPrices")
-        locality.check(prices.data, len(view.task_class), nodes, COST_MAX, partial(_check, policy))
-    return prices
 
 
 def _check(policy: Policy, field: str, array: I64, shape: tuple[int, ...], low: int, high: int) -> None:
     where = f"policy {policy.name}: {field}"
-    # not isinstance: masked arrays and matrices are not what they look like
+    # not isinstance: masked arrays and matrices are subclasses that behave differently
     if type(array) is not np.ndarray or array.dtype != np.int64:
         raise PolicyError(f"{where} is {getattr(array, 'dtype', type(array).__name__)}, not an int64 array")
     repeatable = len(shape) == 2 and array.ndim == 2

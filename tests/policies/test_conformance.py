@@ -1,4 +1,4 @@
-"""What every registered policy must keep, whatever it prices: the contract, purity, determinism, no favourites."""
+"""What every registered policy must keep, whatever it costs: the contract, purity, determinism, no favourites."""
 
 from dataclasses import fields, replace
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.policy import AnywherePolicy, NodeUsage, View, checked_prices
+from firmament_py.policy import AnywherePolicy, NodeUsage, View, checked_costs
 from firmament_py.policy.conformance import check, waived
 from firmament_py.policy.registry import available, load
 from tests.policies.views import Around
@@ -91,14 +91,14 @@ def views(draw, min_nodes=0):
     )
 
 
-def full(prices, view):
+def full(costs, view):
     """place (C, N), slot (N, K), wait (T,), repeated to their shapes, and most (N,)."""
     c, n, k = len(view.requests), len(view.allocatable), len(view.slot_offsets)
     return (
-        np.broadcast_to(prices.place, (c, n)).tolist(),
-        np.broadcast_to(prices.slot, (n, k)).tolist(),
-        prices.wait.tolist(),
-        [0] * n if prices.most is None else prices.most.tolist(),
+        np.broadcast_to(costs.place, (c, n)).tolist(),
+        np.broadcast_to(costs.slot, (n, k)).tolist(),
+        costs.wait.tolist(),
+        [0] * n if costs.node_limit is None else costs.node_limit.tolist(),
     )
 
 
@@ -108,19 +108,19 @@ def arrays(view):
 
 @each_policy
 @given(view=views())
-def test_prices_keep_the_contract(policy, view):
-    checked_prices(policy, view)
+def test_costs_keep_the_contract(policy, view):
+    checked_costs(policy, view)
 
 
 @each_policy
 @given(view=views())
 def test_pricing_is_pure(policy, view):
-    """The same view has the same prices, and is not touched."""
+    """The same view has the same costs, and is not touched."""
     before = {name: array.copy() for name, array in arrays(view).items()}
     for array in arrays(view).values():
         array.setflags(write=False)
-    first = full(policy.price(view), view)
-    assert full(policy.price(view), view) == first
+    first = full(policy.costs(view), view)
+    assert full(policy.costs(view), view) == first
     assert all((array == before[name]).all() for name, array in arrays(view).items())
 
 
@@ -138,8 +138,8 @@ def test_the_order_of_nodes_does_not_matter(policy, view, data):
         surroundings=view.surroundings.in_order(order.tolist()),
         measured_usage=view.measured_usage and NodeUsage(*(getattr(view.measured_usage, f)[order] for f in METRICS)),
     )
-    place, slot, wait, most = full(policy.price(view), view)
-    place_2, slot_2, wait_2, most_2 = full(policy.price(shuffled), shuffled)
+    place, slot, wait, most = full(policy.costs(view), view)
+    place_2, slot_2, wait_2, most_2 = full(policy.costs(shuffled), shuffled)
     assert [[row[i] for i in order] for row in place] == place_2
     assert [slot[i] for i in order] == slot_2
     assert wait == wait_2
@@ -149,7 +149,7 @@ def test_the_order_of_nodes_does_not_matter(policy, view, data):
 @each_policy
 @given(view=views())
 def test_waiting_costs_more_for_the_more_important_and_no_less_for_the_older(policy, view):
-    wait = policy.price(view).wait.tolist()
+    wait = policy.costs(view).wait.tolist()
     cls, age = view.task_class.tolist(), view.task_age_us.tolist()
     tasks = list(zip(cls, view.priority[view.task_class].tolist(), age, wait, strict=True))
     for of, priority, years, cost in tasks:
@@ -162,10 +162,10 @@ def test_waiting_costs_more_for_the_more_important_and_no_less_for_the_older(pol
 
 @each_policy
 @given(view=views(min_nodes=1))
-def test_no_price_of_a_placement_outweighs_a_priority(policy, view):
+def test_no_cost_of_a_placement_outweighs_a_priority(policy, view):
     """On each node: what the important task costs more there is less than what its waiting costs more. This is what
     keeps a round from giving a node to the less important of two."""
-    place, _, wait, _ = full(policy.price(view), view)
+    place, _, wait, _ = full(policy.costs(view), view)
     tasks = list(zip(view.task_class.tolist(), wait, strict=True))
     for cls, cost in tasks:
         for other, other_cost in tasks:

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import grpc
 import pytest
 
-from firmament_py.policy import MOST_MAX
+from firmament_py.policy import NODE_LIMIT_MAX
 from protos.gen import flow_pb2, flow_pb2_grpc
 from tests.builders import NOW_US
 from tests.firmament_py.service.flow_messages import node, placed, task_class, tasks
@@ -40,36 +40,36 @@ from dataclasses import replace
 class Raises(AnywherePolicy):
     name = "broken-raises"
 
-    def price(self, view):
+    def costs(self, view):
         return view.resources.index("unobtainium")
 
 
 class Nan(AnywherePolicy):
     name = "broken-nan"
 
-    def price(self, view):
-        return replace(super().price(view), place=np.full((1, len(view.allocatable)), np.nan))
+    def costs(self, view):
+        return replace(super().costs(view), place=np.full((1, len(view.allocatable)), np.nan))
 
 
-class NegativePrice(AnywherePolicy):
-    name = "broken-negativeprice"
+class NegativeCost(AnywherePolicy):
+    name = "broken-negativecost"
 
-    def price(self, view):
-        return replace(super().price(view), place=np.full((1, 1), -1))
+    def costs(self, view):
+        return replace(super().costs(view), place=np.full((1, 1), -1))
 
 
 class NegativeCapacity(AnywherePolicy):
     name = "broken-negativecapacity"
 
-    def price(self, view):
-        return replace(super().price(view), most=np.full(len(view.allocatable), -3))
+    def costs(self, view):
+        return replace(super().costs(view), node_limit=np.full(len(view.allocatable), -3))
 
 
 class WrongShape(AnywherePolicy):
     name = "broken-wrongshape"
 
-    def price(self, view):
-        return replace(super().price(view), slot=np.zeros((len(view.allocatable) + 1, 1), np.int64))
+    def costs(self, view):
+        return replace(super().costs(view), slot=np.zeros((len(view.allocatable) + 1, 1), np.int64))
 
 
 class Moody(AnywherePolicy):
@@ -77,8 +77,8 @@ class Moody(AnywherePolicy):
 
     name = "broken-moody"
 
-    def price(self, view):
-        return super().price(view) if view.running.any() else None
+    def costs(self, view):
+        return super().costs(view) if view.running.any() else None
 
 
 class Futuristic(AnywherePolicy):
@@ -87,10 +87,10 @@ class Futuristic(AnywherePolicy):
 '''
 
 COMPLAINTS = {
-    "Raises": r"price\(\) raised ValueError: tuple.index\(x\): x not in tuple",
+    "Raises": r"costs\(\) raised ValueError: tuple.index\(x\): x not in tuple",
     "Nan": "place is float64, not an int64 array",
-    "NegativePrice": r"place leaves the range 0 \.\. 1000000: -1 \.\. -1",
-    "NegativeCapacity": rf"most leaves the range 0 \.\. {MOST_MAX}: -3 \.\. -3",
+    "NegativeCost": r"place leaves the range 0 \.\. 1000000: -1 \.\. -1",
+    "NegativeCapacity": rf"node_limit leaves the range 0 \.\. {NODE_LIMIT_MAX}: -3 \.\. -3",
     "WrongShape": r"slot has shape \(3, 1\), not \(2, \d+\)",
 }
 
@@ -179,7 +179,7 @@ def updates(*parts):
     return iter([CLUSTER, *(flow_pb2.Update(tasks=part) for part in parts), flow_pb2.Update(complete=True)])
 
 
-def test_a_policy_from_elsewhere_is_chosen_by_flag_and_prices_rounds(installed):
+def test_an_external_policy_is_chosen_by_flag_and_decides_rounds(installed):
     """a runs one task that leaves less than a fifth free, b three small ones: headroom prefers b, and load-spreading,
     which counts tasks, would prefer a."""
     there = (tasks([1], 1, on="a"), tasks([2, 3, 4], 2, on="b"), tasks([5], 2))
@@ -238,5 +238,5 @@ async def test_pods_are_bound_under_a_policy_that_fails_and_somebody_hears_of_it
             status = await bridge.status()
         world.check()
     assert bridge.metrics.fallbacks.labels("broken-moody")._value.get() > 0
-    assert "policy broken-moody: price() returned NoneType, not Prices" in caplog.text
+    assert "policy broken-moody: costs() returned NoneType, not Costs" in caplog.text
     assert status["last_round"]["fallback"] == ""

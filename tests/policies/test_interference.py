@@ -31,7 +31,7 @@ def penalty(one, other):
 # -- arithmetic -------------------------------------------------------------------------------------------------------
 
 
-def price(kind, *, beside=None, free_cpu=8, cpus=(8,), options=None, offsets=(0, 1, 2)):
+def costs(kind, *, beside=None, free_cpu=8, cpus=(8,), options=None, offsets=(0, 1, 2)):
     view = make_view(
         resources=("cpu",),
         requests=[[0]],
@@ -42,7 +42,7 @@ def price(kind, *, beside=None, free_cpu=8, cpus=(8,), options=None, offsets=(0,
         running=[sum((beside or {}).values())] * len(cpus),
         offsets=offsets,
     )
-    return Interference(**(options or {})).price(view)
+    return Interference(**(options or {})).costs(view)
 
 
 @pytest.mark.parametrize(
@@ -56,14 +56,14 @@ def price(kind, *, beside=None, free_cpu=8, cpus=(8,), options=None, offsets=(0,
     ],
 )
 def test_neighbours_add_up(kind, beside, cost):
-    assert price(kind, beside=beside).place.tolist() == [[cost]]
+    assert costs(kind, beside=beside).place.tolist() == [[cost]]
 
 
 def test_a_busy_or_small_machine_makes_it_worse():
-    half = price("devil", beside={"devil": 1}, free_cpu=4)
+    half = costs("devil", beside={"devil": 1}, free_cpu=4)
     assert half.place.tolist() == [[round(400 * math.exp(0.5))]]
     # the mean of 4 and 12 is 8: the small one counts double, the large one two thirds
-    assert price("devil", beside={"devil": 1}, free_cpu=12, cpus=(4, 12)).place.tolist() == [[800, 267]]
+    assert costs("devil", beside={"devil": 1}, free_cpu=12, cpus=(4, 12)).place.tolist() == [[800, 267]]
 
 
 def test_a_node_is_as_busy_as_requested_or_as_measured():
@@ -72,12 +72,12 @@ def test_a_node_is_as_busy_as_requested_or_as_measured():
         counts={TRAIT: {"devil": [1] * 4}}, running=[1] * 4, usage=node_usage(cpu=[8.0, 20.0, 1.0, math.nan]),
     )  # fmt: skip
     shares = (1.0, 1.0, 0.5, 0.5)
-    assert Interference().price(view).place.tolist() == [[round(400 * math.exp(share)) for share in shares]]
+    assert Interference().costs(view).place.tolist() == [[round(400 * math.exp(share)) for share in shares]]
 
 
 def test_slots_rise_with_what_the_kind_does_to_itself():
-    assert price("devil").slot.tolist() == [[0, 400, 800]]
-    assert price("turtle").slot.tolist() == [[0, 100, 200]]
+    assert costs("devil").slot.tolist() == [[0, 400, 800]]
+    assert costs("turtle").slot.tolist() == [[0, 100, 200]]
 
 
 def test_slots_hold_the_cost_vector():
@@ -91,21 +91,21 @@ def test_slots_hold_the_cost_vector():
     )
     w = math.exp(0.5)
     expected = [1000 * (0.5 + 0.25) + 0, 1000 * (0.75 + 0.375) + 100 * w, 1000 * (1.0 + 0.5) + 200 * w]
-    assert Interference().price(view).slot.tolist() == [[round(cost) for cost in expected]]
+    assert Interference().costs(view).slot.tolist() == [[round(cost) for cost in expected]]
 
 
 def test_whoever_does_not_say_is_of_the_default_kind():
-    assert price("", beside={"devil": 1}).place.tolist() == [[400]]  # a sheep
-    assert price("", beside={"devil": 1}, options={"default": "turtle"}).place.tolist() == [[60]]
+    assert costs("", beside={"devil": 1}).place.tolist() == [[400]]  # a sheep
+    assert costs("", beside={"devil": 1}, options={"default": "turtle"}).place.tolist() == [[60]]
     view = make_view(
         resources=("cpu",), requests=[[0]], allocatable=[[8]], running=[3], traits=[{TRAIT: "rabbit"}],
         counts={TRAIT: {"devil": [1], "wolf": [1]}},
     )  # fmt: skip
-    assert Interference().price(view).place.tolist() == [[2000 + 2 * 150]]
+    assert Interference().costs(view).place.tolist() == [[2000 + 2 * 150]]
 
 
 def test_the_table_can_be_changed():
-    changed = price("devil", beside={"rabbit": 1}, options={"penalties": "rabbit-devil=5, devil-rabbit=0"})
+    changed = costs("devil", beside={"rabbit": 1}, options={"penalties": "rabbit-devil=5, devil-rabbit=0"})
     assert changed.place.tolist() == [[5]]
 
 
@@ -145,7 +145,7 @@ def test_a_devil_stays_away_from_rabbits(policy, goes_to):
 
 
 def test_several_devils_of_one_round_are_kept_apart():
-    """Of two classes, so that only the prices can know that both are devils."""
+    """Of two classes, so that only the costs can know that both are devils."""
     nodes = [make_node(f"n{i}", cpu=16 + i) for i in range(4)]
     cluster = make_cluster(
         *(*nodes, of_kind(1, "devil", cpu=1), of_kind(2, "devil", cpu=2), of_kind(3, "turtle", cpu=1)),

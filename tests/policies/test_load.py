@@ -1,4 +1,4 @@
-"""Which policies price by View.load: what is taken for used, whatever is requested."""
+"""Policies whose costs follow View.load: what is taken for used, whatever is requested."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.policy import NodeUsage, View, checked_prices
+from firmament_py.policy import NodeUsage, View, checked_costs
 from firmament_py.policy.registry import load
 from policies.trivial import Trivial
 
@@ -35,8 +35,8 @@ def view(allocatable, free, measured_load=None, **more):
     )
 
 
-def prices(policy, seen):
-    found = checked_prices(policy, seen)
+def costs(policy, seen):
+    found = checked_costs(policy, seen)
     return (found.place + found.slot[:, 0]).ravel().tolist()
 
 
@@ -45,19 +45,19 @@ amounts = st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 1000)), min_si
 
 @each_policy
 @given(data=st.data(), allocatable=amounts)
-def test_prices_are_those_of_a_cluster_in_which_the_load_is_requested(policy, data, allocatable):
+def test_costs_are_those_of_a_cluster_in_which_the_load_is_requested(policy, data, allocatable):
     same = st.lists(st.tuples(st.integers(0, 1500), st.integers(0, 1500)), min_size=len(allocatable))
     load = data.draw(same)[: len(allocatable)]
     requested = np.array(allocatable) - np.array(load)
-    assert prices(policy, view(allocatable, allocatable, load)) == prices(policy, view(allocatable, requested))
+    assert costs(policy, view(allocatable, allocatable, load)) == costs(policy, view(allocatable, requested))
 
 
 @each_policy
 def test_the_idle_node_that_is_requested_full_is_told_from_the_busy_one(policy):
     """Node 0 is requested to 9/10 and idle, node 1 the other way round."""
     full, idle = [1000, 1000], [100, 100]
-    by_requests = prices(policy, view([full, full], [idle, [900, 900]]))
-    by_use = prices(policy, view([full, full], [idle, [900, 900]], [[100, 100], [900, 900]]))
+    by_requests = costs(policy, view([full, full], [idle, [900, 900]]))
+    by_use = costs(policy, view([full, full], [idle, [900, 900]], [[100, 100], [900, 900]]))
     assert by_requests == by_use[::-1]
     assert by_requests[0] != by_requests[1]
 
@@ -72,4 +72,4 @@ def test_without_measurements_the_load_is_what_is_requested():
 
 
 def test_the_baseline_looks_at_nothing():
-    assert prices(Trivial(), view([[10, 10]], [[4, 4]], [[9, 9]])) == [0]
+    assert costs(Trivial(), view([[10, 10]], [[4, 4]], [[9, 9]])) == [0]

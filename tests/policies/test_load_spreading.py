@@ -13,13 +13,13 @@ from tests.builders import NOW_US, make_class, make_cluster, make_node, make_tas
 from tests.policies.rig import make_view, places
 
 
-def slot_prices(*, running, allocatable, free, offsets=(0, 1, 2)):
+def slot_costs(*, running, allocatable, free, offsets=(0, 1, 2)):
     view = make_view(allocatable=allocatable, free=free, running=running, offsets=offsets)
-    return LoadSpreading().price(view).slot.tolist()
+    return LoadSpreading().costs(view).slot.tolist()
 
 
 @pytest.mark.parametrize(
-    ("running", "allocatable", "free", "prices"),
+    ("running", "allocatable", "free", "costs"),
     [
         pytest.param([0], [[9, 8]], [[9, 8]], [[0, 100, 200]], id="empty"),
         # 3 tasks, cpu half requested: 3 x 100 + floor(0.5 x 99) = 349
@@ -33,16 +33,16 @@ def slot_prices(*, running, allocatable, free, offsets=(0, 1, 2)):
         pytest.param([20_000], [[9, 8]], [[9, 8]], [[COST_MAX] * 3], id="cut-at-the-dearest"),
     ],
 )
-def test_slot_prices(running, allocatable, free, prices):
-    assert slot_prices(running=running, allocatable=allocatable, free=free) == prices
+def test_slot_costs(running, allocatable, free, costs):
+    assert slot_costs(running=running, allocatable=allocatable, free=free) == costs
 
 
-def test_slots_are_priced_at_their_offsets():
-    assert slot_prices(running=[1], allocatable=[[9, 9]], free=[[9, 9]], offsets=(0, 1, 4)) == [[100, 200, 500]]
+def test_slots_are_weighed_at_their_offsets():
+    assert slot_costs(running=[1], allocatable=[[9, 9]], free=[[9, 9]], offsets=(0, 1, 4)) == [[100, 200, 500]]
 
 
 def test_the_emptier_node_catches_up_first():
-    # a runs 3, b none; of 5 tasks b gets 0, 1, 2 (prices 0 .. 299), then both stand at 3 and share the last two
+    # a runs 3, b none; of 5 tasks b gets 0, 1, 2 (costs 0 .. 299), then both stand at 3 and share the last two
     cluster = make_cluster(
         *(make_node("a"), make_node("b"), make_class(1), make_tasks([1, 2, 3], 1, on="a"), make_tasks(range(4, 9), 1))
     )
@@ -64,8 +64,8 @@ def test_by_what_is_requested():
         resources=("cpu", "memory"), requests=[[1, 0]], allocatable=[[10, 10], [10, 10], [0, 10]],
         free=[[5, 9], [10, 10], [0, 2]],
     )  # fmt: skip
-    prices = LoadSpreading(by="requested").price(view).slot.tolist()
-    assert prices == [[5000, 6000, 7000], [0, 1000, 2000], [8000, 8000, 8000]]
+    costs = LoadSpreading(by="requested").costs(view).slot.tolist()
+    assert costs == [[5000, 6000, 7000], [0, 1000, 2000], [8000, 8000, 8000]]
 
 
 def test_by_what_is_requested_large_tasks_count_for_more():

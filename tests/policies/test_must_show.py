@@ -18,7 +18,7 @@ from tests.policies.rig import places
 BlockReplicas = dict[int, str]
 
 ELSEWHERE = {"interference", "network-aware", "quincy", "whare-map"}
-"""Policies that price what these clusters do not have; their own tests show what they do with it."""
+"""Policies whose costs depend on what these clusters do not have; their own tests show what they do with it."""
 
 NAMES = [info.name for info in available() if info.name not in ELSEWHERE]
 

@@ -42,14 +42,14 @@ def test_the_example_of_the_module():
         allocatable=[[8, 10 * G]] * 2,
         free=[[8, 5 * G], [8, 10 * G]],
     )
-    prices = NetworkAware().price(view)
-    assert prices.place.tolist() == [[11_000, 1_000]]
+    costs = NetworkAware().costs(view)
+    assert costs.place.tolist() == [[11_000, 1_000]]
     # each further task of 10 % of the link: 100,000 x 2 x 0.1^2 = 2,000, and 1 for being there
-    assert prices.slot.tolist() == [[0, 2_001, 4_002]] * 2
-    assert prices.enough is not None
-    assert prices.enough.tolist() == [[0, 4]]
-    assert prices.beyond is not None
-    assert prices.beyond.tolist() == [4_000]
+    assert costs.slot.tolist() == [[0, 2_001, 4_002]] * 2
+    assert costs.soft_limit is not None
+    assert costs.soft_limit.tolist() == [[0, 4]]
+    assert costs.soft_limit_cost is not None
+    assert costs.soft_limit_cost.tolist() == [4_000]
 
 
 def test_both_directions_add_up():
@@ -60,7 +60,7 @@ def test_both_directions_add_up():
         free=[[5 * G, 10 * G]],
     )
     # 100,000 x (0.1 x (1 + 0.1) + 0.2 x 0.2)
-    assert NetworkAware().price(view).place.tolist() == [[15_000]]
+    assert NetworkAware().costs(view).place.tolist() == [[15_000]]
 
 
 def test_what_is_measured_counts_where_it_is_more():
@@ -73,17 +73,17 @@ def test_what_is_measured_counts_where_it_is_more():
         usage=node_usage(tx=[0.5 * G, 0.1 * G, np.nan], rx=[0.0, 5.0 * G, 5.0 * G]),
     )
     # used: 40 % measured, 20 % requested (10 % is measured), 20 % requested
-    assert NetworkAware().price(view).place.tolist() == [[9_000, 5_000, 5_000]]
+    assert NetworkAware().costs(view).place.tolist() == [[9_000, 5_000, 5_000]]
 
 
 def test_without_bandwidth_it_spreads_by_number():
     view = make_view(resources=("cpu",), requests=[[1]], allocatable=[[8], [8]], running=[3, 0])
-    prices = NetworkAware().price(view)
-    assert prices.place.tolist() == [[0, 0]]
-    assert prices.slot.tolist() == [[3, 4, 5], [0, 1, 2]]
+    costs = NetworkAware().costs(view)
+    assert costs.place.tolist() == [[0, 0]]
+    assert costs.slot.tolist() == [[3, 4, 5], [0, 1, 2]]
 
 
-def test_a_link_without_a_limit_is_priced_like_the_largest():
+def test_a_link_without_a_limit_is_weighed_like_the_largest():
     cluster = make_cluster(
         *(linked("free"), linked("large", egress=20 * G), linked("small", egress=2 * G), sending(1, 1 * G)),
         *(make_tasks([1], 1, on="free"), make_tasks([2], 1, on="free")),

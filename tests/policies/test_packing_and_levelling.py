@@ -14,12 +14,12 @@ from tests.builders import make_class, make_cluster, make_node, make_tasks, per_
 from tests.policies.rig import make_view
 
 
-def test_bin_packing_prices_the_emptiness():
+def test_bin_packing_charges_for_emptiness():
     # half requested: 1000 x 0.5; a quarter: 1000 x 0.75; the scarcer resource counts: 1000 x (1 - 0.75)
     view = make_view(
         resources=("pods", "cpu"), requests=[[1, 1]], allocatable=[[8, 8]] * 3, free=[[4, 4], [6, 6], [6, 2]]
     )
-    assert BinPacking().price(view).place.tolist() == [[500, 750, 250]]
+    assert BinPacking().costs(view).place.tolist() == [[500, 750, 250]]
 
 
 def test_bin_packing_fills_device_fragments_and_spares_devices():
@@ -30,7 +30,7 @@ def test_bin_packing_fills_device_fragments_and_spares_devices():
         allocatable=[[8, 0], [8, 4], [8, 4]],
         free=[[8, 0], [8, 3], [8, 4]],
     )
-    assert BinPacking().price(view).place.tolist() == [
+    assert BinPacking().costs(view).place.tolist() == [
         # b: scarcest share 1/4: 750, and 4000 x (1 - 1/4) = 3000; c: 1000 + 4000
         [1000, 3750, 5000],
         [1000, 13750, 15000],
@@ -45,9 +45,9 @@ def test_cpu_memory_levels_and_balances():
     view = make_view(
         resources=("cpu", "memory"), requests=[[1, 0], [0, 2]], allocatable=[[4, 8]] * 2, free=[[3, 4], [4, 8]]
     )
-    prices = CpuMemory().price(view)
-    assert prices.place.tolist() == [[0, 1250], [1250, 0]]
-    assert prices.slot.tolist() == [[500, 500, 750], [0, 250, 500]]
+    costs = CpuMemory().costs(view)
+    assert costs.place.tolist() == [[0, 1250], [1250, 0]]
+    assert costs.slot.tolist() == [[500, 500, 750], [0, 250, 500]]
 
 
 def test_cpu_memory_lets_large_tasks_go_first_and_asks_again():
@@ -57,10 +57,10 @@ def test_cpu_memory_lets_large_tasks_go_first_and_asks_again():
         resources=("cpu", "memory"), requests=[[2, 0], [1, 0]], allocatable=[[8, 8]] * 2, free=[[4, 8], [8, 8]]
     )
     view = replace(view, waiting=np.array([4, 4]), task_class=np.repeat([0, 1], 4), task_age_us=np.zeros(8, np.int64))
-    prices = CpuMemory().price(view)
-    assert prices.most is not None
-    assert prices.most.tolist() == [1, 3]
-    assert (prices.wait - WAIT_MIN).tolist() == [9999] * 4 + [5000] * 4
+    costs = CpuMemory().costs(view)
+    assert costs.node_limit is not None
+    assert costs.node_limit.tolist() == [1, 3]
+    assert (costs.wait - WAIT_MIN).tolist() == [9999] * 4 + [5000] * 4
 
 
 def test_cpu_memory_does_not_count_on_nodes_that_are_closed():
@@ -68,9 +68,9 @@ def test_cpu_memory_does_not_count_on_nodes_that_are_closed():
     view = replace(view, waiting=np.array([12]), task_class=np.zeros(12, np.int64), task_age_us=np.zeros(12, np.int64))
     # 35 % of 12 tasks are five: 2.5 for each of two nodes, or all for one
     for depth, most in (([12, 12], [3, 3]), ([0, 12], [0, 5])):
-        prices = CpuMemory().price(replace(view, depth=np.array(depth)))
-        assert prices.most is not None
-        assert prices.most.tolist() == most
+        costs = CpuMemory().costs(replace(view, depth=np.array(depth)))
+        assert costs.node_limit is not None
+        assert costs.node_limit.tolist() == most
 
 
 NODES = [make_node(name, cpu=8, memory=8) for name in ("a", "b", "c", "d")]

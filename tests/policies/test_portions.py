@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from firmament_py.policy import COST_MAX, Prices, waiting_cost
+from firmament_py.policy import COST_MAX, Costs, waiting_cost
 from policies.bin_packing import BinPacking
 from policies.cpu_memory import CpuMemory
 from policies.load_spreading import LoadSpreading
@@ -40,9 +40,9 @@ def test_cpu_memory_does_not_place_in_portions_where_that_left_tasks_waiting():
     view = make_view(
         resources=("cpu", "memory"), requests=[[2, 0], [1, 0]], allocatable=[[8, 8]] * 2, free=[[8, 8]] * 2
     )
-    assert CpuMemory().price(view).most is not None
-    again = CpuMemory().price(replace(view, at_once=True))
-    assert again.most is None
+    assert CpuMemory().costs(view).node_limit is not None
+    again = CpuMemory().costs(replace(view, at_once=True))
+    assert again.node_limit is None
     assert len(set(again.wait.tolist())) == 1, "large ones have no precedence"
 
 
@@ -54,16 +54,16 @@ class Portions:
     def __init__(self) -> None:
         self.asked: list[bool] = []
 
-    def price(self, view):
+    def costs(self, view):
         self.asked.append(view.at_once)
         nodes = len(view.allocatable)
         place = np.linspace(0, COST_MAX, nodes).astype(np.int64)[:: -1 if view.at_once else 1]
         size = view.requests[:, view.resources.index("cpu")][view.task_class]
-        return Prices(
+        return Costs(
             place=np.ascontiguousarray(place)[None],
             slot=np.zeros((1, 1), np.int64),
             wait=waiting_cost(view) + (0 if view.at_once else size),
-            most=None if view.at_once else np.ones(nodes, np.int64),
+            node_limit=None if view.at_once else np.ones(nodes, np.int64),
         )
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament_py.model.events import Event
-from firmament_py.policy import COST_MAX, View, checked_prices
+from firmament_py.policy import COST_MAX, View, checked_costs
 from firmament_py.policy.locality import Inputs
 from firmament_py.policy.registry import UnknownPolicyError, load
 from firmament_py.snapshot.snapshot import take_snapshot
@@ -26,8 +26,8 @@ def racked(name: str, rack: str, label: str = RACK, pods: int = 110):
     return make_node(name, labels={label: rack} if rack else {}, pods=pods)
 
 
-def prices_of(inputs: Inputs, policy: Quincy):
-    """Prices on one empty node for each of the inputs' nodes."""
+def costs_of(inputs: Inputs, policy: Quincy):
+    """Costs on one empty node for each of the inputs' nodes."""
     nodes, tasks = len(inputs.rack), len(inputs.of_task)
     view = View(
         resources=("pods",),
@@ -42,7 +42,7 @@ def prices_of(inputs: Inputs, policy: Quincy):
         task_age_us=np.zeros(tasks, np.int64),
         inputs=inputs,
     )
-    return checked_prices(policy, view)
+    return checked_costs(policy, view)
 
 
 def inputs_of(*events) -> Inputs:
@@ -61,7 +61,7 @@ def example(*extra):
     )
 
 
-# -- prices -----------------------------------------------------------------------------------------------------------
+# -- costs -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -82,9 +82,9 @@ def example(*extra):
     ],
 )
 def test_what_a_node_costs(options, costs):
-    prices = prices_of(example(), Quincy(**options))
-    assert prices.data.row(0).tolist() == costs
-    assert prices.data.row(-1).tolist() == [0] * 5
+    found = costs_of(example(), Quincy(**options))
+    assert found.data.row(0).tolist() == costs
+    assert found.data.row(-1).tolist() == [0] * 5
 
 
 def test_racks_may_be_made_by_a_label_of_choice_or_by_zones():
@@ -93,32 +93,32 @@ def test_racks_may_be_made_by_a_label_of_choice_or_by_zones():
     cluster = make_cluster(*events, make_class(1), make_tasks([1], 1, inputs=5))
     found = take_snapshot(cluster.state, NOW_US, ("my/row",)).inputs
     assert found is not None
-    assert prices_of(found, Quincy()).data.row(0).tolist() == [0, 50]
+    assert costs_of(found, Quincy()).data.row(0).tolist() == [0, 50]
     zoned = inputs_of(racked("a", "z", ZONE), racked("b", "z", ZONE), make_inputs(5, (100, "a")))
-    assert prices_of(zoned, Quincy()).data.row(0).tolist() == [0, 50]
+    assert costs_of(zoned, Quincy()).data.row(0).tolist() == [0, 50]
     bare = inputs_of(make_node("a"), make_node("b"), make_inputs(5, (100, "a"), (60, "b")))
-    assert prices_of(bare, Quincy()).data.row(0).tolist() == [60, 100], "a node without a rack is one of its own"
+    assert costs_of(bare, Quincy()).data.row(0).tolist() == [60, 100], "a node without a rack is one of its own"
 
 
 def test_what_would_cost_too_much_is_scaled_down_as_a_whole():
     # 4 TiB in MiB are 4 x 2**20 > COST_MAX: everything shrinks alike, so half is still half
     tib = 2**20
     inputs = inputs_of(racked("a", "r"), racked("b", "s"), make_inputs(5, (2 * tib, "a"), (tib, "b"), (tib, "")))
-    assert prices_of(inputs, Quincy()).data.row(0).tolist() == [COST_MAX // 2, COST_MAX * 3 // 4]
-    larger = prices_of(inputs, Quincy(unit_mib=1024)).data.row(0).tolist()
+    assert costs_of(inputs, Quincy()).data.row(0).tolist() == [COST_MAX // 2, COST_MAX * 3 // 4]
+    larger = costs_of(inputs, Quincy(unit_mib=1024)).data.row(0).tolist()
     assert larger == [2 * 1024, 3 * 1024]
 
 
 def test_no_bytes_cost_nothing():
     inputs = inputs_of(racked("a", "r"), make_inputs(5, (0, "a")))
-    assert prices_of(inputs, Quincy()).data.row(0).tolist() == [0]
+    assert costs_of(inputs, Quincy()).data.row(0).tolist() == [0]
 
 
 def test_the_further_tasks_of_a_node_cost_by_the_share_that_is_requested():
     # 10 pods a node, none taken: 0, 1/10, 2/10 of 50
-    assert prices_of(example(), Quincy(spread_mib=50)).slot.tolist() == [[0, 5, 10]] * 5
-    assert prices_of(example(), Quincy(spread_mib=0)).slot.tolist() == [[0]]
-    assert prices_of(example(), Quincy(spread_mib=50, unit_mib=5)).slot.tolist() == [[0, 1, 2]] * 5
+    assert costs_of(example(), Quincy(spread_mib=50)).slot.tolist() == [[0, 5, 10]] * 5
+    assert costs_of(example(), Quincy(spread_mib=0)).slot.tolist() == [[0]]
+    assert costs_of(example(), Quincy(spread_mib=50, unit_mib=5)).slot.tolist() == [[0, 1, 2]] * 5
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_a_large_reader_far_from_its_data_is_not_starved_by_those_who_read_nothi
 
 # -- the optimum ------------------------------------------------------------------------------------------------------
 
-STEP = 2  # MiB: bytes inside a rack at half price are whole units
+STEP = 2  # MiB: bytes inside a rack at half the cost are whole units
 
 
 @st.composite
@@ -257,8 +257,8 @@ def half_mib_moved(world, task: int, node: str) -> int:
     for size, on, in_racks in sets.get(of_task[task], ()):
         nodes = [name for name in on.split() if name in rack]
         racks = {rack[name] for name in nodes} | ({*in_racks.split()} & {*rack.values()})
-        price = 0 if node in nodes else 1 if rack[node] and rack[node] in racks else 2
-        total += size * price
+        weight = 0 if node in nodes else 1 if rack[node] and rack[node] in racks else 2
+        total += size * weight
     return total
 
 
@@ -296,7 +296,7 @@ def test_so_it_does_for_classes_that_request_the_same(world):
 
 @given(clusters(), st.sampled_from([0.02, 0.14, 0.5, 1.0]))
 def test_a_threshold_costs_at_most_what_it_hides(world, threshold):
-    """On each place that a task gets, what is cheaper than it was priced is less than the threshold of its input."""
+    """On each place that a task gets, the cost exceeds what is really moved by less than the threshold of its input."""
     cluster = told(world, Quincy(threshold=threshold, spread_mib=0))
     placed = cluster.round()
     moved = sum(half_mib_moved(world, uid - 1, node) for uid, node in placed.items())

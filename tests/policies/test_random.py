@@ -58,18 +58,18 @@ def test_the_next_round_draws_anew():
     assert [again.get(f"n{i}", 0) for i in range(400)] == draws[0]  # the same view, the same draw
 
 
-def test_classes_have_prices_of_their_own_that_do_not_depend_on_their_number():
+def test_classes_have_costs_of_their_own_that_do_not_depend_on_their_number():
     nodes = [[110, 8]] * 5
-    both = Random().price(make_view(requests=[[1, 2], [1, 3]], allocatable=nodes)).place.tolist()
-    alone = Random().price(make_view(requests=[[1, 3]], allocatable=nodes)).place.tolist()
+    both = Random().costs(make_view(requests=[[1, 2], [1, 3]], allocatable=nodes)).place.tolist()
+    alone = Random().costs(make_view(requests=[[1, 3]], allocatable=nodes)).place.tolist()
     assert both[0] != both[1]
     assert both[1] == alone[0]
 
 
 def test_runs_of_slots_count_for_as_many_as_they_are():
-    """At offset 1000 about 1000 gaps have passed, priced one by one or in one run."""
-    fine = Random().price(make_view(allocatable=[[110, 8]] * 30, offsets=range(400))).slot[:, -1].mean()
-    rough = Random().price(make_view(allocatable=[[110, 8]] * 30, offsets=(0, 1, 399))).slot[:, -1].mean()
+    """At offset 1000 about 1000 gaps have passed, counted one by one or in one run."""
+    fine = Random().costs(make_view(allocatable=[[110, 8]] * 30, offsets=range(400))).slot[:, -1].mean()
+    rough = Random().costs(make_view(allocatable=[[110, 8]] * 30, offsets=(0, 1, 399))).slot[:, -1].mean()
     assert fine == pytest.approx(400_000, rel=0.1)
     assert rough == pytest.approx(400_000, rel=0.1)
 

@@ -20,7 +20,7 @@ def waits(*tasks, policy=None, priority=None):
         age_us=[int(age * SECOND_US) for _, age in tasks],
         expected_us=[int(expected * SECOND_US) for expected, _ in tasks],
     )
-    return ((policy or ShortestJobFirst()).price(view).wait - WAIT_MIN).tolist()
+    return ((policy or ShortestJobFirst()).costs(view).wait - WAIT_MIN).tolist()
 
 
 def test_the_example_of_the_module():
@@ -110,7 +110,7 @@ def test_where_everything_fits_length_does_not_matter():
     assert sorted(places(ShortestJobFirst(), *events).values()) == ["a", "a", "b", "b"]
 
 
-def test_few_different_prices():
+def test_few_different_costs():
     rng = np.random.default_rng(0)
     view = make_view(
         requests=[[1, 1]] * 5000,
@@ -118,4 +118,4 @@ def test_few_different_prices():
         age_us=rng.integers(0, 10**12, 5000).tolist(),
         expected_us=rng.integers(1, 10**12, 5000).tolist(),
     )
-    assert len(np.unique(ShortestJobFirst().price(view).wait)) < 500
+    assert len(np.unique(ShortestJobFirst().costs(view).wait)) < 500

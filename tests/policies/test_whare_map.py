@@ -24,7 +24,7 @@ def place(speed, platforms, *, kind="sheep", beside=None, label=LABEL, **options
         counts={TRAIT: beside or {}},
         labels={label: platforms},
     )
-    return WhareMap(**options).price(view).place[0].tolist()
+    return WhareMap(**options).costs(view).place[0].tolist()
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_slots_rise_with_the_mean_of_those_who_wait():
         resources=("cpu",), requests=[[1], [1]], allocatable=[[8]], traits=[{TRAIT: "rabbit"}, {TRAIT: "devil"}]
     )
     # a quarter each of 200, 1000, 1000 and 200, in hundredths of a per cent: 6 %; and 1 for being there
-    assert WhareMap().price(view).slot.tolist() == [[0, 61, 122]]
+    assert WhareMap().costs(view).slot.tolist() == [[0, 61, 122]]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_speeds_are_learnt_from_what_tasks_use(speed, used, costs):
         labels={LABEL: ["c5", "m5", "r5"]},
         used={("web", platform): cell for platform, cell in used.items()} | {("other", "r5"): (1.0, 99)},
     )
-    assert WhareMap().price(view).place.tolist() == [costs]
+    assert WhareMap().costs(view).place.tolist() == [costs]
 
 
 NODES = [

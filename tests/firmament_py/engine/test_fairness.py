@@ -7,7 +7,7 @@ from firmament_py.flow.solver import OrToolsSolver
 from firmament_py.model.events import Outcome
 from firmament_py.placement import placement, second_opinion
 from firmament_py.placement.placement import CLASSES_AT_ONCE
-from firmament_py.policy import AnywherePolicy, Prices, waiting_cost
+from firmament_py.policy import AnywherePolicy, Costs, waiting_cost
 from tests.builders import NOW_US, SECOND_US, make_class, make_cluster, make_node, make_tasks, removed
 
 
@@ -52,11 +52,11 @@ class Opposed:
 
     name = "opposed"
 
-    def price(self, view):
+    def costs(self, view):
         large = view.allocatable[:, 1] > view.allocatable[:, 1].min()
         important = view.priority == view.priority.max()
         place = np.where(important[:, None] != large, 1000, 0)
-        return Prices(place.astype(np.int64), np.zeros((1, 1), np.int64), waiting_cost(view))
+        return Costs(place.astype(np.int64), np.zeros((1, 1), np.int64), waiting_cost(view))
 
 
 def test_who_was_sent_where_others_are_finds_another_place_before_lower_priorities_take_it(monkeypatch):
@@ -94,9 +94,9 @@ class Crowding:
 
     name = "crowding"
 
-    def price(self, view):
+    def costs(self, view):
         cost = np.where(view.allocatable[:, 1] == view.allocatable[:, 1].max(), 0, 1000)
-        return Prices(cost[None].astype(np.int64), np.zeros((1, 1), np.int64), waiting_cost(view))
+        return Costs(cost[None].astype(np.int64), np.zeros((1, 1), np.int64), waiting_cost(view))
 
 
 def test_a_large_task_gets_its_turn_among_small_ones_that_keep_coming():
@@ -130,7 +130,7 @@ class Scribbling:
 
     name = "scribbling"
 
-    def price(self, view):
+    def costs(self, view):
         view.requests[:] = 0
         raise RuntimeError("and then breaks down")
 
@@ -146,9 +146,9 @@ class Renaming:
 
     name = "renaming"
 
-    def price(self, view):
+    def costs(self, view):
         view.traits[0]["kind"] = "mine"
-        return AnywherePolicy().price(view)
+        return AnywherePolicy().costs(view)
 
 
 def test_nor_what_a_class_is():

@@ -16,7 +16,7 @@ from firmament_py.model.constraints import NO_DEMAND
 from firmament_py.model.events import NodeRemoved, PlacementRejected
 from firmament_py.network.build import PlacementNetwork
 from firmament_py.placement import placement
-from firmament_py.policy import COST_MAX, WAIT_MIN, AnywherePolicy, Prices, waiting_cost
+from firmament_py.policy import COST_MAX, WAIT_MIN, AnywherePolicy, Costs, waiting_cost
 from policies.load_spreading import LoadSpreading
 from tests.builders import NOW_US, SECOND_US, make_class, make_cluster, make_node, make_tasks, removed
 from tests.effort import examples
@@ -32,11 +32,11 @@ class Patchwork:
 
     name = "patchwork"
 
-    def price(self, view):
+    def costs(self, view):
         c, n = len(view.requests), len(view.allocatable)
         place = (np.arange(c)[:, None] * 7919 + np.arange(n)[None, :] * 104729) % (COST_MAX + 1)
         slot = np.minimum(view.running[:, None] * 300 + view.slot_offsets[None, :] * 400_000, COST_MAX)
-        return Prices(place.astype(np.int64), slot.astype(np.int64), waiting_cost(view))
+        return Costs(place.astype(np.int64), slot.astype(np.int64), waiting_cost(view))
 
 
 class Portions:
@@ -44,8 +44,8 @@ class Portions:
 
     name = "portions"
 
-    def price(self, view):
-        return replace(LoadSpreading().price(view), most=np.ones(len(view.allocatable), np.int64))
+    def costs(self, view):
+        return replace(LoadSpreading().costs(view), node_limit=np.ones(len(view.allocatable), np.int64))
 
 
 class InTurns(Patchwork):
@@ -53,12 +53,12 @@ class InTurns(Patchwork):
 
     name = "in-turns"
 
-    def price(self, view):
+    def costs(self, view):
         c, n = len(view.requests), len(view.allocatable)
         enough = (np.arange(c)[:, None] + np.arange(n)[None, :]) % 3
         beyond = np.arange(c) * (COST_MAX // max(c, 1))
         turn = np.arange(c)[::-1] // 2 if c > 1 else None
-        return replace(super().price(view), enough=enough, beyond=beyond, turn=turn)
+        return replace(super().costs(view), soft_limit=enough, soft_limit_cost=beyond, stage=turn)
 
 
 POLICIES = [LoadSpreading(), AnywherePolicy(), Patchwork(), Portions(), InTurns()]
@@ -219,7 +219,7 @@ def test_a_solver_that_fails_stops_nothing(events):
 class Raising:
     name = "raising"
 
-    def price(self, view):
+    def costs(self, view):
         raise RuntimeError("no")
 
 
@@ -230,7 +230,7 @@ def test_a_policy_that_fails_stops_nothing_and_is_named(events):
     carry_out(world, cluster.names(result))
     assert left_over(world) == []
     if len(result.tasks):
-        assert "policy raising: price() raised RuntimeError: no" in result.stats.fallback
+        assert "policy raising: costs() raised RuntimeError: no" in result.stats.fallback
 
 
 class Slow(Portions):
@@ -241,9 +241,9 @@ class Slow(Portions):
     def __init__(self):
         self.answers = 0
 
-    def price(self, view):
+    def costs(self, view):
         self.answers += 1
-        return super().price(view)
+        return super().costs(view)
 
     def clock(self):
         return 16.0 * self.answers
@@ -255,7 +255,7 @@ def test_a_policy_that_is_slow_is_not_asked_again_in_a_round(monkeypatch):
     cluster = make_cluster(make_node("a"), make_class(1), make_tasks(range(1, 41), 1), policy=slow)
     result = cluster.run()
     assert (len(result.tasks), slow.answers) == (40, 2), "after 32 seconds the others are placed anywhere"
-    assert result.stats.fallback == "policy slow: price() took more than 30 s of a round, and was not asked again"
+    assert result.stats.fallback == "policy slow: costs() took more than 30 s of a round, and was not asked again"
     cluster.tell(make_tasks([50], 1))
     cluster.run()
     assert slow.answers == 3, "in the next round it is"
@@ -380,9 +380,9 @@ class Particular:
 
     name = "particular"
 
-    def price(self, view):
+    def costs(self, view):
         place = np.where(view.priority[:, None] == view.priority.max(), COST_MAX, 0)
-        return Prices(place.astype(np.int64), np.zeros((1, 1), np.int64), waiting_cost(view))
+        return Costs(place.astype(np.int64), np.zeros((1, 1), np.int64), waiting_cost(view))
 
 
 def test_no_price_of_a_placement_outweighs_a_priority():

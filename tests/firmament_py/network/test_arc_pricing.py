@@ -9,20 +9,20 @@ from firmament_py.network.arc_pricing import negative_reduced_costs
 from firmament_py.network.build import build
 from firmament_py.network.candidate_arcs import widened
 from firmament_py.network.capacities import Capacities
-from firmament_py.policy import WAIT_MIN, Prices
+from firmament_py.policy import WAIT_MIN, Costs
 from tests.effort import examples
 from tests.firmament_py.network.test_candidate_arcs import hopeful, ints, problems
 
 
-def solved(room, prices, offsets, task_class):
-    network = build(room, prices, offsets, task_class)
+def solved(room, costs, offsets, task_class):
+    network = build(room, costs, offsets, task_class)
     return network, OrToolsSolver().solve(network.flow)
 
 
 @st.composite
 def parts(draw):
     """A problem, and any part of its room: pairs are left out, and nodes lose their dearest slots."""
-    room, prices, offsets, task_class = hopeful(draw(problems()))
+    room, costs, offsets, task_class = hopeful(draw(problems()))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     slots = np.where(rng.random(room.slots.shape) < draw(st.sampled_from([0.2, 0.5, 0.9])), room.slots, 0)
     for c, limits in room.limits.items():
@@ -31,16 +31,16 @@ def parts(draw):
     runs = np.append(offsets, 2**40)
     cut = runs[rng.integers(1, len(runs), len(room.depth))] if draw(st.booleans()) else room.depth
     depth = np.minimum(np.minimum(cut, room.depth), slots.sum(axis=0))
-    return room, Capacities(np.where(depth > 0, slots, 0), depth, room.limits), prices, offsets, task_class
+    return room, Capacities(np.where(depth > 0, slots, 0), depth, room.limits), costs, offsets, task_class
 
 
 @examples(500)
 @given(parts())
 def test_what_is_proved_is_an_optimum_of_the_whole(problem):
-    whole, part, prices, offsets, task_class = problem
-    network, found = solved(part, prices, offsets, task_class)
-    best = NetworkxSolver().solve(build(whole, prices, offsets, task_class).flow)
-    pairs, deeper = negative_reduced_costs(whole, part, network, found.flow, prices, offsets)
+    whole, part, costs, offsets, task_class = problem
+    network, found = solved(part, costs, offsets, task_class)
+    best = NetworkxSolver().solve(build(whole, costs, offsets, task_class).flow)
+    pairs, deeper = negative_reduced_costs(whole, part, network, found.flow, costs, offsets)
     assert not (pairs & ((whole.slots == 0) | (part.slots > 0))).any(), "only what is there and was left out"
     proved = not pairs.any() and not deeper.any()
     event(f"proved: {proved}, optimum: {found.cost == best.cost}")
@@ -51,10 +51,10 @@ def test_what_is_proved_is_an_optimum_of_the_whole(problem):
 @examples(200)
 @given(parts())
 def test_adding_bargains_ends_with_an_optimum_that_is_proved(problem):
-    whole, part, prices, offsets, task_class = problem
+    whole, part, costs, offsets, task_class = problem
     for _ in range(1 + whole.slots.size + len(whole.depth)):
-        network, found = solved(part, prices, offsets, task_class)
-        pairs, deeper = negative_reduced_costs(whole, part, network, found.flow, prices, offsets)
+        network, found = solved(part, costs, offsets, task_class)
+        pairs, deeper = negative_reduced_costs(whole, part, network, found.flow, costs, offsets)
         if not pairs.any() and not deeper.any():
             break
         grown = widened(part, whole, pairs, deeper)
@@ -62,26 +62,26 @@ def test_adding_bargains_ends_with_an_optimum_that_is_proved(problem):
         part = grown
     else:
         raise AssertionError("there are always more bargains")
-    assert found.cost == OrToolsSolver().solve(build(whole, prices, offsets, task_class).flow).cost
+    assert found.cost == OrToolsSolver().solve(build(whole, costs, offsets, task_class).flow).cost
 
 
 def test_the_whole_has_no_bargains():
     slots = ints([[1, 1, 1], [2, 0, 2]])
-    prices = Prices(ints([[0, 4, 1], [3, 3, 3]]), ints([[0], [1], [2]]), np.full(3, WAIT_MIN))
+    costs = Costs(ints([[0, 4, 1], [3, 3, 3]]), ints([[0], [1], [2]]), np.full(3, WAIT_MIN))
     room = Capacities(slots, slots.max(axis=0), {})
-    network, found = solved(room, prices, ints([0]), ints([0, 0, 1]))
-    pairs, deeper = negative_reduced_costs(room, room, network, found.flow, prices, ints([0]))
+    network, found = solved(room, costs, ints([0]), ints([0, 0, 1]))
+    pairs, deeper = negative_reduced_costs(room, room, network, found.flow, costs, ints([0]))
     assert not pairs.any()
     assert not deeper.any()
 
 
 def test_a_cheaper_node_that_was_left_out_is_a_bargain():
     slots = np.ones((2, 3), np.int64)
-    prices = Prices(ints([[0, 0, 0], [0, 0, 9]]), ints([[5], [6], [1]]), np.full(2, WAIT_MIN))
+    costs = Costs(ints([[0, 0, 0], [0, 0, 9]]), ints([[5], [6], [1]]), np.full(2, WAIT_MIN))
     whole = Capacities(slots, ints([1, 1, 1]), {})
     part = Capacities(ints([[1, 1, 0], [1, 1, 0]]), ints([1, 1, 0]), {})
-    network, found = solved(part, prices, ints([0]), ints([0, 1]))
-    pairs, deeper = negative_reduced_costs(whole, part, network, found.flow, prices, ints([0]))
+    network, found = solved(part, costs, ints([0]), ints([0, 1]))
+    pairs, deeper = negative_reduced_costs(whole, part, network, found.flow, costs, ints([0]))
     # node 2 costs class 0 1 instead of at most 6, and class 1 10
     assert pairs.tolist() == [[False, False, True], [False, False, False]]
     assert not deeper.any()
@@ -89,10 +89,10 @@ def test_a_cheaper_node_that_was_left_out_is_a_bargain():
 
 def test_a_cheaper_slot_that_was_left_out_makes_a_node_deeper():
     slots = np.full((1, 2), 2)
-    prices = Prices(np.zeros((1, 1), np.int64), ints([[1, 2], [7, 8]]), np.full(2, WAIT_MIN))
+    costs = Costs(np.zeros((1, 1), np.int64), ints([[1, 2], [7, 8]]), np.full(2, WAIT_MIN))
     whole = Capacities(slots, ints([2, 2]), {})
     part = Capacities(slots, ints([1, 1]), {})
-    network, found = solved(part, prices, ints([0, 1]), ints([0, 0]))
-    pairs, deeper = negative_reduced_costs(whole, part, network, found.flow, prices, ints([0, 1]))
+    network, found = solved(part, costs, ints([0, 1]), ints([0, 0]))
+    pairs, deeper = negative_reduced_costs(whole, part, network, found.flow, costs, ints([0, 1]))
     assert not pairs.any()
     assert deeper.tolist() == [True, False]  # node 0 would take both at 1 + 2, instead of 1 + 7

@@ -1,4 +1,4 @@
-"""Networks: their slots' prices, their arcs, and that the reductions change nothing about the optimum."""
+"""Networks: their slots' costs, their arcs, and that the reductions change nothing about the optimum."""
 
 from itertools import pairwise
 
@@ -13,7 +13,7 @@ from firmament_py.flow.solver import NetworkxSolver, OrToolsSolver
 from firmament_py.network.build import PlacementNetwork, build, slot_offsets
 from firmament_py.network.capacities import Capacities
 from firmament_py.network.decode import spread_over_members
-from firmament_py.policy import COST_MAX, WAIT_MAX, WAIT_MIN, Prices
+from firmament_py.policy import COST_MAX, WAIT_MAX, WAIT_MIN, Costs
 from firmament_py.snapshot.domain_limits import DomainLimit
 
 
@@ -65,9 +65,9 @@ def test_a_small_network_arc_by_arc():
     Vertices: groups 0 = class 0 at 9, 1 = class 0 at 7, 2 = class 1; classes 3, 4; two node groups 5, 6; U 7; sink 8.
     """
     wait = WAIT_MIN + ints([9, 7, 9, 8])
-    prices = Prices(place=ints([[1], [2]]), slot=ints([[10, 20]]), wait=wait)
+    costs = Costs(place=ints([[1], [2]]), slot=ints([[10, 20]]), wait=wait)
     slots = ints([[2, 1, 2], [1, 0, 1]])
-    network = build(room_of(slots), prices, ints([0, 1]), ints([0, 0, 0, 1]))
+    network = build(room_of(slots), costs, ints([0, 1]), ints([0, 0, 0, 1]))
     assert (network.group_class.tolist(), network.group_size.tolist()) == ([0, 0, 1], [2, 1, 1])
     assert (network.group_wait - WAIT_MIN).tolist() == [9, 7, 8]
     groups = [network.members[a:b].tolist() for a, b in pairwise(network.member_start)]
@@ -97,7 +97,7 @@ def test_the_last_run_of_slots_is_cut_at_what_the_node_takes():
     # offsets 0, 1, 3: runs of 1, 2 and the rest; 5 slots = 1 + 2 + 2
     network = build(
         room_of(ints([[5]])),
-        Prices(place=ints([[0]]), slot=ints([[1, 2, 3]]), wait=ints([WAIT_MIN] * 7)),
+        Costs(place=ints([[0]]), slot=ints([[1, 2, 3]]), wait=ints([WAIT_MIN] * 7)),
         ints([0, 1, 3]),
         ints([0] * 7),
     )
@@ -107,7 +107,7 @@ def test_the_last_run_of_slots_is_cut_at_what_the_node_takes():
 
 @st.composite
 def problems(draw, nodes=4, classes=3, tasks=7):
-    """Slots, prices, offsets and classes of tasks, with nodes that are often alike."""
+    """Slots, costs, offsets and classes of tasks, with nodes that are often alike."""
     n, c = draw(st.integers(1, nodes)), draw(st.integers(1, classes))
     kinds = draw(st.lists(st.lists(st.integers(0, 3), min_size=c, max_size=c), min_size=1, max_size=2))
     kind = draw(st.lists(st.integers(0, len(kinds) - 1), min_size=n, max_size=n))
@@ -127,20 +127,20 @@ def problems(draw, nodes=4, classes=3, tasks=7):
 
     slot = np.sort(matrix(n, len(offsets)), axis=1)
     wait = WAIT_MIN + ints(draw(st.lists(st.integers(0, 3), min_size=len(task_class), max_size=len(task_class))))
-    return slots, Prices(matrix(c, n), slot, wait), ints(offsets), task_class
+    return slots, Costs(matrix(c, n), slot, wait), ints(offsets), task_class
 
 
-def unreduced_cost(slots, prices, offsets, task_class) -> int:
+def unreduced_cost(slots, costs, offsets, task_class) -> int:
     """The optimum of the network in full: a vertex a task, a vertex a node, an arc a slot."""
     classes, nodes = slots.shape
-    place = np.broadcast_to(prices.place, (classes, nodes)).tolist()
-    slot = np.broadcast_to(prices.slot, (nodes, len(offsets))).tolist()
+    place = np.broadcast_to(costs.place, (classes, nodes)).tolist()
+    slot = np.broadcast_to(costs.slot, (nodes, len(offsets))).tolist()
     graph = networkx.MultiDiGraph()
     graph.add_node("sink", demand=len(task_class))
     for t, cls in enumerate(task_class.tolist()):
         graph.add_node(("task", t), demand=-1)
         graph.add_edge(("task", t), ("class", cls), capacity=1, weight=0)
-        graph.add_edge(("task", t), "sink", capacity=1, weight=int(prices.wait[t]))
+        graph.add_edge(("task", t), "sink", capacity=1, weight=int(costs.wait[t]))
     for c in range(classes):
         for n in range(nodes):
             if slots[c, n]:
@@ -154,23 +154,23 @@ def unreduced_cost(slots, prices, offsets, task_class) -> int:
 
 @given(problems())
 def test_the_reductions_do_not_change_the_optimum(problem):
-    slots, prices, offsets, task_class = problem
-    network = build(room_of(slots), prices, offsets, task_class)
+    slots, costs, offsets, task_class = problem
+    network = build(room_of(slots), costs, offsets, task_class)
     solution = OrToolsSolver().solve(network.flow)
     assert solution.status is Status.OPTIMAL
-    assert solution.cost == unreduced_cost(slots, prices, offsets, task_class)
+    assert solution.cost == unreduced_cost(slots, costs, offsets, task_class)
     assert solution.cost == NetworkxSolver().solve(network.flow).cost
 
 
 @given(problems())
 def test_a_dealt_flow_costs_what_the_flow_costs(problem):
     """Dealing undoes the node groups: its cost, slot by slot and node by node, is the objective again."""
-    slots, prices, offsets, task_class = problem
-    network = build(room_of(slots), prices, offsets, task_class)
+    slots, costs, offsets, task_class = problem
+    network = build(room_of(slots), costs, offsets, task_class)
     solution = OrToolsSolver().solve(network.flow)
     dealt = spread_over_members(network, solution.flow)
-    place = np.broadcast_to(prices.place, slots.shape)
-    slot = np.broadcast_to(prices.slot, (slots.shape[1], len(offsets)))
+    place = np.broadcast_to(costs.place, slots.shape)
+    slot = np.broadcast_to(costs.slot, (slots.shape[1], len(offsets)))
     cost = sum(
         int(place[c, n]) * k
         for c, n, k in zip(dealt.cls.tolist(), dealt.node.tolist(), dealt.count.tolist(), strict=True)
@@ -184,8 +184,8 @@ def test_a_dealt_flow_costs_what_the_flow_costs(problem):
 
 @given(problems(nodes=6, tasks=12))
 def test_dealing_is_even_within_capacity_and_loses_nothing(problem):
-    slots, prices, offsets, task_class = problem
-    network = build(room_of(slots), prices, offsets, task_class)
+    slots, costs, offsets, task_class = problem
+    network = build(room_of(slots), costs, offsets, task_class)
     flow = OrToolsSolver().solve(network.flow).flow
     dealt = spread_over_members(network, flow)
     rows = list(zip(dealt.cls.tolist(), dealt.node.tolist(), dealt.count.tolist(), strict=True))
@@ -214,7 +214,7 @@ def limit(domain, most, wanted, beyond=1_000) -> DomainLimit:
 @st.composite
 def limited_problems(draw):
     """A problem, and for some classes a limit over domains of nodes, one by node, or both."""
-    slots, prices, offsets, task_class = draw(problems(nodes=5, classes=3, tasks=9))
+    slots, costs, offsets, task_class = draw(problems(nodes=5, classes=3, tasks=9))
     classes, nodes = slots.shape
     limits: dict[int, list[DomainLimit]] = {}
     for c in range(classes):
@@ -234,21 +234,21 @@ def limited_problems(draw):
             slots[c] = np.minimum(slots[c], np.append(found.most, 99)[found.domain])
     waiting = np.bincount(task_class, minlength=classes)
     task_class = task_class[(slots.max(axis=1, initial=0) > 0)[task_class]]
-    prices = Prices(prices.place, prices.slot, prices.wait[: len(task_class)])
+    costs = Costs(costs.place, costs.slot, costs.wait[: len(task_class)])
     assert (slots <= waiting[:, None]).all()
-    return Capacities(slots, slots.max(axis=0, initial=0), limits), prices, offsets, task_class
+    return Capacities(slots, slots.max(axis=0, initial=0), limits), costs, offsets, task_class
 
 
-def unreduced_cost_with_limits(room, prices, offsets, task_class) -> int:
+def unreduced_cost_with_limits(room, costs, offsets, task_class) -> int:
     """As unreduced_cost; with a vertex a domain, and two arcs to a node that wants only so many."""
     classes, nodes = room.slots.shape
-    place = np.broadcast_to(prices.place, (classes, nodes)).tolist()
-    slot = np.broadcast_to(prices.slot, (nodes, len(offsets))).tolist()
+    place = np.broadcast_to(costs.place, (classes, nodes)).tolist()
+    slot = np.broadcast_to(costs.slot, (nodes, len(offsets))).tolist()
     graph = networkx.MultiDiGraph()
     graph.add_node("sink", demand=len(task_class))
     for t, cls in enumerate(task_class.tolist()):
         graph.add_node(("task", t), demand=-1)
-        graph.add_edge(("task", t), "sink", capacity=1, weight=int(prices.wait[t]))
+        graph.add_edge(("task", t), "sink", capacity=1, weight=int(costs.wait[t]))
         graph.add_edge(("task", t), ("class", cls), capacity=1, weight=0)
     for c in range(classes):
         spanning = next((x for x in room.limits.get(c, ()) if not x.is_per_node), None)
@@ -277,11 +277,11 @@ def unreduced_cost_with_limits(room, prices, offsets, task_class) -> int:
 
 @given(limited_problems())
 def test_limits_of_domains_survive_the_reductions(problem):
-    room, prices, offsets, task_class = problem
-    network = build(room, prices, offsets, task_class)
+    room, costs, offsets, task_class = problem
+    network = build(room, costs, offsets, task_class)
     solution = OrToolsSolver().solve(network.flow)
     assert solution.status is Status.OPTIMAL
-    assert solution.cost == unreduced_cost_with_limits(room, prices, offsets, task_class)
+    assert solution.cost == unreduced_cost_with_limits(room, costs, offsets, task_class)
     dealt = spread_over_members(network, solution.flow)
     for c, limits in room.limits.items():
         mine = dealt.cls == c
@@ -295,8 +295,8 @@ def test_limits_of_domains_survive_the_reductions(problem):
 def solved(slots, limits, tasks: int) -> dict[int, int]:
     """Tasks that each node is given of one class that has these limits, where only limits cost anything."""
     room = Capacities(ints([slots]), ints(slots), {0: limits})
-    prices = Prices(ints([[0]]), ints([[0]]), np.full(tasks, WAIT_MIN, np.int64))
-    network = build(room, prices, ints([0]), np.zeros(tasks, np.int64))
+    costs = Costs(ints([[0]]), ints([[0]]), np.full(tasks, WAIT_MIN, np.int64))
+    network = build(room, costs, ints([0]), np.zeros(tasks, np.int64))
     dealt = spread_over_members(network, OrToolsSolver().solve(network.flow).flow)
     return dict(zip(dealt.node.tolist(), dealt.count.tolist(), strict=True))
 
@@ -352,6 +352,6 @@ def test_costs_beyond_the_safe_range_have_a_status_of_their_own():
     assert OrToolsSolver().solve(network).status is Status.BAD_COST_RANGE
 
 
-def test_the_contract_of_prices_keeps_a_large_network_in_range():
+def test_the_contract_of_costs_keeps_a_large_network_in_range():
     """The dearest unit cost times the most vertices that flow/solver.py promises stays below 2**63."""
     assert max(WAIT_MAX, 2 * COST_MAX) * (2**22 + 1) < 2**63

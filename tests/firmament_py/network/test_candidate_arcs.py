@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from firmament_py.network import candidate_arcs
 from firmament_py.network.candidate_arcs import within_reach
 from firmament_py.network.capacities import Capacities
-from firmament_py.policy import WAIT_MIN, Prices
-from firmament_py.policy.locality import DataPrices
+from firmament_py.policy import WAIT_MIN, Costs
+from firmament_py.policy.locality import DataCosts
 from firmament_py.snapshot.domain_limits import DomainLimit
 
 
@@ -26,7 +26,7 @@ def ints(values) -> np.ndarray:
 
 @st.composite
 def problems(draw):
-    """Room for more tasks than wait, on nodes whose prices differ, with limits for some classes."""
+    """Room for more tasks than wait, on nodes whose costs differ, with limits for some classes."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     nodes, classes, tasks = draw(st.integers(4, 16)), draw(st.integers(1, 3)), draw(st.integers(1, 5))
     task_class = np.sort(rng.integers(0, classes, tasks))
@@ -52,22 +52,22 @@ def problems(draw):
             if kind == "node":
                 slots[c] = np.minimum(slots[c], upto)
     wait = WAIT_MIN + rng.integers(0, 3, tasks)
-    prices = Prices(place.astype(np.int64), slot.astype(np.int64), wait)
-    return Capacities(slots, np.minimum(depth, slots.sum(axis=0)), limits), prices, offsets, task_class
+    costs = Costs(place.astype(np.int64), slot.astype(np.int64), wait)
+    return Capacities(slots, np.minimum(depth, slots.sum(axis=0)), limits), costs, offsets, task_class
 
 
 def hopeful(problem):
     """Without the tasks that have no slot anywhere."""
-    room, prices, offsets, task_class = problem
+    room, costs, offsets, task_class = problem
     some = (room.slots.max(axis=1) > 0)[task_class]
-    return room, Prices(prices.place, prices.slot, prices.wait[some]), offsets, task_class[some]
+    return room, Costs(costs.place, costs.slot, costs.wait[some]), offsets, task_class[some]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(problems())
 def test_a_part_has_whole_pairs_and_the_cheapest_slots(problem):
-    room, prices, offsets, task_class = hopeful(problem)
-    part = within_reach(room, prices, offsets, np.bincount(task_class, minlength=len(room.slots)))
+    room, costs, offsets, task_class = hopeful(problem)
+    part = within_reach(room, costs, offsets, np.bincount(task_class, minlength=len(room.slots)))
     assert ((part.slots == 0) | (part.slots == room.slots)).all()
     assert (part.depth <= np.minimum(room.depth, part.slots.sum(axis=0))).all()
     assert ((part.depth > 0) == (part.slots > 0).any(axis=0)).all()
@@ -78,12 +78,12 @@ def test_a_part_has_whole_pairs_and_the_cheapest_slots(problem):
 
 
 def flat(tasks):
-    """Prices that differ by node only: each node costs its number."""
+    """Costs that differ by node only: each node costs its number."""
 
-    def prices(nodes):
-        return Prices(np.zeros((1, 1), np.int64), np.arange(nodes)[:, None], np.full(tasks, WAIT_MIN))
+    def costs(nodes):
+        return Costs(np.zeros((1, 1), np.int64), np.arange(nodes)[:, None], np.full(tasks, WAIT_MIN))
 
-    return prices
+    return costs
 
 
 @pytest.mark.parametrize("nodes", [1000, 4000, 16_000])
@@ -153,12 +153,12 @@ def test_slots_that_a_limit_makes_dearer_do_not_count():
     assert (one_each.slots > 0).sum() >= 40 > (all_there.slots > 0).sum()
 
 
-def test_prices_of_data_leave_everything_in():
+def test_costs_of_data_leave_everything_in():
     slots = np.ones((1, 100), np.int64)
     room = Capacities(slots, slots[0], {})
-    prices = flat(1)(100)
+    costs = flat(1)(100)
     none = ints([])
-    data = DataPrices(
+    data = DataCosts(
         of_task=ints([0]),
         anywhere=ints([0]),
         near_set=none,
@@ -169,5 +169,5 @@ def test_prices_of_data_leave_everything_in():
         rack_id=none,
         rack_cost=none,
     )
-    assert within_reach(room, replace(prices, data=data), ints([0]), ints([1])) is room
-    assert within_reach(room, prices, ints([0]), ints([1])).slots.sum() < 100
+    assert within_reach(room, replace(costs, data=data), ints([0]), ints([1])) is room
+    assert within_reach(room, costs, ints([0]), ints([1])).slots.sum() < 100

@@ -11,8 +11,8 @@ from firmament_py.flow.solver import NetworkxSolver, OrToolsSolver
 from firmament_py.network.build import build, supply_order
 from firmament_py.network.capacities import Capacities
 from firmament_py.network.decode import NodeCounts, Routing, route, spread_over_members
-from firmament_py.policy import COST_MAX, WAIT_MIN, Prices
-from firmament_py.policy.locality import DataPrices
+from firmament_py.policy import COST_MAX, WAIT_MIN, Costs
+from firmament_py.policy.locality import DataCosts
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,7 @@ def ints(values) -> np.ndarray:
 
 @st.composite
 def problems(draw, nodes=6, classes=3, tasks=9, sets=4):
-    """Room, prices with data, offsets and classes of tasks; nodes are often alike, arcs often useless."""
+    """Room, costs with data, offsets and classes of tasks; nodes are often alike, arcs often useless."""
     n, c = draw(st.integers(1, nodes)), draw(st.integers(1, classes))
     slots = ints([draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)) for _ in range(c)])
     if draw(st.booleans()):
@@ -45,7 +45,7 @@ def problems(draw, nodes=6, classes=3, tasks=9, sets=4):
     s = draw(st.integers(1, sets))
     rack = column(st.integers(-1, min(1, n - 1)), n)
     near, racks = draw(st.integers(0, 8)), draw(st.integers(0, 4)) if rack.max() >= 0 else 0
-    data = DataPrices(
+    data = DataCosts(
         of_task=column(st.integers(-1, s - 1), len(task_class)),
         anywhere=column(few, s),
         near_set=column(st.integers(0, s - 1), near),
@@ -57,12 +57,12 @@ def problems(draw, nodes=6, classes=3, tasks=9, sets=4):
         rack_cost=column(few, racks),
     )
     wait = WAIT_MIN + column(st.integers(0, 2), len(task_class))
-    prices = Prices(matrix(c, n), np.sort(matrix(n, len(offsets)), axis=1), wait, data=data)
-    return Capacities(slots, depth, {}), prices, ints(offsets), task_class
+    costs = Costs(matrix(c, n), np.sort(matrix(n, len(offsets)), axis=1), wait, data=data)
+    return Capacities(slots, depth, {}), costs, ints(offsets), task_class
 
 
-def data_cost(data: DataPrices, task: int, node: int) -> int:
-    """By the words of DataPrices, one arc at a time."""
+def data_cost(data: DataCosts, task: int, node: int) -> int:
+    """By the words of DataCosts, one arc at a time."""
     s = int(data.of_task[task])
     if s < 0:
         return 0
@@ -80,37 +80,37 @@ def data_cost(data: DataPrices, task: int, node: int) -> int:
     return min(ways)
 
 
-def slot_cost(room, prices, offsets, node: int, k: int) -> int:
+def slot_cost(room, costs, offsets, node: int, k: int) -> int:
     """What the (k + 1)-th task on a node costs."""
     run = max(i for i, offset in enumerate(offsets.tolist()) if offset <= k)
-    return int(np.broadcast_to(prices.slot, (len(room.depth), len(offsets)))[node, run])
+    return int(np.broadcast_to(costs.slot, (len(room.depth), len(offsets)))[node, run])
 
 
-def in_full(room, prices, offsets, task_class) -> int:
+def in_full(room, costs, offsets, task_class) -> int:
     """The optimum with an arc from every task to every node, through a vertex that keeps its class in its slots."""
     classes, nodes = room.slots.shape
-    place = np.broadcast_to(prices.place, (classes, nodes))
+    place = np.broadcast_to(costs.place, (classes, nodes))
     graph = networkx.MultiDiGraph()
     graph.add_node("sink", demand=len(task_class))
     for t, c in enumerate(task_class.tolist()):
         graph.add_node(("task", t), demand=-1)
-        graph.add_edge(("task", t), "sink", capacity=1, weight=int(prices.wait[t]))
+        graph.add_edge(("task", t), "sink", capacity=1, weight=int(costs.wait[t]))
         for n in range(nodes):
-            graph.add_edge(("task", t), ("pair", c, n), capacity=1, weight=data_cost(prices.data, t, n))
+            graph.add_edge(("task", t), ("pair", c, n), capacity=1, weight=data_cost(costs.data, t, n))
     for c in range(classes):
         for n in range(nodes):
             graph.add_edge(("pair", c, n), ("node", n), capacity=int(room.slots[c, n]), weight=int(place[c, n]))
     for n in range(nodes):
         for k in range(int(room.depth[n])):
-            graph.add_edge(("node", n), "sink", capacity=1, weight=slot_cost(room, prices, offsets, n, k))
+            graph.add_edge(("node", n), "sink", capacity=1, weight=slot_cost(room, costs, offsets, n, k))
     return int(networkx.network_simplex(graph)[0])
 
 
-def solved(room, prices, offsets, task_class, solver=None):
+def solved(room, costs, offsets, task_class, solver=None):
     """Network and flow that keep all classes in their slots, as a round finds them."""
     over_capacity = None
     while True:
-        network = build(room, prices, offsets, task_class, over_capacity)
+        network = build(room, costs, offsets, task_class, over_capacity)
         solution = (solver or OrToolsSolver()).solve(network.flow)
         assert solution.status is Status.OPTIMAL
         excess = network.excess(solution.flow) > 0
@@ -129,10 +129,10 @@ def test_the_optimum_is_that_of_the_network_in_full(problem):
 
 @given(problems())
 def test_every_task_can_be_followed_at_the_cost_of_the_flow(problem):
-    room, prices, offsets, task_class = problem
+    room, costs, offsets, task_class = problem
     network, solution = solved(*problem)
     dealt = spread_over_members(network, solution.flow)
-    routing = route(network, solution.flow, supply_order(task_class, prices), dealt)
+    routing = route(network, solution.flow, supply_order(task_class, costs), dealt)
     assert len(set(routing.task.tolist())) == len(routing.task)
     assert (routing.cls == task_class[routing.task]).all()
     rows = list(zip(routing.task.tolist(), routing.cls.tolist(), routing.node.tolist(), strict=True))
@@ -142,33 +142,33 @@ def test_every_task_can_be_followed_at_the_cost_of_the_flow(problem):
     told = zip(dealt.cls.tolist(), dealt.node.tolist(), dealt.count.tolist(), strict=True)
     assert counted == {(c, n): k for c, n, k in told}
     assert all(k <= room.slots[c, n] for (c, n), k in counted.items())
-    place = np.broadcast_to(prices.place, room.slots.shape)
-    cost = sum(int(place[c, n]) + data_cost(prices.data, t, n) for t, c, n in rows)
+    place = np.broadcast_to(costs.place, room.slots.shape)
+    cost = sum(int(place[c, n]) + data_cost(costs.data, t, n) for t, c, n in rows)
     for n, total in enumerate(np.bincount(routing.node, minlength=len(room.depth)).tolist()):
-        cost += sum(slot_cost(room, prices, offsets, n, k) for k in range(total))
+        cost += sum(slot_cost(room, costs, offsets, n, k) for k in range(total))
     waits = np.ones(len(task_class), np.bool_)
     waits[routing.task] = False
-    assert cost + int(prices.wait[waits].sum()) == solution.cost
+    assert cost + int(costs.wait[waits].sum()) == solution.cost
     for t, _, n, saving in zip(
         *(a.tolist() for a in (routing.task, routing.cls, routing.node, routing.saving)), strict=True
     ):
-        s = prices.data.of_task[t]
-        assert saving == (prices.data.anywhere[s] if s >= 0 else 0) - data_cost(prices.data, t, n)
+        s = costs.data.of_task[t]
+        assert saving == (costs.data.anywhere[s] if s >= 0 else 0) - data_cost(costs.data, t, n)
 
 
 @given(problems(), st.data())
 def test_who_may_stay_is_dearest_to_leave_waiting_then_saves_most_then_is_oldest(problem, data):
-    room, prices, _, task_class = problem
+    room, costs, _, task_class = problem
     network, solution = solved(*problem)
     dealt = spread_over_members(network, solution.flow)
-    routing = route(network, solution.flow, supply_order(task_class, prices), dealt)
+    routing = route(network, solution.flow, supply_order(task_class, costs), dealt)
     fewer = ints([data.draw(st.integers(0, k)) for k in dealt.count.tolist()])
     accepted = type(dealt)(dealt.cls[fewer > 0], dealt.node[fewer > 0], fewer[fewer > 0])
-    kept = routing.kept(accepted, len(room.depth), prices.wait)
+    kept = routing.kept(accepted, len(room.depth), costs.wait)
     assert len(set(kept.tolist())) == len(kept)
     for c, n, k in zip(accepted.cls.tolist(), accepted.node.tolist(), accepted.count.tolist(), strict=True):
         here = [i for i in range(len(routing.task)) if routing.cls[i] == c and routing.node[i] == n]
-        here.sort(key=lambda i: (-prices.wait[routing.task[i]], -routing.saving[i], routing.task[i]))
+        here.sort(key=lambda i: (-costs.wait[routing.task[i]], -routing.saving[i], routing.task[i]))
         assert {i for i in kept.tolist() if i in here} == set(here[:k])
     assert len(kept) == accepted.count.sum()
 
@@ -186,24 +186,24 @@ def test_of_those_sent_to_a_node_the_dearest_to_leave_waiting_stay_then_who_save
 
 
 @given(problems())
-def test_prices_without_arcs_make_the_network_that_there_was(problem):
+def test_costs_without_arcs_make_the_network_that_there_was(problem):
     """Data that costs the same everywhere leaves classes' arcs and nodes' groups as they are."""
-    room, prices, offsets, task_class = problem
-    plain = build(room, Prices(prices.place, prices.slot, prices.wait), offsets, task_class)
+    room, costs, offsets, task_class = problem
+    plain = build(room, Costs(costs.place, costs.slot, costs.wait), offsets, task_class)
     none = np.zeros(0, np.int64)
-    same = DataPrices(
+    same = DataCosts(
         np.full(len(task_class), -1), none, none, none, none, np.full(len(room.depth), -1), none, none, none
     )
-    priced = build(room, Prices(prices.place, prices.slot, prices.wait, data=same), offsets, task_class)
-    assert len(priced.member_depth) == len(plain.member_depth)
-    assert priced.group_size.tolist() == plain.group_size.tolist()
+    with_data = build(room, Costs(costs.place, costs.slot, costs.wait, data=same), offsets, task_class)
+    assert len(with_data.member_depth) == len(plain.member_depth)
+    assert with_data.group_size.tolist() == plain.group_size.tolist()
     solve = OrToolsSolver().solve
-    assert solve(priced.flow).cost == solve(plain.flow).cost
+    assert solve(with_data.flow).cost == solve(plain.flow).cost
 
 
 def test_nodes_that_no_arc_names_share_a_vertex_by_rack():
     """Of 8 equal nodes in racks 0 and 1 one is named: it, the rest of rack 0, and all of rack 1, which no arc names."""
-    data = DataPrices(
+    data = DataCosts(
         of_task=ints([0, 0, -1]),
         anywhere=ints([9]),
         near_set=ints([0]),
@@ -216,8 +216,8 @@ def test_nodes_that_no_arc_names_share_a_vertex_by_rack():
     )
     slots = np.full((1, 8), 3)
     flat = np.zeros((1, 1), np.int64)
-    prices = Prices(flat, flat, np.full(3, WAIT_MIN), data=data)
-    network = build(Capacities(slots, slots[0], {}), prices, ints([0]), ints([0, 0, 0]))
+    costs = Costs(flat, flat, np.full(3, WAIT_MIN), data=data)
+    network = build(Capacities(slots, slots[0], {}), costs, ints([0]), ints([0, 0, 0]))
     groups = [g.tolist() for g in np.split(network.members, network.member_start[1:-1])]
     assert sorted(groups) == [[0, 1, 3], [2], [4, 5, 6, 7]]
     # two supply groups: the two tasks that read the same, and the one that reads nothing

@@ -1,4 +1,4 @@
-"""Prices outside the contract are refused, each with a message that says what is wrong with whose."""
+"""Costs outside the contract are refused, each with a message that says what is wrong with whose."""
 
 from dataclasses import replace
 from typing import Any, cast
@@ -12,10 +12,10 @@ from firmament_py.policy import (
     WAIT_MAX,
     WAIT_MIN,
     AnywherePolicy,
+    Costs,
     PolicyError,
-    Prices,
     View,
-    checked_prices,
+    checked_costs,
     waiting_cost,
 )
 from tests.builders import SECOND_US
@@ -39,9 +39,9 @@ def make_view(*, priority=(3, 1), task_class=(0, 0, 1), age_us=(0, 0, 0), nodes=
 
 VIEW = make_view()
 WAIT = np.array([WAIT_MIN + PRIORITY_STEP, WAIT_MIN + PRIORITY_STEP, WAIT_MIN])
-GOOD = Prices(place=np.zeros((2, 3), np.int64), slot=np.zeros((3, 2), np.int64), wait=WAIT)
+GOOD = Costs(place=np.zeros((2, 3), np.int64), slot=np.zeros((3, 2), np.int64), wait=WAIT)
 
-ENOUGH = replace(GOOD, enough=np.ones((1, 3), np.int64), beyond=np.ones(2, np.int64))
+LIMITED = replace(GOOD, soft_limit=np.ones((1, 3), np.int64), soft_limit_cost=np.ones(2, np.int64))
 
 
 class Unspeakable(Exception):
@@ -55,7 +55,7 @@ class Answering:
     def __init__(self, answer):
         self.answer = answer
 
-    def price(self, view):
+    def costs(self, view):
         if isinstance(self.answer, BaseException):
             raise self.answer
         return self.answer
@@ -68,11 +68,11 @@ def ones(shape, value=1, dtype=np.int64):
 @pytest.mark.parametrize(
     ("answer", "complaint"),
     [
-        pytest.param(ZeroDivisionError("ouch"), r"price\(\) raised ZeroDivisionError: ouch", id="raises"),
-        pytest.param(SystemExit(3), r"price\(\) raised SystemExit: 3", id="exits"),
-        pytest.param(Unspeakable(), r"price\(\) raised Unspeakable, which cannot be put into words", id="unspeakable"),
-        pytest.param(None, r"price\(\) returned NoneType, not Prices", id="returns-nothing"),
-        pytest.param((1, 2, 3), r"price\(\) returned tuple, not Prices", id="returns-a-tuple"),
+        pytest.param(ZeroDivisionError("ouch"), r"costs\(\) raised ZeroDivisionError: ouch", id="raises"),
+        pytest.param(SystemExit(3), r"costs\(\) raised SystemExit: 3", id="exits"),
+        pytest.param(Unspeakable(), r"costs\(\) raised Unspeakable, whose message cannot be read", id="unspeakable"),
+        pytest.param(None, r"costs\(\) returned NoneType, not Costs", id="returns-nothing"),
+        pytest.param((1, 2, 3), r"costs\(\) returned tuple, not Costs", id="returns-a-tuple"),
         pytest.param(replace(GOOD, place=ones((2, 3), np.nan, float)), "place is float64, not an int64", id="nan"),
         pytest.param(replace(GOOD, slot=ones((3, 2), 1, float)), "slot is float64, not an int64", id="float-slot"),
         pytest.param(replace(GOOD, wait=ones(3, 1, np.int32)), "wait is int32, not an int64", id="narrow-wait"),
@@ -85,8 +85,12 @@ def ones(shape, value=1, dtype=np.int64):
         pytest.param(replace(GOOD, slot=ones((3, 2), -1)), "slot leaves the range", id="slot-negative"),
         pytest.param(replace(GOOD, wait=ones(3, WAIT_MIN - 1)), "wait leaves the range", id="wait-too-cheap"),
         pytest.param(replace(GOOD, wait=ones(3, WAIT_MAX + 1)), "wait leaves the range", id="wait-too-dear"),
-        pytest.param(replace(GOOD, most=ones(3, -1)), "most leaves the range 0 ..", id="most-negative"),
-        pytest.param(replace(GOOD, most=ones((3, 1))), r"most has shape \(3, 1\), not \(3,\)", id="most-shape"),
+        pytest.param(
+            replace(GOOD, node_limit=ones(3, -1)), "node_limit leaves the range 0 ..", id="node-limit-negative"
+        ),
+        pytest.param(
+            replace(GOOD, node_limit=ones((3, 1))), r"node_limit has shape \(3, 1\), not \(3,\)", id="node-limit-shape"
+        ),
         pytest.param(replace(GOOD, place=ones((3, 2))), r"place has shape \(3, 2\), not \(2, 3\)", id="transposed"),
         pytest.param(replace(GOOD, place=ones(3)), r"place has shape \(3,\), not \(2, 3\)", id="flat-place"),
         pytest.param(replace(GOOD, slot=ones((2, 2))), r"slot has shape \(2, 2\), not \(3, 2\)", id="slot-shape"),
@@ -104,29 +108,51 @@ def ones(shape, value=1, dtype=np.int64):
         ),
         pytest.param(replace(GOOD, wait=ones(3, WAIT_MIN)), "wait lets a lower priority", id="priorities-alike"),
         pytest.param(replace(GOOD, wait=WAIT[::-1].copy()), "wait lets a lower priority", id="priorities-reversed"),
-        pytest.param(replace(GOOD, enough=ones((2, 3))), "enough and beyond go together", id="enough-alone"),
-        pytest.param(replace(GOOD, beyond=ones(2)), "enough and beyond go together", id="beyond-alone"),
-        pytest.param(replace(ENOUGH, slot=ones((1, 1)), fill=True), "fill sends a node all it can", id="fill-enough"),
-        pytest.param(replace(ENOUGH, enough=ones((2, 3), -1)), "enough leaves the range 0", id="enough-negative"),
-        pytest.param(replace(ENOUGH, enough=ones((3, 2))), r"enough has shape \(3, 2\)", id="enough-transposed"),
-        pytest.param(replace(ENOUGH, beyond=ones(2, COST_MAX + 1)), "beyond leaves the range", id="beyond-too-dear"),
-        pytest.param(replace(ENOUGH, beyond=ones(3)), r"beyond has shape \(3,\), not \(2,\)", id="beyond-shape"),
-        pytest.param(replace(ENOUGH, beyond=ones(2, 1.5, float)), "beyond is float64", id="beyond-float"),
+        pytest.param(
+            replace(GOOD, soft_limit=ones((2, 3))), "soft_limit and soft_limit_cost go together", id="soft-limit-alone"
+        ),
+        pytest.param(
+            replace(GOOD, soft_limit_cost=ones(2)),
+            "soft_limit and soft_limit_cost go together",
+            id="soft-limit-cost-alone",
+        ),
+        pytest.param(replace(LIMITED, slot=ones((1, 1)), fill=True), "fill sends a node all it can", id="fill-enough"),
+        pytest.param(
+            replace(LIMITED, soft_limit=ones((2, 3), -1)), "soft_limit leaves the range 0", id="soft-limit-negative"
+        ),
+        pytest.param(
+            replace(LIMITED, soft_limit=ones((3, 2))), r"soft_limit has shape \(3, 2\)", id="soft-limit-transposed"
+        ),
+        pytest.param(
+            replace(LIMITED, soft_limit_cost=ones(2, COST_MAX + 1)),
+            "soft_limit_cost leaves the range",
+            id="soft-limit-cost-too-dear",
+        ),
+        pytest.param(
+            replace(LIMITED, soft_limit_cost=ones(3)),
+            r"soft_limit_cost has shape \(3,\), not \(2,\)",
+            id="soft-limit-cost-shape",
+        ),
+        pytest.param(
+            replace(LIMITED, soft_limit_cost=ones(2, 1.5, float)),
+            "soft_limit_cost is float64",
+            id="soft-limit-cost-float",
+        ),
         pytest.param(replace(GOOD, fill=cast(Any, ones(3, 1, bool))), "fill is ndarray, not bool", id="fill-by-node"),
-        pytest.param(replace(GOOD, turn=ones(3)), r"turn has shape \(3,\), not \(2,\)", id="turn-shape"),
-        pytest.param(replace(GOOD, turn=ones(2, -1)), "turn leaves the range 0", id="turn-negative"),
+        pytest.param(replace(GOOD, stage=ones(3)), r"stage has shape \(3,\), not \(2,\)", id="stage-shape"),
+        pytest.param(replace(GOOD, stage=ones(2, -1)), "stage leaves the range 0", id="stage-negative"),
     ],
 )
 def test_a_breach_of_the_contract_is_named(answer, complaint):
     with pytest.raises(PolicyError, match=f"policy answering: {complaint}"):
-        checked_prices(Answering(answer), VIEW)
+        checked_costs(Answering(answer), VIEW)
 
 
 @pytest.mark.parametrize(
-    "prices",
+    "costs",
     [
         pytest.param(GOOD, id="full"),
-        pytest.param(replace(ENOUGH, turn=np.arange(2)), id="enough-and-turn"),
+        pytest.param(replace(LIMITED, stage=np.arange(2)), id="soft-limit-and-stage"),
         pytest.param(replace(GOOD, place=ones((1, 1)), slot=ones((1, 1))), id="one-of-each"),
         pytest.param(replace(GOOD, place=ones((2, 1)), slot=ones((1, 2))), id="columns-and-rows"),
         pytest.param(replace(GOOD, place=ones((1, 3), COST_MAX), slot=ones((3, 1), COST_MAX)), id="dearest"),
@@ -134,13 +160,13 @@ def test_a_breach_of_the_contract_is_named(answer, complaint):
         pytest.param(replace(GOOD, wait=np.array([WAIT_MAX, 2 * WAIT_MIN, WAIT_MIN])), id="ages-far-apart"),
     ],
 )
-def test_prices_that_keep_the_contract_pass(prices):
-    assert checked_prices(Answering(prices), VIEW) is prices
+def test_costs_that_keep_the_contract_pass(costs):
+    assert checked_costs(Answering(costs), VIEW) is costs
 
 
-def test_an_empty_view_has_empty_prices():
+def test_an_empty_view_has_empty_costs():
     view = make_view(priority=(), task_class=(), age_us=(), nodes=0)
-    assert checked_prices(AnywherePolicy(), view).wait.shape == (0,)
+    assert checked_costs(AnywherePolicy(), view).wait.shape == (0,)
 
 
 def test_waiting_costs_more_than_any_placement():
@@ -188,4 +214,4 @@ def test_tasks_of_one_burst_cost_the_same():
 
 def test_what_only_looks_like_an_array_is_refused():
     with pytest.raises(PolicyError, match="place is"):
-        checked_prices(Answering(replace(GOOD, place=np.ma.masked_array(GOOD.place))), VIEW)
+        checked_costs(Answering(replace(GOOD, place=np.ma.masked_array(GOOD.place))), VIEW)

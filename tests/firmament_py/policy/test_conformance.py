@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from firmament_py.policy import API_VERSION, AnywherePolicy, Prices, View, waiting_cost
+from firmament_py.policy import API_VERSION, AnywherePolicy, Costs, View, waiting_cost
 from firmament_py.policy.conformance import RULES, WAIVABLE, Finding, check, measure, report, waived
-from firmament_py.policy.locality import DataPrices
+from firmament_py.policy.locality import DataCosts
 from firmament_py.policy.sample_views import PER_NODE, arrays, views
 
 FLAT = np.zeros((1, 1), np.int64)
@@ -19,16 +19,16 @@ class Broken(AnywherePolicy):
 
     name = "broken"
 
-    def good(self, view: View) -> Prices:
-        return super().price(view)
+    def good(self, view: View) -> Costs:
+        return super().costs(view)
 
 
 class NoName(Broken):
     name = ""
 
 
-class NoPrice:
-    name = "no-price"
+class NoCosts:
+    name = "no-costs"
 
 
 class TooNew(Broken):
@@ -48,55 +48,55 @@ class OneRackLabel(Broken):
 
 
 class Raises(Broken):
-    def price(self, view):
+    def costs(self, view):
         return self.good(view) if len(view.allocatable) else 1 // 0
 
 
 class Flat(Broken):
-    """One dimension too few, and only where there is nothing to price."""
+    """One dimension too few, and only in a view without nodes."""
 
-    def price(self, view):
+    def costs(self, view):
         return replace(self.good(view), place=np.zeros((3, 2), np.int64)) if not len(view.requests) else self.good(view)
 
 
 class NotANumber(Broken):
-    def price(self, view):
+    def costs(self, view):
         return replace(self.good(view), place=np.full((1, 1), np.nan))
 
 
 class Negative(Broken):
-    def price(self, view):
+    def costs(self, view):
         return replace(self.good(view), place=FLAT - 1)
 
 
 class OutOfRange(Broken):
     """Grows with what is free: too much where that is enormous."""
 
-    def price(self, view):
+    def costs(self, view):
         return replace(self.good(view), place=np.maximum(view.free, 0).sum(axis=1)[None, :])
 
 
 class Falling(Broken):
-    def price(self, view):
+    def costs(self, view):
         return replace(self.good(view), slot=np.maximum(9 - view.slot_offsets, 0)[None, :])
 
 
 class Unfair(Broken):
     """Whoever is older goes first, whatever the priority."""
 
-    def price(self, view):
+    def costs(self, view):
         flattened = replace(view, priority=np.zeros_like(view.priority))
         return replace(self.good(view), wait=waiting_cost(flattened))
 
 
 class Divides(Broken):
-    def price(self, view):
+    def costs(self, view):
         share = np.nan_to_num(view.free / view.allocatable, posinf=0, neginf=0)
         return replace(self.good(view), place=np.clip(share.sum(axis=1), 0, 9).astype(np.int64)[None, :])
 
 
 class Writes(Broken):
-    def price(self, view):
+    def costs(self, view):
         view.running[:] = 0
         return self.good(view)
 
@@ -104,31 +104,31 @@ class Writes(Broken):
 class Forces(Broken):
     """Knows how to write to an array that is not for writing."""
 
-    def price(self, view):
-        prices = self.good(view)
+    def costs(self, view):
+        costs = self.good(view)
         view.task_age_us.flags.writeable = True
         view.task_age_us[:] = 0
         view.task_age_us.flags.writeable = False
-        return prices
+        return costs
 
 
 class Rolls(Broken):
-    """Another price each time."""
+    """Other costs each time."""
 
     def __init__(self):
         self._random = np.random.default_rng()
 
-    def price(self, view):
+    def costs(self, view):
         return replace(self.good(view), place=self._random.integers(0, 10**6, (1, len(view.allocatable))))
 
 
 class Remembers(Broken):
-    """Another price after another view."""
+    """Other costs after another view."""
 
     def __init__(self):
         self._last = 0
 
-    def price(self, view):
+    def costs(self, view):
         last, self._last = self._last, len(view.task_class)
         return replace(self.good(view), slot=FLAT + last)
 
@@ -136,12 +136,12 @@ class Remembers(Broken):
 class Alphabetical(Broken):
     """The first node first."""
 
-    def price(self, view):
+    def costs(self, view):
         return replace(self.good(view), place=np.arange(len(view.allocatable))[None, :])
 
 
 class YoungestFirst(Broken):
-    def price(self, view):
+    def costs(self, view):
         good = self.good(view)
         return replace(good, wait=good.wait + 3_000_000 - np.minimum(view.task_age_us // 10**6, 3_000_000))
 
@@ -149,7 +149,7 @@ class YoungestFirst(Broken):
 class Starving(Broken):
     """The long ones only when no others are there: they do not age."""
 
-    def price(self, view):
+    def costs(self, view):
         long = view.expected_us >= 10**9
         return self.good(replace(view, task_age_us=np.where(long[view.task_class], 0, view.task_age_us)))
 
@@ -157,7 +157,7 @@ class Starving(Broken):
 class Hungry(Broken):
     """Every class, node and slot at once."""
 
-    def price(self, view):
+    def costs(self, view):
         shape = (len(view.requests), len(view.allocatable), len(view.slot_offsets))
         everything = np.empty(shape, np.int64)
         return replace(self.good(view), fill=everything.size < 0)
@@ -168,12 +168,12 @@ class Moving(Broken):
 
     rack_labels = ("topology.kubernetes.io/zone",)
 
-    def price(self, view):
+    def costs(self, view):
         inputs = view.inputs
         if inputs is None:
             return self.good(view)
         near, rack = np.zeros_like(inputs.near_set), np.full_like(inputs.rack_set, 3)
-        data = DataPrices(
+        data = DataCosts(
             inputs.of_task,
             np.full_like(inputs.total, 5),
             inputs.near_set,
@@ -230,7 +230,7 @@ class MovingInOtherWords(Moving):
 class Loads(Moving):
     """Writes to where the view says that data is."""
 
-    def price(self, view):
+    def costs(self, view):
         if view.inputs is not None:
             view.inputs.total[:] = 0
         return self.good(view)
@@ -239,7 +239,7 @@ class Loads(Moving):
 class Meters(Broken):
     """Writes to what nodes were measured to use."""
 
-    def price(self, view):
+    def costs(self, view):
         view.usage.cpu[np.isnan(view.usage.cpu)] = 0
         return self.good(view)
 
@@ -250,7 +250,7 @@ class Asked(Broken):
     def __init__(self):
         self.seen = []
 
-    def price(self, view):
+    def costs(self, view):
         self.seen.append(view.inputs)
         return self.good(view)
 
@@ -261,12 +261,12 @@ class AskedForData(Asked):
 
 BROKEN: list[tuple[Any, str, str]] = [
     (NoName(), "identity", "its name is ''; give it a text `name`"),
-    (NoPrice(), "identity", "it has no method price(view)"),
+    (NoCosts(), "identity", "it has no method costs(view)"),
     (TooNew(), "identity", f"its api_version is {API_VERSION + 1}"),
     (WaivesTooMuch(), "identity", "it waives 'contract'; only these can be waived: favourites, starvation"),
     (WaivesWithoutReasons(), "identity", "its waives is {'favourites'}; give a mapping of rules to reasons"),
     (OneRackLabel(), "identity", "its rack_labels is 'topology.kubernetes.io/zone'; give a tuple of node labels"),
-    (Raises(), "contract", "price() raised ZeroDivisionError"),
+    (Raises(), "contract", "costs() raised ZeroDivisionError"),
     (Flat(), "contract", "place has shape (3, 2), not (0, 0)"),
     (NotANumber(), "contract", "place is float64, not an int64"),
     (Negative(), "contract", "place leaves the range 0 .. 1000000: -1 .. -1"),
@@ -295,7 +295,7 @@ def test_a_sound_policy_has_no_findings():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", [Moving(), MovingInOtherWords()], ids=["as-told", "in-other-words"])
-def test_a_sound_policy_that_prices_data_has_no_findings(policy):
+def test_a_sound_policy_with_costs_for_data_has_no_findings(policy):
     assert check(policy) == []
 
 
@@ -342,7 +342,7 @@ def test_a_report_has_a_line_for_each_rule():
     lines = report(Alphabetical(), [Finding("favourites", "place depends on the order of nodes")])
     assert len(lines) == len(RULES)
     assert [line for line in lines if line.startswith("FAILED")] == [
-        "FAILED  favourites: place depends on the order of nodes; a policy prices nodes that are alike alike, "
+        "FAILED  favourites: place depends on the order of nodes; a policy gives nodes that are alike the same costs, "
         "in whatever order they come"
     ]
 

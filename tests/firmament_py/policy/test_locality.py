@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament_py.network.build import PlacementNetwork
-from firmament_py.policy import COST_MAX, PolicyError, Prices, View, checked_prices, waiting_cost
-from firmament_py.policy.locality import DataPrices, Inputs
+from firmament_py.policy import COST_MAX, Costs, PolicyError, View, checked_costs, waiting_cost
+from firmament_py.policy.locality import DataCosts, Inputs
 from policies.load_spreading import LoadSpreading
 from policies.quincy import Quincy
 from tests.builders import make_class, make_cluster, make_inputs, make_node, make_tasks
@@ -24,7 +24,7 @@ def ints(*values: int) -> np.ndarray:
 
 
 # three tasks on three nodes, two sets; nodes 0 and 1 are in rack 0, node 2 in none
-DATA = DataPrices(
+DATA = DataCosts(
     of_task=ints(0, -1, 1),
     anywhere=ints(9, COST_MAX),
     near_set=ints(0, 1),
@@ -38,11 +38,11 @@ DATA = DataPrices(
 
 
 def test_data_within_the_contract_passes():
-    prices = replace(GOOD, data=DATA)
-    assert checked_prices(Answering(prices), VIEW) is prices
+    costs = replace(GOOD, data=DATA)
+    assert checked_costs(Answering(costs), VIEW) is costs
     none = ints()
-    empty = DataPrices(ints(-1, -1, -1), none, none, none, none, ints(-1, -1, -1), none, none, none)
-    assert checked_prices(Answering(replace(GOOD, data=empty)), VIEW).data is empty
+    empty = DataCosts(ints(-1, -1, -1), none, none, none, none, ints(-1, -1, -1), none, none, none)
+    assert checked_costs(Answering(replace(GOOD, data=empty)), VIEW).data is empty
 
 
 @pytest.mark.parametrize(
@@ -72,12 +72,12 @@ def test_data_within_the_contract_passes():
 )
 def test_a_breach_is_named(change, complaint):
     with pytest.raises(PolicyError, match=f"policy answering: {complaint}"):
-        checked_prices(Answering(replace(GOOD, data=replace(DATA, **change))), VIEW)
+        checked_costs(Answering(replace(GOOD, data=replace(DATA, **change))), VIEW)
 
 
 def test_data_has_to_be_data():
-    with pytest.raises(PolicyError, match="policy answering: data is dict, not DataPrices"):
-        checked_prices(Answering(replace(GOOD, data=cast(Any, {}))), VIEW)
+    with pytest.raises(PolicyError, match="policy answering: data is dict, not DataCosts"):
+        checked_costs(Answering(replace(GOOD, data=cast(Any, {}))), VIEW)
 
 
 class Watching:
@@ -91,11 +91,11 @@ class Watching:
         self._broken = broken
         self.seen: list[Inputs | None] = []
 
-    def price(self, view: View) -> Prices:
+    def costs(self, view: View) -> Costs:
         self.seen.append(view.inputs)
         flat = np.zeros((1, 1), np.int64)
         data = replace(DATA, of_task=np.full(len(view.task_class), 7)) if self._broken else None
-        return Prices(flat, flat, waiting_cost(view), data=data)
+        return Costs(flat, flat, waiting_cost(view), data=data)
 
 
 EVENTS = (make_node("a"), make_class(1), make_inputs(5, (1, "a")), make_tasks([1, 2], 1, inputs=[0, 5]))
@@ -167,12 +167,12 @@ def inputs(draw, nodes=3):
     weight=st.sampled_from([0.0, 0.3, 1.0]),
     unit=st.sampled_from([1, 64]),
 )
-def test_quincy_keeps_the_contract_and_never_prices_below_what_is_moved(seen, threshold, weight, unit):
-    prices = checked_prices(Quincy(threshold=threshold, rack_weight=weight, unit_mib=unit), replace(VIEW, inputs=seen))
-    assert prices.data is not None
+def test_quincy_keeps_the_contract_and_never_costs_below_what_is_moved(seen, threshold, weight, unit):
+    costs = checked_costs(Quincy(threshold=threshold, rack_weight=weight, unit_mib=unit), replace(VIEW, inputs=seen))
+    assert costs.data is not None
     for s, total in enumerate(seen.total.tolist()):
         scale = min(1 / (unit * 2**20), COST_MAX / max(total, 1))
-        for n, cost in enumerate(prices.data.row(s).tolist()):
+        for n, cost in enumerate(costs.data.row(s).tolist()):
             on_node = sum(seen.near_bytes[(seen.near_set == s) & (seen.near_node == n)].tolist())
             in_rack = sum(seen.rack_bytes[(seen.rack_set == s) & (seen.rack_id == seen.rack[n])].tolist())
             moved = (total - max(in_rack, on_node)) + weight * (max(in_rack, on_node) - on_node)

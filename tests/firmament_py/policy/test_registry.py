@@ -5,7 +5,7 @@ from typing import Literal
 
 import pytest
 
-from firmament_py.policy import API_VERSION, AnywherePolicy, Policy, Prices, View, registry
+from firmament_py.policy import API_VERSION, AnywherePolicy, Costs, Policy, View, registry
 from firmament_py.policy.registry import GROUP, UnknownPolicyError, available, load
 
 PATH = "tests.firmament_py.policy.test_registry"
@@ -58,16 +58,16 @@ class Breaking(AnywherePolicy):
 
 
 class Nameless:
-    """Prices, but has no name."""
+    """Costs, but has no name."""
 
-    def price(self, view: View) -> Prices:
-        return AnywherePolicy().price(view)
+    def costs(self, view: View) -> Costs:
+        return AnywherePolicy().costs(view)
 
 
-class Priceless:
-    """Has a name and no price."""
+class WithoutCosts:
+    """Has a name and no costs."""
 
-    name = "priceless"
+    name = "without-costs"
 
 
 class OneRackLabel(AnywherePolicy):
@@ -90,8 +90,8 @@ class Derived(Policy):
 
     name = "derived"
 
-    def price(self, view: View) -> Prices:
-        return AnywherePolicy().price(view)
+    def costs(self, view: View) -> Costs:
+        return AnywherePolicy().costs(view)
 
 
 class Leaving(AnywherePolicy):
@@ -210,7 +210,7 @@ def test_one_distribution_seen_twice_is_not_a_duplicate(entries):
     [
         pytest.param("no.such.module:Thing", "ModuleNotFoundError", id="module"),
         pytest.param("NoSuchClass", "AttributeError", id="class"),
-        pytest.param("Unreadable", "its options cannot be told: RuntimeError: no signature", id="signature"),
+        pytest.param("Unreadable", "its options cannot be read: RuntimeError: no signature", id="signature"),
     ],
 )
 def test_a_policy_that_cannot_be_loaded_is_listed_with_its_error(entries, target, message):
@@ -283,10 +283,10 @@ def test_a_policy_for_a_newer_interface_is_refused(entries):
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        pytest.param("Breaking", "cannot be made: ZeroDivisionError: ouch", id="constructor"),
-        pytest.param("Leaving", "cannot be made: SystemExit: 0", id="constructor-exits"),
-        pytest.param("Nameless", "needs a text `name` and a method price", id="no-name"),
-        pytest.param("Priceless", "needs a text `name` and a method price", id="no-price"),
+        pytest.param("Breaking", "cannot be created: ZeroDivisionError: ouch", id="constructor"),
+        pytest.param("Leaving", "cannot be created: SystemExit: 0", id="constructor-exits"),
+        pytest.param("Nameless", "needs a text `name` and a method costs", id="no-name"),
+        pytest.param("WithoutCosts", "needs a text `name` and a method costs", id="no-costs"),
         pytest.param("OneRackLabel", "rack_labels is 'topology.kubernetes.io/rack'; give a tuple", id="rack-labels"),
     ],
 )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from firmament_py.engine.scheduler import Scheduler
 from firmament_py.flow.solver import OrToolsSolver
 from firmament_py.model.events import NodeRemoved
-from firmament_py.policy import Prices, View, waiting_cost
+from firmament_py.policy import Costs, View, waiting_cost
 from firmament_py.usage.usage import Usage
 from policies.load_spreading import LoadSpreading
 from tests.builders import NOW_US, make_class, make_cluster, make_gang, make_node, make_tasks, removed
@@ -26,7 +26,7 @@ class Counting(LoadSpreading):
         self.views = 0
         self.exact = exact
 
-    def price(self, view: View) -> Prices:
+    def costs(self, view: View) -> Costs:
         self.views += 1
         values, counts = view.census("kind")
         held = view.allocatable - view.free
@@ -37,7 +37,7 @@ class Counting(LoadSpreading):
             assert (told == expected).all() if self.exact else (told <= expected).all()
         assert values == tuple(sorted(values))
         assert counts.sum(axis=1).max(initial=0) <= view.running.max(initial=0)
-        return super().price(view)
+        return super().costs(view)
 
 
 def kinds():
@@ -107,9 +107,9 @@ def test_a_class_without_the_trait_is_in_none():
     class Reading(LoadSpreading):
         seen: tuple[Any, ...] = ()
 
-        def price(self, view):
+        def costs(self, view):
             self.seen = self.seen or (view.trait("kind"), *view.census("kind"), view.running)
-            return super().price(view)
+            return super().costs(view)
 
     policy = Reading()
     cluster = make_cluster(
@@ -125,9 +125,9 @@ def test_a_class_without_the_trait_is_in_none():
 
 def test_domains_are_named_and_ascending():
     class Reading(LoadSpreading):
-        def price(self, view):
+        def costs(self, view):
             self.seen = view.domains("zone")
-            return super().price(view)
+            return super().costs(view)
 
     policy = Reading()
     cluster = make_cluster(
@@ -148,13 +148,9 @@ def test_what_tasks_use_by_trait_and_place():
     class Reading(LoadSpreading):
         seen: Any = None
 
-        def price(self, view):
-            self.seen = self.seen or (
-                view.census("kind")[0],
-                view.domains("type")[0],
-                *view.cpu_of("kind", "type"),
-            )
-            return super().price(view)
+        def costs(self, view):
+            self.seen = self.seen or (view.census("kind")[0], view.domains("type")[0], *view.cpu_of("kind", "type"))
+            return super().costs(view)
 
     usage, policy = Usage(), Reading()
     cluster = make_cluster(

@@ -239,9 +239,9 @@ def test_what_a_round_has_placed_counts_by_its_requests():
     seen = []
 
     class Watching(LoadSpreading):
-        def price(self, view: View):
+        def costs(self, view: View):
             seen.append((view.load.copy(), view.free.copy(), view.allocatable))
-            return super().price(view)
+            return super().costs(view)
 
     # two large ones fit on a each alone, and b has many already; while one of them is turned away nobody of a lower
     # priority is placed
@@ -273,10 +273,10 @@ def test_trials_on_nodes_that_others_have_left_are_priced_by_use_too():
     seen = []
 
     class Watching(LoadSpreading):
-        def price(self, view: View):
+        def costs(self, view: View):
             cpu = view.resources.index("cpu")
             seen.append((view.load[:, cpu].tolist(), view.free[:, cpu].tolist()))
-            return super().price(view)
+            return super().costs(view)
 
     cluster = make_cluster(
         *(make_node("a", cpu=1000), make_node("b", cpu=1000)),
