@@ -1,6 +1,6 @@
-"""A cluster after a preset that is in use, and its churn: some tasks go, as many come, again and again.
+"""A cluster after a preset, in use, and its churn: repeatedly some tasks end and as many arrive.
 
-As in loads/engine.py the judge knows only what was made here and what came out.
+As in loads/engine.py the check reads only the generated input and the result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TRIES = 40
 
 @dataclass(frozen=True, slots=True)
 class ChurnSpec:
-    """fill: share of the contended resource that running tasks hold at the begin."""
+    """fill: share of the contended resource that running tasks request at the start."""
 
     preset: str
     nodes: int
@@ -31,8 +31,8 @@ class ChurnSpec:
 
 
 class ChurnLoad:
-    """N nodes; C shapes of tasks; R resources: those of the trace, and task slots. A task's uid is its position in the
-    order of coming, plus 1. All tasks are waiting or on nodes: gangs count as single tasks here."""
+    """N nodes; R resources: those of the trace, and task slots. A task's uid is its position in the order of arrival,
+    plus 1. Members of gangs are single tasks here."""
 
     def __init__(self, spec: ChurnSpec) -> None:
         chosen = preset(spec.preset)
@@ -56,46 +56,47 @@ class ChurnLoad:
             for s in trace.shapes
         ]
         contended = trace.resources.index(chosen.contended)
-        come = trace.task_shape[trace.task_duration_us != FOREVER]
-        self._come = come if len(come) else trace.task_shape  # shapes, job after job
+        finite = trace.task_shape[trace.task_duration_us != FOREVER]
+        self._arrivals = finite if len(finite) else trace.task_shape  # shapes, job after job
         self.used: I64 = np.zeros_like(self.allocatable)
-        self.shape: I64 = np.zeros(0, np.int64)  # of each task ever
-        self.node: I64 = np.zeros(0, np.int64)  # of each task ever, -1: waits or is gone
-        self.waits: Bools = np.zeros(0, np.bool_)
+        self.shape: I64 = np.zeros(0, np.int64)  # of each task so far
+        self.node: I64 = np.zeros(0, np.int64)  # of each task so far, -1: pending or ended
+        self.pending: Bools = np.zeros(0, np.bool_)  # of each task so far
         self._fill(spec.fill * float(self.allocatable[:, contended].sum()), contended)
 
     @property
     def running(self) -> int:
+        """The number of tasks on nodes."""
         return int((self.node >= 0).sum())
 
-    def beginning(self) -> list[Event]:
-        """The cluster as it is at the begin, tasks and all."""
+    def initial(self) -> list[Event]:
+        """The events that describe the cluster at the start, with its running tasks."""
         tasks = np.flatnonzero(self.node >= 0)
         return [*self.nodes, *self._classes(np.unique(self.shape)), self._observed(tasks)]
 
     def churn(self, share: float) -> list[Event]:
-        """So large a share of the running tasks goes, and as many come, as neighbours in the trace do."""
-        there = np.flatnonzero(self.node >= 0)
-        count = max(1, round(share * len(there)))
-        gone = np.sort(self._rng.choice(there, count, replace=False))
+        """A share of the running tasks ends, and as many arrive: consecutive tasks of the trace."""
+        running = np.flatnonzero(self.node >= 0)
+        count = max(1, round(share * len(running)))
+        gone = np.sort(self._rng.choice(running, count, replace=False))
         np.subtract.at(self.used, self.node[gone], self.requests[self.shape[gone]])
         self.node[gone] = -1
-        start = int(self._rng.integers(0, len(self._come)))
-        shapes = np.take(self._come, np.arange(start, start + count), mode="wrap")
+        start = int(self._rng.integers(0, len(self._arrivals)))
+        shapes = np.take(self._arrivals, np.arange(start, start + count), mode="wrap")
         new = self._add(shapes, np.full(count, -1))
-        self.waits[new] = True
+        self.pending[new] = True
         return [*self._classes(np.unique(shapes)), TasksRemoved((gone + 1).astype(np.uint64)), self._observed(new)]
 
     def bind(self, uids: U64, node_ids: list[str]) -> tuple[Event, list[str]]:
-        """What a round placed is bound; and what is wrong with it."""
+        """Binds the placements of a round: the event that confirms them, and the rules that they break."""
         tasks, nodes = uids.astype(np.int64) - 1, np.array([self._row[i] for i in node_ids], np.int64)
-        if len(np.unique(tasks)) < len(tasks) or not self.waits[tasks].all():
-            return self._observed(tasks[:0]), ["a task is placed that does not wait, or twice"]
+        if len(np.unique(tasks)) < len(tasks) or not self.pending[tasks].all():
+            return self._observed(tasks[:0]), ["a task is placed twice, or one that is not pending"]
         found = []
         shapes = self.shape[tasks]
         if any(not self._suits[s][nodes[shapes == s]].all() for s in np.unique(shapes).tolist()):
             found.append("a task is on a node that its selector excludes")
-        self.waits[tasks], self.node[tasks] = False, nodes
+        self.pending[tasks], self.node[tasks] = False, nodes
         np.add.at(self.used, nodes, self.requests[shapes])
         over = int((self.used > self.allocatable).any(axis=1).sum())
         if over:
@@ -103,30 +104,30 @@ class ChurnLoad:
         return self._observed(tasks), found
 
     def _fill(self, amount: float, contended: int) -> None:
-        """Running tasks, dealt to nodes at random as long as they fit, until they hold the amount."""
-        held = 0.0
+        """Adds running tasks on random nodes where they fit, until they request `amount` of the contended resource."""
+        requested = 0.0
         for _ in range(_TRIES):
-            left = amount - held
-            if left <= 0:
+            missing = amount - requested
+            if missing <= 0:
                 break
             shapes = self._rng.choice(self._trace.task_shape, max(64, 8 * len(self.nodes)))
-            enough = int(np.searchsorted(np.cumsum(self.requests[shapes, contended]), left)) + 1
-            shapes = shapes[:enough]
+            count = int(np.searchsorted(np.cumsum(self.requests[shapes, contended]), missing)) + 1
+            shapes = shapes[:count]
             nodes = self._rng.integers(0, len(self.nodes), len(shapes))
             keep = self._fitting(shapes, nodes)
             shapes, nodes = shapes[keep], nodes[keep]
             np.add.at(self.used, nodes, self.requests[shapes])
             self._add(shapes, nodes)
-            held += float(self.requests[shapes, contended].sum())
+            requested += float(self.requests[shapes, contended].sum())
 
     def _fitting(self, shapes: I64, nodes: I64) -> Bools:
-        """(K,) of tasks in order, those that fit on their nodes together with all that come before them there."""
+        """(K,) which tasks fit on their nodes together with all tasks before them on the same node."""
         order = np.argsort(nodes, kind="stable")
-        taken = np.cumsum(self.requests[shapes[order]], axis=0)
+        total = np.cumsum(self.requests[shapes[order]], axis=0)
         starts = np.flatnonzero(np.r_[True, np.diff(nodes[order]) != 0])
         sizes = np.diff(np.r_[starts, len(order)])
-        before = np.repeat(taken[starts] - self.requests[shapes[order[starts]]], sizes, axis=0)
-        fits = (self.used[nodes[order]] + taken - before <= self.allocatable[nodes[order]]).all(axis=1)
+        before = np.repeat(total[starts] - self.requests[shapes[order[starts]]], sizes, axis=0)
+        fits = (self.used[nodes[order]] + total - before <= self.allocatable[nodes[order]]).all(axis=1)
         keep = np.zeros(len(shapes), np.bool_)
         keep[order[fits]] = True
         suits = np.array([self._suits[s][n] for s, n in zip(shapes.tolist(), nodes.tolist(), strict=True)], np.bool_)
@@ -135,7 +136,7 @@ class ChurnLoad:
     def _add(self, shapes: I64, nodes: I64) -> I64:
         first = len(self.shape)
         self.shape, self.node = np.r_[self.shape, shapes], np.r_[self.node, nodes]
-        self.waits = np.r_[self.waits, np.zeros(len(shapes), np.bool_)]
+        self.pending = np.r_[self.pending, np.zeros(len(shapes), np.bool_)]
         return np.arange(first, len(self.shape))
 
     def _classes(self, shapes: I64) -> list[ClassDefined]:

@@ -1,7 +1,7 @@
-"""Clusters and tasks that demand something of each other, as the engine's events, and a judge of what was placed.
+"""Clusters and tasks with inter-task constraints, as the engine's events, and a check of their placements.
 
 Each shape is one of the published cases (pod affinity, anti-affinity, spread, symmetry) or a mixture of classes. The
-judge reads only what was generated and which task went where.
+check reads only the generated input and the placements.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NAMESPACE = "bench"
 
 @dataclass(frozen=True, slots=True)
 class ConstraintSpec:
-    """`pods` tasks of `groups` apps on `nodes` nodes in `zones` zones; `shape` names what they demand."""
+    """`pods` tasks of `groups` apps on `nodes` nodes in `zones` zones; `shape` names their constraints."""
 
     shape: str
     nodes: int
@@ -36,7 +36,7 @@ class ConstraintSpec:
 
 @dataclass(slots=True)
 class ConstraintLoad:
-    """The events of a load: tell `cluster`, run a round if `first` has tasks, tell `tasks`, run the round."""
+    """The events of a load: apply `cluster`; with `first` apply it and run a round; apply `tasks`, run the round."""
 
     spec: ConstraintSpec
     cluster: list[Event] = field(default_factory=list)
@@ -46,8 +46,8 @@ class ConstraintLoad:
     app: dict[int, int] = field(default_factory=dict)  # task uid -> group
     demands: list[PeerDemand] = field(default_factory=list)  # of each group
 
-    def complaints(self, placed: dict[int, str]) -> list[str]:
-        """What is wrong with placements uid -> node."""
+    def violations(self, placed: dict[int, str]) -> list[str]:
+        """The constraints that placements uid -> node break, at most three; empty if none."""
         by_host: dict[str, Counter[int]] = defaultdict(Counter)
         by_zone: dict[str, Counter[int]] = defaultdict(Counter)
         for uid, node in placed.items():
@@ -62,13 +62,13 @@ class ConstraintLoad:
             for term in demand.affinity:
                 other = _group_of(term.selector)
                 if other == group and placed_of[group] == 1:
-                    continue  # the first of those who want each other near goes anywhere
+                    continue  # the first task with affinity to its own group may go anywhere
                 if here[term.topology_key][other] <= (other == group):
-                    wrong.append(f"task {uid}: nobody of group {other} near")
+                    wrong.append(f"task {uid}: no task of group {other} in its domain")
             for term in demand.anti_affinity:
                 other = _group_of(term.selector)
                 if here[term.topology_key][other] > (other == group):
-                    wrong.append(f"task {uid}: group {other} is near")
+                    wrong.append(f"task {uid}: a task of group {other} in its domain")
         for group, demand in enumerate(self.demands):
             for spread in demand.spread:
                 counts = [counts[group] for counts in (by_zone if spread.topology_key == ZONE else by_host).values()]
@@ -82,7 +82,7 @@ class ConstraintLoad:
 
 
 def load(spec: ConstraintSpec) -> ConstraintLoad:
-    """Deterministic for a spec."""
+    """The load of a spec; the same spec gives the same load."""
     made = ConstraintLoad(spec)
     for i in range(spec.nodes):
         name, zone = f"node-{i:05d}", f"zone-{i % spec.zones}"
@@ -98,9 +98,9 @@ def load(spec: ConstraintSpec) -> ConstraintLoad:
         made.cluster.append(ClassDefined(group + 1, {"cpu": cpu, "memory": 128 << 20}, peers=demand))
     if spec.before:
         made.first = _tasks(made, range(1, spec.before + 1), [0] * spec.before)
-    rest = range(spec.before + 1, spec.before + spec.pods + 1)
+    uids = range(spec.before + 1, spec.before + spec.pods + 1)
     groups = [1] * spec.pods if spec.before else [i % spec.groups for i in range(spec.pods)]
-    made.tasks = _tasks(made, rest, groups)
+    made.tasks = _tasks(made, uids, groups)
     return made
 
 
@@ -118,7 +118,7 @@ def _tasks(made: ConstraintLoad, uids: range, groups: list[int]) -> TasksObserve
     )
 
 
-def _near(group: int, key: str) -> PeerTerm:
+def _term(group: int, key: str) -> PeerTerm:
     return PeerTerm(_selector(group), key)
 
 
@@ -132,25 +132,25 @@ def _group_of(selector: PeerSelector) -> int:
 
 
 def _symmetric(group: int, groups: int) -> PeerDemand:
-    return PeerDemand(anti_affinity=(_near(0, HOST), _near(1, HOST))) if group == 0 else PeerDemand()
+    return PeerDemand(anti_affinity=(_term(0, HOST), _term(1, HOST))) if group == 0 else PeerDemand()
 
 
 def _mixed(group: int, groups: int) -> PeerDemand:
     other = (7 * group) % groups
     return (
         PeerDemand(),
-        PeerDemand(anti_affinity=(_near(group, HOST),)),
+        PeerDemand(anti_affinity=(_term(group, HOST),)),
         PeerDemand(spread=(Spread(_selector(group), ZONE),)),
-        PeerDemand(affinity=(_near(other, ZONE),)),
+        PeerDemand(affinity=(_term(other, ZONE),)),
         PeerDemand(
-            anti_affinity=(_near(other, HOST),) if other != group else (), spread=(Spread(_selector(group), HOST, 2),)
+            anti_affinity=(_term(other, HOST),) if other != group else (), spread=(Spread(_selector(group), HOST, 2),)
         ),
     )[group % 5]
 
 
 _SHAPES: dict[str, Callable[[int, int], PeerDemand]] = {
-    "affinity": lambda group, groups: PeerDemand(affinity=(_near(group, ZONE),)),
-    "anti-affinity": lambda group, groups: PeerDemand(anti_affinity=(_near(group, HOST),)),
+    "affinity": lambda group, groups: PeerDemand(affinity=(_term(group, ZONE),)),
+    "anti-affinity": lambda group, groups: PeerDemand(anti_affinity=(_term(group, HOST),)),
     "spread": lambda group, groups: PeerDemand(spread=(Spread(_selector(group), ZONE),)),
     "symmetry": _symmetric,
     "mixed": _mixed,

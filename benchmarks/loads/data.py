@@ -1,6 +1,6 @@
 """A load whose pods read data: nodes in racks, and blocks of random sizes with replicas on random nodes.
 
-What a placement moves is added up here from the blocks, pod by pod: the engine is not asked.
+The bytes that a placement moves are added up here from the blocks, pod by pod, independently of the engine.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _SMALLEST, _LARGEST = 256, 4096
 
 @dataclass(frozen=True, slots=True)
 class DataSpec:
-    """Every pod reads data of its own, in fewest .. most blocks with so many replicas each. spots: the part of all
-    replicas that is on a hundredth of the nodes."""
+    """Every pod reads data of its own: `min_blocks` to `max_blocks` blocks with `replicas` each. spots: the share of
+    all replicas that is on a hundredth of the nodes."""
 
-    fewest: int = 3
-    most: int = 8
+    min_blocks: int = 3
+    max_blocks: int = 8
     replicas: int = 3
     rack_nodes: int = 40
     spots: float = 0.0
@@ -42,7 +42,7 @@ class DataLoad:
         rng = np.random.default_rng(spec.seed)
         nodes = len(self.load.nodes)
         self.rack: I64 = np.arange(nodes) // data.rack_nodes
-        blocks = rng.integers(data.fewest, data.most + 1, spec.pods)
+        blocks = rng.integers(data.min_blocks, data.max_blocks + 1, spec.pods)
         self._pod: I64 = np.repeat(np.arange(spec.pods), blocks)  # of each block
         self._bytes: I64 = rng.integers(_SMALLEST, _LARGEST + 1, len(self._pod)) * MIB
         at = rng.integers(0, nodes, (len(self._pod), data.replicas))
@@ -59,7 +59,7 @@ class DataLoad:
         ]
 
     def inputs(self) -> list[InputsDefined]:
-        """One set a pod, numbered from 1."""
+        """One input set per pod, numbered from 1."""
         names = [node.name for node in self.load.nodes]
         sizes, at = self._bytes.tolist(), self._at.tolist()
         described = [Block(size, tuple(names[n] for n in on)) for size, on in zip(sizes, at, strict=True)]
@@ -70,21 +70,21 @@ class DataLoad:
         ]
 
     def tasks(self) -> TasksObserved:
-        """The running tasks, which read nothing any more, then the pending ones."""
-        told = self.load.tasks()
-        ids = np.zeros(len(told.uid), np.uint64)
+        """The running tasks, without inputs, then the pending ones."""
+        tasks = self.load.tasks()
+        ids = np.zeros(len(tasks.uid), np.uint64)
         ids[self.load.running :] = np.arange(1, self.load.spec.pods + 1)
-        return replace(told, inputs_id=ids)
+        return replace(tasks, inputs_id=ids)
 
     def moved(self, uids: U64, node_ids: Iterable[str]) -> tuple[int, int, int]:
-        """Bytes that tasks `uids` (K,) read on `node_ids` (K) in all, from other racks, and from other nodes of the
+        """Bytes that tasks `uids` (K,) read on `node_ids` (K): in total, from other racks, and from other nodes of the
         same rack."""
         row = {node.id: i for i, node in enumerate(self.load.nodes)}
         node = np.full(self.load.spec.pods, -1, np.int64)
         node[uids.astype(np.int64) - 1 - self.load.running] = [row[i] for i in node_ids]
         placed = node[self._pod] >= 0
         where = node[self._pod][placed]
-        here = (self._at[placed] == where[:, None]).any(axis=1)
-        around = (self.rack[self._at[placed]] == self.rack[where][:, None]).any(axis=1)
+        on_node = (self._at[placed] == where[:, None]).any(axis=1)
+        in_rack = (self.rack[self._at[placed]] == self.rack[where][:, None]).any(axis=1)
         size = self._bytes[placed]
-        return int(size.sum()), int(size[~around].sum()), int(size[around & ~here].sum())
+        return int(size.sum()), int(size[~in_rack].sum()), int(size[in_rack & ~on_node].sum())

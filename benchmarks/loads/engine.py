@@ -1,7 +1,7 @@
-"""A synthetic cluster and its pods as the engine's events, and an independent judge of what a round placed.
+"""A synthetic cluster and its pods as the engine's events, and an independent check of what a round placed.
 
-The judge reads only what was generated (arrays below) and what came out (task uid -> node id): it knows nothing of
-the engine's tables, so an error there cannot hide itself.
+The check reads only the generated input (the arrays below) and the result (task uid -> node id), not the engine's
+tables: a defect there cannot hide itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from firmament_py.model.constraints import NodeDemand, Operator, Requirement, Ta
 from firmament_py.model.events import ClassDefined, NodeObserved, TasksObserved
 
 START_US = 1_700_000_000_000_000
-"""When tasks come to be; rounds run a second later."""
+"""When tasks are created; rounds run a second later."""
 
 _LINKS = ("bandwidth.ingress", "bandwidth.egress")
 _SENDS = (0, 10_000_000, 50_000_000, 100_000_000, 400_000_000)  # bits a second
@@ -32,15 +32,15 @@ _PLATFORMS = ("m5", "c5", "r5", "a1")
 _SPEEDS = ("c5=1.6,m5=1,r5=1,a1=0.7", "r5=1.2,m5=1,c5=1.1,a1=0.9", "a1=1,m5=1,c5=1,r5=1")
 
 _FULLEST, _EMPTIEST = 0.9, 0.1
-"""How full the nodes of a cluster are that is loaded unevenly."""
+"""Range of the utilisation of nodes in an unevenly loaded cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadSpec:
-    """Sizes of a load. `running` tasks are on nodes beforehand; `fill` is what running and pending tasks request
-    together, as a part of what the nodes offer. `uneven` spreads the running ones unevenly; with `lengths` tasks expect
-    to run for 10 seconds to 6 hours. `natures`: classes have bandwidths, interference classes and speeds, and nodes
-    links of 10 Gbit/s and one of four instance types."""
+    """Sizes of a load. `running` tasks are on nodes beforehand; running and pending tasks together request the share
+    `fill` of what the nodes offer. `uneven` spreads the running ones unevenly; with `lengths` tasks have expected
+    durations of 10 seconds to 6 hours. `natures`: classes have bandwidths, interference classes and speeds, and nodes
+    have links of 10 Gbit/s and one of four instance types."""
 
     nodes: int
     pods: int
@@ -54,7 +54,7 @@ class LoadSpec:
     seed: int = 0
 
     def scaled(self, options: Options, least_nodes: int = 1) -> LoadSpec:
-        """All sizes at the chosen scale; no class is without a pod."""
+        """All sizes at the chosen scale; every class keeps at least one pod."""
         return replace(
             self,
             nodes=options.scaled(self.nodes, least_nodes),
@@ -105,11 +105,11 @@ class EngineLoad:
 
     @property
     def running(self) -> int:
-        """Tasks that are on nodes beforehand: spec.running, or fewer if they found no room."""
+        """Tasks that are on nodes beforehand: spec.running, or fewer if not all of them fit."""
         return len(self._running_node)
 
     def tasks(self, chosen: slice = slice(None)) -> TasksObserved:
-        """The running tasks, then the pending ones; or those of a slice of them."""
+        """The running tasks, then the pending ones, or a slice of these."""
         rows = np.arange(self.running + self.spec.pods)[chosen]
         node = np.zeros(len(rows), np.int64)
         is_running = rows < self.running
@@ -125,7 +125,7 @@ class EngineLoad:
         )
 
     def measure(self, engine: Engine, samples: int = 10) -> None:
-        """Tells the engine what the running tasks use: 0.1 to 0.9 of their requests, and never twice the same."""
+        """Gives the engine samples of the running tasks' usage: random shares of 0.1 to 0.9 of their requests."""
         rng = np.random.default_rng(self.spec.seed)
         rows = engine.state.task_rows(np.arange(1, self.running + 1, dtype=np.uint64))
         columns = [self.resources.index(name) for name in ("cpu", "memory")]
@@ -136,87 +136,83 @@ class EngineLoad:
             at = np.full(self.running, START_US - (samples - number) * 30_000_000)
             engine.usage.note_tasks(engine.state, rows, at, values, START_US)
 
-    def complaints(self, uids: U64, node_ids: Iterable[str]) -> list[str]:
-        """What is wrong with placing tasks `uids` (K,) on `node_ids` (K); empty: nothing is."""
+    def violations(self, uids: U64, node_ids: Iterable[str]) -> list[str]:
+        """The rules that placing tasks `uids` (K,) on `node_ids` (K) breaks; empty if none."""
         found = []
         rows = uids.astype(np.int64) - 1
         if len(np.unique(rows)) != len(rows):
             found.append("a task is placed twice")
         if len(rows) and (rows.min() < self.running or rows.max() >= self.running + self.spec.pods):
-            found.append("a task is placed that does not wait")
+            found.append("a task is placed that is not pending")
             return found
         nodes = np.array([self._row.get(node, -1) for node in node_ids], np.int64)
         if (nodes < 0).any():
             found.append("a task is placed on a node that does not exist")
             return found
-        over = self._held(rows, nodes) > self.allocatable
+        over = self._requested(rows, nodes) > self.allocatable
         for r in np.flatnonzero(over.any(axis=0)).tolist():
             found.append(f"{int(over[:, r].sum())} nodes are over-committed in {self.resources[r]}")
-        repels = np.array([bool(node.taints) for node in self.nodes])
-        if repels[nodes].any():
-            found.append(f"{int(repels[nodes].sum())} tasks are on nodes whose taint they do not tolerate")
+        tainted = np.array([bool(node.taints) for node in self.nodes])
+        if tainted[nodes].any():
+            found.append(f"{int(tainted[nodes].sum())} tasks are on nodes whose taint they do not tolerate")
         return found
 
     def unused(self, uids: U64, node_ids: Iterable[str]) -> str:
-        """Why the placing of tasks `uids` (K,) on `node_ids` (K), sound otherwise, wastes room; empty: it does not.
-
-        It does if a task still waits that fits, alone, on what is left of a node that does not repel it.
-        """
+        """The first class with pending tasks that fit in the free capacity of an untainted node, once tasks `uids` (K,)
+        are on `node_ids` (K); empty if there is none."""
         rows = uids.astype(np.int64) - 1
         nodes = np.array([self._row[node] for node in node_ids], np.int64)
-        waits = np.ones(self.running + self.spec.pods, np.bool_)
-        waits[: self.running] = False
-        waits[rows] = False
-        repels = np.array([bool(node.taints) for node in self.nodes])
-        left = (self.allocatable - self._held(rows, nodes))[~repels]
-        for c in np.unique(self._class_of[waits]).tolist():
-            fits = int((left >= self.requests[c]).all(axis=1).sum())
+        waiting = np.ones(self.running + self.spec.pods, np.bool_)
+        waiting[: self.running] = False
+        waiting[rows] = False
+        tainted = np.array([bool(node.taints) for node in self.nodes])
+        free = (self.allocatable - self._requested(rows, nodes))[~tainted]
+        for c in np.unique(self._class_of[waiting]).tolist():
+            fits = int((free >= self.requests[c]).all(axis=1).sum())
             if fits:
-                count = int((waits & (self._class_of == c)).sum())
-                return f"{count} tasks of {self.sorts[c].name} wait, and {fits} nodes have room for one"
+                count = int((waiting & (self._class_of == c)).sum())
+                return f"{count} tasks of {self.sorts[c].name} wait, and {fits} nodes have capacity for one"
         return ""
 
-    def _held(self, rows: I64, nodes: I64) -> I64:
+    def _requested(self, rows: I64, nodes: I64) -> I64:
         """(N, R): what the running tasks and those of `rows` (K,) on `nodes` (K,) request together."""
-        held = np.zeros_like(self.allocatable)
-        np.add.at(held, self._running_node, self.requests[self._class_of[: self.running]])
-        np.add.at(held, nodes, self.requests[self._class_of[rows]])
-        return held
+        total = np.zeros_like(self.allocatable)
+        np.add.at(total, self._running_node, self.requests[self._class_of[: self.running]])
+        np.add.at(total, nodes, self.requests[self._class_of[rows]])
+        return total
 
     def _occupy(self) -> tuple[I64, I64]:
         """Nodes and classes of the running tasks, (at most spec.running,) each.
 
-        A task goes to the node that is emptiest for its aim; its class is the next in turn that fits there.
+        Each task goes to the node with the lowest use of its target; its class is the next in rotation that fits.
         """
         rng = random.Random(f"running {self.spec.seed}")
         free = self.allocatable.tolist()
         requests = self.requests.tolist()
         cpu = self.resources.index("cpu")
         open_nodes = [i for i, node in enumerate(self.nodes) if not node.taints]
-        offered = {
-            i: free[i][cpu] * (rng.uniform(_EMPTIEST, _FULLEST) if self.spec.uneven else 1.0) for i in open_nodes
-        }
+        target = {i: free[i][cpu] * (rng.uniform(_EMPTIEST, _FULLEST) if self.spec.uneven else 1.0) for i in open_nodes}
         heap = [(0.0, rng.random(), i) for i in open_nodes]
         heapq.heapify(heap)
-        held = dict.fromkeys(open_nodes, 0)
+        used = dict.fromkeys(open_nodes, 0)
         nodes: list[int] = []
         classes: list[int] = []
         while heap and len(nodes) < self.spec.running:
             _, tie, i = heapq.heappop(heap)
-            turn = [(len(nodes) + k) % len(requests) for k in range(len(requests))]
-            c = next((c for c in turn if all(map(operator.le, requests[c], free[i]))), None)
+            rotation = [(len(nodes) + k) % len(requests) for k in range(len(requests))]
+            c = next((c for c in rotation if all(map(operator.le, requests[c], free[i]))), None)
             if c is None:
                 continue  # full: it leaves the heap
             free[i] = list(map(operator.sub, free[i], requests[c]))
-            held[i] += requests[c][cpu]
+            used[i] += requests[c][cpu]
             nodes.append(i)
             classes.append(c)
-            heapq.heappush(heap, (held[i] / offered[i], tie, i))
+            heapq.heappush(heap, (used[i] / target[i], tie, i))
         return np.array(nodes, np.int64), np.array(classes, np.int64)
 
 
 def _with_nature(cls: ClassDefined) -> ClassDefined:
-    """Bandwidths, interference classes and speeds take turns, each at a pace of its own."""
+    """The class with a bandwidth, an interference class and a speed, each from a rotation of its own length."""
     number = cls.id - 1
     sends = _SENDS[number % len(_SENDS)]
     traits = {"interference-class": _KINDS[number % len(_KINDS)], "speed": _SPEEDS[number % len(_SPEEDS)]}

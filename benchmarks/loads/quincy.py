@@ -25,7 +25,8 @@ TASKS_PER_JOB = 100
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """scale: range of the costs of preferences; demand: tasks by slots."""
+    """scale: range of the costs of preferences; demand: tasks per slot; zipf: few nodes are preferred; stay: each task
+    has a cheap arc to its node."""
 
     scale: int
     demand: float
@@ -42,7 +43,7 @@ SHAPES = {
 
 
 class QuincyLoad:
-    """A cluster of `nodes` with `tasks`, all of them routed anew at first; deterministic for a seed."""
+    """A cluster of `nodes` with `tasks`, none of them assigned at first; deterministic for a seed."""
 
     def __init__(self, shape: str, nodes: int, tasks: int, seed: int) -> None:
         self._shape = SHAPES[shape]
@@ -57,46 +58,46 @@ class QuincyLoad:
         self.network.add_tasks(*self._tasks(tasks, running=True))
 
     def churn(self, count: int) -> tuple[I64, I32, I64]:
-        """What the next round changes: rows (K,) of tasks that end, heads and costs (K, D) of tasks that come."""
+        """The next round's changes: rows (K,) of tasks that end, heads and costs (K, D) of tasks that arrive."""
         gone = self._rng.choice(np.flatnonzero(self.network.live), count, replace=False)
         return gone, *self._tasks(count, running=False)
 
-    def settle(self, rows: I64) -> None:
-        """Makes it cheap for tasks rows (K,) to stay on the nodes that they were given, if the shape is like that."""
+    def lower_stay_costs(self, rows: I64) -> None:
+        """If the shape has `stay`, makes the arcs of tasks rows (K,) to their current nodes cheap."""
         if not self._shape.stay:
             return
         rows = rows[self.network.task_heads(rows) < self.nodes]
         heads, costs = self.network.task_arcs(rows)
-        here = heads == self.network.task_heads(rows)[:, None]
-        self.network.set_task_costs(rows, np.where(here, np.minimum(costs, self._stay(len(rows))[:, None]), costs))
+        current = heads == self.network.task_heads(rows)[:, None]
+        self.network.set_task_costs(rows, np.where(current, np.minimum(costs, self._stay(len(rows))[:, None]), costs))
 
     def _empty(self, tasks: int, racks: int) -> TaskNetwork:
         unscheduled = self._first_job + self._jobs
         sink = unscheduled + 1
         bounds = np.linspace(0, tasks / self._shape.demand, self.nodes + 1).astype(np.int64)
         slots = bounds[1:] - bounds[:-1]
-        nodes, jobs, plenty = np.arange(self.nodes), np.arange(self._jobs), 2 * tasks
+        nodes, jobs, unbounded = np.arange(self.nodes), np.arange(self._jobs), 2 * tasks
         scale = self._shape.scale
         arcs: list[tuple[I64, I64, int, I64 | int]] = [
-            (self._rack, nodes, plenty, 0),
-            (np.full(racks, self._cluster), self.nodes + np.arange(racks), plenty, 0),
+            (self._rack, nodes, unbounded, 0),
+            (np.full(racks, self._cluster), self.nodes + np.arange(racks), unbounded, 0),
             (np.repeat(nodes, slots), np.full(slots.sum(), sink), 1, run_positions(slots) * scale // 100),
-            (self._first_job + jobs, np.full(self._jobs, unscheduled), plenty, jobs % (scale // 10)),
-            (np.array([unscheduled]), np.array([sink]), plenty, 0),
+            (self._first_job + jobs, np.full(self._jobs, unscheduled), unbounded, jobs % (scale // 10)),
+            (np.array([unscheduled]), np.array([sink]), unbounded, 0),
         ]
         return TaskNetwork(
             sink + 1,
             sink,
             np.concatenate([tail for tail, _, _, _ in arcs]).astype(np.int32),
             np.concatenate([head for _, head, _, _ in arcs]).astype(np.int32),
-            np.concatenate([np.broadcast_to(most, len(tail)) for tail, _, most, _ in arcs]),
+            np.concatenate([np.broadcast_to(capacity, len(tail)) for tail, _, capacity, _ in arcs]),
             np.concatenate([np.broadcast_to(cost, len(tail)) for tail, _, _, cost in arcs]),
             degree=PREFERENCES + 3,
             tasks=tasks,
         )
 
     def _tasks(self, count: int, *, running: bool) -> tuple[I32, I64]:
-        """Heads and costs (count, D). Being moved, or waiting, costs more than any preference."""
+        """Heads and costs (count, D). Moving and waiting cost more than any preference."""
         rng, scale = self._rng, self._shape.scale
         if self._shape.zipf:
             rank = (rng.zipf(1.3, (count, PREFERENCES)) - 1) % self.nodes

@@ -1,7 +1,6 @@
-"""A nearly full cluster of GPU nodes, large gangs that do not fit, and a judge of the room that is kept for the first.
+"""A nearly full cluster of GPU nodes, large gangs that do not fit, and a check of the reservation for the first.
 
-The judge goes through the ends of those who run, one after the other. It reads only what was generated and what came
-out.
+The check replays the ends of the running tasks in order. It reads only the generated input and the result.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from firmament_py.model.events import ClassDefined, Event, GangObserved, NodeObs
 
 _SECOND_US = 1_000_000
 _LENGTHS_S = tuple(600 * k for k in range(1, 41))
-"""How long tasks run: 10 minutes to 6 hours and 40."""
+"""Durations of the running tasks: 10 minutes to 6 hours and 40 minutes."""
 
 _SHORT_S = 60
 _WAITED_US = 3600 * _SECOND_US
@@ -25,9 +24,9 @@ RACK = "rack"
 
 @dataclass(frozen=True, slots=True)
 class ReservationSpec:
-    """fill: share of the GPUs that tasks of one GPU hold. said: whether these say how long they run. gangs of `size`
-    tasks of `each` GPUs; racks: of so many one has to take a gang, 0: it may be anywhere. singles: younger tasks of one
-    GPU, half of which end in a minute and half of which do not say."""
+    """fill: share of the GPUs that running tasks of one GPU use. ends_known: whether these have expected durations.
+    Gangs have `size` tasks of `each` GPUs. racks: each gang has to fit in one of so many racks; 0: it may run anywhere.
+    singles: younger pending tasks of one GPU; half of them end in a minute, half have no expected duration."""
 
     nodes: int
     size: int
@@ -36,7 +35,7 @@ class ReservationSpec:
     each: int = 8
     gangs: int = 3
     racks: int = 0
-    said: bool = True
+    ends_known: bool = True
     singles: int = 200
     seed: int = 0
 
@@ -63,10 +62,10 @@ class ReservationLoad:
         labels = [{RACK: f"rack-{r:03d}"} if spec.racks else {} for r in self.rack.tolist()]
         topology = RACK if spec.racks else ""
         classes = [
-            ClassDefined(k + 1, {GPU: 1}, expected_us=_SECOND_US * seconds if spec.said else 0, name=f"for-{seconds}-s")
+            ClassDefined(k + 1, {GPU: 1}, expected_us=_SECOND_US * seconds * spec.ends_known, name=f"for-{seconds}-s")
             for k, seconds in enumerate(_LENGTHS_S)
         ]
-        short, unsaid, member = lengths + 1, lengths + 2, lengths + 3
+        short, endless, member = lengths + 1, lengths + 2, lengths + 3
         return [
             *(
                 NodeObserved(name, name, {"pods": 110, GPU: spec.gpus}, label)
@@ -74,7 +73,7 @@ class ReservationLoad:
             ),
             *classes,
             ClassDefined(short, {GPU: 1}, expected_us=_SECOND_US * _SHORT_S, name="short"),
-            ClassDefined(unsaid, {GPU: 1}, name="unsaid"),
+            ClassDefined(endless, {GPU: 1}, name="endless"),
             ClassDefined(member, {GPU: spec.each}, name="member"),
             *(
                 GangObserved(g + 1, spec.size, START_US - _WAITED_US + g, (), topology, bool(topology), f"gang-{g}")
@@ -98,7 +97,7 @@ class ReservationLoad:
             ),
             self._waiting(
                 self.running + self._members + 1,
-                np.where(np.arange(spec.singles) % 2, unsaid, short),
+                np.where(np.arange(spec.singles) % 2, endless, short),
                 np.zeros(spec.singles, np.int64),
                 START_US,
             ),
@@ -117,31 +116,31 @@ class ReservationLoad:
         )
 
     def members(self, uids: U64) -> int:
-        """How many of these are members of gangs."""
-        place = uids.astype(np.int64) - self.running
-        return int(((place > 0) & (place <= self._members)).sum())
+        """The number of these tasks that are members of gangs."""
+        position = uids.astype(np.int64) - self.running
+        return int(((position > 0) & (position <= self._members)).sum())
 
-    def _stays(self, uids: U64) -> Bools:
-        """(K',) which of the singles among `uids` do not end in a minute."""
+    def _is_endless(self, uids: U64) -> Bools:
+        """(K',) which of the singles `uids` have no expected duration."""
         return np.equal((uids.astype(np.int64) - self.running - self._members - 1) % 2, 1)
 
     def over_committed(self, nodes: I64) -> int:
-        """Nodes with too little for those who run and one task of one GPU on each of `nodes` (K',)."""
+        """The number of nodes over-committed by the running tasks and one task of one GPU on each of `nodes` (K',)."""
         used = np.bincount(np.r_[self.node, nodes], minlength=self.spec.nodes)
         return int((used > self.spec.gpus).sum())
 
     def start_us(self, uids: U64, nodes: I64, now_us: int) -> int:
-        """When the first gang fits if singles `uids` (K',) run on `nodes` (K',) from `now_us` on, all end when they
-        say, and nobody else comes; 0: never."""
-        spec, stays = self.spec, self._stays(uids)
+        """When the first gang fits if singles `uids` (K',) run on `nodes` (K',) from `now_us` on, all tasks end as
+        expected, and no others arrive; 0: never."""
+        spec, endless = self.spec, self._is_endless(uids)
         free = spec.gpus - np.bincount(np.r_[self.node, nodes], minlength=spec.nodes)
-        room = np.bincount(self.rack, free // spec.each, minlength=max(spec.racks, 1))
-        ends = [(end, node) for end, node in zip(self.end_us.tolist(), self.node.tolist(), strict=True) if spec.said]
-        ends += [(now_us + _SHORT_S * _SECOND_US, node) for node in nodes[~stays].tolist()]
+        slots = np.bincount(self.rack, free // spec.each, minlength=max(spec.racks, 1))
+        ends = list(zip(self.end_us.tolist(), self.node.tolist(), strict=True)) if spec.ends_known else []
+        ends += [(now_us + _SHORT_S * _SECOND_US, node) for node in nodes[~endless].tolist()]
         for end, node in sorted(ends):
-            room[self.rack[node]] -= free[node] // spec.each
+            slots[self.rack[node]] -= free[node] // spec.each
             free[node] += 1
-            room[self.rack[node]] += free[node] // spec.each
-            if room[self.rack[node]] >= spec.size:
+            slots[self.rack[node]] += free[node] // spec.each
+            if slots[self.rack[node]] >= spec.size:
                 return max(int(end), now_us)
         return 0

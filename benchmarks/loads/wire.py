@@ -17,9 +17,9 @@ def everything(load: EngineLoad) -> Iterator[flow_pb2.Update]:
     for first in range(0, len(load.nodes), _NODES_AT_ONCE):
         update = flow_pb2.Update()
         for node in load.nodes[first : first + _NODES_AT_ONCE]:
-            told = update.nodes.add(id=node.id, name=node.name, allocatable=node.allocatable, labels=node.labels)
+            described = update.nodes.add(id=node.id, name=node.name, allocatable=node.allocatable, labels=node.labels)
             for taint in node.taints:
-                told.taints.add(key=taint.key, value=taint.value, effect=taint.effect)
+                described.taints.add(key=taint.key, value=taint.value, effect=taint.effect)
         yield update
     update = flow_pb2.Update()
     for one in load.classes:
@@ -48,16 +48,16 @@ def tasks(event: TasksObserved) -> flow_pb2.Tasks:
 
 
 def confirmation(load: EngineLoad, placed: flow_pb2.Placements, first: int, count: int) -> flow_pb2.Tasks:
-    """The placements first .. first + count of a round, as a bridge reports them once they are bound."""
+    """Placements first .. first + count of a round as the bridge reports them once they are bound."""
     chosen = range(first, min(first + count, len(placed.task_uid)))
     message = flow_pb2.Tasks(nodes=placed.nodes)
     for i in chosen:
         row = placed.task_uid[i] - 1
-        told = load.tasks(slice(row, row + 1))
+        task = load.tasks(slice(row, row + 1))
         message.uid.append(placed.task_uid[i])
-        message.class_id.append(int(told.class_id[0]))
-        message.job_id.append(int(told.job_id[0]))
-        message.created_us.append(int(told.created_us[0]))
+        message.class_id.append(int(task.class_id[0]))
+        message.job_id.append(int(task.job_id[0]))
+        message.created_us.append(int(task.created_us[0]))
         message.node.append(placed.node[i] + 1)
-        message.name.append(told.names[0])
+        message.name.append(task.names[0])
     return message

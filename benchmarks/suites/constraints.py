@@ -1,4 +1,4 @@
-"""Measures a round that places tasks with demands on each other, judged independently of the engine."""
+"""Measures a round that places tasks with inter-task constraints, checked independently of the engine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from firmament_py.policy import registry
 
 
 def measure(case: Case, options: Options) -> Sample:
-    """A fresh engine is told everything, then runs the round that is timed."""
+    """A fresh engine receives the load, then runs the round that is timed."""
     spec = ConstraintSpec(**case.sizes, seed=options.seed)
     spec = replace(
         spec,
@@ -28,7 +28,7 @@ def measure(case: Case, options: Options) -> Sample:
     engine.apply(made.cluster)
     placed: dict[int, str] = {}
 
-    def settle() -> float:
+    def run_round() -> float:
         result = engine.run_round(START_US + 1_000_000)
         assert result is not None
         uids = engine.state.tasks.uid[result.tasks].tolist()
@@ -39,11 +39,11 @@ def measure(case: Case, options: Options) -> Sample:
     dropped: list[int] = []
     if made.first is not None:
         engine.apply([made.first])
-        settle()
+        run_round()
     assert made.tasks is not None
     engine.apply([made.tasks])
-    seconds = settle()
-    wrong = made.complaints(placed)
+    seconds = run_round()
+    wrong = made.violations(placed)
     stats = engine.last_round
     assert stats is not None
     return Sample(
@@ -57,8 +57,8 @@ def measure(case: Case, options: Options) -> Sample:
             "stage_seconds": {name: round(value, 6) for name, value in stats.stage_seconds.items()},
         },
         checks=[
-            Check("every demand between tasks is kept", not wrong, "; ".join(wrong)),
-            Check("every task is placed", stats.placed == stats.pending, f"{stats.waiting} wait"),
+            Check("every inter-task constraint holds", not wrong, "; ".join(wrong)),
+            Check("every task is placed", stats.placed == stats.pending, f"{stats.waiting} are not"),
             Check("the engine dropped nothing", not any(dropped), f"{sum(dropped)} placements dropped"),
         ],
     )

@@ -1,5 +1,5 @@
-"""Measures a round that decides which of many gangs run, beside simple orderings of the same trace, and one that keeps
-room for a gang."""
+"""Measures a round that selects which of many gangs run, compared with simple orderings of the same gangs, and a round
+that reserves capacity for a gang."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from firmament_py.policy import registry
 
 
 def measure(case: Case, options: Options) -> Sample:
-    """A fresh engine is told the whole trace, then runs a round."""
+    """A fresh engine receives the whole load, then runs a round."""
     sizes = dict(case.sizes)
     if "size" in sizes:
         return _reservation(sizes, options)
@@ -32,14 +32,14 @@ def measure(case: Case, options: Options) -> Sample:
     outcome = engine.apply(events)
     result = engine.run_round(START_US + 1_000_000)
     if result is None or outcome.refused or outcome.unknown_classes or outcome.unknown_gangs:
-        return Sample({}, checks=[Check("the engine takes the load", False, str(outcome.refused[:1]))])
+        return Sample({}, checks=[Check("the engine accepts the load", False, str(outcome.refused[:1]))])
     uids = engine.state.tasks.uid[result.tasks]
     nodes = [engine.state.nodes.id[row] for row in result.nodes.tolist()]
-    admitted, half = load.admitted(uids)
-    wrong = load.complaints(uids, nodes)
+    admitted, partial = load.admitted(uids)
+    wrong = load.violations(uids, nodes)
     fifo, smallest = load.fifo(), load.smallest_first()
-    there_are = load.spec.nodes * load.spec.gpus
-    possible = min(there_are, int((load.size * load.each).sum()))
+    gpus, requested = load.spec.nodes * load.spec.gpus, int((load.size * load.each).sum())
+    possible = min(gpus, requested)
     stats = result.stats
     return Sample(
         metrics={
@@ -56,23 +56,23 @@ def measure(case: Case, options: Options) -> Sample:
         facts={
             "gangs": load.spec.gangs,
             "tasks": len(load.gang_of),
-            "gpus": there_are,
-            "asked": int((load.size * load.each).sum()),
+            "gpus": gpus,
+            "requested": requested,
             "placed": stats.placed,
             "solves": stats.solves,
             "stage_seconds": {name: round(seconds, 6) for name, seconds in stats.stage_seconds.items()},
         },
         checks=[
-            Check("every gang is placed whole or not at all", not half, "; ".join(half)),
+            Check("every gang is placed completely or not at all", not partial, "; ".join(partial)),
             Check("no node is over-committed", not wrong, "; ".join(wrong)),
             Check("the engine dropped nothing", stats.dropped == 0, f"{stats.dropped} placements dropped"),
-            Check("no gang waits that fits by the GPUs that are left in whole tasks", *_unused(load, uids, nodes)),
+            Check("no gang waits for which enough GPUs are free", *_unused(load, uids, nodes)),
         ],
     )
 
 
 def _reservation(sizes: dict[str, Any], options: Options) -> Sample:
-    """A nearly full cluster, gangs that do not fit: room is kept for the oldest."""
+    """A nearly full cluster and gangs that do not fit: capacity is reserved for the oldest."""
     sizes["nodes"], sizes["size"] = options.scaled(sizes["nodes"], 10), options.scaled(sizes["size"], 1)
     load = ReservationLoad(ReservationSpec(**sizes, seed=options.seed))
     engine = Engine(registry.load(registry.DEFAULT_POLICY, {}), SOLVERS["or-tools"]())
@@ -80,12 +80,12 @@ def _reservation(sizes: dict[str, Any], options: Options) -> Sample:
     now_us = START_US + 1_000_000
     result = engine.run_round(now_us)
     if result is None or outcome.refused or outcome.unknown_classes or outcome.unknown_gangs:
-        return Sample({}, checks=[Check("the engine takes the load", False, str(outcome.refused[:1]))])
+        return Sample({}, checks=[Check("the engine accepts the load", False, str(outcome.refused[:1]))])
     uids = engine.state.tasks.uid[result.tasks]
     nodes = np.array([int(engine.state.nodes.id[row].rpartition("-")[2]) for row in result.nodes.tolist()], np.int64)
     found = list(engine.scheduler.gang_starts_us.values())
     alone, beside = (load.start_us(u, n, now_us) for u, n in ((uids[:0], nodes[:0]), (uids, nodes)))
-    stats, over = result.stats, load.over_committed(nodes)
+    stats, over, members = result.stats, load.over_committed(nodes), load.members(uids)
     return Sample(
         metrics={"round_s": stats.seconds},
         facts={
@@ -96,18 +96,18 @@ def _reservation(sizes: dict[str, Any], options: Options) -> Sample:
             "stage_seconds": {name: round(seconds, 6) for name, seconds in stats.stage_seconds.items()},
         },
         checks=[
-            Check("no gang is placed", load.members(uids) == 0, f"{load.members(uids)} members are"),
-            Check("no node is over-committed", over == 0, f"{over} nodes are"),
+            Check("no gang is placed", members == 0, f"{members} members are placed"),
+            Check("no node is over-committed", over == 0, f"{over} nodes are over-committed"),
             Check("the engine dropped nothing", stats.dropped == 0, f"{stats.dropped} placements dropped"),
-            Check("the gang is planned when it fits first", found == [alone], f"{found} instead of {alone}"),
-            Check("nobody who was let in delays it", beside == alone, f"to {beside} instead of {alone}"),
-            Check("who ends in time is let in", not load.spec.said or stats.placed > 0, "nobody was"),
+            Check("the gang is planned for its earliest start", found == [alone], f"{found} instead of {alone}"),
+            Check("no backfilled task delays the gang", beside == alone, f"to {beside} instead of {alone}"),
+            Check("tasks that end in time are placed", not load.spec.ends_known or stats.placed > 0, "none is placed"),
         ],
     )
 
 
 def _wait_order(admitted: I64, gangs: int) -> float:
-    """Mean place in the queue of those that run, 0 the oldest, 1 the youngest: low is fair."""
+    """Mean queue position of the gangs that run, 0 the oldest, 1 the youngest: low is fair."""
     return float(np.mean(admitted)) / max(gangs - 1, 1) if len(admitted) else 1.0
 
 

@@ -1,4 +1,4 @@
-"""Measures rounds on a network that is kept, repaired and certified."""
+"""Measures rounds on a network that is kept between them, reoptimised and certified."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ _TASKS_PER_NODE = 12
 
 
 def measure(case: Case, options: Options) -> Sample:
-    """Solves once from scratch, and once bare; then rounds of churn, the last of which is solved bare, too."""
+    """Solves once from scratch and once with OR-Tools alone; then rounds of churn, the last of which OR-Tools solves
+    alone as well."""
     sizes = case.sizes
     nodes = options.scaled(sizes["nodes"], 10)
     _compile()
-    _forget_peak()
+    _reset_peak()
     load = QuincyLoad(sizes["shape"], nodes, _TASKS_PER_NODE * nodes, options.seed)
     solver = OrToolsSolver()
     reoptimizer = Reoptimizer(load.network, solver)
@@ -38,7 +39,7 @@ def measure(case: Case, options: Options) -> Sample:
     wall, cpu, results = [], [], []
     added = np.zeros(0, np.int64)
     for _ in range(sizes["rounds"]):
-        load.settle(added)
+        load.lower_stay_costs(added)
         gone, heads, costs = load.churn(count)
         began, began_cpu = perf_counter(), process_time()
         load.network.remove_tasks(gone)
@@ -48,7 +49,7 @@ def measure(case: Case, options: Options) -> Sample:
         cpu.append(process_time() - began_cpu)
     last_bare_cpu_s, last_bare_s, cost = _bare(load)
     gap = results[-1].cost - cost
-    checks += _judge(results, reoptimizer, gap)
+    checks += _check_rounds(results, reoptimizer, gap)
     return Sample(
         metrics={
             "round_s": float(np.median(wall)),
@@ -77,17 +78,17 @@ def measure(case: Case, options: Options) -> Sample:
     )
 
 
-def _judge(results: list[Reoptimized], reoptimizer: Reoptimizer, gap: int) -> list[Check]:
-    unproved = sum(r.status is not Status.OPTIMAL for r in results)
+def _check_rounds(results: list[Reoptimized], reoptimizer: Reoptimizer, gap: int) -> list[Check]:
+    uncertified = sum(r.status is not Status.OPTIMAL for r in results)
     return [
-        Check("each round has a certificate", not unproved, f"{unproved} of {len(results)} have none"),
-        Check("no repair was rejected", reoptimizer.rejected == 0, f"{reoptimizer.rejected} were"),
-        Check("the last round costs what a full solve costs", gap == 0, f"{gap} more"),
+        Check("each round has a certificate", not uncertified, f"{uncertified} of {len(results)} have none"),
+        Check("no repair was rejected", reoptimizer.rejected == 0, f"{reoptimizer.rejected} rejected"),
+        Check("the last round has the cost of a full solve", gap == 0, f"{gap} more"),
     ]
 
 
 def _bare(load: QuincyLoad) -> tuple[float, float, int]:
-    """CPU and wall seconds of OR-Tools alone on the arcs as they are, and the optimum."""
+    """CPU and wall seconds of OR-Tools alone on the current network, and the optimum."""
     network, _ = load.network.flow_network()
     began, began_cpu = perf_counter(), process_time()
     solution = OrToolsSolver().solve(network)
@@ -95,7 +96,7 @@ def _bare(load: QuincyLoad) -> tuple[float, float, int]:
 
 
 def _compile() -> None:
-    """Runs everything once on a small network: compiling, or loading what was compiled, is not measured."""
+    """Runs everything once on a small network, so that compiling, or loading compiled code, is not measured."""
     load = QuincyLoad("oversubscribed", 10, 120, 0)
     reoptimizer = Reoptimizer(load.network, OrToolsSolver())
     reoptimizer.run()
@@ -105,8 +106,8 @@ def _compile() -> None:
     reoptimizer.run()
 
 
-def _forget_peak() -> None:
-    """Lets the kernel forget the most memory that this process had, where it can: earlier cases do not count."""
+def _reset_peak() -> None:
+    """Resets the kernel's peak of this process's memory, where it can, so that earlier cases do not count."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:

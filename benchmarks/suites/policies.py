@@ -1,4 +1,4 @@
-"""Measures one round of the engine under each policy, on one and the same cluster."""
+"""Measures one round of the engine under each policy, on the same cluster."""
 
 from benchmarks.suites.round import measure
 

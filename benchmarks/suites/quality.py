@@ -1,4 +1,4 @@
-"""Replays a synthetic trace in simulated time and says how good the placements were."""
+"""Replays a synthetic trace in simulated time and measures the quality of the placements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.traces.generate import generate, preset
 
 
 def measure(case: Case, options: Options) -> Sample:
-    """One trace, one scheduler."""
+    """Replays one trace with one scheduler."""
     sizes = case.sizes
     hours = float(sizes["hours"])
     nodes = options.scaled(sizes["nodes"], 4)
@@ -31,8 +31,8 @@ def measure(case: Case, options: Options) -> Sample:
     try:
         sample, outcome = run(trace, Run(sizes["policy"], settings), horizon_us(trace, hours))
     except RefusedError as error:
-        return Sample({}, checks=[Check("the scheduler understands what it is told", False, str(error))])
-    # one picture a trace, with a line for each scheduler
+        return Sample({}, checks=[Check("the scheduler accepts all events", False, str(error))])
+    # one plot per trace, with a line for each scheduler
     sample.series = [replace(line, name=f"{line.name}, {case.name.rpartition('/')[0]}") for line in sample.series]
     times = measured(outcome)
     sample.metrics["round_s"] = times.get("round_s", 0.0)

@@ -1,4 +1,4 @@
-"""Measures one round of the engine for pods that all read data of their own."""
+"""Measures one round of the engine for pods that each read data of their own."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from benchmarks.harness.runner import Options
 from benchmarks.harness.specs import Case
 from benchmarks.loads.data import DataLoad, DataSpec
 from benchmarks.loads.engine import START_US, LoadSpec
-from benchmarks.suites.round import judge
+from benchmarks.suites.round import check_round
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import SOLVERS
 from firmament_py.policy import registry
 
 
 def measure(case: Case, options: Options) -> Sample:
-    """A fresh engine is told everything, then runs a round."""
+    """A fresh engine receives the load, then runs a round."""
     sizes = dict(case.sizes)
     policy = sizes.pop("policy", "quincy")
     data = DataSpec(**{field.name: sizes.pop(field.name) for field in fields(DataSpec) if field.name in sizes})
@@ -30,7 +30,7 @@ def measure(case: Case, options: Options) -> Sample:
     outcome = engine.apply([load.tasks()])
     result = engine.run_round(START_US + 1_000_000)
     if result is None or outcome.refused or outcome.unknown_classes or outcome.unknown_inputs:
-        return Sample({}, checks=[Check("the engine takes the load", False, str(outcome.refused[:1]))])
+        return Sample({}, checks=[Check("the engine accepts the load", False, str(outcome.refused[:1]))])
     stats = result.stats
     uids = engine.state.tasks.uid[result.tasks]
     nodes = [engine.state.nodes.id[row] for row in result.nodes.tolist()]
@@ -52,5 +52,5 @@ def measure(case: Case, options: Options) -> Sample:
             "arcs": stats.arcs,
             "stage_seconds": {name: round(seconds, 6) for name, seconds in stats.stage_seconds.items()},
         },
-        checks=judge(load.load, engine, result),
+        checks=check_round(load.load, engine, result),
     )

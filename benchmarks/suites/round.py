@@ -1,4 +1,4 @@
-"""Measures one round of the engine, in-process, judged independently of the engine."""
+"""Measures one round of the engine, in-process, checked independently of the engine."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from firmament_py.policy import registry
 from firmament_py.usage.usage import Basis, UsageOptions
 
 _OUTSIDE = ("snapshot", "commit", "explain")
-"""Stages that are not network, solve, decode or check."""
+"""Stages that `core_s` leaves out."""
 
 
 def measure(case: Case, options: Options) -> Sample:
-    """A fresh engine is told everything, then runs a round."""
+    """A fresh engine receives the load, then runs a round."""
     sizes = dict(case.sizes)
     policy = sizes.pop("policy", registry.DEFAULT_POLICY)
     policy_options = sizes.pop("policy_options", {})
@@ -32,7 +32,7 @@ def measure(case: Case, options: Options) -> Sample:
         load.measure(engine)
     result = engine.run_round(START_US + 1_000_000)
     if result is None or outcome.refused or outcome.unknown_classes:
-        return Sample({}, checks=[Check("the engine takes the load", False, str(outcome.refused[:1]))])
+        return Sample({}, checks=[Check("the engine accepts the load", False, str(outcome.refused[:1]))])
     stats = result.stats
     stages = stats.stage_seconds
     return Sample(
@@ -51,19 +51,19 @@ def measure(case: Case, options: Options) -> Sample:
             "arcs": stats.arcs,
             "stage_seconds": {name: round(seconds, 6) for name, seconds in stages.items()},
         },
-        checks=judge(load, engine, result),
+        checks=check_round(load, engine, result),
     )
 
 
-def judge(load: EngineLoad, engine: Engine, result: RoundResult) -> list[Check]:
-    """What must hold of any round."""
+def check_round(load: EngineLoad, engine: Engine, result: RoundResult) -> list[Check]:
+    """What must hold for every round."""
     uids = engine.state.tasks.uid[result.tasks]
     nodes = [engine.state.nodes.id[row] for row in result.nodes.tolist()]
-    complaints = load.complaints(uids, nodes)
+    violations = load.violations(uids, nodes)
     unused = load.unused(uids, nodes)
     return [
-        Check("no node is over-committed, no task on a node that repels it", not complaints, "; ".join(complaints)),
-        Check("no task waits that fits on what is left", not unused, unused),
+        Check("no node is over-committed, every taint is tolerated", not violations, "; ".join(violations)),
+        Check("no task waits that fits in the free capacity of a node", not unused, unused),
         Check("the engine dropped nothing", result.stats.dropped == 0, f"{result.stats.dropped} placements dropped"),
         Check("the policy kept its contract", not result.stats.fallback, result.stats.fallback),
     ]

@@ -1,4 +1,4 @@
-"""Measures rounds of clusters that churn, at several sizes, and how the cost grows."""
+"""Measures rounds on clusters with churn, at several sizes, and how their time grows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Measured:
 
 
 def measure(case: Case, options: Options) -> Sample:
-    """Every size and churn of the case, each on a fresh engine."""
+    """Measures every size and churn of the case, each on a fresh engine."""
     sizes = case.sizes
     found = []
     for nodes in sizes["nodes"]:
@@ -72,10 +72,10 @@ def measure(case: Case, options: Options) -> Sample:
             }
             for one in found
         },
-        checks=[Check("no placement breaks a rule, nothing is refused or dropped", not wrong, "; ".join(wrong[:3]))],
+        checks=[Check("all placements are valid, nothing is refused or dropped", not wrong, "; ".join(wrong[:3]))],
         series=[
             curve(name, x, [getattr(one, column) for one in found], title, unit, "time", "s")
-            for name, column in (("round", "round_s"), ("solver", "solve_s"), ("telling", "apply_s"))
+            for name, column in (("round", "round_s"), ("solver", "solve_s"), ("updates", "apply_s"))
         ],
     )
 
@@ -95,25 +95,25 @@ def _measure(load: ChurnLoad, policy: str, churn: float, rounds: int) -> Measure
         name: [] for name in ("round_s", "solve_s", "apply_s", "arcs", "classes", "solves")
     }
     stages: dict[str, list[float]] = {}
-    _tell(engine, load.beginning(), found)
+    _apply(engine, load.initial(), found)
     engine.run_round(START_US)
-    for turn in range(1, rounds + 2):
+    for number in range(1, rounds + 2):
         began = perf_counter()
-        _tell(engine, load.churn(churn), found)
+        _apply(engine, load.churn(churn), found)
         apply_s = perf_counter() - began
-        result = engine.run_round(START_US + turn * _ROUND_US)
+        result = engine.run_round(START_US + number * _ROUND_US)
         if result is None:
-            found.wrong.append("no round ran though tasks came")
+            found.wrong.append("no round ran although tasks arrived")
             continue
         stats = result.stats
         uids = engine.state.tasks.uid[result.tasks].copy()
-        event, complaints = load.bind(uids, [engine.state.nodes.id[row] for row in result.nodes.tolist()])
-        _tell(engine, [event], found)
-        found.wrong += complaints
+        event, violations = load.bind(uids, [engine.state.nodes.id[row] for row in result.nodes.tolist()])
+        _apply(engine, [event], found)
+        found.wrong += violations
         if stats.dropped or stats.fallback:
             found.wrong.append(f"{stats.dropped} placements dropped {stats.fallback}".strip())
         found.placed += len(uids)
-        if turn > 1:  # the first warms up
+        if number > 1:  # the first is the warm-up
             solve_s = stats.stage_seconds.get("solve", 0.0)
             values = (stats.seconds, solve_s, apply_s, stats.arcs, stats.classes, stats.solves)
             for column, value in zip(columns.values(), values, strict=True):
@@ -126,7 +126,7 @@ def _measure(load: ChurnLoad, policy: str, churn: float, rounds: int) -> Measure
     return found
 
 
-def _tell(engine: Engine, events: list[Event], found: Measured) -> None:
+def _apply(engine: Engine, events: list[Event], found: Measured) -> None:
     outcome = engine.apply(events)
     if outcome.refused or outcome.unknown or outcome.unknown_classes:
-        found.wrong.append(f"the engine does not understand: {outcome}")
+        found.wrong.append(f"the engine refused events: {outcome}")

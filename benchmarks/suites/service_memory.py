@@ -1,4 +1,4 @@
-"""Measures `firmament serve` from outside: memory, and the time of each call."""
+"""Measures a `firmament serve` process: its memory, and the time of each call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BATCH = 5_000
 
 
 def measure(case: Case, options: Options) -> Sample:
-    """One life of the service."""
+    """Starts the service, drives it through one scenario, and stops it."""
     load = EngineLoad(LoadSpec(**case.sizes, seed=options.seed).scaled(options))
     with tempfile.TemporaryDirectory(prefix="poseidon-bench-") as folder:
         port_file, log = Path(folder, "port"), Path(folder, "log")
@@ -40,7 +40,7 @@ def _stub(channel: grpc.Channel) -> flow_pb2_grpc.FlowSchedulerStub:
 def _drive(load: EngineLoad, service: flow_pb2_grpc.FlowSchedulerStub, pid: int) -> Sample:
     service.Hello(flow_pb2.HelloRequest())
     empty_mib = resident_mib(pid)
-    updates = list(wire.everything(load))  # not to measure how fast we describe
+    updates = list(wire.everything(load))  # ahead: building the messages is not measured
     metrics: dict[str, float] = {}
 
     began = time.perf_counter()
@@ -54,7 +54,7 @@ def _drive(load: EngineLoad, service: flow_pb2_grpc.FlowSchedulerStub, pid: int)
     placed = first.placed
     uids = np.array(placed.task_uid, np.uint64)
     nodes = [placed.nodes[i] for i in placed.node]
-    wrong = load.complaints(uids, nodes)
+    wrong = load.violations(uids, nodes)
 
     batches = [
         flow_pb2.Update(epoch=epoch, tasks=wire.confirmation(load, placed, start, _BATCH))
@@ -67,10 +67,10 @@ def _drive(load: EngineLoad, service: flow_pb2_grpc.FlowSchedulerStub, pid: int)
     leaving = uids[:: max(1, len(uids) // max(1, len(uids) // 100))].tolist()
     fresh = flow_pb2.Tasks()
     for uid in leaving:
-        told = wire.tasks(load.tasks(slice(uid - 1, uid)))
-        told.uid[0] = uid + 2**32
-        told.node[0] = 0
-        fresh.MergeFrom(told)
+        task = wire.tasks(load.tasks(slice(uid - 1, uid)))
+        task.uid[0] = uid + 2**32
+        task.node[0] = 0
+        fresh.MergeFrom(task)
     del fresh.nodes[:]
     began = time.perf_counter()
     refused += len(service.Apply(flow_pb2.Update(epoch=epoch, removed_tasks=leaving, tasks=fresh)).refused)
@@ -94,8 +94,8 @@ def _drive(load: EngineLoad, service: flow_pb2_grpc.FlowSchedulerStub, pid: int)
             "inside_second_round_s": round(second.stats.seconds, 4),
         },
         checks=[
-            Check("the service understood everything", refused == 0, f"{refused} refusals"),
-            Check("no node is over-committed, no task on a node that repels it", not wrong, "; ".join(wrong)),
-            Check("what is replaced is placed again", replaced >= len(leaving), f"{replaced} of {len(leaving)}"),
+            Check("the service refused nothing", refused == 0, f"{refused} refusals"),
+            Check("no node is over-committed, every taint is tolerated", not wrong, "; ".join(wrong)),
+            Check("replaced tasks are placed again", replaced >= len(leaving), f"{replaced} of {len(leaving)}"),
         ],
     )

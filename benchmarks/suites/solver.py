@@ -26,28 +26,28 @@ _TASKS_PER_NODE = 12
 def measure(case: Case, options: Options) -> Sample:
     """Builds the network, then solves it with each solver."""
     network = _network(case, options)
-    ours, ours_s = _timed(SOLVERS["or-tools"](), network)
-    metrics = {"ortools_s": ours_s}
-    checks = [_judge("OR-Tools", ours, network)]
+    solution, ortools_s = _timed(SOLVERS["or-tools"](), network)
+    cost, metrics = solution.cost, {"ortools_s": ortools_s}
+    checks = [_check_solution("OR-Tools", solution, network)]
     if case.sizes["reference"]:
-        theirs, metrics["networkx_s"] = _timed(SOLVERS["networkx"](), network)
-        metrics["speedup"] = metrics["networkx_s"] / ours_s
-        detail = f"OR-Tools {ours.cost}, networkx {theirs.cost}"
-        checks.append(Check("both find the same cost", ours.cost == theirs.cost, detail))
+        reference, metrics["networkx_s"] = _timed(SOLVERS["networkx"](), network)
+        metrics["speedup"] = metrics["networkx_s"] / ortools_s
+        detail = f"OR-Tools {cost}, networkx {reference.cost}"
+        checks.append(Check("both find the same cost", cost == reference.cost, detail))
     for name in solvers.further():
         try:
             found, seconds = _timed(solvers.load(name), network)
-        except Exception as error:  # it is other people's
+        except Exception as error:  # a solver of another package may raise anything
             checks.append(Check(f"{name} solves the network", False, f"{type(error).__name__}: {error}"))
             continue
         metrics[f"{name}_s"] = seconds
-        checks.append(_judge(name, found, network))
-        checks.append(Check(f"{name} finds the least cost", found.cost == ours.cost, f"{found.cost}, not {ours.cost}"))
-    return Sample(metrics, {"vertices": len(network.supply), "arcs": len(network.tail), "cost": ours.cost}, checks)
+        checks.append(_check_solution(name, found, network))
+        checks.append(Check(f"{name} finds the least cost", found.cost == cost, f"{found.cost}, not {cost}"))
+    return Sample(metrics, {"vertices": len(network.supply), "arcs": len(network.tail), "cost": cost}, checks)
 
 
 def _network(case: Case, options: Options) -> FlowNetwork:
-    """Of Quincy's form where the case has a shape, else of a round."""
+    """A network of Quincy's form if the case has a shape, else the first network of a round."""
     sizes = dict(case.sizes)
     if "shape" in sizes:
         nodes = options.scaled(sizes["nodes"], 10)
@@ -78,19 +78,19 @@ def _timed(solver: Solver, network: FlowNetwork) -> tuple[Solution, float]:
     return solution, perf_counter() - began
 
 
-def _judge(name: str, solution: Solution, network: FlowNetwork) -> Check:
-    """Whether a solution says that it is an optimum, and is a flow of the cost that it says."""
+def _check_solution(name: str, solution: Solution, network: FlowNetwork) -> Check:
+    """Whether a solution claims to be an optimum, is a feasible flow, and states that flow's cost."""
     what = f"{name} finds an optimum"
     if solution.status is not Status.OPTIMAL:
         return Check(what, False, str(solution.status))
-    flow, left = np.asarray(solution.flow), network.supply.copy()
+    flow, excess = np.asarray(solution.flow), network.supply.copy()
     if flow.shape != network.tail.shape:
-        return Check(what, False, f"a flow of {flow.shape} for {len(network.tail)} arcs")
-    np.subtract.at(left, network.tail, flow)
-    np.add.at(left, network.head, flow)
+        return Check(what, False, f"a flow of shape {flow.shape} for {len(network.tail)} arcs")
+    np.subtract.at(excess, network.tail, flow)
+    np.add.at(excess, network.head, flow)
     wrong = {
-        "arcs have more than their capacity": int(((flow < 0) | (flow > network.capacity)).sum()),
-        "vertices send on more or less than they get": int((left != 0).sum()),
+        "arcs with a negative flow or one over their capacity": int(((flow < 0) | (flow > network.capacity)).sum()),
+        "vertices without flow conservation": int((excess != 0).sum()),
         "is the difference to the flow's cost": int(solution.cost - (flow * network.unit_cost).sum()),
     }
     return Check(what, not any(wrong.values()), "; ".join(f"{n} {why}" for why, n in wrong.items() if n))

@@ -28,14 +28,14 @@ def test_every_round_is_sound_at_a_twentieth_of_its_size(case):
 def test_the_judge_sees_what_is_wrong(shape, sound, wrong):
     made = load(ConstraintSpec(shape, nodes=3, pods=4, groups=2))
 
-    def complaints(where):
-        return made.complaints({uid: f"node-{node:05d}" for uid, node in where.items()})
+    def violations(where):
+        return made.violations({uid: f"node-{node:05d}" for uid, node in where.items()})
 
-    assert not complaints(sound)
-    assert complaints(wrong)
+    assert not violations(sound)
+    assert violations(wrong)
 
 
 def test_the_judge_sees_a_broken_symmetry():
     made = load(ConstraintSpec("symmetry", nodes=3, pods=2, groups=2, before=1))
-    assert not made.complaints({1: "node-00000", 2: "node-00001", 3: "node-00002"})
-    assert made.complaints({1: "node-00000", 2: "node-00000", 3: "node-00002"})
+    assert not made.violations({1: "node-00000", 2: "node-00001", 3: "node-00002"})
+    assert made.violations({1: "node-00000", 2: "node-00000", 3: "node-00002"})

@@ -41,7 +41,7 @@ def placed(load: DataLoad, policy) -> dict[int, int]:
     row = {node.id: i for i, node in enumerate(load.load.nodes)}
     uids = state.tasks.uid[result.tasks].tolist()
     nodes = [state.nodes.id[n] for n in result.nodes.tolist()]
-    assert load.load.complaints(state.tasks.uid[result.tasks], nodes) == []
+    assert load.load.violations(state.tasks.uid[result.tasks], nodes) == []
     read, core, rack = load.moved(state.tasks.uid[result.tasks], nodes)
     found = {uid - 1 - load.load.running: row[node] for uid, node in zip(uids, nodes, strict=True)}
     cost = half_mib(load)
@@ -54,7 +54,7 @@ def least(load: DataLoad) -> int:
     """Half MiB that have to be moved: every pod to every node, as many to a node as fit of the one class there is."""
     cost = half_mib(load)
     pods, nodes = cost.shape
-    free = load.load.allocatable - load.load._held(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    free = load.load.allocatable - load.load._requested(np.zeros(0, np.int64), np.zeros(0, np.int64))
     request = load.load.requests[0]
     room = (free[:, request > 0] // request[request > 0]).min(axis=1)
     solver = min_cost_flow.SimpleMinCostFlow()

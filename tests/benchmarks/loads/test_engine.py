@@ -30,7 +30,7 @@ def test_the_seed_decides_everything():
 def test_running_tasks_fit_where_they_are():
     load = EngineLoad(LoadSpec(nodes=10, pods=5, classes=3, running=500, fill=0.9))
     assert 0 < load.running <= 500
-    assert load.complaints(np.zeros(0, np.uint64), []) == []
+    assert load.violations(np.zeros(0, np.uint64), []) == []
 
 
 def test_a_loaded_cluster_is_loaded_unevenly():
@@ -40,23 +40,23 @@ def test_a_loaded_cluster_is_loaded_unevenly():
 
 
 @pytest.mark.parametrize(
-    ("spec", "pairs", "said"),
+    ("spec", "pairs", "text"),
     [
         pytest.param(SPEC, [(0, 0), (0, 1)], "twice", id="twice"),
-        pytest.param(SPEC, [(-1, 0)], "does not wait", id="running"),
-        pytest.param(SPEC, [(60, 0)], "does not wait", id="unknown task"),
+        pytest.param(SPEC, [(-1, 0)], "is not pending", id="running"),
+        pytest.param(SPEC, [(60, 0)], "is not pending", id="unknown task"),
         pytest.param(SPEC, [(0, 99)], "does not exist", id="unknown node"),
         pytest.param(SPEC, [(0, 9)], "do not tolerate", id="tainted node"),
         pytest.param(LoadSpec(2, 40, 1, fill=1.0), [(i, 0) for i in range(40)], "over-committed in cpu", id="cpu"),
         pytest.param(LoadSpec(2, 300, 1, fill=0.1), [(i, 0) for i in range(111)], "over-committed in pods", id="pods"),
     ],
 )
-def test_the_judge_finds_a_bad_placement(spec, pairs, said):
+def test_the_check_finds_a_bad_placement(spec, pairs, text):
     load = EngineLoad(spec)
-    assert any(said in complaint for complaint in load.complaints(*placed(load, *pairs)))
+    assert any(text in violation for violation in load.violations(*placed(load, *pairs)))
 
 
-def test_natures_are_told_and_judged():
+def test_natures_are_generated_and_checked():
     """Of five classes one sends 400 Mbit/s: the 26th of them is more than the link has."""
     load = EngineLoad(LoadSpec(nodes=2, pods=130, classes=5, fill=0.01, natures=True))
     kinds = [cls.traits["interference-class"] for cls in load.classes]
@@ -65,16 +65,16 @@ def test_natures_are_told_and_judged():
     sends = [load.classes[cls - 1].requests["bandwidth.egress"] for cls in load.tasks().class_id.tolist()]
     largest = [task for task, amount in enumerate(sends) if amount == 400_000_000]
     assert len(largest) == 26
-    assert load.complaints(*placed(load, *((task, 0) for task in largest[:25]))) == []
-    found = load.complaints(*placed(load, *((task, 0) for task in largest)))
+    assert load.violations(*placed(load, *((task, 0) for task in largest[:25]))) == []
+    found = load.violations(*placed(load, *((task, 0) for task in largest)))
     assert found == ["1 nodes are over-committed in bandwidth.egress"]
 
 
-def test_the_judge_finds_wasted_room():
+def test_the_check_finds_unused_capacity():
     load = EngineLoad(LoadSpec(nodes=2, pods=4, classes=1, fill=0.5))
-    assert load.complaints(*placed(load, (0, 0), (1, 1))) == []
-    assert "2 tasks of sort-000 wait, and 2 nodes have room" in load.unused(*placed(load, (0, 0), (1, 1)))
+    assert load.violations(*placed(load, (0, 0), (1, 1))) == []
+    assert "2 tasks of sort-000 wait, and 2 nodes have capacity" in load.unused(*placed(load, (0, 0), (1, 1)))
     assert load.unused(*placed(load, (0, 0), (1, 1), (2, 0), (3, 1))) == ""
-    # 8 pods of 8 cpu each on 2 nodes of 32: all room is used, 2 wait, nothing is wasted
+    # 8 pods of 8 cpu each on 2 nodes of 32: all capacity is used, 2 wait, none of them fits
     full = EngineLoad(LoadSpec(nodes=2, pods=10, classes=1, fill=1.25))
     assert full.unused(*placed(full, *((i, i % 2) for i in range(8)))) == ""

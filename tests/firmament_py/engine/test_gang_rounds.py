@@ -356,5 +356,5 @@ def test_many_gangs_that_ask_for_twice_what_there_is_fill_the_nodes(mixed, gangs
     uids = state.tasks.uid[result.tasks]
     admitted, half = load.admitted(uids)
     assert half == []
-    assert load.complaints(uids, [state.nodes.id[row] for row in result.nodes.tolist()]) == []
+    assert load.violations(uids, [state.nodes.id[row] for row in result.nodes.tolist()]) == []
     assert load.gpus_of(admitted) >= 0.98 * 8000
