@@ -162,6 +162,17 @@ class Scheduler(Process):
         status = self.status()
         return status["nodes"], status["pods"].get("bound", 0)
 
+    def until_shows(self, line: str, seconds: float = PATIENCE) -> str:
+        """Waits until a line is among the metrics; returns them all."""
+        end = time.monotonic() + seconds
+        while True:
+            code, text = self.get("/metrics")
+            assert code == 200
+            if line in text.splitlines():
+                return text
+            assert time.monotonic() < end, f"the metrics never had {line}:\n{text}"
+            time.sleep(0.02)
+
     @property
     def firmament_pid(self) -> int:
         """Of the newest flow service that it started."""

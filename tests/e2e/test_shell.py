@@ -1,11 +1,13 @@
-"""What people meet at the shell: mistakes get one clear line and an exit code, questions get answers."""
+"""What people meet at the shell: mistakes get one clear line and an exit code, questions get answers.
+
+Whole processes; the tables of mistakes are in tests/poseidon_py/cli/test_mistakes.py.
+"""
 
 from __future__ import annotations
 
 import json
 import shutil
 import signal
-import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -31,34 +33,6 @@ def refuse(*arguments: str, code: int) -> str:
     return said[0]
 
 
-def written(path: Path, content: str | None) -> str:
-    """None: no such file."""
-    if content is not None:
-        path.write_text(content)
-    return str(path)
-
-
-@pytest.mark.parametrize(
-    ("content", "text"),
-    [
-        pytest.param("{{{ nonsense", "cannot use the kubeconfig", id="not YAML"),
-        pytest.param("- a list", "cannot use the kubeconfig", id="not a mapping"),
-        pytest.param("", "cannot use the kubeconfig", id="empty"),
-        pytest.param("apiVersion: v1\nkind: Config\n", "cannot use the kubeconfig", id="no context"),
-        pytest.param(None, "there is no kubeconfig", id="missing"),
-    ],
-)
-def test_kubeconfigs_that_cannot_be_used(tmp_path: Path, content: str | None, text: str) -> None:
-    path = written(tmp_path / "kubeconfig", content)
-    said = refuse("--kubeconfig", path, "--health-port", "-1", code=2)
-    assert text in said
-    assert path in said
-
-
-def test_neither_a_kubeconfig_nor_a_cluster_around() -> None:
-    assert "--kubeconfig" in refuse("--health-port", "-1", code=2)
-
-
 def kubeconfig(path: Path, url: str, token: str = "") -> str:
     config: Json = {
         "apiVersion": "v1",
@@ -80,12 +54,6 @@ def test_an_api_server_that_is_not_there(tmp_path: Path) -> None:
     assert "is it running" in said
 
 
-@SYNTHETIC
-def test_an_unknown_context(synthetic: Backend) -> None:
-    said = refuse("--kubeconfig", str(synthetic.kubeconfig), "--context", "nowhere", "--health-port", "-1", code=2)
-    assert "nowhere" in said
-
-
 @REAL
 def test_a_token_that_is_not_accepted(backend: Backend, tmp_path: Path) -> None:
     text = backend.kubeconfig.read_text().replace("token: e2e", "token: wrong")
@@ -93,55 +61,6 @@ def test_a_token_that_is_not_accepted(backend: Backend, tmp_path: Path) -> None:
     path.write_text(text)
     said = refuse("--kubeconfig", str(path), "--health-port", "-1", "--startup-timeout", "10", code=1)
     assert "rejected our credentials (401): check the token" in said
-
-
-@SYNTHETIC
-@pytest.mark.parametrize(
-    ("arguments", "code", "text"),
-    [
-        pytest.param(("--policy", "guess"), 2, "there is no policy 'guess'; there are: bin-packing, ", id="policy"),
-        pytest.param(("--policy-option", "novalue"), 2, "K=V", id="form of policy option"),
-        pytest.param(("--policy-option", "no-such=1"), 2, "no-such", id="policy option"),
-        pytest.param(("--scheduler-name", ""), 2, "scheduler-name", id="empty name"),
-        pytest.param(("--lease-duration", "1", "--renew-deadline", "5"), 2, "lease-duration", id="lease times"),
-        pytest.param(("--bind-concurrency", "0"), 2, "bind-concurrency", id="concurrency"),
-        pytest.param(("--health-port", "70000"), 2, "health-port", id="port"),
-        pytest.param(("--log-level", "loud"), 2, "loud", id="choice"),
-        pytest.param(
-            ("--firmament-address", "127.0.0.1:9", "--policy", "load-spreading"), 2, "policy", id="whose policy"
-        ),
-    ],
-)
-def test_flags_that_make_no_sense(synthetic: Backend, arguments: tuple[str, ...], code: int, text: str) -> None:
-    default = () if "--health-port" in arguments else ("--health-port", "-1")
-    assert text in refuse("--kubeconfig", str(synthetic.kubeconfig), *default, *arguments, code=code)
-
-
-@pytest.mark.parametrize(
-    ("content", "text"),
-    [
-        pytest.param("schedulername: x", "did you mean 'scheduler-name'", id="unknown key with a neighbour"),
-        pytest.param("frobnicate: 3", "unknown key 'frobnicate'", id="unknown key"),
-        pytest.param("bind-concurrency: many", "bind-concurrency in", id="wrong type"),
-        pytest.param("][", "is not YAML", id="not YAML"),
-        pytest.param("- 1", ", not a mapping", id="list"),
-        pytest.param(None, "cannot read the configuration", id="missing"),
-    ],
-)
-def test_configuration_files_that_make_no_sense(tmp_path: Path, content: str | None, text: str) -> None:
-    path = written(tmp_path / "poseidon.yaml", content)
-    said = refuse("--config", path, code=2)
-    assert text in said
-    assert path in said
-
-
-@SYNTHETIC
-def test_a_health_port_that_is_taken(synthetic: Backend) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        said = refuse("--kubeconfig", str(synthetic.kubeconfig), "--health-port", str(port), code=2)
-    assert f"cannot serve health on 127.0.0.1:{port}" in said
-    assert "--health-port" in said
 
 
 @SYNTHETIC
@@ -180,37 +99,48 @@ def test_nodes_without_allocatable_are_counted_and_named(backend: Backend, sched
     backend.until_bound(6)
 
 
-NONSENSE = {
-    "annotation": pod("odd", metadata={"annotations": {"scheduling.k8s.io/group-pod-num": "many", "x": "{"}}),
-    "negative request": pod("odd", containers=[container(cpu="-1")]),
-    "request without a number": pod("odd", containers=[container(cpu="lots")]),
-    "huge request": pod("odd", containers=[container(memory="9999999999999999Ei")]),
-    "unknown operator": pod(
-        "odd",
-        affinity={
-            "nodeAffinity": {
-                "requiredDuringSchedulingIgnoredDuringExecution": {
-                    "nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Near", "values": ["b"]}]}]
-                }
-            }
-        },
-    ),
-    "Gt of no number": pod(
-        "odd",
-        affinity={
-            "nodeAffinity": {
-                "requiredDuringSchedulingIgnoredDuringExecution": {
-                    "nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["b"]}]}]
-                }
-            }
-        },
-    ),
-    "toleration with an unknown operator": pod("odd", tolerations=[{"key": "a", "operator": "Maybe"}]),
-}
+def only_on(operator: str, value: str) -> Json:
+    terms = [{"matchExpressions": [{"key": "a", "operator": operator, "values": [value]}]}]
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
 
 
-@pytest.mark.parametrize("odd", [pytest.param(item, id=name) for name, item in NONSENSE.items()])
-def test_pods_that_make_no_sense_harm_nobody(backend: Backend, schedule: Schedule, odd: Json) -> None:
+REFUSED = ("", "")
+"""By the API server itself."""
+
+
+@pytest.mark.parametrize(
+    ("odd", "event"),
+    [
+        pytest.param(
+            pod("odd", metadata={"annotations": {"scheduling.k8s.io/group-pod-num": "many", "x": "{"}}),
+            ("Scheduled", "Successfully assigned default/odd to n"),
+            id="annotation",
+        ),
+        pytest.param(pod("odd", containers=[container(cpu="-1")]), REFUSED, id="negative request"),
+        pytest.param(pod("odd", containers=[container(cpu="lots")]), REFUSED, id="request without a number"),
+        pytest.param(
+            pod("odd", containers=[container(memory="9999999999999999Ei")]),
+            ("FailedScheduling", "0/1 nodes are available: 1 Insufficient memory."),
+            id="huge request",
+        ),
+        pytest.param(
+            pod("odd", affinity=only_on("Near", "b")),  # which a real API server refuses
+            ("FailedScheduling", "operator 'Near' is none of In, NotIn, Exists, DoesNotExist, Gt, Lt"),
+            id="unknown operator",
+        ),
+        pytest.param(
+            pod("odd", affinity=only_on("Gt", "b")),
+            ("FailedScheduling", "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."),
+            id="Gt of no number",
+        ),
+        pytest.param(
+            pod("odd", tolerations=[{"key": "a", "operator": "Maybe"}]), REFUSED, id="toleration with unknown operator"
+        ),
+    ],
+)
+def test_pods_that_make_no_sense_hold_up_no_others(
+    backend: Backend, schedule: Schedule, odd: Json, event: tuple[str, str]
+) -> None:
     backend.create(node("n"))
     scheduler = schedule()
     stored = True
@@ -220,13 +150,22 @@ def test_pods_that_make_no_sense_harm_nobody(backend: Backend, schedule: Schedul
         if error.code not in (400, 422):
             raise
         stored = False
+    if event == REFUSED:
+        assert not stored
+    elif backend.name == "synthetic":
+        assert stored
     backend.create(*(pod(f"p{at}") for at in range(3)))
     backend.until_bound(3, "p")
     assert scheduler.get("/livez")[0] == 200
-    if stored:  # it is placed, or somebody says why not
+    if stored:
+        reason, message = event
+        backend.until_event(reason, "odd", message)
         code, body = scheduler.get("/explain?pod=default/odd")
         assert code == 200, body
-        assert json.loads(body)["state"] in ("bound", "being bound", "waits for a node", "invalid")
+        assert json.loads(body)["state"] in STATES[reason]
+
+
+STATES = {"Scheduled": {"being bound", "bound"}, "FailedScheduling": {"waits for a node", "invalid"}}
 
 
 # -- questions -------------------------------------------------------------------------------------------------------
@@ -257,15 +196,6 @@ def test_status_and_explain(backend: Backend, schedule: Schedule) -> None:
     assert (missing.returncode, missing.stderr) == (1, "error: the scheduler knows no pod default/nobody\n")
 
 
-def test_questions_to_nobody() -> None:
-    (port,) = free_ports(1)
-    for command in (["status"], ["explain", "default/p"]):
-        done = run(*POSEIDON, *command, "--address", f"127.0.0.1:{port}")
-        assert done.returncode == 1
-        assert done.stderr.startswith(f"error: no scheduler at 127.0.0.1:{port}")
-        assert len(done.stderr.splitlines()) == 1
-
-
 def test_policies() -> None:
     done = run(*POSEIDON, "policies")
     assert done.returncode == 0
@@ -280,9 +210,7 @@ def test_metrics(backend: Backend, schedule: Schedule) -> None:
     backend.until_bound(2)
     for name in set(backend.bound()):
         backend.until_event("Scheduled", name)
-    code, text = scheduler.get("/metrics")
-    assert code == 200
-    assert 'poseidon_pending_pods{queue="active"} 1.0' in text
+    text = scheduler.until_shows('poseidon_pending_pods{queue="active"} 1.0')  # once it has seen its own binds
     assert 'poseidon_schedule_attempts_total{result="scheduled"} 2.0' in text
     assert scheduler.metric("poseidon_pods") == 3
     assert scheduler.metric("poseidon_nodes") == 1

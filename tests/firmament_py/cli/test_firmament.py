@@ -9,20 +9,15 @@ import sys
 import time
 
 import pytest
-from click.testing import CliRunner
 
 from firmament_py.cli.main import cli
 from firmament_py.policy import conformance
 from firmament_py.version import VERSION
+from tests.command_line import invoke
 
 
 def run(*words: str):
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        return CliRunner().invoke(cli, list(words))
-    finally:  # `serve` takes them for good
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return invoke(cli, *words)
 
 
 def test_version():

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -12,11 +11,11 @@ from typing import Any, ClassVar
 
 import click
 import pytest
-from click.testing import CliRunner
 
 from firmament_py.cli.main import cli as firmament
 from poseidon_py.cli.main import LazyGroup, cli
 from poseidon_py.config.fields import FIELDS, number_text
+from tests.command_line import invoke
 from tests.paths import DOCS
 
 CONFIG = """
@@ -37,7 +36,7 @@ def kubeconfig(tmp_path):
 
 
 def run(*arguments):
-    return CliRunner().invoke(cli, arguments)
+    return invoke(cli, *arguments)
 
 
 def process(*arguments):
@@ -101,17 +100,6 @@ def test_the_defaults_of_the_flow_service_are_shown_as_it_has_them():
         assert FIELDS[name].shown_default == (number_text(default) if isinstance(default, float) else str(default))
 
 
-def test_flags_are_checked_like_the_file():
-    for arguments, says in (
-        (("--bind-concurrency", "0"), "--bind-concurrency is 0; give a whole number of 1 or more"),
-        (("--usage-interval", "often"), "--usage-interval is 'often'; give a number from 1 to 86400 or off"),
-        (("--event-rate", "nan"), "--event-rate is nan; give a finite number"),
-        (("--added-node-affinity", "[1]"), "--added-node-affinity is [1]; give a mapping"),
-    ):
-        result = run("run", *arguments)
-        assert (result.exit_code, result.output) == (2, f"error: {says}\n")
-
-
 def test_a_command_that_is_not_installed_says_what_to_install(monkeypatch):
     monkeypatch.setitem(LazyGroup.lazy, "demo", ("poseidon_py.not_there", "demo"))
     result = run("demo", "--nodes", "5")
@@ -119,13 +107,6 @@ def test_a_command_that_is_not_installed_says_what_to_install(monkeypatch):
     assert "there is no module poseidon_py.not_there" in result.output
     assert "pip install 'poseidon-firmament[benchmarks]'" in result.output
     assert run("--help").exit_code == 0
-
-
-def test_a_wrong_key_in_the_file(tmp_path):
-    (tmp_path / "c").write_text("bind-concurency: 3")
-    result = run("run", "--config", str(tmp_path / "c"))
-    assert result.exit_code == 2
-    assert "did you mean 'bind-concurrency'" in result.output
 
 
 @pytest.mark.e2e
@@ -141,38 +122,12 @@ class TestProcesses:
         found = json.loads(process("policies", "--json").stdout)
         assert "load-spreading" in {policy["name"] for policy in found}
 
-    @pytest.mark.parametrize("server", ["https://127.0.0.1:99999", "ftp://h"])
-    def test_an_api_server_without_a_sensible_address(self, tmp_path, server):
-        file = tmp_path / "kubeconfig"
-        file.write_text(CONFIG.replace("http://127.0.0.1:9", server))
-        done = process("run", "--kubeconfig", str(file), "--health-port", "-1", "--log-level", "error")
-        assert done.returncode == 2
-        assert done.stderr.startswith(f"error: cannot use the kubeconfig {file}: the API server's address {server!r}")
-        assert done.stderr.endswith("; correct its server\n")
-        assert done.stderr.count("\n") == 1
-
-    @pytest.mark.parametrize(
-        ("arguments", "code", "says"),
-        [
-            (("--startup-timeout", "3"), 1, "error: cannot reach the API server at http://127.0.0.1:9: "),
-            (
-                ("--firmament-address", "127.0.0.1:9", "--startup-timeout", "0.1"),
-                1,
-                "error: no flow service at 127.0.0.1:9: ",
-            ),
-            (("--context", "nope"), 2, "error: cannot use the kubeconfig"),
-            (("--policy-option", "zzz=1"), 2, "error: policy load-spreading has no option 'zzz'; it has: by, "),
-            (
-                ("--policy", "random", "--policy-option", "seed=-1"),
-                2,
-                "error: policy random: option seed is -1; give a whole number from 0 to 2**63 - 1",
-            ),
-        ],
-    )
-    def test_what_is_wrong_is_one_line(self, kubeconfig, arguments, code, says):
-        done = process("run", "--kubeconfig", kubeconfig, "--health-port", "-1", "--log-level", "error", *arguments)
-        assert done.returncode == code
-        assert done.stderr.startswith(says)
+    def test_an_api_server_that_is_not_there(self, kubeconfig):
+        done = process(
+            "run", "--kubeconfig", kubeconfig, "--health-port", "-1", "--log-level", "error", "--startup-timeout", "3"
+        )
+        assert done.returncode == 1
+        assert done.stderr.startswith("error: cannot reach the API server at http://127.0.0.1:9: ")
         assert done.stderr.count("\n") == 1
 
     def test_a_flow_service_that_refuses_its_arguments_says_why(self, kubeconfig, tmp_path):
@@ -181,13 +136,6 @@ class TestProcesses:
         assert done.returncode == 2
         last = done.stderr.splitlines()[-1]
         assert last.startswith("error: the flow service exited with code 2: policy load-spreading has no option 'zzz'")
-
-    def test_the_health_port_is_in_use(self, kubeconfig):
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            port = str(taken.getsockname()[1])
-            done = process("run", "--kubeconfig", kubeconfig, "--health-port", port)
-        assert done.returncode == 2
-        assert done.stderr.startswith(f"error: cannot serve health on 127.0.0.1:{port}: Address already in use; choose")
 
     def test_a_start_can_be_interrupted(self, kubeconfig):
         arguments = ["run", "--kubeconfig", kubeconfig, "--health-port", "-1"]
@@ -217,7 +165,7 @@ class Answers(BaseHTTPRequestHandler):
 @pytest.fixture
 def scheduler():
     server = HTTPServer(("127.0.0.1", 0), Answers)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     yield f"127.0.0.1:{server.server_port}"
     server.shutdown()
