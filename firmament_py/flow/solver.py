@@ -8,7 +8,6 @@ The policy contract keeps costs under 2**40, and placement networks have paths o
 from collections.abc import Callable
 from typing import ClassVar, Protocol
 
-import networkx
 import numpy as np
 from ortools.graph.python import min_cost_flow
 
@@ -58,6 +57,8 @@ class NetworkxSolver:
         empty = np.zeros(len(network.tail), np.int64)
         if network.supply.sum() != 0:
             return Solution(Status.UNBALANCED, empty, 0)
+        import networkx  # a fifth of the time that a flow service takes to start, and hardly ever used
+
         graph = networkx.MultiDiGraph()
         for vertex, supply in enumerate(network.supply.tolist()):
             graph.add_node(vertex, demand=-supply)
