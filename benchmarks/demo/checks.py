@@ -214,7 +214,7 @@ def _no_errors(evidence: Evidence) -> tuple[bool, str]:
         "errors": evidence.metric("poseidon_schedule_attempts_total", result="error"),
         "failed rounds": evidence.metric("poseidon_rounds_total", result="failed"),
         "objects refused by the engine": evidence.metric("poseidon_engine_refusals_total"),
-        "objects with invalid fields": evidence.metric("poseidon_nonsense_objects_total"),
+        "objects with invalid fields": evidence.metric("poseidon_invalid_objects_total"),
         "restarts of the flow service": max(0.0, evidence.metric("poseidon_firmament_starts_total") - 1),
     }
     wrong = [f"{count:.0f} {what}" for what, count in counts.items() if count]

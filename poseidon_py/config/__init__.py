@@ -1,1 +1,1 @@
-"""What can be set, and how flags and the configuration file become settings."""
+"""The settings, and how they are read from flags and the configuration file."""

@@ -1,4 +1,4 @@
-"""What the annotations of Settings say about each field; flags and messages are made from it."""
+"""The fields of Settings with their annotations; flags and messages are generated from them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,35 +17,35 @@ class Field:
     hint: Any
     """Its annotation, with ranges, as msgspec.convert takes it."""
     kinds: tuple[inspect.Type, ...]
-    """The types that it may have, without None: mostly one."""
+    """Its types, without None; mostly one."""
     words: tuple[str, ...]
-    """The values that are words of a list, in its order."""
+    """The words that it may hold, in their order."""
     default: Any
     text: str
-    """What the value is."""
+    """The help text."""
     metavar: str | None
-    """How the help names the value; None: by its type."""
+    """The placeholder of the value in the help; None: by its type."""
     is_flag: bool
     shown_default: str
-    """Empty: there is none to show."""
+    """The default in the help; empty: none."""
 
     @property
     def key(self) -> str:
-        """As flags and the documentation spell it."""
+        """The name in flags, files and the documentation."""
         return self.name.replace("_", "-")
 
     @property
     def expected(self) -> str:
-        """What values it takes, to be put after "give"."""
+        """The valid values, to follow "give"."""
         return " or ".join(_described(kind, self.words) for kind in self.kinds)
 
     def takes(self, kind: type[inspect.Type]) -> bool:
-        """Whether values of that type are among those that it takes."""
+        """Whether it accepts values of that type."""
         return any(isinstance(each, kind) for each in self.kinds)
 
 
 def number_text(number: float) -> str:
-    """As people write it: without a fraction that says nothing."""
+    """A number without a superfluous fraction."""
     return f"{number:.15g}"
 
 
@@ -54,17 +54,17 @@ def _fields() -> Iterable[Field]:
     info = inspect.type_info(Settings)
     assert isinstance(info, inspect.StructType)
     for field in info.fields:
-        said = field.type
-        assert isinstance(said, inspect.Metadata), f"{field.name} is not annotated with a setting"
-        extra = said.extra or {}
-        kinds = said.type.types if isinstance(said.type, inspect.UnionType) else (said.type,)
+        annotation = field.type
+        assert isinstance(annotation, inspect.Metadata), f"{field.name} is not annotated with a setting"
+        extra = annotation.extra or {}
+        kinds = annotation.type.types if isinstance(annotation.type, inspect.UnionType) else (annotation.type,)
         yield Field(
             field.name,
             hints[field.name],
             tuple(kind for kind in kinds if not isinstance(kind, inspect.NoneType)),
             tuple(_words(hints[field.name])),
             field.default,
-            (said.extra_json_schema or {})["description"],
+            (annotation.extra_json_schema or {})["description"],
             extra["metavar"] or None,
             extra["flag"],
             extra["shown"] or _shown(field.default),
@@ -80,7 +80,7 @@ def _shown(default: Any) -> str:
 
 
 def _words(hint: Any) -> Iterable[str]:
-    """Of all Literals in an annotation: msgspec sorts them."""
+    """The words of all Literals in an annotation, in their order, which msgspec does not keep."""
     if get_origin(hint) is Literal:
         yield from get_args(hint)
     else:

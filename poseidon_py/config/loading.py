@@ -1,4 +1,4 @@
-"""From flags and a configuration file to Settings. Flags win; a key that nobody knows is an error."""
+"""Reads Settings from flags and a configuration file. Flags take precedence; an unknown key is an error."""
 
 import math
 import ssl
@@ -23,22 +23,22 @@ from protos.gen import firmament_pb2
 
 
 class OptionError(Exception):
-    """The configuration is wrong; the message names the key and what to do."""
+    """The configuration is invalid; the message names the key, the value and the remedy."""
 
 
 _ALIASES = {"policyOptions": "policy_option", "policy_options": "policy_option"}
 _SERVICE_ONLY = ("policy", "policy_option", "usage", "usage_samples", "usage_half_life", "usage_stale", "stats_address")
-"""Settings of the supervised flow service, which have no effect on another one."""
+"""Settings of the supervised flow service, which cannot be applied to an external one."""
 _SHOWN = 60
-"""Characters of a wrong value that are quoted."""
+"""Maximum number of characters of an invalid value that messages quote."""
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """The settings in a YAML file, checked. Raises OptionError."""
+    """The keys and values of a YAML file; keys are validated. Raises OptionError."""
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise OptionError(f"cannot read the configuration {path}: {error.strerror}") from error
+        raise OptionError(f"cannot read the configuration {path}: {error.strerror}; correct --config") from error
     except UnicodeDecodeError as error:
         raise OptionError(f"the configuration {path} is not text in UTF-8; save --config as YAML in UTF-8") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date or a number that cannot be, endless nesting
@@ -53,13 +53,13 @@ def read_file(path: Path) -> dict[str, Any]:
     for name, value in content.items():
         key = key_of(str(name), str(path))
         if key in found:
-            raise OptionError(f"{name!r} in {path} says {key.replace('_', '-')} a second time; keep one of the two")
+            raise OptionError(f"{name!r} in {path} sets {key.replace('_', '-')} a second time; keep one of the two")
         found[key] = value
     return found
 
 
 def key_of(name: str, where: str) -> str:
-    """The field of Settings that a key with dashes or underscores means."""
+    """The field of Settings for a key with dashes or underscores. Raises OptionError."""
     key = name.replace("-", "_")
     key = _ALIASES.get(key, key)
     if key not in FIELDS:
@@ -70,9 +70,9 @@ def key_of(name: str, where: str) -> str:
 
 
 def settings(config: Mapping[str, Any], flags: Mapping[str, Any], file: Path | str = "the configuration") -> Settings:
-    """Settings from a file's keys and the flags that were given; None and () mean that a flag was not.
+    """Validated settings from the keys of a file and from flags; None and () stand for a flag that is not given.
 
-    `file` is where `config` comes from, for messages. Raises OptionError.
+    `file`: the origin of `config`, for messages. Raises OptionError.
     """
     given = {key: _converted(FIELDS[key], value, f"{FIELDS[key].key} in {file}") for key, value in config.items()}
     given |= {
@@ -86,21 +86,21 @@ def settings(config: Mapping[str, Any], flags: Mapping[str, Any], file: Path | s
 
 
 def _converted(field: Field, value: Any, name: str) -> Any:
-    """A value as it stands in a file or a flag, as the field has it. `name`: what messages call it."""
+    """A value of a file or a flag, converted to the type of the field. `name`: the option in messages."""
     value = _normalised(field, value, name)
     if isinstance(value, float) and not math.isfinite(value):
         raise OptionError(f"{name} is {value}; give a finite number")
     try:
         return msgspec.convert(value, field.hint, dec_hook=_path)
-    except (msgspec.ValidationError, OverflowError) as error:  # a whole number may have any length
+    except (msgspec.ValidationError, OverflowError) as error:  # an integer may have any number of digits
         raise OptionError(f"{name} is {_quoted(value)}; give {field.expected}") from error
 
 
 def _normalised(field: Field, value: Any, name: str) -> Any:
-    """What people write in more than one way, in the one way that is converted."""
+    """A value in the form that can be converted, of the several forms in which it may be written."""
     if isinstance(value, str) and (field.takes(inspect.DictType) or field.takes(inspect.FloatType)):
         value = _parsed(value, name)  # JSON or a number, as a flag has it
-    if isinstance(value, bool):  # YAML takes on and off for these
+    if isinstance(value, bool):  # YAML reads on and off as booleans
         word = "on" if value else "off"
         return word if word in field.words else value
     if not field.takes(inspect.VarTupleType):
@@ -125,7 +125,7 @@ def _path(kind: type[Any], value: Any) -> Any:
 
 
 def _policy_option(option: Any, value: Any, name: str) -> str:
-    """K=V, as the flag takes it, of an entry of a mapping."""
+    """An entry of a mapping as K=V, the form of the flag."""
     if isinstance(value, bool):
         value = str(value).lower()
     if not isinstance(value, (str, int, float)):
@@ -148,12 +148,12 @@ def _one_line(error: Exception) -> str:
 
 
 def usage_interval(given: Settings) -> float | None:
-    """Seconds between polls of usage; 0: none; None: by what the flow service wants."""
+    """Seconds between polls of usage; 0: never; None: as the flow service needs it."""
     return 0.0 if given.usage_interval == "off" else given.usage_interval
 
 
 def service_arguments(given: Settings) -> list[str]:
-    """What the own flow service is started with because of these settings."""
+    """The arguments of the supervised flow service."""
     options = {
         "--usage": given.usage,
         "--usage-samples": given.usage_samples,
@@ -170,7 +170,7 @@ def service_arguments(given: Settings) -> list[str]:
 
 
 def added_affinity(given: Settings) -> firmament_pb2.NodeSelector | None:
-    """The node affinity that is demanded of every pod. Raises InvalidField."""
+    """The node affinity that is required of every pod. Raises InvalidField."""
     if given.added_node_affinity is None:
         return None
     try:
@@ -178,17 +178,17 @@ def added_affinity(given: Settings) -> firmament_pb2.NodeSelector | None:
     except msgspec.ValidationError as error:
         raise InvalidField("nodeSelectorTerms", str(error)) from error
     if not required.terms:
-        raise InvalidField("nodeSelectorTerms", "is empty: no node would ever do")
+        raise InvalidField("nodeSelectorTerms", "is empty, so no node would match; give at least one term")
     return node_selector(required.terms, "nodeSelectorTerms", strict=True)
 
 
 def link_bandwidth(given: Settings) -> int | None:
-    """Bits a second of a link that is not stated; None: no limit. Raises InvalidField."""
+    """Bits per second of a link without a declared capacity; None: no limit. Raises InvalidField."""
     return capacity(given.link_bandwidth, "link-bandwidth") if given.link_bandwidth else None
 
 
 def _check(given: Settings) -> None:
-    """What several settings must be together, and what their types do not say."""
+    """Validate what the types do not express, and combinations of settings. Raises OptionError."""
     if not all(given.scheduler_name) or not given.scheduler_name:
         raise OptionError("scheduler-name is empty; give the spec.schedulerName of the pods to schedule")
     if not given.lease_duration > given.renew_deadline > 1.2 * given.retry_period:
@@ -215,7 +215,7 @@ def _check(given: Settings) -> None:
 
 
 def _check_external(given: Settings) -> None:
-    """A flow service that others started has its own settings."""
+    """Reject settings of the flow service if an external one is used. Raises OptionError."""
     named = {name: FIELDS[name].key for name in _SERVICE_ONLY} | {"gang_reserve_after": "reserve-after"}
     for name, flag in named.items():
         if getattr(given, name) not in (None, "", ()):
@@ -226,7 +226,7 @@ def _check_external(given: Settings) -> None:
 
 
 def _check_tls(given: Settings) -> None:
-    """gRPC says nothing of files that it cannot use: each call would fail as if nobody were there."""
+    """Validate the TLS files: gRPC does not report unusable ones, every call would fail as unavailable."""
     certificate, key = given.firmament_cert, given.firmament_key
     if (given.firmament_ca or certificate or key) and not (given.firmament_address and given.firmament_ca):
         raise OptionError("firmament-cert and firmament-key need firmament-ca, and that needs firmament-address")
@@ -251,7 +251,7 @@ def _check_tls(given: Settings) -> None:
 
 
 def _check_certificates(option: str, file: Path | None) -> None:
-    """Raises OptionError if what this option names holds no certificates."""
+    """Raises OptionError if the file of this option contains no certificates."""
     if file is None:
         return
     _check_file(option, file)
@@ -269,7 +269,7 @@ def _check_file(option: str, file: Path) -> None:
 
 
 def _why(error: OSError) -> str:
-    """In words, without the place in OpenSSL's source."""
+    """The reason, without the location in OpenSSL's source."""
     reason = getattr(error, "reason", None)
     if reason:
         return str(reason).replace("_", " ").lower()
@@ -277,7 +277,7 @@ def _why(error: OSError) -> str:
 
 
 def _tls_context() -> ssl.SSLContext:
-    """Whether a key is long enough is left to who uses it."""
+    """A context that accepts keys of any length: their strength is not validated here."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.set_ciphers("ALL:@SECLEVEL=0")
     return context

@@ -1,8 +1,8 @@
-"""Everything that can be set about the bridge, in one frozen object, and all that is said about it in one place.
+"""All settings of the bridge in one frozen object, with their help texts and ranges.
 
-Each field is a key of the `--config` file of `poseidon run` and, unless it is marked otherwise, a flag (dashes for
-underscores). Its annotation holds the text of the help, which names the unit, and the range. The flags, the checks of
-the file and their messages are made from these (setting_fields.py, options.py).
+Each field is a key of the `--config` file of `poseidon run` and, unless marked otherwise, a flag (dashes for
+underscores). Its annotation holds the help text, which names the unit, and the range. The flags, the validation of the
+file and the error messages are generated from these (fields.py, loading.py, cli/flags.py).
 """
 
 from collections.abc import Mapping
@@ -21,13 +21,16 @@ Basis = Literal["requests", "used", "larger"]
 
 
 def setting(text: str, *, metavar: str = "", flag: bool = True, shown: str = "") -> Meta:
-    """What is said about a field. `text`: of its help. `metavar`: what the help shows for the value. `flag`: whether it
-    is a flag. `shown`: the default as the help shows it, where the value here is None because another place has it."""
+    """The annotation of a field.
+
+    `text`: the help. `metavar`: the placeholder of the value in the help. `flag`: whether it is a flag. `shown`: the
+    default in the help, if the value here is None because the default is defined elsewhere.
+    """
     return Meta(description=text, extra={"metavar": metavar, "flag": flag, "shown": shown})
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """See the module. Values are not checked here: `options.settings` makes checked ones."""
+    """See the module. Values are not validated here, but by `loading.settings`."""
 
     kubeconfig: Annotated[
         Path | None,
@@ -89,7 +92,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     bandwidth: Annotated[
         Literal["on", "off", "auto"],
-        setting("Whether pod bandwidth and node links are counted; auto: if the policy asks for it."),
+        setting("Whether pod bandwidth and node links are counted; auto: if the policy needs it."),
     ] = "auto"
     link_bandwidth: Annotated[
         str,
@@ -147,7 +150,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = "127.0.0.1"
     health_port: Annotated[
         Annotated[int, Meta(ge=-1, le=65535)],
-        setting("Port of that server. 0: any free port; -1: no server.", metavar="PORT"),
+        setting("Port for health, metrics and status. 0: any free port; -1: no server.", metavar="PORT"),
     ] = 10271
 
     added_node_affinity: Annotated[
@@ -191,7 +194,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     )
     batch_window_max: Annotated[
         NotNegative,
-        setting("Maximum of seconds to collect changes while more keep arriving.", metavar="SECONDS"),
+        setting("Maximum number of seconds to collect changes while more keep arriving.", metavar="SECONDS"),
     ] = 0.25
     batch_size: Annotated[
         Count, setting("Maximum number of pods or nodes in one call of the flow service.", flag=False)
@@ -211,7 +214,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Positive, setting("Seconds, at most doubled, after which the API server ends a watch.", flag=False)
     ] = 300.0
     watch_silence: Annotated[
-        Positive, setting("Seconds without a byte, bookmarks included, after which a watch is begun again.", flag=False)
+        Positive,
+        setting("Seconds without a byte, bookmarks included, after which a watch is started again.", flag=False),
     ] = 150.0
 
     rpc_timeout: Annotated[Positive, setting("Timeout of a call of the flow service in seconds.", flag=False)] = 60.0

@@ -1,4 +1,4 @@
-"""What pods and nodes really use: asked of metrics.k8s.io and Prometheus, told to the flow service.
+"""Measured usage of pods and nodes: polled from metrics.k8s.io and Prometheus, sent to the flow service.
 
 metrics_api ──┐
               ├──► gathered (one row a pod and node) ──► collector ──► engine.report_usage

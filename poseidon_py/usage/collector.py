@@ -1,7 +1,7 @@
-"""Polls the sources in turn and tells the flow service what pods and nodes use.
+"""Polls the sources one after the other and sends the usage of pods and nodes to the flow service.
 
-Nothing waits for it: a source that is absent, slow or half there costs a warning and growing delays, and scheduling
-goes on with what was measured before, or with requests.
+Nothing waits for it: a source that is absent, slow or incomplete causes a warning and growing delays, and scheduling
+continues with earlier measurements, or with requests.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from protos.gen import flow_pb2
 log = logging.getLogger(__name__)
 
 DEFAULT_INTERVAL = 30.0
-"""Seconds; metrics-server itself looks every 15."""
+"""Seconds; metrics-server scrapes every 15."""
 
 _LONGEST_POLL = 30.0
 _SLOWEST = 300.0
@@ -30,20 +30,20 @@ _CHUNK = 5000
 
 
 class Source(Protocol):
-    """Somebody who knows what pods and nodes use."""
+    """A source of usage figures."""
 
     @property
     def name(self) -> str: ...
 
     async def gather(self, into: Gathered) -> None:
-        """Adds what it knows. Raises SourceError or TimeoutError if that is not all, or nothing."""
+        """Add its figures. Raises SourceError or TimeoutError if some or all are missing."""
         ...
 
 
 class Collector:
     """`run` in a task of its own.
 
-    interval: seconds between polls; None: the default, if the flow service makes use of what is measured.
+    interval: seconds between polls; None: the default, provided that the flow service uses measurements.
     """
 
     def __init__(
@@ -73,12 +73,12 @@ class Collector:
 
     @property
     def active(self) -> bool:
-        """Whether it polls."""
+        """Whether it polls at all."""
         return self._asked_for or self._session.wants_usage
 
     @property
     def age(self) -> float:
-        """Seconds since a poll last gave samples; NaN: none has."""
+        """Seconds since a poll last gave samples; NaN: never."""
         return self._monotonic() - self._last_success
 
     def status(self) -> dict[str, Any]:
@@ -92,17 +92,17 @@ class Collector:
         }
 
     async def run(self) -> None:
-        """Polls for ever."""
+        """Poll periodically. Never returns."""
         while True:
             async with self._session.call():
-                pass  # the flow service is there, and has said whether it makes use of this
+                pass  # wait until the flow service is connected and has announced whether it uses measurements
             began = self._monotonic()
             if self.active:
                 await self.poll()
             await self._sleep(max(self.interval - (self._monotonic() - began), 0.1))
 
     async def poll(self) -> None:
-        """Asks every source whose turn it is, and tells what came of it."""
+        """Poll every source that is due, and send the figures."""
         gathered = Gathered()
         for watched in self._sources:
             await watched.gather(gathered)
@@ -110,13 +110,13 @@ class Collector:
         self._count("refused", gathered.refused)
         if gathered.pods or gathered.nodes:
             try:
-                await self._tell(gathered)
+                await self._send(gathered)
             except EngineError as error:
-                log.warning("cannot tell the flow service what is used: %s", error)
+                log.warning("cannot send usage to the flow service: %s", error)
                 if error.code in ("UNAVAILABLE", "CLOSED"):
                     self._session.lost()
 
-    async def _tell(self, gathered: Gathered) -> None:
+    async def _send(self, gathered: Gathered) -> None:
         tasks, ids = await self._rows_of_pods(gathered), self._rows_of_nodes(gathered)
         for start in range(0, max(len(tasks), len(ids)), _CHUNK):
             some, nodes = tasks[start : start + _CHUNK], ids[start : start + _CHUNK]
@@ -139,7 +139,7 @@ class Collector:
             await self._sleep(0)
 
     async def _rows_of_pods(self, gathered: Gathered) -> list[tuple[int, Row]]:
-        """Tasks that the flow service knows. A reading from before a pod was made is of another of its name."""
+        """Rows of tasks that the flow service knows. A reading older than the pod is of an earlier pod of its name."""
         named = {(p.namespace, p.name): p for p in self._store.pods.values() if p.sent is not None}
         found, now_us = [], self._now_us()
         for position, (name, row) in enumerate(gathered.pods.items()):
@@ -168,7 +168,7 @@ class Collector:
 
 
 class _Watched:
-    """A source with its outages: one warning when one begins or changes, one line when it is over."""
+    """A source and its outages: one warning when an outage begins or changes, one line when it ends."""
 
     def __init__(self, source: Source, interval: float, monotonic: Callable[[], float], metrics: Metrics) -> None:
         self.source = source
@@ -180,7 +180,7 @@ class _Watched:
         self._not_before = -math.inf
 
     async def gather(self, into: Gathered) -> None:
-        """Adds what the source knows, if it is its turn; never raises."""
+        """Add the figures of the source if it is due. Never raises."""
         if self._monotonic() < self._not_before:
             return
         problem = ""
@@ -192,7 +192,7 @@ class _Watched:
         except SourceError as error:
             problem = str(error)
         except Exception as error:
-            # whatever a source answers, or its token file holds: nothing waits for it, and nothing may end with it
+            # whatever a source answers or its token file contains must not end the polling
             problem = f"its answer cannot be used: {type(error).__name__}: {error}"
         self._metrics.usage_polls.labels(self.source.name, "failed" if problem else "answered").inc()
         if problem:

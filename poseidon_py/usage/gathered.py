@@ -1,4 +1,4 @@
-"""What one poll has found, by name, whichever sources it came from."""
+"""The figures of one poll of all sources, by name."""
 
 import math
 from typing import TypeVar
@@ -6,7 +6,7 @@ from typing import TypeVar
 from poseidon_py.kube.quantity import NANO, nanos
 
 AT, CPU, MEMORY, RX, TX = range(5)
-"""Of a row: microseconds since the epoch, 0: the source said none; millicores; bytes; bytes a second in and out."""
+"""Columns of a row: microseconds since the epoch, 0 if unknown; millicores; bytes; bytes per second in and out."""
 
 Row = list[float]
 PodName = tuple[str, str]
@@ -16,11 +16,11 @@ K = TypeVar("K")
 
 
 class SourceError(Exception):
-    """A source did not answer, or not with all that it was asked; the message is for the user."""
+    """A source did not answer, or not completely; the message is for the user."""
 
 
 class Gathered:
-    """Rows by pod and by node; NaN: nobody has said. `refused`: readings that could not be understood."""
+    """Rows by pod and by node; NaN: unknown. `refused`: number of invalid readings."""
 
     def __init__(self) -> None:
         self.pods: dict[PodName, Row] = {}
@@ -44,9 +44,9 @@ def _row(rows: dict[K, Row], key: K) -> Row:
 def billionths(quantity: str) -> int:
     """A quantity in billionths of its unit. Raises QuantityError.
 
-    What kubelets report is hardly ever the same twice: it would only push what pods request out of nanos' cache.
+    It does not use the cache of `nanos`: measured values hardly ever repeat, and would evict the requests of pods.
     """
-    if quantity.isascii() and len(quantity) <= 16:  # longer ones may exceed what an amount can be
+    if quantity.isascii() and len(quantity) <= 16:  # longer ones may exceed the largest amount
         if quantity[:-1].isdigit() and quantity[-1] == "n":
             return int(quantity[:-1])
         if quantity[:-2].isdigit() and quantity[-2:] == "Ki":

@@ -23,7 +23,7 @@ from poseidon_py.usage.gathered import AT, CPU, MEMORY, Gathered, SourceError, b
 from poseidon_py.util.decoding import Decoder, MalformedError
 
 _API = "/apis/metrics.k8s.io/v1beta1"
-_AT_ONCE = 1000  # readings decoded before somebody else gets a turn
+_AT_ONCE = 1000  # readings decoded before the event loop gets a turn
 
 
 class _Name(Struct, gc=False):
@@ -63,7 +63,7 @@ _pod: Decoder[_PodMetrics] = Decoder(_PodMetrics, "pod metrics")
 
 
 class MetricsApi:
-    """One of the sources of collector.py."""
+    """A source of the collector."""
 
     name = "metrics.k8s.io"
 
@@ -72,7 +72,7 @@ class MetricsApi:
         self._sleep = sleep
 
     async def gather(self, into: Gathered) -> None:
-        """Adds what nodes and pods use. Raises SourceError if a part is missing; the rest is in `into` all the same."""
+        """Add the usage of nodes and pods. Raises SourceError if a part is missing; the rest is in `into` anyway."""
         problems = []
         for what, read in (("nodes", self._nodes), ("pods", self._pods)):
             try:
@@ -106,7 +106,7 @@ class MetricsApi:
                 row[AT], row[CPU], row[MEMORY] = at, cpu / 1e6, memory / 1e9
 
     async def _items(self, plural: str, decoder: Decoder[T], into: Gathered) -> AsyncIterator[T]:
-        """All items of a list that can be decoded; one that cannot is refused alone."""
+        """The valid items of a list; invalid ones are counted in `into.refused`."""
         body = await self._kube.page(f"{_API}/{plural}", {})
         for position, raw in enumerate(decode_answer(body, _List, plural).items or ()):
             if position % _AT_ONCE == 0:
@@ -120,8 +120,7 @@ class MetricsApi:
 
 
 def _sum(quantities: list[str | None]) -> float:
-    """In billionths of a unit; NaN, nobody has said, if one is missing: of the rest it would be too little. Raises
-    QuantityError."""
+    """The sum in billionths of a unit; NaN if one is missing: a partial sum is too small. Raises QuantityError."""
     total = 0
     for quantity in quantities:
         if quantity is None:
@@ -132,7 +131,7 @@ def _sum(quantities: list[str | None]) -> float:
 
 @functools.lru_cache(maxsize=64)
 def _micros(timestamp: str) -> int:
-    """Microseconds since the epoch. One scrape stamps many readings alike."""
+    """Microseconds since the epoch; cached, because the readings of one scrape share a timestamp."""
     return micros(timestamp)
 
 
@@ -144,5 +143,5 @@ def _explain(what: str, error: Exception) -> str:
     if isinstance(error, ApiError) and error.code in (401, 403):
         return f"{what}: {error}; allow list of nodes and pods in metrics.k8s.io"
     if isinstance(error, MalformedAnswerError):
-        return f"the answer cannot be understood: {error.__cause__ or error}"
+        return f"the answer cannot be decoded: {error.__cause__ or error}"
     return f"{what}: {error or 'no answer in time'}"

@@ -1,7 +1,7 @@
-"""Prometheus: traffic of pods and nodes, and cpu and memory where nobody else has them.
+"""Prometheus: network traffic of pods and nodes, and cpu and memory if no other source has them.
 
-One instant query for each figure. A pod is told by the labels `namespace` and `pod`, a node by `node`. Queries can be
-replaced, or left out by an empty one, in the configuration; one that was replaced wins over metrics.k8s.io.
+One instant query per figure. The labels `namespace` and `pod` identify a pod, `node` a node. The configuration can
+replace queries, or disable one by an empty text; a replaced query takes precedence over metrics.k8s.io.
 """
 
 import math
@@ -29,7 +29,7 @@ QUERIES: Mapping[str, str] = {
     "node-rx": f"sum by (node) (rate(container_network_receive_bytes_total{{{_NODES}}}[2m]))",
     "node-tx": f"sum by (node) (rate(container_network_transmit_bytes_total{{{_NODES}}}[2m]))",
 }
-"""By what they answer: cores, bytes, bytes a second."""
+"""Name -> query; the results are cores, bytes, bytes per second."""
 
 _COLUMN = {"cpu": CPU, "memory": MEMORY, "rx": RX, "tx": TX}
 
@@ -61,7 +61,7 @@ _series: Decoder[_Series] = Decoder(_Series, "series")
 
 
 class Prometheus:
-    """One of the sources of collector.py. `kube` is a client of the Prometheus server, with `access`."""
+    """A source of the collector. `kube`: a client of the Prometheus server, which uses `access`."""
 
     name = "prometheus"
 
@@ -73,7 +73,7 @@ class Prometheus:
         self._token_file = token_file
 
     async def gather(self, into: Gathered) -> None:
-        """Adds what is missing in `into`. Raises SourceError if a part could not be had; the rest is there."""
+        """Add what is missing in `into`. Raises SourceError if a part is unavailable; the rest is in `into` anyway."""
         problems: list[str] = []
         self._read_token(problems)
         had = {"pod": _have(into.pods.values()), "node": _have(into.nodes.values())}
@@ -88,7 +88,7 @@ class Prometheus:
                 why = error.__cause__ if isinstance(error, UnreachableError) and error.__cause__ else error
                 problems.append(f"{name}: {why or 'no answer in time'}")
                 if isinstance(error, (UnreachableError, TimeoutError)):
-                    break  # the others would fare no better
+                    break  # the other queries would fail, too
         if problems:
             raise SourceError(f"{problems[0]} (at {self._access.url})")
 
@@ -117,7 +117,7 @@ class Prometheus:
                 row[AT] = int(at * 1e6)
 
     def _read_token(self, problems: list[str]) -> None:
-        """Anew each time: tokens rotate."""
+        """Read the token for each poll, because tokens rotate."""
         if self._token_file is None:
             return
         try:
@@ -126,11 +126,11 @@ class Prometheus:
             problems.append(f"cannot read the token in {self._token_file}: {getattr(error, 'strerror', None) or error}")
             return
         if not token.isprintable():
-            problems.append(f"the token in {self._token_file} is not one line of text")
+            problems.append(f"the token in {self._token_file} is not a single line of text")
             return
         self._access.headers = {"Authorization": f"Bearer {token}"}
 
 
 def _have(rows: Collection[Row]) -> set[str]:
-    """Which metrics somebody has told already."""
+    """The metrics that some row already has."""
     return {metric for metric, column in _COLUMN.items() if any(not math.isnan(row[column]) for row in rows)}

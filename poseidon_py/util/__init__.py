@@ -1,1 +1,1 @@
-"""What any asynchronous program needs: a keyed work queue, backoff, ids, logs, metrics."""
+"""General helpers: a keyed work queue, backoff, decoding, ids, logs, metrics, terminal tables."""

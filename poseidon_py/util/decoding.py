@@ -1,7 +1,8 @@
-"""Decodes JSON that others have written, and turns each of the ways in which that fails into one error.
+"""Decodes untrusted JSON, and turns every failure into one error.
 
-The compiled decoder skips unknown fields without a look at their text, so that a byte that is not UTF-8 is an error in
-a known field only (UnicodeDecodeError), and recurses into them, so that deep nesting is one anywhere (RecursionError).
+The compiled decoder skips the text of unknown fields, so that bytes that are not UTF-8 are an error in known fields
+only (UnicodeDecodeError), and it recurses into unknown fields, so that deep nesting is an error anywhere
+(RecursionError).
 """
 
 import re
@@ -14,21 +15,21 @@ from msgspec import Raw
 T = TypeVar("T")
 
 FAILURES = (ValueError, RecursionError)
-"""What a decoder of msgspec raises: DecodeError and UnicodeError are ValueErrors."""
+"""The errors of msgspec's decoders: DecodeError and UnicodeError are ValueErrors."""
 
 DEPTH = 64
 """Levels of nesting that `readable` keeps."""
 
 _BRACKETS = 1_000_000
-"""Brackets that are looked at, which takes a second; a document with more is cut off."""
+"""Number of brackets that are scanned, which takes a second; a document with more is cut off."""
 
 _TOO_DEEP = b'"\\u0000nested too deeply\\u0000"'
-# strings as a whole, closed or not: a bracket within one is none
+# strings are skipped as a whole, closed or not: a bracket within a string does not count
 _BRACKET = re.compile(rb'(?:[^"\[\]{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z))*+([\[\]{}]|\Z)', re.DOTALL)
 
 
 class MalformedError(ValueError):
-    """What somebody wrote cannot be decoded. `place` says what it is, `reason` what is wrong with it."""
+    """The input cannot be decoded. `place`: what was decoded; `reason`: the error."""
 
     def __init__(self, place: str, reason: str) -> None:
         super().__init__(f"{place}: {reason}")
@@ -37,10 +38,10 @@ class MalformedError(ValueError):
 
 
 class Decoder(Generic[T]):
-    """Decodes JSON as one type."""
+    """Decodes JSON to one type."""
 
     def __init__(self, kind: Any, place: str) -> None:
-        """`kind`: what msgspec takes for a type; `place`: what is decoded, for errors."""
+        """`kind`: a type that msgspec supports; `place`: what is decoded, for error messages."""
         self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(kind)
         self._place = place
 
@@ -60,7 +61,7 @@ class Decoder(Generic[T]):
 
 
 def decode_json(data: bytes | str | Raw, kind: Any, place: str) -> Any:
-    """`data` as `kind`. Raises MalformedError."""
+    """`data` decoded as `kind`. Raises MalformedError."""
     try:
         return msgspec.json.decode(data, type=kind)
     except FAILURES as error:
@@ -68,9 +69,9 @@ def decode_json(data: bytes | str | Raw, kind: Any, place: str) -> Any:
 
 
 def readable(data: bytes) -> bytes:
-    """The same document with what no decoder takes replaced: bytes that are not UTF-8, and what is nested too deeply.
+    """The document without what decoders reject: bytes that are not UTF-8 and values nested too deeply are replaced.
 
-    For finding out whose the document is; `is_whole` tells whether anything nested was replaced.
+    It serves to identify the object of the document; `is_whole` tells whether nested values were replaced.
     """
     data = data.decode(errors="replace").encode()
     kept: list[bytes] = []
@@ -90,5 +91,5 @@ def readable(data: bytes) -> bytes:
 
 
 def is_whole(data: bytes) -> bool:
-    """Whether `readable` has replaced nothing nested in a document."""
+    """Whether `readable` replaced no nested values in the document."""
     return _TOO_DEEP not in data

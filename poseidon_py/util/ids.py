@@ -1,6 +1,6 @@
-"""The sole owner of identity: pod <-> task, node <-> resource, controller <-> job.
+"""Ids in the engine: of tasks (pods), resources (nodes) and jobs (controllers).
 
-Ids depend on nothing but what the API server says, so that after any failure they are the same again.
+Ids depend only on what the API server stores, so that they are the same after any restart.
 """
 
 import logging
@@ -17,14 +17,14 @@ _NODES = uuid.UUID("6d9d4b3c-62a1-5c0e-9b1f-0f7f6c0a8e55")
 
 
 def hash64(content: str | bytes, seed: int = 0) -> int:
-    """A 64-bit hash that is never 0, which means "none" in the contract."""
+    """A 64-bit hash; never 0, which means "none" in the contract."""
     data = content.encode() if isinstance(content, str) else content
     return xxhash.xxh3_64_intdigest(data, seed=seed) or 1
 
 
 @lru_cache(maxsize=65536)
 def node_id(name: str, uid: str) -> str:
-    """The UUID of a node. A node that was deleted and made again is another one."""
+    """The UUID of a node. A node that is deleted and created again gets another one."""
     return str(uuid.uuid5(_NODES, f"{name}/{uid}"))
 
 
@@ -35,14 +35,14 @@ def job_id(owner_uid: str) -> int:
 
 
 class TaskIds:
-    """Task ids of the pods that are known. Two UIDs with the same hash get different ids, first come first."""
+    """Task ids of the known pods. Of two UIDs with the same hash, the later one gets another id."""
 
     def __init__(self, metrics: Metrics | None = None) -> None:
         self._metrics = metrics if metrics is not None else Metrics()
         self._uid: dict[int, str] = {}
 
     def add(self, uid: str) -> int:
-        """The id of a pod that has none yet."""
+        """Assign an id to a pod."""
         seed = 0
         while self._uid.get(task := hash64(uid, seed), uid) != uid:
             log.warning("pods %s and %s have the same task id %016x, taking another", uid, self._uid[task], task)
@@ -55,5 +55,5 @@ class TaskIds:
         self._uid.pop(task, None)
 
     def uid(self, task: int) -> str | None:
-        """The UID of the pod of a task; None if it is not known any more."""
+        """The UID of the pod of a task; None if the task is unknown."""
         return self._uid.get(task)

@@ -1,4 +1,4 @@
-"""Logs on standard error: readable lines, or one JSON object per line."""
+"""Logging to standard error, as key=value lines or as one JSON object per line."""
 
 import json
 import logging
@@ -38,12 +38,12 @@ class TextFormatter(logging.Formatter):
 
 
 def configure(level: str, style: str) -> None:
-    """Sends all of the process's logs to standard error."""
+    """Send all logs of the process to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    # what libraries say at info is about themselves
+    # info messages of libraries are about their internals
     for name in ("asyncio", "aiohttp", "grpc", "kubernetes", "urllib3"):
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))

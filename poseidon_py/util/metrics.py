@@ -1,7 +1,7 @@
-"""What Prometheus can ask about the bridge. Names follow kube-scheduler's where the meaning is the same.
+"""Prometheus metrics of the bridge. Names follow kube-scheduler's where the meaning is the same.
 
-Each bridge has metrics of its own, in a registry of their own: two in one process do not take each other's gauges, and
-embedding programs keep theirs clean.
+Each bridge has its own metrics in its own registry, so that several bridges in one process do not share them, nor does
+a program that embeds one.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _LONG = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5, 10, 20,
 
 
 class Metrics:
-    """All metrics of one bridge, and those of the process that it runs in."""
+    """All metrics of one bridge, and of its process."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -36,91 +36,99 @@ class Metrics:
             "result",
         )
         self.sli = self._histogram(
-            "pod_scheduling_sli_duration_seconds", "From when a pod was first seen waiting until it was bound.", _LONG
+            "pod_scheduling_sli_duration_seconds",
+            "Time from the first observation of a pending pod until it is bound.",
+            _LONG,
         )
         self.round = self._histogram(
-            "round_duration_seconds", "Scheduling rounds, as the engine measures them.", _SHORT
+            "round_duration_seconds", "Duration of scheduling rounds, measured by the engine.", _SHORT
         )
-        self.round_call = self._histogram("round_call_duration_seconds", "The same with the call around it.", _SHORT)
-        self.round_stage = self._histogram("round_stage_seconds", "Stages of a round.", _SHORT, "stage")
-        self.rounds = self._counter("rounds_total", "Rounds: placed, idle (nothing to place), failed.", "result")
+        self.round_call = self._histogram(
+            "round_call_duration_seconds", "Duration of scheduling rounds, including the call.", _SHORT
+        )
+        self.round_stage = self._histogram("round_stage_seconds", "Duration of the stages of a round.", _SHORT, "stage")
+        self.rounds = self._counter(
+            "rounds_total", "Rounds by result: placed, idle (nothing to place), failed.", "result"
+        )
         self.dropped = self._counter(
-            "placements_dropped_total", "Placements that the engine's independent check refused: defects."
+            "placements_dropped_total", "Placements that the engine's independent check rejected; each is a defect."
         )
-        self.bind = self._histogram("bind_duration_seconds", "Bind requests, each attempt.", _SHORT, "result")
-        self.binds_in_flight = self._gauge("binds_in_flight", "Bind requests on their way.")
+        self.bind = self._histogram("bind_duration_seconds", "Duration of bind requests, by attempt.", _SHORT, "result")
+        self.binds_in_flight = self._gauge("binds_in_flight", "Bind requests in flight.")
         self.fallbacks = self._counter(
             "policy_fallbacks_total", "Rounds that placed pods anywhere they fit because the policy failed.", "policy"
         )
         self.bind_stale = self._counter(
-            "binds_dropped_total", "Placements not carried out because the state had moved on.", "reason"
+            "binds_dropped_total", "Placements that were not bound because the state had changed.", "reason"
         )
         self.gang_units = self._counter(
             "gang_units_total",
-            "Gangs: bound whole, refused or aborted before anything was bound, unwound.",
+            "Gangs by result: bound as a whole, refused or aborted before any bind, unwound.",
             "result",
         )
-        self.pending = self._gauge("pending_pods", "Pods that wait: active (to be placed), gated, nonsense.", "queue")
-        self.pods = self._gauge("pods", "Pods known.")
-        self.nodes = self._gauge("nodes", "Nodes known.")
-        self.queue_depth = self._gauge("workqueue_depth", "Keys that are ready for a worker.", "name")
-        self.queue_adds = self._counter("workqueue_adds_total", "Keys added, without those that coalesced.", "name")
+        self.pending = self._gauge(
+            "pending_pods", "Pending pods by queue: active (to be placed), gated, invalid.", "queue"
+        )
+        self.pods = self._gauge("pods", "Number of pods.")
+        self.nodes = self._gauge("nodes", "Number of nodes.")
+        self.queue_depth = self._gauge("workqueue_depth", "Keys ready for a worker.", "name")
+        self.queue_adds = self._counter("workqueue_adds_total", "Keys added, without coalesced ones.", "name")
         self.queue_retries = self._counter("workqueue_retries_total", "Keys added again after a failure.", "name")
-        self.queue_work = self._histogram("workqueue_work_duration_seconds", "One batch of keys.", _SHORT, "name")
+        self.queue_work = self._histogram(
+            "workqueue_work_duration_seconds", "Duration of the work on one batch of keys.", _SHORT, "name"
+        )
         self.batch = self._histogram(
             "workqueue_batch_keys",
-            "Keys per batch, which is one call of the engine.",
+            "Keys per batch, that is, per call of the engine.",
             (1, 4, 16, 64, 256, 1024, 4096),
             "name",
         )
         self.watch_events = self._counter(
-            "watch_events_total", "Events of watches; malformed: cannot be decoded.", "kind", "type"
+            "watch_events_total", "Watch events by type; malformed: not decodable.", "kind", "type"
         )
         self.watch_restarts = self._counter(
             "watch_restarts_total",
-            "Watches begun again: ended (by the server), quiet (nothing came for a while), gone (410), error.",
+            "Restarts of watches by reason: ended (by the server), quiet (no data for a while), gone (410), error.",
             "kind",
             "reason",
         )
-        self.rpc = self._histogram("engine_rpc_duration_seconds", "Calls of the engine.", _SHORT, "method")
+        self.rpc = self._histogram("engine_rpc_duration_seconds", "Duration of calls of the engine.", _SHORT, "method")
         self.rpc_errors = self._counter("engine_rpc_errors_total", "Failed calls of the engine.", "method", "code")
         self.resyncs = self._counter("engine_resyncs_total", "Full resynchronisations of the engine.")
-        self.refusals = self._counter("engine_refusals_total", "Descriptions that the engine refused.", "kind")
-        self.firmament_starts = self._counter("firmament_starts_total", "Starts of the own flow service.")
-        self.invalid = self._counter(
-            "nonsense_objects_total", "Objects skipped because a field makes no sense.", "kind"
+        self.refusals = self._counter("engine_refusals_total", "Descriptions that the engine rejected.", "kind")
+        self.firmament_starts = self._counter("firmament_starts_total", "Starts of the supervised flow service.")
+        self.invalid = self._counter("invalid_objects_total", "Objects skipped because a field is invalid.", "kind")
+        self.no_allocatable = self._counter(
+            "nodes_without_allocatable_total", "Nodes observed without allocatable resources."
         )
-        self.no_allocatable = self._counter("nodes_without_allocatable_total", "Nodes seen that offer nothing.")
         self.illegal_transitions = self._counter(
             "illegal_pod_transitions_total",
-            "Events of pods refused because their state does not allow them.",
+            "Events of pods that were ignored because the state of the pod does not allow them.",
             "state",
             "event",
         )
         self.collisions = self._counter("task_id_collisions_total", "Pods whose UIDs have the same 64-bit hash.")
-        self.reports = self._counter(
-            "reports_total", "Events and condition patches, by what became of them.", "kind", "result"
-        )
-        self.reports_waiting = self._gauge("reports_pending", "Events and condition patches still to be sent.")
+        self.reports = self._counter("reports_total", "Events and condition patches by result.", "kind", "result")
+        self.reports_waiting = self._gauge("reports_pending", "Events and condition patches waiting to be sent.")
         self.usage_polls = self._counter(
-            "usage_polls_total", "Polls of who knows what pods and nodes use: answered, failed.", "source", "result"
+            "usage_polls_total", "Polls of usage sources by result: answered, failed.", "source", "result"
         )
         self.usage_samples = self._counter(
             "usage_samples_total",
-            "Samples of usage: taken, old (not newer than what was known), refused (make no sense), unknown (of no "
-            "pod or node that is known).",
+            "Usage samples by result: taken, old (not newer than the last one), refused (invalid), unknown (of an "
+            "unknown pod or node).",
             "result",
         )
         self.usage_age = self._gauge(
-            "usage_last_poll_age_seconds", "Since a poll last gave samples; NaN: none has, or nobody polls."
+            "usage_last_poll_age_seconds", "Seconds since a poll last gave samples; NaN: never, or not polling."
         )
         self.usage_tasks = self._gauge(
             "usage_priced_pods",
-            "Placed pods in the last round, by what they were priced by where usage is the basis: measured; by their "
-            "requests because usage is missing, or stale.",
+            "Placed pods in the last round by the basis of their costs: measured usage, or requests because usage is "
+            "missing or stale.",
             "by",
         )
-        self.leader = self._gauge("leader_election_master_status", "1: leads, 0: stands by.")
+        self.leader = self._gauge("leader_election_master_status", "1: leader, 0: standby.")
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus' text format."""

@@ -1,4 +1,4 @@
-"""Tables for people, whatever the width of their terminal."""
+"""Tables that adapt to the width of the terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.text import Text
 _INDENT = (0, 0, 0, 2)
 _UNLIMITED = 100_000
 _PROSE_WIDTH = 32
-"""Columns of a terminal in which prose still reads well."""
+"""Minimum width of a column of prose."""
 
 
 def print_rows(
@@ -28,10 +28,10 @@ def print_rows(
     caption: str = "",
     **style: Any,
 ) -> None:
-    """Print a table where it fits unbroken; else each row as a record that begins with its first cell.
+    """Print a table if it fits without wrapping, else each row as a record under its first cell.
 
-    The first cell of a row is its name, taken literally; the others may hold markup. `right` lists the columns that
-    are aligned to the right, `prose` is one whose text may be wrapped at words, `style` goes to the table.
+    The first cell of a row is its name, printed literally; the others may contain markup. `right`: columns that are
+    aligned to the right; `prose`: the column whose text may be wrapped; `style`: arguments of the table.
     """
     table = Table(title=title or None, title_justify="left", caption=caption or None, caption_justify="left", **style)
     for name in header:
@@ -59,7 +59,7 @@ def print_rows(
 
 
 def _print_record(console: Console, header: Sequence[str], row: Sequence[str]) -> None:
-    """Short fields beside each other, long ones on lines of their own, empty ones not at all."""
+    """Print short fields side by side, long ones on separate lines, and skip empty ones."""
     fields = [f"[dim]{name}:[/] {cell}" for name, cell in zip(header, row, strict=True) if cell]
     half = console.width // 2 - 3
     short = [field for field in fields if console.measure(field).maximum <= half]
@@ -71,5 +71,5 @@ def _print_record(console: Console, header: Sequence[str], row: Sequence[str]) -
 
 
 def print_name(console: Console, name: str) -> None:
-    """A line that holds a name only; one that is wider than the terminal is left to it, and can be copied whole."""
+    """Print a name on a line of its own; the terminal wraps a long one, so that it can be copied whole."""
     console.print(Text(name, style="bold"), soft_wrap=True)

@@ -70,7 +70,7 @@ def test_an_empty_file_says_nothing(tmp_path):
         (f"bind-concurrency: {'x' * 100}", f"is '{'x' * 59}...; give a whole number"),
         ("policyOptions: {seed: [1]}", "policy-option in FILE: seed is [1]; give a text, a number, true or false"),
         ("policyOptions: {seed: }", "policy-option in FILE: seed is empty; give a text, a number, true or false"),
-        ("policyOptions: {seed: 1}\npolicy-option: [a=1]", "says policy-option a second time; keep one of the two"),
+        ("policyOptions: {seed: 1}\npolicy-option: [a=1]", "sets policy-option a second time; keep one of the two"),
         ("scheduler-name: ['']", "scheduler-name is empty; give the spec.schedulerName"),
         ("[1, 2]", "the configuration FILE is [1, 2], not a mapping; give lines like"),
         ("5", "the configuration FILE is 5, not a mapping"),

@@ -188,7 +188,7 @@ async def test_a_service_that_cannot_be_reached_costs_a_warning(caplog):
     async with world:
         world.engine.fail["report_usage"] = [EngineError("ReportUsage", "INTERNAL", "boom")]
         await world.collector.poll()
-        assert "cannot tell the flow service" in caplog.text
+        assert "cannot send usage to the flow service" in caplog.text
         await world.collector.poll()
         assert world.sent == {"n": 5.0}
 

@@ -118,9 +118,9 @@ def refusal(code, reason, message):
         pytest.param(refusal(404, "NotFound", "no"), "install metrics-server, or set usage-interval to off", id="404"),
         pytest.param(refusal(503, "ServiceUnavailable", "no"), "is metrics-server running?", id="503"),
         pytest.param(refusal(403, "Forbidden", "no"), "allow list of nodes and pods", id="403"),
-        pytest.param(web.Response(text="<html>"), "cannot be understood", id="not-json"),
-        pytest.param(web.Response(body=b"[" * 5000), "cannot be understood", id="nested-too-deeply"),
-        pytest.param(web.json_response({"items": 5}), "cannot be understood", id="another-type"),
+        pytest.param(web.Response(text="<html>"), "cannot be decoded", id="not-json"),
+        pytest.param(web.Response(body=b"[" * 5000), "cannot be decoded", id="nested-too-deeply"),
+        pytest.param(web.json_response({"items": 5}), "cannot be decoded", id="another-type"),
     ],
 )
 async def test_a_half_that_is_missing_is_explained_and_the_other_is_there(server, kube, answer, says):
