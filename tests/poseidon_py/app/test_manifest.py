@@ -30,7 +30,7 @@ def grants(rule: dict[str, list[str]]) -> list[Grant]:
 
 def documented() -> set[Grant]:
     """The table of docs/bridge.md; where it has as many lists of resources as groups, they belong to each other."""
-    section = (ROOT / "docs" / "bridge.md").read_text().split("## What it needs to be allowed")[1].split("\n## ")[0]
+    section = (ROOT / "docs" / "bridge.md").read_text().split("## Permissions")[1].split("\n## ")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
     found: set[Grant] = set()
     for groups, resources, verbs in rows[2:]:
