@@ -97,7 +97,7 @@ def ask(address: str, path: str) -> dict[str, Any]:
         with urllib.request.urlopen(f"http://{address}{path}", timeout=_TIMEOUT_SECONDS) as answer:
             body: Any = json.load(answer)
     except urllib.error.HTTPError as error:
-        raise AskError(_complaint(error) or f"{address} is not a scheduler: {error}; {_REMEDY}") from error
+        raise AskError(_error_message(error) or f"{address} is not a scheduler: {error}; {_REMEDY}") from error
     except (OSError, ValueError, RecursionError) as error:
         raise AskError(f"no scheduler at {address}: {getattr(error, 'reason', error)}; {_REMEDY}") from error
     if not isinstance(body, dict):
@@ -105,7 +105,7 @@ def ask(address: str, path: str) -> dict[str, Any]:
     return body
 
 
-def _complaint(error: urllib.error.HTTPError) -> str:
+def _error_message(error: urllib.error.HTTPError) -> str:
     """The error message of a scheduler; empty: the answer is not from a scheduler."""
     try:
         return str(json.load(error)["error"])

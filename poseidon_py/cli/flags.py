@@ -13,7 +13,7 @@ Command = Callable[..., Any]
 
 
 def settings_flags(command: Command) -> Command:
-    """Adds a flag for each setting that has one. None has a default: Settings has it, and the file may give another."""
+    """Add a flag for each setting that has one. Flags have no defaults: Settings has them, and the file may differ."""
     for field in reversed(list(FIELDS.values())):
         if field.is_flag:
             command = _flag(field)(command)
@@ -35,7 +35,7 @@ def _flag(field: Field) -> Callable[[Command], Command]:
 
 
 def _type(field: Field) -> Any:
-    """None: by what click makes of the name, which is a text or yes and no."""
+    """The click type; None: click infers it from the declaration, text or a boolean pair."""
     if field.takes(inspect.CustomType):
         return click.Path(dir_okay=False, path_type=Path)
     if field.words and len(field.kinds) == 1:

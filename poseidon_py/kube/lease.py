@@ -130,9 +130,9 @@ class Election:
             try:
                 # a request that hangs must not delay the end of leadership
                 async with asyncio.timeout(self._renewed + self._deadline - self._monotonic()):
-                    asked = self._monotonic()
+                    requested_at = self._monotonic()
                     if await self._attempt():
-                        self._renewed = asked
+                        self._renewed = requested_at
                     elif self.holder not in ("", self.identity):
                         return
             except TimeoutError:

@@ -9,7 +9,7 @@ class Lines:
 
     def __init__(self, limit: int = MAX_LINE) -> None:
         self._limit = limit
-        self._begun = bytearray()
+        self._partial = bytearray()
         self._skipping = False
         self.skipped = 0
         """Number of lines that exceeded the limit and were dropped."""
@@ -25,11 +25,11 @@ class Lines:
         end = max(piece.rfind(b"\n") + 1, start)
         lines = b""
         if end > start:
-            lines = bytes(self._begun) + piece[start:end] if self._begun else piece[start:end]
-            self._begun.clear()
-        self._begun += piece[end:]
-        if len(self._begun) > self._limit:
-            self._begun.clear()
+            lines = bytes(self._partial) + piece[start:end] if self._partial else piece[start:end]
+            self._partial.clear()
+        self._partial += piece[end:]
+        if len(self._partial) > self._limit:
+            self._partial.clear()
             self._skipping = True
             self.skipped += 1
         return lines

@@ -192,9 +192,9 @@ class Watch(Generic[T]):
         while True:
             before = len(uids) + len(skipped)
             metadata, items, bad = self._decode_page(await self._page(parameters))
-            for who, why in bad:
-                skipped.add((who.uid, who.name))
-                self._handler.invalid(who, why)
+            for identity, problem in bad:
+                skipped.add((identity.uid, identity.name))
+                self._handler.invalid(identity, problem)
             for item in items:
                 uids.add(item.metadata.uid)
                 self._handler.observe(item)
@@ -305,12 +305,12 @@ class Watch(Generic[T]):
         if event.type == "ERROR":
             raise api_error(_code(raw), raw)
         self._count("malformed")
-        who = salvage.identity(raw)
-        self._version = who.resource_version or self._version
+        identity = salvage.identity(raw)
+        self._version = identity.resource_version or self._version
         if event.type == "DELETED":
-            self._handler.removed(self._kind.item(metadata=who))  # type: ignore[call-arg]
+            self._handler.removed(self._kind.item(metadata=identity))  # type: ignore[call-arg]
         elif event.type != "BOOKMARK":
-            self._handler.invalid(who, error.reason)
+            self._handler.invalid(identity, error.reason)
 
     def _dispatch(self, event: WatchEvent[T]) -> None:
         what, item = event.type, event.object

@@ -62,7 +62,7 @@ class Collector:
         self._metrics = store.metrics
         self._engine = engine
         self._session = session
-        self._asked_for = interval is not None
+        self._always = interval is not None
         self.interval = DEFAULT_INTERVAL if interval is None else interval
         self._sources = [_Watched(source, self.interval, monotonic, store.metrics) for source in sources]
         self._sleep = sleep
@@ -74,7 +74,7 @@ class Collector:
     @property
     def active(self) -> bool:
         """Whether it polls at all."""
-        return self._asked_for or self._session.wants_usage
+        return self._always or self._session.wants_usage
 
     @property
     def age(self) -> float:
