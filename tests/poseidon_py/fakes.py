@@ -306,7 +306,7 @@ class BindReports:
 
 
 class Problems:
-    """What the store says against pods."""
+    """The problems that the store announces."""
 
     def __init__(self) -> None:
         self.invalid_pods: list[tuple[str, str]] = []

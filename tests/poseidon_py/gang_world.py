@@ -1,4 +1,4 @@
-"""Worlds with gangs in them, and what the API server's history says about those."""
+"""Worlds with gangs in them, and what the API server's history shows of them."""
 
 from collections import defaultdict
 
@@ -43,14 +43,14 @@ class World(world.World):
         return {n for n, p in self.pods.items() if p["status"].get("phase") == "Running" and n.startswith(prefix)}
 
     def delete(self, name, namespace="default"):
-        """As somebody would with no grace."""
+        """Deletes a pod without grace."""
         delete(self.cluster.api, PODS, namespace, name, {"gracePeriodSeconds": 0})
 
     def evict(self, name, namespace="default"):
         evict(self.cluster.api, namespace, name, {"metadata": {"name": name}})
 
     def cordon(self, name):
-        """Nobody else is placed there."""
+        """No further pod is placed there."""
         node = self.cluster.get(NODES, name)
         node["spec"]["unschedulable"] = True
         self.cluster.api.update(NODES, "", name, node)

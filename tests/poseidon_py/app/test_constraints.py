@@ -42,7 +42,7 @@ class Constrained(World):
         return next((c for c in found if c["type"] == "PodScheduled"), {})
 
     def says(self, name):
-        """What a pod that waits is told, as condition and as event."""
+        """The message on a waiting pod, as condition and as event."""
         condition = self.condition(name)
         if condition.get("reason") != "Unschedulable":
             return ""
@@ -133,7 +133,7 @@ async def test_anti_affinity_one_a_node_and_symmetric(running):
     await running.hears(left, "0/6 nodes are available: 6 node(s) didn't match pod anti-affinity rules.")
     running.run(1, "b", **far("a", ZONE))
     await running.hears("b-0000", "0/6 nodes are available: 6 node(s) didn't match pod anti-affinity rules.")
-    running.run(1, "c", labels={"app": "a"})  # it minds nobody, but those that run mind it
+    running.run(1, "c", labels={"app": "a"})  # it repels no pod, but running ones repel it
     await running.hears(
         "c-0000", "0/6 nodes are available: 6 node(s) didn't satisfy existing pods anti-affinity rules."
     )
@@ -143,7 +143,7 @@ async def test_anti_affinity_one_a_node_and_symmetric(running):
     await running.until(lambda: running.placed("a", 6) or running.placed("c", 1))
 
 
-async def test_nobody_to_be_near(running):
+async def test_affinity_to_pods_that_do_not_exist(running):
     running.run(1, "a", **near("none"))
     await running.hears("a-0000", "0/6 nodes are available: 6 node(s) didn't match pod affinity rules.")
     running.run(1, "none")
@@ -219,10 +219,10 @@ async def test_a_nominated_node_is_taken(running):
     await running.hears("a-0000", "0/6 nodes are available: 6 Insufficient cpu.")
     path = {"status": {"nominatedNodeName": nodes[3]}}
     store = running.bridges[0].store
-    told = store.pod_named("default", "a-0000").sent
+    sent = store.pod_named("default", "a-0000").sent
     running.cluster.api.patch(PODS, "default", "a-0000", path, "application/merge-patch+json", "status")
-    # nodes come on a watch of their own: let this be told first
-    await running.until(lambda: store.pod_named("default", "a-0000").sent != told)
+    # nodes come on a watch of their own: let this be sent first
+    await running.until(lambda: store.pod_named("default", "a-0000").sent != sent)
     for node in nodes:
         running.cluster.api.patch(
             NODES, "", node, {"status": {"allocatable": {"cpu": "8"}}}, "application/merge-patch+json", "status"

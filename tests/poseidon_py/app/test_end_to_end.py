@@ -45,7 +45,7 @@ async def test_more_pods_than_fit(world):
     world.check()
 
 
-async def test_an_expectation_that_makes_no_sense_is_said_and_does_not_hold_up_the_pod(world):
+async def test_an_invalid_expectation_is_reported_and_does_not_delay_the_pod(world):
     await world.bridge()
     for name, text in (("good", "1h30m"), ("bad", "soon")):
         annotations = {"poseidon.io/expected-duration": text}
@@ -105,7 +105,7 @@ async def test_a_flow_service_that_is_killed_comes_back_and_knows_everything(wor
 
 
 async def test_a_flow_service_that_is_killed_while_the_bridge_starts_is_started_again(world, monkeypatch):
-    """It is waited for all the same: by who asks what it counts, and while the API server is not there yet."""
+    """A start waits for both: for the service to state what it counts, and for the API server to come up."""
     count, killed = Bridge._count_bandwidth, []
 
     async def kill_first(bridge):
@@ -131,7 +131,7 @@ async def test_a_task_that_is_cancelled_from_within_ends_the_bridge(world, name)
     assert bridge._alive() == f"{name} failed: CancelledError()"
 
 
-async def test_a_task_that_ends_though_nobody_stopped_the_bridge_ends_it(world):
+async def test_a_task_that_ends_by_itself_ends_the_bridge(world):
     bridge = await world.bridge()
     bridge.store.node_queue.shut_down()
     async with asyncio.timeout(10):
@@ -190,7 +190,7 @@ async def test_of_a_pod_that_cannot_be_understood_only_the_leader_speaks(world):
     await world.until(lambda: len(world.events("FailedScheduling")) == 2)  # its owner may have missed the first
 
 
-async def test_a_bridge_that_stops_lets_binds_end_and_says_the_last_word_on_every_pod(world):
+async def test_a_bridge_that_stops_lets_binds_end_and_reports_on_every_pod(world):
     bridge = await world.bridge(event_rate=1.0)
     world.cluster.add_pods(60, template())
     await world.until(lambda: bridge.runtime.binder.bound >= 20)
@@ -198,19 +198,19 @@ async def test_a_bridge_that_stops_lets_binds_end_and_says_the_last_word_on_ever
     assert len(world.events("Scheduled")) == len(world.bound()) == bridge.runtime.binder.bound
 
 
-async def test_what_the_service_knows_anyway_is_told_when_a_burst_of_binds_is_over(world):
+async def test_confirmations_are_sent_when_a_burst_of_binds_is_over(world):
     world.cluster.faults.set(Rule(("create",), ("pods/binding",), latency_ms=100.0))
     world.cluster.add_pods(40, template())
     bridge = await world.bridge(bind_concurrency=2)  # two seconds for all of them
     pods = bridge.store.pods
 
-    def told_as_bound():
+    def sent_as_bound():
         return sum(1 for pod in pods.values() if pod.node and pod.sent.node)
 
     await world.until(lambda: sum(1 for pod in pods.values() if pod.node) >= 16)
     assert bridge.runtime.slots.saturated
-    assert told_as_bound() == 0
-    await world.until(lambda: told_as_bound() == 40)
+    assert sent_as_bound() == 0
+    await world.until(lambda: sent_as_bound() == 40)
     world.check()
 
 

@@ -141,7 +141,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="look
 
 
 @needs_proc
-async def test_nobody_else_can_reach_a_service(started, tmp_path, monkeypatch):
+async def test_only_its_owner_can_reach_a_service(started, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     supervisor = await started()
     path = supervisor.address.removeprefix("unix:")
@@ -170,14 +170,14 @@ async def test_a_folder_whose_path_is_too_long_for_a_socket_is_named(started, tm
         await started()
 
 
-async def test_one_is_started_again_after_somebody_cleaned_up_temporary_files(started, tmp_path, monkeypatch):
+async def test_one_is_started_again_after_temporary_files_were_cleaned_up(started, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     supervisor = await started()
     for left in tmp_path.iterdir():
         shutil.rmtree(left)
     engine = GrpcEngine(supervisor.address, 10)
     with pytest.raises(EngineError):
-        await engine.hello()  # nobody new finds it
+        await engine.hello()  # a new client cannot find it
     await engine.close()
     os.kill(supervisor.pid, signal.SIGKILL)
     await supervisor._process.wait()
@@ -187,7 +187,7 @@ async def test_one_is_started_again_after_somebody_cleaned_up_temporary_files(st
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_one_that_does_not_start_says_why_in_one_line(started):
+async def test_the_failure_of_a_start_is_one_line_that_names_the_cause(started):
     script = (
         "import sys; print('Usage: x', file=sys.stderr); print('Error: no such policy', file=sys.stderr); sys.exit(2)"
     )
@@ -233,7 +233,7 @@ def test_both_logs_have_the_same_keys():
     assert theirs["error"].endswith("ValueError: ü")
 
 
-async def test_what_a_service_says_is_json_if_that_is_asked_for(started, capfd):
+async def test_output_of_a_service_is_json_on_request(started, capfd):
     supervisor = await started(log_level="info", log_format="json")
     await supervisor.stop()
     said = [json.loads(line) for line in capfd.readouterr().err.splitlines()]

@@ -13,7 +13,7 @@ from tests.poseidon_py.fakes import unavailable
 from tests.poseidon_py.rig import Rig
 
 
-async def test_a_restarted_service_is_told_everything_and_nothing_is_bound_twice():
+async def test_a_restarted_service_is_sent_everything_and_nothing_is_bound_twice():
     async with Rig(cpu="100", pods="100") as rig:
         for number in range(5):
             rig.pod(f"p{number}")
@@ -26,7 +26,7 @@ async def test_a_restarted_service_is_told_everything_and_nothing_is_bound_twice
         assert rig.agrees()
 
 
-async def test_a_resync_tells_of_binds_in_flight_as_if_they_were_done():
+async def test_a_resync_sends_binds_in_flight_as_done():
     async with Rig(cpu="1") as rig:
         await rig.bind_in_flight("a", cpu="1")
         rig.engine.restart()
@@ -38,7 +38,7 @@ async def test_a_resync_tells_of_binds_in_flight_as_if_they_were_done():
         assert rig.agrees()
 
 
-async def test_news_of_a_pod_do_not_undo_that_its_bind_was_told_as_done():
+async def test_changes_of_a_pod_do_not_undo_that_its_bind_was_sent_as_done():
     async with Rig(cpu="1") as rig:
         await rig.bind_in_flight("a", cpu="1")
         rig.engine.restart()
@@ -84,7 +84,7 @@ async def test_pods_and_nodes_that_went_are_forgotten_once_the_engine_knows():
         assert rig.store._tasks._uid == {}
 
 
-async def test_a_rejection_in_a_call_that_fails_is_told_again():
+async def test_a_rejection_in_a_call_that_fails_is_sent_again():
     async with Rig() as rig:
         rig.store.pod_queue._call_later = lambda seconds, call: rig.timers.append(call)
         apply = rig.engine.apply
@@ -160,7 +160,7 @@ async def test_a_call_that_fails_is_repeated(method, lost):
         assert rig.agrees()
 
 
-async def test_a_service_that_was_only_out_of_reach_is_not_told_everything_again():
+async def test_a_service_that_was_only_out_of_reach_is_not_sent_everything_again():
     async with Rig() as rig:
         rig.engine.fail["apply"] = [unavailable()]
         rig.store.pod_queue._call_later = lambda seconds, call: call()
@@ -190,7 +190,7 @@ async def test_a_resync_that_broke_half_way_is_made_whole_even_if_the_service_di
 
         rig.engine.resync = breaks
         rig.session.stale(rig.session.epoch)
-        rig.pod("b")  # told to the stream that broke
+        rig.pod("b")  # sent in the stream that broke
         await rig.settle()
         assert rig.bound == ["a", "b"]
         assert rig.agrees()
@@ -217,7 +217,7 @@ async def test_what_the_service_cannot_bear_is_isolated():
         assert sorted(rig.bound) == sorted(f"p{number}" for number in range(20) if number != 7)
 
 
-async def test_classes_that_nobody_is_of_are_forgotten(monkeypatch):
+async def test_classes_without_pods_are_pruned(monkeypatch):
     monkeypatch.setattr("poseidon_py.state.store._DESCRIPTIONS", 10)
     async with Rig(cpu="100", pods="100") as rig:
         for number in range(40):

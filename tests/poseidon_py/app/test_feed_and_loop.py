@@ -23,7 +23,7 @@ async def test_a_pod_is_placed_bound_and_confirmed():
         assert rig.agrees()
 
 
-async def test_no_round_before_everything_is_listed_and_told():
+async def test_no_round_begins_before_everything_is_listed_and_sent():
     rig = Rig()
     rig.listed.set = lambda: None  # type: ignore[method-assign]
     async with rig:
@@ -36,10 +36,10 @@ async def test_no_round_before_everything_is_listed_and_told():
         assert rig.bound == ["a"]
 
 
-# -- who counts, who is placed ------------------------------------------------------------------------------------
+# -- which pods count, which are placed ---------------------------------------------------------------------------
 
 
-async def test_only_our_pods_are_placed_and_everybodys_bound_pods_count():
+async def test_only_our_pods_are_placed_and_all_bound_pods_count():
     async with Rig(cpu="1") as rig:
         rig.pod("foreign", scheduler="default-scheduler")
         rig.pod("theirs", scheduler="default-scheduler", node="n", cpu="600m")
@@ -100,7 +100,7 @@ async def test_a_waiting_pod_that_is_being_deleted_is_taken_back():
         assert rig.task("big") is None
 
 
-async def test_a_changed_pod_is_told_anew():
+async def test_a_changed_pod_is_sent_again():
     async with Rig(cpu="1") as rig:
         rig.pod("a", cpu="9")
         await rig.settle()
@@ -109,7 +109,7 @@ async def test_a_changed_pod_is_told_anew():
         assert rig.bound == ["a"]
 
 
-async def test_news_that_change_nothing_for_the_engine_are_not_told():
+async def test_changes_without_effect_on_the_engine_are_not_sent():
     async with Rig() as rig:
         rig.pod("a", node="n", phase="Running")
         rig.node("n")
@@ -201,8 +201,8 @@ async def test_a_placement_on_a_node_that_left_meanwhile_is_rejected():
 
 
 @pytest.mark.parametrize("blocked", ["", "its claim is in use"])
-async def test_a_round_says_nothing_of_a_pod_that_was_blocked_while_it_ran(blocked):
-    """It was told why already, and what it was told last is what people see."""
+async def test_a_round_does_not_report_on_a_pod_that_was_blocked_while_it_ran(blocked):
+    """The reason was reported already, and users see the latest report."""
     async with Rig(pods="0") as rig:
         rounds = rig.engine.round
 
@@ -218,10 +218,10 @@ async def test_a_round_says_nothing_of_a_pod_that_was_blocked_while_it_ran(block
         assert [name for name, _ in rig.unscheduled] == ([] if blocked else ["a"])
 
 
-# -- nonsense ---------------------------------------------------------------------------------------------------------
+# -- invalid pods -------------------------------------------------------------------------------------------------
 
 
-async def test_nonsense_is_skipped_named_once_and_stops_nobody(caplog):
+async def test_an_invalid_pod_is_skipped_named_once_and_stops_no_other(caplog):
     async with Rig() as rig:
         rig.pod("good")
         for _ in range(3):
@@ -237,7 +237,7 @@ async def test_nonsense_is_skipped_named_once_and_stops_nobody(caplog):
         assert rig.bound == ["good", "bad"]
 
 
-async def test_a_running_pod_that_makes_no_sense_holds_a_slot():
+async def test_an_invalid_running_pod_holds_a_slot():
     async with Rig(pods="1") as rig:
         rig.pod("odd", node="n", requests={"cpu": "ten"})
         rig.pod("a")
@@ -245,7 +245,7 @@ async def test_a_running_pod_that_makes_no_sense_holds_a_slot():
         assert rig.bound == []
 
 
-async def test_a_class_that_the_engine_refuses_is_told_to_its_pods_and_not_sent_for_ever():
+async def test_a_class_that_the_engine_refuses_is_reported_on_its_pods_and_not_sent_for_ever():
     async with Rig() as rig:
         rig.engine.refuse_classes[describe_class(pod("bad", cpu="7m")).id] = "is beyond me"
         rig.pod("bad", cpu="7m")
@@ -384,7 +384,7 @@ async def test_300_pods_on_full_nodes_none_is_stuck_and_no_node_gets_too_many():
         assert rig.agrees()
         nodes = [node for _, node in rig.kube.binds]
         assert {node: nodes.count(node) for node in set(nodes)} == {"n0": 60, "n1": 60, "n2": 60}
-        rig.node("n3", cpu="1000", memory="1Ti", pods="200")  # room: everybody gets a place without a restart
+        rig.node("n3", cpu="1000", memory="1Ti", pods="200")  # capacity for all, without a restart
         await rig.settle()
         assert len(set(rig.bound)) == len(rig.bound) == 300
 
@@ -398,7 +398,7 @@ async def test_the_replacement_of_a_failed_pod_of_a_job_is_scheduled():
         rig.store.observe_pod(pod("job-1", owner="job", node="n", cpu="1", phase="Failed"))
         await rig.settle()
         assert rig.bound == ["job-1", "job-2"]
-        rig.store.remove_pod("uid-job-1")  # at last deleted: nothing more to tell
+        rig.store.remove_pod("uid-job-1")  # deleted at last: nothing more to send
         await rig.settle()
         assert rig.agrees()
 
@@ -419,14 +419,14 @@ async def test_not_found_and_already_known_end_nothing():
         rig.pod("a")
         rig.pod("a")
         await rig.settle()
-        rig.engine.tasks.clear()  # it lost them, and says so of each
+        rig.engine.tasks.clear()  # it has lost them, and refuses each
         rig.gone("a")
         rig.gone("a")
         await rig.settle()
         rig.engine.tasks[rig.store._tasks.add("uid-b")] = {"state": "bound", "node": "?", "cls": 0, "name": "default/b"}
         rig.engine.classes[0] = flow_pb2.TaskClass()
         rig.store.pod_queue._call_later = lambda seconds, call: call()
-        rig.pod("b")  # waiting, while the engine believes it bound: refused, removed, told anew
+        rig.pod("b")  # waiting, while the engine believes it bound: refused, removed, sent again
         await rig.settle()
         assert rig.bound == ["a", "b"]
         assert rig.agrees()
@@ -481,7 +481,7 @@ async def test_what_changes_what_a_pod_counts_for_does_not_wait_and_the_rest_doe
 
 
 @pytest.mark.parametrize("node", ["n", "m"])
-async def test_a_pod_that_somebody_else_binds_is_told_at_once(node):
+async def test_a_pod_bound_by_another_scheduler_is_sent_at_once(node):
     async with Rig(nodes=("n", "m"), defer_seconds=1.0) as rig:
         rig.store.pod_queue._call_later = lambda seconds, call: None
         rig.pod("other", scheduler="default-scheduler")
@@ -505,7 +505,7 @@ async def test_a_rejection_from_before_a_resync_does_not_hit_a_later_placement()
         rig.engine.hello = hello_when_back
         rig.session.lost()
         rig.kube.faults = [ConflictError(409, "Conflict", "a hook objects")]
-        await rig.answered()  # given back while there is nobody to tell
+        await rig.answered()  # given back while the service is out of reach
         rig.kube.hold = asyncio.Event()
         back.set()
         await rig.settle()
@@ -519,7 +519,7 @@ async def test_a_rejection_from_before_a_resync_does_not_hit_a_later_placement()
         assert rig.bound == ["a"]
 
 
-async def test_nor_does_one_that_could_not_be_told_to_a_service_that_died():
+async def test_nor_does_one_that_could_not_be_sent_to_a_service_that_died():
     async with Rig(pods="1") as rig:
         await rig.bind_in_flight("a")
         rig.kube.faults = [ConflictError(409, "Conflict", "a hook objects")]
@@ -535,7 +535,7 @@ async def test_nor_does_one_that_could_not_be_told_to_a_service_that_died():
         assert rig.state("a") == "assumed"
 
 
-async def test_a_class_that_is_refused_in_a_resync_is_told_to_its_pods_too():
+async def test_a_class_that_is_refused_in_a_resync_is_reported_on_its_pods_too():
     async with Rig() as rig:
         rig.pod("a")
         await rig.settle()
@@ -578,7 +578,7 @@ async def test_a_gang_does_not_keep_members_that_went_during_a_resync(monkeypatc
     async with rig:
         await rig.settle()
         assert not rig.store.gangs.groups
-        for name in ("k0", "k1"):  # made anew, and smaller
+        for name in ("k0", "k1"):  # made again, and smaller
             rig.pod(name, **marks(2))
         await rig.settle()
         assert rig.bound == ["a", "k0", "k1"]

@@ -233,7 +233,7 @@ async def test_what_a_restart_leaves_half_is_unwound_when_the_rest_does_not_fit_
 
 
 async def test_members_that_their_nodes_reject_are_replaced_and_rejoin(world):
-    """Pods of somebody else take room while binds are on their way: kubelets refuse some of ours, for ever failed."""
+    """Pods of another scheduler take capacity while binds are in flight: kubelets refuse some of ours for good."""
     world.cluster.faults.set(Rule(("create",), ("pods/binding",), latency_ms=300))
     bridge = await world.bridge()
     world.create(job("g", 15, gang="all"))

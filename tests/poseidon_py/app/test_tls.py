@@ -45,7 +45,7 @@ def pair(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def stranger(tmp_path_factory):
-    """Another pair, which nobody trusts."""
+    """Another pair, which is not trusted."""
     return self_signed(tmp_path_factory.mktemp("stranger"))
 
 
@@ -101,7 +101,7 @@ async def test_the_flow_service_asks_for_our_certificate(pair, shows):
 
 
 async def refused(host: str, port: int, tls: Tls | None) -> list[str]:
-    """What gRPC says of a few attempts."""
+    """gRPC's details of a few attempts."""
     client = GrpcEngine(f"{host}:{port}", 5, tls)
     said = []
     for _ in range(3):
@@ -112,7 +112,7 @@ async def refused(host: str, port: int, tls: Tls | None) -> list[str]:
     return said
 
 
-async def test_what_keeps_the_two_apart_is_told_in_words_of_the_options(pair, stranger):
+async def test_failures_of_tls_are_explained_in_terms_of_the_options(pair, stranger):
     certificate, key = pair
     engine = Engine(LoadSpreading(), OrToolsSolver())
     encrypted = Server(engine, "127.0.0.1:0", ServerTls(certificate, key, client_ca=certificate))
@@ -133,7 +133,7 @@ async def test_what_keeps_the_two_apart_is_told_in_words_of_the_options(pair, st
         server.stop(0)
 
 
-async def test_a_start_that_fails_for_lack_of_tls_says_so(pair):
+async def test_a_start_that_fails_for_lack_of_tls_names_the_cause(pair):
     server = Server(Engine(LoadSpreading(), OrToolsSolver()), "127.0.0.1:0", ServerTls(*pair))
     server.start()
     bridge = Bridge(Settings(firmament_address=f"localhost:{server.port}", startup_timeout=1.0))
@@ -164,7 +164,7 @@ async def test_grpc_writes_nothing_of_its_own_between_lines_of_json(pair, tmp_pa
         json.loads(line)
 
 
-def test_what_grpc_says_of_a_service_that_is_not_there_is_told_without_its_addresses():
+def test_the_message_about_an_unreachable_service_leaves_out_its_addresses():
     said = (
         "failed to connect to all addresses; last error: UNKNOWN: ipv4:1.2.3.4:1: Failed to connect: Connection refused"
     )
@@ -179,7 +179,7 @@ def given(authority, certificate=None, key=None):
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "expected"),
     [
         pytest.param(("junk",), "firmament-ca {junk} cannot be used", id="authority"),
         pytest.param(("key",), "firmament-ca {key} cannot be used", id="key-for-authority"),
@@ -192,7 +192,7 @@ def given(authority, certificate=None, key=None):
         ),
     ],
 )
-def test_files_that_cannot_be_used_are_named_before_anything_is_started(pair, tmp_path, names, told):
+def test_files_that_cannot_be_used_are_named_before_anything_is_started(pair, tmp_path, names, expected):
     certificate, key = pair
     files = {"cert": certificate, "key": key} | {name: tmp_path / name for name in ("junk", "other", "locked", "none")}
     files["junk"].write_text("not a certificate\n")
@@ -202,7 +202,7 @@ def test_files_that_cannot_be_used_are_named_before_anything_is_started(pair, tm
     subprocess.run(["openssl", "pkey", "-in", str(key), *lock], check=True, capture_output=True)
     with pytest.raises(OptionError) as caught:
         given(*(files[name] for name in names))
-    assert told.format(**files) in str(caught.value)
+    assert expected.format(**files) in str(caught.value)
     assert "\n" not in str(caught.value)
     assert "_ssl.c" not in str(caught.value)
 

@@ -95,7 +95,7 @@ async def test_a_cluster_without_metrics_is_scheduled_all_the_same(world, caplog
     world.check()
 
 
-async def test_nobody_is_asked_when_nothing_makes_use_of_it(world):
+async def test_usage_is_not_polled_when_nothing_uses_it(world):
     bridge = await world.bridge()
     world.cluster.add_pods(5, template())
     await world.until(lambda: len(world.bound()) == 5)

@@ -215,7 +215,7 @@ async def test_a_pod_that_is_gone_ends_and_holds_nothing(there):
         await bench.later()
         assert (bench.kube.binds, bench.bound, bench.rejected) == ([], [], [])
         assert (known.assumed, known.schedulable, known.dirty) == ("", False, True)
-        assert await bench.store.pod_queue.get(10) == ["uid-a"]  # the engine is to be told
+        assert await bench.store.pod_queue.get(10) == ["uid-a"]  # the engine is to be brought up to date
 
 
 async def test_the_successor_by_the_same_name_is_not_bound_for_its_predecessor():
@@ -240,7 +240,7 @@ async def test_a_pod_that_cannot_be_bound_is_given_back_with_growing_rests():
         assert not bench.binder._failures
 
 
-async def test_an_answer_that_no_repeat_can_change_is_given_back_and_told():
+async def test_a_placement_with_a_final_error_is_given_back_and_reported():
     async with Bench() as bench:
         bench.kube.faults = [ApiError(403, "Forbidden", "no binding for you")]
         bench.place()
@@ -380,7 +380,7 @@ def test_no_pod_is_bound_twice_and_none_is_lost(faults, read_faults, fates):
     asyncio.run(run())
 
 
-async def test_who_has_lost_the_lease_and_does_not_know_it_yet_sends_nothing():
+async def test_a_leader_whose_lease_has_run_out_unnoticed_sends_nothing():
     """A process that was stopped: answers that have come meanwhile wake workers before the election notices."""
     async with Bench(concurrency=1) as bench:
         bench.kube.hold = asyncio.Event()

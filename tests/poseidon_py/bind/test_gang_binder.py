@@ -35,7 +35,7 @@ class Timer:
 
 
 class Rig:
-    """A gang of some pods, placed by `place`; `confirm`: whether the watch tells of binds; `whole`: it is one of
+    """A gang of some pods, placed by `place`; `confirm`: whether the watch reports binds; `whole`: it is one of
     Kubernetes' own, disrupted as a whole only."""
 
     def __init__(self, *, unwind="evict", concurrency=100, whole=False):
@@ -170,7 +170,7 @@ async def test_a_member_that_went_before_the_first_bind_takes_the_others_with_it
     assert await rig.binder.drain(0.1)
 
 
-async def test_a_member_beyond_the_minimum_that_went_takes_nobody_with_it():
+async def test_a_member_beyond_the_minimum_that_is_gone_takes_no_other_with_it():
     rig = Rig()
     rig.pods("a", "b", "c", "d")
     rig.place("a", "b", "c", "d")

@@ -141,7 +141,7 @@ def parked(rig):
 
 
 async def parked_without_c(rig):
-    """c is placed anew, because others were given its volume, and a and b wait for it."""
+    """c is placed again, because others were given its volume, and a and b wait for it."""
     rig.pods("a", "b", "c")
     volumes(rig, c=VolumesTakenError("the volumes that it could use there were given to other pods"))
     rig.place("a", "b", "c")
@@ -149,7 +149,7 @@ async def parked_without_c(rig):
     assert parked(rig) == {"a", "b"}
 
 
-async def test_who_waits_is_bound_when_the_gang_needs_fewer():
+async def test_waiting_members_are_bound_when_the_gang_needs_fewer():
     rig = Rig()
     await parked_without_c(rig)
     for name in "abc":
@@ -158,7 +158,7 @@ async def test_who_waits_is_bound_when_the_gang_needs_fewer():
     assert (rig.bound, rig.rejected) == (["a", "b"], ["c"])
 
 
-async def test_who_waits_is_bound_when_the_one_that_is_missing_is_bound_by_somebody_else():
+async def test_waiting_members_are_bound_when_the_missing_one_is_bound_by_another_scheduler():
     rig = Rig()
     await parked_without_c(rig)
     rig.pod("c", node="n", put=False)
@@ -166,7 +166,7 @@ async def test_who_waits_is_bound_when_the_one_that_is_missing_is_bound_by_someb
     assert (rig.bound, rig.rejected, len(rig.gangs)) == (["a", "b"], ["c"], 0)
 
 
-async def test_who_waits_is_bound_with_those_that_are_placed_when_others_bind_members():
+async def test_waiting_members_are_bound_with_those_placed_when_others_bind_members():
     rig = Rig()
     await parked_without_c(rig)
     rig.pods("d", "e")

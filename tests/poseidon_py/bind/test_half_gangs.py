@@ -31,7 +31,7 @@ async def test_what_stays_half_is_evicted_after_its_time():
     assert rig.remarks == [(name, "GangUnwound", text) for name in ("a", "c")]
 
 
-async def test_what_nobody_would_make_anew_stays():
+async def test_members_without_a_controller_stay():
     rig = Rig()
     await half(rig)
     assert rig.evicted == []
@@ -79,7 +79,7 @@ async def test_a_gang_that_was_whole_is_never_unwound():
 
 
 def lost(rig, name, **more):
-    """Somebody evicts a member."""
+    """A member is evicted by others."""
     rig.pod(name, node="n", deleting=True, put=False, **more)
     rig.gone(name)
 
@@ -112,12 +112,12 @@ async def test_a_gang_that_is_disrupted_as_a_whole_is_evicted_if_what_it_lost_is
     assert rig.remarks == [(name, "GangUnwound", text) for name in ("a", "c")]
 
 
-async def test_one_that_is_replaced_in_time_is_not_nor_one_of_which_nobody_waits():
+async def test_one_that_is_replaced_in_time_is_not_nor_one_without_waiting_members():
     rig = Rig(whole=True)
     await broken(rig)
-    await call(rig.deadlines)  # nobody came in its place
+    await call(rig.deadlines)  # it was not replaced
     assert rig.evicted == []
-    rig.pod("d", owner=JOB)  # now somebody has
+    rig.pod("d", owner=JOB)  # now it was
     assert len(rig.gangs) == 1
     rig.place("d")
     await settle()
@@ -190,7 +190,7 @@ async def test_who_cannot_be_evicted_is_asked_again_for_as_long_as_it_takes(erro
     rig.unwinder._evict, rig.unwinder._sleep = refuse, sleep
     await half(rig, owner=JOB)
     await call(rig.deadlines)
-    assert rig.evicted == ["c", "a"]  # who can go does not wait for who cannot
+    assert rig.evicted == ["c", "a"]  # those that can be evicted do not wait for those that cannot
     assert (tries.count("a"), tries.count("c")) == (21, 1)
     assert (pauses[0], max(pauses), len(pauses)) == (0.5, 60.0, 20)
     assert [(name, reason) for name, reason, _ in rig.remarks] == [
@@ -221,7 +221,7 @@ async def test_no_budget_puts_an_eviction_off_for_ever(said):
     assert [0 <= seconds <= MAX_SECONDS for seconds in pauses] == [True]
 
 
-async def test_nobody_is_evicted_any_more_for_those_who_do_not_wait_any_more():
+async def test_no_member_is_evicted_once_none_waits_any_more():
     rig = Rig()
     budget = under_a_budget(rig)
     await half(rig, owner=JOB)
@@ -257,7 +257,7 @@ async def test_who_ends_by_itself_while_another_is_evicted_is_not():
     assert rig.evicted == ["a"]
 
 
-async def test_while_evictions_are_refused_its_time_over_again_begins_nothing_anew():
+async def test_while_evictions_are_refused_another_timeout_begins_nothing():
     rig = Rig()
     budget = under_a_budget(rig)
     await half(rig, owner=JOB)
@@ -290,7 +290,7 @@ async def test_who_was_bound_while_evictions_are_refused_is_evicted_too():
     assert sorted(rig.evicted) == ["a", "b", "d"]
 
 
-async def test_who_does_not_lead_any_more_evicts_nobody():
+async def test_a_deposed_leader_evicts_no_pod():
     rig = Rig()
     budget = under_a_budget(rig)
     await half(rig, owner=JOB)

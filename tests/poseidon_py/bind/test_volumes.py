@@ -157,7 +157,7 @@ async def test_what_cannot_be_had_is_given_back(change, words):
 
 @pytest.mark.parametrize("mode", ["ReadWriteOncePod", "ReadWriteOnce"])
 async def test_of_two_that_one_round_places_with_a_claim_for_one_only_one_is_bound(mode):
-    """Each may have been sent while the other was unknown as a user of the claim, or was still blocked."""
+    """Each may have been sent while the other was not known to use the claim, or was still blocked."""
     async with World(volume("v", on=["n"])) as world:
         world.storage.put_volume(volume("v", on=["n"], claimRef={"namespace": "default", "name": "c", "uid": "uid-c"}))
         world.storage.put_claim(claim("c", bound_to="v", accessModes=[mode]))
@@ -242,7 +242,7 @@ async def test_a_deposed_leader_stops_preparing():
 
 
 @pytest.mark.parametrize("objects", [(volume("v", on=["n"]),), ()], ids=["given", "asked for"])
-async def test_who_has_lost_the_lease_and_does_not_know_it_yet_writes_no_volumes(objects):
+async def test_a_leader_whose_lease_has_run_out_unnoticed_writes_no_volumes(objects):
     async with World(*objects, provisioner="p" if not objects else "kubernetes.io/no-provisioner") as world:
         world.leads = False
         known = world.place()

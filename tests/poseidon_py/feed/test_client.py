@@ -53,7 +53,7 @@ async def silent():
 
 
 @pytest.mark.parametrize("kind", CALLS)
-async def test_a_service_that_moves_fails_the_calls_in_flight_and_cancels_nobody(silent, kind):
+async def test_a_service_that_moves_fails_the_calls_in_flight_and_cancels_no_task(silent, kind):
     engine, call = await in_flight(silent, kind)
     await engine.move(silent[1])
     with pytest.raises(EngineError) as caught:

@@ -23,7 +23,7 @@ def namespace(name, **labels):
     return msgspec.json.decode(json.dumps(body), type=Namespace)
 
 
-async def test_profiles_are_told_once_and_change_with_the_labels():
+async def test_profiles_are_sent_once_and_change_with_the_labels():
     async with Rig() as rig:
         rig.confirm = False
         for i in range(3):
@@ -39,7 +39,7 @@ async def test_profiles_are_told_once_and_change_with_the_labels():
         assert dict(rig.task("p1")["profile"].labels) == {"app": "a"}
 
 
-async def test_a_profile_that_the_engine_forgot_is_told_again():
+async def test_a_profile_that_the_engine_forgot_is_sent_again():
     async with Rig(nodes=()) as rig:
         rig.pod("a")
         await rig.settle()
@@ -62,7 +62,7 @@ async def test_a_restarted_engine_learns_profiles_and_namespaces_again():
         assert rig.engine.profiles
 
 
-async def test_labels_of_namespaces_are_told_as_they_change():
+async def test_labels_of_namespaces_are_sent_as_they_change():
     async with Rig() as rig:
         worker = asyncio.create_task(rig.feed.namespace_worker())
         rig.store.observe_namespace(namespace("x", team="1"))
@@ -89,7 +89,7 @@ async def test_a_pod_on_its_way_out_is_leaving():
         assert rig.task("a")["leaving"]
 
 
-async def test_a_pod_is_told_when_its_claim_lets_it():
+async def test_a_pod_is_sent_once_its_claim_is_bound():
     spec = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}
     async with Rig() as rig:
         rig.store.storage.ready = True
@@ -123,7 +123,7 @@ async def test_without_knowledge_of_storage_a_pod_with_a_claim_waits_in_silence(
         assert sorted(rig.bound) == ["a", "b"]
 
 
-async def test_of_those_who_want_a_claim_of_one_pod_one_at_a_time_is_told():
+async def test_of_pods_with_one_single_pod_claim_one_at_a_time_is_sent():
     spec = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}
     async with Rig(nodes=()) as rig:
         rig.store.storage.ready = True
@@ -151,7 +151,7 @@ async def test_a_volume_that_was_given_away_in_the_same_round():
         known = rig.store.pods["uid-a"]
         plan = gate.reserve(known, "a", {"host": "a"})
         assert [v.metadata.name for _, v in plan.pairs] == ["v1"]
-        # somebody else, who was placed on the same node by the same round
+        # another pod that was placed on the same node by the same round
         storage.put_claim(claim("d"))
         rig.pod("b", spec={"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "d"}}]})
         await rig.settle()

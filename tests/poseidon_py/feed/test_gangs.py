@@ -1,4 +1,4 @@
-"""What the engine is told of gangs, and when."""
+"""What the engine is sent of gangs, and when."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ CRD = {"scheduling.x-k8s.io/pod-group": "g"}
 
 
 class Engine(FakeEngine):
-    """Knows gangs: skips tasks of those that it was not told of. Places nothing."""
+    """Has gangs: skips tasks of those that it was not sent. Places nothing."""
 
     def _clear(self):
         super()._clear()
@@ -63,7 +63,7 @@ def group(minimum):
     return owner_or_group(COSCHEDULING, spec={"minMember": minimum})
 
 
-async def test_a_gang_is_told_with_its_first_member_and_again_when_it_changes():
+async def test_a_gang_is_sent_with_its_first_member_and_again_when_it_changes():
     async with Rig((COSCHEDULING, group(2))) as rig:
         rig.member("a")
         await rig.settle()
@@ -92,7 +92,7 @@ async def test_a_pod_blocked_by_its_gang_is_not_sent_and_one_that_was_sent_is_re
         assert rig.engine.tasks == {}
 
 
-async def test_gangs_that_the_engine_has_forgotten_are_told_again():
+async def test_gangs_that_the_engine_has_forgotten_are_sent_again():
     async with Rig((COSCHEDULING, group(2))) as rig:
         rig.member("a")
         await rig.settle()
@@ -104,7 +104,7 @@ async def test_gangs_that_the_engine_has_forgotten_are_told_again():
         assert 0 not in rig.engine.gang_of.values()
 
 
-async def test_a_restarted_engine_is_told_of_gangs_too():
+async def test_a_restarted_engine_is_sent_gangs_too():
     async with Rig((COSCHEDULING, group(2))) as rig:
         rig.member("a")
         await rig.settle()

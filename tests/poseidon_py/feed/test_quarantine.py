@@ -1,4 +1,4 @@
-"""What cannot be described, by a defect of ours or because it counts beyond all counting, stops nobody else."""
+"""An object that cannot be described, by a defect or because a number is out of range, stops no other."""
 
 import asyncio
 
@@ -25,7 +25,7 @@ def failing_for(monkeypatch, *names):
         monkeypatch.setattr(module, "describe_pod", describe_pod)
 
 
-async def test_a_pod_that_cannot_be_described_stops_nobody_else(monkeypatch):
+async def test_a_pod_that_cannot_be_described_stops_no_other(monkeypatch):
     failing_for(monkeypatch, "bad")
     async with Rig() as rig:
         for name in ("a", "bad", "b", "c"):
@@ -50,7 +50,7 @@ async def test_nor_in_a_resync(monkeypatch):
         assert sorted(name for name, _ in rig.problems.invalid_pods) == ["bad", "worse"]
 
 
-async def test_a_node_that_cannot_be_described_stops_nobody_either(monkeypatch):
+async def test_a_node_that_cannot_be_described_stops_no_other(monkeypatch):
     describe = update_rows.node_message
 
     def node_message(store, known):
@@ -118,7 +118,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("marks", HOSTILE.values(), ids=HOSTILE.keys())
-async def test_a_pod_with_a_number_beyond_all_counting_harms_nobody_and_is_no_defect(marks, caplog):
+async def test_a_pod_with_a_number_out_of_range_is_invalid_and_no_defect(marks, caplog):
     async with Rig() as rig:
         rig.pod("hostile", **marks)
         await rig.settle()
@@ -134,7 +134,7 @@ async def test_a_pod_with_a_number_beyond_all_counting_harms_nobody_and_is_no_de
 
 
 @pytest.mark.parametrize("resync", [False, True])
-async def test_a_gang_that_cannot_be_described_stops_nobody_else(monkeypatch, resync):
+async def test_a_gang_that_cannot_be_described_stops_no_other(monkeypatch, resync):
     """That shows when the call is made, not when its pods are described."""
     merge = Group.merge
 

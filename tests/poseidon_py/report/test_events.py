@@ -175,7 +175,7 @@ async def test_reports_of_a_pod_coalesce_to_the_newest():
         assert bench.messages == ["Successfully assigned default/a to n"]
 
 
-async def test_why_a_pod_waits_is_not_told_once_it_is_bound():
+async def test_why_a_pod_waits_is_not_reported_once_it_is_bound():
     async with Bench() as bench:
         known = bench.pod()
         bench.reporter.unschedulable(known, "x")
@@ -187,7 +187,7 @@ async def test_why_a_pod_waits_is_not_told_once_it_is_bound():
         assert (bench.messages, bench.api.patched) == ([], [])
 
 
-async def test_why_a_pod_waits_is_not_told_once_it_is_gone():
+async def test_why_a_pod_waits_is_not_reported_once_it_is_gone():
     async with Bench() as bench:
         bench.reporter.unschedulable(bench.pod(), "x")
         bench.store.remove_pod("uid-a")
@@ -283,7 +283,7 @@ async def test_a_server_that_asks_to_wait_for_ever_holds_up_no_other_report(said
         assert bench.now <= 50 + MAX_SECONDS
 
 
-async def test_of_a_report_that_waits_to_be_repeated_only_what_is_newer_is_told():
+async def test_a_newer_report_replaces_one_that_waits_for_its_retry():
     async with Bench() as bench:
         known = bench.pod()
         bench.api.faults = [BusyError(429, "", "", 30.0)]
@@ -306,7 +306,7 @@ async def test_flush_waits_for_what_is_to_be_repeated_but_not_once_the_pod_is_bo
         assert bench.messages == []
 
 
-async def test_a_condition_that_conflicts_waits_for_the_watch_in_nobodys_way():
+async def test_a_condition_that_conflicts_waits_for_the_watch_and_delays_no_other():
     async with Bench(concurrency=1) as bench:
         known = bench.pod(version=1)
         bench.api.patch_faults = [ConflictError(409, "Conflict", "modified")]
@@ -339,7 +339,7 @@ async def test_a_report_that_is_refused_is_dropped():
         assert await bench.reporter.flush(1)
 
 
-async def test_a_pod_that_makes_no_sense_gets_an_event_even_if_it_could_never_be_read():
+async def test_an_invalid_pod_gets_an_event_even_if_it_could_never_be_decoded():
     async with Bench() as bench:
         bench.reporter.invalid("default", "bad", "uid-bad", "spec.priority: not a number")
         await settle()

@@ -111,7 +111,7 @@ async def test_after_binds_it_catches_up_at_once():
         assert 95 <= await bench.run(1) <= 115
 
 
-async def test_in_a_hurry_nothing_is_held_back():
+async def test_in_a_hurry_nothing_is_delayed():
     async with Bench(rate=1.0) as bench:
         bench.busy = bench.saturated = True
         bench.put(*MANY)

@@ -1,4 +1,4 @@
-"""The loop asks the pacer, with the state of the queue of pods, and waits as it says."""
+"""The loop waits as the pacer decides from the state of the queue of pods; it does not run after `stop`."""
 
 import asyncio
 from typing import Any
