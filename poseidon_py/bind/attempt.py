@@ -53,6 +53,9 @@ class Outcome:
         return (self.error.retry_after or 0.0) if isinstance(self.error, BusyError) else 0.0
 
 
+_BOUND = Outcome(Result.BOUND, "bound")
+
+
 async def send_bind(api: BindApi, placement: Placement, timeout: float) -> Outcome:
     """Sends the bind once. `timeout`: seconds. Never UNBOUND."""
     known = placement.known
@@ -70,7 +73,7 @@ async def send_bind(api: BindApi, placement: Placement, timeout: float) -> Outco
         return Outcome(Result.REFUSED, "conflict", error) if found.result is Result.UNBOUND else _of("conflict", found)
     except ApiError as error:
         return Outcome(Result.REFUSED, "error", error)
-    return Outcome(Result.BOUND, "bound")
+    return _BOUND
 
 
 async def read_back(api: BindApi, placement: Placement) -> Outcome:

@@ -8,7 +8,7 @@
 Any placement may also end where it stands: withdrawn, halted, or overtaken by what the watch reports.
 """
 
-from enum import Enum
+from enum import IntEnum
 from typing import NamedTuple
 
 from poseidon_py.state.pod_lifecycle import PodState
@@ -25,13 +25,13 @@ class PlacedPod(NamedTuple):
     node_id: str
 
 
-class PlacementState(Enum):
-    PREPARING = "its volumes are being bound or provisioned"
-    READY = "it waits for a slot"
-    SENDING = "a slot deals with it"
-    DEFERRED = "a request failed and is repeated later"
-    PARKED = "its gang does not allow it to be sent yet"
-    ENDED = "nothing more happens to it"
+class PlacementState(IntEnum):
+    PREPARING = 0  # its volumes are being bound or provisioned
+    READY = 1  # it waits for a slot
+    SENDING = 2  # a slot deals with it
+    DEFERRED = 3  # a request failed and is retried later
+    PARKED = 4  # its gang does not allow it to be sent yet
+    ENDED = 5  # nothing more happens to it
 
 
 _S = PlacementState
