@@ -211,3 +211,7 @@ class Outcome:
     unknown_gangs: set[int] = field(default_factory=set)
     unknown_inputs: set[int] = field(default_factory=set)
     unknown: list[int | str] = field(default_factory=list)
+
+    def refuse(self, refusal: Refusal | None) -> None:
+        if refusal is not None:
+            self.refused.append(refusal)

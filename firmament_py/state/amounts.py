@@ -1,8 +1,8 @@
 """Which resources have columns in the tables of amounts: those that a node offers, and tokens that tasks may hold.
 
-Who may create tasks can name any number of resources. So a resource that no node has gets no column, and what requests
-it fits nowhere (`ClassTable.lacking`); a token gets one with the first task of a class that names it; and columns that
-are of no use any more are given back.
+Tasks can name any number of resources, and must not make the tables grow by that. So a resource that no node offers has
+no column, and a class that requests it fits nowhere (`ClassTable.lacking`); a token gets a column with the first task
+of a class that names it; unused columns are removed.
 """
 
 from collections.abc import Mapping
@@ -15,14 +15,15 @@ from firmament_py.state.classes import ClassTable
 from firmament_py.state.tables import NodeTable, TaskTable
 
 SPARE_COLUMNS = 16
-"""So many columns of no use are kept: a node that restarts is not to cost anything."""
+"""So many unused columns are kept, so that a node that restarts does not rebuild the tables."""
 
 
 def offer(
     classes: ClassTable, nodes: NodeTable, tasks: TaskTable, resources: Resources, amounts: Mapping[str, int]
 ) -> None:
-    """A node offers `amounts`. Those that are the first of their resource get columns, with what tasks hold already."""
-    # nothing of a link is something else than not a word of it, which is no limit
+    """Adds columns for the resources of a node's `amounts` that have none, filled with what classes request and running
+    tasks use of them."""
+    # a link of 0 differs from a link that is not stated, which is no limit
     names = [name for name, amount in amounts.items() if (amount or name in LINKS) and name not in resources]
     if not names:
         return
@@ -36,8 +37,8 @@ def offer(
 
 
 def sweep_columns(classes: ClassTable, nodes: NodeTable, resources: Resources) -> None:
-    """Takes columns away of resources that no node offers and of tokens that no class with tasks names, if there are
-    more than a few."""
+    """Removes the columns of resources that no node offers and of tokens that no class with tasks names, if there are
+    more than SPARE_COLUMNS."""
     names = resources.names
     used = (classes.requests[classes.tasks > 0] > 0).any(axis=0)
     offered = (nodes.allocatable[nodes.state == NodeState.PRESENT] > 0).any(axis=0)

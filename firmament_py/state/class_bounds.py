@@ -1,8 +1,8 @@
-"""How much one class of tasks may say: a longer description is refused, so that no sender makes rounds slow for others.
+"""Limits on the description of a class. A longer one is refused, so that no sender slows down rounds for all others.
 
-Every entry of a description costs a round some work on all nodes, whether its task can be placed or not. The limits
-are far above what people and their tools write (a selector with many values is one requirement) and far below what
-fits into an object of an API server, which is tens of thousands of terms.
+Each entry of a description costs a round work on all nodes, whether its tasks can be placed or not. The limits are far
+above what users and their tools write (a selector with many values is one requirement) and far below what fits into an
+object of an API server: tens of thousands of terms.
 """
 
 from collections.abc import Iterable
@@ -11,25 +11,25 @@ from firmament_py.model.constraints import PeerSelector, Term
 from firmament_py.model.events import ClassDefined
 
 MAX_TERMS = 256
-"""Of affinity, anti-affinity and spread, required and preferred, together. A workload that has to keep away from many
-others names them in the values of one selector; even one term for each service of a large application is some tens."""
+"""Terms of affinity, anti-affinity and spread, required and preferred, together. A workload that must stay away from
+many others names them in the values of one selector; one term for each service of a large application is some tens."""
 
 MAX_REQUIREMENTS = 4096
-"""Of labels and fields in all selectors together: sixteen for each term, or those of many volumes' nodes."""
+"""Requirements on labels and fields in all selectors together: sixteen for each term, or the nodes of many volumes."""
 
 MAX_TOLERATIONS = 512
 
 MAX_RESOURCES = 512
 
 MAX_TOKENS = 128
-"""Host ports and disks. Each that tasks name is a column of every table of amounts. A pod that has a whole range of
-ports for itself is on the host's network and does not list them."""
+"""Host ports and disks. Each is a column in every table of amounts. A pod that needs a whole range of ports uses the
+host's network and does not list them."""
 
 MAX_IMAGES = 1024
 
 
 def excess(new: ClassDefined) -> tuple[str, str] | None:
-    """(field, reason) of the first list in a definition that is too long; None: there is none."""
+    """Field and reason of the first list in a definition that is too long, None: none is."""
     terms = {
         "affinity": len(new.peers.affinity),
         "anti_affinity": len(new.peers.anti_affinity),
@@ -37,7 +37,7 @@ def excess(new: ClassDefined) -> tuple[str, str] | None:
         "preferred_peers": len(new.preferences.peers),
     }
     field = max(terms, key=lambda name: terms[name])
-    for name, count, most, what in (
+    for name, count, limit, what in (
         (field, sum(terms.values()), MAX_TERMS, "terms of affinity, anti-affinity and spread"),
         ("requirements", _requirements(new), MAX_REQUIREMENTS, "label requirements in all selectors"),
         ("tolerations", len(new.demand.tolerations), MAX_TOLERATIONS, "tolerations"),
@@ -45,8 +45,8 @@ def excess(new: ClassDefined) -> tuple[str, str] | None:
         ("tokens", len(new.tokens), MAX_TOKENS, "tokens (host ports, disks)"),
         ("images", len(new.preferences.images), MAX_IMAGES, "images"),
     ):
-        if count > most:
-            return name, f"makes {count} {what}; give at most {most}"
+        if count > limit:
+            return name, f"makes {count} {what}; give at most {limit}"
     return None
 
 

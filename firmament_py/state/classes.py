@@ -1,8 +1,6 @@
 """Equivalence classes of tasks: described once, then named by number.
 
-Tasks of one class are interchangeable to the network, so they share one supply vertex. Classes are kept as long as a
-task refers to them; of many that stay unused those that have been for a while are forgotten between rounds, and a
-sender that names one of them is asked to describe it again.
+Tasks of one class are interchangeable to the network, so they share one supply vertex.
 """
 
 from collections.abc import Iterable, Mapping
@@ -34,8 +32,8 @@ class ClassTable(KeyedTable[ClassDefined]):
     }
     priority: I64
     expected_us: I64  # how long a task expects to run, below LIMIT; 0: unknown
-    wishes: Bools  # whether its tasks wish others near them or away; see carried
-    repels: Bools  # whether it demands that others stay away from its tasks
+    wishes: Bools  # whether its tasks prefer others near them or away; see carried
+    repels: Bools  # whether it has anti-affinity, which keeps others away from its tasks
     has_traits: Bools
 
     def __init__(self, resources: Resources) -> None:
@@ -52,14 +50,14 @@ class ClassTable(KeyedTable[ClassDefined]):
         return self._requests
 
     def lacking(self, row: int) -> Mapping[str, int]:
-        """What a class requests, > 0, of resources that have no column, since no node offers any of them."""
+        """Amounts > 0 that a class requests of resources without a column, which no node offers."""
         return self._lacking.get(row, {})
 
     def demand(self, row: int) -> NodeDemand:
         return self._definition[row].demand
 
     def define(self, new: ClassDefined) -> Refusal | None:
-        """Adds a class. The same again is fine; another content under a known id is refused."""
+        """Adds a class, or returns why it is refused. To define the same again changes nothing."""
         problem = _problem(new)
         if problem is not None:
             return Refusal("class", str(new.id), *problem)
@@ -86,14 +84,14 @@ class ClassTable(KeyedTable[ClassDefined]):
         self.repels[row], self.has_traits[row] = bool(new.peers.anti_affinity), bool(new.traits)
         return None
 
-    def hold_tokens(self, rows: I64) -> None:
-        """Gives tokens that classes (K,) name columns; for classes that are about to have tasks."""
+    def add_token_columns(self, rows: I64) -> None:
+        """Adds columns for the tokens of class rows (K,), which are about to have tasks."""
         names = {name for row in rows.tolist() for name in self.lacking(row) if name.startswith(TOKEN)}
         if names:
             self.add_columns(sorted(names))
 
     def add_columns(self, names: Iterable[str]) -> None:
-        """Gives resources columns, filled with what classes request of them."""
+        """Adds columns for resources, filled with what classes request of them."""
         columns = {name: self._resources.column(name) for name in names}
         for row, lacking in list(self._lacking.items()):
             for name in columns.keys() & lacking.keys():
@@ -102,7 +100,7 @@ class ClassTable(KeyedTable[ClassDefined]):
                 del self._lacking[row]
 
     def keep_columns(self, columns: I64) -> None:
-        """Takes all other columns away; the resources still have the old ones."""
+        """Removes all other columns; called before the same columns of `Resources` are removed."""
         names, requests = self._resources.names, self.requests
         rows = self.rows()
         dropped = np.setdiff1d(np.arange(len(names)), columns)
@@ -118,22 +116,22 @@ class ClassTable(KeyedTable[ClassDefined]):
 
 
 def carried(definition: ClassDefined) -> tuple[tuple[int, PeerTerm], ...]:
-    """(weight, term) that tasks of a class hold for those who come near them.
+    """(weight, term) by which running tasks of a class attract or repel tasks that the term matches.
 
-    A required affinity counts with weight 1, as kube-scheduler's hardPodAffinityWeight does by default.
+    A required affinity has weight 1, the default of kube-scheduler's hardPodAffinityWeight.
     """
     return (*definition.preferences.peers, *((1, term) for term in definition.peers.affinity))
 
 
 def _problem(new: ClassDefined) -> tuple[str, str] | None:
-    """(field, reason) of the first thing in a definition that makes no sense."""
+    """Field and reason of the first invalid value of a definition, None: all are valid."""
     if new.id == 0:
         return "id", "must not be 0"
     for resource, amount in new.requests.items():
         if amount < 0:
             return f"requests[{resource}]", f"is {amount}; give an amount of 0 or more"
         if resource.startswith(TOKEN):
-            return f"requests[{resource}]", "names a token; say it in tokens"
+            return f"requests[{resource}]", "names a token; list it in tokens"
     if new.expected_us < 0:
         return "expected_us", f"is {new.expected_us}; give 0 for unknown, or more"
     for spread in new.peers.spread:

@@ -1,6 +1,6 @@
 """Gangs: groups of tasks of which at least a minimum is placed in one round, or nothing.
 
-This module owns what is known of gangs; which are placed is decided in admission/queue_order.py.
+This table holds their definitions; admission/queue_order.py decides which are placed.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ MAX_ROLES = 64
 
 
 class GangTable(KeyedTable[GangObserved]):
-    """One row a gang; `definition` has the rest. Kept until it is removed and no task refers to it any more."""
+    """One row a gang; `definition` has the rest. It stays until it is removed and no task refers to it any more."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -21,40 +21,40 @@ class GangTable(KeyedTable[GangObserved]):
         self._removed: set[int] = set()
 
     def known(self, gang_id: int) -> GangObserved | None:
-        """The gang as it was observed last, None if it is not known."""
+        """The gang as it was observed last, None if it is unknown."""
         row = self._row.get(gang_id)
         return None if row is None else self._definition.get(row)
 
-    def observe(self, gang: GangObserved) -> Refusal | bool:
-        """Takes a gang as it is now; whether that changed anything, or why it makes no sense."""
+    def observe(self, gang: GangObserved) -> tuple[Refusal | None, bool]:
+        """Takes in a gang as it is now, unless it is invalid: why it is refused, and whether anything has changed."""
         problem = _problem(gang)
         if problem is not None:
-            return Refusal("gang", gang.name or str(gang.id), *problem)
+            return Refusal("gang", gang.name or str(gang.id), *problem), False
         row = self._row.get(gang.id)
         if row is None:
             self.add(gang.id, gang)
-            return True
+            return None, True
         self._removed.discard(row)
         changed = self._definition[row] != gang
         self._definition[row] = gang
-        return changed
+        return None, changed
 
     def remove(self, gang_id: int) -> None:
-        """The gang's owner is gone; it is forgotten when its last task is."""
+        """Removes a gang, of which the owner is gone, as soon as no task refers to it."""
         row = self._row.get(gang_id)
         if row is not None and row != NO_GANG:
             self._removed.add(row)
             self.sweep()
 
     def sweep(self) -> None:
-        """Forgets removed gangs without tasks."""
+        """Drops gangs that were removed and have no tasks left."""
         gone = [row for row in self._removed if self.tasks[row] == 0]
         self._removed.difference_update(gone)
         self.remove_rows(np.array(gone, np.int64))
 
 
 def _problem(gang: GangObserved) -> tuple[str, str] | None:
-    """(field, reason) of the first thing that makes no sense."""
+    """Field and reason of the first invalid value, None: all are valid."""
     if gang.id == 0:
         return "id", "must not be 0"
     if gang.minimum < 0:

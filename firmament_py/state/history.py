@@ -1,4 +1,4 @@
-"""A bounded log of what happened to tasks, kept by batch so that writing it costs nothing per task."""
+"""A bounded log of the events of tasks, stored by batch so that writing it costs no time per task."""
 
 from collections import deque
 
@@ -6,27 +6,27 @@ import numpy as np
 
 from firmament_py.model.arrays import U64
 
-_TASKS_KEPT = 1_000_000
+_MAX_ENTRIES = 1_000_000
 
 
 class History:
-    """The newest batches, together about a million entries; `of` searches them."""
+    """The newest batches, together about _MAX_ENTRIES entries."""
 
     def __init__(self) -> None:
         self._batches: deque[tuple[str, U64, list[str]]] = deque()
         self._size = 0
 
     def add(self, what: str, uids: U64, nodes: list[str] | None = None) -> None:
-        """`what` happened to tasks `uids` (K,), on `nodes`: K names, empty for none, or None: nowhere."""
+        """Adds `what` of the tasks `uids` (K,). nodes: K names, empty for none; None: the event concerns no nodes."""
         if not len(uids):
             return
         self._batches.append((what, uids, nodes or []))
         self._size += len(uids) + 1
-        while self._size > _TASKS_KEPT and len(self._batches) > 1:
+        while self._size > _MAX_ENTRIES and len(self._batches) > 1:
             self._size -= len(self._batches.popleft()[1]) + 1
 
     def of(self, uid: int) -> list[tuple[str, str]]:
-        """(what, name of the node or nothing) of each entry about a task, oldest first."""
+        """(what, name of the node or empty) of each entry of a task, oldest first; searches all batches."""
         return [
             (what, nodes[i] if nodes else "")
             for what, uids, nodes in self._batches

@@ -1,7 +1,7 @@
-"""What data tasks read, in blocks, and where replicas of the blocks are: described once, then named by number.
+"""The data that tasks read, in blocks, and where replicas of the blocks are: described once, then named by number.
 
-Blocks name their nodes and racks as people do. Names are looked up when a round begins, so a node that is not there
-yet, or not any more, holds nothing, and its data is there again when the node is.
+Blocks refer to nodes and racks by name. Names are resolved when a round begins: a node that does not exist at that time
+holds nothing, and its data counts again when the node is back.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ NO_INPUTS = 0
 
 MAX_BLOCKS = 4096
 MAX_BYTES = 2**50
-"""Of one block; so all bytes of a set stay far below 2**63."""
+"""Of one block, so that the sum over a set stays far below 2**63."""
 
 SPARE_ROWS = 4096
 _SPARE_NAMES = 1024
@@ -42,12 +42,14 @@ class InputSetTable(KeyedTable[_Blocks]):
     def __init__(self) -> None:
         super().__init__(SPARE_ROWS)
         self.add(0, _NONE)  # NO_INPUTS
-        self._nodes: dict[str, int] = {}  # names that sets mention -> numbers
+        self._nodes: dict[str, int] = {}  # name that a set uses -> number
         self._racks: dict[str, int] = {}
 
     def define(self, new: InputsDefined) -> Refusal | None:
-        """Adds a set; the same again is fine (an id is a hash of the content). One that makes no sense is known from
-        then on as one without blocks."""
+        """Adds a set, unless its id is known (an id is a hash of the content); why it is refused, if it is.
+
+        A refused set counts as one without blocks.
+        """
         if new.id and new.id in self._row:
             return None
         problem = _problem(new)
@@ -56,7 +58,7 @@ class InputSetTable(KeyedTable[_Blocks]):
         return Refusal("inputs", str(new.id), *problem) if problem else None
 
     def placed(self, rows: I64, rack: I64, node_of: Mapping[str, int], rack_of: Mapping[str, int]) -> BlockReplicas:
-        """Where the blocks of the sets `rows` (S,) are, given the nodes' racks (N,) and who has which name."""
+        """Where the blocks of the sets `rows` (S,) are. rack: (N,) of each node; node_of, rack_of: numbers by name."""
         node = np.array([node_of.get(name, -1) for name in self._nodes] or [-1], np.int64)
         named = np.array([rack_of.get(name, -1) for name in self._racks] or [-1], np.int64)
         of_rows = [self._definition[row] for row in rows.tolist()]
@@ -76,7 +78,7 @@ class InputSetTable(KeyedTable[_Blocks]):
         )
 
     def sweep(self) -> None:
-        """Forgets sets that nobody has used for a while, if there are many of them, and names that only they had."""
+        """Removes sets that no task has referred to for a while, if there are many of them, and the names they used."""
         if len(self.remove_unused()):
             self._renumber()
 
@@ -92,18 +94,18 @@ class InputSetTable(KeyedTable[_Blocks]):
         return _Blocks(np.array(sizes, np.int64), np.array(block, np.int64), np.array(at, np.int64))
 
     def _renumber(self) -> None:
-        """Numbers names anew when most of them are not in use any more."""
+        """Renumbers the names once most of them are unused."""
         used = np.unique(_joined([blocks.at for blocks in self._definition.values()]))
         if len(self._nodes) + len(self._racks) <= 2 * len(used) + _SPARE_NAMES:
             return
         nodes, racks = list(self._nodes), list(self._racks)
-        kept_nodes, kept_racks = used[used >= 0], -1 - used[used < 0][::-1]
-        self._nodes = {nodes[old]: i for i, old in enumerate(kept_nodes.tolist())}
-        self._racks = {racks[old]: i for i, old in enumerate(kept_racks.tolist())}
+        used_nodes, used_racks = used[used >= 0], -1 - used[used < 0][::-1]
+        self._nodes = {nodes[old]: i for i, old in enumerate(used_nodes.tolist())}
+        self._racks = {racks[old]: i for i, old in enumerate(used_racks.tolist())}
         for row, blocks in self._definition.items():
             by_name = blocks.at >= 0
-            new_node = np.searchsorted(kept_nodes, blocks.at)
-            new_rack = np.searchsorted(kept_racks, -1 - blocks.at)
+            new_node = np.searchsorted(used_nodes, blocks.at)
+            new_rack = np.searchsorted(used_racks, -1 - blocks.at)
             self._definition[row] = blocks._replace(at=np.where(by_name, new_node, -1 - new_rack))
 
 
@@ -112,11 +114,11 @@ def _joined(arrays: list[I64]) -> I64:
 
 
 def _problem(new: InputsDefined) -> tuple[str, str] | None:
-    """(field, reason) of the first thing in a definition that makes no sense."""
+    """Field and reason of the first invalid value of a definition, None: all are valid."""
     if new.id == 0:
         return "id", "must not be 0"
     if len(new.blocks) > MAX_BLOCKS:
-        return "blocks", f"are {len(new.blocks)}; give at most {MAX_BLOCKS}"
+        return "blocks", f"has {len(new.blocks)} entries; give at most {MAX_BLOCKS}"
     for i, block in enumerate(new.blocks):
         if not 0 <= block.bytes <= MAX_BYTES:
             return f"blocks[{i}].bytes", f"is {block.bytes}; give 0 .. {MAX_BYTES}"

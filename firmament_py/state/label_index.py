@@ -1,7 +1,7 @@
 """Labels as columns: which rows meet a requirement is one vectorised comparison.
 
 A label key becomes a column (value number per row) when a requirement first names it and a row has it; other labels
-cost nothing. Of many columns those that no requirement names any more are forgotten.
+cost nothing. Of many columns those that requirements no longer name are removed.
 Used for nodes (state/node_index.py) and for the labels of tasks (state/label_sets.py).
 """
 
@@ -13,8 +13,8 @@ from firmament_py.model.arrays import I32, Bools
 from firmament_py.model.constraints import Operator, Requirement, integer
 
 _ABSENT = -1  # value number of a row without the label
-_SPARE_COLUMNS = 256  # so many columns may be held that nobody asks for
-_SPARE_VALUES = 1024  # a column may remember so many values, and twice as many as there are rows, before it forgets
+_SPARE_COLUMNS = 256  # so many columns may exist that no requirement names
+_SPARE_VALUES = 1024  # a column is rebuilt when it has so many values more than twice the number of rows
 
 
 class _Column:
@@ -29,7 +29,7 @@ class _Column:
 
     @property
     def values(self) -> int:
-        """Values that have a number, in use or not."""
+        """How many values have a number, in use or not."""
         return len(self._number)
 
     @property
@@ -49,15 +49,15 @@ class _Column:
 
 
 class LabelColumns:
-    """The labels of rows; rows are small integers that may be forgotten and used again."""
+    """The labels of rows; rows are small integers that may be removed and used again."""
 
     def __init__(self) -> None:
         self._labels: dict[int, Mapping[str, str]] = {}
         self._rows_with: dict[str, int] = {}  # how many rows have a key, > 0
         self._columns: dict[str, _Column] = {}
         self._no_row = _Column(64)  # of every key that no row has
-        self._asked: set[str] = set()
-        self._asked_before: set[str] = set()
+        self._read: set[str] = set()
+        self._read_before: set[str] = set()
         self.capacity = 64
 
     def set(self, row: int, labels: Mapping[str, str]) -> None:
@@ -69,7 +69,7 @@ class LabelColumns:
         for key, column in list(self._columns.items()):
             column.set(row, labels.get(key))
             if column.values > 2 * len(self._labels) + _SPARE_VALUES:
-                del self._columns[key]  # made anew, with the values there are, when it is needed
+                del self._columns[key]  # rebuilt, with current values, when it is needed
 
     def forget(self, row: int) -> None:
         labels = self._labels.pop(row, None)
@@ -82,7 +82,7 @@ class LabelColumns:
         return self._labels.get(row)
 
     def meets(self, requirements: Iterable[Requirement]) -> Bools:
-        """(capacity,): rows that meet all `requirements`; forgotten rows count as rows without labels."""
+        """(capacity,): rows that meet all `requirements`; removed rows count as rows without labels."""
         chosen = np.ones(self.capacity, np.bool_)
         for requirement in requirements:
             chosen &= self._holds(requirement)
@@ -93,7 +93,7 @@ class LabelColumns:
         return self._column(key).value
 
     def texts(self, key: str) -> list[str]:
-        """The values that the numbers of `domains` stand for; some may be in use no more."""
+        """The values by their numbers in `domains`; some may no longer be in use."""
         return self._column(key).texts
 
     def _holds(self, requirement: Requirement) -> Bools:
@@ -114,12 +114,11 @@ class LabelColumns:
                 return column.compared(requirement.operator, bound)
 
     def sweep(self) -> None:
-        """Forgets columns that nobody has asked for since the last sweep but one, if there are many; for the end of a
-        round."""
+        """Removes columns not read since the last sweep but one, if there are many; for the end of a round."""
         if len(self._columns) > _SPARE_COLUMNS:
-            asked = self._asked | self._asked_before
-            self._columns = {key: column for key, column in self._columns.items() if key in asked}
-        self._asked, self._asked_before = set(), self._asked
+            read = self._read | self._read_before
+            self._columns = {key: column for key, column in self._columns.items() if key in read}
+        self._read, self._read_before = set(), self._read
 
     def _count(self, labels: Mapping[str, str], sign: int) -> None:
         for key in labels:
@@ -133,7 +132,7 @@ class LabelColumns:
     def _column(self, key: str) -> _Column:
         if key not in self._rows_with:
             return self._no_row
-        self._asked.add(key)
+        self._read.add(key)
         column = self._columns.get(key)
         if column is None:
             column = self._columns[key] = _Column(self.capacity)

@@ -1,6 +1,6 @@
 """The labels of tasks: tasks with equal labels in one namespace share a label set.
 
-Selectors between tasks are evaluated once for each label set, never for each task.
+Selectors between tasks are evaluated once for each label set, not for each task.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ NO_LABELS = 0
 """Row of the label set of tasks without labels in no namespace; no selector matches it."""
 
 SPARE_ROWS = 4096
-_SELECTORS_KEPT = 4096
+_MAX_CACHED_SELECTORS = 4096
 _SPARE_NAMESPACES = 1024
 
 
@@ -25,7 +25,7 @@ class LabelSetTable(KeyedTable[Mapping[str, str]]):
     """One row a label set."""
 
     FIELDS: ClassVar = {**KeyedTable.FIELDS, "namespace": (np.int64, -1)}
-    namespace: I64  # number of the namespace
+    namespace: I64  # number of the namespace, -1: none
 
     def __init__(self) -> None:
         super().__init__(SPARE_ROWS)
@@ -34,12 +34,12 @@ class LabelSetTable(KeyedTable[Mapping[str, str]]):
         self._namespace_number: dict[str, int] = {}
         self._namespace_labels = LabelColumns()
         self._names: list[str] = []
-        self._namespaces_in_use = 0  # when they were numbered last
+        self._namespaces_in_use = 0  # when they were last renumbered
         self._cache: dict[PeerSelector, tuple[int, Bools]] = {}
         self.version = 0
 
     def define(self, label_set_id: int, namespace: str, labels: Mapping[str, str]) -> None:
-        """Adds a label set; the same again is fine (an id is a hash of the content)."""
+        """Adds a label set, unless its id is known (an id is a hash of the content)."""
         if label_set_id in self._row:
             return
         row = self.add(label_set_id, labels)
@@ -48,7 +48,7 @@ class LabelSetTable(KeyedTable[Mapping[str, str]]):
         self.version += 1
 
     def describe_namespace(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Tells the labels of a namespace; whether that changed anything."""
+        """Sets the labels of a namespace; whether they have changed."""
         number = self._number(name)
         if self._namespace_labels.get(number) == labels:
             return False
@@ -57,20 +57,20 @@ class LabelSetTable(KeyedTable[Mapping[str, str]]):
         return True
 
     def matching(self, selector: PeerSelector) -> Bools:
-        """(capacity,): which label set rows `selector` matches."""
+        """(capacity,) which rows `selector` matches."""
         cached = self._cache.get(selector)
         if cached is not None and cached[0] == self.version:
             return cached[1]
-        if len(self._cache) > _SELECTORS_KEPT:
+        if len(self._cache) > _MAX_CACHED_SELECTORS:
             self._cache.clear()
         result = np.zeros(self.capacity, np.bool_)
         if selector.labels is not None:
             namespaces = np.isin(self.namespace, [self._namespace_number.get(n, -2) for n in selector.namespaces])
             if selector.namespace_selector is not None:
-                told = np.zeros(len(self._names) + 1, np.bool_)
+                selected = np.zeros(len(self._names) + 1, np.bool_)  # the last is for label sets without a namespace
                 meets = self._namespace_labels.meets(selector.namespace_selector)
-                told[: len(self._names)] = meets[: len(self._names)]
-                namespaces |= told[self.namespace]
+                selected[: len(self._names)] = meets[: len(self._names)]
+                namespaces |= selected[self.namespace]
             size = min(self.capacity, self._labels.capacity)
             result[:size] = self._labels.meets(selector.labels)[:size] & namespaces[:size]
             result &= self.live
@@ -79,7 +79,7 @@ class LabelSetTable(KeyedTable[Mapping[str, str]]):
         return result
 
     def describe(self, row: int) -> tuple[str, Mapping[str, str], Mapping[str, str]]:
-        """(namespace, its labels, labels) of a label set row."""
+        """Namespace, labels of the namespace, and labels of a row."""
         number = int(self.namespace[row])
         if number < 0:
             return "", {}, {}
@@ -103,19 +103,19 @@ class LabelSetTable(KeyedTable[Mapping[str, str]]):
         self._labels.sweep()
         self._namespace_labels.sweep()
         if len(self._names) > 2 * self._namespaces_in_use + _SPARE_NAMESPACES:
-            self._number_namespaces()
+            self._renumber_namespaces()
 
-    def _number_namespaces(self) -> None:
-        """Numbers the namespaces anew that have labels or label sets."""
+    def _renumber_namespaces(self) -> None:
+        """Renumbers the namespaces, without those that have neither labels nor label sets."""
         names, labels = self._names, self._namespace_labels
         rows = self.rows()[1:]
         labelled = set(self.namespace[rows].tolist())
-        kept = [number for number in range(len(names)) if number in labelled or labels.get(number)]
+        in_use = [number for number in range(len(names)) if number in labelled or labels.get(number)]
         self._names, self._namespace_number, self._namespace_labels = [], {}, LabelColumns()
         position = np.full(len(names), -1, np.int64)
-        for old in kept:
+        for old in in_use:
             position[old] = self._number(names[old])
             self._namespace_labels.set(int(position[old]), labels.get(old) or {})
         self.namespace[rows] = position[self.namespace[rows]]
-        self._namespaces_in_use = len(kept)
+        self._namespaces_in_use = len(in_use)
         self.version += 1

@@ -1,6 +1,6 @@
-"""What nodes look like, labels and taints, and which of them meet a demand: one vectorised pass a demand.
+"""Labels, names and taints of nodes, and which nodes meet a demand: one vectorised pass for each demand.
 
-Nodes with equal taints share a taint-set number, and tolerations are judged once for each set.
+Nodes with equal taints share a taint-set number, and tolerations are evaluated once for each set.
 """
 
 from collections.abc import Iterable
@@ -13,8 +13,8 @@ from firmament_py.model.events import NodeObserved
 from firmament_py.state.label_index import LabelColumns
 
 _MAX_SETS = 1_000_000
-_SPARE_SETS = 1024  # so many taint sets, and twice as many as there are nodes, are remembered
-_DEMANDS_KEPT = 4096
+_SPARE_SETS = 1024  # taint sets are renumbered when there are so many more than twice the nodes
+_MAX_CACHED_DEMANDS = 4096
 
 
 class NodeIndex:
@@ -28,13 +28,15 @@ class NodeIndex:
         self._taint_sets: dict[tuple[Taint, ...], int] = {(): 0}
         self._avoided: dict[str, set[int]] = {}  # owner -> node rows
         self._images: dict[str, dict[int, int]] = {}  # image -> node row -> bytes
-        self._wishes: dict[int, tuple[frozenset[str], tuple[str, ...]]] = {}  # what the two above hold of a row
+        self._owners_and_images: dict[
+            int, tuple[frozenset[str], tuple[str, ...]]
+        ] = {}  # row -> owners and images in the two above
         self._cache: dict[NodeDemand, tuple[int, Bools, I32]] = {}
         self.version = 0
 
     def set(self, row: int, node: NodeObserved) -> bool:
-        """Tells what node row `row` looks like; whether that changed anything that matters to a demand."""
-        self._note_wishes(row, node)
+        """Sets the description of node row `row`; whether anything that a demand can name has changed."""
+        self._add_owners_and_images(row, node)
         fields, taints = {NAME_FIELD: node.name}, node.taints
         if (self._labels.get(row), self._fields.get(row), self._taints.get(row)) == (node.labels, fields, taints):
             return False
@@ -44,26 +46,26 @@ class NodeIndex:
         self._taint_set = np.pad(self._taint_set, (0, self._labels.capacity - len(self._taint_set)))
         self._taint_set[row] = self._taint_sets.setdefault(taints, len(self._taint_sets))
         if len(self._taint_sets) > 2 * len(self._taints) + _SPARE_SETS:
-            self._number_taints()
+            self._renumber_taints()
         self.version += 1
         return True
 
     def forget(self, row: int) -> None:
-        """Node row `row` is no more; the row may be used again."""
+        """Removes node row `row`, which may be used again."""
         if self._taints.pop(row, None) is None:
             return
-        self._forget_wishes(row)
+        self._remove_owners_and_images(row)
         self._labels.forget(row)
         self._fields.forget(row)
         self._taint_set[row] = 0
         self.version += 1
 
     def evaluate(self, demand: NodeDemand, rows: I64) -> tuple[Bools, I32]:
-        """For each of node `rows` (N,): does it match selector and affinity (N,), and which of its taints keeps
-        tasks with this demand away (N,): a number for `taint`, -1 for none."""
+        """For node `rows` (N,): whether each matches selector and affinity (N,), and which of its taints repels tasks
+        with this demand (N,): a number for `taint`, -1 for none."""
         cached = self._cache.get(demand)
         if cached is None or cached[0] != self.version:
-            if len(self._cache) > _DEMANDS_KEPT:  # demands come and go with their classes
+            if len(self._cache) > _MAX_CACHED_DEMANDS:  # demands come and go with their classes
                 self._cache.clear()
             blocking = np.array([self._first_untolerated(demand, s) for s in self._taint_sets], np.int32)
             cached = (self.version, self._selected(demand), blocking[self._taint_set])
@@ -71,7 +73,7 @@ class NodeIndex:
         return cached[1][rows], cached[2][rows]
 
     def taint(self, number: int) -> Taint:
-        """The taint that `evaluate` numbered: position in its set times _MAX_SETS, plus the set."""
+        """The taint by the number that `evaluate` gave it: position in its set times _MAX_SETS, plus the set."""
         return list(self._taint_sets)[number % _MAX_SETS][number // _MAX_SETS]
 
     def preferred(self, term: Term, rows: I64) -> Bools:
@@ -79,8 +81,8 @@ class NodeIndex:
         return self._term(term)[rows]
 
     def discouraging(self, demand: NodeDemand, rows: I64) -> I64 | None:
-        """How many taints of each of `rows` ask tasks with this demand to stay away if they can, (N,); None: no taint
-        of any node does."""
+        """How many PreferNoSchedule taints of each of `rows` tasks with this demand do not tolerate, (N,); None: there
+        are none on any node."""
         counts = [
             sum(t.effect == "PreferNoSchedule" and not demand.is_tolerated(t) for t in taints)
             for taints in self._taint_sets
@@ -88,17 +90,17 @@ class NodeIndex:
         return np.array(counts, np.int64)[self._taint_set[rows]] if any(counts) else None
 
     def avoided(self, owner: str) -> bool:
-        """Whether any node asks tasks of `owner` to stay away."""
+        """Whether any node lists `owner` among the owners whose tasks it avoids."""
         return owner in self._avoided
 
     def avoiding(self, owner: str, rows: I64) -> Bools:
-        """Which of `rows` ask tasks of `owner` to stay away, (N,)."""
-        asking = np.zeros(self._labels.capacity, np.bool_)
-        asking[list(self._avoided.get(owner, ()))] = True
-        return asking[rows]
+        """Which of `rows` list `owner` among the owners whose tasks they avoid, (N,)."""
+        avoid = np.zeros(self._labels.capacity, np.bool_)
+        avoid[list(self._avoided.get(owner, ()))] = True
+        return avoid[rows]
 
     def image_sizes(self, image: str, rows: I64) -> I64:
-        """Bytes of an image on each of `rows`, 0 where it is not there, (N,)."""
+        """Bytes of an image on each of `rows`, 0 where it is absent, (N,)."""
         sizes = np.zeros(self._labels.capacity, np.int64)
         for row, size in self._images.get(image, {}).items():
             sizes[row] = size
@@ -131,26 +133,26 @@ class NodeIndex:
         return values, dense[numbers]
 
     def sweep(self) -> None:
-        """Forgets what helped to answer questions that are not asked any more; for the end of a round."""
+        """Removes columns of labels that demands no longer name; for the end of a round."""
         self._labels.sweep()
         self._fields.sweep()
 
-    def _number_taints(self) -> None:
-        """Numbers the taint sets that are in use anew. The version has to rise."""
+    def _renumber_taints(self) -> None:
+        """Renumbers the taint sets that are in use; the caller raises the version."""
         self._taint_sets = {(): 0}
         for row, taints in self._taints.items():
             self._taint_set[row] = self._taint_sets.setdefault(taints, len(self._taint_sets))
 
-    def _note_wishes(self, row: int, node: NodeObserved) -> None:
-        self._forget_wishes(row)
+    def _add_owners_and_images(self, row: int, node: NodeObserved) -> None:
+        self._remove_owners_and_images(row)
         for owner in node.avoids:
             self._avoided.setdefault(owner, set()).add(row)
         for image, size in node.images.items():
             self._images.setdefault(image, {})[row] = size
-        self._wishes[row] = (node.avoids, tuple(node.images))
+        self._owners_and_images[row] = (node.avoids, tuple(node.images))
 
-    def _forget_wishes(self, row: int) -> None:
-        owners, images = self._wishes.pop(row, (frozenset(), ()))
+    def _remove_owners_and_images(self, row: int) -> None:
+        owners, images = self._owners_and_images.pop(row, (frozenset(), ()))
         for owner in owners:
             self._avoided[owner].discard(row)
             if not self._avoided[owner]:

@@ -1,7 +1,7 @@
-"""What of an event about tasks makes sense: its rows with names looked up, as the task table is to hold them."""
+"""Resolves an event about tasks: which of its rows can be taken in, and what the task table is to hold for them."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -11,23 +11,18 @@ from firmament_py.model.lifecycle import ILLEGAL, TASK_NEXT, TaskEvent, TaskStat
 from firmament_py.state.classes import ClassTable
 from firmament_py.state.gangs import NO_GANG, GangTable
 from firmament_py.state.input_sets import NO_INPUTS, InputSetTable
+from firmament_py.state.keyed_table import UNKNOWN, KeyedTable
 from firmament_py.state.label_sets import NO_LABELS, LabelSetTable
 from firmament_py.state.tables import TaskTable
 
 
-class _Named(Protocol):
-    """A table whose rows have ids."""
-
-    def find(self, ids: U64) -> I64: ...
-
-
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ResolvedTasks:
     """K rows of an event that are taken in."""
 
     at: I64  # (K,) positions in the event
     rows: I64  # (K,) rows of the task table, -1: a new task
-    state: U8  # (K,) TaskState, from now on
+    state: U8  # (K,) the TaskState that follows
     cls: I64  # (K,) and so on: what the columns of the task table are to hold
     label_set: I64
     gang: I64
@@ -36,7 +31,7 @@ class Seen:
     leaving: Bools
 
 
-def observed(
+def resolve(
     event: TasksObserved,
     rows: I64,
     tasks: TaskTable,
@@ -45,50 +40,53 @@ def observed(
     gangs: GangTable,
     inputs: InputSetTable,
     outcome: Outcome,
-) -> Seen:
-    """Of a uid that comes twice the last row counts. What names something that is not known is left out, and so is what
-    would be an illegal transition; the outcome says so. rows: of all the event's tasks in the task table, -1: none."""
+) -> ResolvedTasks:
+    """The rows of an event that can be taken in; the outcome names the others.
+
+    Of several rows with one uid the last counts. Left out are rows that refer to something unknown, and those whose
+    transition would be illegal. rows: the event's tasks in the task table, -1 for new ones.
+    """
     at = _last_of_each(event.uid)
     rows = rows[at]
-    known: Bools = np.ones(len(at), np.bool_)
+    accepted: Bools = np.ones(len(at), np.bool_)
 
-    def look_up(table: _Named, ids: U64 | None, default: int, unknown: set[int]) -> I64:
-        """Rows of what `ids` (in the event) name; below the default, which no id means, where that is not known."""
-        nonlocal known
+    def look_up(table: KeyedTable[Any], ids: U64 | None, none: int, unknown: set[int]) -> I64:
+        """Rows of the table for a column of the event; `none` everywhere if the event has no such column."""
+        nonlocal accepted
         if ids is None:
-            return np.full(len(at), default)
+            return np.full(len(at), none)
         found = table.find(ids[at])
-        missing = found < min(default, 0)
-        unknown.update(ids[at[known & missing]].tolist())
-        known = known & ~missing
+        missing = found == UNKNOWN
+        unknown.update(ids[at[accepted & missing]].tolist())
+        accepted = accepted & ~missing
         return found
 
-    cls = look_up(classes, event.class_id, 0, outcome.unknown_classes)
+    cls = look_up(classes, event.class_id, UNKNOWN, outcome.unknown_classes)
     label_set = look_up(label_sets, event.label_set_id, NO_LABELS, outcome.unknown_label_sets)
     gang = look_up(gangs, event.gang_id, NO_GANG, outcome.unknown_gangs)
-    read = look_up(inputs, event.inputs_id, NO_INPUTS, outcome.unknown_inputs)
+    input_set = look_up(inputs, event.inputs_id, NO_INPUTS, outcome.unknown_inputs)
     bound = event.node[at] > 0
     before = np.where(rows >= 0, tasks.state[rows], TaskState.GONE)
     after = TASK_NEXT[before, np.where(bound, TaskEvent.OBSERVE_BOUND, TaskEvent.OBSERVE_WAITING)]
-    for i in np.flatnonzero(known & (after == ILLEGAL)).tolist():
-        outcome.refused.append(_illegal(event.names[at[i]], TaskState(int(before[i])), bool(bound[i])))
-    known = known & (after != ILLEGAL)
-    role, leaving = given(event.role, at, 0), given(event.leaving, at, False)
-    return Seen(
-        at[known],
-        rows[known],
-        after[known],
-        cls[known],
-        label_set[known],
-        gang[known],
-        role[known],
-        read[known],
-        leaving[known],
+    for i in np.flatnonzero(accepted & (after == ILLEGAL)).tolist():
+        outcome.refuse(_illegal(event.names[at[i]], TaskState(int(before[i])), bool(bound[i])))
+    accepted = accepted & (after != ILLEGAL)
+    role, leaving = optional(event.role, at, 0), optional(event.leaving, at, False)
+    return ResolvedTasks(
+        at[accepted],
+        rows[accepted],
+        after[accepted],
+        cls[accepted],
+        label_set[accepted],
+        gang[accepted],
+        role[accepted],
+        input_set[accepted],
+        leaving[accepted],
     )
 
 
-def given(column: Any, at: I64, default: int | bool) -> Any:
-    """Rows `at` of an optional column of an event."""
+def optional(column: Any, at: I64, default: int | bool) -> Any:
+    """Rows `at` of a column that an event may leave out."""
     return np.full(len(at), default) if column is None else column[at]
 
 
@@ -101,5 +99,5 @@ def _last_of_each(uids: U64) -> I64:
 
 
 def _illegal(name: str, state: TaskState, bound: bool) -> Refusal:
-    told = "bound to a node" if bound else "waiting"
-    return Refusal("task", name, "node", f"is told to be {told}, but it is {state.name.lower()}; remove it first")
+    observed = "bound to a node" if bound else "waiting"
+    return Refusal("task", name, "node", f"makes the task {observed}, but it is {state.name.lower()}; remove it first")

@@ -2,8 +2,8 @@
 
 Promises: a row number means the same thing from `allocate` to `release`; `allocate` fills every column of the
 new rows with the column's fill value; a column is one contiguous array, so that whole-table work is vectorised;
-growing is amortised (capacity doubles). Hold row numbers, not the arrays: growing replaces them. Who keeps something
-about a row elsewhere keeps its `tenant` with it: a row that is used again has another.
+growing is amortised (capacity doubles). Hold row numbers, not the arrays: growing replaces them. What is kept about a
+row elsewhere is kept with the row's `generation`, which differs when the row is used again.
 """
 
 from typing import Any, ClassVar
@@ -23,7 +23,7 @@ class Table:
 
     def __init__(self, capacity: int = 64) -> None:
         self._free: list[int] = []
-        self._used_rows = 0  # rows below this have been handed out at least once
+        self._used_rows = 0  # rows below this have been allocated at least once
         self.live: Bools = np.zeros(capacity, np.bool_)
         self.generation: I64 = np.zeros(capacity, np.int64)
         """Which use of the row this is: a number that no other allocation of this table has had, from 1."""
@@ -37,7 +37,7 @@ class Table:
 
     @property
     def allocations(self) -> int:
-        """How many rows have been handed out ever."""
+        """How many rows have been allocated so far, released ones included."""
         return self._generations
 
     @property
@@ -68,9 +68,9 @@ class Table:
         return rows
 
     def release(self, rows: I64) -> None:
-        """Gives rows back; they must be in use."""
+        """Makes rows free for use again. Raises ValueError, and changes nothing, if one is not in use."""
         if not self.live[rows].all():
-            raise ValueError("a row is released that is not in use")
+            raise ValueError("cannot release a row that is not in use")
         self.live[rows] = False
         self._free.extend(rows.tolist())
 

@@ -1,4 +1,4 @@
-"""The tables of tasks and of nodes. What keeps their columns right is cluster.py."""
+"""The tables of tasks and of nodes; state/cluster.py keeps their columns consistent."""
 
 from typing import ClassVar
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, U8, U64, Bools
 from firmament_py.model.events import NodeObserved
-from firmament_py.model.lifecycle import NodeState, TaskState
+from firmament_py.model.lifecycle import NODE_TRANSITIONS, NodeEvent, NodeState, TaskState
 from firmament_py.model.resources import Resources, resized
 from firmament_py.state.gangs import NO_GANG
 from firmament_py.state.input_sets import NO_INPUTS
@@ -41,16 +41,16 @@ class TaskTable(Table):
     node: I64  # row of the node table, -1: none
     state: U8  # TaskState
     created_us: I64
-    not_before_us: I64  # left out of rounds until then
-    reported: U64  # hash of the reasons for waiting that were told last, 0: none were
+    not_before_us: I64  # rounds leave it out until then
+    reported: U64  # hash of the reasons for waiting that were reported last, 0: none
     name: np.ndarray  # of str
     label_set: I64  # row of the label set table
     gang: I64  # row of the gang table, NO_GANG: none
     role: I64  # number of its role in the gang
     inputs: I64  # row of the input table
-    leaving: Bools  # on its way out: holds its resources, does not count for spreading
-    started_us: I64  # when it began to run, 0: it did not yet
-    lasting: Bools  # stays as long as its node does
+    leaving: Bools  # terminating: holds its resources, does not count for spreading
+    started_us: I64  # when it began to run, 0: not yet
+    lasting: Bools  # runs as long as its node exists
 
 
 class NodeTable(Table):
@@ -58,7 +58,7 @@ class NodeTable(Table):
 
     FIELDS: ClassVar = {"state": (np.uint8, NodeState.GONE), "tasks": (np.int64, 0)}
     state: U8  # NodeState
-    tasks: I64  # tasks that are ASSUMED or BOUND here
+    tasks: I64  # how many tasks are ASSUMED or BOUND there
 
     def __init__(self, resources: Resources) -> None:
         super().__init__()
@@ -79,8 +79,28 @@ class NodeTable(Table):
         self._fit_shape()
         return self._used
 
+    def refer(self, node_id: str) -> int:
+        """The row of a node that a task or an event names; a new one, ABSENT, if it has none."""
+        row = self.row.get(node_id)
+        if row is None:
+            row = int(self.allocate(1)[0])
+            self.row[node_id], self.id[row] = row, node_id
+            self.allocatable[row] = self.used[row] = 0
+            self.state[row] = NODE_TRANSITIONS[NodeState.GONE, NodeEvent.REFER]
+        return row
+
+    def release_absent(self, rows: I64) -> None:
+        """Releases those of node rows (K,), -1: none, that are ABSENT and have no task."""
+        rows = np.unique(rows)
+        rows = rows[rows >= 0]
+        rows = rows[(self.state[rows] == NodeState.ABSENT) & (self.tasks[rows] == 0)]
+        for row in rows.tolist():
+            self.state[row] = NODE_TRANSITIONS[NodeState.ABSENT, NodeEvent.ABANDON]
+            del self.row[self.id.pop(row)]
+        self.release(rows)
+
     def keep_columns(self, columns: I64) -> None:
-        """Takes all other columns away."""
+        """Removes all other columns."""
         self._fit_shape()
         self._allocatable = np.ascontiguousarray(self._allocatable[:, columns])
         self._used = np.ascontiguousarray(self._used[:, columns])

@@ -287,7 +287,7 @@ def test_a_story_never_names_a_node_that_the_task_was_not_on():
 
 
 def test_the_history_is_bounded(monkeypatch):
-    monkeypatch.setattr("firmament_py.state.history._TASKS_KEPT", 10)
+    monkeypatch.setattr("firmament_py.state.history._MAX_ENTRIES", 10)
     history = History()
     for i in range(8):
         history.add(f"step {i}", np.array([7, 8], np.uint64))

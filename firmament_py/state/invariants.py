@@ -1,0 +1,73 @@
+"""What always holds of the tables of a cluster, recomputed from scratch.
+
+- nodes.used[n] is the sum of the requests of the tasks that are ASSUMED or BOUND on node n, nodes.tasks[n] their count;
+- the column `tasks` of classes, label sets, input sets and gangs counts the task rows that refer to each row;
+- a task has a node exactly if it is ASSUMED or BOUND; a node that has a row is PRESENT or has tasks.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from firmament_py.model.arrays import I64
+from firmament_py.model.lifecycle import NodeState, TaskState
+from firmament_py.model.resources import Resources
+from firmament_py.state.classes import ClassTable
+from firmament_py.state.gangs import GangTable
+from firmament_py.state.input_sets import InputSetTable
+from firmament_py.state.keyed_table import KeyedTable
+from firmament_py.state.label_sets import LabelSetTable
+from firmament_py.state.tables import NodeTable, TaskTable
+
+
+def check_invariants(
+    task_row: Mapping[int, int],
+    tasks: TaskTable,
+    nodes: NodeTable,
+    classes: ClassTable,
+    label_sets: LabelSetTable,
+    inputs: InputSetTable,
+    gangs: GangTable,
+    resources: Resources,
+) -> None:
+    """Raises AssertionError naming the first column that is wrong. task_row: uid -> row of the task table."""
+    rows = tasks.rows()
+    _check(len(rows) == len(task_row), "one row for each uid")
+    _check(bool((tasks.cls[rows] >= 0).all()), "a class for each task")
+    _check(all(tasks.uid[r] == u for u, r in task_row.items()), "uid -> row")
+    holds = np.isin(tasks.state[rows], (TaskState.ASSUMED, TaskState.BOUND))
+    _check(bool(((tasks.node[rows] >= 0) == holds).all()), "a node exactly if assumed or bound")
+    placed = rows[holds]
+    used = np.zeros_like(nodes.used)
+    np.add.at(used, tasks.node[placed], classes.requests[tasks.cls[placed]])
+    _check(bool((used == nodes.used).all()), "nodes.used")
+    _check(classes.requests.shape[1] == nodes.allocatable.shape[1] == len(resources), "a column each")
+    for row in classes.rows().tolist():
+        _check(not any(name in resources for name in classes.lacking(row)), "what a class lacks has no column")
+    counts = np.bincount(tasks.node[placed], minlength=nodes.capacity)
+    _check(bool((counts == nodes.tasks).all()), "nodes.tasks")
+    references: tuple[tuple[str, KeyedTable[Any], I64], ...] = (
+        ("classes", classes, tasks.cls),
+        ("label_sets", label_sets, tasks.label_set),
+        ("inputs", inputs, tasks.inputs),
+        ("gangs", gangs, tasks.gang),
+    )
+    for name, table, column in references:
+        referred = column[rows[column[rows] >= 0]]
+        _check(bool((np.bincount(referred, minlength=table.capacity) == table.tasks).all()), f"{name}.tasks")
+        _check(bool(table.live[referred].all()), f"tasks refer to live {name}")
+    live = nodes.rows()
+    _check(bool((nodes.state[live] != NodeState.GONE).all()), "a live row has a state")
+    _check({nodes.row[i] for i in nodes.row} == set(live.tolist()), "node id -> row")
+    absent = live[nodes.state[live] == NodeState.ABSENT]
+    _check(bool((nodes.tasks[absent] > 0).all()), "an absent node has tasks")
+    _check(
+        set(nodes.observed) == set(np.flatnonzero(nodes.state == NodeState.PRESENT).tolist()),
+        "present nodes are described",
+    )
+
+
+def _check(holds: bool, what: str) -> None:
+    if not holds:
+        raise AssertionError(f"cluster state is inconsistent: {what}")
