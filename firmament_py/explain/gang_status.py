@@ -1,17 +1,22 @@
-"""How far gangs are: members that are there, placed, and missing."""
+"""The status of gangs: members that exist, run and are missing, and why a gang as a whole waits."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
+from firmament_py.admission.queue_order import Rejected
+from firmament_py.explain.reason import Reason, ReasonKind
 from firmament_py.model.events import GangObserved
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.state.cluster import ClusterState
+from firmament_py.state.gangs import NO_GANG
 
 
 @dataclass(frozen=True, slots=True)
 class GangStanding:
-    """How far a gang is. missing: members that have to come before it can be tried."""
+    """present: members that wait or run; placed: those that run; missing: how many must be created before the gang can
+    be tried."""
 
     definition: GangObserved
     present: int
@@ -20,7 +25,7 @@ class GangStanding:
 
 
 def gang_standing(state: ClusterState, row: int) -> GangStanding | None:
-    """The standing of the gang of a task; None: it is in none."""
+    """The standing of the gang of a task row, None: it is in none."""
     tasks, gang = state.tasks, int(state.tasks.gang[row])
     if gang < 0:
         return None
@@ -32,3 +37,31 @@ def gang_standing(state: ClusterState, row: int) -> GangStanding | None:
     by_role = sum(max(minimum - int(of_role[r]), 0) for r, (_, minimum) in enumerate(definition.roles))
     missing = max(definition.minimum - int(present.sum()), by_role, 0)
     return GangStanding(definition, int(present.sum()), int(placed.sum()), missing)
+
+
+def gang_reason(rejected: Rejected) -> Reason:
+    """Why a round did not place a gang."""
+    name = rejected.claim.definition.name
+    if rejected.missing:
+        return Reason(ReasonKind.GANG_INCOMPLETE, 0, name, str(rejected.missing))
+    return Reason(ReasonKind.GANG_DOES_NOT_FIT, 0, name, f"{rejected.fitted}/{rejected.claim.lacking}")
+
+
+def full_gangs(state: ClusterState, gangs: Iterable[int]) -> dict[int, Reason]:
+    """Of gang rows (-1: none) those of which no further member may be placed, since their maximum forbids it."""
+    limited = {g: d for g in set(gangs) - {NO_GANG} if (d := state.gangs.definition(g)).maximum}
+    if not limited:
+        return {}
+    tasks = state.tasks
+    holds = (tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND)
+    placed = np.flatnonzero((tasks.gang >= 0) & holds & ~tasks.leaving)
+    placed = placed[np.argsort(tasks.gang[placed], kind="stable")]
+    found = {}
+    for gang, definition in limited.items():
+        there = placed[slice(*np.searchsorted(tasks.gang[placed], (gang, gang + 1)).tolist())]
+        of_role = np.bincount(tasks.role[there], minlength=len(definition.roles))
+        needed = sum(max(minimum - int(of_role[r]), 0) for r, (_, minimum) in enumerate(definition.roles))
+        if len(there) + max(needed, 1) > definition.maximum:
+            value = f"{len(there)}/{definition.maximum}"
+            found[gang] = Reason(ReasonKind.GANG_FULL, 0, definition.name, value)
+    return found

@@ -1,7 +1,7 @@
-"""Turns at the engine for calls that somebody still waits for.
+"""The engine's lock for calls whose callers still wait for a reply.
 
-Calls wait for the engine's lock while a round runs. Who gave up meanwhile repeats what it asked for, so that calls
-pile up of which nobody reads the answer: these are dropped when their turn comes, before they do anything.
+Calls wait for the lock while a round runs. A client that gives up meanwhile calls again, so that calls pile up whose
+replies are never read: these are dropped when they get the lock, before they do anything.
 """
 
 from collections.abc import Iterator
@@ -13,9 +13,9 @@ from firmament_py.engine.engine import Engine
 
 
 @contextmanager
-def turn(engine: Engine, context: grpc.ServicerContext) -> Iterator[None]:
-    """Holds the engine's lock. Ends the call with CANCELLED, with nothing done, if its caller has gone: it has
-    cancelled the call or lost its connection, or the call's deadline has passed."""
+def locked(engine: Engine, context: grpc.ServicerContext) -> Iterator[None]:
+    """Holds the engine's lock. Ends the call with CANCELLED, with nothing done, if its caller has gone: the call was
+    cancelled, its connection was lost, or its deadline has passed."""
     _drop_if_gone(context)
     with engine.lock:
         _drop_if_gone(context)

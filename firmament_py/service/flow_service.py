@@ -1,4 +1,4 @@
-"""The FlowScheduler service of flow.proto: batches in, rounds out. Translates; decides nothing."""
+"""The FlowScheduler service of flow.proto: batches of changes in, rounds out. It translates and decides nothing."""
 
 import logging
 from collections.abc import Iterator
@@ -8,9 +8,6 @@ import grpc
 import numpy as np
 
 from firmament_py.engine.engine import Engine, apply_all
-from firmament_py.engine.scheduler import Scheduler
-from firmament_py.explain import reasons
-from firmament_py.explain.gang_status import gang_standing
 from firmament_py.model.arrays import I64
 from firmament_py.model.events import (
     Event,
@@ -24,11 +21,12 @@ from firmament_py.model.events import (
     TasksRemoved,
 )
 from firmament_py.model.lifecycle import TaskState
-from firmament_py.model.resources import LINKS, TASK_SLOTS, UNLIMITED_LINK
+from firmament_py.model.resources import LINKS, UNLIMITED_LINK
 from firmament_py.policy import counts_links
-from firmament_py.service import messages
-from firmament_py.service.callers import turn
-from firmament_py.service.messages import InvalidField
+from firmament_py.service import messages, replies
+from firmament_py.service.callers import locked
+from firmament_py.service.explain_reply import explain_reply
+from firmament_py.service.invalid_field import InvalidField, invalid_argument
 from firmament_py.state.cluster import ClusterState
 from firmament_py.version import VERSION
 from protos.gen import flow_pb2, flow_pb2_grpc
@@ -44,7 +42,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
 
     def Hello(self, request: flow_pb2.HelloRequest, context: grpc.ServicerContext) -> flow_pb2.HelloReply:
         engine = self._engine
-        with turn(engine, context):
+        with locked(engine, context):
             return flow_pb2.HelloReply(
                 epoch=engine.epoch,
                 version=VERSION,
@@ -58,18 +56,19 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
     def Resync(
         self, request_iterator: Iterator[flow_pb2.Update], context: grpc.ServicerContext
     ) -> flow_pb2.UpdateReply:
-        # built beside the present state, which goes on serving until the stream has ended well
+        # built beside the current state, which serves calls until the stream has ended successfully
         state, reply, complete = ClusterState(), flow_pb2.UpdateReply(), False
         for update in request_iterator:
-            _Told.of(update).apply(state, reply)
+            _TranslatedUpdate.of(update).apply(state, reply)
             complete = update.complete
-        if not complete:  # grpc ends the iteration in the same way when a sender dies, if only for a moment
-            context.abort(
-                grpc.StatusCode.INVALID_ARGUMENT,
-                "complete: not set in the last update, so that something may be missing: nothing was changed; "
-                "send everything again and set it",
-            )
-        with turn(self._engine, context):
+        with invalid_argument(context):
+            if not complete:  # gRPC ends the iteration in the same way when the sender dies
+                raise InvalidField(
+                    "complete",
+                    "is not set in the last update, so that the stream may be cut off: nothing was changed; "
+                    "send everything again, and set it in the last update",
+                )
+        with locked(self._engine, context):
             self._engine.replace(state)
             reply.epoch = self._engine.epoch
         log.info(
@@ -82,18 +81,18 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
 
     def Apply(self, request: flow_pb2.Update, context: grpc.ServicerContext) -> flow_pb2.UpdateReply:
         engine, reply = self._engine, flow_pb2.UpdateReply()
-        told = _Told.of(request)  # most of the work, and nobody has to wait for it
-        with turn(engine, context):
+        update = _TranslatedUpdate.of(request)  # most of the work, without the lock
+        with locked(engine, context):
             reply.epoch = engine.epoch
             if request.epoch != engine.epoch:
                 reply.status = flow_pb2.STALE_EPOCH
             else:
-                told.apply(engine.state, reply)
+                update.apply(engine.state, reply)
         return reply
 
     def Round(self, request: flow_pb2.RoundRequest, context: grpc.ServicerContext) -> flow_pb2.RoundReply:
         engine = self._engine
-        with turn(engine, context):
+        with locked(engine, context):
             if request.epoch != engine.epoch:
                 return flow_pb2.RoundReply(status=flow_pb2.STALE_EPOCH)
             if self._last_epoch == engine.epoch and request.acknowledged != self._last_reply.round:
@@ -105,23 +104,23 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
             self._last_epoch = engine.epoch
             self._last_reply = flow_pb2.RoundReply(
                 round=engine.round_of_epoch,
-                placed=messages.placements(engine.state, result),
+                placed=replies.placements(engine.state, result),
                 unscheduled=[
-                    messages.unscheduled(engine.state, w, result.stats.nodes) for w in result.waiting if len(w.news)
+                    replies.unscheduled(engine.state, w, result.stats.nodes)
+                    for w in result.waiting
+                    if len(w.unreported)
                 ],
-                stats=messages.round_stats(result.stats),
+                stats=replies.round_stats(result.stats),
                 wake_us=wake_us,
             )
             return self._last_reply
 
     def ReportUsage(self, request: flow_pb2.UsageReport, context: grpc.ServicerContext) -> flow_pb2.UsageReply:
         engine = self._engine
-        try:
+        with invalid_argument(context):
             tasks = messages.usage_samples(len(request.task_uid), request.tasks, "tasks")
             nodes = messages.usage_samples(len(request.node_id), request.nodes, "nodes")
-        except InvalidField as problem:
-            context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(problem))
-        with turn(engine, context):
+        with locked(engine, context):
             if request.epoch != engine.epoch:
                 return flow_pb2.UsageReply(status=flow_pb2.STALE_EPOCH)
             state, now_us = engine.state, engine.now_us()
@@ -131,12 +130,12 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
         return flow_pb2.UsageReply(taken=noted.taken, old=noted.old, refused=noted.refused, unknown=noted.unknown)
 
     def Explain(self, request: flow_pb2.ExplainRequest, context: grpc.ServicerContext) -> flow_pb2.ExplainReply:
-        with turn(self._engine, context):
-            return _explain(self._engine.state, request.task_uid, self._engine.scheduler)
+        with locked(self._engine, context):
+            return explain_reply(self._engine.state, request.task_uid, self._engine.scheduler)
 
     def GetStatus(self, request: flow_pb2.StatusRequest, context: grpc.ServicerContext) -> flow_pb2.StatusReply:
         engine = self._engine
-        with turn(engine, context):
+        with locked(engine, context):
             state = engine.state
             nodes = state.present_nodes()
             counts = np.bincount(state.tasks.state[state.tasks.rows()], minlength=len(TaskState)).tolist()
@@ -146,49 +145,49 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
                 nodes=len(nodes),
                 tasks={task.name.lower(): counts[task] for task in TaskState if task is not TaskState.GONE},
                 classes=len(state.classes),
-                allocatable=messages.amounts(state.resources.names, _limited(state, nodes).sum(axis=0)),
-                used=messages.amounts(state.resources.names, state.nodes.used[nodes].sum(axis=0)),
-                last_round=messages.round_stats(engine.last_round) if engine.last_round else None,
+                allocatable=replies.amounts(state.resources.names, _limited(state, nodes).sum(axis=0)),
+                used=replies.amounts(state.resources.names, state.nodes.used[nodes].sum(axis=0)),
+                last_round=replies.round_stats(engine.last_round) if engine.last_round else None,
                 rounds=engine.rounds,
-                usage=messages.usage_status(
+                usage=replies.usage_status(
                     engine.usage, engine.wants_usage, *engine.usage.ages(state, engine.now_us())
                 ),
             )
 
 
 def _limited(state: ClusterState, nodes: I64) -> I64:
-    """(len(nodes), R) what nodes offer; nothing of a link without a limit."""
+    """(len(nodes), R) allocatable amounts; 0 of a link without a limit."""
     links = np.array([name in LINKS for name in state.resources.names])
     offered = state.nodes.allocatable[nodes]
     return np.where(links & (offered == UNLIMITED_LINK), 0, offered)
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """What an update says, translated; what of it makes no sense is refused.
+class _TranslatedUpdate:
+    """The events of an update, and the parts of it that cannot be understood.
 
-    Classes before tasks that name them, nodes before tasks that run on them, removals in between. A task that is both
-    removed and described in one update was deleted and made again: it is removed first.
+    Classes come before tasks that name them, nodes before tasks that run on them, removals in between. A task that is
+    both removed and described in one update was deleted and created again: it is removed first.
     """
 
     events: list[Event]
     refused: list[Refusal]
 
     @classmethod
-    def of(cls, update: flow_pb2.Update) -> "_Told":
+    def of(cls, update: flow_pb2.Update) -> "_TranslatedUpdate":
         refused: list[Refusal] = []
         return cls(list(_events(update, refused)), refused)
 
     def apply(self, state: ClusterState, reply: flow_pb2.UpdateReply) -> None:
-        _note(apply_all(state, self.events), self.refused, reply)
+        _report(apply_all(state, self.events), self.refused, reply)
 
 
 def _events(update: flow_pb2.Update, refused: list[Refusal]) -> Iterator[Event]:
     for cls in update.classes:
         try:
             yield messages.class_defined(cls)
-        except InvalidField as problem:
-            refused.append(Refusal("class", str(cls.id), problem.field, problem.reason))
+        except InvalidField as invalid:
+            refused.append(Refusal("class", str(cls.id), invalid.field, invalid.reason))
     for label_set in update.profiles:
         yield LabelSetDefined(label_set.id, label_set.namespace, dict(label_set.labels))
     for gang in update.gangs:
@@ -210,61 +209,15 @@ def _events(update: flow_pb2.Update, refused: list[Refusal]) -> Iterator[Event]:
     if update.HasField("tasks"):
         try:
             yield messages.tasks_observed(update.tasks)
-        except InvalidField as problem:
-            refused.append(Refusal("task", f"all {len(update.tasks.uid)}", problem.field, problem.reason))
+        except InvalidField as invalid:
+            refused.append(Refusal("task", f"all {len(update.tasks.uid)}", invalid.field, invalid.reason))
 
 
-def _note(outcome: Outcome, refused: list[Refusal], reply: flow_pb2.UpdateReply) -> None:
+def _report(outcome: Outcome, refused: list[Refusal], reply: flow_pb2.UpdateReply) -> None:
     for item in (*refused, *outcome.refused):
         log.warning("refused %s %s: %s %s", item.kind, item.id, item.field, item.reason)
-        reply.refused.append(messages.refusal(item))
+        reply.refused.append(replies.refusal(item))
     reply.unknown_classes.extend(sorted(outcome.unknown_classes))
     reply.unknown_gangs.extend(sorted(outcome.unknown_gangs))
     reply.unknown_inputs.extend(sorted(outcome.unknown_inputs))
     reply.unknown_profiles.extend(sorted(outcome.unknown_label_sets))
-
-
-def _explain(state: ClusterState, uid: int, scheduler: Scheduler) -> flow_pb2.ExplainReply:
-    row = state.task_row(uid)
-    if row is None:
-        return flow_pb2.ExplainReply()
-    tasks, cls = state.tasks, int(state.tasks.cls[row])
-    definition = state.classes.definition(cls)
-    node = state.nodes.observed.get(int(tasks.node[row]))
-    reply = flow_pb2.ExplainReply(
-        found=True,
-        state=TaskState(int(tasks.state[row])).name.lower(),
-        node=node.name if node else "",
-        job=f"{int(tasks.job[row]):016x}",
-        class_name=definition.name,
-        priority=definition.priority,
-        requests={**definition.requests, TASK_SLOTS: 1},
-        nodes=len(state.present_nodes()),
-        story=state.story(uid),
-    )
-    standing = gang_standing(state, row)
-    if standing is not None:
-        gang = standing.definition.id
-        reply.gang.CopyFrom(
-            flow_pb2.GangStanding(
-                name=standing.definition.name,
-                minimum=standing.definition.minimum,
-                present=standing.present,
-                placed=standing.placed,
-                missing=min(standing.missing, 2**32 - 1),
-                fits=scheduler.gang_fits.get(gang, -1),
-                maximum=standing.definition.maximum,
-                reserves=gang in scheduler.gang_starts_us,
-                starts_us=scheduler.gang_starts_us.get(gang, 0),
-            )
-        )
-    if tasks.state[row] == TaskState.WAITING:
-        turned_away = standing is not None and standing.definition.id in scheduler.gang_fits
-        reservation_holders = [] if turned_away or uid in scheduler.task_starts_us else scheduler.reservation_holders
-        reply.reasons.extend(messages.reason(r) for r in reasons.reasons_of_task(state, row, reservation_holders))
-        reply.keeps_room = uid in scheduler.task_starts_us
-        reply.starts_us = scheduler.task_starts_us.get(uid, 0)
-        reply.fits_now = reasons.fitting_nodes(state, row)
-        for name, lacks in reasons.nearest(state, cls):
-            reply.nearest.add(node=name, lacks=lacks)
-    return reply

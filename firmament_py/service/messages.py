@@ -1,6 +1,6 @@
-"""Messages of the contract <-> events and results. Knows both; decides nothing.
+"""Messages of the contract -> events of the engine.
 
-A message that makes no sense raises InvalidField naming the field; the caller refuses that one and goes on.
+A message that cannot be understood raises InvalidField; the caller refuses that one and goes on.
 """
 
 from collections.abc import Iterable
@@ -8,9 +8,6 @@ from collections.abc import Iterable
 import numpy as np
 from google.protobuf.message import Message
 
-from firmament_py.engine.scheduler import RoundResult
-from firmament_py.engine.stats import RoundStats
-from firmament_py.explain.reasons import Reason, Waiting
 from firmament_py.model.arrays import F64, I64
 from firmament_py.model.constraints import (
     NodeDemand,
@@ -31,27 +28,12 @@ from firmament_py.model.events import (
     GangObserved,
     InputsDefined,
     NodeObserved,
-    Refusal,
     TasksObserved,
 )
-from firmament_py.model.resources import TOKEN
-from firmament_py.state.cluster import ClusterState
+from firmament_py.service.invalid_field import InvalidField
 from firmament_py.state.gangs import MAX_ROLES
 from firmament_py.usage.ring_buffers import METRICS
-from firmament_py.usage.usage import Usage
 from protos.gen import firmament_pb2, flow_pb2
-
-
-class InvalidField(ValueError):
-    """A field of a message cannot be understood."""
-
-    def __init__(self, field: str, reason: str) -> None:
-        super().__init__(f"{field} {reason}")
-        self.field = field
-        self.reason = reason
-
-
-# -- messages to events ---------------------------------------------------------------------------------------
 
 
 def requirement(
@@ -129,7 +111,11 @@ def _further_names(message: flow_pb2.TaskClass) -> list[str]:
     if not message.further_names:
         return [""] * len(message.further_affinity)
     if len(message.further_names) != len(message.further_affinity):
-        raise InvalidField("further_names", "has another length than further_affinity; give each a name, or none")
+        raise InvalidField(
+            "further_names",
+            f"has {len(message.further_names)} entries, but further_affinity has {len(message.further_affinity)}; "
+            "give one name for each, or no names",
+        )
     return list(message.further_names)
 
 
@@ -146,13 +132,13 @@ def peer_selector(message: flow_pb2.PeerSelector) -> PeerSelector:
 
 def peer_term(message: flow_pb2.PeerTerm) -> PeerTerm:
     if not message.topology_key:
-        raise InvalidField("topology_key", "is empty; name the node label that makes domains")
+        raise InvalidField("topology_key", "is empty; give the node label whose values are the domains")
     return PeerTerm(peer_selector(message.selector), message.topology_key)
 
 
 def spread(message: flow_pb2.Spread) -> Spread:
     if not message.topology_key:
-        raise InvalidField("spread.topology_key", "is empty; name the node label that makes domains")
+        raise InvalidField("spread.topology_key", "is empty; give the node label whose values are the domains")
     return Spread(
         peer_selector(message.selector),
         message.topology_key,
@@ -180,15 +166,18 @@ def inputs_defined(message: flow_pb2.Inputs) -> InputsDefined:
 
 
 def tasks_observed(message: flow_pb2.Tasks) -> TasksObserved:
-    """Raises InvalidField if the columns differ in length or a node index points nowhere."""
+    """Raises InvalidField if columns differ in length, or a node or role is out of range."""
     count = len(message.uid)
     for column in (*_COLUMNS, *_OPTIONAL_COLUMNS):
         if len(getattr(message, column)) not in (count, 0 if column in _OPTIONAL_COLUMNS else count):
             have = len(getattr(message, column))
-            raise InvalidField(f"tasks.{column}", f"has {have} rows and uid {count}; columns must be equally long")
+            raise InvalidField(f"tasks.{column}", f"has {have} rows, but uid has {count}; columns must be equally long")
     node = np.fromiter(message.node, np.int64, count)
     if count and node.max() > len(message.nodes):
-        raise InvalidField("tasks.node", f"points to node {node.max()} of {len(message.nodes)}; it counts from 1")
+        raise InvalidField(
+            "tasks.node",
+            f"is {node.max()}, but nodes has {len(message.nodes)} entries; give a position from 1, or 0 for none",
+        )
     return TasksObserved(
         uid=np.fromiter(message.uid, np.uint64, count),
         class_id=np.fromiter(message.class_id, np.uint64, count),
@@ -216,7 +205,7 @@ def _roles(message: flow_pb2.Tasks, count: int) -> I64 | None:
         return None
     role = np.fromiter(message.role, np.int64, count)
     if role.max() >= MAX_ROLES:
-        raise InvalidField("tasks.role", f"is {role.max()}; a gang has at most {MAX_ROLES} roles")
+        raise InvalidField("tasks.role", f"is {role.max()}; give numbers below {MAX_ROLES}")
     return role
 
 
@@ -234,98 +223,20 @@ def gang_observed(message: flow_pb2.Gang) -> GangObserved:
 
 
 def usage_samples(count: int, message: flow_pb2.UsageColumns, what: str) -> tuple[I64, F64]:
-    """Times (count,) in microseconds, and METRICS (count, 4) with NaN where nothing was measured.
+    """Times (count,) in microseconds since the epoch, and METRICS (count, 4) with NaN where nothing was measured.
 
     Raises InvalidField if the columns differ in length.
     """
     values = np.full((count, len(METRICS)), np.nan)
     for column in ("at_us", *METRICS):
-        given = getattr(message, column)
-        if len(given) != count and (given or column == "at_us"):
-            raise InvalidField(f"{what}.{column}", f"has {len(given)} rows, and {count} are named; columns go together")
-        if given and column != "at_us":
-            values[:, METRICS.index(column)] = given
+        values_given = getattr(message, column)
+        if len(values_given) != count and (values_given or column == "at_us"):
+            raise InvalidField(
+                f"{what}.{column}", f"has {len(values_given)} rows, but {count} are named; columns must be equally long"
+            )
+        if values_given and column != "at_us":
+            values[:, METRICS.index(column)] = values_given
     return np.fromiter(message.at_us, np.int64, count), values
-
-
-def refusal(item: Refusal) -> flow_pb2.Refusal:
-    return flow_pb2.Refusal(kind=item.kind, id=item.id, field=item.field, reason=item.reason)
-
-
-# -- results to messages --------------------------------------------------------------------------------------
-
-
-def reason(item: Reason) -> flow_pb2.Reason:
-    return flow_pb2.Reason(
-        kind=flow_pb2.Reason.Kind.Name(item.kind.value),
-        detail=item.detail,
-        value=item.value,
-        nodes=item.nodes,
-    )
-
-
-def round_stats(stats: RoundStats) -> flow_pb2.RoundStats:
-    """Every figure has the same name on both sides."""
-    message = flow_pb2.RoundStats()
-    for name, figure in vars_of(stats):
-        if isinstance(figure, dict):
-            getattr(message, name).update(figure)
-        else:
-            setattr(message, name, figure)
-    return message
-
-
-def vars_of(stats: RoundStats) -> list[tuple[str, object]]:
-    return [(name, getattr(stats, name)) for name in stats.__dataclass_fields__]
-
-
-def usage_status(usage: Usage, wanted: bool, task_ages: F64, node_ages: F64) -> flow_pb2.UsageStatus:
-    """task_ages (T,) and node_ages (N,): seconds, NaN: none."""
-    options, total = usage.options, usage.total
-    ages = np.r_[task_ages, node_ages]
-    return flow_pb2.UsageStatus(
-        basis=options.basis.value,
-        wanted=wanted,
-        samples=options.samples,
-        half_life_seconds=options.half_life,
-        stale_seconds=options.stale,
-        taken=total.taken,
-        old=total.old,
-        refused=total.refused,
-        unknown=total.unknown,
-        tasks_measured=int((task_ages <= options.stale).sum()),
-        tasks_stale=int((task_ages > options.stale).sum()),
-        nodes_measured=int((node_ages <= options.stale).sum()),
-        nodes_stale=int((node_ages > options.stale).sum()),
-        newest_age_seconds=float(np.min(ages, initial=np.inf, where=~np.isnan(ages))),
-        memory_bytes=usage.nbytes,
-    )
-
-
-def placements(state: ClusterState, result: RoundResult) -> flow_pb2.Placements:
-    nodes, index = np.unique(result.nodes, return_inverse=True)
-    return flow_pb2.Placements(
-        task_uid=state.tasks.uid[result.tasks].tolist(),
-        node=index.tolist(),
-        nodes=[state.nodes.id[row] for row in nodes.tolist()],
-    )
-
-
-def unscheduled(state: ClusterState, waiting: Waiting, nodes: int) -> flow_pb2.Unscheduled:
-    return flow_pb2.Unscheduled(
-        class_id=int(state.classes.id[waiting.cls]),
-        waiting=waiting.count,
-        nodes=nodes,
-        reasons=[reason(r) for r in waiting.reasons],
-        task_uid=state.tasks.uid[waiting.news].tolist(),
-    )
-
-
-def amounts(names: tuple[str, ...], vector: Iterable[int]) -> dict[str, int]:
-    """The amounts that are not 0, by resource; tokens are none."""
-    return {
-        name: int(amount) for name, amount in zip(names, vector, strict=False) if amount and not name.startswith(TOKEN)
-    }
 
 
 def require(message: Message, *fields: str) -> None:

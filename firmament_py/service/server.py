@@ -15,7 +15,7 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from firmament_py.engine.engine import Engine
-from firmament_py.service.firmament_service import WireService
+from firmament_py.service.firmament_service import FirmamentService
 from firmament_py.service.flow_service import FlowService
 from firmament_py.service.stats_service import StatsService
 from protos.gen import firmament_pb2_grpc, flow_pb2_grpc, stats_pb2_grpc
@@ -93,7 +93,7 @@ class Server:
         self._health = health.HealthServicer()
         self._grpc = self._server(_THREADS)
         flow_pb2_grpc.add_FlowSchedulerServicer_to_server(FlowService(engine), self._grpc)  # type: ignore[no-untyped-call]
-        firmament_pb2_grpc.add_FirmamentSchedulerServicer_to_server(WireService(engine), self._grpc)  # type: ignore[no-untyped-call]
+        firmament_pb2_grpc.add_FirmamentSchedulerServicer_to_server(FirmamentService(engine), self._grpc)  # type: ignore[no-untyped-call]
         stats_pb2_grpc.add_PoseidonStatsServicer_to_server(StatsService(engine), self._grpc)  # type: ignore[no-untyped-call]
         self.port = _listen(self._grpc, address, tls)
         self._stats: grpc.Server | None = None

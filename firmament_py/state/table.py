@@ -2,8 +2,8 @@
 
 Promises: a row number means the same thing from `allocate` to `release`; `allocate` fills every column of the
 new rows with the column's fill value; a column is one contiguous array, so that whole-table work is vectorised;
-growing is amortised (capacity doubles). Hold row numbers, not the arrays: growing replaces them. What is kept about a
-row elsewhere is kept with the row's `generation`, which differs when the row is used again.
+growing is amortised (capacity doubles). Hold row numbers, not the arrays: growing replaces them. Data about a row that
+is kept elsewhere is kept with the row's `generation`, which differs when the row is used again.
 """
 
 from typing import Any, ClassVar

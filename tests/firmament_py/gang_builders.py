@@ -1,7 +1,7 @@
 """Clusters for tests of gangs, and what their rounds say."""
 
 from firmament_py.admission.backfill import RESERVE_AFTER_US
-from firmament_py.explain.reasons import Reason
+from firmament_py.explain.reason import Reason
 from firmament_py.model.constraints import PeerDemand, PeerTerm
 from tests.builders import NOW_US, Cluster, make_class, make_node, needs, tasks_like
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.cli.durations import parse_after
 from firmament_py.engine.engine import Engine
-from firmament_py.explain.reasons import Reason, ReasonKind
+from firmament_py.explain.reason import Reason, ReasonKind
 from firmament_py.flow.solver import OrToolsSolver
 from firmament_py.model.events import ClassDefined, NodeRemoved, Outcome
 from firmament_py.snapshot.expected_releases import FOREVER, Releases

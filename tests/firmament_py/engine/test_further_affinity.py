@@ -2,10 +2,12 @@
 
 import pytest
 
-from firmament_py.explain.reasons import Reason, ReasonKind, reasons_of_task
+from firmament_py.explain.reason import Reason, ReasonKind
+from firmament_py.explain.reasons import reasons_of_task
 from firmament_py.model.constraints import NodeDemand, Operator, Requirement, Term
 from firmament_py.model.resources import TOKEN, TOKEN_PIECES, token_requests
 from firmament_py.service import messages
+from firmament_py.service.invalid_field import InvalidField
 from protos.gen import firmament_pb2, flow_pb2
 from tests.builders import make_class, make_cluster, make_node, make_tasks, per_node
 
@@ -35,7 +37,7 @@ def test_names_in_the_contract():
     del message.further_names[:]
     assert len(messages.class_defined(message).demand.affinity) == 2
     message.further_names.append("x")
-    with pytest.raises(messages.InvalidField, match="further_names"):
+    with pytest.raises(InvalidField, match="further_names"):
         messages.class_defined(message)
 
 

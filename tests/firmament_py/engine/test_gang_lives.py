@@ -2,7 +2,7 @@
 
 import pytest
 
-from firmament_py.explain.reasons import Reason, ReasonKind
+from firmament_py.explain.reason import Reason, ReasonKind
 from firmament_py.model.events import Event, NodeRemoved, PlacementRejected
 from tests.builders import NOW_US, SECOND_US, ended, make_class, make_cluster, make_gang, make_node, make_tasks, removed
 from tests.firmament_py.gang_builders import GPU1, OVERDUE_US, gpu_nodes, why
@@ -59,10 +59,10 @@ def test_a_change_of_the_gang_is_news():
     news = []
     for event in (make_tasks([103], 1, gang=1), make_gang(1, 4), make_gang(1, 3)):
         (waiting,) = cluster.run().waiting
-        news.append((waiting.reasons[0].value, len(waiting.news)))
+        news.append((waiting.reasons[0].value, len(waiting.unreported)))
         cluster.tell(event)
     (waiting,) = cluster.run().waiting
-    assert [*news, (waiting.reasons[0].value, len(waiting.news))] == [("2", 2), ("1", 3), ("1", 0), ("2/3", 3)]
+    assert [*news, (waiting.reasons[0].value, len(waiting.unreported))] == [("2", 2), ("1", 3), ("1", 0), ("2/3", 3)]
 
 
 # -- lives ------------------------------------------------------------------------------------------------------------

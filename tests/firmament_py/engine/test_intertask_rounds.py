@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.explain.reasons import ReasonKind, reasons_of_task
+from firmament_py.explain.reason import ReasonKind
+from firmament_py.explain.reasons import reasons_of_task
 from firmament_py.model.constraints import PeerDemand, PeerTerm, Spread
 from firmament_py.placement import placement, second_opinion
 from firmament_py.placement.placement import CLASSES_AT_ONCE

@@ -3,7 +3,9 @@
 import pytest
 from hypothesis import given
 
-from firmament_py.explain.reasons import Reason, ReasonKind, fitting_nodes, nearest, reasons_of_task, waiting_classes
+from firmament_py.explain.nearest_nodes import fitting_nodes, nearest
+from firmament_py.explain.reason import Reason, ReasonKind
+from firmament_py.explain.reasons import reasons_of_task, waiting_classes
 from firmament_py.model.constraints import NodeDemand, PeerDemand, PeerTerm, Taint, Toleration
 from firmament_py.model.events import PlacementRejected
 from protos.gen import flow_pb2
@@ -131,7 +133,7 @@ def test_the_nearest_nodes_lack_the_smallest_share():
         *(make_node("a", cpu=6, memory=4), make_node("e"), make_node("d", cpu=7, memory=3)),
         *(make_node("tainted", cpu=8, memory=3, taints=[GPU]), make_tasks([1], 1)),
     )
-    found = nearest(cluster.state, class_row(cluster), most=9)
+    found = nearest(cluster.state, class_row(cluster), limit=9)
     assert found == [
         ("a", {"cpu": 2}),
         ("d", {"cpu": 1, "memory": 1}),
@@ -161,7 +163,7 @@ def told(cluster: Cluster) -> list[tuple[int, int, set[int]]]:
     """(class, waiting, uids with news) of each class that waits."""
     state = cluster.state
     return [
-        (int(state.classes.id[w.cls]), w.count, set(state.tasks.uid[w.news].tolist()))
+        (int(state.classes.id[w.cls]), w.count, set(state.tasks.uid[w.unreported].tolist()))
         for w in waiting_classes(state, [])
     ]
 

@@ -13,7 +13,7 @@ from firmament_py.engine.scheduler import Scheduler
 from firmament_py.flow.certificate import certify, faults, potentials
 from firmament_py.flow.network import FlowNetwork, Solution, Status
 from firmament_py.flow.solver import NetworkxSolver, OrToolsSolver
-from firmament_py.service.messages import round_stats
+from firmament_py.service.replies import round_stats
 from policies.load_spreading import LoadSpreading
 from tests.builders import NOW_US, make_class, make_cluster, make_node, make_tasks
 from tests.firmament_py.engine.test_rounds import clusters

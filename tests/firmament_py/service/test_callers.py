@@ -1,4 +1,4 @@
-"""Calls whose callers have gone by the time it is their turn: they are dropped, and others go on."""
+"""Calls whose callers have gone by the time they get the lock: they are dropped, and others go on."""
 
 import threading
 import time
@@ -11,8 +11,8 @@ import pytest
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import OrToolsSolver
 from firmament_py.service import flow_service
-from firmament_py.service.callers import turn
-from firmament_py.service.firmament_service import WireService
+from firmament_py.service.callers import locked
+from firmament_py.service.firmament_service import FirmamentService
 from firmament_py.service.flow_service import FlowService
 from policies.load_spreading import LoadSpreading
 from protos.gen import firmament_pb2, flow_pb2
@@ -55,7 +55,7 @@ class Impatient:
 
 
 def calls_of(engine: Engine):
-    flow, wire, epoch = FlowService(engine), WireService(engine), engine.epoch
+    flow, wire, epoch = FlowService(engine), FirmamentService(engine), engine.epoch
     news: dict[str, Any] = {"classes": [task_class(1, cpu=1)], "nodes": [node("a", cpu=4)], "tasks": tasks([1], 1)}
     return {
         "hello": lambda caller: flow.Hello(flow_pb2.HelloRequest(), caller),
@@ -97,13 +97,13 @@ def test_rounds_that_were_given_up_are_not_run_when_the_engine_is_free_again(ser
         contexts.append(context)
         arrived.release()
         try:
-            with turn(engine, context):
+            with locked(engine, context):
                 yield
         finally:
             ended.release()
 
     service.tell_small()
-    monkeypatch.setattr(flow_service, "turn", noted)
+    monkeypatch.setattr(flow_service, "locked", noted)
     with service.engine.lock:
         request = flow_pb2.RoundRequest(epoch=service.engine.epoch, now_us=NOW_US)
         given_up = [service.flow.Round.future(request) for _ in range(3)]

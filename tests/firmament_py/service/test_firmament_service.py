@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import OrToolsSolver
-from firmament_py.service import firmament_service
+from firmament_py.service import firmament_deltas
 from firmament_py.service.server import Server
 from policies.load_spreading import LoadSpreading
 from protos.gen import firmament_pb2 as pb
@@ -259,7 +259,7 @@ def test_a_job_goes_on_after_its_first_task_has_gone(poseidon):
 
 def test_what_does_not_fit_a_reply_is_told_in_the_next_ones(monkeypatch, service, poseidon):
     """Five placements, two a reply; a task and a machine that are gone by then are not spoken of."""
-    monkeypatch.setattr(firmament_service, "_MOST_DELTAS", 2)
+    monkeypatch.setattr(firmament_deltas, "MAX_DELTAS", 2)
     poseidon.add_node(topology("n1", pods=5))
     poseidon.submit(*(description(uid) for uid in range(1, 6)))
     first = poseidon.schedule()
@@ -274,7 +274,7 @@ def test_what_does_not_fit_a_reply_is_told_in_the_next_ones(monkeypatch, service
 
 
 def test_a_task_that_comes_again_while_its_placement_waits_to_be_told(monkeypatch, poseidon):
-    monkeypatch.setattr(firmament_service, "_MOST_DELTAS", 1)
+    monkeypatch.setattr(firmament_deltas, "MAX_DELTAS", 1)
     poseidon.add_node(topology("n1"))
     poseidon.submit(description(1), description(2))
     (told,) = poseidon.schedule()
@@ -287,7 +287,7 @@ def test_a_task_that_comes_again_while_its_placement_waits_to_be_told(monkeypatc
 
 @pytest.mark.parametrize("how", ["complete", "fail"])
 def test_a_task_that_has_ended_meanwhile_is_not_told(monkeypatch, poseidon, how):
-    monkeypatch.setattr(firmament_service, "_MOST_DELTAS", 1)
+    monkeypatch.setattr(firmament_deltas, "MAX_DELTAS", 1)
     poseidon.add_node(topology("n1"))
     poseidon.submit(description(1), description(2))
     (told,) = poseidon.schedule()
@@ -296,7 +296,7 @@ def test_a_task_that_has_ended_meanwhile_is_not_told(monkeypatch, poseidon, how)
 
 
 def test_a_machine_that_has_gone_meanwhile_is_not_told(monkeypatch, poseidon):
-    monkeypatch.setattr(firmament_service, "_MOST_DELTAS", 1)
+    monkeypatch.setattr(firmament_deltas, "MAX_DELTAS", 1)
     poseidon.add_node(topology("n1"))
     poseidon.submit(description(1), description(2))
     assert len(poseidon.schedule()) == 1

@@ -116,7 +116,7 @@ def test_a_resync_that_does_not_say_that_it_is_complete_changes_nothing(service,
     with pytest.raises(grpc.RpcError) as caught:
         service.flow.Resync(iter(stream))
     assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
-    assert "complete: not set in the last update" in str(caught.value.details())
+    assert "complete is not set in the last update" in str(caught.value.details())
     assert service.engine.epoch == old
     assert not service.engine.resynced
     assert len(placed(service.round())) == 3

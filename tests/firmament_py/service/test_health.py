@@ -60,7 +60,7 @@ def test_the_services_have_the_names_of_the_contract():
         pytest.param(
             firmament_pb2_grpc.FirmamentSchedulerServicer,
             firmament_pb2.DESCRIPTOR.services_by_name["FirmamentScheduler"],
-            "WireService",
+            "FirmamentService",
             id="wire",
         ),
     ],

@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from firmament_py.explain.reasons import Reason, ReasonKind, fitting_nodes, nearest, reasons_of_task
+from firmament_py.explain.nearest_nodes import fitting_nodes, nearest
+from firmament_py.explain.reason import Reason, ReasonKind
+from firmament_py.explain.reasons import reasons_of_task
 from firmament_py.model.events import NodeRemoved
 from firmament_py.model.resources import LINKS, TASK_SLOTS, TOKEN
 from firmament_py.state.amounts import SPARE_COLUMNS

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from firmament_py.explain.reasons import Reason, ReasonKind
+from firmament_py.explain.reason import Reason, ReasonKind
 from firmament_py.model.events import GangObserved, GangRemoved, Outcome
 from firmament_py.snapshot.gang_demand import GangDemand
 from firmament_py.state.gangs import MAX_ROLES

@@ -1,0 +1,56 @@
+"""Which nodes would take a task as things stand, and which come closest."""
+
+import numpy as np
+
+from firmament_py.model.arrays import I64
+from firmament_py.model.resources import TOKEN
+from firmament_py.snapshot.intertask import IntertaskConstraints
+from firmament_py.snapshot.running_tasks import RunningTasks
+from firmament_py.state.cluster import ClusterState
+
+
+def nearest(state: ClusterState, cls: int, limit: int = 3) -> list[tuple[str, dict[str, int]]]:
+    """The suitable nodes that lack least for a task of class row `cls`, with what they lack: (name, amounts); of a
+    token, 1.
+
+    Least is judged by the largest lacking share of a request. Nodes that lack nothing come first, with {}.
+    """
+    nodes = state.present_nodes()
+    selected, taint = state.node_index.evaluate(state.classes.demand(cls), nodes)
+    nodes = nodes[selected & (taint < 0)]
+    missing, lacking = lacks(state, cls, nodes), state.classes.lacking(cls)
+    share = (missing / np.maximum(state.classes.requests[cls], 1)).max(axis=1, initial=1.0 if lacking else 0.0)
+    return [
+        (
+            state.nodes.observed[int(nodes[i])].name,
+            {
+                name.removeprefix(TOKEN): 1 if name.startswith(TOKEN) else int(v)
+                for name, v in (*zip(state.resources.names, missing[i], strict=True), *lacking.items())
+                if v > 0
+            },
+        )
+        for i in np.lexsort((nodes, share))[:limit].tolist()
+    ]
+
+
+def fitting_nodes(state: ClusterState, row: int) -> int:
+    """How many nodes would take a further task like task row `row` as things stand."""
+    cls, nodes = int(state.tasks.cls[row]), state.present_nodes()
+    if state.classes.lacking(cls):
+        return 0
+    selected, taint = state.node_index.evaluate(state.classes.demand(cls), nodes)
+    fits = selected & (taint < 0) & intertask_of_task(state, row).allowed(0)
+    return int((fits & (lacks(state, cls, nodes) <= 0).all(axis=1)).sum())
+
+
+def intertask_of_task(state: ClusterState, row: int) -> IntertaskConstraints:
+    """The intertask constraints of one task row, as class number 0."""
+    tasks, nodes, one = state.tasks, state.present_nodes(), slice(row, row + 1)
+    return IntertaskConstraints(state, nodes, tasks.cls[one], tasks.label_set[one], RunningTasks(state, nodes))
+
+
+def lacks(state: ClusterState, cls: int, nodes: I64) -> I64:
+    """(len(nodes), R) by how much the request of a class row exceeds what node rows have free; <= 0 where it fits."""
+    request = state.classes.requests[cls]
+    free = state.nodes.allocatable[nodes] - state.nodes.used[nodes]
+    return np.where(request > 0, request - np.maximum(free, 0), 0)

@@ -1,0 +1,86 @@
+"""Why nodes do not take a further task of a class, as kube-scheduler counts it: each node fails for one reason, or for
+each resource that it lacks."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from firmament_py.explain.nearest_nodes import lacks
+from firmament_py.explain.reason import Reason, ReasonKind
+from firmament_py.model.arrays import I32, Bools
+from firmament_py.model.constraints import NodeDemand
+from firmament_py.model.resources import TASK_SLOTS, TOKEN
+from firmament_py.snapshot.intertask import IntertaskConstraints
+from firmament_py.state.cluster import ClusterState
+
+_INTERTASK_KINDS = {
+    "label": ReasonKind.SPREAD_LABEL_MISSING,
+    "spread": ReasonKind.SPREAD,
+    "affinity": ReasonKind.AFFINITY,
+    "anti_affinity": ReasonKind.ANTI_AFFINITY,
+    "others": ReasonKind.ANTI_AFFINITY_OF_OTHERS,
+}
+
+
+def node_reasons(
+    state: ClusterState, cls: int, intertask: IntertaskConstraints, c: int, kept_for: str = ""
+) -> tuple[Reason, ...]:
+    """Why nodes do not take a further task of class row `cls`, number `c` of `intertask`, as things stand.
+
+    In kube-scheduler's order: a node fails for a taint, else for the selector, else for a token, else for each resource
+    that it lacks, else for a further affinity, else for demands between tasks. A node that passes all of these counts
+    only if its free capacity is reserved; kept_for: the names of the holders of the reservations, empty: none.
+    """
+    nodes = state.present_nodes()
+    demand = state.classes.demand(cls)
+    selected, taint = state.node_index.evaluate(replace(demand, further=()), nodes)
+    left: Bools = (taint < 0) & selected  # nodes that have not failed yet
+    found = [*_taint_reasons(state, taint)]
+    found += _counted(ReasonKind.SELECTOR_MISMATCH, (taint < 0) & ~selected)
+    found += _amount_reasons(state, cls, lacks(state, cls, nodes) > 0, left)
+    for name, terms in demand.further:
+        unmet = ~state.node_index.evaluate(NodeDemand(affinity=(terms,)), nodes)[0]
+        found += _counted(ReasonKind.FURTHER_AFFINITY, unmet & left, name)
+        left &= ~unmet
+    if intertask.concerns(c):
+        for name, fails in intertask.failures(c).items():
+            found += _counted(_INTERTASK_KINDS[name], fails & left)
+            left &= ~fails
+    if kept_for:
+        found += _counted(ReasonKind.KEPT_FREE, left, kept_for)
+    return tuple(found)
+
+
+def _taint_reasons(state: ClusterState, taint: I32) -> Iterator[Reason]:
+    """One reason for each key and value of the taints (N,) that repel; -1: none does."""
+    numbers, counts = np.unique(taint[taint >= 0], return_counts=True)
+    by_taint: dict[tuple[str, str], int] = {}
+    for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+        found = state.node_index.taint(number)
+        by_taint[found.key, found.value] = by_taint.get((found.key, found.value), 0) + count
+    for (key, value), count in by_taint.items():
+        yield Reason(ReasonKind.UNTOLERATED_TAINT, count, key, value)
+
+
+def _amount_reasons(state: ClusterState, cls: int, short: Bools, left: Bools) -> Iterator[Reason]:
+    """What nodes lack, short (N, R), of those in `left` (N,), from which nodes that fail are removed."""
+    names = state.resources.names
+    for r in (r for r in range(len(names)) if names[r].startswith(TOKEN)):
+        yield from _counted(ReasonKind.TOKEN_TAKEN, short[:, r] & left, names[r].removeprefix(TOKEN))
+        left &= ~short[:, r]
+    for resource, fails in zip(names, short.T, strict=True):
+        if resource == TASK_SLOTS:
+            yield from _counted(ReasonKind.TOO_MANY_TASKS, fails & left)
+        else:
+            yield from _counted(ReasonKind.INSUFFICIENT_RESOURCE, fails & left, resource)
+    lacking = state.classes.lacking(cls)
+    for resource in lacking:
+        yield from _counted(ReasonKind.INSUFFICIENT_RESOURCE, left, resource)
+    left &= ~short.any(axis=1) & (not lacking)
+
+
+def _counted(kind: ReasonKind, fails: Bools, detail: str = "") -> Iterator[Reason]:
+    """A reason with the number of nodes that fail, unless none does."""
+    if count := int(fails.sum()):
+        yield Reason(kind, count, detail)

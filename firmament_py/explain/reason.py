@@ -1,0 +1,32 @@
+"""A reason for waiting: its kind, the nodes that it concerns, and what it names."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class ReasonKind(IntEnum):
+    """Numbers as in the contract's Reason.Kind."""
+
+    INSUFFICIENT_RESOURCE = 1  # detail: the resource
+    TOO_MANY_TASKS = 2
+    UNTOLERATED_TAINT = 3  # detail, value: those of the taint
+    SELECTOR_MISMATCH = 4
+    AFFINITY = 5
+    ANTI_AFFINITY = 6
+    ANTI_AFFINITY_OF_OTHERS = 7
+    SPREAD = 8
+    SPREAD_LABEL_MISSING = 9
+    TOKEN_TAKEN = 10  # detail: the token
+    GANG_INCOMPLETE = 11  # detail: the gang, value: members that it still lacks before it can be tried
+    GANG_DOES_NOT_FIT = 12  # detail: the gang, value: "fitting/needed" members
+    FURTHER_AFFINITY = 13  # detail: its name
+    KEPT_FREE = 14  # detail: the gang or single task that the room of these nodes is kept for
+    GANG_FULL = 15  # detail: the gang, value: "placed/maximum" members
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    kind: ReasonKind
+    nodes: int
+    detail: str = ""
+    value: str = ""

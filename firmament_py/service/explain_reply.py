@@ -1,0 +1,58 @@
+"""The reply to Explain: where a task is, why it waits, and what would let it run."""
+
+from firmament_py.engine.scheduler import Scheduler
+from firmament_py.explain.gang_status import gang_standing
+from firmament_py.explain.nearest_nodes import fitting_nodes, nearest
+from firmament_py.explain.reasons import reasons_of_task
+from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.resources import TASK_SLOTS
+from firmament_py.service import replies
+from firmament_py.state.cluster import ClusterState
+from protos.gen import flow_pb2
+
+
+def explain_reply(state: ClusterState, uid: int, scheduler: Scheduler) -> flow_pb2.ExplainReply:
+    """`found` is unset if there is no such task."""
+    row = state.task_row(uid)
+    if row is None:
+        return flow_pb2.ExplainReply()
+    tasks, cls = state.tasks, int(state.tasks.cls[row])
+    definition = state.classes.definition(cls)
+    node = state.nodes.observed.get(int(tasks.node[row]))
+    reply = flow_pb2.ExplainReply(
+        found=True,
+        state=TaskState(int(tasks.state[row])).name.lower(),
+        node=node.name if node else "",
+        job=f"{int(tasks.job[row]):016x}",
+        class_name=definition.name,
+        priority=definition.priority,
+        requests={**definition.requests, TASK_SLOTS: 1},
+        nodes=len(state.present_nodes()),
+        story=state.story(uid),
+    )
+    standing = gang_standing(state, row)
+    if standing is not None:
+        gang = standing.definition.id
+        reply.gang.CopyFrom(
+            flow_pb2.GangStanding(
+                name=standing.definition.name,
+                minimum=standing.definition.minimum,
+                present=standing.present,
+                placed=standing.placed,
+                missing=min(standing.missing, 2**32 - 1),
+                fits=scheduler.gang_fits.get(gang, -1),
+                maximum=standing.definition.maximum,
+                reserves=gang in scheduler.gang_starts_us,
+                starts_us=scheduler.gang_starts_us.get(gang, 0),
+            )
+        )
+    if tasks.state[row] == TaskState.WAITING:
+        turned_away = standing is not None and standing.definition.id in scheduler.gang_fits
+        reservation_holders = [] if turned_away or uid in scheduler.task_starts_us else scheduler.reservation_holders
+        reply.reasons.extend(replies.reason(r) for r in reasons_of_task(state, row, reservation_holders))
+        reply.keeps_room = uid in scheduler.task_starts_us
+        reply.starts_us = scheduler.task_starts_us.get(uid, 0)
+        reply.fits_now = fitting_nodes(state, row)
+        for name, lacks in nearest(state, cls):
+            reply.nearest.add(node=name, lacks=lacks)
+    return reply

@@ -1,0 +1,24 @@
+"""The one way to refuse a message: a field with what was found and the remedy."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import grpc
+
+
+class InvalidField(ValueError):
+    """A field of a message cannot be understood. reason: what was found, and what to give instead."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field} {reason}")
+        self.field = field
+        self.reason = reason
+
+
+@contextmanager
+def invalid_argument(context: grpc.ServicerContext, subject: str = "") -> Iterator[None]:
+    """Ends the call with INVALID_ARGUMENT if a field of its message is invalid. subject: what the message describes."""
+    try:
+        yield
+    except InvalidField as invalid:
+        context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"{subject}: {invalid}" if subject else str(invalid))

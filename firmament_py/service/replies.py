@@ -1,0 +1,91 @@
+"""Results of the engine -> messages of the contract."""
+
+from collections.abc import Iterable
+from dataclasses import fields
+
+import numpy as np
+
+from firmament_py.engine.scheduler import RoundResult
+from firmament_py.engine.stats import RoundStats
+from firmament_py.explain.reason import Reason
+from firmament_py.explain.reasons import Waiting
+from firmament_py.model.arrays import F64
+from firmament_py.model.events import Refusal
+from firmament_py.model.resources import TOKEN
+from firmament_py.state.cluster import ClusterState
+from firmament_py.usage.usage import Usage
+from protos.gen import flow_pb2
+
+
+def refusal(item: Refusal) -> flow_pb2.Refusal:
+    return flow_pb2.Refusal(kind=item.kind, id=item.id, field=item.field, reason=item.reason)
+
+
+def reason(item: Reason) -> flow_pb2.Reason:
+    return flow_pb2.Reason(
+        kind=flow_pb2.Reason.Kind.Name(item.kind.value),
+        detail=item.detail,
+        value=item.value,
+        nodes=item.nodes,
+    )
+
+
+def round_stats(stats: RoundStats) -> flow_pb2.RoundStats:
+    """Each figure has the same name on both sides."""
+    message = flow_pb2.RoundStats()
+    for figure in fields(stats):
+        value = getattr(stats, figure.name)
+        if isinstance(value, dict):
+            getattr(message, figure.name).update(value)
+        else:
+            setattr(message, figure.name, value)
+    return message
+
+
+def usage_status(usage: Usage, wanted: bool, task_ages: F64, node_ages: F64) -> flow_pb2.UsageStatus:
+    """task_ages (T,) and node_ages (N,): seconds, NaN: none."""
+    options, total = usage.options, usage.total
+    ages = np.r_[task_ages, node_ages]
+    return flow_pb2.UsageStatus(
+        basis=options.basis.value,
+        wanted=wanted,
+        samples=options.samples,
+        half_life_seconds=options.half_life,
+        stale_seconds=options.stale,
+        taken=total.taken,
+        old=total.old,
+        refused=total.refused,
+        unknown=total.unknown,
+        tasks_measured=int((task_ages <= options.stale).sum()),
+        tasks_stale=int((task_ages > options.stale).sum()),
+        nodes_measured=int((node_ages <= options.stale).sum()),
+        nodes_stale=int((node_ages > options.stale).sum()),
+        newest_age_seconds=float(np.min(ages, initial=np.inf, where=~np.isnan(ages))),
+        memory_bytes=usage.nbytes,
+    )
+
+
+def placements(state: ClusterState, result: RoundResult) -> flow_pb2.Placements:
+    nodes, index = np.unique(result.nodes, return_inverse=True)
+    return flow_pb2.Placements(
+        task_uid=state.tasks.uid[result.tasks].tolist(),
+        node=index.tolist(),
+        nodes=[state.nodes.id[row] for row in nodes.tolist()],
+    )
+
+
+def unscheduled(state: ClusterState, waiting: Waiting, nodes: int) -> flow_pb2.Unscheduled:
+    return flow_pb2.Unscheduled(
+        class_id=int(state.classes.id[waiting.cls]),
+        waiting=waiting.count,
+        nodes=nodes,
+        reasons=[reason(r) for r in waiting.reasons],
+        task_uid=state.tasks.uid[waiting.unreported].tolist(),
+    )
+
+
+def amounts(names: tuple[str, ...], vector: Iterable[int]) -> dict[str, int]:
+    """The amounts that are not 0, by resource; tokens are none."""
+    return {
+        name: int(amount) for name, amount in zip(names, vector, strict=False) if amount and not name.startswith(TOKEN)
+    }
