@@ -1,4 +1,4 @@
-"""A solver that has some of its answers checked by another: what the placements cost against the optimum."""
+"""A solver whose solutions are compared with another solver's: the cost of placements relative to the optimum."""
 
 from __future__ import annotations
 
@@ -7,27 +7,29 @@ from firmament_py.flow.solver import SOLVERS, Solver
 
 
 class AuditedSolver:
-    """OR-Tools; of every `every`-th network that has at most `most_arcs` arcs, networkx finds the optimum too.
+    """OR-Tools; networkx also solves every `every`-th network of at most `max_arcs` arcs, up to `max_audits` networks.
 
-    gap is the greatest relative difference of cost that was seen; audits says how often there was a comparison.
+    gap: the largest relative difference of costs so far. audits: the number of comparisons.
     """
 
-    def __init__(self, every: int = 20, most_arcs: int = 3_000, most_audits: int = 40) -> None:
-        self._ours: Solver = SOLVERS["or-tools"]()
+    def __init__(self, every: int = 20, max_arcs: int = 3_000, max_audits: int = 40) -> None:
+        self._solver: Solver = SOLVERS["or-tools"]()
         self._reference: Solver = SOLVERS["networkx"]()
-        self._every, self._most_arcs, self._most_audits = every, most_arcs, most_audits
+        self._every, self._max_arcs, self._max_audits = every, max_arcs, max_audits
         self._seen = 0
         self.audits = 0
         self.gap = 0.0
 
     @property
     def name(self) -> str:
-        return self._ours.name
+        """The name of the solver whose solutions are used."""
+        return self._solver.name
 
     def solve(self, network: FlowNetwork) -> Solution:
-        solution = self._ours.solve(network)
-        if len(network.tail) <= self._most_arcs:
-            if self._seen % self._every == 0 and self.audits < self._most_audits:
+        """The solution of OR-Tools."""
+        solution = self._solver.solve(network)
+        if len(network.tail) <= self._max_arcs:
+            if self._seen % self._every == 0 and self.audits < self._max_audits:
                 self._compare(network, solution)
             self._seen += 1
         return solution

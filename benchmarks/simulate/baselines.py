@@ -1,11 +1,11 @@
-"""Two simple schedulers to compare with, on the same events: they decide one task at a time, and never look back.
+"""Two simple schedulers to compare with, on the same events. They place one task at a time and never reconsider.
 
-first-fit         tasks in the order in which they came, each on the first node that takes it; who finds none is
-                  passed over, so nobody blocks the queue
-least-allocated   as kube-scheduler does by default: priority, then age; each on the node whose cpu and memory are
-                  least requested after it, in the mean
+first-fit         tasks in order of submission, each on the first node where it fits; a task that fits nowhere is
+                  skipped and does not block the queue
+least-allocated   as kube-scheduler does by default: by priority, then age; each on the node with the lowest mean
+                  requested share of cpu and memory afterwards
 
-A gang has its turn at its first member's place, and is placed whole or not at all. They are references: plain.
+A gang is tried at the position of its first member, and is placed completely or not at all.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from firmament_py.model.events import (
 from firmament_py.model.resources import TASK_SLOTS
 
 Score = Callable[[I64, I64, Sequence[str]], F64]
-"""From what would be left of nodes (K, R), what they offer (K, R), and the names of the R resources: (K,); the highest
-is chosen, the first of equals."""
+"""Scores (K,) from the free amounts after the placement (K, R), the allocatable amounts (K, R) and the names of the R
+resources. The highest score is chosen, the first of equals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class _Waiting:
 
 
 class OneByOne:
-    """name: what it is called; by_priority: whether priority goes before age."""
+    """A scheduler of one task at a time. by_priority: order by priority before age. score None: the first node."""
 
     def __init__(self, name: str, score: Score | None, *, by_priority: bool) -> None:
         self.name, self.counts_links, self.reserve_after_us = name, False, None
@@ -56,14 +56,15 @@ class OneByOne:
         self._nodes: list[NodeObserved] = []
         self._free: I64 = np.zeros((0, 1), np.int64)
         self._offer: I64 = np.zeros((0, 1), np.int64)
-        self._there: Bools = np.zeros(0, np.bool_)
+        self._present: Bools = np.zeros(0, np.bool_)
         self._waiting: dict[int, _Waiting] = {}
         self._placed: dict[int, tuple[_Waiting, int]] = {}
-        self._of_gang: dict[int, int] = {}  # members that are placed
-        self._suits: dict[int, Bools] = {}
+        self._placed_of_gang: dict[int, int] = {}  # placed members
+        self._matching: dict[int, Bools] = {}
         self._requests: dict[int, I64] = {}
 
     def apply(self, events: Sequence[Event]) -> None:
+        """Applies events of a replay."""
         for event in events:
             match event:
                 case ClassDefined():
@@ -75,7 +76,7 @@ class OneByOne:
                 case NodeObserved():
                     self._observe_node(event)
                 case NodeRemoved():
-                    self._there[self._row[event.id]] = False
+                    self._present[self._row[event.id]] = False
                 case TasksRemoved():
                     for uid in event.uid.tolist():
                         self._waiting.pop(uid, None)
@@ -88,19 +89,20 @@ class OneByOne:
                     self._observe_tasks(event)
 
     def round(self, now_us: int) -> Round | None:
+        """Tries every pending task once, in order."""
         began = perf_counter()
         placed: list[tuple[int, int]] = []
-        hopeless: set[int] = set()
+        unplaceable: set[int] = set()
         tried: set[int] = set()
         for task in sorted(self._waiting.values(), key=self._order):
             if task.gang:
                 if task.gang not in tried:
                     tried.add(task.gang)
                     placed += self._place_gang(task.gang)
-            elif task.cls not in hopeless:
+            elif task.cls not in unplaceable:
                 node = self._place(task)
                 if node < 0:
-                    hopeless.add(task.cls)  # nothing becomes free within a round
+                    unplaceable.add(task.cls)  # no capacity becomes free within a round
                 else:
                     placed.append((task.uid, node))
         for uid, _ in placed:
@@ -109,16 +111,16 @@ class OneByOne:
         return Round(uids, [self._nodes[n].id for _, n in placed], perf_counter() - began)
 
     def close(self) -> None:
-        pass
+        """Nothing to release."""
 
     def _order(self, task: _Waiting) -> tuple[int, int, int]:
         priority = self._classes[task.cls].priority if self._by_priority else 0
         return -priority, task.created_us, task.uid
 
     def _place_gang(self, gang: int) -> list[tuple[int, int]]:
-        """All members that fit, if they are enough."""
+        """Places all members that fit, if they are at least the minimum."""
         members = sorted((t for t in self._waiting.values() if t.gang == gang), key=self._order)
-        lacking = self._minimum[gang] - self._of_gang.get(gang, 0)
+        lacking = self._minimum[gang] - self._placed_of_gang.get(gang, 0)
         if len({t.cls for t in members}) == 1 and self._slots(members[0].cls) < lacking:
             return []
         found = [(task, node) for task in members if (node := self._place(task)) >= 0]
@@ -129,36 +131,36 @@ class OneByOne:
         return [(task.uid, node) for task, node in found]
 
     def _place(self, task: _Waiting) -> int:
-        """The node that a task is put on, -1: none takes it."""
+        """Places a task; returns its node, -1 if it fits on none."""
         request = self._request(task.cls)
-        rows = np.flatnonzero(self._there & self._suitable(task.cls) & (self._free >= request).all(axis=1))
+        rows = np.flatnonzero(self._present & self._suitable(task.cls) & (self._free >= request).all(axis=1))
         if not len(rows):
             return -1
         chosen = 0
         if self._score is not None:
             chosen = int(np.argmax(self._score(self._free[rows] - request, self._offer[rows], self._resources)))
         node = int(rows[chosen])
-        self._hold(task, node)
+        self._allocate(task, node)
         return node
 
-    def _hold(self, task: _Waiting, node: int) -> None:
+    def _allocate(self, task: _Waiting, node: int) -> None:
         self._free[node] -= self._request(task.cls)
         self._placed[task.uid] = task, node
-        self._of_gang[task.gang] = self._of_gang.get(task.gang, 0) + 1
+        self._placed_of_gang[task.gang] = self._placed_of_gang.get(task.gang, 0) + 1
 
     def _release(self, uid: int) -> _Waiting | None:
-        held = self._placed.pop(uid, None)
-        if held is None:
+        placement = self._placed.pop(uid, None)
+        if placement is None:
             return None
-        task, node = held
+        task, node = placement
         self._free[node] += self._request(task.cls)
-        self._of_gang[task.gang] -= 1
+        self._placed_of_gang[task.gang] -= 1
         return task
 
     def _slots(self, cls: int) -> int:
-        """How many tasks of a class fit now."""
+        """The number of tasks of a class that fit now."""
         request = self._request(cls)
-        free = self._free[self._there & self._suitable(cls)]
+        free = self._free[self._present & self._suitable(cls)]
         needs = np.flatnonzero(request)
         return int(np.maximum(free[:, needs] // request[needs], 0).min(axis=1).sum())
 
@@ -171,10 +173,10 @@ class OneByOne:
         return known
 
     def _suitable(self, cls: int) -> Bools:
-        if cls not in self._suits:
+        if cls not in self._matching:
             selector = self._classes[cls].demand.selector
-            self._suits[cls] = np.array([all(r.matches(n.labels) for r in selector) for n in self._nodes], np.bool_)
-        return self._suits[cls]
+            self._matching[cls] = np.array([all(r.matches(n.labels) for r in selector) for n in self._nodes], np.bool_)
+        return self._matching[cls]
 
     def _observe_node(self, node: NodeObserved) -> None:
         self._columns(node.allocatable)
@@ -182,15 +184,15 @@ class OneByOne:
         if row == len(self._nodes):
             self._nodes.append(node)
             self._free, self._offer = (np.r_[m, np.zeros((1, m.shape[1]), np.int64)] for m in (self._free, self._offer))
-            self._there = np.r_[self._there, False]
-            self._suits.clear()
+            self._present = np.r_[self._present, False]
+            self._matching.clear()
         elif self._nodes[row].labels != node.labels:
-            self._suits.clear()
+            self._matching.clear()
         self._nodes[row] = node
         offer = np.array([node.allocatable.get(name, 0) for name in self._resources], np.int64)
         self._free[row] += offer - self._offer[row]
         self._offer[row] = offer
-        self._there[row] = True
+        self._present[row] = True
 
     def _observe_tasks(self, event: TasksObserved) -> None:
         gangs = event.gang_id if event.gang_id is not None else np.zeros(len(event.uid), np.uint64)
@@ -214,10 +216,12 @@ def _least_allocated(left: I64, offer: I64, resources: Sequence[str]) -> F64:
 
 
 def first_fit() -> OneByOne:
+    """The baseline first-fit."""
     return OneByOne("first-fit", None, by_priority=False)
 
 
 def least_allocated() -> OneByOne:
+    """The baseline least-allocated."""
     return OneByOne("least-allocated", _least_allocated, by_priority=True)
 
 

@@ -1,4 +1,4 @@
-"""Figures of merit of whole replays, whatever the scheduler was."""
+"""Figures of merit of complete replays, for any scheduler."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from benchmarks.traces.form import FOREVER, SECOND
 from firmament_py.model.arrays import F64, I64
 
 SHORTEST_S = 10.0
-"""Run times below this count as this in slowdowns, lest a second's wait of a short task outweighs all (the bounded
-slowdown of Feitelson and Rudolph)."""
+"""Lower bound of run times in slowdowns, so that short waits of short tasks do not dominate (the bounded slowdown of
+Feitelson and Rudolph)."""
 
 _LARGE = 8
-"""Of jobs that ask for more than so many machines have the waits are told apart."""
+"""A job is large if it requests more than this number of the largest machine."""
 
 _OVER_TIME = {
     "link_use": "link use",
@@ -31,44 +31,43 @@ _EFFECTS = (
     ("nodes used", "nodes", "count"),
     ("link p99", "p99 of traffic / capacity of links", "ratio"),
     ("bytes moved", "share of input from other machines, so far", "ratio"),
-    ("interference", "what a task suffers in the mean", "points"),
+    ("interference", "mean penalty of a task", "points"),
 )
-"""Lines of what policies aim at, beside the spread between nodes: drawn where the trace has the labels."""
+"""Timelines of the effects of policies, besides the spread: drawn where the trace has the labels."""
 
 
 def waits_s(outcome: Outcome) -> F64:
-    """(T',) seconds from the submission of each task to its first start; of those that wait still, so far."""
-    came = outcome.trace.task_us <= outcome.horizon_us
+    """(T',) seconds from the submission of each submitted task to its first start, or to the end of the replay."""
+    submitted = outcome.trace.task_us <= outcome.horizon_us
     started = np.where(outcome.first_start_us >= 0, outcome.first_start_us, outcome.horizon_us)
-    return np.asarray((started - outcome.trace.task_us)[came] / SECOND, np.float64)
+    return np.asarray((started - outcome.trace.task_us)[submitted] / SECOND, np.float64)
 
 
 def jobs_s(outcome: Outcome) -> tuple[F64, F64, F64, I64]:
-    """Of the jobs that came within the time (J',): wait until the last of its tasks has started (so far, if one waits
-    still), completion (NaN: not completed), the time that it would take if it never waited (NaN: tasks that stay), and
-    the number of the job."""
+    """Of the submitted jobs (J',): the wait until the last task has started (or to the end of the replay), completion
+    (NaN: not completed), the completion without any wait (NaN: endless tasks), and the number of the job."""
     trace = outcome.trace
     jobs = len(trace.jobs)
-    came, last_start, last_end, ideal = (np.zeros(jobs, np.int64) for _ in range(4))
-    came[:] = np.iinfo(np.int64).max
+    submitted, last_start, last_end, ideal = (np.zeros(jobs, np.int64) for _ in range(4))
+    submitted[:] = np.iinfo(np.int64).max
     started = np.where(outcome.first_start_us >= 0, outcome.first_start_us, outcome.horizon_us)
-    stays = np.zeros(jobs, np.bool_)
-    open_ = np.zeros(jobs, np.bool_)
-    np.minimum.at(came, trace.task_job, trace.task_us)
+    endless = np.zeros(jobs, np.bool_)
+    unfinished = np.zeros(jobs, np.bool_)
+    np.minimum.at(submitted, trace.task_job, trace.task_us)
     np.maximum.at(last_start, trace.task_job, started)
     np.maximum.at(last_end, trace.task_job, outcome.end_us)
     np.maximum.at(ideal, trace.task_job, trace.task_us + np.maximum(trace.task_duration_us, 0))
-    np.logical_or.at(stays, trace.task_job, trace.task_duration_us == FOREVER)
-    np.logical_or.at(open_, trace.task_job, outcome.end_us < 0)
-    there = np.flatnonzero(came <= outcome.horizon_us)
-    wait = np.maximum(last_start - came, 0)[there] / SECOND
-    completion = np.where(open_, np.nan, (last_end - came) / SECOND)[there]
-    alone = np.where(stays, np.nan, (ideal - came) / SECOND)[there]
-    return wait, completion, alone, there
+    np.logical_or.at(endless, trace.task_job, trace.task_duration_us == FOREVER)
+    np.logical_or.at(unfinished, trace.task_job, outcome.end_us < 0)
+    chosen = np.flatnonzero(submitted <= outcome.horizon_us)
+    wait = np.maximum(last_start - submitted, 0)[chosen] / SECOND
+    completion = np.where(unfinished, np.nan, (last_end - submitted) / SECOND)[chosen]
+    alone = np.where(endless, np.nan, (ideal - submitted) / SECOND)[chosen]
+    return wait, completion, alone, chosen
 
 
 def summary(outcome: Outcome) -> dict[str, float]:
-    """The figures of a replay. What cannot be said (no gangs, nothing completed) is left out."""
+    """The figures of a replay, without those that are undefined (no gangs, no completed job)."""
     wait, completion, alone, jobs = jobs_s(outcome)
     done = np.isfinite(completion)
     gangs = np.array([outcome.trace.jobs[j].gang_minimum > 1 for j in jobs.tolist()], np.bool_)
@@ -96,26 +95,26 @@ def summary(outcome: Outcome) -> dict[str, float]:
         "completed_jobs": float(done.sum()),
         "waiting_tasks": float((outcome.state == State.WAITING).sum()),
         "restarts": float(outcome.restarts),
-        **_whom(outcome, wait, jobs),
+        **_waits_by_size(outcome, wait, jobs),
     }
     found |= {name: _mean(outcome.sampled[line]) for name, line in _OVER_TIME.items() if line in outcome.sampled}
-    # these are of all that started so far
+    # cumulative: the last sample is the total
     found |= {name: float(outcome.sampled[line][-1]) for name, line in _SO_FAR.items() if line in outcome.sampled}
     return {name: value for name, value in found.items() if not math.isnan(value)}
 
 
-def _whom(outcome: Outcome, wait_s: F64, jobs: I64) -> dict[str, float]:
-    """Who waits, of jobs (K,) that waited for wait_s (K,): those that ask for no more of the contended resource than
-    the largest machine has, those that ask for over _LARGE times as much, and all by what they use, where each counts
-    by what it asks for and for how long. A mean over jobs is lowest where large ones are passed over."""
+def _waits_by_size(outcome: Outcome, wait_s: F64, jobs: I64) -> dict[str, float]:
+    """Mean waits of jobs (K,) with waits (K,): of those that request no more of the contended resource than the largest
+    machine has, of those that request over _LARGE times as much, and of all, weighted by request and duration. The
+    plain mean is lowest if large jobs are passed over."""
     trace = outcome.trace
     r = trace.resources.index(outcome.contended)
-    asked = trace.requests[trace.task_shape, r].astype(np.float64)
+    requested = trace.requests[trace.task_shape, r].astype(np.float64)
     seconds = np.where(trace.task_duration_us == FOREVER, outcome.horizon_us, trace.task_duration_us) / SECOND
-    machines = np.bincount(trace.task_job, asked, len(trace.jobs))[jobs] / max(
+    machines = np.bincount(trace.task_job, requested, len(trace.jobs))[jobs] / max(
         trace.event_allocatable[:, r].max(initial=0), 1
     )
-    use = np.bincount(trace.task_job, asked * seconds, len(trace.jobs))[jobs]
+    use = np.bincount(trace.task_job, requested * seconds, len(trace.jobs))[jobs]
     return {
         "job_wait_small_s": _mean(wait_s[machines <= 1]),
         "job_wait_large_s": _mean(wait_s[machines > _LARGE]),
@@ -124,12 +123,12 @@ def _whom(outcome: Outcome, wait_s: F64, jobs: I64) -> dict[str, float]:
 
 
 def slowdown(completion_s: F64, alone_s: F64) -> F64:
-    """(K,) how many times longer than alone: bounded, at least 1."""
+    """(K,) completion relative to that without waiting, of at least SHORTEST_S; at least 1."""
     return np.asarray(np.maximum(completion_s / np.maximum(alone_s, SHORTEST_S), 1.0), np.float64)
 
 
 def series_of(outcome: Outcome) -> list[Series]:
-    """Timelines of how the cluster was, and distributions of waits."""
+    """Timelines of the cluster, and distributions of waits."""
     seconds = outcome.samples_us / SECOND
     sampled = outcome.sampled
     found = [
@@ -143,7 +142,7 @@ def series_of(outcome: Outcome) -> list[Series]:
         timeline("waiting tasks", seconds, sampled["waiting"], "tasks", "count"),
         timeline("running tasks", seconds, sampled["running"], "tasks", "count"),
         timeline("spread between nodes", seconds, sampled["spread"], "p90 - p10 of utilisation", "ratio"),
-        timeline("fragmentation", seconds, sampled["fragmentation"], "unusable part of what is free", "ratio"),
+        timeline("fragmentation", seconds, sampled["fragmentation"], "unusable share of the free capacity", "ratio"),
         *(timeline(name, seconds, sampled[name], title, unit) for name, title, unit in _EFFECTS if name in sampled),
         cdf("task wait", waits_s(outcome), "wait", "s"),
     ]

@@ -1,4 +1,4 @@
-"""What a replay leaves behind: when each task ran and where, and how the cluster was over time."""
+"""The result of a replay: when and where each task ran, and the state of the cluster over time."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from benchmarks.traces.form import Trace
 from firmament_py.model.arrays import F64, I64
 
 _POPULAR = 16
-"""So many of the commonest shapes stand for all where fragmentation is measured."""
+"""Number of the most common shapes that represent all in the measure of fragmentation."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """A replay's result. T tasks, S samples in time, R resources. Times in microseconds, -1: it did not happen."""
+    """The result of a replay. T tasks, S samples in time, R resources. Times in microseconds; -1: did not happen."""
 
     trace: Trace
     scheduler: str
     horizon_us: int
     resources: tuple[str, ...]
-    contended: str  # the resource of which the most is asked for
+    contended: str  # the resource with the highest requested share
     first_start_us: I64  # (T,)
     end_us: I64  # (T,)
-    attempts: I64  # (T,) how often it was lost and started again
-    machine: I64  # (T,) where it is at the end, or where it was last; -1
+    attempts: I64  # (T,) number of restarts
+    machine: I64  # (T,) its last machine; -1: none
     state: I64  # (T,) State at the end
     utilisation: F64  # (R,) mean over time of used / allocatable, of all machines together
-    utilisation_contested: float  # of the contended resource, while more of it was asked for than there was; NaN: never
+    utilisation_contested: float  # of the contended resource, while more was requested than there was; NaN: never
     contested_share: float  # of the time
     samples_us: I64  # (S,)
     sampled: dict[str, F64]  # name -> (S,)
@@ -41,12 +41,12 @@ class Outcome:
     placements: int = 0
     bind_failures: int = 0
     restarts: int = 0
-    violations: dict[str, str] = field(default_factory=dict)  # what -> how often, and an example
+    violations: dict[str, str] = field(default_factory=dict)  # rule -> how often it was broken, and an example
 
 
 class Recorder:
-    """Follows a world through time. `advance` before anything changes, `started` when tasks do,
-    `sample` at regular times."""
+    """Records a world over time. Call `advance` before a change, `started` when tasks start, `sample` at regular
+    times."""
 
     def __init__(self, world: World, contended: str) -> None:
         self._world, self._effects = world, Effects(world)
@@ -62,7 +62,7 @@ class Recorder:
         self._weight = counts[self._popular] / max(int(counts[self._popular].sum()), 1)
 
     def advance(self, us: int) -> None:
-        """Time goes on to `us`; until then the world was as it is."""
+        """Time advances to `us`, and the world has been unchanged since the last call."""
         passed = us - self.now_us
         if not passed:
             return
@@ -77,11 +77,11 @@ class Recorder:
         self.now_us = us
 
     def started(self, tasks: I64) -> None:
-        """Tasks (K,) begin to run."""
+        """Tasks (K,) start."""
         self._effects.started(tasks)
 
     def sample(self) -> None:
-        """Takes note of how things are."""
+        """Records a sample of the current state."""
         world, r = self._world, self._r
         there = np.flatnonzero(world.present & (world.allocatable[:, r] > 0))
         share = world.used[there, r] / world.allocatable[there, r] if len(there) else np.zeros(1)
@@ -112,14 +112,14 @@ class Recorder:
         return self._used / np.maximum(self._allocatable, 1.0)
 
     def contested(self) -> tuple[float, float]:
-        """Utilisation of the contended resource while it was, and for which part of the time that was so."""
+        """Utilisation of the contended resource while more was requested than there was, and that share of the time."""
         if not self._contested_us:
             return float("nan"), 0.0
         return self._contested_used / self._contested_allocatable, self._contested_us / max(self.now_us, 1)
 
     def _fragmentation(self) -> float:
-        """The part of what is free of the contended resource that a task of the trace could not use where it is: the
-        mean over the commonest shapes, by their tasks (Weng et al., Beware of fragmentation, ATC 2023)."""
+        """The share of the free contended resource that a task of the trace cannot use where it is: the mean over the
+        most common shapes, weighted by their tasks (Weng et al., Beware of fragmentation, ATC 2023)."""
         world, r = self._world, self._r
         free = (world.allocatable - world.used)[world.present]
         there = np.maximum(free[:, r], 0)

@@ -1,4 +1,4 @@
-"""A replay as a sample of a benchmark: figures, lines for plots, and what the judge says."""
+"""A replay as a sample of a benchmark: figures, lines for plots, and checks."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ from firmament_py.policy import registry
 from firmament_py.policy.registry import UnknownPolicyError
 
 MUST_HOLD = (
-    "a machine is over-committed",
-    "a gang is placed in part",
-    "a task is placed that does not wait, or twice",
-    "a task is placed on a machine that is not there",
-    "a task is placed on a machine that its selector excludes",
-    "a task is placed that is not there any more",
-    "a task waits beside room for it",
-    "a task runs on a machine that is not there",
-    "the replay lost count of a machine",
-    "the scheduler's own check dropped placements",
+    "no machine is over-committed",
+    "no gang is placed in part",
+    "only pending tasks are placed, each once",
+    "no task is placed on a removed machine",
+    "every placement matches the selector of its task",
+    "no task is placed after it was lost",
+    "no task waits that fits on a machine",
+    "no task runs on a removed machine",
+    "the totals of every machine are those of its tasks",
+    "the engine dropped no placements",
 )
-"""What the judge looks for and must not find."""
+"""The checks of every replay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What to replay with. scheduler: a policy, or one of BASELINES. reserve_after_us: how long a gang waits before
-    room is kept for it, None: that is never done; baselines know no such thing."""
+    """What to replay with. scheduler: a policy, or one of BASELINES. reserve_after_us: the wait of a gang after which
+    capacity is reserved for it; None: never. Baselines do not reserve."""
 
     scheduler: str
     settings: Settings = field(default_factory=Settings)
     grpc: bool = False
     audit_every: int = 20
-    """Of so many networks one is solved again by networkx; 0: none."""
+    """One in so many networks is also solved by networkx; 0: none."""
     reserve_after_us: int | None = RESERVE_AFTER_US
 
 
 def schedulers() -> list[str]:
-    """All that can replay a trace: the policies that are registered, and the baselines."""
+    """Names of all schedulers that can replay a trace: the registered policies and the baselines."""
     return [info.name for info in registry.available() if not info.error] + list(BASELINES)
 
 
 def horizon_us(trace: Trace, hours: float | None) -> int:
-    """The end of a replay: so many hours, or when the last task of the trace could have ended."""
+    """The end of a replay: after `hours`, or, for None, when the last task of the trace could have ended."""
     if hours is None:
         return max(trace.span_us, 1)
     if hours <= 0:
@@ -61,7 +61,7 @@ def horizon_us(trace: Trace, hours: float | None) -> int:
 
 
 def run(trace: Trace, what: Run, until_us: int, progress: Progress = lambda *_: None) -> tuple[Sample, Outcome]:
-    """Replays a trace. Raises UnknownPolicyError for a scheduler that is none."""
+    """Replays a trace. Raises UnknownPolicyError for an unknown scheduler."""
     audit = AuditedSolver(what.audit_every) if what.audit_every else None
     service = _service(what, audit)
     try:
@@ -87,12 +87,12 @@ def run(trace: Trace, what: Run, until_us: int, progress: Progress = lambda *_: 
     checks = [Check(name, name not in outcome.violations, outcome.violations.get(name, "")) for name in MUST_HOLD]
     checks += [Check(name, False, detail) for name, detail in outcome.violations.items() if name not in MUST_HOLD]
     if "gap" in figures:
-        checks.append(Check("placements cost the optimum", figures["gap"] == 0, f"gap {figures['gap']:g}"))
+        checks.append(Check("placements have the optimal cost", figures["gap"] == 0, f"gap {figures['gap']:g}"))
     return Sample(figures, facts, checks, metrics.series_of(outcome)), outcome
 
 
 def measured(outcome: Outcome) -> dict[str, float]:
-    """Times that were measured: they differ from run to run."""
+    """Real times, which differ from run to run."""
     if not outcome.round_s:
         return {}
     ordered = sorted(outcome.round_s)

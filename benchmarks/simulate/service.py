@@ -1,6 +1,6 @@
-"""The scheduler that a replay talks to: the engine in this process, or through gRPC on loopback.
+"""The scheduler of a replay: the engine in this process, or through gRPC on loopback.
 
-Both are told the same events as a bridge tells them, and asked for rounds in the same way.
+Both receive the events that a bridge would send, and are asked for rounds in the same way.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _LIMITS = [("grpc.max_receive_message_length", 2**30), ("grpc.max_send_message_l
 
 
 class RefusedError(Exception):
-    """The scheduler did not understand what it was told: the replay is wrong."""
+    """The scheduler refused an event: a defect of the replay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Task uids (K,), the ids of the K nodes that they are placed on, and what it took. solve_s: of it, the solver."""
+    """Task uids (K,), the ids of the nodes (K) on which they are placed, and times. solve_s: the solver's share."""
 
     uids: U64
     nodes: Sequence[str]
@@ -58,22 +58,24 @@ class Service(Protocol):
 
     name: str
     counts_links: bool
-    """Whether it wants to hear of bandwidth."""
+    """Whether it counts bandwidth as a resource."""
 
     @property
     def reserve_after_us(self) -> int | None:
-        """Who waits for so long may have room kept; None: nobody ever has."""
+        """The wait after which capacity may be reserved for a task; None: never."""
         ...
 
     def apply(self, events: Sequence[Event]) -> None:
-        """Tells it what happened, in the order of flow_service: classes, inputs, gangs, nodes, removals, tasks."""
+        """Applies events, in the order of the contract: classes, inputs, gangs, nodes, removals, tasks."""
         ...
 
     def round(self, now_us: int) -> Round | None:
-        """Runs a round; None: nothing has changed that could matter. What it places it takes for placed."""
+        """Runs a round, whose placements are assumed; None if nothing relevant has changed."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Releases resources."""
+        ...
 
 
 class InProcess:
@@ -162,12 +164,12 @@ def _engine(policy: str, solver: Solver | None, reserve_after_us: int | None) ->
 
 
 def update(events: Iterable[Event], epoch: int) -> flow_pb2.Update:
-    """Events as one message. Only those that a replay makes."""
+    """Events as one message; supports the events that a replay makes."""
     message = flow_pb2.Update(epoch=epoch)
     for event in events:
         match event:
             case ClassDefined():
-                told = message.classes.add(
+                added = message.classes.add(
                     id=event.id,
                     requests=event.requests,
                     priority=event.priority,
@@ -176,7 +178,7 @@ def update(events: Iterable[Event], epoch: int) -> flow_pb2.Update:
                     expected_seconds=event.expected_us // SECOND,
                 )
                 for r in event.demand.selector:
-                    told.node_selector.add(key=r.key, operator=str(r.operator), values=r.values)
+                    added.node_selector.add(key=r.key, operator=str(r.operator), values=r.values)
             case InputsDefined():
                 inputs = message.inputs.add(id=event.id)
                 for block in event.blocks:
@@ -196,7 +198,7 @@ def update(events: Iterable[Event], epoch: int) -> flow_pb2.Update:
             case TasksObserved():
                 _add_tasks(message.tasks, event)
             case _:
-                raise ValueError(f"a replay tells no {type(event).__name__}")
+                raise ValueError(f"a replay makes no {type(event).__name__}")
     return message
 
 

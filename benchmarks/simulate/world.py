@@ -1,7 +1,7 @@
-"""The cluster as it is in a replay, and the judge of everything that is placed on it.
+"""The state of the cluster in a replay, and the checks of all placements.
 
-It knows the trace and what was placed, and nothing of the engine: an error there cannot hide itself. What must not
-happen is counted and told, and does not stop the replay.
+It uses the trace and the placements only, not the engine: a defect there cannot hide itself. Violations are counted
+and reported; they do not stop the replay.
 
     NOT_YET -> WAITING -> ASSUMED -> RUNNING -> DONE
                   ^          |          |
@@ -20,10 +20,12 @@ from firmament_py.model.arrays import I64, U8, Bools
 from firmament_py.model.resources import TASK_SLOTS
 
 DEFAULT_TASK_SLOTS = 250
-"""Tasks that a machine takes at most if the trace does not say how many."""
+"""Default number of tasks that a machine can run."""
 
 
 class State(IntEnum):
+    """The state of a task."""
+
     NOT_YET = 0
     WAITING = 1
     ASSUMED = 2
@@ -49,58 +51,61 @@ class World:
         self.state: U8 = np.zeros(tasks, np.uint8)
         self.machine: I64 = np.full(tasks, -1, np.int64)
         self.attempt: I64 = np.zeros(tasks, np.int64)
-        self.waiting_of: I64 = np.zeros(len(trace.shapes), np.int64)  # tasks of each shape that wait
-        self.used_total: I64 = np.zeros(width, np.int64)  # of machines that are there
+        self.waiting_of: I64 = np.zeros(len(trace.shapes), np.int64)  # pending tasks of each shape
+        self.used_total: I64 = np.zeros(width, np.int64)  # of present machines
         self.allocatable_total: I64 = np.zeros(width, np.int64)
-        self.waiting_total: I64 = np.zeros(width, np.int64)  # what those who wait request
+        self.waiting_total: I64 = np.zeros(width, np.int64)  # requests of the pending tasks
         self.violations: Counter[str] = Counter()
         self.examples: dict[str, str] = {}
         self.minimum: I64 = np.array([job.gang_minimum for job in trace.jobs], np.int64)
         self._of_job: list[I64] | None = None
-        self._suits: dict[int, Bools | None] = {}
+        self._matching: dict[int, Bools | None] = {}
 
-    # -- questions --------------------------------------------------------------------------------------------
+    # -- queries ----------------------------------------------------------------------------------------------
 
     @property
     def waiting(self) -> int:
+        """The number of pending tasks."""
         return int(self.waiting_of.sum())
 
     def count(self, state: State) -> int:
+        """The number of tasks in a state."""
         return int((self.state == state).sum())
 
     def members(self, job: int) -> I64:
-        """Tasks of a job."""
+        """The tasks of a job."""
         if self._of_job is None:
             order = np.argsort(self.trace.task_job, kind="stable")
             ends = np.cumsum(np.bincount(self.trace.task_job, minlength=len(self.trace.jobs)))
             self._of_job = np.split(order, ends[:-1])
         return self._of_job[job]
 
-    def suits(self, shape: int) -> Bools | None:
-        """(M,) machines whose labels the shape's selector allows; None: all."""
-        if shape not in self._suits:
+    def matching(self, shape: int) -> Bools | None:
+        """(M,) machines that the shape's selector matches; None: all."""
+        if shape not in self._matching:
             selector = self.trace.shapes[shape].selector
-            self._suits[shape] = (
+            self._matching[shape] = (
                 np.array([all(r.matches(m.labels) for r in selector) for m in self.trace.machines], np.bool_)
                 if selector
                 else None
             )
-        return self._suits[shape]
+        return self._matching[shape]
 
     def fits(self, shape: int) -> Bools:
-        """(M,) machines that could take one more task of the shape now."""
-        room: Bools = self.present & (self.allocatable - self.used >= self.requests[shape]).all(axis=1)
-        suits = self.suits(shape)
-        return room if suits is None else room & suits
+        """(M,) machines on which one more task of the shape fits now."""
+        fitting: Bools = self.present & (self.allocatable - self.used >= self.requests[shape]).all(axis=1)
+        matching = self.matching(shape)
+        return fitting if matching is None else fitting & matching
 
-    # -- what happens -----------------------------------------------------------------------------------------
+    # -- events -----------------------------------------------------------------------------------------------
 
     def submit(self, tasks: I64) -> None:
+        """Tasks are submitted."""
         self._move(tasks, State.NOT_YET, State.WAITING)
-        self._wait(tasks, +1)
+        self._count_waiting(tasks, +1)
 
     def machine_event(self, machine: int, kind: MachineEvent, allocatable: I64) -> None:
-        """A machine comes, changes or goes. Its tasks are dealt with by `lose`."""
+        """A machine is added, updated or removed. `lose` handles the tasks of a removed one."""
         offered = np.zeros(len(self.resources), np.int64)
         if kind != MachineEvent.REMOVE:
             offered[: len(allocatable)] = allocatable
@@ -112,64 +117,65 @@ class World:
         self.allocatable[machine], self.present[machine] = offered, after
 
     def assume(self, tasks: I64, machines: I64) -> None:
-        """A round places tasks (K,) on machines (K,): judges it, and holds their room."""
+        """A round places tasks (K,) on machines (K,): checks the placements and allocates their requests."""
         bad = (self.state[tasks] != State.WAITING) | (self.attempt[tasks] < 0)
         if bad.any() or len(np.unique(tasks)) < len(tasks):
-            self._blame("a task is placed that does not wait, or twice", self._names(tasks[bad]))
+            self._record("only pending tasks are placed, each once", self._names(tasks[bad]))
             tasks, machines = tasks[~bad], machines[~bad]
             tasks, first = np.unique(tasks, return_index=True)
             machines = machines[first]
         absent = (machines < 0) | ~self.present[machines]
         if absent.any():
-            self._blame("a task is placed on a machine that is not there", self._names(tasks[absent]))
+            self._record("no task is placed on a removed machine", self._names(tasks[absent]))
             machines, tasks = machines[~absent], tasks[~absent]
         shapes = self.trace.task_shape[tasks]
         for shape in np.unique(shapes).tolist():
-            suits = self.suits(shape)
-            if suits is not None and not suits[machines[shapes == shape]].all():
-                self._blame("a task is placed on a machine that its selector excludes", f"shape {shape}")
+            matching = self.matching(shape)
+            if matching is not None and not matching[machines[shapes == shape]].all():
+                self._record("every placement matches the selector of its task", f"shape {shape}")
         self._move(tasks, State.WAITING, State.ASSUMED)
-        self._wait(tasks, -1)
+        self._count_waiting(tasks, -1)
         self.machine[tasks] = machines
-        self._hold(tasks, +1)
+        self._allocate(tasks, +1)
         added = np.zeros_like(self.used)
         np.add.at(added, machines, self.requests[shapes])
         over = (added > 0) & (self.used > self.allocatable)
         if over.any():
             machine, resource = (int(x[0]) for x in np.nonzero(over))
-            self._blame(
-                "a machine is over-committed", f"{self.trace.machines[machine].name} in {self.resources[resource]}"
+            self._record(
+                "no machine is over-committed", f"{self.trace.machines[machine].name} in {self.resources[resource]}"
             )
         for job in np.unique(self.trace.task_job[tasks]).tolist():
             if self.minimum[job] > 1:
-                self._judge_gang(job)
+                self._check_gang(job)
 
     def bind(self, tasks: I64) -> tuple[I64, I64]:
-        """Those of the ASSUMED tasks whose machine is still there, which run from now on, and the others, which wait
+        """ASSUMED tasks are bound: those whose machine is present, which run now, and the others, which are pending
         again."""
-        there = self.present[self.machine[tasks]]
-        bound, failed = tasks[there], tasks[~there]
+        present = self.present[self.machine[tasks]]
+        bound, failed = tasks[present], tasks[~present]
         self._move(bound, State.ASSUMED, State.RUNNING)
-        self._hold(failed, -1)
+        self._allocate(failed, -1)
         self._move(failed, State.ASSUMED, State.WAITING)
-        self._wait(failed, +1)
+        self._count_waiting(failed, +1)
         return bound, failed
 
     def end(self, task: int) -> None:
+        """A running task ends."""
         one = np.array([task])
-        self._hold(one, -1)
+        self._allocate(one, -1)
         self._move(one, State.RUNNING, State.DONE)
 
     def lose(self, tasks: I64) -> None:
-        """RUNNING tasks stop without having ended, and wait again as another attempt."""
-        self._hold(tasks, -1)
+        """RUNNING tasks are interrupted and become pending again, as another attempt."""
+        self._allocate(tasks, -1)
         self._move(tasks, State.RUNNING, State.WAITING)
-        self._wait(tasks, +1)
+        self._count_waiting(tasks, +1)
         self.attempt[tasks] += 1
 
-    def judge_waste(self, overdue_us: int | None) -> None:
-        """After a round: does a task wait beside room for it? Not while a gang waits, or a task that came at overdue_us
-        or before (None: it does not matter), which may keep room."""
+    def check_waiting(self, overdue_us: int | None) -> None:
+        """After a round: no task may wait that fits on a machine. Not checked while a gang waits, or a task submitted
+        at overdue_us or before (None: no such limit), because capacity may be reserved for it."""
         shapes = [c for c in np.flatnonzero(self.waiting_of).tolist() if self.fits(c).any()]
         if not shapes:
             return
@@ -178,41 +184,41 @@ class World:
             return
         if overdue_us is not None and (self.trace.task_us[waiting] <= overdue_us).any():
             return
-        wasted = waiting[np.isin(self.trace.task_shape[waiting], shapes)]
-        self._blame("a task waits beside room for it", self._names(wasted))
+        fitting = waiting[np.isin(self.trace.task_shape[waiting], shapes)]
+        self._record("no task waits that fits on a machine", self._names(fitting))
 
-    def judge_end(self) -> None:
-        """At the end: the books of every machine are right."""
-        holding = np.flatnonzero((self.state == State.ASSUMED) | (self.state == State.RUNNING))
+    def check_totals(self) -> None:
+        """At the end: the used amounts of every machine are those of its tasks."""
+        placed = np.flatnonzero((self.state == State.ASSUMED) | (self.state == State.RUNNING))
         used = np.zeros_like(self.used)
-        np.add.at(used, self.machine[holding], self.requests[self.trace.task_shape[holding]])
+        np.add.at(used, self.machine[placed], self.requests[self.trace.task_shape[placed]])
         if (used != self.used).any():
-            self._blame("the replay lost count of a machine", "used")
+            self._record("the totals of every machine are those of its tasks", "used")
         if not self.present[self.machine[self.state == State.RUNNING]].all():
-            self._blame("a task runs on a machine that is not there", "")
+            self._record("no task runs on a removed machine", "")
 
     # -- details ----------------------------------------------------------------------------------------------
 
-    def _judge_gang(self, job: int) -> None:
+    def _check_gang(self, job: int) -> None:
         states = self.state[self.members(job)]
-        there = int((states >= State.ASSUMED).sum())
-        if 0 < there < self.minimum[job]:
-            self._blame(
-                "a gang is placed in part", f"{self.trace.jobs[job].name}: {there} of at least {self.minimum[job]}"
+        placed = int((states >= State.ASSUMED).sum())
+        if 0 < placed < self.minimum[job]:
+            self._record(
+                "no gang is placed in part", f"{self.trace.jobs[job].name}: {placed} of at least {self.minimum[job]}"
             )
 
     def _move(self, tasks: I64, before: State, after: State) -> None:
         if (self.state[tasks] != before).any():
-            raise AssertionError(f"the replay takes a task from {before.name} to {after.name} that is elsewhere")
+            raise AssertionError(f"the replay moves a task from {before.name} to {after.name} that is in another state")
         self.state[tasks] = after
 
-    def _wait(self, tasks: I64, sign: int) -> None:
+    def _count_waiting(self, tasks: I64, sign: int) -> None:
         counts = np.bincount(self.trace.task_shape[tasks], minlength=len(self.waiting_of))
         self.waiting_of += sign * counts
         self.waiting_total += sign * (counts @ self.requests)
 
-    def _hold(self, tasks: I64, sign: int) -> None:
-        """Adds (+1) or takes away (-1) what tasks hold on their machines."""
+    def _allocate(self, tasks: I64, sign: int) -> None:
+        """Allocates (+1) or releases (-1) the requests of tasks on their machines."""
         machines, amounts = self.machine[tasks], self.requests[self.trace.task_shape[tasks]]
         np.add.at(self.used, machines, sign * amounts)
         np.add.at(self.tasks_on, machines, sign)
@@ -220,7 +226,7 @@ class World:
         if sign < 0:
             self.machine[tasks] = -1
 
-    def _blame(self, what: str, example: str) -> None:
+    def _record(self, what: str, example: str) -> None:
         self.violations[what] += 1
         self.examples.setdefault(what, example)
 

@@ -25,7 +25,7 @@ def test_every_round_is_sound_at_a_twentieth_of_its_size(case):
         pytest.param("spread", {1: 0, 3: 1, 2: 1, 4: 2}, {1: 0, 3: 0, 2: 1, 4: 2}, id="spread"),
     ],
 )
-def test_the_judge_sees_what_is_wrong(shape, sound, wrong):
+def test_the_check_finds_violations(shape, sound, wrong):
     made = load(ConstraintSpec(shape, nodes=3, pods=4, groups=2))
 
     def violations(where):
@@ -35,7 +35,7 @@ def test_the_judge_sees_what_is_wrong(shape, sound, wrong):
     assert violations(wrong)
 
 
-def test_the_judge_sees_a_broken_symmetry():
+def test_the_check_finds_a_broken_symmetry():
     made = load(ConstraintSpec("symmetry", nodes=3, pods=2, groups=2, before=1))
     assert not made.violations({1: "node-00000", 2: "node-00001", 3: "node-00002"})
     assert made.violations({1: "node-00000", 2: "node-00000", 3: "node-00002"})

@@ -1,4 +1,4 @@
-"""The replay against a simulation that steps through every millisecond, its judge, and what it does with the engine."""
+"""The replay against a simulation that steps through every millisecond, its checks, and replays with the engine."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from benchmarks.simulate.audit import AuditedSolver
 from benchmarks.simulate.baselines import BASELINES, first_fit, least_allocated
+from benchmarks.simulate.events import BEGIN_US, rounded_s
 from benchmarks.simulate.metrics import summary
 from benchmarks.simulate.replay import Settings, replay
 from benchmarks.simulate.running import MUST_HOLD, Run, run
 from benchmarks.simulate.service import InProcess, RefusedError, Round, ThroughGrpc
-from benchmarks.simulate.telling import BEGIN_US, rounded_s
 from benchmarks.simulate.world import State
 from benchmarks.traces.form import FOREVER, SECOND, MachineEvent, Shape, TraceBuilder
 from benchmarks.traces.generate import generate, preset
@@ -25,7 +25,7 @@ from tests.benchmarks.traces.made import small
 from tests.effort import examples
 
 ADD, REMOVE, UPDATE = MachineEvent.ADD, MachineEvent.REMOVE, MachineEvent.UPDATE
-FAST = Settings(round_ms=1, bind_ms=1, waste_every=1)
+FAST = Settings(round_ms=1, bind_ms=1, check_waiting_every=1)
 
 
 def played(trace, service=None, seconds=100, settings=FAST):
@@ -177,7 +177,9 @@ def test_the_replay_is_the_simulation_by_ticks(trace, round_ms, bind_ms):
 @given(trace=tiny(), policy=st.sampled_from([info.name for info in registry.available() if not info.error]))
 @examples(40)
 def test_the_engine_keeps_every_rule_on_random_traces(trace, policy):
-    sample, outcome = run(trace, Run(policy, Settings(round_ms=7, bind_ms=3, waste_every=1), audit_every=1), SECOND)
+    sample, outcome = run(
+        trace, Run(policy, Settings(round_ms=7, bind_ms=3, check_waiting_every=1), audit_every=1), SECOND
+    )
     assert [check for check in sample.checks if not check.ok] == []
     # nothing is lost or run twice: every task that came is in exactly one state, and ended at most once
     came = outcome.trace.task_us <= SECOND
@@ -358,7 +360,7 @@ def test_how_long_tasks_will_run_is_told_only_if_jobs_know():
     trace = small([("a", 0, 61.234, 1, 1), ("a", 0, 3599.2, 1, 1), ("b", 0, None, 1, 1), ("b", 0, 0.2, 1, 1)])
     for expectations, expected in ((False, [0]), (True, [0, 1, 62, 3600])):
         service = Heard()
-        played(trace, service, 1, dataclasses.replace(FAST, waste_every=0, expectations=expectations))
+        played(trace, service, 1, dataclasses.replace(FAST, check_waiting_every=0, expectations=expectations))
         classes = [event for event in service.events if isinstance(event, ClassDefined)]
         assert sorted(event.expected_us // SECOND for event in classes) == expected
 
@@ -413,33 +415,33 @@ PAIR = [("g", 0, None, 3, 1), ("g", 0, None, 3, 1)]
 
 
 @pytest.mark.parametrize(
-    ("service", "gangs", "said"),
+    ("service", "gangs", "rule"),
     [
-        pytest.param(Wrong({1: "m0", 2: "m0"}), {}, "a machine is over-committed", id="over-committed"),
-        pytest.param(Wrong({1: "m0"}), {"g": 2}, "a gang is placed in part", id="half a gang"),
-        pytest.param(Wrong({1: "nix"}), {}, "a task is placed on a machine that is not there", id="no machine"),
-        pytest.param(Twice({}), {}, "a task is placed that does not wait, or twice", id="twice"),
-        pytest.param(Wrong({1 + (1 << 40): "m0"}), {}, "a task is placed that is not there any more", id="stale"),
-        pytest.param(Wrong({1: "m0"}), {}, "a task waits beside room for it", id="waste"),
+        pytest.param(Wrong({1: "m0", 2: "m0"}), {}, "no machine is over-committed", id="over-committed"),
+        pytest.param(Wrong({1: "m0"}), {"g": 2}, "no gang is placed in part", id="half a gang"),
+        pytest.param(Wrong({1: "nix"}), {}, "no task is placed on a removed machine", id="no machine"),
+        pytest.param(Twice({}), {}, "only pending tasks are placed, each once", id="twice"),
+        pytest.param(Wrong({1 + (1 << 40): "m0"}), {}, "no task is placed after it was lost", id="stale"),
+        pytest.param(Wrong({1: "m0"}), {}, "no task waits that fits on a machine", id="waste"),
     ],
 )
-def test_the_judge_sees_what_is_wrong(service, gangs, said):
+def test_the_checks_find_every_violation(service, gangs, rule):
     found = played(small(PAIR, ((4, 4), (4, 4)), gangs), service, seconds=1)
-    assert said in found.violations
-    assert said in MUST_HOLD
+    assert rule in found.violations
+    assert rule in MUST_HOLD
 
 
-def test_the_judge_sees_a_broken_selector():
+def test_the_checks_find_a_broken_selector():
     trace = generate(preset("google2011"), 200, 1)
     bound = np.flatnonzero([bool(s.selector) for s in trace.shapes])
     task = int(np.flatnonzero(np.isin(trace.task_shape, bound))[0])
     selector = trace.shapes[int(trace.task_shape[task])].selector
     bad = next(m.name for m in trace.machines if not all(r.matches(m.labels) for r in selector))
     found = played(trace, Wrong({task + 1: bad}), seconds=1)
-    assert "a task is placed on a machine that its selector excludes" in found.violations
+    assert "every placement matches the selector of its task" in found.violations
 
 
-def test_the_judge_has_nothing_to_say_of_what_is_right():
+def test_the_checks_pass_on_sound_placements():
     assert played(small(PAIR, ((4, 4), (4, 4)), {"g": 2}), Wrong({1: "m0", 2: "m1"}), seconds=1).violations == {}
 
 
@@ -483,7 +485,7 @@ def test_the_audit_finds_no_gap_in_ortools_and_one_in_a_bad_solver():
             return dataclasses.replace(solution, cost=solution.cost + 1)
 
     audit = AuditedSolver(every=1)
-    audit._ours = Bad()
+    audit._solver = Bad()
     played(trace, InProcess("load-spreading", audit), 3600)
     assert audit.gap > 0
 

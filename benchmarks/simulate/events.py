@@ -1,10 +1,10 @@
-"""What a replay tells the scheduler: the world's machines and tasks as the engine's events."""
+"""The machines and tasks of a replay as the engine's events."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.simulate.said import Said
+from benchmarks.simulate.labels import TraceLabels
 from benchmarks.simulate.world import State, World
 from benchmarks.traces.form import INTERFERENCE, SECOND
 from firmament_py.model.arrays import I64, U64
@@ -21,27 +21,29 @@ from firmament_py.model.events import (
 from firmament_py.model.resources import LINKS
 
 BEGIN_US = 1_700_000_000 * SECOND
-"""What the scheduler's clock says at the trace's begin."""
+"""The scheduler's time at the start of the trace."""
 
 _BITS = 1000  # a kilobit
 _POWERS = 10 ** np.arange(18, dtype=np.int64)
 
 _ATTEMPT = 40
-"""A task's uid: its number plus 1, and from this bit on its attempt. What starts again is a new task, as a pod is."""
+"""First bit of the attempt in a task's uid; the lower bits are its number plus 1. A task that starts again is a new
+task to the scheduler, as a pod is."""
 
 
-class Teller:
-    """gangs: numbers of the jobs that were told of as gangs. links: whether traffic is told of as a resource.
-    expectations: whether jobs say how long their tasks will run.
-    """
+class EventSource:
+    """links: whether bandwidth is a resource. expectations: whether tasks have expected durations.
+
+    gangs: the jobs for which a GangObserved was made."""
 
     def __init__(self, world: World, *, links: bool = False, expectations: bool = False) -> None:
         self._world, self._trace, self._links, self._expectations = world, world.trace, links, expectations
-        self._said = Said(world.trace)
+        self._labels = TraceLabels(world.trace)
         self.gangs: set[int] = set()
         self._class_of, self._definitions = self._classes()
 
     def uids(self, tasks: I64) -> U64:
+        """(K,) the uids of the current attempts of tasks (K,)."""
         return ((tasks + 1) + (self._world.attempt[tasks] << _ATTEMPT)).astype(np.uint64)
 
     def parse(self, uids: U64) -> tuple[I64, I64]:
@@ -50,18 +52,19 @@ class Teller:
         return (plain & ((1 << _ATTEMPT) - 1)) - 1, plain >> _ATTEMPT
 
     def machine(self, machine: int) -> NodeObserved:
+        """A machine as it is now."""
         about = self._trace.machines[machine]
         offer = dict(zip(self._world.resources, self._world.allocatable[machine].tolist(), strict=True))
         if self._links:
-            offer |= dict.fromkeys(LINKS, int(self._said.link_kbps[machine]) * _BITS)
+            offer |= dict.fromkeys(LINKS, int(self._labels.link_kbps[machine]) * _BITS)
         return NodeObserved(about.name, about.name, offer, about.labels)
 
     def submitted(self, tasks: I64) -> list[Event]:
-        """Tasks that wait, after their classes, inputs and gangs."""
+        """Pending tasks, after their classes, inputs and gangs."""
         trace = self._trace
         events: list[Event] = [self._definitions[c] for c in np.unique(self._class_of[tasks]).tolist()]
         for job in np.unique(trace.task_job[tasks]).tolist():
-            if self._said.bytes[job] >= 0:
+            if self._labels.bytes[job] >= 0:
                 events.append(self._inputs(job))
             if trace.jobs[job].gang_minimum > 1:
                 events.append(self.gang(job))
@@ -75,11 +78,11 @@ class Teller:
         return self._observed(tasks, node.astype(np.int64) + 1, names, BEGIN_US + now)
 
     def gang(self, job: int) -> GangObserved:
-        """A gang as it is now: members that have ended have no part in its minimum any more."""
+        """A gang as it is now: members that have ended no longer count towards its minimum."""
         about, members = self._trace.jobs[job], self._world.members(job)
         ended = int((self._world.state[members] == State.DONE).sum())
-        came = BEGIN_US + int(self._trace.task_us[members].min())
-        return GangObserved(job + 1, max(about.gang_minimum - ended, 1), came, name=about.name)
+        created_us = BEGIN_US + int(self._trace.task_us[members].min())
+        return GangObserved(job + 1, max(about.gang_minimum - ended, 1), created_us, name=about.name)
 
     def _observed(self, tasks: I64, node: I64, nodes: tuple[str, ...], started_us: int) -> TasksObserved:
         trace = self._trace
@@ -94,24 +97,24 @@ class Teller:
             names=[trace.task_name(t) for t in tasks.tolist()],
             nodes=nodes,
             gang_id=np.where(in_gang, jobs + 1, 0).astype(np.uint64),
-            inputs_id=np.where(self._said.bytes[jobs] >= 0, jobs + 1, 0).astype(np.uint64),
+            inputs_id=np.where(self._labels.bytes[jobs] >= 0, jobs + 1, 0).astype(np.uint64),
             started_us=np.full(len(tasks), started_us),
         )
 
     def _inputs(self, job: int) -> InputsDefined:
-        """What each task of a job reads: one block."""
-        holders = tuple(self._trace.machines[m].name for m in self._said.holders(job))
-        return InputsDefined(job + 1, (Block(int(self._said.bytes[job]), holders),))
+        """The input of each task of a job: one block."""
+        holders = tuple(self._trace.machines[m].name for m in self._labels.holders(job))
+        return InputsDefined(job + 1, (Block(int(self._labels.bytes[job]), holders),))
 
     def _classes(self) -> tuple[I64, list[ClassDefined]]:
-        """(T,) the class of each task, and the classes: tasks of one shape whose jobs' labels say the same, and that
-        expect to run equally long."""
-        trace, told = self._trace, self._said
+        """(T,) the class of each task, and the classes: tasks of one shape with equal labels of their jobs and equal
+        expected durations."""
+        trace, labels = self._trace, self._labels
         natures: dict[tuple[str, int], int] = {}
         nature_of_job = np.zeros(len(trace.jobs), np.int64)
         for j, job in enumerate(trace.jobs):
-            said = (job.labels.get(INTERFERENCE, ""), max(int(told.kbps[j]), 0) if self._links else 0)
-            nature_of_job[j] = natures.setdefault(said, len(natures))
+            nature = (job.labels.get(INTERFERENCE, ""), max(int(labels.kbps[j]), 0) if self._links else 0)
+            nature_of_job[j] = natures.setdefault(nature, len(natures))
         expected = rounded_s(trace.task_duration_us) if self._expectations else np.zeros(len(trace.task_us), np.int64)
         keys, class_of = np.unique(
             np.column_stack([trace.task_shape, nature_of_job[trace.task_job], expected]), axis=0, return_inverse=True
@@ -135,7 +138,7 @@ class Teller:
 
 
 def rounded_s(duration_us: I64) -> I64:
-    """(K,) whole seconds, up, then to two significant digits, as a bridge tells of them; 0 for FOREVER."""
+    """(K,) whole seconds, rounded up, then to two significant digits, as the bridge does; 0 for FOREVER."""
     seconds = np.maximum(-(-duration_us // SECOND), 0)
     digits = np.searchsorted(_POWERS, seconds, side="right")
     unit = _POWERS[np.maximum(digits - 2, 0)]
