@@ -22,7 +22,7 @@ import yaml
 
 from tests.e2e.api import MERGE, PATIENCE, Api, ApiError, Json, View
 from tests.e2e.objects import overcommitted
-from tests.e2e.processes import POSEIDON, Process
+from tests.e2e.processes import POSEIDON, Process, Scheduler
 
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
@@ -208,6 +208,11 @@ class Backend(ABC):
             return found if len(found) >= count else {}
 
         return self.pods.until(look, f"{count} bound pods {prefix}*", seconds)
+
+    def until_seen_by(self, scheduler: Scheduler) -> None:
+        """Waits until a scheduler knows of all nodes, and of all pods on them, that there are now."""
+        nodes, pods = self.api("GET", NODES)["items"], self.api("GET", PODS)["items"]
+        scheduler.until_knows(len(nodes), len(bound(pods)))
 
     def until_event(self, reason: str, pod: str, text: str = "") -> Json:
         """Waits for an event about a pod, with this text in its message."""

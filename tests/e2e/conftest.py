@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,12 +19,26 @@ SYNTHETIC = pytest.mark.parametrize("server", ["synthetic"], indirect=True)
 REAL = pytest.mark.parametrize("server", ["real"], indirect=True)
 
 
+@pytest.hookimpl(trylast=True)  # after pytest has brought the tests of a server together
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.e2e)
-            item.add_marker(pytest.mark.slow)
+    ours = [at for at, item in enumerate(items) if here in item.path.parents]
+    for at in ours:
+        items[at].add_marker(pytest.mark.e2e)
+        items[at].add_marker(pytest.mark.slow)
+    # those that share a scheduler follow each other, so that it is started once
+    in_order = sorted((items[at] for at in ours), key=lambda item: (server_of(item), not shares_scheduler(item)))
+    for at, item in zip(ours, in_order, strict=True):
+        items[at] = item
+
+
+def server_of(item: pytest.Item) -> str:
+    parameters = getattr(item, "callspec", None)
+    return str(parameters.params.get("server", "")) if parameters else ""
+
+
+def shares_scheduler(item: pytest.Item) -> bool:
+    return "scheduler" in getattr(item, "fixturenames", ())
 
 
 @pytest.fixture(scope="session", params=["synthetic", "real"])
@@ -59,9 +74,56 @@ def synthetic(backend: Backend) -> Synthetic:
     return backend
 
 
+class SharedScheduler:
+    """One `poseidon run` without flags for the tests that need no more; away while a test starts its own."""
+
+    def __init__(self, server: Backend, folder: Path) -> None:
+        self._server, self._folder = server, folder
+        self._running: Scheduler | None = None
+
+    def running(self) -> Scheduler:
+        if self._running is None:
+            self._running = Scheduler(self._server.kubeconfig, log=self._folder / "poseidon.log").ready()
+        return self._running
+
+    def give_up(self) -> None:
+        """It has failed a test: the next gets another."""
+        if self._running is not None:
+            self._running.end(signal.SIGKILL)
+            self._running = None
+
+    def end(self) -> None:
+        if self._running is not None:
+            ended, self._running = self._running, None
+            judge([ended])
+
+
+@pytest.fixture(scope="session")
+def shared_scheduler(server: Backend, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedScheduler]:
+    shared = SharedScheduler(server, tmp_path_factory.mktemp("scheduler"))
+    yield shared
+    shared.end()
+
+
 @pytest.fixture
-def schedule(backend: Backend, tmp_path: Path) -> Iterator[Callable[..., Scheduler]]:
+def scheduler(backend: Backend, shared_scheduler: SharedScheduler) -> Iterator[Scheduler]:
+    """A scheduler that has run for some time, in a cluster that was emptied; it must survive the test."""
+    shared = shared_scheduler.running()
+    shared.until_knows(0, 0)
+    before = len(shared.output)
+    yield shared
+    try:
+        assert shared.popen.poll() is None, shared.output[-5000:]
+        judge_output(shared.output[before:])
+    except AssertionError:
+        shared_scheduler.give_up()
+        raise
+
+
+@pytest.fixture
+def schedule(backend: Backend, shared_scheduler: SharedScheduler, tmp_path: Path) -> Iterator[Callable[..., Scheduler]]:
     """Starts `poseidon run` with flags, as often as a test likes; each must end cleanly when it is asked to."""
+    shared_scheduler.end()
     started: list[Scheduler] = []
 
     def start(*arguments: str, ready: bool = True) -> Scheduler:
@@ -79,5 +141,9 @@ def judge(started: list[Scheduler]) -> None:
     codes = [(scheduler, scheduler.end()) for scheduler in started]
     for scheduler, code in codes:
         assert code in scheduler.expected, f"exit code {code}:\n{scheduler.output[-5000:]}"
-        for bad in ("Traceback", "a defect", "never awaited", "Unclosed", "Task exception"):
-            assert bad not in scheduler.output, scheduler.output[-5000:]
+        judge_output(scheduler.output)
+
+
+def judge_output(output: str) -> None:
+    for bad in ("Traceback", "a defect", "never awaited", "Unclosed", "Task exception"):
+        assert bad not in output, output[-5000:]

@@ -12,11 +12,11 @@ Schedule = Callable[..., Scheduler]
 
 
 def test_pods_beyond_the_limits_of_nodes_wait_and_are_placed_when_there_is_room(
-    backend: Backend, schedule: Schedule
+    backend: Backend, scheduler: Scheduler
 ) -> None:
     """The original sent pods to full nodes, and left 125 of 300 pending until it was restarted."""
     backend.create(*(node(f"n{at}", cpu="64", memory="64Gi", pods=25) for at in range(7)))
-    scheduler = schedule()
+    backend.until_seen_by(scheduler)
     backend.create(*(pod(f"p{at}", cpu="10m") for at in range(300)))
     backend.until_bound(175)
     left = [f"p{at}" for at in range(300) if f"p{at}" not in backend.bound()]
@@ -29,10 +29,10 @@ def test_pods_beyond_the_limits_of_nodes_wait_and_are_placed_when_there_is_room(
     assert scheduler.status()["pods"].get("waiting", 0) == 0
 
 
-def test_the_replacement_of_a_failed_pod_of_a_job_is_scheduled(backend: Backend, schedule: Schedule) -> None:
+def test_the_replacement_of_a_failed_pod_of_a_job_is_scheduled(backend: Backend, scheduler: Scheduler) -> None:
     """The original knew a job as failed and ignored its later pods. The test is the job's controller here."""
     backend.create(node("n", cpu="1"))
-    schedule()
+    backend.until_seen_by(scheduler)
     job = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "job"}}
     (owner,) = backend.create(job)
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "job", "uid": owner["metadata"]["uid"]}
@@ -47,10 +47,10 @@ def test_the_replacement_of_a_failed_pod_of_a_job_is_scheduled(backend: Backend,
 
 
 @SYNTHETIC
-def test_a_job_whose_first_pods_fail_completes(synthetic: Backend, schedule: Schedule) -> None:
+def test_a_job_whose_first_pods_fail_completes(synthetic: Backend, scheduler: Scheduler) -> None:
     """The same with a job controller and kubelets."""
     synthetic.create(node("n", cpu="1"))
-    schedule()
+    synthetic.until_seen_by(scheduler)
     template = pod("", cpu="500m", restartPolicy="Never")
     annotations = {"cluster.poseidon.io/fail-first": "2", "cluster.poseidon.io/run-seconds": "0.05"}
     body: Json = {"parallelism": 2, "completions": 4, "backoffLimit": 6}
@@ -64,10 +64,10 @@ def test_a_job_whose_first_pods_fail_completes(synthetic: Backend, schedule: Sch
     assert sum(item["status"].get("phase") == "Failed" for item in synthetic.pods.objects.values()) == 2
 
 
-def test_a_batch_that_fits_is_placed_whole(backend: Backend, schedule: Schedule) -> None:
+def test_a_batch_that_fits_is_placed_whole(backend: Backend, scheduler: Scheduler) -> None:
     """The original left a part of a batch pending although there was room for it."""
     backend.create(*(node(f"n{at}", cpu="2", pods=30) for at in range(4)))
-    schedule()
+    backend.until_seen_by(scheduler)
     for batch in range(3):
         pods = [pod(f"b{batch}-{at}", cpu=("1", "500m", "250m")[at % 3]) for at in range(9)]
         backend.create(*pods)
@@ -75,10 +75,10 @@ def test_a_batch_that_fits_is_placed_whole(backend: Backend, schedule: Schedule)
         backend.delete(PODS, *(one["metadata"]["name"] for one in pods))
 
 
-def test_the_last_corner_of_every_node_is_used(backend: Backend, schedule: Schedule) -> None:
+def test_the_last_corner_of_every_node_is_used(backend: Backend, scheduler: Scheduler) -> None:
     """Different sizes at once: one commodity is not enough to know what fits together."""
     backend.create(*(node(f"n{at}", cpu="4", memory="4Gi") for at in range(3)))
-    schedule()
+    backend.until_seen_by(scheduler)
     sizes = [("3", "1Gi"), ("1", "3Gi")]  # one of each fills a node in both dimensions
     backend.create(*(pod(f"p{at}", cpu=sizes[at % 2][0], memory=sizes[at % 2][1]) for at in range(6)))
     backend.create(*(pod(f"tiny{at}", cpu="1m", memory="1Ki") for at in range(3)))
@@ -111,11 +111,11 @@ def test_the_last_corner_of_every_node_is_used(backend: Backend, schedule: Sched
 
 
 def test_answers_that_something_is_not_there_or_is_there_already_end_nothing(
-    backend: Backend, schedule: Schedule
+    backend: Backend, scheduler: Scheduler
 ) -> None:
     """The original's bridge ended itself on either."""
     backend.create(node("n", pods=200, cpu="64"))
-    scheduler = schedule()
+    backend.until_seen_by(scheduler)
     names = [f"p{at}" for at in range(40)]
     for turn in range(3):
         backend.create(*(pod(name, cpu="10m") for name in names))

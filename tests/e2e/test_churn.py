@@ -12,9 +12,9 @@ from tests.e2e.processes import Scheduler
 Schedule = Callable[..., Scheduler]
 
 
-def test_pods_that_are_deleted_and_made_again_under_the_same_name(backend: Backend, schedule: Schedule) -> None:
+def test_pods_that_are_deleted_and_made_again_under_the_same_name(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(node("a", cpu="2"), node("b", cpu="2"))
-    scheduler = schedule()
+    backend.until_seen_by(scheduler)
     names = [f"p{at}" for at in range(8)]
     for _ in range(6):
         backend.create(*(pod(name, cpu="1") for name in names))
@@ -28,9 +28,9 @@ def test_pods_that_are_deleted_and_made_again_under_the_same_name(backend: Backe
     assert scheduler.status()["pods"].get("waiting", 0) == 0
 
 
-def test_pods_that_are_deleted_while_they_are_bound(backend: Backend, schedule: Schedule) -> None:
+def test_pods_that_are_deleted_while_they_are_bound(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(*(node(f"n{at}", cpu="2") for at in range(3)))
-    scheduler = schedule()
+    backend.until_seen_by(scheduler)
     for turn in range(4):
         names = [f"t{turn}-{at}" for at in range(30)]
         with ThreadPoolExecutor(2) as pool:
@@ -46,11 +46,11 @@ def test_pods_that_are_deleted_while_they_are_bound(backend: Backend, schedule: 
 
 @REAL
 def test_a_bound_pod_that_is_being_deleted_holds_its_room_until_it_is_gone(
-    backend: Backend, schedule: Schedule
+    backend: Backend, scheduler: Scheduler
 ) -> None:
     """The synthetic cluster's kubelets would end it at once."""
     backend.create(node("a", cpu="1"))
-    schedule()
+    backend.until_seen_by(scheduler)
     backend.create(pod("old", cpu="1", metadata={"finalizers": ["example.com/hold"]}))
     backend.until_bound(1, "old")
     backend.create(pod("new", cpu="900m"))
@@ -63,9 +63,9 @@ def test_a_bound_pod_that_is_being_deleted_holds_its_room_until_it_is_gone(
     backend.until_bound(1, "new")
 
 
-def test_a_pod_that_ends_leaves_its_room(backend: Backend, schedule: Schedule) -> None:
+def test_a_pod_that_ends_leaves_its_room(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(node("a", cpu="1"))
-    schedule()
+    backend.until_seen_by(scheduler)
     backend.create(pod("first", cpu="1", restartPolicy="Never"))
     backend.until_bound(1, "first")
     backend.create(pod("second", cpu="1", restartPolicy="Never"))
@@ -78,9 +78,9 @@ def test_a_pod_that_ends_leaves_its_room(backend: Backend, schedule: Schedule) -
     backend.until_bound(1, "third")
 
 
-def test_nodes_that_are_removed_and_added_again(backend: Backend, schedule: Schedule) -> None:
+def test_nodes_that_are_removed_and_added_again(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(node("a", cpu="2"), node("b", cpu="2"))
-    scheduler = schedule()
+    backend.until_seen_by(scheduler)
     backend.create(*(pod(f"p{at}", cpu="1") for at in range(4)))
     where = backend.until_bound(4)
     backend.delete(NODES, "a")
@@ -94,9 +94,9 @@ def test_nodes_that_are_removed_and_added_again(backend: Backend, schedule: Sche
     assert scheduler.metric("poseidon_nodes") == 2
 
 
-def test_nodes_that_come_and_go_in_the_middle_of_a_burst(backend: Backend, schedule: Schedule) -> None:
+def test_nodes_that_come_and_go_in_the_middle_of_a_burst(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(node("stays", cpu="8", pods=100))
-    scheduler = schedule()
+    backend.until_seen_by(scheduler)
     with ThreadPoolExecutor(1) as pool:
         creating = pool.submit(lambda: backend.create(*(pod(f"p{at}", cpu="50m") for at in range(120))))
         for _ in range(5):
@@ -108,9 +108,9 @@ def test_nodes_that_come_and_go_in_the_middle_of_a_burst(backend: Backend, sched
     assert scheduler.metric("poseidon_nodes") == 2
 
 
-def test_a_node_that_shrinks_takes_no_more_than_it_has(backend: Backend, schedule: Schedule) -> None:
+def test_a_node_that_shrinks_takes_no_more_than_it_has(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(node("a", cpu="4"))
-    schedule()
+    backend.until_seen_by(scheduler)
     backend.create(pod("first", cpu="1"))
     backend.until_bound(1)
     backend.resize_node("a", cpu="1500m")
@@ -127,10 +127,10 @@ def test_a_node_that_shrinks_takes_no_more_than_it_has(backend: Backend, schedul
     backend.until_bound(4)
 
 
-def test_a_resource_that_appears(backend: Backend, schedule: Schedule) -> None:
+def test_a_resource_that_appears(backend: Backend, scheduler: Scheduler) -> None:
     """A device plug-in registers, later than the node."""
     backend.create(node("a"), node("b"))
-    schedule()
+    backend.until_seen_by(scheduler)
     backend.create(*(pod(f"p{at}", containers=[container(cpu="100m", gpu=1)]) for at in range(3)))
     for at in range(3):
         assert "Insufficient example.com/gpu" in backend.until_unschedulable(f"p{at}")
@@ -140,10 +140,10 @@ def test_a_resource_that_appears(backend: Backend, schedule: Schedule) -> None:
     assert sorted(backend.until_bound(3).values()) == ["a", "b", "b"]
 
 
-def test_pods_that_others_bind_under_our_eyes(backend: Backend, schedule: Schedule) -> None:
+def test_pods_that_others_bind_under_our_eyes(backend: Backend, scheduler: Scheduler) -> None:
     """Somebody binds our own pods by hand while we do: each once, and no node takes too much of ours."""
     backend.create(*(node(f"n{at}", cpu="4", pods=100) for at in range(3)))
-    schedule()
+    backend.until_seen_by(scheduler)
     names = [f"p{at}" for at in range(60)]
     backend.create(*(pod(name, cpu="50m") for name in names))
     for name in reversed(names):
@@ -157,11 +157,11 @@ def test_pods_that_others_bind_under_our_eyes(backend: Backend, schedule: Schedu
     backend.until_bound(1, "last")
 
 
-def test_everything_at_once(backend: Backend, schedule: Schedule) -> None:
+def test_everything_at_once(backend: Backend, scheduler: Scheduler) -> None:
     """Afterwards the books agree with the API server's."""
     backend.create(*(node(f"n{at}", cpu="3", pods=12) for at in range(4)))
     backend.shrinking = {"n3"}
-    scheduler = schedule()
+    backend.until_seen_by(scheduler)
     for turn in range(5):
         backend.create(*(pod(f"t{turn}-{at}", cpu=f"{100 + 50 * (at % 7)}m") for at in range(16)))
         backend.delete(PODS, *(f"t{turn - 1}-{at}" for at in range(0, 16, 2)))
@@ -189,10 +189,10 @@ def test_everything_at_once(backend: Backend, schedule: Schedule) -> None:
 
 
 @SYNTHETIC
-def test_a_node_that_dies_and_comes_back(synthetic: Backend, schedule: Schedule) -> None:
+def test_a_node_that_dies_and_comes_back(synthetic: Backend, scheduler: Scheduler) -> None:
     """Its pods are evicted; what replaces them goes elsewhere, and back when it is back."""
     synthetic.create(node("a", cpu="1"), node("b", cpu="1"))
-    schedule()
+    synthetic.until_seen_by(scheduler)
     synthetic.create(pod("p", cpu="1", tolerations=_impatient()))
     (where,) = synthetic.until_bound(1).values()
     synthetic.api("POST", "/_nodes", {"fail": [where]})

@@ -6,15 +6,14 @@ real API server without controllers does not let go of claims.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.e2e.api import Json
 from tests.e2e.backends import NODES, PODS, Backend
-from tests.e2e.conftest import REAL, judge
+from tests.e2e.conftest import REAL
 from tests.e2e.objects import container, node, pod
 from tests.e2e.processes import Process, Scheduler
 from tests.e2e.test_feasibility import Case, kube_scheduler, normal, outcome, whole
@@ -239,14 +238,6 @@ VOLUMES: dict[str, tuple[list[Json], Case]] = {
         ),
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def scheduler(server: Backend, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scheduler]:
-    log: Path = tmp_path_factory.mktemp("constraints") / "poseidon.log"
-    running = Scheduler(server.kubeconfig, "--log-level", "debug", log=log).ready()
-    yield running
-    judge([running])
 
 
 def make(backend: Backend, storage: list[Json]) -> None:

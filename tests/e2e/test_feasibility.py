@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
 from tests.e2e.api import Json
 from tests.e2e.backends import NODES, PODS, Backend, Real
-from tests.e2e.conftest import REAL, judge
+from tests.e2e.conftest import REAL
 from tests.e2e.objects import container, expression, node, pod, required, taint
 from tests.e2e.processes import Process, Scheduler
 
@@ -176,15 +175,6 @@ CASES = {
     ),
     "no nodes": Case([], pod("p"), why="no nodes available to schedule pods"),
 }
-
-
-@pytest.fixture(scope="module")
-def scheduler(server: Backend, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scheduler]:
-    """One for all cases, which so follow each other as in a cluster that lives."""
-    log: Path = tmp_path_factory.mktemp("feasibility") / "poseidon.log"
-    running = Scheduler(server.kubeconfig, "--log-level", "debug", log=log).ready()
-    yield running
-    judge([running])
 
 
 def outcome(backend: Backend, scheduler: Scheduler, case: Case, scheduler_name: str = "poseidon") -> tuple[str, str]:

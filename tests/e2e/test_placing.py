@@ -9,16 +9,15 @@ from tests.e2e.processes import Scheduler
 Schedule = Callable[..., Scheduler]
 
 
-def test_our_pods_are_placed_and_spread(backend: Backend, schedule: Schedule) -> None:
+def test_our_pods_are_placed_and_spread(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(*(node(f"n{at}") for at in range(3)))
-    scheduler = schedule()
+    backend.until_seen_by(scheduler)
     backend.create(*(pod(f"p{at}") for at in range(9)))
     where = backend.until_bound(9)
     assert sorted(where.values()) == ["n0"] * 3 + ["n1"] * 3 + ["n2"] * 3
     said = backend.until_event("Scheduled", "p0")
     assert said["message"] == f"Successfully assigned default/p0 to {where['p0']}"
     assert (said["type"], said["source"]["component"]) == ("Normal", "poseidon")
-    assert scheduler.metric("poseidon_schedule_attempts_total") == 9
 
 
 def test_pods_that_are_there_before_the_scheduler_are_placed(backend: Backend, schedule: Schedule) -> None:
@@ -27,11 +26,11 @@ def test_pods_that_are_there_before_the_scheduler_are_placed(backend: Backend, s
     backend.until_bound(5)
 
 
-def test_pods_of_others_are_left_alone_and_counted(backend: Backend, schedule: Schedule) -> None:
+def test_pods_of_others_are_left_alone_and_counted(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(node("n", cpu="2"))
     backend.create(pod("theirs", scheduler="somebody", cpu="1500m"), pod("waits", scheduler=None, cpu="100m"))
     backend.bind("theirs", "n")
-    schedule()
+    backend.until_seen_by(scheduler)
     backend.create(pod("large", cpu="1"), pod("small", cpu="500m"))
     backend.until_bound(1, "small")
     assert backend.until_unschedulable("large") == "0/1 nodes are available: 1 Insufficient cpu."
@@ -40,9 +39,9 @@ def test_pods_of_others_are_left_alone_and_counted(backend: Backend, schedule: S
     assert "waits" not in backend.bound()
 
 
-def test_a_bind_of_somebody_elses_while_we_watch_takes_room(backend: Backend, schedule: Schedule) -> None:
+def test_a_bind_of_somebody_elses_while_we_watch_takes_room(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(node("n", cpu="2"))
-    scheduler = schedule()
+    backend.until_seen_by(scheduler)
     backend.create(pod("theirs", scheduler="somebody", cpu="1500m"))
     backend.bind("theirs", "n")
     backend.until_bound(1)
@@ -61,9 +60,9 @@ def test_several_scheduler_names_of_which_one_is_the_default(backend: Backend, s
     assert set(backend.bound()) == {"a", "b", "last"}
 
 
-def test_gated_pods_wait_for_their_gates(backend: Backend, schedule: Schedule) -> None:
+def test_gated_pods_wait_for_their_gates(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(node("n"))
-    schedule()
+    backend.until_seen_by(scheduler)
     backend.create(pod("gated", schedulingGates=[{"name": "example.com/quota"}]), pod("free"))
     backend.until_bound(1, "free")
     assert set(backend.bound()) == {"free"}
@@ -71,9 +70,9 @@ def test_gated_pods_wait_for_their_gates(backend: Backend, schedule: Schedule) -
     backend.until_bound(1, "gated")
 
 
-def test_extended_resources_to_the_last_one(backend: Backend, schedule: Schedule) -> None:
+def test_extended_resources_to_the_last_one(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(node("a", cpu="10", gpu=4), node("b", cpu="10", gpu=2), node("c", cpu="10"))
-    schedule()
+    backend.until_seen_by(scheduler)
     backend.create(*(pod(f"g{at}", containers=[container(cpu="1", gpu=1)]) for at in range(8)))
     where = backend.until_bound(6)
     assert sorted(where.values()) == ["a"] * 4 + ["b"] * 2

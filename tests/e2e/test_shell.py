@@ -139,10 +139,10 @@ REFUSED = ("", "")
     ],
 )
 def test_pods_that_make_no_sense_hold_up_no_others(
-    backend: Backend, schedule: Schedule, odd: Json, event: tuple[str, str]
+    backend: Backend, scheduler: Scheduler, odd: Json, event: tuple[str, str]
 ) -> None:
     backend.create(node("n"))
-    scheduler = schedule()
+    backend.until_seen_by(scheduler)
     stored = True
     try:
         backend.create(odd)
@@ -219,12 +219,12 @@ def test_metrics(backend: Backend, schedule: Schedule) -> None:
     assert scheduler.metric("poseidon_leader_election_master_status") == 1
 
 
-def test_kubectl_describe_shows_what_happened(backend: Backend, schedule: Schedule) -> None:
+def test_kubectl_describe_shows_what_happened(backend: Backend, scheduler: Scheduler) -> None:
     kubectl = shutil.which("kubectl")
     if kubectl is None:
         pytest.skip("kubectl is not installed")
     backend.create(node("a", cpu="1"))
-    schedule()
+    backend.until_seen_by(scheduler)
     backend.create(pod("p", cpu="1"), pod("q", cpu="2"))
     backend.until_event("Scheduled", "p")
     backend.until_event("FailedScheduling", "q")
