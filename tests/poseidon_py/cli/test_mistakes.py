@@ -36,7 +36,7 @@ def flow_service_in_process(monkeypatch):
         done = invoke(firmament, *words)
         return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
 
-    monkeypatch.setattr("poseidon_py.cli.main._firmament", answer)
+    monkeypatch.setattr("poseidon_py.cli.policies._firmament", answer)
 
 
 @pytest.fixture
