@@ -125,8 +125,8 @@ async def test_failures_of_tls_are_explained_in_terms_of_the_options(pair, stran
         ("localhost", plain, ours, "it does not speak TLS: leave firmament-ca out"),
         ("127.0.0.1", encrypted, ours, "its certificate is for another name"),
         ("localhost", encrypted, None, "it closes the connection: it may require TLS"),
-        ("localhost", encrypted, Tls(certificate), "or a certificate that it trusts (firmament-cert)"),
-        ("localhost", encrypted, Tls(certificate, *stranger), "or a certificate that it trusts (firmament-cert)"),
+        ("localhost", encrypted, Tls(certificate), "or a client certificate (firmament-cert)"),
+        ("localhost", encrypted, Tls(certificate, *stranger), "or a client certificate (firmament-cert)"),
     ):
         assert why in why_unreachable(await refused(host, server.port, tls))
     for server in (encrypted, plain):
