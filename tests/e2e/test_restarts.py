@@ -104,7 +104,7 @@ def test_the_other_replica_takes_over(backend: Backend, schedule: Schedule, numb
     leader = schedule(*LEASE)
     leader.until_says("leading: ")
     standby = schedule(*LEASE)
-    standby.until_says(r"\S+ leads")
+    standby.until_says(r"the leader is \S+")
     assert standby.get("/readyz")[0] == 200
     assert (leader.status()["leading"], standby.status()["leading"]) == (True, False)
     with ThreadPoolExecutor(1) as pool:

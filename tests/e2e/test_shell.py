@@ -188,7 +188,7 @@ def test_status_and_explain(backend: Backend, schedule: Schedule) -> None:
     assert found["nearest"][0]["lacks"]["cpu"] in (60_000, 61_000)  # milli; depends on where `fits` went
     status = run(*POSEIDON, "status", "--address", scheduler.address)
     assert status.returncode == 0
-    for text in ("leads", "load-spreading", "2 nodes", "cpu", "memory", "round"):
+    for text in ("leader", "load-spreading", "2 nodes", "cpu", "memory", "round"):
         assert text in status.stdout
     body = json.loads(run(*POSEIDON, "status", "--json", "--address", scheduler.address).stdout)
     assert (body["nodes"], body["pods"]["waiting"], body["bound"]) == (2, 1, 1)
