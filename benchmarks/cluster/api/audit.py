@@ -1,8 +1,5 @@
-"""The append-only history of what happened to pods, for tests of invariants.
-
-Entries are written in the same step as the change itself, so the sequence is the API server's own order:
-replaying it gives, at every instant, which pod was bound to which node.
-"""
+"""The append-only history of pods, for tests of invariants. Entries are written in the same step as the change, so
+their sequence is the API server's order: replaying it gives the pods bound to each node at every instant."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ class Entry(NamedTuple):
     detail: str = ""
 
     def json(self) -> dict[str, Any]:
-        """For GET /_audit."""
+        """The entry as JSON, for GET /_audit."""
         return self._asdict()
 
 

@@ -53,7 +53,7 @@ def bind(api: Api, namespace: str, name: str, binding: Json, *, dry_run: bool = 
     api.audit.add(bound.version, "bind", namespace, name, record.uid, node)
 
 
-def set_condition(status: Json, type_: str, value: str, reason: str = "", message: str = "", **more: Any) -> bool:
+def set_condition(status: Json, type_: str, value: str, reason: str = "", message: str = "", **extra: Any) -> bool:
     """Set one condition of a pod; the transition time changes only with the value. True if it changed."""
     conditions: list[Json] = status.setdefault("conditions", [])
     for condition in conditions:
@@ -62,17 +62,17 @@ def set_condition(status: Json, type_: str, value: str, reason: str = "", messag
     else:
         condition = {"type": type_}
         conditions.append(condition)
-    wanted: Json = {"type": type_, "status": value, "lastProbeTime": None, **more}
+    desired: Json = {"type": type_, "status": value, "lastProbeTime": None, **extra}
     if reason:
-        wanted["reason"] = reason
+        desired["reason"] = reason
     if message:
-        wanted["message"] = message
+        desired["message"] = message
     same = condition.get("status") == value
-    wanted["lastTransitionTime"] = condition.get("lastTransitionTime") if same else now_text()
-    if condition == wanted:
+    desired["lastTransitionTime"] = condition.get("lastTransitionTime") if same else now_text()
+    if condition == desired:
         return False
     condition.clear()
-    condition.update(wanted)
+    condition.update(desired)
     return True
 
 

@@ -1,4 +1,4 @@
-"""What the API server fills in, as far as a scheduler or kubectl sees it."""
+"""The defaults that the API server sets, as far as a scheduler or kubectl depends on them."""
 
 from __future__ import annotations
 
@@ -209,4 +209,4 @@ DEFAULTS: dict[tuple[str, str], Callable[[Json], None]] = {
     ("storage.k8s.io", "StorageClass"): _storage_class,
     ("scheduling.k8s.io", "PriorityClass"): _priority_class,
 }
-"""(group, kind) to what a create fills in. Runs after name, UID and time are set."""
+"""(group, kind) to the defaults of a create. Applied after name, UID and time are set."""

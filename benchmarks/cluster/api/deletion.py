@@ -1,7 +1,7 @@
-"""Deleting: grace periods, finalizers, preconditions and propagation policies.
+"""Deletion: grace periods, finalizers, preconditions and propagation policies.
 
-An object that is asked to go either goes at once, or is marked with a deletionTimestamp and goes when what
-holds it back (a pod's grace period, finalizers) is over.
+A deleted object is either removed at once, or marked with a deletionTimestamp and removed when a pod's grace period is
+over and its finalizers are gone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KEPT_NAMESPACES = frozenset(("default", "kube-system", "kube-public"))
 def delete(
     api: Api, kind: Kind, namespace: str, name: str, options: Json | None = None, *, dry_run: bool = False
 ) -> tuple[Record, bool]:
-    """Delete one object. Returns its last or marked state, and whether it is gone already."""
+    """Delete one object. Returns its last or marked state, and whether it has been removed already."""
     options = options or {}
     conform("v1", "DeleteOptions", options)
     record = api.get(kind, namespace, name)
@@ -37,8 +37,8 @@ def delete(
     if kind is PODS and not dry_run and not record.deleting:
         detail = f"grace={grace}"
         api.audit.add(api.store.version, "delete", namespace, name, record.uid, record.fields[POD_NODE], detail)
-    held = bool(finalizers) or grace > 0 or kind is NAMESPACES
-    if not held:
+    deferred = bool(finalizers) or grace > 0 or kind is NAMESPACES
+    if not deferred:
         if dry_run:
             return record, True
         metadata.pop("finalizers", None)
@@ -80,6 +80,6 @@ def _with_propagation(finalizers: list[str], options: Json) -> list[str]:
         raise bad_request(f"invalid propagationPolicy {policy!r}: supported values are Foreground, Background, Orphan")
     if policy is None:
         return list(finalizers)
-    kept = [finalizer for finalizer in finalizers if finalizer not in (FOREGROUND, ORPHAN)]
+    remaining = [finalizer for finalizer in finalizers if finalizer not in (FOREGROUND, ORPHAN)]
     added = {"Foreground": [FOREGROUND], "Orphan": [ORPHAN]}.get(policy, [])
-    return kept + added
+    return remaining + added

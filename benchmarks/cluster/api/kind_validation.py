@@ -1,4 +1,4 @@
-"""Which checks a kind has: when it is created, and what of it may not change."""
+"""The checks of each kind: on creation, and of the fields that may not change."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def _replicated(obj: Json) -> Causes:
         causes.append(required("spec.selector"))
     else:
         have = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
-        wanted = selector.get("matchLabels") or {}
-        if any(have.get(key) != value for key, value in wanted.items()):
+        selected = selector.get("matchLabels") or {}
+        if any(have.get(key) != value for key, value in selected.items()):
             causes.append(
                 invalid_value("spec.template.metadata.labels", have, "`selector` does not match template `labels`")
             )
@@ -121,8 +121,8 @@ def _definition(obj: Json) -> Causes:
     spec = obj.get("spec") or {}
     causes = [required(f"spec.{field}") for field in ("group", "names", "versions", "scope") if not spec.get(field)]
     if not causes:
-        wanted = f"{spec['names'].get('plural')}.{spec['group']}"
-        if obj["metadata"]["name"] != wanted:
+        expected = f"{spec['names'].get('plural')}.{spec['group']}"
+        if obj["metadata"]["name"] != expected:
             causes.append(
                 invalid_value("metadata.name", obj["metadata"]["name"], 'must be spec.names.plural+"."+spec.group')
             )

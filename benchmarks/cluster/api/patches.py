@@ -53,9 +53,9 @@ MERGED_SETS = frozenset(("finalizers", "podCIDRs"))
 """Lists of plain values that are merged as sets."""
 
 MAX_OPERATIONS = 10_000
-"""Of one JSON patch, as in the API server."""
+"""Operations of one JSON patch, as in the API server."""
 MAX_COPIED_BYTES = 3 * 2**20
-"""By the copy operations of one JSON patch, as in the API server."""
+"""Bytes that the copy operations of one JSON patch may add, as in the API server."""
 
 _DIRECTIVE = "$patch"
 _ORDER = "$setElementOrder/"
@@ -194,8 +194,8 @@ def _ordered(field: str, elements: list[Any], order: list[Any]) -> list[Any]:
     key = _merge_key(field, [element for element in order if isinstance(element, dict)])
 
     def rank(element: Any) -> int | None:
-        for at, wanted in enumerate(order):
-            same = element.get(key) == wanted.get(key) if key and isinstance(wanted, dict) else element == wanted
+        for at, expected in enumerate(order):
+            same = element.get(key) == expected.get(key) if key and isinstance(expected, dict) else element == expected
             if same:
                 return at
         return None
@@ -212,7 +212,7 @@ def _ordered(field: str, elements: list[Any], order: list[Any]) -> list[Any]:
 
 
 def json_patch(current: Any, operations: Any) -> Any:
-    """RFC 6902. What is not a patch is a 400, one that is too large a 413, one that does not apply a 422."""
+    """RFC 6902. An invalid patch is a 400, one that is too large a 413, one that does not apply a 422."""
     if not isinstance(operations, list):
         raise bad_request("a JSON patch must be a list of operations")
     if len(operations) > MAX_OPERATIONS:
@@ -246,7 +246,7 @@ def _apply_operation(document: Any, operation: Any, at: int) -> Any:
 
 
 def _copied_bytes(document: Any, operation: Any) -> int:
-    """How much a copy operation adds: copies of copies double, so few operations would fill any memory."""
+    """Bytes that a copy operation adds: copies of copies double, so a few operations could fill the memory."""
     source = operation.get("from") if isinstance(operation, dict) and operation.get("op") == "copy" else None
     if not isinstance(source, str):
         return 0

@@ -32,11 +32,11 @@ def _resources(resources: Any, field: str) -> Causes:
             if limit is None:
                 causes.append(required(f"{field}.limits[{name}]", "Limit must be set for non overcommitable resources"))
             else:
-                said = f"must be equal to {name} limit of {limit}"
-                causes.append(invalid_value(f"{field}.requests", request, said))
+                message = f"must be equal to {name} limit of {limit}"
+                causes.append(invalid_value(f"{field}.requests", request, message))
         elif limit is not None and parse(request) > parse(limit):
-            said = f"must be less than or equal to {name} limit of {limit}"
-            causes.append(invalid_value(f"{field}.requests", request, said))
+            message = f"must be less than or equal to {name} limit of {limit}"
+            causes.append(invalid_value(f"{field}.requests", request, message))
     return causes
 
 
@@ -109,15 +109,15 @@ def pod_update(new: Json, old: Json) -> Causes:
                 "spec.schedulingGates", f"only deletion is allowed, but found new scheduling gate '{added[0]}'"
             )
         ]
-    kept = before.get("tolerations") or []
-    if any(toleration not in (after.get("tolerations") or []) for toleration in kept):
+    existing = before.get("tolerations") or []
+    if any(toleration not in (after.get("tolerations") or []) for toleration in existing):
         return (
             [
                 forbidden_field(
                     "spec.tolerations", "existing toleration can not be modified except its tolerationSeconds"
                 )
             ]
-            if not _only_seconds(kept, after)
+            if not _only_seconds(existing, after)
             else []
         )
     if _fixed(before, gated) != _fixed(after, gated):
@@ -125,16 +125,16 @@ def pod_update(new: Json, old: Json) -> Causes:
     return []
 
 
-def _only_seconds(kept: list[Json], after: Json) -> bool:
+def _only_seconds(existing: list[Json], after: Json) -> bool:
     def bare(tolerations: Any) -> list[Json]:
         return [{k: v for k, v in t.items() if k != "tolerationSeconds"} for t in tolerations or ()]
 
     present = bare(after.get("tolerations"))
-    return all(toleration in present for toleration in bare(kept))
+    return all(toleration in present for toleration in bare(existing))
 
 
 def _fixed(spec: Json, gated: bool) -> Json:
-    """What of a pod's specification may not change."""
+    """The fields of a pod's specification that may not change."""
     free = {"activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates"}
     if gated:  # a gated pod's placement may still be narrowed
         free |= {"nodeSelector", "affinity"}

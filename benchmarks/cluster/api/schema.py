@@ -30,14 +30,14 @@ _MODELS = {
     ]
 }
 
-# The client calls these str, but a number is as good.
+# The client's type is str, but a number is accepted too.
 _QUANTITIES = frozenset(
     (
         *("limits", "requests", "overhead", "capacity", "allocatable", "allocatedResources", "sizeLimit", "divisor"),
         *("hard", "used", "min", "max", "default", "defaultRequest", "maxLimitRequestRatio", "maximumVolumeSize"),
     )
 )
-# The client calls these object, like fields that may hold anything.
+# The client's type is object, as for fields that may hold anything.
 _NUMBER_OR_STRING = frozenset(("port", "targetPort", "minAvailable", "maxUnavailable", "maxSurge"))
 
 _LIST = re.compile(r"list\[(.+)\]", re.IGNORECASE)
@@ -48,14 +48,14 @@ MAX_DEPTH = 100
 
 
 class Type(NamedTuple):
-    """What a field may hold."""
+    """The type of a field."""
 
     name: str
     """string, integer, boolean, number, time, quantity, number or string, anything, list, map, or a model class."""
     accepts: tuple[type, ...]
-    """As what it may come out of JSON."""
+    """The Python types that it may have after decoding."""
     of: Type | None = None
-    """What is in the list or map."""
+    """The type of the elements of a list or map."""
 
 
 _STRING = Type("string", (str,))
@@ -76,11 +76,11 @@ _ONLY_METADATA = {"metadata": Type("V1ObjectMeta", _OBJECT)}
 
 
 class _Mismatch(Exception):
-    """A value of the wrong type; on its way up it learns where it was found."""
+    """A value of the wrong type; callers add the path on the way up."""
 
-    def __init__(self, wanted: str, value: Any) -> None:
-        super().__init__(wanted)
-        self.wanted = wanted
+    def __init__(self, expected: str, value: Any) -> None:
+        super().__init__(expected)
+        self.expected = expected
         self.value = value
         self.path = ""
 
@@ -137,7 +137,7 @@ def too_deep() -> ApiError:
 
 
 def conform(api_version: str, kind: str, obj: Any) -> None:
-    """Refuse an object whose fields have the wrong type; takes nulls out of it, and sees that it has a spec."""
+    """Refuse an object with fields of the wrong type; removes nulls from it and makes sure that it has a spec."""
     model = model_of(api_version, kind)
     try:
         if not isinstance(obj, dict):
@@ -153,14 +153,14 @@ def conform(api_version: str, kind: str, obj: Any) -> None:
 def _walk(fields: dict[str, Type], obj: Json) -> None:
     nulls: list[str] = []
     for name, value in obj.items():
-        wanted = fields.get(name)
-        if wanted is None or (wanted is _STRING and value.__class__ is str):  # what most fields are
+        expected = fields.get(name)
+        if expected is None or (expected is _STRING and value.__class__ is str):  # what most fields are
             continue
         if value is None:
             nulls.append(name)
             continue
         try:
-            _check(wanted, value)
+            _check(expected, value)
         except _Mismatch as found:
             found.path = f".{name}{found.path}"
             raise
@@ -168,19 +168,19 @@ def _walk(fields: dict[str, Type], obj: Json) -> None:
         del obj[name]
 
 
-def _check(wanted: Type, value: Any) -> None:
-    fits = isinstance(value, wanted.accepts)
-    if not fits or (value.__class__ is bool and bool not in wanted.accepts):
-        raise _Mismatch("an object" if wanted.accepts is _OBJECT else wanted.name, value)
-    if wanted.of is not None:
+def _check(expected: Type, value: Any) -> None:
+    fits = isinstance(value, expected.accepts)
+    if not fits or (value.__class__ is bool and bool not in expected.accepts):
+        raise _Mismatch("an object" if expected.accepts is _OBJECT else expected.name, value)
+    if expected.of is not None:
         for key, one in value.items() if isinstance(value, dict) else enumerate(value):
             try:
-                _check(wanted.of, one)
+                _check(expected.of, one)
             except _Mismatch as found:
                 found.path = f"[{key}]{found.path}"
                 raise
-    elif wanted.accepts is _OBJECT:
-        _walk(fields_of(wanted.name), value)
+    elif expected.accepts is _OBJECT:
+        _walk(fields_of(expected.name), value)
     elif value.__class__ is int and not -_LIMIT <= value < _LIMIT:
         raise _Mismatch("a 64-bit integer", value)
 
@@ -190,5 +190,5 @@ def _refused(kind: str, found: _Mismatch) -> ApiError:
     got = names.get(type(found.value), "number")
     place = f"field {found.path[1:]}" if found.path else "the body"
     return bad_request(
-        f"{kind} cannot be handled as a {kind}: cannot decode {got} into {place}, which is {found.wanted}"
+        f"{kind} cannot be handled as a {kind}: cannot decode {got} into {place}, which is {found.expected}"
     )

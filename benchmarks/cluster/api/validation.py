@@ -32,8 +32,8 @@ _LABEL_VALUE_SAID = (
 def unsupported(field: str, value: Any, supported: list[str]) -> Json:
     """The cause `field: Unsupported value: ...`."""
     listed = ", ".join(f'"{one}"' for one in supported)
-    said = f'Unsupported value: "{value}": supported values: {listed}'
-    return cause(field, said, "FieldValueNotSupported")
+    message = f'Unsupported value: "{value}": supported values: {listed}'
+    return cause(field, message, "FieldValueNotSupported")
 
 
 def metadata(meta: Json) -> Causes:

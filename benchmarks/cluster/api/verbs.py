@@ -126,9 +126,9 @@ class Api:
             raise bad_request("metadata must be an object")
         metadata: Json = given or {}
         ordered = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
-        rest = {key: value for key, value in obj.items() if key not in ordered}
+        others = {key: value for key, value in obj.items() if key not in ordered}
         obj.clear()
-        obj.update(ordered, **rest)
+        obj.update(ordered, **others)
         for key in _SERVER_OWNED:
             metadata.pop(key, None)
         if metadata.pop("resourceVersion", ""):
@@ -174,7 +174,7 @@ class Api:
             if check is not None:
                 causes += check(obj)
         except (AttributeError, TypeError, KeyError, ValueError) as error:
-            # A list where a map belongs, or the like: the real server fails to decode such a body.
+            # A list instead of a map or the like, which the real server fails to decode.
             raise bad_request(f"{kind.kind} in version {kind.version!r} cannot be handled: {error}") from error
         if causes:
             raise invalid(kind.kind, kind.group, obj["metadata"]["name"], causes)
@@ -267,7 +267,7 @@ class Api:
         return self.replace(kind, current, after, subresource, dry_run=dry_run), False
 
     def replace(self, kind: Kind, before: Record, obj: Json, subresource: str = "", *, dry_run: bool = False) -> Record:
-        """Write `obj` over `before` by the rules of updates. A change of nothing writes nothing."""
+        """Write `obj` over `before` by the rules of updates. An update without a change writes nothing."""
         old = before.parse()
         new = self._updated(kind, old, obj, subresource)
         if not subresource:
@@ -294,7 +294,7 @@ class Api:
         return self.write(kind, before, new)
 
     def write(self, kind: Kind, before: Record, new: Json) -> Record:
-        """Store a changed object, or end it if that removed the last thing that held its deletion back."""
+        """Store a changed object, or remove it if the change removed the last finalizer of a deleted object."""
         metadata = new["metadata"]
         if (
             before.deleting
@@ -306,14 +306,14 @@ class Api:
         return self.store.put(kind, new, before)
 
     def remove(self, kind: Kind, before: Record, last: Json | None = None) -> Record:
-        """Take an object out of the store, whatever its finalizers say."""
+        """Remove an object from the store, whatever its finalizers."""
         record = self.store.remove(kind, before, last)
         if kind is PODS:
             self.audit.add(record.version, "gone", before.namespace, before.name, before.uid, before.fields[POD_NODE])
         return record
 
     def _updated(self, kind: Kind, old: Json, obj: Json, subresource: str) -> Json:
-        """The object that an update results in: what a client may not change comes from `old`."""
+        """The object after an update: fields that a client may not change come from `old`."""
         given, had = obj.get("metadata") or {}, old["metadata"]
         metadata = dict(had)
         for key in ("labels", "annotations", "finalizers", "ownerReferences"):
@@ -362,8 +362,8 @@ class Api:
         return Record("", namespace, name, uid, 0, raw, {}, (), (), False)
 
 
-def _uid_differs(wanted: Any, actual: str) -> str:
-    return f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {actual}"
+def _uid_differs(expected: Any, actual: str) -> str:
+    return f"Precondition failed: UID in precondition: {expected}, UID in object meta: {actual}"
 
 
 def check_preconditions(kind: Kind, record: Record, preconditions: Json | None) -> None:

@@ -21,7 +21,7 @@ from benchmarks.cluster.store.kinds import Kinds
 
 
 class Controllers:
-    """Starts them all; each one then lives from the store's changes."""
+    """Starts all controllers; each then follows the changes of the store."""
 
     def __init__(
         self, api: Api, kinds: Kinds, agenda: Agenda, settings: ClusterSettings, kubelets: Kubelets | None

@@ -17,7 +17,7 @@ from benchmarks.cluster.store.store import Change, Record
 Json = dict[str, Any]
 
 _FORGET_EVICTED_S = 120.0
-"""An eviction that no deletion followed stops counting after this time."""
+"""Seconds after which an eviction without a deletion no longer counts."""
 
 
 class Budgets:
@@ -34,7 +34,7 @@ class Budgets:
     def _queue(self, key: str) -> None:
         if key not in self._queued:
             self._queued.add(key)
-            self._agenda.soon(lambda: self._turn(key))
+            self._agenda.call_soon(lambda: self._reconcile(key))
 
     def _budget_changed(self, change: Change) -> None:
         record = change.record
@@ -50,7 +50,7 @@ class Budgets:
             if holds(change.record.labels) or (change.before is not None and holds(change.before.labels)):
                 self._queue(key)
 
-    def _turn(self, key: str) -> None:
+    def _reconcile(self, key: str) -> None:
         self._queued.discard(key)
         record = self._api.store.shelf(BUDGETS).objects.get(key)
         if record is None:
@@ -75,16 +75,16 @@ class Budgets:
             if name in present and now - parse_rfc3339(stamp) < _FORGET_EVICTED_S
         }
         healthy = sum(is_ready(pod) and pod.name not in evicted for pod in pods)
-        least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
+        min_available, max_unavailable = spec.get("minAvailable"), spec.get("maxUnavailable")
         expected = len(pods)
-        if most is not None:
+        if max_unavailable is not None:
             expected = self._scale(pods)
-            desired = max(0, expected - _share(most, expected))
-        elif isinstance(least, str):
+            desired = max(0, expected - _share(max_unavailable, expected))
+        elif isinstance(min_available, str):
             expected = self._scale(pods)
-            desired = _share(least, expected)
+            desired = _share(min_available, expected)
         else:
-            desired = int(least if least is not None else 1)
+            desired = int(min_available if min_available is not None else 1)
         allowed = max(0, healthy - desired) if expected > 0 else 0
         status: Json = {
             "observedGeneration": obj["metadata"].get("generation", 1),
@@ -110,7 +110,7 @@ class Budgets:
         return status
 
     def _scale(self, pods: list[Record]) -> int:
-        """How many pods there should be: the replicas of the owners, one for each pod without."""
+        """The expected number of pods: the replicas of the owners, and one for each pod without an owner."""
         total = 0
         seen: set[str] = set()
         for pod in pods:

@@ -1,4 +1,4 @@
-"""Custom resource definitions: creating one serves its resource, deleting one ends that with all objects."""
+"""Custom resource definitions: a new one serves its resource, a deleted one takes all its objects with it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Definitions:
     def _changed(self, change: Change) -> None:
         name = change.record.name
         if change.type == "DELETED":
-            self._agenda.soon(lambda: self._end(name))
+            self._agenda.call_soon(lambda: self._end(name))
         elif change.type == "ADDED":
             self._serve(change.record.parse())  # at once, so that the next request finds it
-            self._agenda.soon(lambda: self._accept(name))
+            self._agenda.call_soon(lambda: self._accept(name))
         elif change.before is None or change.before.raw != change.record.raw:
             self._serve(change.record.parse())
 
@@ -43,7 +43,7 @@ class Definitions:
             if not version.get("served", True) and not version.get("storage"):
                 continue
             subresources = version.get("subresources") or {}
-            wanted = Kind(
+            desired = Kind(
                 spec["group"],
                 version["name"],
                 names["plural"],
@@ -57,11 +57,11 @@ class Definitions:
                 stored_as=stored if stored is not None and stored.version != version["name"] else None,
             )
             known = before.get(version["name"])
-            if known is not None and _same(known, wanted):
-                wanted = known  # a new Kind would be a new, empty shelf
+            if known is not None and _same(known, desired):
+                desired = known  # a new Kind would be a new, empty shelf
             if stored is None:
-                stored = wanted
-            kinds.append(wanted)
+                stored = desired
+            kinds.append(desired)
         for kind in kinds:
             self._kinds.add(kind)
         self._served[name] = kinds

@@ -25,24 +25,24 @@ class Deployments(Controller):
     owned = REPLICA_SETS
 
     def reconcile(self, record: Record, obj: Json) -> None:
-        """Have the ReplicaSet of the present template, shift replicas to it, write the status."""
+        """Create the ReplicaSet of the current template, move replicas to it, write the status."""
         if record.deleting:
             return
         spec = obj["spec"]
-        wanted = spec.get("replicas", 1)
+        desired = spec.get("replicas", 1)
         sets = [(one, one.parse()) for one in self.owned_by(record.uid) if not one.deleting]
         digest = template_hash(spec["template"])
         current = next((pair for pair in sets if pair[0].labels.get(HASH_LABEL) == digest), None)
         others = [pair for pair in sets if pair is not current]
         if current is None:
             revision = 1 + max((_revision(one) for _, one in sets), default=0)
-            replicas = wanted if not others else 0
+            replicas = desired if not others else 0
             made = self._make_set(record, spec, digest, revision, replicas)
             current = (made, made.parse())
         if not spec.get("paused"):
-            self._roll(spec, wanted, current, others)
+            self._roll(spec, desired, current, others)
         sets = [(one, one.parse()) for one in self.owned_by(record.uid) if not one.deleting]
-        self._write_status(record, obj, wanted, current[0].uid, sets)
+        self._write_status(record, obj, desired, current[0].uid, sets)
 
     def _make_set(self, owner: Record, spec: Json, digest: str, revision: int, replicas: int) -> Record:
         template = copy.deepcopy(spec["template"])
@@ -64,7 +64,7 @@ class Deployments(Controller):
             },
         )
 
-    def _roll(self, spec: Json, wanted: int, current: tuple[Record, Json], others: list[tuple[Record, Json]]) -> None:
+    def _roll(self, spec: Json, desired: int, current: tuple[Record, Json], others: list[tuple[Record, Json]]) -> None:
         strategy = spec.get("strategy") or {}
         old_total = sum(one["spec"].get("replicas", 0) for _, one in others)
         have = current[1]["spec"].get("replicas", 0)
@@ -72,22 +72,22 @@ class Deployments(Controller):
             for old in others:
                 self._resize(old, 0)
             if not any((one.get("status") or {}).get("replicas") for _, one in others):
-                self._resize(current, wanted)
+                self._resize(current, desired)
             return
         rolling = strategy.get("rollingUpdate") or {}
-        surge = _share(rolling.get("maxSurge", "25%"), wanted, up=True)
-        down = _share(rolling.get("maxUnavailable", "25%"), wanted, up=False)
+        surge = _share(rolling.get("maxSurge", "25%"), desired, up=True)
+        down = _share(rolling.get("maxUnavailable", "25%"), desired, up=False)
         if not surge and not down:
             down = 1
-        self._resize(current, min(wanted, max(have, wanted + surge - old_total)) if others else wanted)
-        # By specified size, not by status alone: a set that was told to shrink may not have done so yet.
+        self._resize(current, min(desired, max(have, desired + surge - old_total)) if others else desired)
+        # by specified size, not by status: a set that has been scaled down may not have deleted its pods yet
         target = current[1]["spec"].get("replicas", 0)
-        needed = wanted - down
+        needed = desired - down
         room = target + old_total - needed - (target - _available(current[1]))
         spare = min(room, _available(current[1]) + sum(_available(one) for _, one in others) - needed)
         for old in others:
             size = old[1]["spec"].get("replicas", 0)
-            unready = size - _available(old[1])  # no loss, as long as there is room
+            unready = size - _available(old[1])  # these do not count: scaling them down does not reduce availability
             cut = min(size, max(0, room), unready + max(0, spare))
             if cut > 0:
                 self._resize(old, size - cut)
@@ -101,7 +101,7 @@ class Deployments(Controller):
             self.api.replace(REPLICA_SETS, record, obj)
 
     def _write_status(
-        self, record: Record, obj: Json, wanted: int, current: str, sets: list[tuple[Record, Json]]
+        self, record: Record, obj: Json, desired: int, current: str, sets: list[tuple[Record, Json]]
     ) -> None:
         total = ready = updated = 0
         for one, parsed in sets:
@@ -116,14 +116,14 @@ class Deployments(Controller):
             ("updatedReplicas", updated),
             ("readyReplicas", ready),
             ("availableReplicas", ready),
-            ("unavailableReplicas", max(0, wanted - ready)),
+            ("unavailableReplicas", max(0, desired - ready)),
         ):
             if value:
                 status[name] = value
-        available = ready >= wanted - _share(
-            ((obj["spec"].get("strategy") or {}).get("rollingUpdate") or {}).get("maxUnavailable", 0), wanted, up=False
+        available = ready >= desired - _share(
+            ((obj["spec"].get("strategy") or {}).get("rollingUpdate") or {}).get("maxUnavailable", 0), desired, up=False
         )
-        done = updated == total == ready == wanted
+        done = updated == total == ready == desired
         known = {one["type"]: one for one in (obj.get("status") or {}).get("conditions") or ()}
         status["conditions"] = [
             _condition(known, "Available", available, "MinimumReplicasAvailable", "MinimumReplicasUnavailable"),
@@ -133,7 +133,7 @@ class Deployments(Controller):
 
 
 def _available(replica_set: Json) -> int:
-    """Pods that are available and that the set is still meant to have."""
+    """Available pods that the set is to keep."""
     available = (replica_set.get("status") or {}).get("availableReplicas", 0)
     return min(int(available), int(replica_set["spec"].get("replicas", 0)))
 
@@ -143,9 +143,9 @@ def _condition(known: dict[str, Json], type_: str, true: bool, reason: str, othe
     before = known.get(type_) or {}
     now = now_text()
     moved = before.get("lastTransitionTime", now) if before.get("status") == status else now
-    wanted = {"type": type_, "status": status, "reason": reason if true else otherwise, "message": ""}
-    same = all(before.get(key) == value for key, value in wanted.items())
-    return before if same else {**wanted, "lastUpdateTime": now, "lastTransitionTime": moved}
+    desired = {"type": type_, "status": status, "reason": reason if true else otherwise, "message": ""}
+    same = all(before.get(key) == value for key, value in desired.items())
+    return before if same else {**desired, "lastUpdateTime": now, "lastTransitionTime": moved}
 
 
 def _share(stated: Any, whole: int, *, up: bool) -> int:

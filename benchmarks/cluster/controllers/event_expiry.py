@@ -1,4 +1,4 @@
-"""Events do not stay for ever: beyond a number, the oldest go."""
+"""Expiry of events: above a maximum number the oldest are deleted."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from benchmarks.cluster.store.store import Change
 
 
 class EventLife:
-    """Ends the oldest events."""
+    """Deletes the oldest events."""
 
-    def __init__(self, api: Api, agenda: Agenda, most: int) -> None:
+    def __init__(self, api: Api, agenda: Agenda, limit: int) -> None:
         self._api = api
         self._agenda = agenda
-        self._most = most
+        self._limit = limit
         self._oldest: deque[tuple[str, str]] = deque()  # key, UID
         self._cleaning = False
         api.store.subscribe(EVENTS, self._changed)
@@ -25,14 +25,14 @@ class EventLife:
         if change.type != "ADDED":
             return
         self._oldest.append((change.record.key, change.record.uid))
-        if len(self._oldest) > self._most and not self._cleaning:
+        if len(self._oldest) > self._limit and not self._cleaning:
             self._cleaning = True
-            self._agenda.soon(self._clean)
+            self._agenda.call_soon(self._clean)
 
     def _clean(self) -> None:
         self._cleaning = False
         objects = self._api.store.shelf(EVENTS).objects
-        while len(self._oldest) > self._most:
+        while len(self._oldest) > self._limit:
             key, uid = self._oldest.popleft()
             record = objects.get(key)
             if record is not None and record.uid == uid:

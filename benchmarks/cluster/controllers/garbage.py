@@ -1,4 +1,4 @@
-"""The garbage collector: dependents follow their owners, as the deletion of the owner asked for."""
+"""The garbage collector: deletes, orphans or waits for dependents, as the deletion of their owner requests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Garbage:
             for owner in record.owners:
                 self._unlink(owner, kind, record.key)
             if record.uid in self._dependents:
-                self._agenda.soon(lambda: self._collect(record.uid))
+                self._agenda.call_soon(lambda: self._collect(record.uid))
             return
         if change.type == "ADDED":
             self._present.add(record.uid)
@@ -47,12 +47,12 @@ class Garbage:
             for owner in record.owners:
                 self._dependents.setdefault(owner, {})[kind, record.key] = record.uid
                 if owner not in self._present:
-                    self._agenda.soon(lambda owner=owner: self._collect(owner))  # type: ignore[misc]
+                    self._agenda.call_soon(lambda owner=owner: self._collect(owner))  # type: ignore[misc]
         if record.deleting and (before is None or before.raw != record.raw):
             if b'"foregroundDeletion"' in record.raw:
-                self._agenda.soon(lambda: self._foreground(kind, record.key))
+                self._agenda.call_soon(lambda: self._foreground(kind, record.key))
             elif b'"orphan"' in record.raw:
-                self._agenda.soon(lambda: self._orphan(kind, record.key))
+                self._agenda.call_soon(lambda: self._orphan(kind, record.key))
 
     def _unlink(self, owner: str, kind: Kind, key: str) -> None:
         dependents = self._dependents.get(owner)
@@ -63,7 +63,7 @@ class Garbage:
             del self._dependents[owner]
             place = self._waiting_for(owner)
             if place is not None:
-                self._agenda.soon(lambda: self._foreground(*place))
+                self._agenda.call_soon(lambda: self._foreground(*place))
 
     def _waiting_for(self, owner: str) -> tuple[Kind, str] | None:
         """The owner, if it is being deleted in the foreground and now has no dependents."""
@@ -84,7 +84,7 @@ class Garbage:
         return found
 
     def _collect(self, owner: str) -> None:
-        """The owner is gone: dependents without another owner go, the others lose the reference."""
+        """The owner is gone: delete dependents without another owner, remove the reference from the others."""
         if owner in self._present:
             return
         for kind, record in self._of(owner):
@@ -94,7 +94,7 @@ class Garbage:
                 self._delete(kind, record, "Background")
 
     def _foreground(self, kind: Kind, key: str) -> None:
-        """The owner waits: its dependents go first, then its finalizer."""
+        """Foreground deletion: delete the dependents first, then remove the owner's finalizer."""
         record = self._api.store.shelf(kind).objects.get(key)
         if record is None or not record.deleting:
             return
@@ -123,18 +123,18 @@ class Garbage:
         self._finish(kind, record, obj, ORPHAN)
 
     def _finish(self, kind: Kind, record: Record, obj: Json, finalizer: str) -> None:
-        kept = [one for one in obj["metadata"]["finalizers"] if one != finalizer]
-        if kept:
-            obj["metadata"]["finalizers"] = kept
+        remaining = [one for one in obj["metadata"]["finalizers"] if one != finalizer]
+        if remaining:
+            obj["metadata"]["finalizers"] = remaining
         else:
             del obj["metadata"]["finalizers"]
         self._api.write(kind, record, obj)
 
     def _disown(self, kind: Kind, record: Record, owner: str) -> None:
         obj = record.parse()
-        kept = [one for one in obj["metadata"].get("ownerReferences") or () if one.get("uid") != owner]
-        if kept:
-            obj["metadata"]["ownerReferences"] = kept
+        remaining = [one for one in obj["metadata"].get("ownerReferences") or () if one.get("uid") != owner]
+        if remaining:
+            obj["metadata"]["ownerReferences"] = remaining
         else:
             obj["metadata"].pop("ownerReferences", None)
         self._api.store.put(kind, obj, record)

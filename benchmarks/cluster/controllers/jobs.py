@@ -1,4 +1,4 @@
-"""Jobs: pods until enough of them have succeeded, or too many have failed."""
+"""Jobs: run pods until enough have succeeded or too many have failed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_BACKOFF_S = 360.0
 
 @dataclass
 class _Tally:
-    """What a Job has come to; pods that ended count once, also when they are deleted later."""
+    """The counts of a Job. Pods that ended count once, also if they are deleted later."""
 
     counted: set[str] = field(default_factory=set)  # UIDs
     succeeded: int = 0
@@ -52,7 +52,7 @@ class Jobs(Controller):
             tally.forgives_disruption = _forgives_disruption(change.record.parse()["spec"])
 
     def _owned_changed(self, change: Change) -> None:
-        # Counted at once: when the Job's turn comes, a deleted pod's last state is gone.
+        # counted at once: a deleted pod's last state is gone when the Job is reconciled
         record = change.record
         for uid in record.owners:
             if uid in self._by_uid:
@@ -79,7 +79,7 @@ class Jobs(Controller):
             tally.in_a_row += 1
 
     def reconcile(self, record: Record, obj: Json) -> None:
-        """Count, decide whether it is over, create or delete pods, write the status."""
+        """Count pods, check whether the Job is complete or failed, create or delete pods, write the status."""
         spec = obj["spec"]
         status: Json = dict(obj.get("status") or {})
         tally = self._tallies.setdefault(record.uid, _Tally())
@@ -157,9 +157,9 @@ class Jobs(Controller):
             _set_condition(status, one, "True", reason, message)
         if type_ == "Complete":
             status["completionTime"] = now_text()
-        linger = spec.get("ttlSecondsAfterFinished")
-        if linger is not None:
-            self.agenda.after(float(linger), lambda: self._clear(record))
+        ttl = spec.get("ttlSecondsAfterFinished")
+        if ttl is not None:
+            self.agenda.after(float(ttl), lambda: self._clear(record))
 
     def _clear(self, record: Record) -> None:
         current = self.api.store.shelf(JOBS).objects.get(record.key)
@@ -167,14 +167,14 @@ class Jobs(Controller):
             delete(self.api, JOBS, record.namespace, record.name, {"propagationPolicy": "Background"})
 
     def _balance(self, record: Record, spec: Json, tally: _Tally, active: list[Record]) -> list[Record]:
-        """Have as many active pods as parallelism and what is left to do allow."""
-        wanted = _wanted(spec, tally, len(active))
-        if len(active) > wanted:
+        """Create or delete pods for as many active ones as parallelism and the remaining completions allow."""
+        desired = _desired(spec, tally, len(active))
+        if len(active) > desired:
             active.sort(key=surplus_order)
-            for pod in active[: len(active) - wanted]:
+            for pod in active[: len(active) - desired]:
                 self.drop_pod(pod)
-            return active[len(active) - wanted :]
-        if len(active) == wanted or tally.waiting:
+            return active[len(active) - desired :]
+        if len(active) == desired or tally.waiting:
             return active
         if tally.in_a_row:
             # Once per failure: the pause starts when the replacement is first due.
@@ -182,7 +182,7 @@ class Jobs(Controller):
             tally.waiting = True
             self.agenda.after(pause, lambda: self._retry(record, tally))
             return active
-        return active + self._create(record, spec, tally, active, wanted - len(active))
+        return active + self._create(record, spec, tally, active, desired - len(active))
 
     def _retry(self, record: Record, tally: _Tally) -> None:
         tally.waiting = False
@@ -194,7 +194,7 @@ class Jobs(Controller):
         if _true(status, "Complete") or _true(status, "Failed") or spec.get("suspend"):
             return
         active = [pod for pod in self.owned_by(record.uid) if is_active(pod)]
-        self._create(current, spec, tally, active, _wanted(spec, tally, len(active)) - len(active))
+        self._create(current, spec, tally, active, _desired(spec, tally, len(active)) - len(active))
 
     def _create(self, record: Record, spec: Json, tally: _Tally, active: list[Record], count: int) -> list[Record]:
         if count > _BURST:
@@ -226,7 +226,7 @@ def _forgives_disruption(spec: Json) -> bool:
     return False
 
 
-def _wanted(spec: Json, tally: _Tally, active: int) -> int:
+def _desired(spec: Json, tally: _Tally, active: int) -> int:
     parallelism = int(spec.get("parallelism", 1))
     completions = spec.get("completions")
     if completions is None:

@@ -1,4 +1,4 @@
-"""The namespace controller: a default service account for each, and the emptying of those that go."""
+"""The namespace controller: a default service account for each namespace; deletes the contents of deleted ones."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Namespaces:
     def _changed(self, change: Change) -> None:
         name = change.record.name
         if change.type == "ADDED":
-            self._agenda.soon(lambda: self._equip(name))
+            self._agenda.call_soon(lambda: self._equip(name))
         elif change.type == "MODIFIED" and change.record.deleting:
-            self._agenda.soon(lambda: self._empty(name))
+            self._agenda.call_soon(lambda: self._empty(name))
 
     def _equip(self, name: str) -> None:
         home = self._api.store.get(NAMESPACES, "", name)

@@ -73,9 +73,9 @@ class NodeLife:
             down = value == "Unknown"
             if condition["type"] != "Ready" and not down and condition["status"] != "Unknown":
                 continue
-            wanted = value if condition["type"] == "Ready" else ("Unknown" if down else "False")
-            if condition["status"] != wanted:
-                condition.update(status=wanted, reason=reason, message=message, lastTransitionTime=now)
+            desired = value if condition["type"] == "Ready" else ("Unknown" if down else "False")
+            if condition["status"] != desired:
+                condition.update(status=desired, reason=reason, message=message, lastTransitionTime=now)
             if not down:
                 condition["lastHeartbeatTime"] = now
         self._api.replace(NODES, record, node, "status")
@@ -89,7 +89,7 @@ class NodeLife:
             self._agenda.after(_ORPHAN_CHECK_SECONDS, lambda: self._collect_orphans(name))
         elif name not in self._queued:
             self._queued.add(name)
-            self._agenda.soon(lambda: self._sync(name))
+            self._agenda.call_soon(lambda: self._sync(name))
 
     def _sync(self, name: str) -> None:
         self._queued.discard(name)
@@ -99,15 +99,15 @@ class NodeLife:
         node = record.parse()
         spec = node.setdefault("spec", {})
         taints: list[Json] = spec.get("taints") or []
-        wanted = _wanted_taints(node)
+        desired = _desired_taints(node)
         own = [taint for taint in taints if taint["key"] in _OWN_KEYS]
-        if {(t["key"], t["effect"]) for t in own} != set(wanted):
-            kept = [taint for taint in taints if taint["key"] not in _OWN_KEYS]
+        if {(t["key"], t["effect"]) for t in own} != set(desired):
+            updated = [taint for taint in taints if taint["key"] not in _OWN_KEYS]
             had = {(t["key"], t["effect"]): t for t in own}
-            for key, effect in wanted:
+            for key, effect in desired:
                 new = {"key": key, "effect": effect, "timeAdded": now_text()}
-                kept.append(had.get((key, effect), new))
-            taints = kept
+                updated.append(had.get((key, effect), new))
+            taints = updated
             if taints:
                 spec["taints"] = taints
             else:
@@ -115,7 +115,7 @@ class NodeLife:
             self._api.replace(NODES, record, node)
         self._expel(name, [taint for taint in taints if taint["effect"] == "NoExecute"])
 
-    # expelling pods by NoExecute taints
+    # eviction by NoExecute taints
 
     def _expel(self, node: str, taints: list[Json]) -> None:
         before = self._tainted.get(node, [])
@@ -138,10 +138,10 @@ class NodeLife:
         node = record.fields[POD_NODE]
         bound_now = change.before is None or change.before.fields[POD_NODE] != node
         if bound_now and node in self._tainted:
-            self._agenda.soon(lambda: self._consider(record, self._tainted.get(node, ())))
+            self._agenda.call_soon(lambda: self._consider(record, self._tainted.get(node, ())))
 
     def _consider(self, record: Record, taints: Sequence[Json]) -> None:
-        """Start the pod's clock under these taints; the shortest toleration counts."""
+        """Start the eviction timer of a pod under these taints; the shortest toleration counts."""
         if record.fields[POD_PHASE] in ("Succeeded", "Failed") or record.deleting:
             return
         tolerations = record.parse()["spec"].get("tolerations") or ()
@@ -152,13 +152,13 @@ class NodeLife:
             if seconds is not None:
                 delay = seconds if delay is None else min(delay, seconds)
         if delay is not None:
-            wanted = [_identity(taint) for taint in taints]
-            self._agenda.after(max(delay, 0.0), lambda: self._evict(record, wanted))
+            desired = [_identity(taint) for taint in taints]
+            self._agenda.after(max(delay, 0.0), lambda: self._evict(record, desired))
 
     def _evict(self, record: Record, under: list[tuple[str, str, str]]) -> None:
         node = record.fields[POD_NODE]
         if [_identity(taint) for taint in self._tainted.get(node, ())] != under:
-            return  # the node recovered, or another clock runs for its new taints
+            return  # the node recovered, or another timer runs for its new taints
         current = self._api.store.shelf(PODS).objects.get(record.key)
         if current is None or current.uid != record.uid or current.deleting:
             return
@@ -177,7 +177,7 @@ class NodeLife:
         delete(self._api, PODS, current.namespace, current.name)
 
     def _collect_orphans(self, node: str) -> None:
-        """Pods of a node that no longer exists are removed: no kubelet will ever end them."""
+        """Remove the pods of a deleted node, which has no kubelet to end them."""
         if self._api.store.get(NODES, "", node) is not None:
             return
         for record in list(self._api.store.shelf(PODS).records()):
@@ -190,13 +190,13 @@ class NodeLife:
         names = self._kubelets.names() if self._kubelets is not None else []
         every = self._settings.heartbeat_seconds
         batch = max(1, min(len(names), int(_MAX_RENEWALS_PER_S * min(every, 1.0))))
-        turns = max(1, -(-len(names) // batch))
+        batches = max(1, -(-len(names) // batch))
         for _ in range(min(batch, len(names))):
             self._next_lease = (self._next_lease + 1) % len(names)
             name = names[self._next_lease]
             if self._kubelets is not None and self._kubelets.is_up(name):
                 self._renew(name)
-        self._agenda.after(max(every / turns, batch / _MAX_RENEWALS_PER_S), self._renew_leases)
+        self._agenda.after(max(every / batches, batch / _MAX_RENEWALS_PER_S), self._renew_leases)
 
     def _renew(self, name: str) -> None:
         record = self._api.store.get(LEASES, _LEASE_NAMESPACE, name)
@@ -209,21 +209,21 @@ class NodeLife:
         try:
             self._api.create(LEASES, _LEASE_NAMESPACE, {"metadata": {"name": name}, "spec": spec})
         except ApiError:
-            return  # somebody deleted the namespace of the leases
+            return  # the namespace of the leases has been deleted
 
 
 def _identity(taint: Json) -> tuple[str, str, str]:
     return taint["key"], taint.get("value") or "", taint["effect"]
 
 
-def _wanted_taints(node: Json) -> list[tuple[str, str]]:
+def _desired_taints(node: Json) -> list[tuple[str, str]]:
     """The taints that the node's state calls for: (key, effect)."""
-    wanted: list[tuple[str, str]] = []
+    desired: list[tuple[str, str]] = []
     if node["spec"].get("unschedulable"):
-        wanted.append((UNSCHEDULABLE, "NoSchedule"))
+        desired.append((UNSCHEDULABLE, "NoSchedule"))
     conditions = (node.get("status") or {}).get("conditions") or ()
     ready = next((one["status"] for one in conditions if one["type"] == "Ready"), "True")
     key = {"False": NOT_READY, "Unknown": UNREACHABLE}.get(ready)
     if key is not None:
-        wanted += [(key, "NoSchedule"), (key, "NoExecute")]
-    return wanted
+        desired += [(key, "NoSchedule"), (key, "NoExecute")]
+    return desired

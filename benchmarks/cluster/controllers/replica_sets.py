@@ -1,4 +1,4 @@
-"""ReplicaSets: as many pods as asked for, replacing those that end or go."""
+"""ReplicaSets: keep the desired number of pods, replacing those that end or are deleted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.cluster.store.store import Record
 Json = dict[str, Any]
 
 _BURST = 200
-"""Pods made in one turn, so that a large set does not keep the event loop."""
+"""Pods created in one step, so that a large set does not block the event loop."""
 
 
 class ReplicaSets(Controller):
@@ -22,10 +22,10 @@ class ReplicaSets(Controller):
     def reconcile(self, record: Record, obj: Json) -> None:
         """Create or delete pods, then write the status."""
         spec = obj["spec"]
-        wanted = spec.get("replicas", 1)
+        desired = spec.get("replicas", 1)
         active = [pod for pod in self.owned_by(record.uid) if is_active(pod)]
         if not record.deleting:
-            missing = wanted - len(active)
+            missing = desired - len(active)
             for _ in range(min(missing, _BURST)):
                 active.append(self.make_pod(record, spec["template"]))
             if missing > _BURST:

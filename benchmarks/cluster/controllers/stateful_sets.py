@@ -1,4 +1,4 @@
-"""StatefulSets: numbered pods, one after the other unless told otherwise."""
+"""StatefulSets: numbered pods, created in order unless the policy is Parallel."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ REVISION_LABEL = "controller-revision-hash"
 
 
 class StatefulSets(Controller):
-    """The StatefulSet controller; persistent volume claims from templates are not made."""
+    """The StatefulSet controller; creates no claims from volumeClaimTemplates."""
 
     kind = STATEFUL_SETS
 
     def reconcile(self, record: Record, obj: Json) -> None:
-        """Create the next missing pod, or delete the last one too many, and write the status."""
+        """Create the next missing pod, or delete the last surplus one, and write the status."""
         spec = obj["spec"]
-        wanted = spec.get("replicas", 1)
+        desired = spec.get("replicas", 1)
         parallel = spec.get("podManagementPolicy") == "Parallel"
         revision = f"{record.name}-{template_hash(spec['template'])}"
         pods = {_ordinal(pod): pod for pod in self.owned_by(record.uid)}
         if not record.deleting:
-            for at in range(wanted):
+            for at in range(desired):
                 pod = pods.get(at)
                 if pod is None:
                     pods[at] = self._make(record, spec, at, revision)
@@ -39,7 +39,7 @@ class StatefulSets(Controller):
                     self.drop_pod(pod)
                 if not parallel and not is_ready(pods[at]):
                     break
-            surplus = sorted((at for at in pods if at >= wanted), reverse=True)
+            surplus = sorted((at for at in pods if at >= desired), reverse=True)
             for at in surplus if parallel else surplus[:1]:
                 if not pods[at].deleting:
                     self.drop_pod(pods[at])

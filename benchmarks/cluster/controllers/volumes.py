@@ -33,7 +33,7 @@ class Volumes:
     def _queue(self, key: str) -> None:
         if key not in self._queued:
             self._queued.add(key)
-            self._agenda.soon(lambda: self._turn(key))
+            self._agenda.call_soon(lambda: self._reconcile(key))
 
     def _queue_waiting(self) -> None:
         for record in self._api.store.shelf(CLAIMS).objects.values():
@@ -43,7 +43,7 @@ class Volumes:
     def _claim_changed(self, change: Change) -> None:
         if change.type == "DELETED":
             claim = change.record
-            self._agenda.soon(lambda: self._release(claim))
+            self._agenda.call_soon(lambda: self._release(claim))
         else:
             self._queue(change.record.key)
 
@@ -51,11 +51,11 @@ class Volumes:
         if change.type == "DELETED":
             return
         volume = change.record.parse()
-        # one that was just made may fit, and one that a scheduler gave to a claim completes it
+        # a new volume may fit, and one that a scheduler assigned to a claim completes it
         if (volume["spec"].get("claimRef") or {}).get("name") or change.type == "ADDED":
             self._queue_waiting()
 
-    def _turn(self, key: str) -> None:
+    def _reconcile(self, key: str) -> None:
         self._queued.discard(key)
         record = self._api.store.shelf(CLAIMS).objects.get(key)
         if record is None or record.deleting:
@@ -92,7 +92,7 @@ class Volumes:
         return ""
 
     def _find(self, claimant: Record, claim: Json, class_name: str) -> tuple[Record, Json] | None:
-        """The volume that the claim names, that is reserved for it, or the smallest that fits."""
+        """The volume that the claim names, else the one reserved for it, else the smallest that fits."""
         spec = claim["spec"]
         named = spec.get("volumeName")
         fits: list[tuple[Any, Record, Json]] = []
@@ -116,18 +116,18 @@ class Volumes:
         return record, volume
 
     def _waits(self, class_name: str, claim: Json) -> bool:
-        """Whether a scheduler has to choose: it then binds by naming the volume or the node."""
+        """Whether binding waits for a scheduler, which names the volume or the node."""
         stored = self._api.store.get(STORAGE_CLASSES, "", class_name) if class_name else None
         return stored is not None and b'"WaitForFirstConsumer"' in stored.raw
 
-    def _fits(self, volume: Json, wanted: Json, class_name: str) -> bool:
+    def _fits(self, volume: Json, claim_spec: Json, class_name: str) -> bool:
         spec = volume["spec"]
         if (spec.get("storageClassName") or "") != class_name:
             return False
-        if set(wanted.get("accessModes") or ()) - set(spec.get("accessModes") or ()):
+        if set(claim_spec.get("accessModes") or ()) - set(spec.get("accessModes") or ()):
             return False
-        asked = ((wanted.get("resources") or {}).get("requests") or {}).get("storage", "0")
-        return parse((spec.get("capacity") or {}).get("storage", "0")) >= parse(asked)
+        requested = ((claim_spec.get("resources") or {}).get("requests") or {}).get("storage", "0")
+        return parse((spec.get("capacity") or {}).get("storage", "0")) >= parse(requested)
 
     def _provision(self, claimant: Record, claim: Json, storage_class: Json, node: str | None) -> Record:
         spec = claim["spec"]

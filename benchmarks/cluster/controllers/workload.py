@@ -1,7 +1,6 @@
-"""What the workload controllers share: a queue of keys, and making pods from templates.
+"""The base of the workload controllers: a queue of keys, and pods from templates.
 
-A controller hears changes, queues the key of what may need work, and brings that one object nearer to its
-specification when its turn comes. A key is queued at most once at a time.
+A controller queues the keys of changed objects and reconciles them one by one. A key is queued at most once at a time.
 """
 
 from __future__ import annotations
@@ -38,17 +37,17 @@ class Controller:
         api.store.subscribe(self.owned, self._owned_changed)
 
     def reconcile(self, record: Record, obj: Json) -> None:
-        """Bring one object nearer to its specification."""
+        """Reconcile one object with its specification."""
         raise NotImplementedError
 
     def queue(self, key: str) -> None:
-        """Look at an object soon."""
+        """Queue an object for reconciliation."""
         if key not in self._queued:
             self._queued.add(key)
-            self.agenda.soon(lambda: self._turn(key))
+            self.agenda.call_soon(lambda: self._reconcile(key))
 
     def owned_by(self, uid: str) -> list[Record]:
-        """The present objects that name this UID as owner."""
+        """The existing objects that name this UID as owner."""
         objects = self.api.store.shelf(self.owned).objects
         found = (objects.get(key) for key in self._dependents.get(uid, ()))
         return [record for record in found if record is not None]
@@ -76,7 +75,7 @@ class Controller:
             if key is not None:
                 self.queue(key)
 
-    def _turn(self, key: str) -> None:
+    def _reconcile(self, key: str) -> None:
         self._queued.discard(key)
         record = self.api.store.shelf(self.kind).objects.get(key)
         if record is None:
@@ -84,7 +83,7 @@ class Controller:
         try:
             self.reconcile(record, record.parse())
         except ApiError:
-            # Lost a race, or its namespace is going away: look again, but not in a tight circle.
+            # a conflict, or a namespace that is being deleted: try again after a delay
             self.agenda.after(1.0, lambda: self.queue(key))
 
     def put_status(self, record: Record, obj: Json, status: Json) -> Record:
@@ -128,7 +127,7 @@ def owner_reference(kind: Kind, owner: Record) -> Json:
 
 
 def is_active(record: Record) -> bool:
-    """Whether a pod is neither ended nor on its way out."""
+    """Whether a pod has neither ended nor been deleted."""
     return not record.deleting and record.fields[POD_PHASE] not in ("Succeeded", "Failed")
 
 
@@ -138,7 +137,7 @@ def is_ready(record: Record) -> bool:
 
 
 def surplus_order(record: Record) -> tuple[bool, bool, int]:
-    """Which pods go first when there are too many: unassigned, then not running, then the youngest."""
+    """The order in which surplus pods are deleted: unassigned, then not running, then the youngest."""
     return bool(record.fields[0]), record.fields[POD_PHASE] == "Running", -record.version
 
 
@@ -147,6 +146,6 @@ def template_hash(template: Json) -> str:
     digest = xxhash.xxh64_intdigest(orjson.dumps(template, option=orjson.OPT_SORT_KEYS))
     letters = ""
     for _ in range(9):
-        digest, rest = divmod(digest, len(SAFE_LETTERS))
-        letters += SAFE_LETTERS[rest]
+        digest, remainder = divmod(digest, len(SAFE_LETTERS))
+        letters += SAFE_LETTERS[remainder]
     return letters

@@ -1,1 +1,1 @@
-"""Requests in, answers out: paths, bodies, lists, watches, faults; decides no rule of Kubernetes."""
+"""HTTP: paths, bodies, lists, watches, faults; implements no rule of Kubernetes itself."""

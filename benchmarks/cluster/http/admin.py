@@ -13,11 +13,11 @@ from benchmarks.cluster.store.errors import method_not_allowed, no_such_path
 from benchmarks.cluster.store.store import Store
 
 MAX_ADDED_NODES = 100_000
-"""By one request; a slip of the keyboard should not fill the memory."""
+"""Nodes that one request may add, so that a typing error does not fill the memory."""
 
 
 class Simulation(Protocol):
-    """What is steered: a `Cluster`."""
+    """The interface of the controlled `Cluster`."""
 
     faults: Faults
     store: Store
@@ -30,16 +30,16 @@ class Simulation(Protocol):
 
     @property
     def rejected(self) -> Mapping[str, int]:
-        """Pods that kubelets refused, per reason."""
+        """Pods that kubelets rejected, per reason."""
 
     def add_nodes(self, count: int) -> list[str]:
         """Add nodes; returns their names."""
 
     def fail_node(self, name: str) -> None:
-        """Silence a node's kubelet."""
+        """Stop a node's kubelet."""
 
     def restore_node(self, name: str) -> None:
-        """Bring a node's kubelet back."""
+        """Restart a node's kubelet."""
 
 
 class Admin:
@@ -49,7 +49,7 @@ class Admin:
         self._cluster = cluster
 
     def __call__(self, method: str, path: str, body: Any) -> Any:
-        """Answer one request; ValueError for a body that makes no sense."""
+        """Answer one request. Raises ValueError for an invalid body."""
         cluster = self._cluster
         match path, method:
             case "/_faults", "GET":

@@ -1,4 +1,4 @@
-"""What answers look like: objects, lists, refusals, and what the server says about itself."""
+"""Responses: objects, lists, errors, discovery and health."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PATHS = ("/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "
 
 
 class _Connection(web.RequestHandler):
-    """One connection; what is not HTTP is refused with a Status, like everything else."""
+    """One connection; malformed HTTP is refused with a Status, like everything else."""
 
     def handle_error(
         self,
@@ -46,10 +46,10 @@ class _Connection(web.RequestHandler):
         answer.force_close()
         return answer
 
-    def log_exception(self, *args: Any, **more: Any) -> None:
-        """Log what failed, unless it is a body that cannot be read: its request was refused already."""
+    def log_exception(self, *args: Any, **kwargs: Any) -> None:
+        """Log an exception, unless it is an unreadable body, whose request has been refused already."""
         if not isinstance(sys.exception(), web.RequestPayloadError):
-            super().log_exception(*args, **more)
+            super().log_exception(*args, **kwargs)
 
 
 class Server(web.Server):
@@ -114,7 +114,7 @@ def json_answer(obj: Any, status: int = 200) -> web.Response:
 
 
 def bytes_answer(raw: bytes, status: int = 200) -> web.Response:
-    """JSON that is serialised already."""
+    """A response of serialised JSON."""
     return web.Response(body=raw, status=status, headers=_JSON)
 
 

@@ -1,7 +1,4 @@
-"""What requests ask for beside their path: bodies, selections, numbers, options.
-
-Whatever a client sends, what comes out of here is plain JSON values of bounded depth, or a refusal.
-"""
+"""Request bodies, selections, numbers and options. The results are JSON values of bounded depth, or a refusal."""
 
 from __future__ import annotations
 
@@ -26,7 +23,8 @@ _MEDIA_TYPES = ("application/json", "application/yaml", protobuf.MEDIA_TYPE)
 
 
 class _YamlLoader(yaml.SafeLoader):
-    """YAML as JSON knows it: dates are strings, and no aliases, which a few lines could expand without end."""
+    """YAML limited to JSON values: dates are strings, and aliases, which a few lines could expand without bound, are
+    refused."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         """The next node, unless it is an alias."""
@@ -91,7 +89,7 @@ def _parse(raw: bytes, *, may_be_yaml: bool) -> Any:
 
 
 def parse_selection(target: Target, query: Query) -> Selection:
-    """What of the target's kind is meant: its namespace, and the selectors of the query."""
+    """The selected objects of the target's kind: its namespace, and the selectors of the query."""
     labels, fields = query.get("labelSelector", ""), query.get("fieldSelector", "")
     return Selection(
         target.namespace,
@@ -101,7 +99,7 @@ def parse_selection(target: Target, query: Query) -> Selection:
 
 
 def parse_number(query: Query, name: str) -> int:
-    """A count in the query; 0 if it is not there."""
+    """A count in the query; 0 if it is absent."""
     text = query.get(name) or "0"
     if not is_number(text):
         raise bad_request(f"{name} must be a non-negative integer, not {text[:40]!r}")
@@ -109,7 +107,7 @@ def parse_number(query: Query, name: str) -> int:
 
 
 def is_dry_run(query: Query, body: Any) -> bool:
-    """Whether nothing is to be written, by the query or by the options that are the body of a delete."""
+    """Whether this is a dry run, by the query or by the options in the body of a delete."""
     asked = query.get("dryRun")
     if asked is None and isinstance(body, dict):
         stated = body.get("dryRun")

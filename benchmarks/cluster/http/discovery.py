@@ -1,7 +1,5 @@
-"""What the server says about itself: version, groups, resources, and a minimal OpenAPI.
-
-The OpenAPI documents describe no fields; they say just enough for kubectl to leave validation to the server.
-"""
+"""Discovery: version, groups, resources, and a minimal OpenAPI. The OpenAPI documents describe no fields, which makes
+kubectl leave validation to the server."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class WatchFaults:
-    """What happens to watches."""
+    """Faults of watches."""
 
     drop_every_s: float = 0.0
     """Break each watch after a random time of this mean; 0: never."""
@@ -55,7 +55,7 @@ class WatchFaults:
 
 @dataclass(frozen=True)
 class Fate:
-    """What one request is in for."""
+    """The faults of one request."""
 
     latency_s: float = 0.0
     code: int = 0
@@ -70,7 +70,7 @@ _Z99 = 2.3263478740408408  # 99th percentile of the standard normal distribution
 
 @dataclass
 class Faults:
-    """The rules in force, and counts of what they did."""
+    """The current rules, and counts of their hits."""
 
     seed: int = 0
     rules: list[Rule] = field(default_factory=list)
@@ -91,7 +91,7 @@ class Faults:
             self.watch = watch
 
     def clear(self) -> None:
-        """No more faults."""
+        """Remove all faults."""
         self.set(watch=WatchFaults())
 
     def fate(self, verb: str, resource: str) -> Fate:
@@ -130,16 +130,16 @@ class Faults:
         return Fate(latency / 1000)
 
     def watch_life_s(self) -> float:
-        """How long the next watch may live."""
+        """The lifetime of the next watch."""
         mean = self.watch.drop_every_s
         return self._random.expovariate(1 / mean) if mean > 0 else math.inf
 
     def json(self) -> Json:
-        """For GET /_faults."""
+        """The rules and counts as JSON, for GET /_faults."""
         return {"rules": [asdict(rule) for rule in self.rules], "watch": asdict(self.watch), "counts": self.counts}
 
     def take(self, order: Any) -> None:
-        """Carry out a POST /_faults body; ValueError says what is wrong with it, and nothing is changed."""
+        """Apply the body of a POST /_faults. Raises ValueError for an invalid body, and changes nothing then."""
         if not isinstance(order, Mapping):
             raise ValueError("expected an object with any of: rules, watch, compact, drop_watches, clear")
         unknown = set(order) - {"rules", "watch", "compact", "drop_watches", "clear"}

@@ -1,7 +1,7 @@
-"""metrics.k8s.io as metrics-server answers it, and the few queries of a Prometheus that ask for the same and traffic.
+"""metrics.k8s.io as metrics-server serves it, and the Prometheus queries for the same figures and traffic.
 
-Computed when asked, from the running pods and the time (nodes/usage_model.py); a node uses what its pods use, and a
-little of its own. Answers are of whole seconds, so that who asks twice within one gets the same.
+Computed on request from the running pods and the time (nodes/usage_model.py); a node uses what its pods use, plus a
+constant. Results are per whole second: two requests within one second get the same figures.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Json = dict[str, Any]
 
 WINDOW = "15s"
 _SYSTEM = Amounts(100.0, 512.0 * 2**20, 2000.0, 2000.0)
-"""What a node uses without pods."""
-_AT_ONCE = 1000  # objects before somebody else gets a turn
+"""The usage of a node without pods."""
+_AT_ONCE = 1000  # objects processed before other tasks of the event loop run
 _FIGURES = {
     "container_cpu_usage_seconds_total": lambda use: use.cpu / 1000,
     "container_memory_working_set_bytes": lambda use: use.memory,
@@ -127,7 +127,7 @@ def _runs(record: Record) -> bool:
 
 
 async def _by_and_by(records: Iterable[Record]) -> AsyncIterator[Record]:
-    """The records, with turns for others in between."""
+    """The records; yields to other tasks of the event loop in between."""
     for position, record in enumerate(list(records)):
         if position % _AT_ONCE == _AT_ONCE - 1:
             await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""From a request's path and query to what it asks for."""
+"""Parsing of request paths and queries."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ def parse_path(kinds: Kinds, path: str) -> Target:
         path = unquote(path)
     parts = path.split("/")
     if path.startswith("/api/"):
-        group, rest = "", parts[2:]
+        group, segments = "", parts[2:]
     elif path.startswith("/apis/") and len(parts) > 3:
-        group, rest = parts[2], parts[3:]
+        group, segments = parts[2], parts[3:]
     else:
         raise no_such_path()
-    if rest and not rest[-1]:
-        rest = rest[:-1]  # a trailing slash
-    version, rest = rest[0], rest[1:]
+    if segments and not segments[-1]:
+        segments = segments[:-1]  # a trailing slash
+    version, segments = segments[0], segments[1:]
     namespace = ""
-    if len(rest) >= 3 and rest[0] == "namespaces" and rest[2] not in ("status", "finalize"):
-        namespace, rest = rest[1], rest[2:]
-    if not rest or len(rest) > 3 or not all(rest):
+    if len(segments) >= 3 and segments[0] == "namespaces" and segments[2] not in ("status", "finalize"):
+        namespace, segments = segments[1], segments[2:]
+    if not segments or len(segments) > 3 or not all(segments):
         raise no_such_path()
-    kind = kinds.find(group, version, rest[0])
+    kind = kinds.find(group, version, segments[0])
     if kind is None:
         raise no_such_path()
-    name = rest[1] if len(rest) > 1 else ""
-    subresource = rest[2] if len(rest) > 2 else ""
+    name = segments[1] if len(segments) > 1 else ""
+    subresource = segments[2] if len(segments) > 2 else ""
     if bool(namespace) is not kind.namespaced and (namespace or name):
         raise no_such_path()
     if subresource and subresource not in kind.subresources:

@@ -37,7 +37,7 @@ MESSAGES = {
     "V1LocalObjectReference": "name",
     "V1DeleteOptions": "gracePeriodSeconds preconditions orphanDependents propagationPolicy dryRun -",
     "V1Preconditions": "uid resourceVersion",
-    # questions about rights
+    # access reviews
     "V1SelfSubjectAccessReview": _OBJECT,
     "V1SelfSubjectAccessReviewSpec": "resourceAttributes nonResourceAttributes",
     "V1ResourceAttributes": "namespace verb group version resource subresource name - -",

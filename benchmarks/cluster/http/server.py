@@ -1,7 +1,7 @@
-"""HTTP in front of the API: from a request to the verb that answers it.
+"""The HTTP server of the API: dispatches each request to its verb.
 
-One function dispatches every request. It parses the little that it needs itself, since the usual routing
-would cost more than a bind. `http_bodies` reads what else a request says, `http_answers` writes the answer.
+One function dispatches every request and parses only what it needs, because the usual routing would cost more than a
+bind. `bodies` reads the other parts of requests, `answers` writes the responses.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ Admin = Callable[[str, str, Any], Any]
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 PROMETHEUS_QUERY = "/_prometheus/api/v1/query"
-"""Where a stand-in for Prometheus answers: its address is ours and /_prometheus."""
+"""The path below which the simulated Prometheus answers."""
 _LONGEST_WATCH_S = 7 * 86400
 _TRUE = ("1", "true", "True", "TRUE", "t")
 
@@ -94,7 +94,7 @@ class HttpApi:
         self._admin = admin
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request; a refusal is a Status, whatever goes wrong."""
+        """Answer one request; every error is a Status."""
         try:
             return await self._answer(request)
         except ApiError as error:
@@ -146,7 +146,7 @@ class HttpApi:
             body = await read_body(request, target.subresource)
         response = await self._serve(request, verb, target, query, body)
         if fate.lost and request.transport is not None:
-            request.transport.abort()  # it was done, but nobody will hear
+            request.transport.abort()  # executed, but the client gets no response
         return response
 
     def _verb(self, request: web.BaseRequest, target: Target, query: Query) -> str:

@@ -25,7 +25,7 @@ from benchmarks.cluster.views.forms import View
 _HEADERS = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
 _MAX_BACKLOG_BYTES = 512 * 2**20
 _SLICE = 500
-_REST_SECONDS = 0.005
+_WRITE_INTERVAL = 0.005
 """Between two writes to one stream."""
 _PREFIX = {type_: f'{{"type":"{type_}","object":'.encode() for type_ in ("ADDED", "MODIFIED", "DELETED")}
 _END = b"}\n"
@@ -33,13 +33,13 @@ _END = b"}\n"
 
 @dataclass(frozen=True)
 class WatchOptions:
-    """What a watch request asks for."""
+    """The parameters of a watch request."""
 
     selection: Selection
     from_version: int = 0
     """Changes after this one; 0 with `initial` means from the present."""
     initial: bool = False
-    """First show what there is, as ADDED."""
+    """Send the existing objects first, as ADDED."""
     mark_initial_end: bool = False
     """Send the bookmark that ends the initial events (watch-list)."""
     bookmarks: bool = False
@@ -73,7 +73,7 @@ class Watch:
             if now:
                 type_, record = ("MODIFIED" if was else "ADDED"), change.record
             elif was and before is not None:
-                # Out of the selection: the client sees the last state it knew, with the new version.
+                # it left the selection: DELETED, with the last selected state and the new version
                 type_, record = "DELETED", change.record
                 if change.type != "DELETED":
                     record = _with_version(before, change.version)
@@ -91,7 +91,7 @@ class Watch:
             self._ended = True
 
     def drain(self) -> bytes:
-        """Take the lines that gathered."""
+        """Return and clear the buffered lines."""
         lines, self._buffer, self._backlog = self._buffer, [], 0
         return b"".join(lines)
 
@@ -151,7 +151,7 @@ class Watch:
             await self._pump(response, faults)
             await response.write_eof()
         except ConnectionError:
-            pass  # the client left, or a fault broke the connection: there is nobody to tell
+            pass  # the client disconnected, or a fault broke the connection: no end is sent
         finally:
             cancel()
             for timer in (*timers, *ticking):
@@ -159,7 +159,7 @@ class Watch:
         return response
 
     async def _send_initial(self, response: web.StreamResponse, records: list[Record], version: int) -> None:
-        """What there was when the watch began; changes since then wait in the buffer."""
+        """Send the objects that existed when the watch began; later changes wait in the buffer."""
         view = self._view
         for start in range(0, len(records), _SLICE):
             lines: list[bytes] = []
@@ -197,12 +197,12 @@ class Watch:
                 self._wake = None
                 if faults.watch.delay_ms:
                     await asyncio.sleep(faults.watch.delay_ms / 1000)
-            if (rest := next_write - loop.time()) > 0 and not self._ended:
-                await asyncio.sleep(rest)
+            if (delay := next_write - loop.time()) > 0 and not self._ended:
+                await asyncio.sleep(delay)
             lines = self.drain()
             if lines:
                 await response.write(lines)
-                next_write = loop.time() + _REST_SECONDS
+                next_write = loop.time() + _WRITE_INTERVAL
 
 
 def _with_version(record: Record, version: int) -> Record:
@@ -215,7 +215,7 @@ def _with_version(record: Record, version: int) -> Record:
 
 
 class Watches:
-    """The streams that are open."""
+    """The open streams."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -241,7 +241,7 @@ class Watches:
             self._open.discard(watch)
 
     def drop(self, abort: Callable[[Watch], None] = Watch.abort) -> int:
-        """Break every open stream; how many there were."""
+        """Break every open stream; returns their number."""
         for watch in list(self._open):
             abort(watch)
         return len(self._open)

@@ -1,1 +1,1 @@
-"""Node objects and their kubelets: admission, the life of a pod, modelled use."""
+"""Node objects and their kubelets: admission, the life of a pod, simulated usage."""

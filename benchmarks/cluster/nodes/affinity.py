@@ -1,4 +1,4 @@
-"""Whether a pod's own node selection allows a node, and whether it tolerates the node's taints."""
+"""Whether a pod's selector and affinity match a node, and whether it tolerates the node's taints."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def selects(spec: Mapping[str, Any], node_name: str, labels: Mapping[str, str]) 
         if labels.get(key) != value:
             return False
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    wanted = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    if not wanted:
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if not required:
         return True
-    return any(_term(term, node_name, labels) for term in wanted.get("nodeSelectorTerms") or ())
+    return any(_term(term, node_name, labels) for term in required.get("nodeSelectorTerms") or ())
 
 
 def _term(term: Mapping[str, Any], node_name: str, labels: Mapping[str, str]) -> bool:

@@ -32,7 +32,7 @@ _DONE = ("Succeeded", "Failed")
 
 
 class _Node:
-    """What one kubelet knows."""
+    """The state of one kubelet."""
 
     __slots__ = ("allocatable", "index", "labels", "name", "pods", "taints", "up", "used")
 
@@ -69,7 +69,7 @@ class Kubelets:
         api.store.subscribe(PODS, self._pod_changed)
 
     def used(self, node: str) -> Amounts:
-        """What the admitted pods of a node take, in base units."""
+        """The requests of the admitted pods of a node, in base units."""
         return dict(self._nodes[node].used) if node in self._nodes else {}
 
     def is_up(self, node: str) -> bool:
@@ -87,16 +87,16 @@ class Kubelets:
         found.up = up
         if up:
             for record in self._waiting.pop(node, []):
-                self._agenda.soon(lambda record=record: self._look_again(record))  # type: ignore[misc]
+                self._agenda.call_soon(lambda record=record: self._look_again(record))  # type: ignore[misc]
 
-    # hearing
+    # changes in the store
 
     def _know(self, record: Record) -> None:
         node = self._nodes.get(record.name)
         if node is None:
             node = self._nodes[record.name] = _Node(record.name, len(self._nodes))
             for waiting in self._waiting.pop(record.name, []):
-                self._agenda.soon(lambda waiting=waiting: self._look_again(waiting))  # type: ignore[misc]
+                self._agenda.call_soon(lambda waiting=waiting: self._look_again(waiting))  # type: ignore[misc]
         obj = record.parse()
         node.labels = record.labels
         node.taints = (obj.get("spec") or {}).get("taints") or []
@@ -124,12 +124,12 @@ class Kubelets:
             return
         if uid not in self._home:
             if record.fields[POD_PHASE] not in _DONE:
-                self._agenda.soon(lambda: self._admit(record))
+                self._agenda.call_soon(lambda: self._admit(record))
         elif record.fields[POD_PHASE] in _DONE:
             self._free(uid)
         if record.deleting and uid not in self._stopping:
             self._stopping.add(uid)
-            self._agenda.soon(lambda: self._stop(record))
+            self._agenda.call_soon(lambda: self._stop(record))
 
     def _look_again(self, record: Record) -> None:
         current = self._current(record)
@@ -154,10 +154,10 @@ class Kubelets:
             for name, amount in taken.items():
                 node.used[name] -= amount
 
-    # doing
+    # actions
 
     def _hold(self, record: Record, node: _Node | None) -> bool:
-        """Whether nothing can be done now, because there is no kubelet; it is looked at again later."""
+        """Whether there is no running kubelet for the pod; the pod is queued again for when there is one."""
         if node is not None and node.up:
             return False
         self._waiting.setdefault(record.fields[POD_NODE], []).append(record)
@@ -301,8 +301,8 @@ class Kubelets:
 
 def _short(name: str, asked: int, node: _Node) -> tuple[str, str]:
     used, capacity = node.used.get(name, 0), node.allocatable.get(name, 0)
-    said = f"Node didn't have enough resource: {name}, requested: {asked}, used: {used}, capacity: {capacity}"
-    return f"OutOf{name}", f"Pod was rejected: {said}"
+    problem = f"Node didn't have enough resource: {name}, requested: {asked}, used: {used}, capacity: {capacity}"
+    return f"OutOf{name}", f"Pod was rejected: {problem}"
 
 
 def _seconds(pod: Json, annotation: str, default: float) -> float:

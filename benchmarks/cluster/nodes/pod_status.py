@@ -1,4 +1,4 @@
-"""What a kubelet writes into a pod's status, step by step."""
+"""The status that a kubelet writes in each phase of a pod."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def _containers(pod: Json, state: Json, *, ready: bool, restarts: int) -> list[J
 
 
 def run(pod: Json, address: str, host: str) -> None:
-    """Every container runs and is ready."""
+    """All containers run and are ready."""
     now = now_text()
     status = pod["status"]
     status["phase"] = "Running"
-    kept = [one for one in status.get("conditions") or () if one["type"] not in _RUNNING]
+    conditions = [one for one in status.get("conditions") or () if one["type"] not in _RUNNING]
     for type_ in _RUNNING:
-        kept.append({"type": type_, "status": "True", "lastProbeTime": None, "lastTransitionTime": now})
-    status["conditions"] = kept
+        conditions.append({"type": type_, "status": "True", "lastProbeTime": None, "lastTransitionTime": now})
+    status["conditions"] = conditions
     status["hostIP"] = host
     status["hostIPs"] = [{"ip": host}]
     status["podIP"] = address
@@ -47,7 +47,7 @@ _RUNNING = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersRead
 
 
 def restart(pod: Json, code: int) -> None:
-    """Every container ended and was started again."""
+    """All containers have exited and been restarted."""
     now = now_text()
     for container in pod["status"]["containerStatuses"]:
         began = (container["state"].get("running") or {}).get("startedAt", now)
@@ -57,7 +57,7 @@ def restart(pod: Json, code: int) -> None:
 
 
 def finish(pod: Json, code: int) -> None:
-    """Every container ended for good."""
+    """All containers have exited and are not restarted."""
     now = now_text()
     status = pod["status"]
     status["phase"] = "Failed" if code else "Succeeded"
@@ -84,7 +84,7 @@ def _terminated(code: int, began: str, ended: str) -> Json:
 
 
 def reject(pod: Json, reason: str, message: str) -> None:
-    """The kubelet refused the pod."""
+    """The kubelet has rejected the pod."""
     status = pod["status"]
     status["phase"] = "Failed"
     status["reason"] = reason

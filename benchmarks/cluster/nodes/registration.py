@@ -72,7 +72,7 @@ def node_object(name: str, index: int, shape: NodeShape, zone: str, rack: str, r
 
 def conditions(now: str) -> list[Json]:
     """The conditions of a healthy node."""
-    said = (
+    conditions = (
         ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
         ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
         ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
@@ -87,5 +87,5 @@ def conditions(now: str) -> list[Json]:
             "reason": reason,
             "message": message,
         }
-        for type_, status, reason, message in said
+        for type_, status, reason, message in conditions
     ]

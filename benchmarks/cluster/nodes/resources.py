@@ -24,8 +24,8 @@ def _requests(container: Mapping[str, Any]) -> Amounts:
     return amounts((container.get("resources") or {}).get("requests"))
 
 
-def _add(total: Amounts, more: Amounts) -> None:
-    for name, amount in more.items():
+def _add(total: Amounts, amounts: Amounts) -> None:
+    for name, amount in amounts.items():
         total[name] = total.get(name, 0) + amount
 
 

@@ -49,10 +49,10 @@ class Amounts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What of a pod's use does not depend on the time."""
+    """The part of a pod's usage that does not depend on the time."""
 
     version: int
-    """Of the object that it was made of."""
+    """The resourceVersion of the pod from which it was made."""
     key: bytes
     started: float
     containers: tuple[tuple[str, int, int], ...]
@@ -60,7 +60,7 @@ class Profile:
     base: Amounts
     """cpu and memory as shares of requests."""
     stated: tuple[bool, bool, bool, bool]
-    """Which of these an annotation states."""
+    """The figures that annotations set."""
     phase: float
     period: float
 
@@ -87,9 +87,9 @@ def profile(pod: Json, version: int, seed: int) -> Profile:
     annotations = metadata.get("annotations") or {}
     owner = next((o["uid"] for o in metadata.get("ownerReferences") or () if o.get("controller")), metadata["uid"])
     key = f"{seed}/{metadata['uid']}".encode()
-    ours, mine = random.Random(f"{seed}/{owner}"), random.Random(key)
-    drawn = [_beta(mine, 0.2 + 0.6 * ours.random()) for _ in ("cpu", "memory")]
-    drawn += [_TRAFFIC * ours.lognormvariate(0.0, 1.5) * _beta(mine, 0.5) for _ in ("rx", "tx")]
+    shared, own = random.Random(f"{seed}/{owner}"), random.Random(key)
+    drawn = [_beta(own, 0.2 + 0.6 * shared.random()) for _ in ("cpu", "memory")]
+    drawn += [_TRAFFIC * shared.lognormvariate(0.0, 1.5) * _beta(own, 0.5) for _ in ("rx", "tx")]
     stated = [_stated(annotations, name) for name in Amounts._fields]
     containers = []
     for container in pod["spec"]["containers"]:
@@ -105,8 +105,8 @@ def profile(pod: Json, version: int, seed: int) -> Profile:
         tuple(containers),
         Amounts(*(d if s is None else s for d, s in zip(drawn, stated, strict=True))),
         (stated[0] is not None, stated[1] is not None, stated[2] is not None, stated[3] is not None),
-        mine.random(),
-        mine.uniform(300.0, 540.0),
+        own.random(),
+        own.uniform(300.0, 540.0),
     )
 
 
@@ -115,7 +115,7 @@ def _beta(rng: random.Random, mean: float) -> float:
 
 
 def _stated(annotations: Mapping[str, str], name: str) -> float | None:
-    """What an annotation says; None if there is none, or it makes no sense."""
+    """The value of an annotation; None if it is absent or invalid."""
     try:
         value = float(parse(annotations[ANNOTATION + name]))
     except (KeyError, ValueError):
@@ -124,5 +124,5 @@ def _stated(annotations: Mapping[str, str], name: str) -> float | None:
 
 
 def _unit(key: bytes) -> float:
-    """A number within 0 .. 1 that is another for each key."""
+    """A pseudo-random number in 0 .. 1 for a key."""
     return xxhash.xxh64_intdigest(key) / 2**64

@@ -1,1 +1,1 @@
-"""Kinds, objects, versions and history, selectors, and the words of refusals."""
+"""Kinds, objects, versions and history, selectors, and the texts of errors."""

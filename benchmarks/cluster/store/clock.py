@@ -22,7 +22,7 @@ _stamp_text = ""
 
 
 def now_text() -> str:
-    """The present in whole seconds, RFC 3339; cached, since every write asks."""
+    """The current time in whole seconds, RFC 3339; cached, because every write needs it."""
     global _stamp_second, _stamp_text
     second = int(time.time())
     if second != _stamp_second:
@@ -31,7 +31,7 @@ def now_text() -> str:
 
 
 def now_micro_text() -> str:
-    """The present with microseconds, as leases and events.k8s.io use it."""
+    """The current time with microseconds, as in leases and events.k8s.io."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -60,10 +60,10 @@ class Agenda:
         self.failures = 0
         """Actions that raised; anything but 0 is a defect."""
         self.on_work: Callable[[float], None] | None = None
-        """Told when there is work earlier than before: the seconds until it is due."""
+        """Called when work is due earlier than before, with the seconds until then."""
 
-    def soon(self, action: Callable[[], None]) -> None:
-        """Run `action` once, after what is already waiting."""
+    def call_soon(self, action: Callable[[], None]) -> None:
+        """Run `action` once, after the actions that are already due."""
         self._soon.append(action)
         if len(self._soon) == 1 and self.on_work is not None:
             self.on_work(0.0)
@@ -92,7 +92,7 @@ class Agenda:
             try:
                 action()
             except Exception:
-                # One simulated component that stumbles over an odd object must not stop all the others.
+                # an exception in one simulated component must not stop the others
                 self.failures += 1
                 log.exception("a simulated component failed")
             if time.perf_counter() > stop:

@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 
 class ApiError(Exception):
-    """A refusal with everything that a `Status` object says."""
+    """A refusal with all fields of a `Status` object."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ def qualified(resource: str, group: str) -> str:
     return f"{resource}.{group}" if group else resource
 
 
-def _details(name: str, group: str, kind: str, **more: Any) -> Json:
+def _details(name: str, group: str, kind: str, **extra: Any) -> Json:
     details: Json = {}
     if name:
         details["name"] = name
@@ -75,12 +75,12 @@ def _details(name: str, group: str, kind: str, **more: Any) -> Json:
         details["group"] = group
     if kind:
         details["kind"] = kind
-    details.update(more)
+    details.update(extra)
     return details
 
 
 def not_found(resource: str, group: str, name: str) -> ApiError:
-    """404 for an object that is not there."""
+    """404 for an object that does not exist."""
     message = f'{qualified(resource, group)} "{name}" not found'
     return ApiError(404, "NotFound", message, details=_details(name, group, resource))
 
@@ -128,8 +128,8 @@ def forbidden_field(field: str, why: str) -> Json:
 
 def invalid(kind: str, group: str, name: str, causes: Sequence[Json]) -> ApiError:
     """422 with one cause per field error."""
-    said = [f"{c['field']}: {c['message']}" for c in causes]
-    joined = said[0] if len(said) == 1 else "[" + ", ".join(said) + "]"
+    texts = [f"{c['field']}: {c['message']}" for c in causes]
+    joined = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
     message = f'{qualified(kind, group)} "{name}" is invalid: {joined}'
     return ApiError(422, "Invalid", message, details=_details(name, group, kind, causes=list(causes)))
 
@@ -140,7 +140,7 @@ def bad_request(message: str) -> ApiError:
 
 
 def forbidden(resource: str, group: str, name: str, why: str) -> ApiError:
-    """403."""
+    """403: the request is forbidden."""
     message = f'{qualified(resource, group)} "{name}" is forbidden: {why}'
     return ApiError(403, "Forbidden", message, details=_details(name, group, resource))
 
@@ -156,9 +156,11 @@ def method_not_allowed(resource: str, group: str, verb: str) -> ApiError:
     return ApiError(405, "MethodNotAllowed", message, details=_details("", group, resource))
 
 
-def unsupported_media_type(wanted: str, accepted: str) -> ApiError:
+def unsupported_media_type(requested: str, accepted: str) -> ApiError:
     """415."""
-    message = f"the body of the request was in an unknown format ({wanted}) - accepted media types include: {accepted}"
+    message = (
+        f"the body of the request was in an unknown format ({requested}) - accepted media types include: {accepted}"
+    )
     return ApiError(415, "UnsupportedMediaType", message)
 
 
@@ -182,12 +184,12 @@ def expired(message: str, *, continue_token: str | None = None, resource_version
     return ApiError(410, "Expired", message, metadata=metadata)
 
 
-def too_large_resource_version(wanted: int, current: int) -> ApiError:
+def too_large_resource_version(requested: int, current: int) -> ApiError:
     """504: the client has seen a version that this server has not reached."""
     return ApiError(
         504,
         "Timeout",
-        f"Too large resource version: {wanted}, current: {current}",
+        f"Too large resource version: {requested}, current: {current}",
         details={"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]},
         retry_after=1,
     )

@@ -212,7 +212,7 @@ REVIEWS = tuple(
         ("authentication.k8s.io", "TokenReview", False),
     )
 )
-"""Questions rather than objects: they are answered and not stored."""
+"""Reviews: they are answered and not stored."""
 
 BUILT_IN: tuple[Kind, ...] = (
     NODES, PODS, NAMESPACES, EVENTS, EVENTS_NEW, LEASES, CONFIGMAPS, SECRETS, SERVICE_ACCOUNTS, SERVICES,

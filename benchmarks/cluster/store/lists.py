@@ -1,6 +1,6 @@
 """Lists: which version they show, and how they are cut into pages.
 
-All pages of one list show the same moment: the rest of a list is kept, for a while, under the token that the
+All pages of one list show the same moment: the remaining of a list is stored, for a while, under the token that the
 client continues with. When it is gone (too many lists since, or compacted), the client gets 410 and a token
 with which it may go on from the same place in the present.
 """
@@ -18,13 +18,13 @@ from benchmarks.cluster.store.errors import bad_request, expired, forbidden_fiel
 from benchmarks.cluster.store.kinds import Kind
 from benchmarks.cluster.store.store import Record, Selection, Store
 
-_KEPT_LISTS = 128
+_MAX_STORED_LISTS = 128
 _PRESENT = -1
 
 
 @dataclass(frozen=True)
 class ListOptions:
-    """What a list request asks for."""
+    """The parameters of a list request."""
 
     selection: Selection
     limit: int = 0
@@ -57,22 +57,22 @@ class Lists:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._kept: OrderedDict[str, tuple[int, list[Record]]] = OrderedDict()
+        self._stored: OrderedDict[str, tuple[int, list[Record]]] = OrderedDict()
         self._count = 0
 
     def answer(self, kind: Kind, options: ListOptions) -> Page:
-        """The asked page, or 400, 410, 422 or 504."""
+        """The requested page, or 400, 410, 422 or 504."""
         if options.token:
             return self._go_on(kind, options)
         records, version = self._start(kind, options)
         return self._page(kind, options, records, version)
 
     def forget(self) -> None:
-        """Drop the rests of lists, as compaction does."""
-        self._kept.clear()
+        """Drop the remaining pages of all lists, as compaction does."""
+        self._stored.clear()
 
     def _start(self, kind: Kind, options: ListOptions) -> tuple[list[Record], int]:
-        wanted = parse_version(options.resource_version)
+        requested = parse_version(options.resource_version)
         match = options.match
         if match:
             problem = ""
@@ -80,42 +80,42 @@ class Lists:
                 problem = "resourceVersionMatch is forbidden unless resourceVersion is provided"
             elif match not in ("Exact", "NotOlderThan"):
                 problem = 'supported values are "Exact", "NotOlderThan", ""'
-            elif match == "Exact" and wanted == 0:
+            elif match == "Exact" and requested == 0:
                 problem = 'resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'
             if problem:
                 raise invalid("ListOptions", "meta.k8s.io", "", [forbidden_field("resourceVersionMatch", problem)])
         store = self._store
-        if wanted > store.version:
-            raise too_large_resource_version(wanted, store.version)
-        exact = match == "Exact" or (not match and wanted > 0 and options.limit > 0)
+        if requested > store.version:
+            raise too_large_resource_version(requested, store.version)
+        exact = match == "Exact" or (not match and requested > 0 and options.limit > 0)
         shelf = store.shelf(kind)
-        if exact and wanted < shelf.changed:
-            objects = shelf.at(wanted)
+        if exact and requested < shelf.changed:
+            objects = shelf.at(requested)
             if objects is None:
                 raise expired("The resourceVersion for the provided list is too old.")
             keys = sorted(objects)
-            return [objects[key] for key in keys if options.selection.holds(objects[key])], wanted
-        return list(store.select(kind, options.selection)), wanted if exact else store.version
+            return [objects[key] for key in keys if options.selection.holds(objects[key])], requested
+        return list(store.select(kind, options.selection)), requested if exact else store.version
 
     def _page(self, kind: Kind, options: ListOptions, records: list[Record], version: int) -> Page:
         limit = options.limit
         if limit <= 0 or len(records) <= limit:
             return Page(records, version)
-        page, rest = records[:limit], records[limit:]
+        page, remaining = records[:limit], records[limit:]
         self._count += 1
         token = _encode({"rv": version, "start": page[-1].key, "id": self._count})
-        self._kept[token] = (version, rest)
-        if len(self._kept) > _KEPT_LISTS:
-            self._kept.popitem(last=False)
-        return Page(page, version, token, None if options.selection.narrow else len(rest))
+        self._stored[token] = (version, remaining)
+        if len(self._stored) > _MAX_STORED_LISTS:
+            self._stored.popitem(last=False)
+        return Page(page, version, token, None if options.selection.narrow else len(remaining))
 
     def _go_on(self, kind: Kind, options: ListOptions) -> Page:
         if options.resource_version not in ("", "0"):
             raise bad_request("specifying resource version is not allowed when using continue")
         token = _decode(options.token)
-        kept = self._kept.get(options.token)
-        if kept is not None:
-            return self._page(kind, options, kept[1], kept[0])
+        stored = self._stored.get(options.token)
+        if stored is not None:
+            return self._page(kind, options, stored[1], stored[0])
         start, version = str(token["start"]), token["rv"]
         store = self._store
         if version != _PRESENT and store.shelf(kind).changed > int(version):
@@ -128,8 +128,8 @@ class Lists:
                 continue_token=_encode({"rv": _PRESENT, "start": start}),
                 resource_version=store.version,
             )
-        rest = [record for record in store.select(kind, options.selection) if record.key > start]
-        return self._page(kind, options, rest, store.version)
+        remaining = [record for record in store.select(kind, options.selection) if record.key > start]
+        return self._page(kind, options, remaining, store.version)
 
 
 def parse_version(text: str) -> int:

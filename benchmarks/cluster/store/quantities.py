@@ -11,8 +11,8 @@ from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 
-# The library takes more than Kubernetes does: blanks, underscores, NaN, the suffix K. Three digits of exponent are
-# beyond any quantity and keep a hostile "1e999999999" from eating memory.
+# The library accepts more than Kubernetes does: blanks, underscores, NaN, the suffix K. Three digits of exponent are
+# more than any quantity needs, and keep a hostile "1e999999999" from filling the memory.
 _QUANTITY = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3}|[numkMGTPE]|[KMGTPE]i)?")
 
 _LONGEST = 100  # characters
@@ -26,7 +26,7 @@ def parse(quantity: str | int | float) -> Fraction:
         raise ValueError(f"quantities must match the regular expression '{_QUANTITY.pattern}': {text[:_LONGEST]!r}")
     from kubernetes.utils.quantity import parse_quantity  # slow: not before it is needed
 
-    with localcontext(Context(prec=200)):  # exact for all that is taken
+    with localcontext(Context(prec=200)):  # exact for all accepted quantities
         value: Decimal = parse_quantity(text)  # type: ignore[no-untyped-call]
     return Fraction(value)
 

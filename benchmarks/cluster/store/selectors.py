@@ -20,14 +20,14 @@ LabelTest = Callable[[Labels], bool]
 
 @dataclass(frozen=True)
 class Requirement:
-    """One term of a label selector; all terms must hold."""
+    """One term of a label selector; a label set must match all terms."""
 
     key: str
     operator: str  # In, NotIn, Exists, DoesNotExist, Gt, Lt
     values: frozenset[str] = frozenset()
 
     def holds(self, labels: Labels) -> bool:
-        """Whether the labels meet this term. NotIn and DoesNotExist hold when the key is absent."""
+        """Whether the labels match this term. NotIn and DoesNotExist match if the key is absent."""
         value = labels.get(self.key)
         match self.operator:
             case "In":
@@ -87,7 +87,7 @@ def _requirement(term: str, text: str) -> Requirement:
 
 @lru_cache(maxsize=1024)
 def parse_labels(text: str) -> LabelTest | None:
-    """A label selector's test, or None if it selects everything."""
+    """The predicate of a label selector; None if it selects everything."""
     if not text.strip():
         return None
     terms = [_requirement(term.strip(), text) for term in _terms(text)]
@@ -97,7 +97,7 @@ def parse_labels(text: str) -> LabelTest | None:
 
 
 def from_structured(selector: Mapping[str, Any] | None) -> LabelTest:
-    """The test of a `LabelSelector` object: None selects nothing, an empty one everything."""
+    """The predicate of a `LabelSelector` object: None selects nothing, an empty one everything."""
     if selector is None:
         return lambda labels: False
     terms = [Requirement(k, "In", frozenset((v,))) for k, v in (selector.get("matchLabels") or {}).items()]
@@ -118,7 +118,7 @@ class FieldTerm:
 
 @lru_cache(maxsize=4096)
 def parse_fields(kind: Kind, text: str) -> tuple[FieldTerm, ...]:
-    """The terms of a field selector, refusing fields that the kind does not index."""
+    """The terms of a field selector. Raises ApiError for fields that the kind does not index."""
     terms: list[FieldTerm] = []
     for part in text.split(","):
         if not part.strip():

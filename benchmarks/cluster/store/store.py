@@ -130,7 +130,7 @@ class Shelf:
         self._listed: set[str] = set()
 
     def add(self, change: Change) -> None:
-        """Take one change into the objects, the order, the history, and tell the subscribers."""
+        """Apply one change to the objects, the order and the history, and notify the subscribers."""
         record = change.record
         if change.type == "DELETED":
             del self.objects[record.key]
@@ -147,7 +147,7 @@ class Shelf:
             try:
                 subscriber(change)
             except Exception:
-                # The write has happened; the others must hear of it whatever one of them makes of it.
+                # The write has happened: the others are notified even if one subscriber raises.
                 self.deaf += 1
                 log.exception("a subscriber to %s failed", self.kind.plural)
 
@@ -186,7 +186,7 @@ class Shelf:
         return list(islice(self.changes, len(self.changes) - newer, None))
 
     def compact(self, version: int) -> None:
-        """Forget the history up to and including `version`."""
+        """Drop the history up to and including `version`."""
         while self.changes and self.changes[0].version <= version:
             self.changes.popleft()
         self.compacted = max(self.compacted, version)
@@ -215,7 +215,7 @@ class Store:
         self._on_shelf: list[Callable[[Kind], None]] = []
 
     def on_shelf(self, hear: Callable[[Kind], None]) -> None:
-        """Hear of every kind that gets a shelf, and of those that have one."""
+        """Call back for every kind that has, or gets, a shelf."""
         self._on_shelf.append(hear)
         for kind in list(self._shelves):
             hear(kind)
@@ -232,11 +232,11 @@ class Store:
         return shelf
 
     def shelves(self) -> list[Shelf]:
-        """Every shelf there is."""
+        """All shelves."""
         return list(self._shelves.values())
 
     def drop(self, kind: Kind) -> None:
-        """Forget a kind altogether (its definition was deleted)."""
+        """Drop all objects of a kind, whose definition has been deleted."""
         self._shelves.pop(kind, None)
 
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
@@ -258,7 +258,7 @@ class Store:
         return record
 
     def subscribe(self, kind: Kind, subscriber: Subscriber) -> Callable[[], None]:
-        """Hear every later change of a kind; the returned function ends that."""
+        """Call back for every later change of a kind; the returned function unsubscribes."""
         subscribers = self.shelf(kind).subscribers
         subscribers.append(subscriber)
 
@@ -274,7 +274,7 @@ class Store:
         return filter(selection.holds, records) if selection.narrow else records
 
     def compact(self, version: int | None = None) -> int:
-        """Forget all history up to `version` (default: now); older list and watch versions answer 410."""
+        """Compact all history up to `version` (default: now); older versions of lists and watches answer 410."""
         upto = self.version if version is None else min(version, self.version)
         for shelf in self._shelves.values():
             shelf.compact(upto)
@@ -309,5 +309,5 @@ class Store:
 
 
 def _packed(obj: Json) -> bytes:
-    """JSON in a buffer of its own size: orjson's result keeps what it was written in, more than twice as large."""
+    """JSON in a buffer of its own size: orjson's result keeps its work buffer, which is more than twice as large."""
     return bytes(memoryview(orjson.dumps(obj)))

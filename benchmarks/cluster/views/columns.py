@@ -1,4 +1,4 @@
-"""What a column of `kubectl get` is, and the words for time that all tables share."""
+"""The columns of `kubectl get`, and the notation of durations that all tables share."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def name_of(obj: Json) -> str:
 
 
 def age(stamp: str | None) -> str:
-    """Time since a stamp, as kubectl words it."""
+    """Time since a timestamp, in kubectl's notation."""
     if not stamp:
         return "<unknown>"
     return duration(time.time() - parse_rfc3339(stamp))

@@ -1,4 +1,4 @@
-"""Columns of custom resources, as their definition states them."""
+"""Columns of custom resources, from their definitions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def custom_columns(stated: Sequence[Json]) -> Sequence[Column]:
 
 
 def find(obj: Any, path: str) -> Any:
-    """The value at a simple JSON path (.a.b[0]); None if it is not there."""
+    """The value at a simple JSON path (.a.b[0]); None if it is absent."""
     for step in _STEP.finditer(path):
         name, index, quoted = step.groups()
         key = quoted or (name.replace("\\.", ".") if name else None)

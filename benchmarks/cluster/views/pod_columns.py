@@ -17,7 +17,7 @@ def _ready(pod: Json) -> str:
 
 
 def pod_status(pod: Json) -> str:
-    """One word on how the pod is doing: its phase, or a better reason."""
+    """The STATUS column of a pod: its phase, or a more specific reason."""
     status: Json = pod.get("status") or {}
     word = str(status.get("reason") or status.get("phase") or "Unknown")
     for condition in status.get("conditions") or ():
