@@ -1,1 +1,1 @@
-"""In which order jobs get their turn, which gangs a round places, and for whom capacity is reserved."""
+"""In which order gangs and tasks are placed, which gangs a round places, and for which of them capacity is reserved."""

@@ -1,16 +1,16 @@
-"""Room that is kept for a gang that has waited for long, so that smaller ones cannot starve it.
+"""Capacity that is reserved for a gang that has waited for long, so that smaller ones cannot starve it.
 
-*By expected end.* Where tasks that run say how long they will, the gang is planned at the earliest time at which
-enough of them have ended for it to fit whole. Who ends before that may use the room until then; everybody else has to
-leave, at that time, the room that the gang is planned in. So nobody who is let in delays it, as long as expectations
-are true (EASY backfilling: Lifka, The ANL/IBM SP scheduling system, 1995).
+*By expected end.* If running tasks have expected durations, the gang is planned at the earliest time at which enough of
+them have ended for it to fit whole. Tasks that end before that may use the capacity until then; all others must leave
+what the gang needs at that time. So nothing that is admitted delays it, as long as the expectations are right (EASY
+backfilling: Lifka, The ANL/IBM SP scheduling system, 1995).
 
-*By age.* Where that is not known, because those who would have to go do not say how long they run, the gang keeps what
-it could take now; for members that do not fit it keeps others out of the nodes that have least to give back for them.
-What is released there, or anywhere else, adds to it until it fits whole.
+*By age.* If that is unknown, because the tasks that would have to end have no expected duration, what the gang could
+take now is reserved; for members that do not fit, the nodes are closed to others that have the least to release before
+they fit. What is released there, or anywhere else, adds up until the gang fits whole.
 
-One gang of a priority at most, so that two can never block each other with halves; and none that the nodes could not
-take beside what never ends (admission/gang_feasibility.py).
+At most one gang of a priority has a reservation, so that two can never block each other with halves; and only one that
+is feasible beside tasks that never end (admission/gang_feasibility.py).
 """
 
 from dataclasses import dataclass
@@ -18,102 +18,111 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.admission.gang_capacity import Choices, GangCapacity
-from firmament_py.admission.gang_feasibility import Prospects
-from firmament_py.admission.gang_placement import GangTry
+from firmament_py.admission.gang_feasibility import Feasibility
+from firmament_py.admission.gang_placement import GangPlacer
 from firmament_py.model.arrays import I64, Bools
-from firmament_py.placement.placement import Placing
+from firmament_py.placement.placement import Placement
 from firmament_py.snapshot.gang_demand import GangDemand
 
 RESERVE_AFTER_US = 300_000_000
-"""How long a gang waits before it keeps room free unless the operator says otherwise, microseconds."""
+"""How long a gang waits before capacity is reserved for it unless the operator sets another time, microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """fitted: how many of the members that it lacks would fit now. starts_us: when all of them are expected to, 0: that
-    is not known."""
+    """fitted: how many of the members that the gang lacks would fit now. starts_us: when all of them are expected to
+    fit, 0: unknown."""
 
     fitted: int
     starts_us: int
 
 
 class Reservations:
-    """after_us: how long a gang waits before it keeps room, None: it never does."""
+    """after_us: how long a gang waits before capacity is reserved for it, None: that is never done."""
 
     def __init__(
-        self, placing: Placing, room: GangCapacity, trying: GangTry, prospects: Prospects, after_us: int | None
+        self,
+        placement: Placement,
+        capacity: GangCapacity,
+        placer: GangPlacer,
+        feasibility: Feasibility,
+        after_us: int | None,
     ) -> None:
-        self._placing = placing
-        self._snapshot = placing.snapshot
-        self._room = room
-        self._try = trying
-        self._prospects = prospects
+        self._placement = placement
+        self._ledger = placement.ledger
+        self._snapshot = placement.snapshot
+        self._capacity = capacity
+        self._placer = placer
+        self._feasibility = feasibility
         self._after_us = after_us
-        self._kept: dict[int, int] = {}  # of priorities for which a gang keeps room: the number of what it keeps
+        self._of_priority: dict[int, int] = {}  # priority -> number of its reservation in the ledger
 
-    def overdue(self, claim: GangDemand) -> bool:
-        """Whether it is to keep room free if it does not fit: it has waited, could fit some day, and is the first."""
-        waited = self._snapshot.now_us - claim.definition.created_us
+    def overdue(self, demand: GangDemand) -> bool:
+        """Whether to reserve capacity for the gang if it does not fit: it has waited for long, is feasible, and no
+        other of its priority has a reservation."""
+        waited = self._snapshot.now_us - demand.definition.created_us
         return (
             self._after_us is not None
             and waited >= self._after_us
-            and claim.priority not in self._kept
-            and self._prospects.any(claim)
+            and demand.priority not in self._of_priority
+            and self._feasibility.any(demand)
         )
 
-    def reserve(self, claim: GangDemand) -> Reservation:
-        """Keeps room for a gang that is overdue and does not fit."""
-        choices, able, core = self._room.choices(claim), self._prospects.able(claim), claim.core()
-        fitting = self._room.fitting_each(core, choices)[able]
+    def reserve(self, demand: GangDemand) -> Reservation:
+        """Reserves capacity for a gang that is overdue and does not fit."""
+        choices, able, core = self._capacity.choices(demand), self._feasibility.able(demand), demand.core()
+        fitting = self._capacity.fitting_each(core, choices)[able]
         fitted = int(fitting.max())
-        placing, releases = self._placing, self._snapshot.releases
-        starts_us, claimed = self._earliest(claim, choices)
-        if claimed is not None:
-            self._kept[claim.priority] = placing.keep(starts_us, placing.free_now + releases.until(starts_us), claimed)
+        ledger, releases = self._ledger, self._snapshot.releases
+        starts_us, demanded = self._earliest(demand, choices)
+        if demanded is not None:
+            capacity = ledger.free + releases.until(starts_us)
+            self._of_priority[demand.priority] = ledger.reserve(starts_us, capacity, demanded)
             return Reservation(fitted, starts_us)
-        roomiest = able[np.argsort(-fitting, kind="stable")].tolist()
-        best = choices.nodes(next(number for number in roomiest if self._prospects.possible(claim, number)))
-        placing.attempt(core, best, largest_first=True)
-        fitted = int((placing.node_of[core] >= 0).sum())
-        later = self._where_least_has_to_go(claim, core[placing.node_of[core] < 0], best)
-        claimed = self._take_back(core) + later
-        self._kept[claim.priority] = placing.keep(self._snapshot.now_us, placing.free_now, claimed)
-        return Reservation(fitted, 0)
+        by_slots = able[np.argsort(-fitting, kind="stable")].tolist()
+        best = choices.nodes(next(number for number in by_slots if self._feasibility.possible(demand, number)))
+        with ledger.transaction():
+            self._placement.place(core, best, largest_first=True)
+            unplaced = core[ledger.node_of[core] < 0]
+            later = self._least_to_release(demand, unplaced, best)
+            demanded = ledger.usage_of(core) + later
+        self._of_priority[demand.priority] = ledger.reserve(self._snapshot.now_us, ledger.free, demanded)
+        return Reservation(len(core) - len(unplaced), 0)
 
-    def give_up(self, claim: GangDemand) -> None:
-        """Keeps no longer what `claim` reserved."""
-        self._placing.give_up(self._kept.pop(claim.priority))
+    def release(self, demand: GangDemand) -> None:
+        """Ends the reservation of `demand`."""
+        self._ledger.release(self._of_priority.pop(demand.priority))
 
-    def _where_least_has_to_go(self, claim: GangDemand, members: I64, within: Bools | None) -> I64:
-        """(N, R) what `members` of a gang, which do not fit now, would take if all had gone who may, on the nodes of
-        which least has to. Nobody else may enter there, so that what is released adds up."""
-        placing, snapshot = self._placing, self._snapshot
-        held = snapshot.allocatable - snapshot.free - snapshot.releases.staying(claim.row)[1]
+    def _least_to_release(self, demand: GangDemand, members: I64, within: Bools | None) -> I64:
+        """(N, R) what `members` of a gang that do not fit now would take if all tasks that may end had ended, on the
+        nodes where the least has to be released. They are closed to others, so that what is released adds up."""
+        ledger, snapshot = self._ledger, self._snapshot
+        held = snapshot.allocatable - snapshot.free - snapshot.releases.staying(demand.row)[1]
         scale = np.maximum(snapshot.allocatable.max(axis=0, initial=1), 1)
         order = np.argsort((held / scale).max(axis=1, initial=0.0), kind="stable")
         inside = np.ones(len(order), np.bool_) if within is None else within
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
-        with placing.supposing(placing.unclaimed + held):
-            enough = self._room.first_enough(members, within, order)
-            placing.attempt(members, inside & (rank < enough), largest_first=True)
-            while enough < len(order) and (left := members[placing.node_of[members] < 0]).size:
-                enough *= 2  # classes compete
-                placing.attempt(left, inside & (rank < enough), largest_first=True)
-            return self._take_back(members)
+        with ledger.transaction(free=ledger.free_less_reserved + held):
+            prefix = self._capacity.shortest_prefix(members, within, order)
+            self._placement.place(members, inside & (rank < prefix), largest_first=True)
+            while prefix < len(order) and (left := members[ledger.node_of[members] < 0]).size:
+                prefix *= 2  # classes compete
+                self._placement.place(left, inside & (rank < prefix), largest_first=True)
+            return ledger.usage_of(members)
 
-    def _earliest(self, claim: GangDemand, choices: Choices) -> tuple[int, I64 | None]:
-        """The earliest time at which the gang fits, as far as expectations go, and what it takes then; None: never.
+    def _earliest(self, demand: GangDemand, choices: Choices) -> tuple[int, I64 | None]:
+        """The earliest time at which the gang fits, by expected ends, and what it takes then, (N, R); None: never.
 
-        Before the bound nothing fits. Where that is not enough, because classes compete or depend on others, later ends
-        are tried at growing distance, then by halving.
+        Before the bound nothing fits. If that is not enough, because classes compete or have intertask constraints,
+        later ends are tried at growing distance, then by bisection.
         """
-        able, ends = self._prospects.able(claim), self._snapshot.releases.ends
+        able, ends = self._feasibility.able(demand), self._snapshot.releases.ends
         first = np.full(choices.count, len(ends), np.int64)
-        first[able] = self._room.first_ends(claim, choices)[able]
+        first[able] = self._capacity.first_ends(demand, choices)[able]
 
         def plan(end: int) -> I64 | None:
-            return self._plan(claim, [choices.nodes(d) for d in np.flatnonzero(first <= end).tolist()], int(ends[end]))
+            return self._plan(demand, [choices.nodes(d) for d in np.flatnonzero(first <= end).tolist()], int(ends[end]))
 
         low = high = int(first.min())
         best, step = plan(high) if high < len(ends) else None, 1
@@ -129,19 +138,10 @@ class Reservations:
                 high, best = middle, sooner
         return (0 if best is None else int(ends[high])), best
 
-    def _plan(self, claim: GangDemand, among: list[Bools | None], when_us: int) -> I64 | None:
+    def _plan(self, demand: GangDemand, among: list[Bools | None], when_us: int) -> I64 | None:
         """(N, R) what the gang would take at `when_us` on one of these sets of nodes; None: it would not fit."""
-        with self._placing.supposing(self._placing.unclaimed + self._snapshot.releases.until(when_us)):
+        with self._ledger.transaction(free=self._ledger.free_less_reserved + self._snapshot.releases.until(when_us)):
             for nodes in among:
-                if self._try.within(claim, nodes):
-                    return self._take_back(claim.members)
+                if self._placer.within(demand, nodes):
+                    return self._ledger.usage_of(demand.members)
         return None
-
-    def _take_back(self, members: I64) -> I64:
-        """(N, R) what members were just given."""
-        placed = members[self._placing.node_of[members] >= 0]
-        claimed = np.zeros_like(self._snapshot.free)
-        requests = self._snapshot.requests[self._snapshot.task_class[placed]]
-        np.add.at(claimed, self._placing.node_of[placed], requests)
-        self._placing.take_back(placed)
-        return claimed

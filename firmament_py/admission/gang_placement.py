@@ -1,9 +1,9 @@
 """Tries to place one gang with what is left: several choices of members, and a search where flows find no way.
 
-A gang is placed with what it lacks, or whole again not at all.
+A gang is placed with all that it lacks, or not at all.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 
 import numpy as np
@@ -11,106 +11,112 @@ import numpy as np
 from firmament_py.admission.exact_packing import Kind, pack
 from firmament_py.admission.gang_capacity import GangCapacity
 from firmament_py.model.arrays import I64, Bools, run_positions
-from firmament_py.placement.placement import Placing
+from firmament_py.placement.placement import Placement
 from firmament_py.snapshot.gang_demand import GangDemand
 
 STEPS_OF_A_GANG = 2_000
 STEPS_OF_A_ROUND = 10_000
-"""How far a round searches for a way to place a gang of several classes that flows did not place."""
+"""Bounds on the search for a way to place gangs of several classes that flows did not place."""
 
-HOMES_OF_A_ROUND = 16
-"""In so many domains a round tries gangs whose members want to share one: bounds a round with hundreds of them."""
+AFFINITY_DOMAINS_OF_A_ROUND = 16
+"""In how many domains a round tries gangs whose members must share one: it bounds a round with hundreds of them."""
 
 
-class GangTry:
-    def __init__(self, placing: Placing, room: GangCapacity, lap: Callable[[str], None]) -> None:
-        self._placing = placing
-        self._snapshot = placing.snapshot
-        self._room = room
-        self._lap = lap
+class GangPlacer:
+    def __init__(self, placement: Placement, capacity: GangCapacity) -> None:
+        self._placement = placement
+        self._ledger = placement.ledger
+        self._snapshot = placement.snapshot
+        self._capacity = capacity
         self._steps_left = STEPS_OF_A_ROUND
-        self._homes_left = HOMES_OF_A_ROUND
+        self._affinity_domains_left = AFFINITY_DOMAINS_OF_A_ROUND
 
-    def anywhere(self, claim: GangDemand) -> bool:
-        """Places the gang where its topology allows, or takes it back whole."""
-        if not claim.definition.topology_key:
-            return self.on(claim, None)
-        if any(self.within(claim, domain) for domain in self._room.domains(claim)):
+    def anywhere(self, demand: GangDemand) -> bool:
+        """Places the gang where its topology allows, or not at all."""
+        if not demand.definition.topology_key:
+            return self.on(demand, None)
+        if any(self.within(demand, domain) for domain in self._capacity.domains(demand)):
             return True
-        return not claim.definition.topology_required and self.within(claim, None)
+        return not demand.definition.topology_required and self.within(demand, None)
 
-    def on(self, claim: GangDemand, nodes: Bools | None) -> bool:
-        """The same on `nodes` (N,), None: any, which is where members that want to share a domain choose one."""
-        return self.within(claim, nodes) or (nodes is None and self._at_home(claim))
+    def on(self, demand: GangDemand, nodes: Bools | None) -> bool:
+        """Places the gang on `nodes` (N,), or not at all. None: on any, and if its members must share a domain, in one
+        of the domains that they may choose from."""
+        return self.within(demand, nodes) or (nodes is None and self._in_affinity_domain(demand))
 
-    def _at_home(self, claim: GangDemand) -> bool:
-        """Places the gang in one of the domains that members want to share, or takes it back whole."""
-        if not self._homes_left:
+    def _in_affinity_domain(self, demand: GangDemand) -> bool:
+        """Places the gang in one of the domains that members must share, or not at all."""
+        if not self._affinity_domains_left:
             return False
-        for home in islice(self._room.affinity_domains(claim), self._homes_left):
-            self._homes_left -= 1
-            if self.within(claim, home):
+        for domain in islice(self._capacity.affinity_domains(demand), self._affinity_domains_left):
+            self._affinity_domains_left -= 1
+            if self.within(demand, domain):
                 return True
         return False
 
-    def within(self, claim: GangDemand, nodes: Bools | None) -> bool:
-        """Places the gang on `nodes` (N,), None: any, or takes it back whole."""
-        for members in self._selections(claim):
-            if self._room.fitting(members, nodes) < claim.lacking:
-                continue
-            self._placing.attempt(members, nodes, largest_first=True)
-            if claim.satisfied(self._placing.node_of):
-                if not self._room.depends(claim):  # else the others may count on those
-                    self._placing.take_back(claim.surplus(self._placing.node_of))
-                self._lap("gangs")
-                return True
-            self._placing.take_back(members)
-            self._lap("gangs")
-        return self._search(claim, nodes)
+    def within(self, demand: GangDemand, nodes: Bools | None) -> bool:
+        """Places the gang on `nodes` (N,), None: any, or not at all."""
+        return any(self._all_of(demand, members, nodes) for members in self._selections(demand)) or self._search(
+            demand, nodes
+        )
 
-    def _selections(self, claim: GangDemand) -> Iterator[I64]:
+    def _all_of(self, demand: GangDemand, members: I64, nodes: Bools | None) -> bool:
+        """Places as many of the members as the gang lacks by flows, or none."""
+        if self._capacity.fitting(members, nodes) < demand.lacking:
+            return False
+        with self._ledger.transaction() as transaction:
+            self._placement.place(members, nodes, largest_first=True)
+            satisfied = demand.satisfied(self._ledger.node_of)
+            if satisfied:
+                if not self._capacity.depends(demand):  # otherwise the others may depend on the surplus
+                    self._ledger.remove(demand.surplus(self._ledger.node_of))
+                transaction.commit()
+        self._placement.telemetry.lap("gangs")
+        return satisfied
+
+    def _selections(self, demand: GangDemand) -> Iterator[I64]:
         """Members to try together: the oldest, then all, then the smallest."""
-        core = claim.core()
+        core = demand.core()
         yield core
-        if len(core) < len(claim.members):
-            classes = self._snapshot.task_class[claim.members]
-            if self._room.depends(claim) and claim.quota < len(claim.members):
-                # of those that others may count on none can be taken back as surplus: some of each class
+        if len(core) < len(demand.members):
+            classes = self._snapshot.task_class[demand.members]
+            if self._capacity.depends(demand) and demand.quota < len(demand.members):
+                # members that others may depend on cannot be removed as surplus: some of each class
                 in_class = run_positions(np.unique(classes, return_counts=True)[1])
-                yield claim.core(np.lexsort((classes, in_class)), claim.quota)
+                yield demand.core(np.lexsort((classes, in_class)), demand.quota)
             else:
-                yield claim.members
+                yield demand.members
             if classes[0] != classes[-1]:
                 scale = np.maximum(self._snapshot.allocatable.max(axis=0, initial=1), 1)
                 share = (self._snapshot.requests[classes] / scale).max(axis=1)
-                yield claim.core(np.argsort(share, kind="stable"))
+                yield demand.core(np.argsort(share, kind="stable"))
 
-    def _search(self, claim: GangDemand, nodes: Bools | None) -> bool:
-        """Looks for any way to place what the gang lacks, where its members are of several classes, which a flow can
+    def _search(self, demand: GangDemand, nodes: Bools | None) -> bool:
+        """Searches for a way to place what the gang lacks if its members are of several classes, which a flow can
         miss."""
         snapshot = self._snapshot
-        classes = snapshot.task_class[claim.members]
+        classes = snapshot.task_class[demand.members]
         some, at = np.unique(classes, return_inverse=True)
         steps = min(STEPS_OF_A_GANG, self._steps_left)
-        if len(some) == 1 or not steps or self._room.depends(claim):
+        if len(some) == 1 or not steps or self._capacity.depends(demand):
             return False
-        if self._room.fitting(claim.members, nodes) < claim.lacking:
+        if self._capacity.fitting(demand.members, nodes) < demand.lacking:
             return False
-        kinds, kind_of = np.unique(np.stack([at, claim.role]), axis=1, return_inverse=True)
+        kinds, kind_of = np.unique(np.stack([at, demand.role]), axis=1, return_inverse=True)
         kind_of = kind_of.ravel()
         counts = np.bincount(kind_of).tolist()
         found = pack(
-            self._placing.free_for(claim.members),
+            self._ledger.free_for(demand.members),
             snapshot.requests[some],
             snapshot.suitable[some] if nodes is None else snapshot.suitable[some] & nodes,
             [Kind(cls, role, count) for (cls, role), count in zip(kinds.T.tolist(), counts, strict=True)],
-            claim.lacking,
-            claim.lacking_of_role,
+            demand.lacking,
+            demand.lacking_of_role,
             steps,
         )
         self._steps_left -= found.steps
         if found.places is not None:
-            chosen = [claim.members[kind_of == k][: len(where)] for k, where in enumerate(found.places)]
-            self._placing.put(np.concatenate(chosen), np.concatenate(found.places))
-        self._lap("gangs")
+            chosen = [demand.members[kind_of == k][: len(where)] for k, where in enumerate(found.places)]
+            self._ledger.place(np.concatenate(chosen), np.concatenate(found.places))
+        self._placement.telemetry.lap("gangs")
         return found.places is not None

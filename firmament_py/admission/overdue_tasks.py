@@ -1,4 +1,5 @@
-"""Single tasks that have waited for long, as gangs of one: so they keep room by the same rules (admission/backfill.py).
+"""Single tasks that have waited for long, as gangs of one: capacity is reserved for them by the same rules
+(admission/backfill.py).
 
 A small task fits into what is released; a large one may wait for as long as small ones keep coming.
 """
@@ -16,29 +17,29 @@ from firmament_py.snapshot.solo_capacity import task_slots
 from firmament_py.state.gangs import NO_GANG
 
 CLASSES_OF_A_PRIORITY = 4
-"""Of so many classes, of which the nodes could take a task some day as far as sums say, the oldest task is looked at:
-those before it may be such that can never be placed beside others."""
+"""Of how many classes the oldest task is considered. Only classes count of which the nodes could take a task some day,
+judging by sums; the oldest of them may still be infeasible beside tasks that stay."""
 
-NOBODY: I64 = np.zeros(0, np.int64)
+NO_TASKS: I64 = np.zeros(0, np.int64)
 
 _NO_ROW = NO_GANG - 1
-"""From here down no number is a row of the gang table, or says of a task that it is in none."""
+"""From here down, numbers are neither rows of the gang table nor NO_GANG."""
 
 
 def overdue(snapshot: Snapshot, after_us: int | None) -> I64:
-    """The tasks (K,), ascending, in no gang that have waited for so long; None: there is no such time."""
+    """(K,), ascending, the tasks in no gang that have waited for `after_us`; None: never."""
     if after_us is None:
-        return NOBODY
+        return NO_TASKS
     return np.flatnonzero((snapshot.task_created_us <= snapshot.now_us - after_us) & (snapshot.task_gang == NO_GANG))
 
 
-def claims(snapshot: Snapshot, tasks: I64) -> Iterator[GangDemand]:
-    """The oldest of the tasks (K,), ascending, of each of some classes, the oldest of all first."""
+def demands(snapshot: Snapshot, tasks: I64) -> Iterator[GangDemand]:
+    """The oldest of `tasks` (K,), ascending, of each of some classes, the oldest of all first."""
     _, first = np.unique(snapshot.task_class[tasks], return_index=True)
     oldest = tasks[first]  # tasks of a class are ordered by age
     order = np.lexsort((oldest, snapshot.task_created_us[oldest]))
-    room = snapshot.allocatable - snapshot.releases.staying(_NO_ROW)[1]
-    able = (t for t in oldest[order].tolist() if _could_go(snapshot, int(snapshot.task_class[t]), room))
+    free = snapshot.allocatable - snapshot.releases.staying(_NO_ROW)[1]
+    able = (t for t in oldest[order].tolist() if _could_go(snapshot, int(snapshot.task_class[t]), free))
     for t in islice(able, CLASSES_OF_A_PRIORITY):
         task = int(snapshot.tasks[t])
         yield GangDemand(
@@ -48,12 +49,12 @@ def claims(snapshot: Snapshot, tasks: I64) -> Iterator[GangDemand]:
             role=np.zeros(1, np.int64),
             lacking=1,
             lacking_of_role=(),
-            settled=NOBODY,
+            settled=NO_TASKS,
             priority=int(snapshot.priority[snapshot.task_class[t]]),
             task=task,
         )
 
 
-def _could_go(snapshot: Snapshot, c: int, room: I64) -> bool:
-    """Whether a task of class c finds a node with `room` (N, R), whoever else is there."""
-    return bool(task_slots(room, snapshot.requests[[c]], snapshot.suitable[[c]], np.ones(1, np.int64)).any())
+def _could_go(snapshot: Snapshot, c: int, free: I64) -> bool:
+    """Whether a node with `free` (N, R) could take a task of class c, intertask constraints aside."""
+    return bool(task_slots(free, snapshot.requests[[c]], snapshot.suitable[[c]], np.ones(1, np.int64)).any())

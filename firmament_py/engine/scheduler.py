@@ -17,7 +17,8 @@ from firmament_py.flow.solver import Solver
 from firmament_py.model.arrays import I64
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.network.build import PlacementNetwork
-from firmament_py.placement.placement import Placing
+from firmament_py.network.telemetry import Telemetry
+from firmament_py.placement.placement import Placement
 from firmament_py.placement.second_opinion import better, left_out, place_one_by_one, worth_asking
 from firmament_py.policy import AnywherePolicy, Costs, Policy, PolicyError, View, checked_costs, rack_labels
 from firmament_py.snapshot.snapshot import Snapshot, take_snapshot
@@ -102,10 +103,10 @@ class Scheduler:
         """One round at `now_us`, microseconds since the epoch; what it placed is assumed in the state."""
         seen = self.state.opportunities
         stats = RoundStats(started_us=now_us, policy=self.policy.name)
-        lap = _stopwatch(stats.stage_seconds)
+        telemetry = Telemetry()
         self._pricing_seconds = 0.0
         snapshot = self._snapshot(now_us)
-        lap("snapshot")
+        telemetry.lap("snapshot")
         stats.pending, stats.classes, stats.nodes = (
             len(snapshot.tasks),
             len(snapshot.classes),
@@ -113,27 +114,26 @@ class Scheduler:
         )
         reading = self._usage.read(self.state, snapshot.nodes, now_us)
         stats.usage_measured, stats.usage_missing, stats.usage_stale = reading.measured, reading.missing, reading.stale
-        lap("usage")
-        admission = self._admit(snapshot, reading, stats, lap)
-        if admission.placing.in_portions and self._leaves_out(admission.placing):
-            again = self._admit(self._snapshot(now_us), reading, stats, lap, at_once=True)
-            if better(admission.placing, again.placing) is again.placing:
+        telemetry.lap("usage")
+        admission = self._admit(snapshot, reading, stats, telemetry)
+        if admission.placement.in_portions and self._leaves_out(admission.placement):
+            again = self._admit(self._snapshot(now_us), reading, stats, telemetry, at_once=True)
+            if better(admission.placement, again.placement) is again.placement:
                 admission = again
-        placing = admission.placing
-        stats.pricing_rounds = placing.solving.pricing_rounds
-        if placing.solving.first is not None:
-            network, solution = placing.solving.first
+        placement = admission.placement
+        if placement.columns.first is not None:
+            network, solution = placement.columns.first
             stats.vertices, stats.arcs = len(network.flow.supply), len(network.flow.tail)
             stats.objective = solution.cost
-        if worth_asking(placing):
+        if worth_asking(placement):
             for emptiest_first in (False, True):
-                other = self._placing(self._snapshot(now_us), reading, stats, lap)
+                other = self._placement(self._snapshot(now_us), reading, stats, telemetry)
                 place_one_by_one(other, emptiest_first=emptiest_first)
-                placing = better(placing, other)
-            lap("second opinion")
-        tasks, nodes, batch = placing.outcome()
+                placement = better(placement, other)
+            telemetry.lap("second opinion")
+        tasks, nodes, batch = placement.ledger.outcome()
         checked = self._checker.check(tasks, nodes, batch)
-        lap("check")
+        telemetry.lap("check")
         if checked.complaints:
             stats.dropped = int((~checked.sound).sum())
             log.error(
@@ -143,15 +143,17 @@ class Scheduler:
             )
             tasks, nodes = tasks[checked.sound], nodes[checked.sound]
         self.state.place(tasks, nodes)
-        lap("commit")
+        telemetry.lap("commit")
         waiting = waiting_classes(self.state, admission.rejected)
-        gangs = [r for r in admission.rejected if r.claim.task < 0]
-        self.gang_starts_us = {r.claim.definition.id: r.starts_us for r in gangs if r.reserves}
-        self.gang_fits = {r.claim.definition.id: r.fitted for r in gangs if not r.untried}
+        gangs = [r for r in admission.rejected if r.demand.task < 0]
+        self.gang_starts_us = {r.demand.definition.id: r.starts_us for r in gangs if r.reserves}
+        self.gang_fits = {r.demand.definition.id: r.fitted for r in gangs if not r.untried}
         uid = self.state.tasks.uid
-        self.task_starts_us = {int(uid[r.claim.task]): r.starts_us for r in admission.rejected if r.claim.task >= 0}
+        self.task_starts_us = {int(uid[r.demand.task]): r.starts_us for r in admission.rejected if r.demand.task >= 0}
         self.reservation_holders = reservation_holders_among(self.state, admission.rejected)
-        lap("explain")
+        telemetry.lap("explain")
+        stats.stage_seconds, stats.solves, stats.trials = telemetry.stage_seconds, telemetry.solves, telemetry.trials
+        stats.pricing_rounds = telemetry.pricing_rounds
         stats.placed, stats.waiting = len(tasks), sum(w.count for w in waiting)
         stats.seconds = sum(stats.stage_seconds.values())
         self.state.sweep()
@@ -168,37 +170,37 @@ class Scheduler:
         snapshot: Snapshot,
         reading: Reading,
         stats: RoundStats,
-        lap: Callable[[str], None],
+        telemetry: Telemetry,
         *,
         at_once: bool = False,
     ) -> Admission:
         """Everything that waits has had its turn. at_once: see View."""
-        placing = self._placing(snapshot, reading, stats, lap, at_once=at_once)
-        admission = Admission(placing, snapshot.gang_demands, lap, self._reserve_after_us)
+        placement = self._placement(snapshot, reading, stats, telemetry, at_once=at_once)
+        admission = Admission(placement, snapshot.gang_demands, self._reserve_after_us)
         admission.run()
         return admission
 
-    def _leaves_out(self, placing: Placing) -> bool:
+    def _leaves_out(self, placement: Placement) -> bool:
         """Whether tasks wait that had room, other than those of gangs that do not fit as a whole."""
-        left = left_out(placing)
-        for demand in placing.snapshot.gang_demands:
+        left = left_out(placement)
+        for demand in placement.snapshot.gang_demands:
             left[demand.members] = False
         return bool(left.any())
 
-    def _placing(
+    def _placement(
         self,
         snapshot: Snapshot,
         reading: Reading,
         stats: RoundStats,
-        lap: Callable[[str], None],
+        telemetry: Telemetry,
         *,
         at_once: bool = False,
-    ) -> Placing:
-        return Placing(
+    ) -> Placement:
+        return Placement(
             snapshot,
             lambda view: self._prices(view, stats),
-            lambda network, trial: self._solve(network, stats, lap, trial=trial),
-            lap,
+            lambda network: self._solve(network, stats, telemetry),
+            telemetry,
             reading,
             at_once=at_once,
         )
@@ -220,36 +222,17 @@ class Scheduler:
             stats.fallback = str(error)
             return checked_costs(self._fallback, view)
 
-    def _solve(
-        self, network: PlacementNetwork, stats: RoundStats, lap: Callable[[str], None], *, trial: bool
-    ) -> Solution:
+    def _solve(self, network: PlacementNetwork, stats: RoundStats, telemetry: Telemetry) -> Solution:
         solution = self._solver.solve(network.flow)
-        if trial:
-            stats.trials += 1
-        else:
-            stats.solves += 1
         if self._observer is not None:
             self._observer(network, solution)
         if solution.status is not Status.OPTIMAL:
             log.error("the solver %s found the network %s", self._solver.name, solution.status)
         if self._certified:
-            lap("solve")
+            telemetry.lap("solve")
             wrong = certify(network.flow, solution)
-            lap("certify")
+            telemetry.lap("certify")
             if wrong:
                 stats.uncertified += 1
                 log.error("a solution of %s has no certificate: %s", self._solver.name, "; ".join(wrong))
         return solution
-
-
-def _stopwatch(stages: dict[str, float]) -> Callable[[str], None]:
-    """A function that adds the time since it was called last to stages[name]."""
-    last = perf_counter()
-
-    def lap(stage: str) -> None:
-        nonlocal last
-        now = perf_counter()
-        stages[stage] = stages.get(stage, 0.0) + now - last
-        last = now
-
-    return lap

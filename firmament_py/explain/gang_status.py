@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.admission.queue_order import Rejected
+from firmament_py.admission.rejections import Rejected
 from firmament_py.explain.reason import Reason, ReasonKind
 from firmament_py.model.events import GangObserved
 from firmament_py.model.lifecycle import TaskState
@@ -41,10 +41,10 @@ def gang_standing(state: ClusterState, row: int) -> GangStanding | None:
 
 def gang_reason(rejected: Rejected) -> Reason:
     """Why a round did not place a gang."""
-    name = rejected.claim.definition.name
+    name = rejected.demand.definition.name
     if rejected.missing:
         return Reason(ReasonKind.GANG_INCOMPLETE, 0, name, str(rejected.missing))
-    return Reason(ReasonKind.GANG_DOES_NOT_FIT, 0, name, f"{rejected.fitted}/{rejected.claim.lacking}")
+    return Reason(ReasonKind.GANG_DOES_NOT_FIT, 0, name, f"{rejected.fitted}/{rejected.demand.lacking}")
 
 
 def full_gangs(state: ClusterState, gangs: Iterable[int]) -> dict[int, Reason]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.admission.queue_order import Rejected
+from firmament_py.admission.rejections import Rejected
 from firmament_py.explain.gang_status import full_gangs, gang_reason
 from firmament_py.explain.nearest_nodes import intertask_of_task
 from firmament_py.explain.node_reasons import node_reasons
@@ -35,7 +35,7 @@ def waiting_classes(state: ClusterState, rejected: list[Rejected]) -> list[Waiti
     if not len(rows):
         return []
     rows, starts = by_class(state, rows, apart=tasks.gang[rows])
-    of_gang = {r.claim.row: gang_reason(r) for r in rejected}
+    of_gang = {r.demand.row: gang_reason(r) for r in rejected}
     full = full_gangs(state, tasks.gang[rows[starts]].tolist())
     holders = reservation_holders_among(state, rejected)
     first, nodes = rows[starts], state.present_nodes()
@@ -71,7 +71,7 @@ def reasons_of_task(
 def reservation_holders_among(state: ClusterState, rejected: list[Rejected]) -> list[tuple[int, str]]:
     """Priority and name of each gang and single task that a round reserved capacity for."""
     names = state.tasks.name
-    demands = [r.claim for r in rejected if r.reserves]
+    demands = [r.demand for r in rejected if r.reserves]
     return [(d.priority, d.definition.name if d.task < 0 else str(names[d.task])) for d in demands]
 
 

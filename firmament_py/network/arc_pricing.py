@@ -1,11 +1,13 @@
-"""Proves that a flow in a part of a network is an optimum of the whole.
+"""Proves that an optimal flow in a part of a network is optimal in the whole network.
 
-Linear programming duality: it is if all vertices have costs at which no arc with room is cheaper than the difference
-between its ends, and no arc with flow dearer. In the part there are such costs if the flow is an optimum there. The
-lowest price of a class is what a task of it pays at most now; the highest price of a node is what its next open slot
-costs, or what somebody who uses it can still pay. If with these no pair that was left out would be a bargain, they are
-costs for the whole: raising a node's price makes only arcs into it dearer, and what is left out of a node is nothing
-but pairs and its dearest slots.
+By linear programming duality it is if there are potentials (dual prices of vertices) at which no arc that was left out
+has a negative reduced cost. In the part such potentials exist, because the flow is optimal there; they lie between
+bounds. The lowest potential of a class is the highest total cost that one of its tasks has now. The highest potential
+of a node is the cost of its next open slot, or the highest cost at which a task that uses the node would stay.
+
+If a class at its lowest and a node at its highest potential leave no arc between them with a negative reduced cost,
+these are potentials of the whole network: raising a node's potential raises only the reduced costs of arcs into it, and
+what a part leaves out of a node is nothing but such arcs and its costliest slots.
 """
 
 import numpy as np
@@ -17,19 +19,18 @@ from firmament_py.network.candidate_arcs import widths
 from firmament_py.network.capacities import Capacities
 from firmament_py.policy import Costs
 
-_ANY = 2**61
-"""A price that nobody pays; what has to be added to it still fits 64 bits."""
+_UNBOUNDED = 2**61
+"""A potential above all costs; with a cost added it still fits 64 bits."""
 
 
 def negative_reduced_costs(
     whole: Capacities, part: Capacities, network: PlacementNetwork, flow: I64, costs: Costs, offsets: I64
 ) -> tuple[Bools, Bools]:
-    """What the part of the room leaves out of the whole and somebody might pay less for: pairs (C, N), and nodes (N,)
-    that should be deeper.
+    """What the part lacks and may have a negative reduced cost: pairs (C, N), and nodes (N,) that need more slots.
 
-    Neither: `flow` (A,), an optimum of the network of the part, is one of the network of the whole. The part lacks
-    pairs, whole ones, of classes without limits that nodes share, and the dearest slots of nodes. There must be no
-    costs of data.
+    If neither: `flow` (A,), an optimum of the network of the part, is one of the network of the whole. The part may
+    lack pairs of a class without limits that nodes share and a node, with all their slots, and the costliest slots of
+    nodes. There must be no costs of data.
     """
     (classes, nodes), at_class = whole.slots.shape, len(network.group_class)
     sink = at_class + classes + len(network.member_start)
@@ -37,24 +38,24 @@ def negative_reduced_costs(
     if lowest is None:
         return whole.slots > 0, whole.depth > 0
     of_class, of_group = np.split(lowest[at_class : sink - 1], [classes])
-    highest = _highest_prices(whole, network, flow, lowest, costs, offsets)
+    highest = _highest_potentials(whole, network, flow, lowest, costs, offsets)
     sizes = np.diff(network.member_start)
     deeper = np.zeros(nodes, np.bool_)
     deeper[network.members] = np.repeat(highest < of_group, sizes)
     slot = np.broadcast_to(costs.slot, (nodes, len(offsets)))
-    of_node = np.where(whole.depth > 0, slot[:, 0], _ANY)
+    of_node = np.where(whole.depth > 0, slot[:, 0], _UNBOUNDED)
     of_node[network.members] = np.repeat(np.maximum(highest, of_group), sizes)
     pairs = np.zeros((classes, nodes), np.bool_)
     for c in np.unique(network.group_class).tolist():
-        cheap = np.flatnonzero(of_node < of_class[c] - costs.place[c if len(costs.place) > 1 else 0])
-        pairs[c, cheap] = (whole.slots[c, cheap] > 0) & (part.slots[c, cheap] == 0)
+        negative = np.flatnonzero(of_node < of_class[c] - costs.place[c if len(costs.place) > 1 else 0])
+        pairs[c, negative] = (whole.slots[c, negative] > 0) & (part.slots[c, negative] == 0)
     return pairs, deeper
 
 
-def _highest_prices(
+def _highest_potentials(
     whole: Capacities, network: PlacementNetwork, flow: I64, lowest: I64, costs: Costs, offsets: I64
 ) -> I64:
-    """(M,) the highest price that each node group can have."""
+    """(M,) the highest potential that each node group can have."""
     sizes, starts = np.diff(network.member_start), network.member_start[:-1]
     if not len(sizes):
         return sizes
@@ -64,11 +65,11 @@ def _highest_prices(
     np.add.at(used, network.pair_node_group, network.placed_on_nodes(flow))
     ends = np.cumsum(widths(offsets, depth), axis=1) * sizes[:, None]
     run = (ends <= used[:, None]).sum(axis=1)  # the one with the next open slot
-    highest: I64 = np.append(slot, np.full((len(slot), 1), _ANY), axis=1)[np.arange(len(slot)), run]
+    highest: I64 = np.append(slot, np.full((len(slot), 1), _UNBOUNDED), axis=1)[np.arange(len(slot)), run]
 
     start = 2 * len(network.group_class)
     pools = slice(start, start + len(network.arc_pair))
-    there = np.flatnonzero(flow[pools] > 0)
-    pays = lowest[network.flow.tail[pools][there]] - network.flow.unit_cost[pools][there]
-    np.minimum.at(highest, network.pair_node_group[network.arc_pair[there]], pays)
+    used_arcs = np.flatnonzero(flow[pools] > 0)
+    bound = lowest[network.flow.tail[pools][used_arcs]] - network.flow.unit_cost[pools][used_arcs]
+    np.minimum.at(highest, network.pair_node_group[network.arc_pair[used_arcs]], bound)
     return highest

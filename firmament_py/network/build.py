@@ -6,11 +6,11 @@ r"""The flow network of a round: arrays of vertices and arcs, and how to read a 
 
 Units of flow are tasks. Two exact reductions keep it small:
 
-- Waiting tasks of one class that cost the same to leave waiting are one *supply group*; a group's arc to U
+- Waiting tasks of one class that cost the same to leave waiting are one *supply group*; the group's arc to U
   carries that cost. (U has no capacity, so one vertex serves the U_j of all jobs.)
-- Nodes that look the same to every waiting class (same slots, costs, domains) are one *node group* of m members;
-  capacities are m-fold. A flow through a group can be dealt to the members evenly without changing its cost,
-  since slot costs do not fall (network/decode.py does it).
+- Nodes with equal signatures (the same slots, costs and domains for every waiting class) are one *node group* of m
+  members; capacities are m-fold. A flow through a group can be spread over the members evenly without changing its
+  cost, since slot costs do not fall (network/decode.py).
 
 The double arrow stands for the slot arcs: parallel arcs of rising cost, each a slot or a run of slots. A class that
 may place only so many tasks in a domain (spread, anti-affinity over a zone) reaches its nodes through a vertex for
@@ -33,7 +33,7 @@ from firmament_py.policy import Costs
 from firmament_py.snapshot.domain_limits import DomainLimit
 
 _EXACT_SLOTS = 16
-"""Slots of a node that are priced one by one beyond twice the mean need; further ones in runs that double."""
+"""Slots of a node beyond twice the mean need that have costs of their own; further ones come in runs that double."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class PlacementNetwork:
     pair_class: I64  # (P,)
     pair_node_group: I64  # (P,) ascending within a class
     arc_pair: I64  # (Q,)
-    pair_room: I64  # (P,) how many tasks it has slots for
+    pair_capacity: I64  # (P,) how many tasks it has slots for
     arc_pool: I64  # (Q,)
     data: DataArcs  # the E and the L arcs; rack_pool counts from 0
     members: I64  # (N',) nodes, group after group
@@ -74,26 +74,26 @@ class PlacementNetwork:
         return placed
 
     def excess(self, flow: I64) -> I64:
-        """(P,) tasks that each pair was sent beyond its slots.
+        """(P,) by how many tasks `flow` (A,) exceeds each pair's slots.
 
-        Several ways lead into a pair that holds data, so its slots bound it only through a vertex of its own. Few
-        pairs ever come to that: those are found by solving without, and the network is built again with them.
+        Several paths lead into a pair whose nodes hold data, so its slots bound it only through a vertex of its own.
+        Few pairs need one: they are found by solving without, and the network is built again with them.
         """
-        beyond: I64 = np.maximum(self.placed_on_nodes(flow) - self.pair_room, 0)
+        beyond: I64 = np.maximum(self.placed_on_nodes(flow) - self.pair_capacity, 0)
         return beyond
 
     def flow_from_pools(self, flow: I64) -> I64:
-        """(Q,)"""
+        """(Q,) flow (A,) from pools to pairs."""
         start = 2 * len(self.group_class)
         return flow[start : start + len(self.arc_pair)]
 
     def flow_to_racks(self, flow: I64) -> I64:
-        """(E,)"""
+        """(E,) flow (A,) from supply groups to racks."""
         start = 2 * len(self.group_class) + len(self.arc_pair)
         return flow[start : start + len(self.data.rack_group)]
 
     def flow_to_nodes(self, flow: I64) -> I64:
-        """(L,)"""
+        """(L,) flow (A,) from supply groups to pairs."""
         start = 2 * len(self.group_class) + len(self.arc_pair) + len(self.data.rack_group)
         return flow[start : start + len(self.data.near_group)]
 
@@ -129,10 +129,10 @@ class _Arcs:
 
 
 def slot_offsets(waiting: int, depth: I64) -> I64:
-    """(K,) from how many further tasks on a node its slots should be priced anew, for nodes of `depth` (N,).
+    """(K,) the first slot of each run of slots with one cost, for `waiting` tasks and nodes of `depth` (N,).
 
-    One by one as far as an even spread could plausibly reach, then in runs of doubling length: an upper bound on
-    the number of slot arcs that does not grow with what a node could hold.
+    Runs of one slot as far as an even spread could plausibly reach, then runs of doubling length: the number of slot
+    arcs does not grow with how much a node could hold.
     """
     open_nodes = max(int((depth > 0).sum()), 1)
     exact = 2 * -(-waiting // open_nodes) + _EXACT_SLOTS
@@ -146,45 +146,45 @@ def slot_offsets(waiting: int, depth: I64) -> I64:
 
 
 def build(
-    room: Capacities, costs: Costs, offsets: I64, task_class: I64, over_capacity: Bools | None = None
+    capacities: Capacities, costs: Costs, offsets: I64, task_class: I64, over_capacity: Bools | None = None
 ) -> PlacementNetwork:
-    """The network for the room there is, costs, slot offsets (K,) and the waiting tasks' classes (T,), ascending.
+    """The network for capacities, costs, slot offsets (K,) and the waiting tasks' classes (T,), ascending.
 
-    Of the limits of each class the first that spans nodes and the first by node are built in; of the others demands
-    are kept by `IntertaskConstraints.trim`, and wishes are left to the next solve.
-    Classes without a slot anywhere must have been left out of `task_class`. over_capacity: which pairs (P,) are to be
-    bounded by their slots even where arcs lead into them that go round their class; see `PlacementNetwork.excess`.
+    Of the limits of each class the first that spans nodes and the first per node are built in; of the others,
+    `Intertask.trim` enforces constraints, and preferences are left to the next solve. Classes without a slot anywhere
+    must not be in `task_class`. over_capacity: which pairs (P,) are bounded by their slots even if arcs lead into them
+    that bypass their class; see `PlacementNetwork.excess`.
     """
-    return _Build(room, costs, offsets, task_class, over_capacity).network()
+    return _Build(capacities, costs, offsets, task_class, over_capacity).network()
 
 
 class _Build:
     """One network under construction: numbers the vertices, then adds arcs kind by kind."""
 
     def __init__(
-        self, room: Capacities, costs: Costs, offsets: I64, task_class: I64, over_capacity: Bools | None
+        self, capacities: Capacities, costs: Costs, offsets: I64, task_class: I64, over_capacity: Bools | None
     ) -> None:
-        self._room = room
+        self._capacities = capacities
         self._over_capacity = over_capacity
         self._costs = costs
         self._offsets = offsets
-        self._waiting = np.bincount(task_class, minlength=len(room.slots))
+        self._waiting = np.bincount(task_class, minlength=len(capacities.slots))
         self._group_class, self._group_wait, self._group_set, self._group_size = _supply_groups(task_class, costs)
         far = np.zeros(0, np.int64) if costs.data is None else costs.data.anywhere
         self._anywhere = np.append(far, 0)[self._group_set]
-        self._members, self._member_start, self._first = _node_groups(room, costs)
+        self._members, self._member_start, self._first = _node_groups(capacities, costs)
         self._sizes = np.diff(self._member_start)
         self._at_class = len(self._group_class)
-        self._at_node = self._at_class + len(room.slots)
+        self._at_node = self._at_class + len(capacities.slots)
         self._unscheduled = self._at_node + len(self._first)
         self._sink = self._unscheduled + 1
         self._vertices = self._sink + 1  # grows with domains
         self._arcs = _Arcs([], [], [], [])
-        self._rest = _Arcs([], [], [], [])  # arcs that come after all that are read back
+        self._rest = _Arcs([], [], [], [])  # arcs whose flow is not read, after all others
 
     def network(self) -> PlacementNetwork:
         self._add_supply()
-        pair_class, pair_node, pair_room, arc_pair, arc_pool, data = self._add_pairs()
+        pair_class, pair_node, pair_capacity, arc_pair, arc_pool, data = self._add_pairs()
         self._add_slots()
         total = int(self._group_size.sum())
         self._rest.add(np.array([self._unscheduled]), np.array([self._sink]), np.array([total]), np.array([0]))
@@ -200,36 +200,36 @@ class _Build:
             pair_class=pair_class,
             pair_node_group=pair_node,
             arc_pair=arc_pair,
-            pair_room=pair_room,
+            pair_capacity=pair_capacity,
             arc_pool=arc_pool,
             data=data,
             members=self._members,
             member_start=self._member_start,
-            member_depth=self._room.depth[self._first],
+            member_depth=self._capacities.depth[self._first],
         )
 
     def _add_supply(self) -> None:
-        """Each supply group to its class, at the cost of data that is far away, and to U at the cost of waiting."""
+        """Each supply group to its class, at the cost of data that is remote, and to U at the cost of waiting."""
         groups = np.arange(len(self._group_class))
         self._arcs.add(groups, self._at_class + self._group_class, self._group_size, self._anywhere)
         self._arcs.add(groups, np.full(len(groups), self._unscheduled), self._group_size, self._group_wait)
 
     def _add_pairs(self) -> tuple[I64, I64, I64, I64, I64, DataArcs]:
-        """Each class to the node groups that have slots for it, through domains where those are limited."""
-        slots = self._room.slots[:, self._first]
+        """Each class to the node groups that have slots for it, through domains if these are limited."""
+        slots = self._capacities.slots[:, self._first]
         pair_class, pair_node = np.nonzero((slots > 0) & (self._waiting > 0)[:, None])
-        place = np.broadcast_to(self._costs.place, self._room.slots.shape)[pair_class, self._first[pair_node]]
+        place = np.broadcast_to(self._costs.place, self._capacities.slots.shape)[pair_class, self._first[pair_node]]
         capacity = np.minimum(slots[pair_class, pair_node] * self._sizes[pair_node], self._waiting[pair_class])
         tail = self._at_class + pair_class
-        cheap = capacity.copy()  # of each pair: how much of its capacity costs nothing extra
-        extra = np.zeros(len(capacity), np.int64)  # what the rest costs more
-        for c, limits in self._room.limits.items():
+        base = capacity.copy()  # of each pair: how much of its capacity has no extra cost
+        extra = np.zeros(len(capacity), np.int64)  # the extra cost of the rest
+        for c, limits in self._capacities.limits.items():
             mine = slice(*np.searchsorted(pair_class, (c, c + 1)).tolist())
             nodes = pair_node[mine]
             for limit in (limit for limit in built_in(limits) if limit.is_per_node):
                 domain = limit.domain[self._first[nodes]]
                 wanted = np.append(limit.wanted, 0)[domain] * self._sizes[nodes]
-                cheap[mine] = np.where(domain >= 0, np.minimum(wanted, capacity[mine]), capacity[mine])
+                base[mine] = np.where(domain >= 0, np.minimum(wanted, capacity[mine]), capacity[mine])
                 extra[mine] = limit.beyond
             for limit in (limit for limit in built_in(limits) if not limit.is_per_node):
                 domain = limit.domain[self._first[nodes]]
@@ -238,21 +238,21 @@ class _Build:
         head = self._at_node + pair_node
         data = self._data_arcs(pair_class, pair_node)
         if data.pools or len(data.near_pair):
-            # several ways lead into these pairs: what only one may use, or at one price, is moved behind a vertex
-            tight = cheap < capacity
+            # several paths lead into these pairs: a bound or extra cost for all of them goes behind a vertex
+            tight = base < capacity
             if self._over_capacity is not None:
                 tight |= self._over_capacity
             gated = np.flatnonzero((data.enters(len(pair_class)) > 0) & tight)
             gate = self._vertices + np.arange(len(gated))
             self._vertices += len(gated)
-            self._rest.add(gate, head[gated], cheap[gated], place[gated])
-            further = (capacity - cheap)[gated]
+            self._rest.add(gate, head[gated], base[gated], place[gated])
+            further = (capacity - base)[gated]
             some = np.flatnonzero(further)
             self._rest.add(gate[some], head[gated[some]], further[some], (place + extra)[gated[some]])
-            head[gated], cheap[gated], place[gated] = gate, capacity[gated], 0
-        beyond = np.flatnonzero(cheap < capacity)
-        self._arcs.add(tail, head, cheap, place)
-        self._arcs.add(tail[beyond], head[beyond], (capacity - cheap)[beyond], (place + extra)[beyond])
+            head[gated], base[gated], place[gated] = gate, capacity[gated], 0
+        beyond = np.flatnonzero(base < capacity)
+        self._arcs.add(tail, head, base, place)
+        self._arcs.add(tail[beyond], head[beyond], (capacity - base)[beyond], (place + extra)[beyond])
         self._add_data(data, head, capacity, place)
         arc_pair = np.concatenate([np.arange(len(pair_class)), beyond, data.pool_pair])
         arc_pool = np.concatenate([pair_class, pair_class[beyond], len(self._waiting) + data.pool])
@@ -261,7 +261,7 @@ class _Build:
     def _data_arcs(self, pair_class: I64, pair_node: I64) -> DataArcs:
         if self._costs.data is None:
             return NO_DATA_ARCS
-        node_group = np.full(self._room.slots.shape[1], -1, np.int64)
+        node_group = np.full(self._capacities.slots.shape[1], -1, np.int64)
         node_group[self._members] = np.repeat(np.arange(len(self._sizes)), self._sizes)
         return data_arcs(
             self._costs.data, self._group_class, self._group_set, pair_class, pair_node, node_group, self._first
@@ -278,7 +278,7 @@ class _Build:
         self._arcs.add(group, head[pair], self._group_size[group], data.near_cost + place[pair])
 
     def _add_domains(self, c: int, limit: DomainLimit, domains: I64) -> None:
-        """Class c to the vertices of those domains: what each wants for nothing, the rest at a cost."""
+        """Class c to the vertices of `domains`: up to what each wants at no cost, the rest at an extra cost."""
         tail, head = np.full(len(domains), self._at_class + c), self._vertices + domains
         wanted, most = limit.wanted[domains], limit.most[domains]
         self._rest.add(tail, head, wanted, np.zeros(len(domains), np.int64))
@@ -286,23 +286,23 @@ class _Build:
         self._vertices += len(limit.most)
 
     def _add_slots(self) -> None:
-        """Run k of node group m covers slots offsets[k] .. offsets[k + 1], cut at the most that it can take."""
-        most, nodes = self._room.depth[self._first], self._room.slots.shape[1]
-        runs = np.searchsorted(self._offsets, most)  # offsets[runs - 1] < most
-        group = np.repeat(np.arange(len(most)), runs)
+        """Run k of node group m covers slots offsets[k] .. offsets[k + 1], cut off at the depth of the nodes."""
+        depth, nodes = self._capacities.depth[self._first], self._capacities.slots.shape[1]
+        runs = np.searchsorted(self._offsets, depth)  # offsets[runs - 1] < depth
+        group = np.repeat(np.arange(len(depth)), runs)
         k = run_positions(runs)
         ends = np.append(self._offsets[1:], np.iinfo(np.int64).max)
-        width = np.minimum(ends[k], most[group]) - self._offsets[k]
+        width = np.minimum(ends[k], depth[group]) - self._offsets[k]
         cost = np.broadcast_to(self._costs.slot, (nodes, len(self._offsets)))[self._first[group], k]
         if self._costs.data is not None and len(k):
-            # preference arcs make many node groups: runs of one price are one arc
+            # preference arcs make many node groups: runs of one cost become one arc
             starts = np.flatnonzero(np.r_[True, (np.diff(group) != 0) | (np.diff(cost) != 0)])
             group, k, cost, width = group[starts], k[starts], cost[starts], np.add.reduceat(width, starts)
         self._rest.add(self._at_node + group, np.full(len(k), self._sink), width * self._sizes[group], cost)
 
 
 def supply_order(task_class: I64, costs: Costs) -> I64:
-    """(T,) the waiting tasks, group after group: by class, then dearest to leave waiting, then by what they read."""
+    """(T,) the waiting tasks, group after group: by class, then costliest to leave waiting, then by their data."""
     if costs.data is None:
         return np.lexsort((-costs.wait, task_class))
     return np.lexsort((costs.data.of_task, -costs.wait, task_class))
@@ -318,25 +318,27 @@ def _supply_groups(task_class: I64, costs: Costs) -> tuple[I64, I64, I64, I64]:
     return cls[starts], cost[starts], of_task[starts], np.diff(np.r_[starts, len(cls)])
 
 
-def _node_groups(room: Capacities, costs: Costs) -> tuple[I64, I64, I64]:
-    """members, member_start and one representative of each group; nodes that nobody can use are left out."""
-    usable = np.flatnonzero(room.depth)
-    looks = mix(np.vstack([room.slots[:, usable], room.depth[None, usable]]), seed=1)
+def _node_groups(capacities: Capacities, costs: Costs) -> tuple[I64, I64, I64]:
+    """members, member_start and the first node of each group; nodes without slots for any class are left out."""
+    usable = np.flatnonzero(capacities.depth)
+    signatures = mix(np.vstack([capacities.slots[:, usable], capacities.depth[None, usable]]), seed=1)
     if costs.place.shape[1] > 1:
-        looks = looks + mix(costs.place[:, usable], seed=2)
+        signatures = signatures + mix(costs.place[:, usable], seed=2)
     if costs.slot.shape[0] > 1:
-        looks = looks + mix(np.ascontiguousarray(costs.slot[usable].T), seed=3)
-    rows = [_look_of_limit(limit)[usable] for of_class in room.limits.values() for limit in built_in(of_class)]
+        signatures = signatures + mix(np.ascontiguousarray(costs.slot[usable].T), seed=3)
+    rows = [
+        _signature_of_limit(limit)[usable] for of_class in capacities.limits.values() for limit in built_in(of_class)
+    ]
     if rows:
-        looks = looks + mix(np.stack(rows), seed=5)
+        signatures = signatures + mix(np.stack(rows), seed=5)
     if costs.data is not None:
-        looks = looks + mix(node_columns(costs.data)[:, usable], seed=6)
-    _, first, group, sizes = np.unique(looks, return_index=True, return_inverse=True, return_counts=True)
+        signatures = signatures + mix(node_columns(costs.data)[:, usable], seed=6)
+    _, first, group, sizes = np.unique(signatures, return_index=True, return_inverse=True, return_counts=True)
     members = usable[np.argsort(group, kind="stable")]
     return members, np.r_[0, np.cumsum(sizes)].astype(np.int64), usable[first]
 
 
-def _look_of_limit(limit: DomainLimit) -> I64:
+def _signature_of_limit(limit: DomainLimit) -> I64:
     """(N,): nodes may share a group if they share a domain, or if each is a domain and these are alike."""
     if not limit.is_per_node:
         return limit.domain

@@ -1,10 +1,9 @@
-"""What of the room an optimum is likely to need: few tasks do not have to know the whole cluster.
+"""The part of a network's arcs that an optimum is likely to use: few tasks need not know the whole cluster.
 
-Of each class those nodes are kept on which it pays least, until they have slots for several times its tasks. Others
-want these nodes, too; so of all nodes up to a price at which there are slots for all who wait, of whatever class, so
-many more are kept, picked at random, that every class knows enough nodes and every node enough classes. That nothing
-better was left out is proved afterwards (network/arc_pricing.py), so this is only a guess that has to be good, and
-quick.
+Of each class the nodes are kept that cost it least, until they have slots for several times its tasks. Other classes
+compete for these, so of all nodes up to a cost at which there are slots for all waiting tasks of any class a random
+share is kept, too, large enough that every class has plenty of nodes and every node plenty of classes. The proof that
+nothing better was left out comes afterwards (network/arc_pricing.py): this is a guess, which must be good and quick.
 """
 
 from collections.abc import Iterator
@@ -18,22 +17,22 @@ from firmament_py.policy import Costs
 
 _SHARES = (0.02, 0.05, 0.1, 0.25, 0.5)
 _PLENTY = (1.1, 1.5, 2.0, 3.0, 5.0, 8.0)
-"""Costs are tried at which there seem to be slots for such a share of all tasks, or for so many times as many."""
+"""Costs are tried up to which there seem to be slots for these shares of all tasks, or for as many times all tasks."""
 
 _OWN = 4
-"""The cheapest nodes of a class have slots for so many times its tasks, ..."""
+"""The nodes that cost a class least have slots for so many times its tasks, ..."""
 
 _KNOWN = 8
 """... and those picked at random for so many times."""
 
 _WORTHWHILE = 20
-"""With fewer than so many arcs for each task, about half of them would be kept, or more."""
+"""With fewer arcs than so many for each task, about half of them or more would be kept."""
 
 _SMALL = 50_000
 """Fewer arcs than this are solved sooner than reduced."""
 
 _SAMPLE = 256
-"""Costs are guessed from so many of the cheapest nodes and as many others."""
+"""Costs are estimated from so many of the nodes that cost least and as many others."""
 
 _RUNS = 8
 """... and so many runs of slots on each."""
@@ -41,45 +40,45 @@ _RUNS = 8
 _NO_BOUND = np.iinfo(np.int64).max
 
 
-def within_reach(room: Capacities, costs: Costs, offsets: I64, waiting: I64) -> Capacities:
-    """The likely part of the room for waiting (C,) tasks, at the costs of slots that begin at offsets (K,).
+def candidate_part(whole: Capacities, costs: Costs, offsets: I64, waiting: I64) -> Capacities:
+    """The likely part of the capacities for waiting (C,) tasks, at the costs of slots that begin at offsets (K,).
 
-    Pairs of a class and a node are there or not, with all their slots; nodes are less deep. Classes whose nodes share
-    limits keep all of them, and so does everybody where data has costs.
+    A pair of a class and a node is kept with all its slots or not at all; nodes may have fewer slots. Classes with
+    limits that nodes share keep all their pairs, and so do all classes if there are costs of data.
     """
-    tasks, there = int(waiting.sum()), room.slots > 0
-    arcs = np.count_nonzero(there[waiting > 0]) + int(np.searchsorted(offsets, room.depth).sum())
+    tasks, there = int(waiting.sum()), whole.slots > 0
+    arcs = np.count_nonzero(there[waiting > 0]) + int(np.searchsorted(offsets, whole.depth).sum())
     if costs.data is not None or arcs < max(tasks * _WORTHWHILE, _SMALL):
-        return room
-    nodes = room.slots.shape[1]
+        return whole
+    nodes = whole.slots.shape[1]
     slot = np.broadcast_to(costs.slot, (nodes, len(offsets)))
-    cheap = _without_extra(room)
-    cheaply = there if cheap is room.slots else cheap > 0
-    dearest = np.full(nodes, np.iinfo(np.int64).min)  # of each node: the most that a task is likely to pay for its slot
+    at_base_cost = _slots_at_base_cost(whole)
+    has_base_cost = there if at_base_cost is whole.slots else at_base_cost > 0
+    likely_cost = np.full(nodes, np.iinfo(np.int64).min)  # the most that a task is likely to pay for a slot of a node
     pairs = np.zeros_like(there)
     for classes, row in _alike(costs.place, waiting):
         place = np.broadcast_to(row, nodes)
         first = place + slot[:, 0]
-        some, weight = _sample(np.where(cheaply[classes].any(axis=0), first, _NO_BOUND))
+        some, weight = _sample(np.where(has_base_cost[classes].any(axis=0), first, _NO_BOUND))
         total = place[some][:, None] + slot[some, :_RUNS]
-        sample = _Sample(cheap[np.ix_(classes, some)], total, offsets, weight)
+        sample = _Sample(at_base_cost[np.ix_(classes, some)], total, offsets, weight)
         own, known, share = sample.bounds(waiting[classes], tasks)
         near = first <= own[:, None]
         near |= (first <= known[:, None]) & _picked(classes, nodes, share)
         near &= there[classes]
         pairs[classes] = near
-        most = _NO_BOUND if (known == _NO_BOUND).any() else known.max() - place
-        np.maximum(dearest, most, out=dearest, where=near.any(axis=0))
-    slots = np.where(pairs, room.slots, 0)
+        bound = _NO_BOUND if (known == _NO_BOUND).any() else known.max() - place
+        np.maximum(likely_cost, bound, out=likely_cost, where=near.any(axis=0))
+    slots = np.where(pairs, whole.slots, 0)
     depth = slots.sum(axis=0)
     kept = np.flatnonzero(depth)
-    bought = np.where(slot[kept] <= dearest[kept, None], widths(offsets, room.depth[kept]), 0).sum(axis=1)
+    bought = np.where(slot[kept] <= likely_cost[kept, None], widths(offsets, whole.depth[kept]), 0).sum(axis=1)
     depth[kept] = np.minimum(bought, depth[kept])
-    return replace(room, slots=slots, depth=depth)
+    return replace(whole, slots=slots, depth=depth)
 
 
-def widened(part: Capacities, whole: Capacities, pairs: Bools, deeper: Bools) -> Capacities:
-    """The part with more pairs (C, N), and with all slots of some nodes (N,) and of those of the pairs."""
+def extended(part: Capacities, whole: Capacities, pairs: Bools, deeper: Bools) -> Capacities:
+    """The part with further pairs (C, N), and with all slots of the nodes `deeper` (N,) and of those of the pairs."""
     slots = np.where(pairs, whole.slots, part.slots)
     return replace(part, slots=slots, depth=np.where(deeper | pairs.any(axis=0), whole.depth, part.depth))
 
@@ -92,7 +91,7 @@ def widths(offsets: I64, depth: I64) -> I64:
 
 
 def _sample(first: I64) -> tuple[I64, I64]:
-    """Of nodes with costs first (N,): the cheapest, and some of the others; how many nodes each stands for (S,)."""
+    """Of nodes with costs first (N,): those of least cost, and some others; how many nodes each stands for (S,)."""
     nodes = len(first)
     if nodes <= 2 * _SAMPLE:
         return np.arange(nodes), np.ones(nodes, np.int64)
@@ -104,8 +103,8 @@ def _sample(first: I64) -> tuple[I64, I64]:
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """Some of the nodes: the slots (C, S) of classes that pay the same for being placed, the costs (S, K) of runs of
-    slots, offsets (K,) as ever, and how many nodes each stands for, (S,)."""
+    """Some of the nodes: the slots (C, S) of classes with the same placement costs, total costs (S, K) of runs of
+    slots, their offsets (K,), and how many nodes each stands for, weight (S,)."""
 
     slots: I64
     total: I64
@@ -113,26 +112,26 @@ class _Sample:
     weight: I64
 
     def bounds(self, waiting: I64, tasks: int) -> tuple[I64, I64, F64]:
-        """The price (C,) of each class's own nodes, that of the nodes that all tasks might use, and what share (C,) of
-        the latter the class knows."""
+        """The cost (C,) up to which nodes are a class's own, that up to which all tasks might use them, and the share
+        (C,) of the latter that is kept for the class."""
         own, known = np.full(len(waiting), _NO_BOUND), np.full(len(waiting), _NO_BOUND)
         share = np.ones(len(waiting))
         width = widths(self.offsets, self.slots.max(axis=0))[:, :_RUNS]
         least, candidates = self._candidates(width, tasks)
         left = np.arange(len(waiting))
         for candidate in candidates:
-            cheaper = np.where(self.total <= candidate, width, 0).sum(axis=1)
-            room = (self.weight * np.minimum(self.slots[left], cheaper)).sum(axis=1)
-            has = room >= _OWN * waiting[left]
+            up_to_cost = np.where(self.total <= candidate, width, 0).sum(axis=1)
+            capacity = (self.weight * np.minimum(self.slots[left], up_to_cost)).sum(axis=1)
+            has = capacity >= _OWN * waiting[left]
             own[left[has]] = np.minimum(own[left[has]], candidate)
             if candidate >= least:
                 known[left[has]] = candidate
-                share[left[has]] = np.minimum(_KNOWN * waiting[left[has]] / room[has], 1.0)
+                share[left[has]] = np.minimum(_KNOWN * waiting[left[has]] / capacity[has], 1.0)
                 left = left[~has]
         return own, known, share
 
     def _candidates(self, width: I64, tasks: int) -> tuple[int, list[int]]:
-        """The least with room for all tasks, and all, ascending."""
+        """Of the costs to try the least with capacity for all tasks, and all of them, ascending."""
         order = np.argsort(self.total, axis=None)
         upto = np.cumsum((self.weight[:, None] * width).ravel()[order])
         at = np.searchsorted(upto, [times * tasks for times in (*_SHARES, *_PLENTY)])
@@ -142,19 +141,19 @@ class _Sample:
 
 
 def _alike(place: I64, waiting: I64) -> Iterator[tuple[I64, I64]]:
-    """Classes that wait, those together that pay the same for being placed, and what they pay, (N,) or (1,)."""
+    """Waiting classes, those with the same placement costs together, and these costs, (N,) or (1,)."""
     classes = np.flatnonzero(waiting)
     if len(place) == 1:
         yield classes, place[0]
         return
-    look = mix(np.ascontiguousarray(place[classes].T), seed=1)
-    _, first, kind = np.unique(look, return_index=True, return_inverse=True)
+    signature = mix(np.ascontiguousarray(place[classes].T), seed=1)
+    _, first, kind = np.unique(signature, return_index=True, return_inverse=True)
     for k, c in enumerate(classes[first].tolist()):
         yield classes[kind == k], place[c]
 
 
 def _picked(classes: I64, nodes: int, share: F64) -> Bools:
-    """(C, N) a share (C,) of all nodes for each class, as if at random; the same nodes for the same class again."""
+    """(C, N) a pseudo-random share (C,) of all nodes for each class; for the same class always the same nodes."""
     rng = np.random.default_rng(1)
     of_node = rng.integers(0, 2**32, nodes, np.uint32)
     of_class = rng.integers(0, 2**32, int(classes.max(initial=0)) + 1, np.uint32)[classes] | np.uint32(1)
@@ -163,12 +162,12 @@ def _picked(classes: I64, nodes: int, share: F64) -> Bools:
     return picked
 
 
-def _without_extra(room: Capacities) -> I64:
-    """(C, N) slots that no limit makes dearer or shares among nodes."""
-    if not room.limits:
-        return room.slots
-    slots = room.slots.copy()
-    for c, limits in room.limits.items():
+def _slots_at_base_cost(whole: Capacities) -> I64:
+    """(C, N) the slots that no limit makes costlier or shares among nodes."""
+    if not whole.limits:
+        return whole.slots
+    slots = whole.slots.copy()
+    for c, limits in whole.limits.items():
         for limit in limits:
             if limit.is_per_node:
                 wanted = np.append(limit.wanted, _NO_BOUND)[limit.domain]

@@ -1,16 +1,20 @@
-"""What one solve may send where: slots of nodes, limits of topology domains."""
+"""How many tasks one solve may send where: slots of nodes, limits of topology domains, limits that a policy sets."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from firmament_py.model.arrays import I64
-from firmament_py.snapshot.domain_limits import DomainLimit
+from firmament_py.policy import Costs
+from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
+
+_LEAST_SHARE = 50
+"""A node limit lets at least one in so many of the waiting tasks be placed by a solve."""
 
 
 def built_in(limits: Sequence[DomainLimit]) -> list[DomainLimit]:
-    """Of the limits of a class those that a network has arcs for: the first that spans nodes, the first by node."""
+    """The limits of a class that a network has arcs for: the first that spans nodes, and the first per node."""
     first: dict[bool, DomainLimit] = {}
     for limit in limits:
         first.setdefault(limit.is_per_node, limit)
@@ -21,7 +25,7 @@ def built_in(limits: Sequence[DomainLimit]) -> list[DomainLimit]:
 class Capacities:
     """C classes, N nodes.
 
-    slots (C, N): how many tasks of a class a node could take if it took only those. depth (N,): how many of all
+    slots (C, N): how many tasks of a class a node could take if it took only those. depth (N,): how many tasks of all
     classes together it may be sent, > 0 exactly where it has a slot for any. limits: by class, what domains may take.
     """
 
@@ -30,10 +34,33 @@ class Capacities:
     limits: Mapping[int, Sequence[DomainLimit]]
 
 
-def shallower(room: Capacities, most: I64, waiting: int) -> Capacities:
-    """Room for at most `most` (N,), each >= 0, tasks on each node, or a power of two times as many, for that one where
-    it is 0: as few as leave room for a fiftieth of the `waiting` tasks, or for as many as there is room for at all."""
-    wanted = min(-(-waiting // 50), int(room.depth.sum()))
-    while int(np.minimum(room.depth, most).sum()) < wanted:
-        most = np.maximum(2 * most, 1)  # also where none was to be sent
-    return Capacities(np.minimum(room.slots, most), np.minimum(room.depth, most), room.limits)
+def with_policy_limits(capacities: Capacities, costs: Costs, waiting: int) -> Capacities:
+    """The capacities within the limits that the policy sets, for `waiting` tasks."""
+    if costs.node_limit is not None:
+        capacities = with_node_limit(capacities, costs.node_limit, waiting)
+    return _with_soft_limit(capacities, costs)
+
+
+def with_node_limit(capacities: Capacities, node_limit: I64, waiting: int) -> Capacities:
+    """At most node_limit (N,) >= 0 tasks on each node. If less than a fiftieth of the `waiting` tasks, or of what there
+    is capacity for, could be placed in this way, the limit is doubled until they can; a limit of 0 becomes 1 first."""
+    wanted = min(-(-waiting // _LEAST_SHARE), int(capacities.depth.sum()))
+    while int(np.minimum(capacities.depth, node_limit).sum()) < wanted:
+        node_limit = np.maximum(2 * node_limit, 1)
+    return Capacities(
+        np.minimum(capacities.slots, node_limit), np.minimum(capacities.depth, node_limit), capacities.limits
+    )
+
+
+def _with_soft_limit(capacities: Capacities, costs: Costs) -> Capacities:
+    """The policy's soft limit comes after the limits that follow from the tasks' own constraints and preferences."""
+    if costs.soft_limit is None or costs.soft_limit_cost is None:
+        return capacities
+    classes, nodes = capacities.slots.shape
+    soft_limit = np.broadcast_to(costs.soft_limit, (classes, nodes))
+    domain, unlimited = np.arange(nodes), np.full(nodes, UNLIMITED)
+    limits = dict(capacities.limits)
+    for c in np.flatnonzero(costs.soft_limit_cost).tolist():
+        of_policy = DomainLimit(domain, unlimited, soft_limit[c], int(costs.soft_limit_cost[c]))
+        limits[c] = [*limits.get(c, ()), of_policy]
+    return replace(capacities, limits=limits)

@@ -1,12 +1,11 @@
-"""The network of one step of placing, solved to an optimum of all that there is, whether or not all of it was built.
+"""The network of one solve and its optimal flow, whether or not the whole network was built.
 
-Where little of the room is likely to matter, a part is built, and what might be missed is added until nothing is
-(network/candidate_arcs.py, network/arc_pricing.py). Where data leads tasks to nodes past their classes, pairs that were
-sent too much are bounded.
+Where few of the arcs are likely to matter, only these are built; arcs of negative reduced cost are added until there
+are none (network/candidate_arcs.py, network/arc_pricing.py). Where preference arcs lead tasks to nodes past their
+class, the pairs that are over capacity get a bound.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -14,91 +13,88 @@ from firmament_py.flow.network import Solution, Status
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.network.arc_pricing import negative_reduced_costs
 from firmament_py.network.build import PlacementNetwork, build
-from firmament_py.network.candidate_arcs import widened, within_reach
-from firmament_py.network.capacities import Capacities, shallower
+from firmament_py.network.candidate_arcs import candidate_part, extended
+from firmament_py.network.capacities import Capacities, with_policy_limits
+from firmament_py.network.telemetry import Telemetry
 from firmament_py.policy import Costs
-from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
 
 PRICING_ROUNDS = 6
-"""The last network that is built again, because what it left out was not proved not to matter, leaves nothing out."""
+"""After this many pricing rounds the whole network is solved."""
 
 REBUILD_LIMIT = 4
-"""So often a network is built again because a class was sent to nodes beyond its slots; then fitting trims it."""
+"""How many networks are built, at most, until no pair is over capacity; after that, fitting trims the excess."""
 
 SMALL_NETWORK, FEW = 50_000, 20
-"""A network of more arcs than this is not built again for less than one in so many of its tasks."""
+"""A network of more arcs than this is not built again for an excess of less than one in so many of its tasks."""
 
 
-class Solving:
-    """solve is called for each network; lap(stage) is called after each stage of work."""
+class ColumnGeneration:
+    """solve: finds a flow of least cost in one network, and is called for each."""
 
-    def __init__(self, solve: Callable[[PlacementNetwork], Solution], lap: Callable[[str], None]) -> None:
-        self.solve = solve
-        self._lap = lap
-        self.pricing_rounds = 0
-        """How many networks had to be built again, because what they left out was not proved not to matter."""
+    def __init__(self, solve: Callable[[PlacementNetwork], Solution], telemetry: Telemetry) -> None:
+        self._solve = solve
+        self._telemetry = telemetry
         self.first: tuple[PlacementNetwork, Solution] | None = None
-        """The first network that was good enough, and its flow."""
+        """The first network whose flow was accepted, and that flow."""
 
-    def run(self, room: Capacities, costs: Costs, offsets: I64, task_class: I64) -> tuple[PlacementNetwork, Solution]:
+    def run(
+        self, capacities: Capacities, costs: Costs, offsets: I64, task_class: I64, *, trial: bool = False
+    ) -> tuple[PlacementNetwork, Solution]:
         """A network for the waiting tasks' classes (T,), ascending, and slots that begin at offsets (K,), and a flow of
-        least cost that keeps every class within its slots."""
-        if costs.node_limit is not None:
-            room = shallower(room, costs.node_limit, len(task_class))
-        room = _with_enough(room, costs)
-        found = (self._in_part if costs.data is None else self._within_capacity)(room, costs, offsets, task_class)
+        least cost that keeps every class within its slots. trial: how telemetry counts the solves."""
+        capacities = with_policy_limits(capacities, costs, len(task_class))
+        found = (self._in_part if costs.data is None else self._within_capacity)(
+            capacities, costs, offsets, task_class, trial
+        )
         self.first = self.first or found
         return found
 
     def _in_part(
-        self, room: Capacities, costs: Costs, offsets: I64, task_class: I64
+        self, whole: Capacities, costs: Costs, offsets: I64, task_class: I64, trial: bool
     ) -> tuple[PlacementNetwork, Solution]:
-        part = within_reach(room, costs, offsets, np.bincount(task_class, minlength=len(room.slots)))
-        for attempt in range(PRICING_ROUNDS + 1):
-            network, solution = self._solved(part, costs, offsets, task_class)
-            if part is room or solution.status is not Status.OPTIMAL:
+        part = candidate_part(whole, costs, offsets, np.bincount(task_class, minlength=len(whole.slots)))
+        for number in range(PRICING_ROUNDS + 1):
+            network, solution = self._solved(part, costs, offsets, task_class, trial)
+            if part is whole or solution.status is not Status.OPTIMAL:
                 break
-            pairs, deeper = negative_reduced_costs(room, part, network, solution.flow, costs, offsets)
-            self._lap("prove")
+            pairs, deeper = negative_reduced_costs(whole, part, network, solution.flow, costs, offsets)
+            self._telemetry.lap("prove")
             if not pairs.any() and not deeper.any():
                 break
-            part = widened(part, room, pairs, deeper) if attempt + 1 < PRICING_ROUNDS else room
-            self.pricing_rounds += 1
+            part = extended(part, whole, pairs, deeper) if number + 1 < PRICING_ROUNDS else whole
+            self._telemetry.pricing_rounds += 1
         return network, solution
 
     def _within_capacity(
-        self, room: Capacities, costs: Costs, offsets: I64, task_class: I64
+        self, capacities: Capacities, costs: Costs, offsets: I64, task_class: I64, trial: bool
     ) -> tuple[PlacementNetwork, Solution]:
         over_capacity: Bools | None = None
         for _ in range(REBUILD_LIMIT):
-            network, solution = self._solved(room, costs, offsets, task_class, over_capacity)
+            network, solution = self._solved(capacities, costs, offsets, task_class, trial, over_capacity)
             if solution.status is not Status.OPTIMAL:
                 break
             excess = network.excess(solution.flow)
             few = len(network.flow.tail) > SMALL_NETWORK and excess.sum() * FEW < len(task_class)
             if few or not excess.any():
-                break  # fitting turns those few away, and the next solve finds them a place
+                break  # fitting rejects those few, and the next solve finds nodes for them
             over_capacity = excess > 0 if over_capacity is None else over_capacity | (excess > 0)
         return network, solution
 
     def _solved(
-        self, room: Capacities, costs: Costs, offsets: I64, task_class: I64, over_capacity: Bools | None = None
+        self,
+        capacities: Capacities,
+        costs: Costs,
+        offsets: I64,
+        task_class: I64,
+        trial: bool,
+        over_capacity: Bools | None = None,
     ) -> tuple[PlacementNetwork, Solution]:
-        network = build(room, costs, offsets, task_class, over_capacity)
-        self._lap("build")
-        solution = self.solve(network)
-        self._lap("solve")
+        network = build(capacities, costs, offsets, task_class, over_capacity)
+        self._telemetry.lap("build")
+        solution = self._solve(network)
+        if trial:
+            self._telemetry.trials += 1
+        else:
+            self._telemetry.solves += 1
+        self._telemetry.lap("solve")
         return network, solution
-
-
-def _with_enough(room: Capacities, costs: Costs) -> Capacities:
-    """What the policy thinks enough of a class for a node, after what tasks themselves demand and wish."""
-    if costs.soft_limit is None or costs.soft_limit_cost is None:
-        return room
-    classes, nodes = room.slots.shape
-    enough = np.broadcast_to(costs.soft_limit, (classes, nodes))
-    domain, most = np.arange(nodes), np.full(nodes, UNLIMITED)
-    limits = dict(room.limits)
-    for c in np.flatnonzero(costs.soft_limit_cost).tolist():
-        limits[c] = [*limits.get(c, ()), DomainLimit(domain, most, enough[c], int(costs.soft_limit_cost[c]))]
-    return replace(room, limits=limits)

@@ -10,28 +10,28 @@ from firmament_py.network.build import PlacementNetwork
 
 @dataclass(frozen=True, slots=True)
 class NodeCounts:
-    """count[i] > 0 tasks of class cls[i] go to node node[i]; sorted by class; no pair twice. (K,) each."""
+    """count[i] > 0 tasks of class cls[i] go to node node[i]; sorted by class; pairs are unique. (K,) each."""
 
     cls: I64
     node: I64
     count: I64
 
     def where(self, some: Bools) -> "NodeCounts":
-        """Only some (K,) of it."""
+        """The entries that `some` (K,) marks."""
         return NodeCounts(self.cls[some], self.node[some], self.count[some])
 
 
 def spread_over_members(network: PlacementNetwork, flow: I64, *, fill: bool = False) -> NodeCounts:
-    """Deals the flow into each node group to its members, as evenly as cards, or, with fill, one member after the
-    other, each as many as it may be sent.
+    """Spreads the flow into each node group over its members, evenly, or, with fill, one member after the other, each
+    up to its depth.
 
-    Classes are dealt one after the other, each going on where the one before stopped. So every member gets its
-    share of each class and of the total, rounded down or up: within every capacity, at the same cost as the flow
-    through the group, and with the mix of classes that leaves the least to repair when resources are counted.
+    Members take tasks in turn, class by class, each class continuing where the previous one stopped. So every member
+    gets its share of each class and of the total, rounded down or up: within every capacity, at the same cost as the
+    flow through the group, and with the mix of classes that leaves the least to repair when resources are counted.
     """
     placed = network.placed_on_nodes(flow)
     used = np.flatnonzero(placed)
-    # group by node group to know where dealing goes on, classes in order
+    # by node group, so that each class continues where the previous one stopped
     used = used[np.lexsort((network.pair_class[used], network.pair_node_group[used]))]
     cls, group, amount = network.pair_class[used], network.pair_node_group[used], placed[used]
     size = np.diff(network.member_start)[group]
@@ -43,32 +43,40 @@ def spread_over_members(network: PlacementNetwork, flow: I64, *, fill: bool = Fa
         depth = network.member_depth[group]
         touched = (start + amount - 1) // depth - start // depth + 1  # members that get any
         entry = np.repeat(np.arange(len(used)), touched)
-        turn = start[entry] // depth[entry] + run_positions(touched)
-        end = np.minimum((start + amount)[entry], (turn + 1) * depth[entry])
-        count = end - np.maximum(start[entry], turn * depth[entry])
+        number = start[entry] // depth[entry] + run_positions(touched)
+        end = np.minimum((start + amount)[entry], (number + 1) * depth[entry])
+        count = end - np.maximum(start[entry], number * depth[entry])
     else:
         touched = np.minimum(amount, size)
         entry = np.repeat(np.arange(len(used)), touched)
-        turn = run_positions(touched)
-        count = amount[entry] // size[entry] + (turn < amount[entry] % size[entry])
-        turn = (start[entry] + turn) % size[entry]
-    member = network.member_start[group[entry]] + turn
+        number = run_positions(touched)
+        count = amount[entry] // size[entry] + (number < amount[entry] % size[entry])
+        number = (start[entry] + number) % size[entry]
+    member = network.member_start[group[entry]] + number
     order = np.argsort(cls[entry], kind="stable")
     return NodeCounts(cls[entry][order], network.members[member][order], count[order])
 
 
+def placed_tasks(network: PlacementNetwork, flow: I64, order: I64) -> I64:
+    """Positions of the tasks that the flow places, ascending: of each supply group, group after group in `order` (T,),
+    the oldest."""
+    sizes = network.group_size
+    return np.sort(order[run_positions(sizes) < np.repeat(network.placed_from_groups(flow), sizes)])
+
+
 @dataclass(frozen=True, slots=True)
-class Routing:
+class Assignment:
     """Which task a flow sends where, for networks in which tasks of one class differ. K placed tasks."""
 
     task: I64  # (K,) positions
     cls: I64  # (K,)
     node: I64  # (K,)
-    saving: I64  # (K,) how much dearer it would have been anywhere
+    saving: I64  # (K,) how much more it would cost anywhere else
 
     def kept(self, accepted: NodeCounts, nodes: int, wait: I64) -> I64:
-        """Positions in K of those who get the places of `accepted`, part of what was dealt: where not all that were
-        sent to a node may stay, those who are dearest to leave waiting, then who save most, then the oldest."""
+        """Positions in K of the tasks that get the places of `accepted`, part of the spread counts: if not all that
+        were sent to a node may stay, those that cost most to leave waiting, then those that save most, then the
+        oldest."""
         key = self.cls * nodes + self.node
         order = np.lexsort((self.task, -self.saving, -wait[self.task], key))
         places = accepted.cls * nodes + accepted.node
@@ -79,30 +87,29 @@ class Routing:
         return kept
 
 
-def route(network: PlacementNetwork, flow: I64, order: I64, dealt: NodeCounts) -> Routing:
-    """Follows each task of `order` (T,), group after group, along the flow to one of the places that were dealt.
+def assign(network: PlacementNetwork, flow: I64, order: I64, spread: NodeCounts) -> Assignment:
+    """Follows each task of `order` (T,), group after group, along the flow to one of the places in `spread`.
 
-    An arc to a node says where a task goes. Of those who enter a pool any may leave it on any arc, and of those of a
-    class in a node group any may be on any of the members.
+    An arc to a node determines where its tasks go. Tasks that enter a pool may leave it on any arc, and tasks of one
+    class in a node group may go to any of its members.
     """
     groups, pools, data = len(network.group_class), int(network.arc_pool.max(initial=-1)) + 1, network.data
-    ways = (network.flow_to_nodes(flow), network.flow_to_racks(flow), flow[:groups])
+    amount = np.concatenate([network.flow_to_nodes(flow), network.flow_to_racks(flow), flow[:groups]])
     no_pair = np.full(groups + len(data.rack_group), -1, np.int64)
     first_rack = pools - data.pools
     group = np.concatenate([data.near_group, data.rack_group, np.arange(groups)])
     pair = np.concatenate([data.near_pair, no_pair])
     pool = np.concatenate([np.full(len(data.near_group), -1), first_rack + data.rack_pool, network.group_class])
     cost = np.concatenate([data.near_cost, data.rack_cost, network.group_anywhere])
-    amount = np.concatenate(ways)
 
     taken = np.flatnonzero(amount)
     taken = taken[np.argsort(group[taken], kind="stable")]
-    way = np.repeat(taken, amount[taken])  # of each placed task, group after group
+    first_arc = np.repeat(taken, amount[taken])  # of each placed task, group after group
     sizes = network.group_size
     task = order[run_positions(sizes) < np.repeat(network.placed_from_groups(flow), sizes)]
-    of_task = pair[way]
+    of_task = pair[first_arc]
     pooled = np.flatnonzero(of_task < 0)
-    pooled = pooled[np.argsort(pool[way[pooled]], kind="stable")]
+    pooled = pooled[np.argsort(pool[first_arc[pooled]], kind="stable")]
     out = network.flow_from_pools(flow)
     leaving = np.flatnonzero(out)
     leaving = leaving[np.argsort(network.arc_pool[leaving], kind="stable")]
@@ -112,7 +119,8 @@ def route(network: PlacementNetwork, flow: I64, order: I64, dealt: NodeCounts) -
     node_group = np.full(int(network.members.max(initial=-1)) + 1, -1, np.int64)
     node_group[network.members] = member_group
     by_pair = np.argsort(of_task, kind="stable")
-    places = np.lexsort((node_group[dealt.node], dealt.cls))  # as pairs are numbered
+    places = np.lexsort((node_group[spread.node], spread.cls))  # as pairs are numbered
     node = np.empty(len(task), np.int64)
-    node[by_pair] = np.repeat(dealt.node[places], dealt.count[places])
-    return Routing(task, network.pair_class[of_task], node, network.group_anywhere[group[way]] - cost[way])
+    node[by_pair] = np.repeat(spread.node[places], spread.count[places])
+    saving = network.group_anywhere[group[first_arc]] - cost[first_arc]
+    return Assignment(task, network.pair_class[of_task], node, saving)

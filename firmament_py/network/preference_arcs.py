@@ -4,8 +4,8 @@ r"""Preference arcs of a network: from supply groups to the nodes and racks that
          \--rack--> (class, rack) vertex --> pair ---> node group
           \-------> class --> .. ----------> pair
 
-A pair is a class and a node group that it has room on. All tasks of a class that have reached a rack's vertex, or their
-class's, are alike from there on, so these vertices are *pools*: any of the tasks that went in may be any that came out.
+A pair is a class and a node group that has slots for it. All tasks of a class that have reached a rack's vertex, or
+their class's, are interchangeable from there on: these vertices are *pools*.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,8 @@ NO_DATA_ARCS = DataArcs(_EMPTY, _EMPTY, _EMPTY, _EMPTY, _EMPTY, _EMPTY, 0, _EMPT
 
 
 def node_columns(data: DataCosts) -> I64:
-    """(2, N): what nodes have to share to share a group: to be one that an arc names, and the rack if an arc does."""
+    """(2, N): nodes may share a group if these are equal: the node itself if an arc leads to it, and its rack if one
+    leads to that."""
     nodes = len(data.rack)
     named = np.full(nodes, -1, np.int64)
     named[data.near_node] = data.near_node
@@ -56,8 +57,8 @@ def data_arcs(
     node_group: I64,
     first: I64,
 ) -> DataArcs:
-    """The arcs of supply groups (G,) with sets, given the pairs (P,), each node's group (N,), -1: none, and a node of
-    each group (M,)."""
+    """The arcs of supply groups (G,) with sets, given the pairs (P,), the group of each node (N,), -1: none, and the
+    first node of each group (M,)."""
     sets, groups = len(data.anywhere), len(first)
     classes = int(group_class.max(initial=-1)) + 1
     pair_of = np.full((classes, groups + 1), -1, np.int64)
@@ -72,10 +73,10 @@ def data_arcs(
     racks = int(data.rack.max(initial=-1)) + 1
     rack_of_group = _named_rack(data)[first]
     entry, rack_group = of_groups(group_set, data.rack_set, sets)
-    wanted = np.zeros((classes, racks + 1), np.bool_)
-    wanted[group_class[rack_group], data.rack_id[entry]] = True
-    wanted[:, racks] = False  # what nodes outside all racks look up
-    pool_pair = np.flatnonzero(wanted[pair_class, rack_of_group[pair_node_group]])
+    has_pool = np.zeros((classes, racks + 1), np.bool_)
+    has_pool[group_class[rack_group], data.rack_id[entry]] = True
+    has_pool[:, racks] = False  # nodes outside all racks have rack -1
+    pool_pair = np.flatnonzero(has_pool[pair_class, rack_of_group[pair_node_group]])
     key = pair_class[pool_pair] * racks + rack_of_group[pair_node_group[pool_pair]]
     pools, pool = np.unique(key, return_inverse=True)
     number = np.full(classes * racks, -1, np.int64)
@@ -96,7 +97,7 @@ def data_arcs(
 
 
 def _named_rack(data: DataCosts) -> I64:
-    """(N,) the rack of each node, -1 where no arc leads to it."""
+    """(N,) the rack of each node, -1 if no arc leads to it."""
     named = np.zeros(int(data.rack.max(initial=-1)) + 2, np.bool_)
     named[data.rack_id] = True
     named[-1] = False

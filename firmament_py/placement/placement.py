@@ -1,417 +1,239 @@
-"""From tasks to places: price > build > solve > deal > fit, again and again until nothing more fits.
+"""From tasks to nodes: costs > network > flow > counts > fit, again and again until nothing more fits.
 
-A flow has one commodity, so tasks that a flow sends to one node can be too much for it together. `Placing.attempt`
-therefore solves, keeps the most valuable part that fits, and solves again for the rest with what is left, until a
-solve finds nothing to place. Every solve that finds something places at least one task, so it ends; each node's
-resources are counted exactly before anything is kept. What an attempt placed can be taken back whole.
+A flow has one commodity, so tasks that a flow sends to one node can be too much for it together. Therefore each solve
+is followed by keeping the most valuable part that fits, and by another solve for the rest with what is left, until a
+solve places nothing. Every other solve places at least one task, so this ends; each node's resources are counted
+exactly before anything is kept.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from firmament_py.flow.network import Solution, Status
-from firmament_py.model.arrays import I64, Bools, run_positions
+from firmament_py.model.arrays import F64, I64, Bools, run_positions
 from firmament_py.network.build import PlacementNetwork, supply_order
-from firmament_py.network.column_generation import Solving
-from firmament_py.network.decode import NodeCounts, route, spread_over_members
+from firmament_py.network.column_generation import ColumnGeneration
+from firmament_py.network.decode import Assignment, NodeCounts, assign, placed_tasks, spread_over_members
+from firmament_py.network.telemetry import Telemetry
 from firmament_py.placement.fit import accept
-from firmament_py.placement.greedy import Bids, winners
-from firmament_py.placement.reserved_capacity import ReservedCapacity
+from firmament_py.placement.greedy import fill
+from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.subproblem import Subproblem, subproblem_of, with_preferences
 from firmament_py.policy import Costs, View
-from firmament_py.policy.locality import DataCosts
-from firmament_py.snapshot.expected_releases import FOREVER
 from firmament_py.snapshot.snapshot import Snapshot
-from firmament_py.snapshot.solo_capacity import task_slots
 from firmament_py.usage.usage import NOTHING_MEASURED, Reading
 
 CLASSES_AT_ONCE = 256
-"""More classes than this are placed in turns, highest priority first: it bounds a round's memory."""
+"""More classes than this are placed in several parts, highest priority first: it bounds a round's memory."""
 
 FLOWS_PER_STAGE = 12
-"""After so many flows of one turn the rest is placed class by class: bounds a round whose nodes fill badly."""
+"""After so many flows of one stage the rest is placed greedily: it bounds a round whose nodes fill badly."""
 
-BIDS = 8
-"""So often the tasks of a class that no flow has placed bid for the nodes that hold their data."""
+NO_TASKS: I64 = np.zeros(0, np.int64)
 
 
-class Placing:
-    """What is left of nodes and tasks while flows are turned into placements.
+@dataclass(slots=True)
+class _Step:
+    """A subproblem, its costs, and, if it was solved, what its flow sends where. by_priority: the parts of `sent` that
+    have not been fitted yet, lowest priority first. stage_tasks: the tasks that the subproblem was made for."""
 
-    price and solve are called for each network, solve with whether it is a trial: what it places is taken back.
-    lap(stage) is called after each stage of work. reading: what the nodes use, for the policy. at_once: see View.
+    subproblem: Subproblem
+    costs: Costs
+    stage_tasks: I64
+    by_priority: list[tuple[int, NodeCounts]] = field(default_factory=list)
+    placed: I64 | None = None  # positions of the tasks that the flow places, if tasks of a class are interchangeable
+    assignment: Assignment | None = None  # else: which task goes where
+    value: F64 | None = None  # (C,) what placing a task of each class is worth
+
+
+@dataclass(slots=True)
+class _Pending:
+    """Tasks (K,) that are to be placed, and the step that is under way for them."""
+
+    tasks: I64
+    step: _Step | None = None
+
+
+class Placement:
+    """Places tasks of a snapshot on its nodes, and keeps the ledger of it.
+
+    policy_costs and solve are called for each network. reading: what the nodes use, for the policy. at_once: see View.
+    trial: solves only serve to find out what could be placed.
     """
 
     def __init__(
         self,
         snapshot: Snapshot,
-        costs: Callable[[View], Costs],
-        solve: Callable[[PlacementNetwork, bool], Solution],
-        lap: Callable[[str], None],
+        policy_costs: Callable[[View], Costs],
+        solve: Callable[[PlacementNetwork], Solution],
+        telemetry: Telemetry,
         reading: Reading = NOTHING_MEASURED,
         *,
         at_once: bool = False,
         trial: bool = False,
     ) -> None:
         self.snapshot = snapshot
-        self._at_once = at_once
-        self._reading = reading
-        self.node_of: I64 = np.full(len(snapshot.tasks), -1, np.int64)
-        """(T,) node that each task is placed on, -1: none so far."""
-        self._trial = trial
-        self._solve = solve
-        self.solving = Solving(lambda network: solve(network, self._trial), lap)
-        self._costs = costs
-        self._lap = lap
+        self.telemetry = telemetry
+        self.ledger = Ledger(snapshot, trial=trial)
+        self.columns = ColumnGeneration(solve, telemetry)
         self.staged = False
-        """Whether tasks of different classes were placed one after the other, so that those who depend on others may
-        have come too early."""
+        """Whether tasks of different classes were placed one after the other, so that some may have been tried before
+        tasks that they depend on were placed."""
         self.in_portions = False
-        """Whether the policy had nodes be sent a few tasks at a time."""
-        self._flows_left = 0
-        self._free = snapshot.free.copy()
-        self._running = snapshot.running.copy()
-        self._batch_of = np.zeros(len(snapshot.tasks), np.int64)  # what was placed together, in order
-        self._batches = 0
-        self._batch_of_class = np.zeros(len(snapshot.classes), np.int64)  # the last of each class
-        self._kept = ReservedCapacity()
-        expected = snapshot.expected_us
-        self._class_ends_us = np.where(expected > 0, snapshot.now_us + expected, FOREVER)  # (C,)
+        """Whether the policy limited how many tasks a node is sent at a time."""
+        self._policy_costs = policy_costs
+        self._solve = solve
+        self._reading = reading
+        self._at_once = at_once
 
-    @property
-    def keeps_room(self) -> bool:
-        """Whether some of what is left is kept for somebody."""
-        return bool(self._kept)
+    def on(self, snapshot: Snapshot) -> "Placement":
+        """A trial from scratch on another snapshot of the same round. Both count in the same preferences and neighbour
+        counts, so all of it belongs in a transaction."""
+        reading = self._reading.less(snapshot.free - self.snapshot.free)
+        return Placement(
+            snapshot, self._policy_costs, self._solve, self.telemetry, reading, at_once=self._at_once, trial=True
+        )
 
-    @property
-    def free(self) -> I64:
-        """(N, R) what is left for tasks that may run for ever. Not to be written to."""
-        return self._kept.left_of(self._free, FOREVER)
+    def first_costs(self, tasks: I64) -> tuple[Subproblem, Costs]:
+        """The subproblem of placing `tasks` (K,), ascending, as things stand, and its costs."""
+        subproblem = self._subproblem(tasks, None)
+        return subproblem, with_preferences(self.snapshot, subproblem, self._policy_costs(subproblem.view))
 
-    @property
-    def unclaimed(self) -> I64:
-        """(N, R) what is left, less what gangs that keep room will take."""
-        return self._kept.less_claims(self._free)
-
-    @property
-    def free_now(self) -> I64:
-        """(N, R) what is left, whoever keeps room. Not to be written to."""
-        return self._free
-
-    def free_for(self, tasks: I64) -> I64:
-        """(N, R) what is left for all of `tasks` (K,). Not to be written to."""
-        ends_us = int(self._class_ends_us[self.snapshot.task_class[tasks]].max(initial=0))
-        return self._kept.left_of(self._free, ends_us)
-
-    def outcome(self) -> tuple[I64, I64, I64]:
-        """Task rows (K,), the node rows (K,) they go to, and batches (K,): placed together, in ascending order."""
-        placed = np.flatnonzero(self.node_of >= 0)
-        return self.snapshot.tasks[placed], self.snapshot.nodes[self.node_of[placed]], self._batch_of[placed]
-
-    def attempt(self, tasks: I64, within: Bools | None = None, *, largest_first: bool = False) -> None:
+    def place(self, tasks: I64, within: Bools | None = None, *, largest_first: bool = False) -> None:
         """Places what can be placed of `tasks` (K,), ascending, on the nodes `within` (N,), None: any.
 
-        largest_first: where tasks compete for a node, large ones have the right of way instead of those that are
-        worth most for what they take. It fits more when all are to be placed.
+        largest_first: if tasks compete for a node, the largest go first instead of those that are worth most for what
+        they take. More fits if all are to be placed.
         """
-        if not self._kept:
-            self._attempt(tasks, within, largest_first)
+        ledger = self.ledger
+        if not ledger.has_reservations:
+            self._place(tasks, within, largest_first)
             return
-        ends = self._class_ends_us[self.snapshot.task_class[tasks]]
-        while True:
-            before = int((self.node_of[tasks] >= 0).sum())
-            for horizon in self._kept.horizons:  # who ends in time may also use what the others had to leave
-                some = tasks[(self.node_of[tasks] < 0) & (ends <= horizon)]
+        ends = ledger.ends_us(tasks)
+        placed_before = -1
+        while (placed := int((ledger.node_of[tasks] >= 0).sum())) > placed_before:
+            placed_before = placed
+            for horizon in ledger.horizons:  # tasks that end in time may also use what the others had to leave
+                some = tasks[(ledger.node_of[tasks] < 0) & (ends <= horizon)]
                 if len(some):
-                    self._attempt_beside(some, within, largest_first)
-            if int((self.node_of[tasks] >= 0).sum()) == before:
-                return
+                    with ledger.limited_to(some):
+                        self._place(some, within, largest_first)
 
-    def _attempt_beside(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
-        """`attempt` with no more than all of the tasks may use."""
-        free, self._free = self._free, self.free_for(tasks).copy()
-        self._attempt(tasks, within, largest_first)
-        self._free = free
-        self._occupy(tasks, +1)
-
-    def _attempt(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
-        classes = np.unique(self.snapshot.task_class[tasks])
+    def _place(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
+        task_class = self.snapshot.task_class[tasks]
+        classes = np.unique(task_class)
         self.staged |= len(classes) > CLASSES_AT_ONCE
         for first in range(0, len(classes), CLASSES_AT_ONCE):
             some = classes[first : first + CLASSES_AT_ONCE]
-            mine = tasks[np.isin(self.snapshot.task_class[tasks], some)] if len(some) < len(classes) else tasks
-            self._turn(mine, within, largest_first)
+            part = tasks[np.isin(task_class, some)] if len(some) < len(classes) else tasks
+            self._solve_and_fit(part, within, largest_first)
 
-    def put(self, tasks: I64, nodes: I64) -> None:
-        """Places `tasks` (K,), which have no place and whose classes other tasks are nothing to, on `nodes` (K,),
-        which have room for them."""
-        cls = self.snapshot.task_class[tasks]
-        for c in np.unique(cls).tolist():
-            where, count = np.unique(nodes[cls == c], return_counts=True)
-            self._settle(c, where, count)
-            self._running[where] += count
-            self._batch_of[tasks[cls == c]] = self._batches
-        self.node_of[tasks] = nodes
-        self._occupy(tasks, +1)
+    def _solve_and_fit(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
+        """Step after step, until nothing more fits or no flow is left. If not all tasks of a priority fit where a flow
+        sent them, they come to the top of the stack: they are placed elsewhere before any of a lower priority."""
+        stack, flows_left = [_Pending(tasks)], FLOWS_PER_STAGE
+        while stack:
+            pending = stack[-1]
+            if pending.step is None:
+                pending.step = self._next_step(pending.tasks, within)
+                if pending.step is None:
+                    stack.pop()
+                    continue
+                self.staged |= flows_left <= 0
+                if flows_left > 0:
+                    flows_left -= 1
+                    self._send(pending.step)
+            step = pending.step
+            if step.by_priority:
+                rejected = self._fit_highest_priority(step, largest_first)
+                if step.by_priority and len(rejected):
+                    stack.append(_Pending(rejected))
+                continue
+            pending.step = None
+            if (self.ledger.node_of[step.subproblem.tasks] >= 0).any():
+                continue
+            fill(self.ledger, step.subproblem, step.costs)
+            self.telemetry.lap("fit")
+            if step.costs.stage is None:
+                stack.pop()
+            else:
+                pending.tasks, flows_left = np.setdiff1d(pending.tasks, step.stage_tasks), FLOWS_PER_STAGE
 
-    def take_back(self, tasks: I64) -> None:
-        """Undoes the placements of `tasks` (K,); those that have none are passed over."""
-        tasks = tasks[self.node_of[tasks] >= 0]
-        self._occupy(tasks, -1)
-        for c, where, count in self._by_class(tasks):
-            self._running[where] -= count
-            self._tell_neighbours(c, where, -count)
-        self.node_of[tasks] = -1
+    def _next_step(self, tasks: I64, within: Bools | None) -> _Step | None:
+        """What to solve next for those of `tasks` that wait; None: none of them fits anywhere."""
+        subproblem = self._subproblem(tasks[self.ledger.node_of[tasks] < 0], within)
+        self.telemetry.lap("feasibility")
+        if not len(subproblem.tasks):
+            return None
+        costs, stage_tasks = self._policy_costs(subproblem.view), subproblem.tasks
+        self.in_portions |= costs.node_limit is not None
+        if costs.stage is not None:
+            self.staged = True
+            stage_tasks = subproblem.next_batch(costs.stage)
+            subproblem = self._subproblem(stage_tasks, within)
+            costs = replace(self._policy_costs(subproblem.view), stage=costs.stage)
+        costs = with_preferences(self.snapshot, subproblem, costs)
+        self.telemetry.lap("costs")
+        return _Step(subproblem, costs, stage_tasks)
 
-    def keep(self, starts_us: int, room: I64, claimed: I64) -> int:
-        """From now on tasks that end after `starts_us` have to leave `claimed` (N, R) of `room` (N, R), which is what
-        will be left then, not counting what is kept. Returns the number by which to give it up."""
-        return self._kept.keep(starts_us, room, claimed)
+    def _subproblem(self, tasks: I64, within: Bools | None) -> Subproblem:
+        return subproblem_of(self.ledger, self._reading, tasks, within, at_once=self._at_once)
 
-    def give_up(self, number: int) -> None:
-        """What was kept by this number is no longer."""
-        self._kept.give_up(number)
-
-    def elsewhere(self, snapshot: Snapshot) -> "Placing":
-        """A fresh start on another snapshot of the same round. Wishes and neighbour counts are one for both: what is
-        placed there has to be taken back."""
-        reading = self._reading.less(snapshot.free - self.snapshot.free)
-        return Placing(snapshot, self._costs, self._solve, self._lap, reading, at_once=self._at_once, trial=True)
-
-    @contextmanager
-    def supposing(self, free: I64) -> Iterator[None]:
-        """As if `free` (N, R) was left, and nobody kept room; what is placed meanwhile has to be taken back."""
-        before, self._free = self._free, free.copy()
-        kept, self._kept = self._kept, ReservedCapacity()
-        trial, self._trial = self._trial, True
-        try:
-            yield
-        finally:
-            self._free, self._kept, self._trial = before, kept, trial
-
-    def _occupy(self, tasks: I64, sign: int) -> None:
-        """Takes away (+1) or gives back (-1) what `tasks` (K,) use where they are placed; others are passed over."""
-        for c, where, count in self._by_class(tasks[self.node_of[tasks] >= 0]):
-            used = sign * count[:, None] * self.snapshot.requests[c]
-            self._free[where] -= used
-            self._kept.occupy(where, used, int(self._class_ends_us[c]))
-
-    def _by_class(self, tasks: I64) -> Iterator[tuple[int, I64, I64]]:
-        """Of placed tasks: each class, nodes and how many of it are there."""
-        nodes = len(self._free)
-        pairs, counts = np.unique(self.snapshot.task_class[tasks] * nodes + self.node_of[tasks], return_counts=True)
-        for c in np.unique(pairs // nodes).tolist():
-            of_class = pairs // nodes == c
-            yield c, pairs[of_class] % nodes, counts[of_class]
-
-    def room_for(self, tasks: I64, within: Bools | None = None) -> tuple[I64, I64]:
-        """(C',) classes of `tasks` and (C', N) how many tasks of each class each node could take alone."""
-        classes, counts = np.unique(self.snapshot.task_class[tasks], return_counts=True)
-        suitable = self.open_to(classes)
-        suitable = suitable if within is None else suitable & within
-        return classes, task_slots(self.free_for(tasks), self.snapshot.requests[classes], suitable, counts)
-
-    def open_to(self, classes: I64) -> Bools:
-        """(C', N) where tasks of each of `classes` may go, room apart, beside others that are to come."""
-        suitable = self.snapshot.suitable[classes]
-        for i, c in enumerate(classes.tolist()):
-            if self.snapshot.intertask.concerns(c):
-                suitable[i] &= self.snapshot.intertask.conceivable(c)
-        return suitable
-
-    def cheapest_first(self) -> Callable[[int], I64]:
-        """A function from a task to the nodes (N,) by what it costs as the first to go there; in any order if there
-        are too many classes."""
-        (classes, nodes), tasks = self.snapshot.suitable.shape, len(self.snapshot.tasks)
-        if classes > CLASSES_AT_ONCE:
-            return lambda task: np.arange(nodes)
-        look = self._look(np.arange(tasks), None)
-        costs = with_preferences(self.snapshot, look, self._costs(look.view))
-        slot = np.broadcast_to(costs.slot, (nodes, len(look.view.slot_offsets)))[:, 0]
-        price = np.broadcast_to(costs.place, (classes, nodes)) + slot
-        by_class, task_class, data = np.argsort(price, axis=1, kind="stable"), self.snapshot.task_class, costs.data
-        if data is None:
-            return lambda task: by_class[task_class[task]]
-        of_task = np.full(tasks, -1, np.int64)
-        of_task[look.tasks] = data.of_task
-        return lambda task: np.argsort(price[task_class[task]] + data.row(int(of_task[task])), kind="stable")
-
-    def emptiest_first(self) -> I64:
-        """(N,) the nodes by how many tasks they have."""
-        return np.argsort(self._running, kind="stable")
-
-    def place_first_fit(self, task: int, order: I64) -> None:
-        """Places one task on the first node of `order` (N,) that takes it, if any does."""
-        snapshot, c = self.snapshot, int(self.snapshot.task_class[task])
-        request = snapshot.requests[c]
-        needs = np.flatnonzero(request)
-        fits = snapshot.suitable[c] & np.greater_equal(self._free[:, needs], request[needs]).all(axis=1)
-        if snapshot.intertask.concerns(c):
-            fits &= snapshot.intertask.allowed(c)
-        for node in order[fits[order]][:1].tolist():
-            if self._settle(c, np.array([node]), np.array([1])).any():
-                self.node_of[task] = node
-                self._batch_of[task] = self._batches
-                self._free[node] -= request
-                self._running[node] += 1
-
-    def _turn(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
-        self._flows_left = FLOWS_PER_STAGE
-        self._place(tasks, within, largest_first)
-
-    def _place(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
-        """Flow after flow, until nothing more fits or no flow is left."""
-        while True:
-            look = self._look(tasks[self.node_of[tasks] < 0], within)
-            self._lap("feasibility")
-            if not len(look.tasks):
-                return
-            costs, on_turn = self._costs(look.view), look.tasks
-            self.in_portions |= costs.node_limit is not None
-            if costs.stage is not None:
-                self.staged = True
-                on_turn = look.first_in_turn(costs.stage)
-                look = self._look(on_turn, within)
-                costs = replace(self._costs(look.view), stage=costs.stage)
-            costs = with_preferences(self.snapshot, look, costs)
-            self._lap("costs")
-            self.staged |= self._flows_left <= 0
-            if self._flows_left <= 0 or not self._flow_step(look, costs, within, largest_first):
-                self._fill(look, costs)
-                self._lap("fit")
-                if costs.stage is None:
-                    return
-                tasks, self._flows_left = np.setdiff1d(tasks, on_turn), FLOWS_PER_STAGE
-
-    def _look(self, tasks: I64, within: Bools | None) -> Subproblem:
-        """What there is for `tasks` (K,), ascending, as things stand."""
-        return subproblem_of(
-            self.snapshot, self._free, self._running, self._reading, tasks, within, at_once=self._at_once
+    def _send(self, step: _Step) -> None:
+        """Solves the network of a step; one that has no optimum sends nothing."""
+        view, costs = step.subproblem.view, step.costs
+        network, solution = self.columns.run(
+            step.subproblem.capacities, costs, view.slot_offsets, view.task_class, trial=self.ledger.trial
         )
-
-    def _flow_step(self, look: Subproblem, costs: Costs, within: Bools | None, largest_first: bool) -> bool:
-        """One network: builds, solves, keeps what fits. False if it got nowhere.
-
-        Priority after priority: if not all of one fit where the flow sent them, places are looked for anew for those
-        before anybody of a lower priority takes what is left.
-        """
-        view = look.view
-        self._flows_left -= 1
-        network, solution = self.solving.run(look.room, costs, view.slot_offsets, view.task_class)
         if solution.status is not Status.OPTIMAL:
-            return False
-        wanted = spread_over_members(network, solution.flow, fill=costs.fill)
+            return
+        sent = spread_over_members(network, solution.flow, fill=costs.fill)
         order = supply_order(view.task_class, costs)
         if costs.data is None:
-            routing, chosen = None, _chosen(network, solution.flow, order)
+            step.placed = placed_tasks(network, solution.flow, order)
         else:
-            routing, chosen = route(network, solution.flow, order, wanted), order[:0]
-        self._lap("decode")
-        # worth grows with the time waited, so that in the end no task is too large for its worth
-        minutes = view.task_age_us / 60e6
-        value = np.ones(len(view.requests))
-        np.maximum.at(value, view.task_class, costs.wait * (1.0 + minutes))
-        priority = view.priority[wanted.cls]
-        for level in np.unique(priority)[::-1].tolist():
-            mine = wanted.where(priority == level)
-            fitting = accept(
-                mine,
-                self.snapshot.requests[look.classes],
-                self._free,
-                None if largest_first else value,
-                lambda i, *where: self._settle(int(look.classes[i]), *where),
+            step.assignment = assign(network, solution.flow, order, sent)
+        priority = view.priority[sent.cls]
+        step.by_priority = [(level, sent.where(priority == level)) for level in np.unique(priority).tolist()]
+        self.telemetry.lap("decode")
+        # worth rises with the time that a task has waited, so that in the end no task is too large for its value
+        step.value = np.ones(len(view.requests))
+        np.maximum.at(step.value, view.task_class, costs.wait * (1.0 + view.task_age_us / 60e6))
+
+    def _fit_highest_priority(self, step: _Step, largest_first: bool) -> I64:
+        """Keeps what fits of the highest priority that a step has left. Returns the tasks of this priority if not all
+        that were sent could be kept, else none."""
+        subproblem, ledger = step.subproblem, self.ledger
+        level, sent = step.by_priority.pop()
+        kept = accept(
+            sent,
+            self.snapshot.requests[subproblem.classes],
+            ledger.free,
+            None if largest_first else step.value,
+            lambda i, *where: ledger.commit_counts(int(subproblem.classes[i]), *where),
+        )
+        if step.assignment is not None:
+            chosen = step.assignment.kept(kept, len(ledger.free), step.costs.wait)
+            ledger.assign(
+                subproblem.tasks[step.assignment.task[chosen]],
+                subproblem.classes[step.assignment.cls[chosen]],
+                step.assignment.node[chosen],
             )
-            if routing is None:
-                self._assign(look, fitting, chosen)
-            else:
-                kept = routing.kept(fitting, len(self._free), costs.wait)
-                self._put(look.tasks[routing.task[kept]], look.classes[routing.cls[kept]], routing.node[kept])
-            self._lap("fit")
-            if level > priority.min() and fitting.count.sum() < mine.count.sum():
-                self._place(look.tasks[view.priority[view.task_class] == level], within, largest_first)
-        return bool((self.node_of[look.tasks] >= 0).any())
+        elif step.placed is not None:
+            self._assign_oldest(subproblem, kept, step.placed)
+        self.telemetry.lap("fit")
+        if kept.count.sum() == sent.count.sum():
+            return NO_TASKS
+        of_priority: Bools = subproblem.view.priority[subproblem.view.task_class] == level
+        return subproblem.tasks[of_priority]
 
-    def _settle(self, c: int, node: I64, count: I64) -> I64:
-        """How many of the count[i] tasks of class c on node[i] other tasks allow; these are then counted as there."""
-        self._batches += 1
-        self._batch_of_class[c] = self._batches
-        count = self.snapshot.intertask.trim(c, node, count)
-        there = count > 0
-        self._tell_neighbours(c, node[there], count[there])
-        return count
-
-    def _tell_neighbours(self, c: int, node: I64, count: I64) -> None:
-        self.snapshot.intertask.add(c, node, count)
-        self.snapshot.preferences.add(c, node, count)
-        self.snapshot.neighbour_counts.add(c, node, count)
-
-    def _assign(self, look: Subproblem, fitting: NodeCounts, candidates: I64) -> None:
-        """Gives the places to the oldest of the candidates (positions in look.tasks, by class, oldest first)."""
-        places = np.bincount(fitting.cls, fitting.count).astype(np.int64)
-        start = np.searchsorted(look.view.task_class[candidates], np.arange(len(places)))
-        taken = look.tasks[candidates[np.repeat(start, places) + run_positions(places)]]
-        self._put(taken, np.repeat(look.classes[: len(places)], places), np.repeat(fitting.node, fitting.count))
-
-    def _put(self, tasks: I64, classes: I64, nodes: I64) -> None:
-        """Notes that tasks (K,) of classes (K,) are on nodes (K,); their resources have been taken already."""
-        self.node_of[tasks] = nodes
-        self._batch_of[tasks] = self._batch_of_class[classes]
-        np.add.at(self._running, nodes, 1)
-
-    def _fill(self, look: Subproblem, costs: Costs) -> None:
-        """Places the rest class by class, each on its cheapest nodes first: no optimum, but nothing is left over."""
-        peers, nodes = self.snapshot.intertask, len(self._free)
-        for i in np.unique(look.view.task_class).tolist():
-            c = int(look.classes[i])
-            positions, request = np.flatnonzero(look.view.task_class == i), self.snapshot.requests[c]
-            if costs.data is not None:
-                positions = self._bid(look, costs.data, i, positions)
-            mine = look.tasks[positions]
-            price = np.broadcast_to(costs.place, look.suitable.shape)[i] + np.broadcast_to(costs.slot[:, 0], (nodes,))
-            order = np.lexsort((np.arange(nodes), price))
-            while len(mine):
-                room = task_slots(self._free, request[None], look.suitable[i : i + 1], np.array([len(mine)]))[0]
-                if peers.concerns(c):
-                    room, _ = peers.limit(c, room, len(mine))
-                    room = np.where(peers.allowed(c), room, 0)  # whichever of these are taken
-                count = np.diff(np.minimum(np.cumsum(room[order]), len(mine)), prepend=0)
-                count = self._settle(c, order, count)
-                placed = int(count.sum())
-                if not placed:
-                    break
-                self.node_of[mine[:placed]] = np.repeat(order, count)
-                self._batch_of[mine[:placed]] = self._batches
-                self._free[order] -= count[:, None] * request
-                self._running[order] += count
-                mine = mine[placed:]
-
-    def _bid(self, look: Subproblem, data: DataCosts, i: int, positions: I64) -> I64:
-        """Places tasks of class i (positions in look.tasks) where their data is: each bids for the best of its nodes
-        that has room, and those who save most get it, a few times over. Returns those that are left."""
-        peers, c, request = self.snapshot.intertask, int(look.classes[i]), self.snapshot.requests[int(look.classes[i])]
-        bids = Bids(data, data.of_task[positions])
-        for _ in range(BIDS):
-            room = task_slots(self._free, request[None], look.suitable[i : i + 1], np.array([len(positions)]))[0]
-            if peers.concerns(c):
-                room, _ = peers.limit(c, room, len(positions))
-            bidders, nodes = bids.best(room)
-            where, wanted = np.unique(nodes, return_counts=True)
-            count = self._settle(c, where, np.minimum(wanted, room[where])) if len(where) else wanted
-            won = winners(wanted, count)
-            if not len(won):
-                break
-            self._put(look.tasks[positions[bidders[won]]], np.full(len(won), c), nodes[won])
-            self._free[where] -= count[:, None] * request
-            bids.close(bidders[won])
-        placed = self.node_of[look.tasks[positions]] >= 0
-        return positions[~placed]
-
-
-def _chosen(network: PlacementNetwork, flow: I64, order: I64) -> I64:
-    """Positions of the tasks that the flow places, ascending: of each supply group, one after the other in `order`
-    (T,), the oldest."""
-    sizes = network.group_size
-    return np.sort(order[run_positions(sizes) < np.repeat(network.placed_from_groups(flow), sizes)])
+    def _assign_oldest(self, subproblem: Subproblem, kept: NodeCounts, candidates: I64) -> None:
+        """Gives the places to the oldest of the candidates (positions in the subproblem's tasks, ascending)."""
+        places = np.bincount(kept.cls, kept.count).astype(np.int64)
+        start = np.searchsorted(subproblem.view.task_class[candidates], np.arange(len(places)))
+        chosen = subproblem.tasks[candidates[np.repeat(start, places) + run_positions(places)]]
+        self.ledger.assign(
+            chosen, np.repeat(subproblem.classes[: len(places)], places), np.repeat(kept.node, kept.count)
+        )

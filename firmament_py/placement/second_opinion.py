@@ -1,72 +1,109 @@
 """A second opinion on small rounds: would placing one task at a time have placed more?
 
-Flows place batches well, but demands between tasks, and several resources at once, can leave a case where a plain
-pod-by-pod scheduler would have done better by a task or two. So where a round with few tasks has left some of them
-waiting that had room at its start, the tasks are placed again on copies, one at a time: by priority, then age, each on
-the first node that takes it, once in the order of the nodes' costs and once emptiest node first, and over again until
-nobody is placed any more. Whichever places more of the highest priority, then of the next, and so on, counts; at a tie
-the flow does. So such a round never places fewer of a priority, given the same of all higher ones, than either of these
+Flows place batches well, but intertask constraints, and several resources at once, can leave a case in which a plain
+pod-by-pod scheduler would have placed a task or two more. So if a round with few tasks has left some waiting that had
+room at its start, the tasks are placed again on copies, one at a time: by priority, then age, each on the first node
+that takes it, once in the order of the nodes' costs and once emptiest node first, and over again until no further task
+is placed. The result that places more of the highest priority, then of the next, and so on, counts; at a tie the flow's
+does. So such a round never places fewer tasks of a priority, given the same of all higher ones, than either of these
 schedulers.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
-from firmament_py.placement.placement import Placing
+from firmament_py.placement.ledger import Ledger
+from firmament_py.placement.placement import CLASSES_AT_ONCE, Placement
 from firmament_py.snapshot.solo_capacity import task_slots
 
 MOST_TASKS = 500
-"""Larger rounds are not looked at again: one by one is what they are spared."""
+"""Rounds with more tasks are not compared: placing one by one would take too long."""
 
 MOST_TERMS = 10_000
-"""Nor those whose tasks, added up, have more demands on other tasks than this: each is looked at for each task."""
+"""Nor those whose tasks have more intertask constraints than this in sum: each is evaluated for each task."""
 
 
-def worth_asking(placing: Placing) -> bool:
+def worth_asking(placement: Placement) -> bool:
     """Whether the round left tasks waiting that had room at its start, and is small enough."""
-    snapshot = placing.snapshot
-    left = placing.node_of < 0
-    if not left.any() or len(left) > MOST_TASKS or snapshot.gang_demands or len(snapshot.quota) or placing.keeps_room:
+    snapshot, ledger = placement.snapshot, placement.ledger
+    left = ledger.node_of < 0
+    if not left.any() or len(left) > MOST_TASKS or snapshot.gang_demands or len(snapshot.quota):
+        return False
+    if ledger.has_reservations:
         return False
     waiting = np.bincount(snapshot.task_class, minlength=len(snapshot.classes))
     if sum(count * snapshot.intertask.terms(c) for c, count in enumerate(waiting.tolist())) > MOST_TERMS:
         return False
-    return bool(left_out(placing).any())
+    return bool(left_out(placement).any())
 
 
-def left_out(placing: Placing) -> Bools:
+def left_out(placement: Placement) -> Bools:
     """(T,) the tasks that wait and had room when the round began."""
-    snapshot = placing.snapshot
+    snapshot = placement.snapshot
     waiting = np.bincount(snapshot.task_class, minlength=len(snapshot.classes))
     slots = task_slots(snapshot.free, snapshot.requests, snapshot.suitable, waiting)
-    left: Bools = (placing.node_of < 0) & (slots.max(axis=1, initial=0) > 0)[snapshot.task_class]
+    left: Bools = (placement.ledger.node_of < 0) & (slots.max(axis=1, initial=0) > 0)[snapshot.task_class]
     return left
 
 
-def place_one_by_one(placing: Placing, *, emptiest_first: bool) -> None:
-    """Places the tasks of a fresh `placing` like a scheduler that knows one task at a time."""
-    snapshot = placing.snapshot
-    by_price = None if emptiest_first else placing.cheapest_first()
+def place_one_by_one(placement: Placement, *, emptiest_first: bool) -> None:
+    """Places the tasks of a `placement` that has none yet like a scheduler that knows one task at a time."""
+    snapshot, ledger = placement.snapshot, placement.ledger
+    by_cost = None if emptiest_first else nodes_by_cost(placement)
     waiting = np.lexsort((snapshot.task_uid, snapshot.task_created_us, -snapshot.priority[snapshot.task_class]))
     while True:
         for task in waiting.tolist():
-            order = placing.emptiest_first() if by_price is None else by_price(task)
-            placing.place_first_fit(task, order)
-        left = waiting[placing.node_of[waiting] < 0]
+            order = np.argsort(ledger.running, kind="stable") if by_cost is None else by_cost(task)
+            _place_first_fit(ledger, task, order)
+        left = waiting[ledger.node_of[waiting] < 0]
         if len(left) in (0, len(waiting)):
             return
-        waiting = left  # who was placed last may be whom others wait to be near
+        waiting = left  # a task that was placed last may be one that others must be near
 
 
-def better(one: Placing, other: Placing) -> Placing:
+def better(one: Placement, other: Placement) -> Placement:
     """The one that places more of the highest priority, then of the next, ...; `one` at a tie."""
     return other if _counts(other) > _counts(one) else one
 
 
-def _counts(placing: Placing) -> list[int]:
+def nodes_by_cost(placement: Placement) -> Callable[[int], I64]:
+    """A function from a task to the nodes (N,) by what it costs as the first to go there; in any order if there are too
+    many classes."""
+    snapshot = placement.snapshot
+    (classes, nodes), tasks = snapshot.suitable.shape, len(snapshot.tasks)
+    if classes > CLASSES_AT_ONCE:
+        return lambda task: np.arange(nodes)
+    subproblem, costs = placement.first_costs(np.arange(tasks))
+    slot = np.broadcast_to(costs.slot, (nodes, len(subproblem.view.slot_offsets)))[:, 0]
+    cost = np.broadcast_to(costs.place, (classes, nodes)) + slot
+    by_class, task_class, data = np.argsort(cost, axis=1, kind="stable"), snapshot.task_class, costs.data
+    if data is None:
+        return lambda task: by_class[task_class[task]]
+    of_task = np.full(tasks, -1, np.int64)
+    of_task[subproblem.tasks] = data.of_task
+    return lambda task: np.argsort(cost[task_class[task]] + data.row(int(of_task[task])), kind="stable")
+
+
+def _place_first_fit(ledger: Ledger, task: int, order: I64) -> None:
+    """Places one task on the first node of `order` (N,) that takes it, if any does."""
+    snapshot, c = ledger.snapshot, int(ledger.snapshot.task_class[task])
+    request = snapshot.requests[c]
+    needs = np.flatnonzero(request)
+    fits = snapshot.suitable[c] & np.greater_equal(ledger.free[:, needs], request[needs]).all(axis=1)
+    if snapshot.intertask.concerns(c):
+        fits &= snapshot.intertask.allowed(c)
+    first = order[fits[order]][:1]
+    if len(first) and ledger.commit_counts(c, first, np.array([1])).any():
+        ledger.assign(np.array([task]), np.array([c]), first)
+        ledger.free[first] -= request
+
+
+def _counts(placement: Placement) -> list[int]:
     """Placed tasks of each priority, highest first."""
-    snapshot = placing.snapshot
+    snapshot = placement.snapshot
     priority: I64 = snapshot.priority[snapshot.task_class]
     ranks = np.unique(-priority, return_inverse=True)[1]
-    counts: list[int] = np.bincount(ranks, placing.node_of >= 0).astype(np.int64).tolist()
+    counts: list[int] = np.bincount(ranks, placement.ledger.node_of >= 0).astype(np.int64).tolist()
     return counts

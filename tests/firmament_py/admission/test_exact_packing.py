@@ -90,7 +90,7 @@ def test_many_members_on_many_nodes_need_one_way_down():
     free = np.full((500, 1), 8, np.int64)
     requests = np.array([[6], [5], [3], [1]], np.int64)
     kinds = [Kind(0, 0, 250), Kind(1, 0, 250), Kind(2, 0, 250), Kind(3, 0, 500)]
-    found = pack(free, requests, np.ones((4, 500), np.bool_), kinds, 1250, [], most_steps=1500)
+    found = pack(free, requests, np.ones((4, 500), np.bool_), kinds, 1250, [], max_steps=1500)
     assert_right(found, free, requests, np.ones((4, 500), np.bool_), kinds, 1250, [])
 
 
@@ -100,6 +100,6 @@ def test_nodes_that_are_alike_are_tried_once(members, fits):
     free = np.full((4, 2), 5, np.int64)
     requests = np.array([[3, 1], [2, 3]], np.int64)
     kinds = [Kind(0, 0, members), Kind(1, 0, 4)]
-    found = pack(free, requests, np.ones((2, 4), np.bool_), kinds, members + 4, [], most_steps=50)
+    found = pack(free, requests, np.ones((2, 4), np.bool_), kinds, members + 4, [], max_steps=50)
     assert found.proven
     assert (found.places is not None) is fits

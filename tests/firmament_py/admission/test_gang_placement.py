@@ -3,7 +3,7 @@
 import pytest
 
 from firmament_py.admission import gang_feasibility, gang_placement
-from firmament_py.admission.gang_feasibility import Prospects
+from firmament_py.admission.gang_feasibility import Feasibility
 from firmament_py.model.constraints import PeerDemand, PeerTerm, Spread
 from tests.builders import (
     NOW_US,
@@ -205,14 +205,14 @@ def test_nor_one_whose_members_could_never_all_be_placed(nodes, members):
 def test_a_round_places_no_more_gangs_on_trial_than_it_may(monkeypatch, trials):
     """Gangs that are not possible, though sums do not say so: they want to be near somebody who is not there."""
     tried: list[int] = []
-    really = Prospects._try
+    really = Feasibility._try
 
     def count(self, claim, *more):
         tried.append(claim.row)
         return really(self, claim, *more)
 
     monkeypatch.setattr(gang_feasibility, "TRIALS_OF_A_ROUND", trials)
-    monkeypatch.setattr(Prospects, "_try", count)
+    monkeypatch.setattr(Feasibility, "_try", count)
     gangs = [make_gang(g, 2, created_us=OVERDUE_US) for g in range(1, 6)]
     members = [make_tasks([100 * g + 1, 100 * g + 2], 6, gang=g) for g in range(1, 6)]
     cluster = make_cluster(*host_nodes(4, 2), make_class(6, gpu=1, peers=WITH_LEAD), *gangs, *members)
@@ -339,15 +339,15 @@ def test_how_many_fit_does_not_count_on_tasks_that_nobody_waits_for(there, fits)
 
 def test_a_round_tries_only_so_many_domains_for_gangs_that_want_to_share_one(monkeypatch):
     """Three gangs, each of which has room in two racks for two of its three workers, beside its leader."""
-    monkeypatch.setattr(gang_placement, "HOMES_OF_A_ROUND", 3)
+    monkeypatch.setattr(gang_placement, "AFFINITY_DOMAINS_OF_A_ROUND", 3)
     tried = []
-    within = gang_placement.GangTry.within
+    within = gang_placement.GangPlacer.within
 
     def counted(self, claim, nodes):
         tried.append(nodes is not None)
         return within(self, claim, nodes)
 
-    monkeypatch.setattr(gang_placement.GangTry, "within", counted)
+    monkeypatch.setattr(gang_placement.GangPlacer, "within", counted)
     racks = "aaaabbbb"
     cluster = make_cluster(
         *(make_class(1, cpu=1), make_class(2, cpu=1, tokens=["TCP:80"], peers=WITH_LEADER)),

@@ -193,7 +193,7 @@ def test_a_round_drops_what_fails_the_check_says_so_and_places_the_rest(monkeypa
     rows = np.array([cluster.state.task_row(u) for u in (1, 2, 3)])
     nodes = np.array([cluster.state.node_row("id-full")] * 2 + [cluster.state.node_row("id-a")])
     monkeypatch.setattr(
-        "firmament_py.engine.scheduler.Placing.outcome", lambda self: (rows, nodes, np.zeros(3, np.int64))
+        "firmament_py.placement.ledger.Ledger.outcome", lambda self: (rows, nodes, np.zeros(3, np.int64))
     )
     result = cluster.scheduler.run(NOW_US)
     cluster.state.validate()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from firmament_py.network import column_generation
 from firmament_py.network.build import PlacementNetwork
-from firmament_py.placement import placement
+from firmament_py.placement import placement, second_opinion
 from policies.quincy import Quincy
 from tests.builders import NOW_US, make_class, make_cluster, make_inputs, make_node, make_tasks, per_node
 from tests.effort import seeds
@@ -148,14 +148,14 @@ def test_placing_one_by_one_looks_at_data_too():
     )
     orders = []
     scheduler = cluster.scheduler
-    make = scheduler._placing
+    make = scheduler._placement
 
     def watched(*args, **more):
         found = make(*args, **more)
-        orders.append([found.cheapest_first()(t).tolist()[0] for t in (0, 1)])
+        orders.append([second_opinion.nodes_by_cost(found)(t).tolist()[0] for t in (0, 1)])
         return found
 
-    scheduler._placing = watched  # type: ignore[method-assign]
+    scheduler._placement = watched  # type: ignore[method-assign]
     cluster.round()
     assert orders == [[0, 1]]
 

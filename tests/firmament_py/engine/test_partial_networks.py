@@ -80,7 +80,7 @@ def test_what_a_guess_has_missed_is_added_and_counted(monkeypatch):
     classes = [make_class(1, cpu=2), make_class(2, cpu=3), make_class(3)]
     events: list[Event] = [*nodes, *classes, *busy, make_tasks([1, 2], 1), make_tasks([3], 2)]
     best = make_cluster(*events).run().stats
-    monkeypatch.setattr(column_generation, "within_reach", lambda room, *_: part_of(room, {3, 4, 5}))
+    monkeypatch.setattr(column_generation, "candidate_part", lambda room, *_: part_of(room, {3, 4, 5}))
     stats = make_cluster(*events).run().stats
     assert stats.pricing_rounds >= 1
     assert stats.solves > best.solves

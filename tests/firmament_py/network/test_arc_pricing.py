@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from firmament_py.flow.solver import NetworkxSolver, OrToolsSolver
 from firmament_py.network.arc_pricing import negative_reduced_costs
 from firmament_py.network.build import build
-from firmament_py.network.candidate_arcs import widened
+from firmament_py.network.candidate_arcs import extended
 from firmament_py.network.capacities import Capacities
 from firmament_py.policy import WAIT_MIN, Costs
 from tests.effort import examples
@@ -57,7 +57,7 @@ def test_adding_bargains_ends_with_an_optimum_that_is_proved(problem):
         pairs, deeper = negative_reduced_costs(whole, part, network, found.flow, costs, offsets)
         if not pairs.any() and not deeper.any():
             break
-        grown = widened(part, whole, pairs, deeper)
+        grown = extended(part, whole, pairs, deeper)
         assert grown.slots.sum() + grown.depth.sum() > part.slots.sum() + part.depth.sum(), "each turn adds something"
         part = grown
     else:

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from firmament_py.network import candidate_arcs
-from firmament_py.network.candidate_arcs import within_reach
+from firmament_py.network.candidate_arcs import candidate_part
 from firmament_py.network.capacities import Capacities
 from firmament_py.policy import WAIT_MIN, Costs
 from firmament_py.policy.locality import DataCosts
@@ -67,7 +67,7 @@ def hopeful(problem):
 @given(problems())
 def test_a_part_has_whole_pairs_and_the_cheapest_slots(problem):
     room, costs, offsets, task_class = hopeful(problem)
-    part = within_reach(room, costs, offsets, np.bincount(task_class, minlength=len(room.slots)))
+    part = candidate_part(room, costs, offsets, np.bincount(task_class, minlength=len(room.slots)))
     assert ((part.slots == 0) | (part.slots == room.slots)).all()
     assert (part.depth <= np.minimum(room.depth, part.slots.sum(axis=0))).all()
     assert ((part.depth > 0) == (part.slots > 0).any(axis=0)).all()
@@ -90,7 +90,7 @@ def flat(tasks):
 def test_the_part_for_few_tasks_does_not_grow_with_the_nodes(nodes):
     slots = np.full((2, nodes), 2)
     slots[1, ::2] = 0
-    part = within_reach(Capacities(slots, slots.max(axis=0), {}), flat(40)(nodes), ints([0]), ints([10, 30]))
+    part = candidate_part(Capacities(slots, slots.max(axis=0), {}), flat(40)(nodes), ints([0]), ints([10, 30]))
     kept = [np.flatnonzero(row) for row in part.slots]
     assert 10 <= len(kept[0]) <= 300
     assert 30 <= len(kept[1]) <= 300
@@ -109,7 +109,7 @@ def test_a_class_that_has_little_room_keeps_all_of_it(kind):
         slots[1, :-5] = 0
     else:
         limits = {1: [DomainLimit(np.arange(nodes) % 2, ints([9, 9]), ints([9, 9]), 0)]}
-    part = within_reach(Capacities(slots, slots.max(axis=0), limits), flat(10)(nodes), ints([0]), ints([5, 5]))
+    part = candidate_part(Capacities(slots, slots.max(axis=0), limits), flat(10)(nodes), ints([0]), ints([5, 5]))
     assert part.slots[1].tolist() == slots[1].tolist()
     assert 20 <= part.slots[0].sum() < 200
 
@@ -118,12 +118,12 @@ def test_a_class_knows_some_of_the_nodes_that_all_might_use():
     """Else a few classes with the same favourites would be sent past each other again and again."""
     nodes, classes = 2000, 20
     room = Capacities(np.ones((classes, nodes), np.int64), np.ones(nodes, np.int64), {})
-    part = within_reach(room, flat(200)(nodes), ints([0]), np.full(classes, 10))
+    part = candidate_part(room, flat(200)(nodes), ints([0]), np.full(classes, 10))
     used = part.slots[:, :200]  # what 200 tasks will fill
     assert (used.sum(axis=1) < 150).all(), "no class knows all"
     assert (used.sum(axis=0) >= 2).all(), "each is known to some"
     assert len(np.unique(used, axis=0)) == classes, "each class knows others"
-    again = within_reach(room, flat(200)(nodes), ints([0]), np.full(classes, 10))
+    again = candidate_part(room, flat(200)(nodes), ints([0]), np.full(classes, 10))
     assert np.array_equal(again.slots, part.slots), "the same every time"
 
 
@@ -131,25 +131,25 @@ def test_where_much_of_the_network_is_needed_nothing_is_left_out():
     slots = np.full((1, 50), 2)
     room = Capacities(slots, slots[0], {})
     # 50 pairs and 50 runs of slots
-    assert within_reach(room, flat(6)(50), ints([0]), ints([6])) is room
-    assert within_reach(room, flat(5)(50), ints([0]), ints([5])).slots.sum() < 100
+    assert candidate_part(room, flat(6)(50), ints([0]), ints([6])) is room
+    assert candidate_part(room, flat(5)(50), ints([0]), ints([5])).slots.sum() < 100
 
 
 def test_a_small_network_is_left_as_it_is(monkeypatch):
     slots = np.full((1, 50), 2)
     room = Capacities(slots, slots[0], {})
     monkeypatch.setattr(candidate_arcs, "_SMALL", 101)
-    assert within_reach(room, flat(1)(50), ints([0]), ints([1])) is room
+    assert candidate_part(room, flat(1)(50), ints([0]), ints([1])) is room
     monkeypatch.setattr(candidate_arcs, "_SMALL", 100)
-    assert within_reach(room, flat(1)(50), ints([0]), ints([1])) is not room
+    assert candidate_part(room, flat(1)(50), ints([0]), ints([1])) is not room
 
 
 def test_slots_that_a_limit_makes_dearer_do_not_count():
     nodes, tasks = 1000, 10
     limit = DomainLimit(np.arange(nodes), np.full(nodes, 9), np.ones(nodes, np.int64), 1000)
     room = Capacities(np.full((1, nodes), 10), np.full(nodes, 10), {0: [limit]})
-    one_each = within_reach(room, flat(tasks)(nodes), ints([0]), ints([tasks]))
-    all_there = within_reach(Capacities(room.slots, room.depth, {}), flat(tasks)(nodes), ints([0]), ints([tasks]))
+    one_each = candidate_part(room, flat(tasks)(nodes), ints([0]), ints([tasks]))
+    all_there = candidate_part(Capacities(room.slots, room.depth, {}), flat(tasks)(nodes), ints([0]), ints([tasks]))
     assert (one_each.slots > 0).sum() >= 40 > (all_there.slots > 0).sum()
 
 
@@ -169,5 +169,5 @@ def test_costs_of_data_leave_everything_in():
         rack_id=none,
         rack_cost=none,
     )
-    assert within_reach(room, replace(costs, data=data), ints([0]), ints([1])) is room
-    assert within_reach(room, costs, ints([0]), ints([1])).slots.sum() < 100
+    assert candidate_part(room, replace(costs, data=data), ints([0]), ints([1])) is room
+    assert candidate_part(room, costs, ints([0]), ints([1])).slots.sum() < 100

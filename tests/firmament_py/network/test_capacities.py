@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.network.capacities import Capacities, shallower
+from firmament_py.network.capacities import Capacities, with_node_limit
 from tests.builders import make_class, make_cluster, make_node, make_tasks, per_node
 from tests.firmament_py.engine.test_rounds import Portions
 
@@ -29,7 +29,7 @@ def room(slots):
     ],
 )
 def test_no_more_than_asked_for_and_no_less_than_progress(most, waiting, depth):
-    cut = shallower(room([[8, 4, 0], [1, 1, 3]]), np.array(most), waiting)
+    cut = with_node_limit(room([[8, 4, 0], [1, 1, 3]]), np.array(most), waiting)
     assert cut.depth.tolist() == depth
     assert (cut.slots <= cut.depth).all()
 
@@ -37,7 +37,7 @@ def test_no_more_than_asked_for_and_no_less_than_progress(most, waiting, depth):
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=5), st.integers(1, 3), st.integers(0, 999))
 def test_nodes_with_room_keep_some(slots, most, waiting):
     before = room([slots])
-    cut = shallower(before, np.full(len(slots), most), waiting)
+    cut = with_node_limit(before, np.full(len(slots), most), waiting)
     assert ((cut.depth > 0) == (before.depth > 0)).all()
     assert (cut.depth <= before.depth).all()
     assert cut.depth.sum() >= min(-(-waiting // 50), before.depth.sum())

@@ -10,7 +10,7 @@ from firmament_py.flow.network import Status
 from firmament_py.flow.solver import NetworkxSolver, OrToolsSolver
 from firmament_py.network.build import build, supply_order
 from firmament_py.network.capacities import Capacities
-from firmament_py.network.decode import NodeCounts, Routing, route, spread_over_members
+from firmament_py.network.decode import Assignment, NodeCounts, assign, spread_over_members
 from firmament_py.policy import COST_MAX, WAIT_MIN, Costs
 from firmament_py.policy.locality import DataCosts
 
@@ -132,7 +132,7 @@ def test_every_task_can_be_followed_at_the_cost_of_the_flow(problem):
     room, costs, offsets, task_class = problem
     network, solution = solved(*problem)
     dealt = spread_over_members(network, solution.flow)
-    routing = route(network, solution.flow, supply_order(task_class, costs), dealt)
+    routing = assign(network, solution.flow, supply_order(task_class, costs), dealt)
     assert len(set(routing.task.tolist())) == len(routing.task)
     assert (routing.cls == task_class[routing.task]).all()
     rows = list(zip(routing.task.tolist(), routing.cls.tolist(), routing.node.tolist(), strict=True))
@@ -161,7 +161,7 @@ def test_who_may_stay_is_dearest_to_leave_waiting_then_saves_most_then_is_oldest
     room, costs, _, task_class = problem
     network, solution = solved(*problem)
     dealt = spread_over_members(network, solution.flow)
-    routing = route(network, solution.flow, supply_order(task_class, costs), dealt)
+    routing = assign(network, solution.flow, supply_order(task_class, costs), dealt)
     fewer = ints([data.draw(st.integers(0, k)) for k in dealt.count.tolist()])
     accepted = type(dealt)(dealt.cls[fewer > 0], dealt.node[fewer > 0], fewer[fewer > 0])
     kept = routing.kept(accepted, len(room.depth), costs.wait)
@@ -175,7 +175,7 @@ def test_who_may_stay_is_dearest_to_leave_waiting_then_saves_most_then_is_oldest
 
 def test_of_those_sent_to_a_node_the_dearest_to_leave_waiting_stay_then_who_saves_most_then_the_oldest():
     # all of class 0 on node 0, but for the last one, who is alone on node 1
-    routing = Routing(ints([3, 0, 1, 2, 4]), ints([0] * 5), ints([0, 0, 0, 0, 1]), ints([9, 1, 5, 5, 0]))
+    routing = Assignment(ints([3, 0, 1, 2, 4]), ints([0] * 5), ints([0, 0, 0, 0, 1]), ints([9, 1, 5, 5, 0]))
     wait = ints([WAIT_MIN + 1, WAIT_MIN, WAIT_MIN, WAIT_MIN, WAIT_MIN])
     order = [0, 3, 1, 2]  # by the words above: 0 has waited, 3 saves 9, then 1 and 2 save 5
     for stay in range(1, 5):

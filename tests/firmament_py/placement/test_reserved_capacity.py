@@ -15,10 +15,10 @@ kept = st.lists(st.tuples(st.integers(0, 3), amounts), min_size=1, max_size=4)
 def left(keep, without=-1):
     """What tasks may use by when they end, if all of it was kept and one was given up; -1: none."""
     room = ReservedCapacity()
-    numbers = [room.keep(starts_us, ROOM, claimed) for starts_us, claimed in keep]
+    numbers = [room.reserve(starts_us, ROOM, demanded) for starts_us, demanded in keep]
     if without >= 0:
-        room.give_up(numbers[without])
-    return [room.left_of(ROOM, end).tolist() for end in (*range(5), FOREVER)], room.less_claims(ROOM).tolist()
+        room.release(numbers[without])
+    return [room.left_of(ROOM, end).tolist() for end in (*range(5), FOREVER)], room.subtracted_from(ROOM).tolist()
 
 
 @given(keep=kept, data=st.data())

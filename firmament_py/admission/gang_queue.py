@@ -1,0 +1,112 @@
+"""Places the complete gangs of one priority, oldest first.
+
+A lower bound on a flow must hold whatever it costs, so admission is a decision made before the flow: the gangs at the
+head of the queue that could fit together, judging by sums, are forced (none of the members that they lack has an arc to
+U) and solved in one network, largest members first. Those that come out short are removed whole, and so are all younger
+ones, until the short one has been tried on its own. A gang that the sums left out, that asks for a topology domain, or
+whose members have intertask constraints is tried on its own, too.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+
+import numpy as np
+
+from firmament_py.admission.backfill import Reservations
+from firmament_py.admission.gang_capacity import GangCapacity
+from firmament_py.admission.gang_placement import GangPlacer
+from firmament_py.admission.rejections import Rejections
+from firmament_py.model.arrays import I64
+from firmament_py.placement.placement import Placement
+from firmament_py.snapshot.gang_demand import GangDemand
+
+STRICT_BATCHES = 16
+"""For so many batches of a queue gangs are kept strictly in order of age at the cost of a further solve; after that
+only an overdue gang is. Bounds a round with hundreds of gangs that nearly fit."""
+
+
+class GangQueue:
+    def __init__(
+        self,
+        placement: Placement,
+        capacity: GangCapacity,
+        placer: GangPlacer,
+        reservations: Reservations,
+        rejections: Rejections,
+    ) -> None:
+        self._placement = placement
+        self._ledger = placement.ledger
+        self._snapshot = placement.snapshot
+        self._capacity = capacity
+        self._placer = placer
+        self._reservations = reservations
+        self._rejections = rejections
+
+    def place(self, demands: Iterable[GangDemand]) -> list[GangDemand]:
+        """Places complete gangs of one priority, oldest first; returns those that fit, and rejects the others."""
+        queue, admitted, strict = deque(demands), [], STRICT_BATCHES
+        while queue:
+            batch = self._next_batch(queue, strict > 0)
+            strict -= 1
+            placed, short = self._together([demand for demand in batch if self._joins(demand)])
+            kept = self._until_short(batch, placed, short if strict > 0 else set())
+            queue.extendleft(reversed(batch[kept:]))  # back to the head of the queue
+            for demand in batch[:kept]:
+                if demand.row in placed or self._placer.anywhere(demand):
+                    admitted.append(demand)
+                else:
+                    self._rejections.add(demand)
+        return admitted
+
+    def _next_batch(self, queue: deque[GangDemand], strict: bool) -> list[GangDemand]:
+        """Takes the gangs to try next from the queue: all up to the first that cannot be tried together with others if
+        that is overdue or, if strict, has to be tried on its own."""
+        batch, left = [], np.maximum(self._ledger.unreserved, 0).sum(axis=0)
+        while queue:
+            demand = queue.popleft()
+            batch.append(demand)
+            needs, joins = self._needs(demand), self._joins(demand)
+            if joins and (needs <= left).all():
+                left = left - needs
+            elif (strict and not joins) or self._reservations.overdue(demand):
+                break
+        return batch
+
+    def _until_short(self, batch: list[GangDemand], placed: set[int], short: set[int]) -> int:
+        """How many gangs of the batch keep their turn: all up to the first that is short, or overdue and not placed.
+        Younger ones that were placed are removed: none may prevent it from being placed."""
+        for i, demand in enumerate(batch):
+            if demand.row in short or (demand.row not in placed and self._reservations.overdue(demand)):
+                younger = [other for other in batch[i + 1 :] if other.row in placed]
+                if younger:
+                    self._ledger.remove(np.concatenate([other.members for other in younger]))
+                return i + 1
+        return len(batch)
+
+    def _joins(self, demand: GangDemand) -> bool:
+        """Whether it can be tried together with others: what is removed must not be what another gang depends on."""
+        return not demand.definition.topology_key and not self._capacity.depends(demand)
+
+    def _needs(self, demand: GangDemand) -> I64:
+        """(R,) what the members that it lacks request together."""
+        needs: I64 = self._snapshot.requests[self._snapshot.task_class[demand.core()]].sum(axis=0)
+        return needs
+
+    def _together(self, demands: list[GangDemand]) -> tuple[set[int], set[int]]:
+        """Tries the gangs that could all fit, judging by sums, in one solve; rows of those that were placed, and of
+        those that came out short."""
+        chosen, left = [], np.maximum(self._ledger.unreserved, 0).sum(axis=0)
+        for demand in demands:
+            needs = self._needs(demand)
+            if (needs <= left).all():
+                chosen.append(demand)
+                left = left - needs
+        if len(chosen) < 2:
+            return set(), set()  # no gain over trying it alone
+        self._placement.place(np.sort(np.concatenate([demand.core() for demand in chosen])), largest_first=True)
+        short = [demand for demand in chosen if not demand.satisfied(self._ledger.node_of)]
+        if short:
+            self._ledger.remove(np.concatenate([demand.members for demand in short]))
+        self._placement.telemetry.lap("gangs")
+        rows = {demand.row for demand in short}
+        return {demand.row for demand in chosen} - rows, rows

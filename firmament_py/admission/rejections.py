@@ -1,0 +1,60 @@
+"""The gangs and overdue single tasks that a round did not place, and the reservations that some of them have."""
+
+from dataclasses import dataclass
+
+from firmament_py.admission.backfill import Reservations
+from firmament_py.admission.gang_capacity import GangCapacity
+from firmament_py.placement.placement import Placement
+from firmament_py.snapshot.gang_demand import GangDemand
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A gang that was not placed, and how many of the members that it lacks would have fitted. missing: members that do
+    not exist yet (it was not tried, nor is one that is full: see GangDemand). reserves: capacity is reserved for it;
+    starts_us: when it is expected to fit, 0: unknown."""
+
+    demand: GangDemand
+    fitted: int
+    missing: int
+    reserves: bool = False
+    starts_us: int = 0
+
+    @property
+    def untried(self) -> bool:
+        return self.missing > 0 or self.demand.full
+
+
+class Rejections:
+    def __init__(self, placement: Placement, capacity: GangCapacity, reservations: Reservations) -> None:
+        self._placement = placement
+        self._capacity = capacity
+        self._reservations = reservations
+        self.all: list[Rejected] = []
+
+    def add_untried(self, demand: GangDemand) -> None:
+        """A gang that lacks members that do not exist yet, or would exceed its maximum."""
+        self.all.append(Rejected(demand, 0, demand.missing))
+
+    def add(self, demand: GangDemand) -> None:
+        """A gang that does not fit; capacity is reserved for it if it is overdue."""
+        if self._reservations.overdue(demand):
+            reservation = self._reservations.reserve(demand)
+            fitted, starts_us, reserves = reservation.fitted, reservation.starts_us, True
+        else:
+            core = demand.core()
+            fitted = int(self._capacity.fitting_each(core, self._capacity.choices(demand)).max(initial=0))
+            starts_us, reserves = 0, False
+        # the bound counts classes and domains apart; that not all fit is known
+        self.all.append(Rejected(demand, min(fitted, demand.lacking - 1), 0, reserves, starts_us))
+        self._placement.telemetry.lap("gangs")
+
+    def release_reservations(self) -> bool:
+        """Releases what is reserved for single tasks that have been placed after all, among others; whether there was
+        any."""
+        node_of = self._placement.ledger.node_of
+        found = [r for r in self.all if r.demand.task >= 0 and node_of[r.demand.members[0]] >= 0]
+        for rejected in found:
+            self._reservations.release(rejected.demand)
+        self.all = [r for r in self.all if not any(r is other for other in found)]
+        return bool(found)

@@ -1,0 +1,129 @@
+"""Places tasks one by one, not as gangs: within the maximum of the gang that they belong to, and overdue ones first if
+they would otherwise be left out."""
+
+import numpy as np
+
+from firmament_py.admission import overdue_tasks
+from firmament_py.admission.backfill import Reservations
+from firmament_py.admission.gang_capacity import GangCapacity
+from firmament_py.admission.gang_placement import GangPlacer
+from firmament_py.admission.rejections import Rejections
+from firmament_py.model.arrays import I64, run_positions
+from firmament_py.placement.placement import Placement
+from firmament_py.snapshot.gang_demand import GangDemand
+
+
+class SingleTasks:
+    """after_us: how long a task waits until it is overdue, None: it never is."""
+
+    def __init__(
+        self,
+        placement: Placement,
+        capacity: GangCapacity,
+        placer: GangPlacer,
+        reservations: Reservations,
+        rejections: Rejections,
+        after_us: int | None,
+    ) -> None:
+        self._placement = placement
+        self._ledger = placement.ledger
+        self._snapshot = placement.snapshot
+        self._capacity = capacity
+        self._placer = placer
+        self._reservations = reservations
+        self._rejections = rejections
+        self._overdue = overdue_tasks.overdue(placement.snapshot, after_us)
+        self.overdue_priorities: list[int] = np.unique(self._priorities(self._overdue)).tolist()
+
+    def place(self, tasks: I64) -> None:
+        """Places what can be placed of `tasks` (K,), ascending; of each gang no more than its maximum."""
+        snapshot, ledger = self._snapshot, self._ledger
+        if not len(snapshot.quota):
+            self._placement.place(tasks)
+            return
+        while len(tasks):
+            placed = snapshot.task_quota[(ledger.node_of >= 0) & (snapshot.task_quota >= 0)]
+            left = snapshot.quota - np.bincount(placed, minlength=len(snapshot.quota))
+            order = np.argsort(snapshot.task_quota[tasks], kind="stable")
+            sizes = np.unique(snapshot.task_quota[tasks], return_counts=True)[1]
+            number = np.empty(len(tasks), np.int64)  # of each task among those of its gang
+            number[order] = run_positions(sizes)
+            quota = snapshot.task_quota[tasks]
+            now = tasks[(quota < 0) | (number < left[quota])]
+            if not len(now):
+                return
+            self._placement.place(now)
+            # in place of those that did not fit others may, of other classes
+            failed = np.unique(snapshot.task_class[now[ledger.node_of[now] < 0]])
+            tasks = tasks[(quota >= 0) & (number >= left[quota]) & ~np.isin(snapshot.task_class[tasks], failed)]
+
+    def place_all_priorities(self) -> bool:
+        """Places the tasks of all priorities together if no overdue task is left out, else none of them: priority by
+        priority, a higher one could take the only node that suits a lower one."""
+        if not all(self._fits(demand) for demand in self._overdue_of_each_priority()):
+            return False
+        with self._ledger.transaction() as transaction:
+            self.place(np.arange(len(self._snapshot.tasks)))
+            if not self._overdue_of_each_priority():
+                transaction.commit()
+        return transaction.committed
+
+    def place_of_priority(self, tasks: I64) -> None:
+        """Places what can be placed of `tasks` (K,), ascending, of one priority. Overdue ones come first only if they
+        are left out among the others: they could take a node that is the only one for another task."""
+        tasks = tasks[self._ledger.node_of[tasks] < 0]
+        overdue = self.overdue_among(tasks)
+        if not self._place_together(tasks, overdue):
+            self._place_or_reserve_all(overdue)
+            self.place(tasks[self._ledger.node_of[tasks] < 0])
+        if overdue:  # others of their classes may be overdue, too
+            self._place_or_reserve_all(self.overdue_among(tasks))
+
+    def overdue_among(self, tasks: I64) -> list[GangDemand]:
+        """The oldest of `tasks` (K,), ascending, that wait, are overdue, and may get a reservation."""
+        waiting = np.intersect1d(self._overdue, tasks[self._ledger.node_of[tasks] < 0], assume_unique=True)
+        return [
+            demand for demand in overdue_tasks.demands(self._snapshot, waiting) if self._reservations.overdue(demand)
+        ]
+
+    def place_or_reserve(self, demand: GangDemand) -> bool:
+        """Places an overdue task; if no node takes it, capacity is reserved for it. Whether it was placed."""
+        if not self._reservations.overdue(demand):  # another has a reservation by now
+            return False
+        if not self._placer.anywhere(demand):
+            self._rejections.add(demand)
+            return False
+        return True
+
+    def _place_together(self, tasks: I64, overdue: list[GangDemand]) -> bool:
+        """Places what can be placed of `tasks`, or nothing if one of those that are overdue is left out."""
+        if not all(self._fits(demand) for demand in overdue):
+            return False
+        with self._ledger.transaction() as transaction:
+            self.place(tasks)
+            if all(self._ledger.node_of[demand.members[0]] >= 0 for demand in overdue):
+                transaction.commit()
+        return transaction.committed
+
+    def _place_or_reserve_all(self, demands: list[GangDemand]) -> None:
+        """One after the other, until one is not placed."""
+        for demand in demands:
+            if not self.place_or_reserve(demand):
+                return
+
+    def _fits(self, demand: GangDemand) -> bool:
+        """Whether a node would take a single task as things stand."""
+        c, intertask = int(self._snapshot.task_class[demand.members[0]]), self._snapshot.intertask
+        return self._capacity.fitting(demand.members, intertask.allowed(c) if intertask.concerns(c) else None) > 0
+
+    def _overdue_of_each_priority(self) -> list[GangDemand]:
+        """The oldest of each priority that wait and are overdue."""
+        priority = self._priorities(self._overdue)
+        return [
+            demand
+            for level in self.overdue_priorities
+            for demand in self.overdue_among(self._overdue[priority == level])
+        ]
+
+    def _priorities(self, tasks: I64) -> I64:
+        return self._snapshot.priority[self._snapshot.task_class[tasks]]

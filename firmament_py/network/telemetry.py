@@ -1,0 +1,21 @@
+"""What the work of a round took: seconds by stage, and how many networks were solved."""
+
+from time import perf_counter
+
+
+class Telemetry:
+    """stage_seconds: seconds by stage. solves: networks solved to place tasks; trials: those solved only to find out
+    what could be placed. pricing_rounds: networks built again because arcs that were left out could matter."""
+
+    def __init__(self) -> None:
+        self.stage_seconds: dict[str, float] = {}
+        self.solves = 0
+        self.trials = 0
+        self.pricing_rounds = 0
+        self._last = perf_counter()
+
+    def lap(self, stage: str) -> None:
+        """Adds the time since the last call to a stage."""
+        now = perf_counter()
+        self.stage_seconds[stage] = self.stage_seconds.get(stage, 0.0) + now - self._last
+        self._last = now

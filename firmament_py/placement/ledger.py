@@ -1,0 +1,190 @@
+"""The ledger of a round: where tasks have been placed so far, and what that leaves free.
+
+A placement counts in several places: free capacity, the number of tasks on a node, intertask constraints, preferences,
+neighbour counts. The ledger keeps all of them in step, and a transaction takes them back together.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from firmament_py.model.arrays import I64
+from firmament_py.placement.reserved_capacity import ReservedCapacity
+from firmament_py.snapshot.expected_releases import FOREVER
+from firmament_py.snapshot.snapshot import Snapshot
+
+
+class Transaction:
+    """What is placed within it is taken back at its end unless it is committed."""
+
+    def __init__(self, *, hypothetical: bool) -> None:
+        self._hypothetical = hypothetical
+        self.committed = False
+
+    def commit(self) -> None:
+        if self._hypothetical:
+            raise RuntimeError("placements on hypothetical capacity cannot be committed")
+        self.committed = True
+
+
+class Ledger:
+    """N nodes, R resources, T tasks, C classes of `snapshot`. All amounts are (N, R).
+
+    trial: solves serve to find out what could be placed; a transaction on hypothetical capacity sets it, too.
+    """
+
+    def __init__(self, snapshot: Snapshot, *, trial: bool = False) -> None:
+        self.snapshot = snapshot
+        self.trial = trial
+        self.node_of: I64 = np.full(len(snapshot.tasks), -1, np.int64)
+        """(T,) node that each task is placed on, -1: none so far."""
+        self.free: I64 = snapshot.free.copy()
+        """What is left, reserved or not; may be below 0."""
+        self.running: I64 = snapshot.running.copy()
+        """(N,) tasks on each node."""
+        self._batch_of = np.zeros(len(snapshot.tasks), np.int64)  # what was placed together, in order
+        self._batches = 0
+        self._batch_of_class = np.zeros(len(snapshot.classes), np.int64)  # the last of each class
+        self._reserved = ReservedCapacity()
+        expected = snapshot.expected_us
+        self._class_ends_us = np.where(expected > 0, snapshot.now_us + expected, FOREVER)  # (C,)
+
+    # -- what is left -------------------------------------------------------------------------------------------
+
+    @property
+    def has_reservations(self) -> bool:
+        return bool(self._reserved)
+
+    @property
+    def horizons(self) -> list[int]:
+        """Latest first: tasks that end by the same ones of these times may use the same capacity."""
+        return self._reserved.horizons
+
+    @property
+    def unreserved(self) -> I64:
+        """What is left for tasks that may run forever. Not to be written to."""
+        return self._reserved.left_of(self.free, FOREVER)
+
+    @property
+    def free_less_reserved(self) -> I64:
+        """What is left if everything that is reserved is taken; a copy."""
+        return self._reserved.subtracted_from(self.free)
+
+    def free_for(self, tasks: I64) -> I64:
+        """What is left for all of `tasks` (K,). Not to be written to."""
+        return self._reserved.left_of(self.free, int(self.ends_us(tasks).max(initial=0)))
+
+    def ends_us(self, tasks: I64) -> I64:
+        """(K,) when `tasks` would end if they began now, microseconds since the epoch."""
+        return self._class_ends_us[self.snapshot.task_class[tasks]]
+
+    def usage_of(self, tasks: I64) -> I64:
+        """What those of `tasks` (K,) that are placed request on their nodes."""
+        placed = tasks[self.node_of[tasks] >= 0]
+        used = np.zeros_like(self.snapshot.free)
+        np.add.at(used, self.node_of[placed], self.snapshot.requests[self.snapshot.task_class[placed]])
+        return used
+
+    def outcome(self) -> tuple[I64, I64, I64]:
+        """Task rows (K,), the node rows (K,) they go to, and batches (K,): placed together, in ascending order."""
+        placed = np.flatnonzero(self.node_of >= 0)
+        return self.snapshot.tasks[placed], self.snapshot.nodes[self.node_of[placed]], self._batch_of[placed]
+
+    # -- placing ------------------------------------------------------------------------------------------------
+
+    def commit_counts(self, c: int, node: I64, count: I64) -> I64:
+        """How many of the count[i] tasks of class c on node[i] other tasks allow; these count as placed from now on.
+        The caller takes their capacity and assigns tasks."""
+        self._batches += 1
+        self._batch_of_class[c] = self._batches
+        count = self.snapshot.intertask.trim(c, node, count)
+        placed = count > 0
+        self._count_neighbours(c, node[placed], count[placed])
+        return count
+
+    def assign(self, tasks: I64, classes: I64, nodes: I64) -> None:
+        """Notes that tasks (K,) of classes (K,) are the ones that were committed to nodes (K,)."""
+        self.node_of[tasks] = nodes
+        self._batch_of[tasks] = self._batch_of_class[classes]
+        self.running += np.bincount(nodes, minlength=len(self.running))
+
+    def place(self, tasks: I64, nodes: I64) -> None:
+        """Places `tasks` (K,), which have no node and whose classes have no intertask constraints, on `nodes` (K,),
+        which have the capacity."""
+        cls = self.snapshot.task_class[tasks]
+        for c in np.unique(cls).tolist():
+            of_class = cls == c
+            self.commit_counts(c, *np.unique(nodes[of_class], return_counts=True))
+            self.assign(tasks[of_class], cls[of_class], nodes[of_class])
+        self._occupy(tasks, +1)
+
+    def remove(self, tasks: I64) -> None:
+        """Undoes the placements of `tasks` (K,); tasks without one are ignored."""
+        tasks = tasks[self.node_of[tasks] >= 0]
+        self._occupy(tasks, -1)
+        for c, nodes, count in self._by_class(tasks):
+            self.running[nodes] -= count
+            self._count_neighbours(c, nodes, -count)
+        self.node_of[tasks] = -1
+
+    # -- reservations -------------------------------------------------------------------------------------------
+
+    def reserve(self, starts_us: int, capacity: I64, demanded: I64) -> int:
+        """From now on tasks that end after `starts_us` must leave `demanded` of `capacity`, which is what will be free
+        then, other reservations included. Returns the number by which to release it."""
+        return self._reserved.reserve(starts_us, capacity, demanded)
+
+    def release(self, number: int) -> None:
+        """The reservation of this number is no more."""
+        self._reserved.release(number)
+
+    @contextmanager
+    def limited_to(self, tasks: I64) -> Iterator[None]:
+        """Within, only the capacity that all of `tasks` (K,), which have no node, may use is free. Nothing is removed
+        within."""
+        free, self.free = self.free, self.free_for(tasks).copy()
+        try:
+            yield
+        finally:
+            self.free = free
+            self._occupy(tasks, +1)
+
+    @contextmanager
+    def transaction(self, free: I64 | None = None) -> Iterator[Transaction]:
+        """What is placed within is taken back at the end unless it is committed.
+
+        free: a hypothesis, within which this is free and nothing reserved; what is placed on it cannot be committed.
+        """
+        placed_before = self.node_of >= 0
+        outside = (self.free, self._reserved, self.trial)
+        if free is not None:
+            self.free, self._reserved, self.trial = free.copy(), ReservedCapacity(), True
+        transaction = Transaction(hypothetical=free is not None)
+        try:
+            yield transaction
+        finally:
+            if not transaction.committed:
+                self.remove(np.flatnonzero((self.node_of >= 0) & ~placed_before))
+            if free is not None:
+                self.free, self._reserved, self.trial = outside
+
+    def _count_neighbours(self, c: int, node: I64, count: I64) -> None:
+        self.snapshot.intertask.add(c, node, count)
+        self.snapshot.preferences.add(c, node, count)
+        self.snapshot.neighbour_counts.add(c, node, count)
+
+    def _occupy(self, tasks: I64, sign: int) -> None:
+        """Takes (+1) or gives back (-1) the capacity of those of `tasks` (K,) that are placed."""
+        for c, nodes, count in self._by_class(tasks[self.node_of[tasks] >= 0]):
+            used = sign * count[:, None] * self.snapshot.requests[c]
+            self.free[nodes] -= used
+            self._reserved.occupy(nodes, used, int(self._class_ends_us[c]))
+
+    def _by_class(self, tasks: I64) -> Iterator[tuple[int, I64, I64]]:
+        """Of placed tasks: each class, its nodes, and how many of it are on each."""
+        nodes = len(self.free)
+        pairs, counts = np.unique(self.snapshot.task_class[tasks] * nodes + self.node_of[tasks], return_counts=True)
+        for c in np.unique(pairs // nodes).tolist():
+            of_class = pairs // nodes == c
+            yield c, pairs[of_class] % nodes, counts[of_class]
