@@ -62,7 +62,7 @@ class GangDemand:
         return self.members[chosen]
 
     def satisfied(self, node_of: I64) -> bool:
-        """Whether enough members are placed, node_of (T,) as in `Placing`."""
+        """Whether enough members are placed, node_of (T,) as in `Ledger`."""
         placed = node_of[self.members] >= 0
         of_role = np.bincount(self.role[placed], minlength=len(self.lacking_of_role))
         return int(placed.sum()) >= self.lacking and all(
