@@ -1,11 +1,9 @@
 """What the figures of a round count."""
 
 import re
-from pathlib import Path
 
 from tests.builders import make_class, make_cluster, make_gang, make_node, make_tasks
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.paths import ROOT
 
 
 def test_what_is_only_tried_is_counted_apart():
