@@ -1,4 +1,4 @@
-"""What one solve may place of a class in each topology domain."""
+"""How many tasks of a class one solve may place in each topology domain."""
 
 from dataclasses import dataclass
 from functools import cached_property

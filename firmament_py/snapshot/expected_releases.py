@@ -1,4 +1,4 @@
-"""When tasks that hold room are expected to give it back, and which never do."""
+"""When running tasks are expected to release their resources, and which never do."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,15 +10,15 @@ from firmament_py.model.lifecycle import TaskState
 from firmament_py.state.cluster import ClusterState
 
 FOREVER = 2**62
-"""The expected end of a task that does not say how long it runs."""
+"""The expected end of a task without an expected duration."""
 
 
 class Releases:
-    """Of the tasks that are assumed or bound on `nodes` (N,), rows of the node table, as things stand at `now_us`.
+    """Of the assumed and bound tasks on `nodes` (N,), rows of the node table, at `now_us`.
 
-    A task ends when it has run for as long as it expects to; one that has not begun begins now, and one that is over
-    its time, or on its way out, ends now. Tasks are sorted once, when they are first asked for; after that what is
-    given back by any time is a difference of running sums.
+    A task ends when its expected duration has passed; one that has not started starts now, and one that is overdue or
+    terminating ends now. Tasks are sorted once, on first use; after that, what is released by any time is a difference
+    of running sums.
     """
 
     def __init__(self, state: ClusterState, nodes: I64, now_us: int) -> None:
@@ -27,22 +27,22 @@ class Releases:
         self._now_us = now_us
 
     def staying(self, gang: int) -> tuple[I64, I64]:
-        """Rows (K,), ascending, of the tasks whose room a gang, a row of the gang table, waits for in vain: those that
-        stay as long as their node and do not say how long they run, and its own. And (N, R) what these hold."""
-        tasks, (rows, node, _), (stay, lasting) = self.state.tasks, self._holding, self._lasting
+        """Rows (K,), ascending, of the tasks whose resources a gang, a row of the gang table, never gets: its own, and
+        those that run as long as their node and have no expected duration. And (N, R) what these use."""
+        tasks, (rows, node, _), (stay, lasting) = self.state.tasks, self._running, self._lasting
         own = np.flatnonzero((tasks.gang[rows] == gang) & ~tasks.leaving[rows] & ~stay)
-        held = lasting.copy()
-        np.add.at(held, node[own], self.state.classes.requests[tasks.cls[rows[own]]])
-        return np.sort(np.concatenate([rows[stay], rows[own]])), held
+        used = lasting.copy()
+        np.add.at(used, node[own], self.state.classes.requests[tasks.cls[rows[own]]])
+        return np.sort(np.concatenate([rows[stay], rows[own]])), used
 
     @cached_property
     def _lasting(self) -> tuple[Bools, I64]:
-        """Which of those who hold room stay as long as their node, and (N, R) what they hold."""
-        state, (rows, node, end) = self.state, self._holding
+        """(P,) which of the running tasks stay as long as their node, and (N, R) what these use."""
+        state, (rows, node, end) = self.state, self._running
         stay: Bools = state.tasks.lasting[rows] & (end == FOREVER)
-        held = np.zeros((len(self._nodes), len(state.resources)), np.int64)
-        np.add.at(held, node[stay], state.classes.requests[state.tasks.cls[rows[stay]]])
-        return stay, held
+        used = np.zeros((len(self._nodes), len(state.resources)), np.int64)
+        np.add.at(used, node[stay], state.classes.requests[state.tasks.cls[rows[stay]]])
+        return stay, used
 
     @cached_property
     def ends(self) -> I64:
@@ -50,7 +50,7 @@ class Releases:
         return self._sorted.ends
 
     def until(self, when_us: int) -> I64:
-        """(N, R) what tasks hold now and are expected to have given back at `when_us`."""
+        """(N, R) what tasks use now and are expected to have released at `when_us`."""
         found, nodes = self._sorted, len(self._nodes)
         ended = int(np.searchsorted(found.ends, when_us, side="right"))
         key = found.node * len(found.ends) + found.rank
@@ -58,32 +58,32 @@ class Releases:
         return found.total.take(last, axis=0) - found.total.take(found.first, axis=0)
 
     def steps(self, on: Bools) -> tuple[I64, I64, I64]:
-        """Of the tasks on the nodes `on` (N,) that are expected to end, by node, then end: node numbers (K,), positions
-        (K,) of their ends in `ends`, and what the node has been given back by then (K, R)."""
+        """Of the tasks on the nodes `on` (N,) that are expected to end, by node, then end: (K,) node numbers, (K,)
+        positions of their ends in `ends`, and (K, R) what is released on the node by then."""
         found = self._sorted
         chosen = np.flatnonzero(on[found.node])
         node = found.node[chosen]
-        given = found.total.take(chosen + 1, axis=0) - found.total.take(found.first[node], axis=0)
-        return node, found.rank[chosen], given
+        released = found.total.take(chosen + 1, axis=0) - found.total.take(found.first[node], axis=0)
+        return node, found.rank[chosen], released
 
     @cached_property
     def _sorted(self) -> "_Sorted":
-        rows, node, end = (column[self._holding[2] < FOREVER] for column in self._holding)
-        order = np.argsort(end)  # who ends at one time may be in any order: only sums count
+        rows, node, end = (column[self._running[2] < FOREVER] for column in self._running)
+        order = np.argsort(end)  # tasks that end at one time may be in any order: only sums count
         end = end[order]
         new = np.diff(end, prepend=-1) > 0
         ends, rank = end[new], np.cumsum(new) - 1
         by_node = stable_order(node[order], len(self._nodes))
         order, rank = order[by_node], rank[by_node]
         node = node[order]
-        held = self.state.classes.requests.take(self.state.tasks.cls[rows[order]], axis=0)
+        used = self.state.classes.requests.take(self.state.tasks.cls[rows[order]], axis=0)
         total = np.zeros((len(rows) + 1, len(self.state.resources)), np.int64)
-        np.cumsum(held, axis=0, out=total[1:])
+        np.cumsum(used, axis=0, out=total[1:])
         return _Sorted(ends, node, rank, total, np.searchsorted(node, np.arange(len(self._nodes))))
 
     @cached_property
-    def _holding(self) -> tuple[I64, I64, I64]:
-        """Rows of those tasks, the numbers of their nodes, and their expected ends."""
+    def _running(self) -> tuple[I64, I64, I64]:
+        """(P,) rows of those tasks, the numbers of their nodes, and their expected ends."""
         tasks, classes = self.state.tasks, self.state.classes
         position = np.full(self.state.nodes.capacity, -1, np.int64)
         position[self._nodes] = np.arange(len(self._nodes))
@@ -99,7 +99,7 @@ class Releases:
 @dataclass(frozen=True, slots=True)
 class _Sorted:
     """K tasks that are expected to end, by node, then end. ends: see Releases. node, rank: (K,) of each task its node
-    and the position of its end in `ends`. total: (K + 1, R) running sums of what tasks hold. first: (N,) the first
+    and the position of its end in `ends`. total: (K + 1, R) running sums of what tasks use. first: (N,) the first
     task of each node."""
 
     ends: I64

@@ -1,7 +1,7 @@
-"""Who is where: how many tasks with each value of a trait each node has, while a round places tasks.
+"""How many tasks with each value of a trait are on each node, kept current while a round places tasks.
 
-Traits are what the sender says of a class for policies (model/events.py). Nothing is counted until a policy asks; from
-then on a trait's counts follow what is placed and taken back.
+Traits are properties of a class that policies may use (model/events.py). Nothing is counted until a policy asks; from
+then on the counts of a trait follow all that is placed and taken back.
 """
 
 from collections.abc import Callable
@@ -16,41 +16,41 @@ from firmament_py.state.node_index import NodeIndex
 
 
 def nothing_measured(rows: I64) -> F64:
-    """What is known of the use of task rows (K,) where nothing is: (K,) NaN."""
+    """Measured cpu of task rows (K,) where there are no measurements: (K,) NaN."""
     return np.full(len(rows), np.nan)
 
 
 class NeighbourCounts:
-    """nodes: (N,) rows of the node table; classes: (C,) rows of the class table. cpu_of: millicores that task rows
-    (K,) were measured to use, (K,), NaN: not measured."""
+    """nodes: (N,) rows of the node table; classes: (C,) rows of the class table. cpu_of: measured millicores, (K,), of
+    task rows (K,), NaN: not measured. Answers View.census, View.domains and View.cpu_of."""
 
     def __init__(
         self,
         state: ClusterState,
         nodes: I64,
         classes: I64,
-        placed: RunningTasks,
+        running: RunningTasks,
         cpu_of: Callable[[I64], F64] = nothing_measured,
     ) -> None:
         self._node_index: NodeIndex = state.node_index
         self._nodes = nodes
-        self._placed = placed
-        with_traits = placed.classes_that(state.classes.has_traits)
-        self._traits_of_placed = {row: state.classes.definition(row).traits for row in with_traits}
+        self._running = running
+        with_traits = running.classes_that(state.classes.has_traits)
+        self._traits_of_running = {row: state.classes.definition(row).traits for row in with_traits}
         self.traits = tuple(MappingProxyType(state.classes.definition(row).traits) for row in classes.tolist())
-        """(C,) of the round's classes. Policies see them: what they could change would be the class itself."""
+        """(C,) of the round's classes, read-only since policies see them."""
         self._cpu_of = cpu_of
         self._changes: list[tuple[int, I64, I64]] = []
         self._by_trait: dict[str, _Counts] = {}
         self._domains: dict[str, tuple[tuple[str, ...], I64]] = {}
 
     def add(self, c: int, node: I64, count: I64) -> None:
-        """Takes note that count[i] tasks more (or, below 0, fewer) of class c are on node[i], no node twice."""
+        """Counts count[i] more tasks (below 0: fewer) of class c on node[i], no node twice."""
         if self.traits[c]:
             self._changes.append((c, node, count))
 
     def census(self, trait: str) -> tuple[tuple[str, ...], I64]:
-        """V values of a trait, ascending, and (N, V) how many tasks that have each are on each node."""
+        """The V values of a trait, ascending, and (N, V) how many tasks with each value are on each node."""
         counts = self._by_trait.get(trait)
         if counts is None:
             counts = self._by_trait[trait] = self._count(trait)
@@ -64,7 +64,7 @@ class NeighbourCounts:
         return counts.values, answer
 
     def domains(self, key: str) -> tuple[tuple[str, ...], I64]:
-        """D values of node label `key`, ascending, and (N,) which of them each node has, -1 without the label."""
+        """The D values of node label `key`, ascending, and (N,) which of them each node has, -1 without the label."""
         found = self._domains.get(key)
         if found is None:
             found = self._domains[key] = self._node_index.named_domains(key, self._nodes)
@@ -72,12 +72,12 @@ class NeighbourCounts:
         return found
 
     def cpu(self, trait: str, key: str) -> tuple[F64, I64]:
-        """(V, D) mean millicores that a task with a value of the trait uses in a domain of label `key`, NaN where none
-        was measured, and how many were; of the tasks that were placed at the start."""
+        """(V, D) mean measured millicores of a task with a value of the trait in a domain of label `key`, NaN without
+        measurements, and (V, D) how many were measured; of the tasks that run at the start of the round."""
         values, _ = self.census(trait)
         names, domain = self.domains(key)
-        value, where = self._by_trait[trait].of_task, domain[self._placed.where]
-        used = self._cpu_of(self._placed.rows)
+        value, where = self._by_trait[trait].of_task, domain[self._running.where]
+        used = self._cpu_of(self._running.rows)
         counted = (value >= 0) & (where >= 0) & ~np.isnan(used)
         pairs, shape = value[counted] * len(names) + where[counted], (len(values), len(names))
         size = len(values) * len(names)
@@ -86,21 +86,21 @@ class NeighbourCounts:
         return np.divide(total, number, out=np.full(shape, np.nan), where=number > 0), number
 
     def _count(self, trait: str) -> "_Counts":
-        texts = {t[trait] for t in (*self.traits, *self._traits_of_placed.values()) if t.get(trait)}
+        texts = {t[trait] for t in (*self.traits, *self._traits_of_running.values()) if t.get(trait)}
         values = tuple(sorted(texts))
         number = {text: i for i, text in enumerate(values)}
-        of_placed = {row: number.get(traits.get(trait, ""), -1) for row, traits in self._traits_of_placed.items()}
+        of_running = {row: number.get(traits.get(trait, ""), -1) for row, traits in self._traits_of_running.items()}
         of_class = [number.get(t.get(trait, ""), -1) for t in self.traits]
-        of_task = self._placed.kinds(of_placed)
-        return _Counts(values, self._placed.by_node_and(of_task, len(values)), of_class, of_task)
+        of_task = self._running.kinds(of_running)
+        return _Counts(values, self._running.by_node_and(of_task, len(values)), of_class, of_task)
 
 
 class _Counts:
-    """Of one trait. changes: how many of the recorded changes are in by_node (N, V)."""
+    """Of one trait: (N, V) counts by node, in which the first `changes` recorded changes are included."""
 
     def __init__(self, values: tuple[str, ...], by_node: I64, of_class: list[int], of_task: I64) -> None:
         self.values = values
         self.by_node = by_node
         self.of_class = of_class  # number of each class's value, -1: none
-        self.of_task = of_task  # the same of each task that was placed at the start
+        self.of_task = of_task  # (P,) the same of each task that runs at the start
         self.changes = 0

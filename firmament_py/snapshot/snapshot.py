@@ -1,8 +1,8 @@
 """One moment of the cluster as plain arrays: what a round works on.
 
 Numbering inside a round is dense and local: class c, node n and task t are positions in `classes`, `nodes` and
-`tasks`, which hold the rows of the state's tables. Where tasks demand something of each other's labels, a class of
-the round is a class of the state together with what those demands can tell of a task's labels.
+`tasks`, which hold the rows of the state's tables. Where selectors of tasks tell the labels of others apart, a class of
+the state is several classes of the round (snapshot/round_classes.py).
 """
 
 from collections.abc import Callable
@@ -15,9 +15,10 @@ from firmament_py.model.lifecycle import TaskState
 from firmament_py.policy.locality import Inputs, gather
 from firmament_py.snapshot.expected_releases import Releases
 from firmament_py.snapshot.gang_demand import UNLIMITED, GangDemand
-from firmament_py.snapshot.intertask import IntertaskConstraints, by_class
+from firmament_py.snapshot.intertask import IntertaskConstraints
 from firmament_py.snapshot.neighbour_counts import NeighbourCounts, nothing_measured
 from firmament_py.snapshot.preferences import Preferences
+from firmament_py.snapshot.round_classes import by_class
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.input_sets import NO_INPUTS
@@ -33,26 +34,28 @@ class Snapshot:
     nodes: I64  # (N,) rows of the node table
     allocatable: I64  # (N, R)
     free: I64  # (N, R) allocatable - used; below 0 where a node has shrunk or others have over-committed it
-    running: I64  # (N,) tasks that are assumed or bound there
+    running: I64  # (N,) how many tasks are assumed or bound there
     classes: I64  # (C,) rows of the class table, highest priority first
-    label_sets: I64  # (C,) rows of the label set table: one that stands for all tasks of the class
+    label_sets: I64  # (C,) rows of the label set table: one for all tasks of the class
     requests: I64  # (C, R)
     priority: I64  # (C,) descending
     expected_us: I64  # (C,) how long a task expects to run; 0: unknown
-    suitable: Bools  # (C, N) selectors, affinity and taints allow it; none for what requests what no node offers
-    intertask: IntertaskConstraints  # what tasks demand of each other
-    preferences: Preferences  # what classes would like
-    neighbour_counts: NeighbourCounts  # who is where
+    suitable: (
+        Bools  # (C, N) whether selectors, affinity and taints allow it; nowhere if no node offers a requested resource
+    )
+    intertask: IntertaskConstraints  # demands between tasks
+    preferences: Preferences  # soft preferences of classes
+    neighbour_counts: NeighbourCounts  # tasks on each node by trait
     tasks: I64  # (T,) rows of the task table, by class, then oldest first
     task_class: I64  # (T,) ascending
     task_age_us: I64  # (T,) >= 0
     task_created_us: I64  # (T,)
     task_uid: U64  # (T,)
     task_gang: I64  # (T,) rows of the gang table, NO_GANG: none
-    inputs: Inputs | None  # where the tasks' data is; None: nobody asked, or they have none
-    gang_demands: list[GangDemand]  # of gangs that lack members, with waiting ones
-    quota: I64  # (Q,) of gangs that have a maximum: how many more of their tasks may be placed
-    task_quota: I64  # (T,) which of these counts for the task, -1: none
+    inputs: Inputs | None  # where the tasks' data is; None: not wanted, or there is none
+    gang_demands: list[GangDemand]  # of gangs that lack members and have waiting ones
+    quota: I64  # (Q,) of gangs with a maximum: how many more of their tasks may be placed
+    task_quota: I64  # (T,) which of these limits the task, -1: none
     node_index: NodeIndex
     releases: Releases
 
@@ -69,8 +72,8 @@ def take_snapshot(
 ) -> Snapshot:
     """The waiting tasks that a round at `now_us` (microseconds since the epoch) may place, and where.
 
-    rack_labels: node labels of which the first that is there makes the racks of `inputs`; None: no inputs are wanted.
-    cpu_of: millicores that task rows (K,) were measured to use, (K,), NaN: not measured.
+    rack_labels: node labels of which the first that any node has makes the racks of `inputs`; None: no inputs are
+    wanted. cpu_of: measured millicores, (K,), of task rows (K,), NaN: not measured.
     """
     tasks = state.tasks
     waiting = np.flatnonzero((tasks.state == TaskState.WAITING) & (tasks.not_before_us <= now_us))
@@ -91,7 +94,7 @@ def take_snapshot(
         selected, taint = state.node_index.evaluate(state.classes.demand(row), nodes)
         suitable[c] = selected & (taint < 0) & (not state.classes.lacking(row))
     allocatable = state.nodes.allocatable[nodes]
-    placed = RunningTasks(state, nodes)
+    running = RunningTasks(state, nodes)
     gangs = _gangs(state, waiting, nodes)
     return Snapshot(
         now_us=now_us,
@@ -106,9 +109,9 @@ def take_snapshot(
         priority=state.classes.priority[classes],
         expected_us=state.classes.expected_us[classes],
         suitable=suitable,
-        intertask=IntertaskConstraints(state, nodes, classes, label_sets, placed),
-        preferences=Preferences(state, nodes, classes, label_sets, placed),
-        neighbour_counts=NeighbourCounts(state, nodes, classes, placed, cpu_of),
+        intertask=IntertaskConstraints(state, nodes, classes, label_sets, running),
+        preferences=Preferences(state, nodes, classes, label_sets, running),
+        neighbour_counts=NeighbourCounts(state, nodes, classes, running, cpu_of),
         tasks=waiting,
         task_class=task_class,
         task_age_us=np.maximum(now_us - tasks.created_us[waiting], 0),
@@ -125,18 +128,18 @@ def take_snapshot(
 
 
 def once_gone(snapshot: Snapshot, gang: int) -> Snapshot:
-    """The same as if all tasks had gone that no place for a gang, a row of the gang table, has to do without."""
+    """The same without the tasks that are expected to end before a gang, a row of the gang table, could be placed."""
     releases, nodes = snapshot.releases, snapshot.nodes
-    rows, held = releases.staying(gang)
+    rows, used = releases.staying(gang)
     intertask = snapshot.intertask
     if intertask.any:
-        placed = RunningTasks(releases.state, nodes, rows)
-        intertask = IntertaskConstraints(releases.state, nodes, snapshot.classes, snapshot.label_sets, placed)
-    return replace(snapshot, free=snapshot.allocatable - held, intertask=intertask)
+        staying = RunningTasks(releases.state, nodes, rows)
+        intertask = IntertaskConstraints(releases.state, nodes, snapshot.classes, snapshot.label_sets, staying)
+    return replace(snapshot, free=snapshot.allocatable - used, intertask=intertask)
 
 
 def _inputs(state: ClusterState, waiting: I64, nodes: I64, rack_labels: tuple[str, ...]) -> Inputs | None:
-    """Where on `nodes` the data of the task rows `waiting` is."""
+    """Where on `nodes` the data of the task rows `waiting` is, None if they read none."""
     rows, of_task = np.unique(state.tasks.inputs[waiting], return_inverse=True)
     if not rows.any():
         return None
@@ -157,7 +160,7 @@ class _Gangs:
 
 
 def _gangs(state: ClusterState, waiting: I64, nodes: I64) -> _Gangs:
-    """What gangs lack, and may have, that have members among the task rows `waiting`."""
+    """The demands and quotas of the gangs that have members among the task rows `waiting`."""
     tasks, gangs = state.tasks, state.gangs
     answer = _Gangs([], [], np.full(len(waiting), -1, np.int64))
     ganged = np.flatnonzero(tasks.gang[waiting] >= 0)

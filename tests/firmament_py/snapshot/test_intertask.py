@@ -9,8 +9,8 @@ import pytest
 
 from firmament_py.model.constraints import NO_PEERS, NodeDemand, PeerDemand, PeerTerm, Spread, Taint, Term
 from firmament_py.snapshot.intertask import IntertaskConstraints
-from firmament_py.snapshot.preferences import water_level
 from firmament_py.snapshot.running_tasks import RunningTasks
+from firmament_py.snapshot.water_level import water_level
 from tests.builders import (
     Cluster,
     make_class,

@@ -1,0 +1,94 @@
+"""Required affinity between tasks: where others are that a task must be near.
+
+All terms of a class must be met by the same tasks, as in kube-scheduler. If no task meets them and those of the class
+would themselves, its first tasks may go anywhere, all into one domain.
+"""
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.constraints import PeerDemand, PeerSelector
+from firmament_py.snapshot.domains import Domains, per_domain
+from firmament_py.snapshot.running_tasks import RunningTasks
+from firmament_py.snapshot.task_counts import Numbering, TaskCounts, of_classes
+from firmament_py.state.label_sets import LabelSetTable
+
+
+class Affinity:
+    """Of C classes with these demands and label sets (C,). running: the tasks that count at the start."""
+
+    def __init__(
+        self,
+        demands: list[PeerDemand],
+        label_sets: I64,
+        table: LabelSetTable,
+        running: RunningTasks,
+        domains: Domains,
+    ) -> None:
+        self._domains = domains
+        groups = Numbering[tuple[PeerSelector, ...]]()
+        self._group = [groups.number(tuple(t.selector for t in d.affinity)) if d.affinity else -1 for d in demands]
+        """Number of each class's selectors, all of which a task must match to count, -1: it has none."""
+        self._keys = [list(dict.fromkeys(term.topology_key for term in d.affinity)) for d in demands]
+        matching = [np.logical_and.reduce([table.matching(s) for s in group]) for group in groups]
+        self._matched = of_classes(matching, label_sets)  # (groups, C)
+        self._counts = TaskCounts(running.by_node(m[running.label_set] for m in matching), self._matched)
+
+    def add(self, c: int, node: I64, count: I64) -> None:
+        self._counts.add(c, node, count)
+
+    def keys(self, c: int) -> list[str]:
+        """Keys of the domains that tasks of class c share with those they must be near."""
+        return self._keys[c]
+
+    def allowed(self, c: int) -> Bools:
+        """(N,) where a further task of class c is near others as it must, or may be the first."""
+        ok = np.ones(len(self._domains.nodes), np.bool_)
+        if self._group[c] < 0:
+            return ok
+        first, counts = self.may_be_first(c), self._counts[self._group[c]]
+        for key in self._keys[c]:
+            domain = self._domains[key]
+            ok &= domain >= 0
+            if not first:
+                ok &= per_domain(domain, counts)[domain] > 0
+        return ok
+
+    def conceivable(self, c: int) -> Bools:
+        """(N,) where a task of class c may go if others come; as `allowed` if no waiting task meets its terms."""
+        if self._group[c] >= 0 and not self._matched[self._group[c]].any():
+            return self.allowed(c)
+        ok = np.ones(len(self._domains.nodes), np.bool_)
+        for key in self._keys[c]:
+            ok &= self._domains[key] >= 0
+        return ok
+
+    def may_be_first(self, c: int) -> bool:
+        """Whether class c has affinity that no task meets anywhere, but its own tasks would."""
+        group = self._group[c]
+        if group < 0 or not self._matched[group, c]:
+            return False
+        labelled = np.zeros(len(self._domains.nodes), np.bool_)
+        for key in self._keys[c]:
+            labelled |= self._domains[key] >= 0
+        return not self._counts[group][labelled].any()
+
+    def first_domain(self, c: int, slots: I64) -> Bools:
+        """Nodes (N,) of the joint domain with the most slots (N,), where the first tasks of class c start together."""
+        joint = self._joint_domain(c)
+        total = np.bincount(joint, slots)
+        best = np.flatnonzero(total == total.max(initial=0))
+        # of equally good domains, several classes that start in one solve take different ones
+        return np.equal(joint, best[c % len(best)] if len(best) else -1)
+
+    def trim(self, c: int, node: I64, count: I64) -> I64:
+        """count (K,) of tasks on node (K,); of first tasks only those in the joint domain that has the most of them."""
+        if not self.may_be_first(c) or not count.any():
+            return count
+        joint = self._joint_domain(c)[node]
+        return np.where(joint == np.bincount(joint, count).argmax(), count, 0)
+
+    def _joint_domain(self, c: int) -> I64:
+        """(N,) equal numbers for nodes that share a domain of every key."""
+        stacked = np.stack([self._domains[key] for key in self._keys[c]])
+        return np.unique(stacked, axis=1, return_inverse=True)[1].reshape(-1)

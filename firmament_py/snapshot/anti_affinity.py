@@ -1,0 +1,94 @@
+"""Required anti-affinity between tasks, in both directions: what a task must not be near, and what it keeps away."""
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.constraints import PeerDemand, PeerSelector, PeerTerm
+from firmament_py.snapshot.domain_limits import DomainLimit
+from firmament_py.snapshot.domains import Domains, domain_count, keep_within, per_domain
+from firmament_py.snapshot.running_tasks import RunningTasks
+from firmament_py.snapshot.task_counts import Numbering, TaskCounts, marks, of_classes
+from firmament_py.state.classes import ClassTable
+from firmament_py.state.label_sets import LabelSetTable
+
+
+class AntiAffinity:
+    """Of C classes with these demands and label sets (C,). running: the tasks that count at the start."""
+
+    def __init__(
+        self,
+        demands: list[PeerDemand],
+        label_sets: I64,
+        table: LabelSetTable,
+        running: RunningTasks,
+        running_classes: ClassTable,
+        domains: Domains,
+    ) -> None:
+        self._domains = domains
+        self._own = [demand.anti_affinity for demand in demands]
+        # what is near a class that its own terms match
+        self._selectors = Numbering[PeerSelector](term.selector for terms in self._own for term in terms)
+        matching = [table.matching(selector) for selector in self._selectors]
+        self._matched = of_classes(matching, label_sets)  # (S, C)
+        self._counts = TaskCounts(running.by_node(m[running.label_set] for m in matching), self._matched)
+        # what is near a class whose terms match it
+        rows = running.classes_that(running_classes.repels)
+        of_running = [running_classes.definition(row).peers.anti_affinity for row in rows]
+        terms = Numbering[PeerTerm](term for of_one in (*of_running, *self._own) for term in of_one)
+        self._terms = list(terms)
+        self._repelled = of_classes([table.matching(term.selector) for term in terms], label_sets)  # (H, C)
+        holders = np.zeros((len(terms), running_classes.capacity), np.bool_)
+        holders[:, rows] = marks([[terms.number(t) for t in of_one] for of_one in of_running], len(terms))
+        self._holders = TaskCounts(
+            running.by_node(holds[running.cls] for holds in holders),
+            marks([[terms.number(t) for t in of_one] for of_one in self._own], len(terms)),
+        )
+
+    @property
+    def any(self) -> bool:
+        return bool(self._terms)
+
+    def repelling(self, c: int) -> int:
+        """How many terms, of waiting and running tasks, keep class c away."""
+        return int(self._repelled[:, c].sum())
+
+    def add(self, c: int, node: I64, count: I64) -> None:
+        self._counts.add(c, node, count)
+        self._holders.add(c, node, count)
+
+    def clear(self, c: int) -> Bools:
+        """(N,) where no task is that class c must not be near."""
+        ok = np.ones(len(self._domains.nodes), np.bool_)
+        for term in self._own[c]:
+            domain = self._domains[term.topology_key]
+            counts = self._counts[self._selectors.number(term.selector)]
+            ok &= (per_domain(domain, counts)[domain] == 0) | (domain < 0)
+        return ok
+
+    def clear_of_repelling(self, c: int) -> Bools:
+        """(N,) where no task is that keeps class c away."""
+        ok = np.ones(len(self._domains.nodes), np.bool_)
+        for number in np.flatnonzero(self._repelled[:, c]).tolist():
+            holders = self._holders[number]
+            if holders.any():
+                domain = self._domains[self._terms[number].topology_key]
+                ok &= (per_domain(domain, holders)[domain] == 0) | (domain < 0)
+        return ok
+
+    def limits(self, c: int) -> list[DomainLimit]:
+        """One task in each domain of the terms by which tasks of class c keep each other away."""
+        found = []
+        for domain in self._own_domains(c):
+            size = domain_count(domain)
+            found.append(DomainLimit(domain, np.ones(size, np.int64), np.zeros(size, np.int64), 0))
+        return found
+
+    def trim(self, c: int, node: I64, count: I64) -> I64:
+        """What may be kept of count (K,) tasks of class c on node (K,), as far as they keep each other away."""
+        for domain in self._own_domains(c):
+            count = keep_within(domain[node], count, np.ones(domain_count(domain), np.int64))
+        return count
+
+    def _own_domains(self, c: int) -> list[I64]:
+        terms = [t for t in self._own[c] if self._matched[self._selectors.number(t.selector), c]]
+        return [self._domains[term.topology_key] for term in terms]

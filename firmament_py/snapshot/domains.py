@@ -1,0 +1,47 @@
+"""Topology domains: the groups of nodes that have the same value of a label."""
+
+import numpy as np
+
+from firmament_py.model.arrays import I64
+from firmament_py.snapshot.domain_limits import UNLIMITED
+from firmament_py.state.node_index import NodeIndex
+
+
+class Domains:
+    """The domains of `nodes` (N,), rows of the node table, by label key; each key is looked up once."""
+
+    def __init__(self, node_index: NodeIndex, nodes: I64) -> None:
+        self.nodes = nodes
+        self._node_index = node_index
+        self._of_key: dict[str, I64] = {}
+
+    def __getitem__(self, key: str) -> I64:
+        """(N,) the domain of each node by label `key`, 0 .. D - 1, -1 without the label."""
+        domain = self._of_key.get(key)
+        if domain is None:
+            domain = self._of_key[key] = self._node_index.domains(key, self.nodes)
+        return domain
+
+
+def domain_count(domain: I64) -> int:
+    """How many domains (N,) numbers: D."""
+    return int(domain.max(initial=-1)) + 1
+
+
+def per_domain(domain: I64, counts: I64) -> I64:
+    """(D + 1,) sums of counts (N,) by domain (N,); the last is 0, for nodes without the label (domain -1)."""
+    inside = domain >= 0
+    sums = np.bincount(domain[inside], counts[inside], minlength=domain_count(domain))
+    return np.append(sums.astype(np.int64), 0)
+
+
+def keep_within(domain: I64, count: I64, limit: I64) -> I64:
+    """Cuts count (K,) so that no domain (K,) keeps more than its limit (D,), first come first; domain -1 keeps all."""
+    order = np.argsort(domain, kind="stable")
+    of, sorted_count = domain[order], count[order]
+    total = np.cumsum(sorted_count) - sorted_count
+    first = np.searchsorted(of, of)  # where each entry's domain begins
+    before = total - total[first] if len(of) else total
+    result = np.empty_like(count)
+    result[order] = np.clip(np.append(limit, UNLIMITED)[of] - before, 0, sorted_count)
+    return result

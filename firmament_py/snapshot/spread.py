@@ -1,0 +1,167 @@
+"""Required topology spread: domains must not have more matching tasks than the emptiest one by more than max_skew."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.constraints import NodeDemand, PeerDemand, PeerSelector, Spread
+from firmament_py.policy import COST_MAX
+from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
+from firmament_py.snapshot.domains import Domains, domain_count, keep_within
+from firmament_py.snapshot.running_tasks import RunningTasks
+from firmament_py.snapshot.task_counts import Numbering, TaskCounts, of_classes
+from firmament_py.snapshot.water_level import water_level
+from firmament_py.state.cluster import ClusterState
+
+
+class TopologySpread:
+    """Of C classes, rows of the class table, with these demands and label sets (C,)."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        classes: I64,
+        demands: list[PeerDemand],
+        label_sets: I64,
+        running: RunningTasks,
+        domains: Domains,
+    ) -> None:
+        self._node_index = state.node_index
+        self._domains = domains
+        self._spreads = [demand.spread for demand in demands]
+        self._node_demands = [state.classes.demand(row) for row in classes.tolist()]
+        eligibility = Numbering[tuple[NodeDemand, tuple[str, ...]]]()
+        self._eligibility = [
+            eligibility.number((of_node, tuple(s.topology_key for s in spreads)))
+            for of_node, spreads in zip(self._node_demands, self._spreads, strict=True)
+        ]
+        """By class: equal where the same nodes count for its spreads."""
+        self._eligible: dict[tuple[int, bool, bool], Bools] = {}
+        self._selectors = Numbering[PeerSelector](s.selector for spreads in self._spreads for s in spreads)
+        matching = [state.label_sets.matching(selector) for selector in self._selectors]
+        self._matched = of_classes(matching, label_sets)  # (S, C)
+        # an empty selector matches its own task, but kube-scheduler counts nothing for it
+        counts = np.array([selector.labels != () for selector in self._selectors], np.bool_)
+        self._counted = self._matched & counts[:, None]
+        self._counts = TaskCounts(
+            running.by_node(
+                m[running.label_set] & ~running.leaving & counted for m, counted in zip(matching, counts, strict=True)
+            ),
+            self._counted,
+        )
+
+    @property
+    def any(self) -> bool:
+        return bool(len(self._selectors))
+
+    def add(self, c: int, node: I64, count: I64) -> None:
+        self._counts.add(c, node, count)
+
+    def own(self, c: int) -> list[Spread]:
+        """The spreads of class c that count its own tasks."""
+        return [s for s in self._spreads[c] if self._counted[self._selectors.number(s.selector), c]]
+
+    def allowed(self, c: int, waived: Sequence[Spread] = ()) -> Bools:
+        """(N,) where a further task of class c keeps its spreads, but for those that are waived."""
+        ok = self.labelled(c)
+        for spread in self._spreads[c]:
+            if spread not in waived:
+                ok &= self._even(c, spread)
+        return ok
+
+    def labelled(self, c: int) -> Bools:
+        """(N,) which nodes have the labels of all spreads of class c."""
+        ok = np.ones(len(self._domains.nodes), np.bool_)
+        for spread in self._spreads[c]:
+            ok &= self._domains[spread.topology_key] >= 0
+        return ok
+
+    def failures(self, c: int) -> tuple[Bools, Bools]:
+        """(N,) each: which nodes lack the label, and which would be uneven, by the first spread that each fails."""
+        unlabelled, uneven = np.zeros((2, len(self._domains.nodes)), np.bool_)
+        for spread in self._spreads[c]:
+            unlabelled |= (self._domains[spread.topology_key] < 0) & ~uneven
+            uneven |= ~self._even(c, spread) & ~unlabelled
+        return unlabelled, uneven
+
+    def limits(self, c: int, slots: I64, waiting: int) -> list[DomainLimit]:
+        """What each domain may take of `waiting` tasks of class c in one solve, with slots (N,) on nodes.
+
+        Beyond the level that the emptiest domain can reach, each task has a cost, so that others are filled first.
+        """
+        found = []
+        for spread in self.own(c):
+            domain, counts, eligible = self._counts_of(c, spread)
+            room = np.bincount(domain[domain >= 0], slots[domain >= 0], minlength=len(counts)).astype(np.int64)
+            level = _reachable_level(counts, room, eligible, waiting, spread)
+            limit = np.maximum(level + spread.max_skew - counts, 0)
+            found.append(DomainLimit(domain, limit, np.clip(level - counts, 0, limit), COST_MAX))
+        return found
+
+    def trim(self, c: int, node: I64, count: I64) -> I64:
+        """What may be kept of count (K,) tasks of class c on node (K,)."""
+        own = self.own(c)
+        while own:
+            before = count
+            for spread in own:
+                count = self._trim_one(c, spread, node, count)
+            if (count == before).all():  # keeping one can break another: until all hold
+                break
+        return count
+
+    def _trim_one(self, c: int, spread: Spread, node: I64, count: I64) -> I64:
+        domain, counts, eligible = self._counts_of(c, spread)
+        inside = self._eligible_nodes(c, spread)[node]
+        after = counts + np.bincount(domain[node[inside]], count[inside], minlength=len(counts)).astype(np.int64)
+        limit = np.maximum(_emptiest(after, eligible, spread) + spread.max_skew - counts, 0)
+        return keep_within(domain[node], count, limit)
+
+    def _even(self, c: int, spread: Spread) -> Bools:
+        """(N,) where a further task of class c keeps max_skew; true where the label is missing."""
+        domain, counts, eligible = self._counts_of(c, spread)
+        itself = int(self._matched[self._selectors.number(spread.selector), c])
+        highest = _emptiest(counts, eligible, spread) + spread.max_skew - itself
+        even: Bools = (np.append(counts, 0)[domain] <= highest) | (domain < 0)
+        return even
+
+    def _counts_of(self, c: int, spread: Spread) -> tuple[I64, I64, Bools]:
+        """(N,) domains, (D,) matching tasks on eligible nodes, (D,) which domains have eligible nodes."""
+        domain = self._domains[spread.topology_key]
+        eligible = self._eligible_nodes(c, spread)
+        size = domain_count(domain)
+        counts = self._counts[self._selectors.number(spread.selector)]
+        in_domain = np.bincount(domain[eligible], counts[eligible], minlength=size).astype(np.int64)
+        return domain, in_domain, np.bincount(domain[eligible], minlength=size) > 0
+
+    def _eligible_nodes(self, c: int, spread: Spread) -> Bools:
+        """(N,) which nodes count for a spread of class c."""
+        key = (self._eligibility[c], spread.honor_affinity, spread.honor_taints)
+        found = self._eligible.get(key)
+        if found is None:
+            found = self.labelled(c)
+            demand = replace(self._node_demands[c], further=())
+            selected, taint = self._node_index.evaluate(demand, self._domains.nodes)
+            if spread.honor_affinity:
+                found &= selected
+            if spread.honor_taints:
+                found &= taint < 0
+            self._eligible[key] = found
+        return found
+
+
+def _emptiest(counts: I64, eligible: Bools, spread: Spread) -> int:
+    """How many matching tasks the emptiest domain counts for."""
+    if int(eligible.sum()) < spread.min_domains:
+        return 0
+    return int(counts[eligible].min(initial=UNLIMITED)) if eligible.any() else UNLIMITED
+
+
+def _reachable_level(counts: I64, room: I64, eligible: Bools, waiting: int, spread: Spread) -> int:
+    """The highest count that the emptiest domain can be raised to with `waiting` tasks and `room` in each domain."""
+    if int(eligible.sum()) < spread.min_domains:
+        return 0
+    if not eligible.any():
+        return UNLIMITED
+    return water_level(counts[eligible], room[eligible], waiting)

@@ -1,0 +1,63 @@
+"""Counting tasks by node, by what selects them, while a round places more."""
+
+from collections.abc import Iterable, Iterator
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, Bools
+
+T = TypeVar("T")
+
+
+class Numbering(Generic[T]):
+    """Values numbered from 0 in the order in which they are first seen."""
+
+    def __init__(self, values: Iterable[T] = ()) -> None:
+        self._number: dict[T, int] = {}
+        for value in values:
+            self.number(value)
+
+    def __len__(self) -> int:
+        return len(self._number)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._number)
+
+    def number(self, value: T) -> int:
+        """The number of a value, a new one if it has none."""
+        return self._number.setdefault(value, len(self._number))
+
+
+class TaskCounts:
+    """How many tasks of each of H kinds are on each node; a task may be of several kinds.
+
+    by_node: (H, N) the tasks that run at the start. of_class: (H, C) of which kinds the tasks of each class are.
+    """
+
+    def __init__(self, by_node: I64, of_class: Bools) -> None:
+        self.by_node = by_node
+        self._of_class = of_class
+
+    def __getitem__(self, kind: int) -> I64:
+        """(N,) the counts of one kind."""
+        counts: I64 = self.by_node[kind]
+        return counts
+
+    def add(self, c: int, node: I64, count: I64) -> None:
+        """Counts count[i] > 0 more tasks of class c on node[i], no node twice."""
+        for kind in np.flatnonzero(self._of_class[:, c]).tolist():
+            self.by_node[kind, node] += count
+
+
+def of_classes(matching: list[Bools], label_sets: I64) -> Bools:
+    """(H, C): which of H columns of the label set table, (capacity,) each, mark the label sets (C,) of classes."""
+    return np.array([m[label_sets] for m in matching], np.bool_).reshape(len(matching), len(label_sets))
+
+
+def marks(numbers: list[list[int]], kinds: int) -> Bools:
+    """(kinds, K): which numbers each of K lists has."""
+    marked = np.zeros((kinds, len(numbers)), np.bool_)
+    for k, of_one in enumerate(numbers):
+        marked[of_one, k] = True
+    return marked
