@@ -55,10 +55,10 @@ def list_(verbose: bool) -> None:
         console.print(f"\n[bold]{suite.name}[/]: {' '.join(suite.about.split())}")
         for case in suite.cases:
             print_name(console, f"  {case.name}")
-            more = [f"[{', '.join(case.labels)}]"] * bool(case.labels)
-            more += [f"target: {', '.join(map(str, case.targets))}"] * bool(case.targets)
-            if more:
-                console.print(Padding(Text("  ".join(more)), (0, 0, 0, 4)))
+            details = [f"[{', '.join(case.labels)}]"] * bool(case.labels)
+            details += [f"target: {', '.join(map(str, case.targets))}"] * bool(case.targets)
+            if details:
+                console.print(Padding(Text("  ".join(details)), (0, 0, 0, 4)))
 
 
 @cli.command()
@@ -112,14 +112,14 @@ def run(
     if not cases:
         raise click.UsageError(f"no case of suite {suite_name} matches; `poseidon-bench list -v` lists them")
     cases = runner.resized(cases, nodes, pods)
-    more = {name: value for name, value in live.items() if value is not None}
-    for name in (*more, *(["nodes"] if nodes else []), *(["pods"] if pods else [])):
+    extra = {name: value for name, value in live.items() if value is not None}
+    for name in (*extra, *(["nodes"] if nodes else []), *(["pods"] if pods else [])):
         if name not in suite.options:
             raise click.UsageError(f"--{name} does not apply to suite {suite_name}; leave it out")
     keeper, console = Keeper(json_file), Console(highlight=False)
     times = repeat or (1 if quick else suite.repeat)
     with ended_cleanly():
-        result = _measure(console, suite, cases, Options(seed, scale, more), times, keeper)
+        result = _measure(console, suite, cases, Options(seed, scale, extra), times, keeper)
     if result.cases:
         tables.show(console, suite, result)
     if facts:

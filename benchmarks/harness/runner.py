@@ -20,11 +20,11 @@ QUICK = "short"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the user asked for. `more` holds options that only some suites know."""
+    """What the user asked for. `extra` holds options that only some suites know."""
 
     seed: int = 0
     scale: float = 1.0
-    more: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     def scaled(self, count: int, least: int = 1) -> int:
         """A size of a case at the chosen scale."""
@@ -104,7 +104,7 @@ def run(
     result = SuiteResult(
         suite=suite.name,
         environment=environment.describe(),
-        options={"seed": options.seed, "scale": options.scale, "repeat": repeat, **options.more},
+        options={"seed": options.seed, "scale": options.scale, "repeat": repeat, **options.extra},
         metrics={metric.name: {k: v for k, v in asdict(metric).items() if k != "name"} for metric in suite.metrics},
         virtual=suite.virtual,
     )

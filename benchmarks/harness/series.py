@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-MOST_POINTS = 500
+MAX_POINTS = 500
 KINDS = ("timeline", "cdf", "curve")
 
 
@@ -34,10 +34,10 @@ class Series:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"series {self.name!r}: kind is {self.kind!r}; it is one of {', '.join(KINDS)}")
-        if len(self.x) != len(self.y) or len(self.x) > MOST_POINTS:
+        if len(self.x) != len(self.y) or len(self.x) > MAX_POINTS:
             raise ValueError(
                 f"series {self.name!r} has {len(self.x)} and {len(self.y)} values; as many of each, and at most "
-                f"{MOST_POINTS}"
+                f"{MAX_POINTS}"
             )
         if not all(isinstance(v, int | float) and math.isfinite(v) for v in (*self.x, *self.y)):
             raise ValueError(f"series {self.name!r} has values that are no finite numbers")
@@ -65,8 +65,8 @@ def cdf(name: str, values: ArrayLike, x_title: str, x_unit: str) -> Series:
     """The distribution of values (K,); of more than there may be, quantiles at equal steps."""
     x = np.sort(_floats(values))
     y = np.arange(1, len(x) + 1) / max(len(x), 1)
-    if len(x) > MOST_POINTS:
-        chosen = np.unique(np.rint(np.linspace(0, len(x) - 1, MOST_POINTS)).astype(np.int64))
+    if len(x) > MAX_POINTS:
+        chosen = np.unique(np.rint(np.linspace(0, len(x) - 1, MAX_POINTS)).astype(np.int64))
         x, y = x[chosen], y[chosen]
     return Series(name, "cdf", _plain(x), _plain(y), x_title, x_unit, "share", "ratio")
 
@@ -83,9 +83,9 @@ def _floats(values: ArrayLike) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def _averaged(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    if len(x) <= MOST_POINTS:
+    if len(x) <= MAX_POINTS:
         return x, y
-    starts = np.unique(np.linspace(0, len(x), MOST_POINTS, endpoint=False).astype(np.int64))
+    starts = np.unique(np.linspace(0, len(x), MAX_POINTS, endpoint=False).astype(np.int64))
     counts = np.diff(np.r_[starts, len(x)])
     return np.add.reduceat(x, starts) / counts, np.add.reduceat(y, starts) / counts
 

@@ -48,59 +48,59 @@ class _Page(Struct):
     items: list[_Pod]
 
 
-async def bind_all(kubeconfig: Path, scheduler: str, most: int, concurrency: int, follow: bool) -> dict[str, int]:
-    """Binds `most` pods of `scheduler`: those that wait now, or with `follow` those that come from now on.
+async def bind_all(kubeconfig: Path, scheduler: str, count: int, concurrency: int, follow: bool) -> dict[str, int]:
+    """Binds `count` pods of `scheduler`: those that wait now, or with `follow` pods created from now on.
 
     Says "ready" before the first bind. Returns how many were bound and how many binds failed.
     """
     kube = Kube(await credentials.load(kubeconfig, None), concurrency)
     await kube.start()
     work: asyncio.Queue[_Metadata | None] = asyncio.Queue()
-    feeding: asyncio.Task[None] | None = None
+    feeder: asyncio.Task[None] | None = None
     try:
         nodes = cycle([node["metadata"]["name"] for node in await listed(kube, "/api/v1/nodes")])
         if follow:
-            feeding = asyncio.create_task(_follow(kube, scheduler, most, concurrency, work))
+            feeder = asyncio.create_task(_follow(kube, scheduler, count, concurrency, work))
         else:
             page = msgspec.json.decode(await kube.page("/api/v1/pods", {}), type=_Page)
-            _take(page.items, scheduler, most, concurrency, work)
+            _take(page.items, scheduler, count, concurrency, work)
             click.echo("ready")
         failed = [0]
         await asyncio.gather(*(_worker(kube, work, nodes, failed) for _ in range(concurrency)))
-        return {"bound": most - failed[0], "failed": failed[0]}
+        return {"bound": count - failed[0], "failed": failed[0]}
     finally:
-        if feeding is not None:
-            feeding.cancel()
-            await asyncio.gather(feeding, return_exceptions=True)
+        if feeder is not None:
+            feeder.cancel()
+            await asyncio.gather(feeder, return_exceptions=True)
         await kube.close()
 
 
 def _take(
-    pods: Iterable[_Pod], scheduler: str, most: int, concurrency: int, work: asyncio.Queue[_Metadata | None]
+    pods: Iterable[_Pod], scheduler: str, count: int, concurrency: int, work: asyncio.Queue[_Metadata | None]
 ) -> int:
-    """Queues up to `most` waiting pods, and after the last of them the end for each worker; how many are left."""
+    """Queues up to `count` waiting pods, and after the last of them the end for each worker; how many are left."""
     for pod in pods:
-        if most and pod.spec.scheduler == scheduler and not pod.spec.node:
+        if count and pod.spec.scheduler == scheduler and not pod.spec.node:
             work.put_nowait(pod.metadata)
-            most -= 1
-            if not most:
+            count -= 1
+            if not count:
                 for _ in range(concurrency):
                     work.put_nowait(None)
-    return most
+    return count
 
 
 async def _follow(
-    kube: Kube, scheduler: str, most: int, concurrency: int, work: asyncio.Queue[_Metadata | None]
+    kube: Kube, scheduler: str, count: int, concurrency: int, work: asyncio.Queue[_Metadata | None]
 ) -> None:
     version = msgspec.json.decode(await kube.page("/api/v1/pods", {"limit": "1"}))["metadata"]["resourceVersion"]
     decode = msgspec.json.Decoder(_Event).decode_lines
-    rest = b""
+    partial = b""
     click.echo("ready")
     async for piece in kube.watch("/api/v1/pods", {"resourceVersion": version}, 60.0):
         end = piece.rfind(b"\n") + 1
-        lines, rest = (rest + piece[:end], piece[end:]) if end else (b"", rest + piece)
-        come = (event.object for event in decode(lines) if event.type == "ADDED")
-        most = _take(come, scheduler, most, concurrency, work)
+        lines, partial = (partial + piece[:end], piece[end:]) if end else (b"", partial + piece)
+        added = (event.object for event in decode(lines) if event.type == "ADDED")
+        count = _take(added, scheduler, count, concurrency, work)
 
 
 async def _worker(kube: Kube, work: asyncio.Queue[_Metadata | None], nodes: Iterator[str], failed: list[int]) -> None:
@@ -114,13 +114,13 @@ async def _worker(kube: Kube, work: asyncio.Queue[_Metadata | None], nodes: Iter
 @click.command()
 @click.option("--kubeconfig", type=click.Path(path_type=Path), required=True)
 @click.option("--scheduler-name", required=True)
-@click.option("--most", type=int, required=True)
+@click.option("--count", type=int, required=True)
 @click.option("--concurrency", type=int, default=Settings().bind_concurrency)
-@click.option("--follow", is_flag=True, help="Pods that come from now on, by watching.")
-def cli(kubeconfig: Path, scheduler_name: str, most: int, concurrency: int, follow: bool) -> None:
+@click.option("--follow", is_flag=True, help="Bind pods created from now on, found by a watch.")
+def cli(kubeconfig: Path, scheduler_name: str, count: int, concurrency: int, follow: bool) -> None:
     """Print what was done, as JSON."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        click.echo(orjson.dumps(runner.run(bind_all(kubeconfig, scheduler_name, most, concurrency, follow))))
+        click.echo(orjson.dumps(runner.run(bind_all(kubeconfig, scheduler_name, count, concurrency, follow))))
 
 
 if __name__ == "__main__":

@@ -40,8 +40,8 @@ def wait_for_file(process: subprocess.Popen[bytes], path: Path, log: Path, secon
     deadline = time.monotonic() + seconds
     while not path.exists():
         if process.poll() is not None or time.monotonic() > deadline:
-            said = "\n".join(log.read_text(errors="replace").splitlines()[-5:])
-            raise CannotMeasureError(f"process {process.pid} did not start; its output:\n{said}")
+            output = "\n".join(log.read_text(errors="replace").splitlines()[-5:])
+            raise CannotMeasureError(f"process {process.pid} did not start; its output:\n{output}")
         time.sleep(0.02)
     return path.read_text().strip()
 

@@ -80,9 +80,9 @@ class Pods:
         async def one(number: int) -> None:
             name = f"{self._scheduler}-{len(self.created):05d}-{number:05d}"
             sort = number // GANG % _SORTS
-            labels, more = demands(self._workload, f"{self._scheduler}-{sort}", number)
+            labels, fields = demands(self._workload, f"{self._scheduler}-{sort}", number)
             metadata = {"name": name, "labels": {LABEL: "true", **labels}}
-            body = {"metadata": metadata, "spec": {**self._specs[sort], **more}}
+            body = {"metadata": metadata, "spec": {**self._specs[sort], **fields}}
             asked = time.time()
             answer = orjson.loads(await self._kube.call("POST", _PATH, orjson.dumps(body)))
             self.created[answer["metadata"]["uid"]] = asked
@@ -176,11 +176,11 @@ async def remove(kube: Kube, what: Sequence[str] = ("pods", "nodes")) -> None:
     paths = {"pods": _PATH, "nodes": "/api/v1/nodes"}
     body = orjson.dumps({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
     for name in what:
-        ours = f"{paths[name]}?labelSelector={LABEL}%3Dtrue"
+        own = f"{paths[name]}?labelSelector={LABEL}%3Dtrue"
         for _ in range(_REMOVALS):
             with suppress(ApiError, LostAnswerError):
-                await kube.call("DELETE", ours, body, timeout=300.0)
-            if not orjson.loads(await kube.call("GET", f"{ours}&limit=1"))["items"]:
+                await kube.call("DELETE", own, body, timeout=300.0)
+            if not orjson.loads(await kube.call("GET", f"{own}&limit=1"))["items"]:
                 break
 
 

@@ -183,13 +183,13 @@ def _judged(
     unchanged = list(a) == list(b) if paired else len({*a, *b}) == 1
     if min(*a, *b) > 0:
         ratio, low, high = ratio_interval(a, b, paired)
-        return ratio, low, high, Verdict.SAME if unchanged else judge(ratio, low, high, better)
+        return ratio, low, high, Verdict.SAME if unchanged else verdict_of(ratio, low, high, better)
     if unchanged:
         return None, None, None, Verdict.SAME
     of = max(abs(statistics.median(a)), abs(statistics.median(b))) or max(map(abs, (*a, *b)))
-    shift, least, most = _interval(a, b, lambda x, y: (y - x) / of, paired)
-    low, high = (None, None) if least is None or most is None else (1 + least, 1 + most)
-    return None, None, None, judge(1 + shift, low, high, better)
+    shift, lowest, highest = _interval(a, b, lambda x, y: (y - x) / of, paired)
+    low, high = (None, None) if lowest is None or highest is None else (1 + lowest, 1 + highest)
+    return None, None, None, verdict_of(1 + shift, low, high, better)
 
 
 def ratio_interval(
@@ -202,7 +202,7 @@ def ratio_interval(
     return math.exp(ratio), math.exp(low), math.exp(high)
 
 
-def judge(ratio: float, low: float | None, high: float | None, better: str) -> Verdict:
+def verdict_of(ratio: float, low: float | None, high: float | None, better: str) -> Verdict:
     """What a ratio and its interval say, for a metric of which lower or higher values are better."""
     if low is None or high is None:
         return Verdict.UNSURE

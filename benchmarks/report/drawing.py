@@ -57,13 +57,13 @@ def _matplotlib() -> Any:
 
 def _lines(axes: Any, figure: Figure) -> None:
     for i, line in enumerate(figure.lines):
-        look = {"color": f"C{i % _COLOURS}", "linestyle": _STYLES[i // _COLOURS % len(_STYLES)]}
+        line_style = {"color": f"C{i % _COLOURS}", "linestyle": _STYLES[i // _COLOURS % len(_STYLES)]}
         if figure.kind == "growth":
-            (drawn,) = axes.plot(line.x, line.y, marker="o", markersize=4, label=line.label or None, **look)
+            (drawn,) = axes.plot(line.x, line.y, marker="o", markersize=4, label=line.label or None, **line_style)
             axes.fill_between(line.x, line.low, line.high, color=drawn.get_color(), alpha=0.15, linewidth=0)
         else:
             style = "steps-post" if figure.kind == "cdf" else "default"
-            axes.plot(line.x, line.y, drawstyle=style, linewidth=1.3, label=line.label or None, **look)
+            axes.plot(line.x, line.y, drawstyle=style, linewidth=1.3, label=line.label or None, **line_style)
     if figure.log_x:
         _logarithmic(axes, "x")
     if figure.log_y:

@@ -18,10 +18,10 @@ from benchmarks.harness.series import Series
 
 _GROWS = ("nodes", "pods", "running", "tasks", "gangs", "classes")
 """Sizes that may grow along one curve."""
-_FEWEST_POINTS = 3
+_MIN_POINTS = 3
 _WIDE = 8.0
 """From this ratio of the largest to the smallest on, an axis is logarithmic."""
-_MOST_LINES = 16
+_MAX_LINES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +117,14 @@ def _growth(name: str, title: str, axis_title: str, cases: Iterable[CaseResult])
     for case in cases:
         nodes = case.sizes.get("nodes")
         if isinstance(nodes, int | float):
-            rest = {key: str(value) for key, value in case.sizes.items() if key not in _GROWS}
+            others = {key: str(value) for key, value in case.sizes.items() if key not in _GROWS}
             label = re.sub(r"\d[\d,]*-(?:nodes|pods|classes|gangs|tasks|running)/?", "", case.name).strip("/ ")
-            groups.setdefault((label, tuple(sorted(rest.items()))), _Group(label)).points.append((nodes, case))
+            groups.setdefault((label, tuple(sorted(others.items()))), _Group(label)).points.append((nodes, case))
     lines = []
     for group in groups.values():
         points = sorted(group.points, key=lambda point: point[0])
         x = [point[0] for point in points]
-        if len(set(x)) < _FEWEST_POINTS or len(set(x)) < len(x):
+        if len(set(x)) < _MIN_POINTS or len(set(x)) < len(x):
             continue
         samples = [case.samples[name] for _, case in points]
         middle = [statistics.median(values) for values in samples]
@@ -149,7 +149,7 @@ def _recorded(cases: Sequence[CaseResult]) -> list[Figure]:
             together.setdefault(key, []).append((case.name, series))
     found = []
     for (name, kind, x_title, y_title), of_cases in together.items():
-        shown = of_cases[:_MOST_LINES]
+        shown = of_cases[:_MAX_LINES]
         labels = _short([label for label, _ in shown])
         lines = tuple(Line(label, series.x, series.y) for label, (_, series) in zip(labels, shown, strict=True))
         x = [value for line in lines for value in line.x]
@@ -163,7 +163,7 @@ def _recorded(cases: Sequence[CaseResult]) -> list[Figure]:
                 lines=lines,
                 log_x=kind != "timeline" and _wide(x),
                 log_y=kind == "curve" and _wide(y),
-                left_out=max(0, len(of_cases) - _MOST_LINES),
+                left_out=max(0, len(of_cases) - _MAX_LINES),
             )
         )
     return found

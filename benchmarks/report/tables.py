@@ -57,8 +57,8 @@ def show(console: Console, suite: Suite, result: SuiteResult) -> None:
             for rival in rivals_of.get(case.name, ())
             if mine and result.options.get("scale") == 1.0
         ]
-        more = [_target(case)] * targets + ["\n".join(others)] * rivals
-        rows.append([case.name, *cells, _checks(case), *more])
+        columns = [_target(case)] * targets + ["\n".join(others)] * rivals
+        rows.append([case.name, *cells, _checks(case), *columns])
     titles = [m.title for m in shown]
     header = ["case", *titles, "checks", *["target"] * targets, *["others"] * rivals]
     print_rows(console, header, rows, right=titles, title=suite.title, caption=_caption(result))

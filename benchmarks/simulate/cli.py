@@ -160,7 +160,7 @@ def simulate(
 
         sizes = {"trace": first.name, "policy": policy, "nodes": len(first.machines), "hours": until / HOUR}
         case = Case(f"{first.name}/{policy}", sizes)
-        options = Options(seed, more={"load": load, **asdict(settings), "reserve_after": reserve_after, "grpc": grpc})
+        options = Options(seed, extra={"load": load, **asdict(settings), "reserve_after": reserve_after, "grpc": grpc})
         with ended_cleanly():
             result = runner.run(suite, [case], options, repeat, measure=measure, keep=keeper.keep)
     except (TraceError, UnknownPolicyError) as error:

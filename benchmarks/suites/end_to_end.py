@@ -27,7 +27,7 @@ from benchmarks.live.session import Pods
 from poseidon_py.kube.client import KubeError
 from poseidon_py.kube.credentials import CredentialsError
 
-OURS, BLIND = "poseidon", "blind"
+SCHEDULER, BLIND = "poseidon", "blind"
 _PATIENCE = 60.0
 _SETTLE_SECONDS = 1.0
 
@@ -47,7 +47,7 @@ class _Run:
 def measure(case: Case, options: Options) -> Sample:
     """One server, blind pods, the scheduler's pods, blind pods again: as many each time, because kubelets that start
     the first of them slow the server down for the rest, and hardly so in a short burst."""
-    more, sizes = options.more, case.sizes
+    extra, sizes = options.extra, case.sizes
     run = _Run(
         nodes=options.scaled(sizes["nodes"]),
         pods=options.scaled(sizes["pods"], 2),
@@ -55,8 +55,8 @@ def measure(case: Case, options: Options) -> Sample:
         per_second=sizes.get("per_second"),
         workload=sizes.get("workload", "basic"),
         seed=options.seed,
-        kubeconfig=Path(more["kubeconfig"]) if more.get("kubeconfig") else None,
-        against=more.get("against"),
+        kubeconfig=Path(extra["kubeconfig"]) if extra.get("kubeconfig") else None,
+        against=extra.get("against"),
     )
     if run.against and not run.kubeconfig:
         raise CannotMeasureError("--against needs --kubeconfig: the cluster in which that scheduler runs")
@@ -88,14 +88,14 @@ async def _measure(run: _Run) -> Sample:
 async def _phases(stack: Stack, kubeconfig: Path, run: _Run) -> Sample:
     audit = await session.has_audit(stack.kube)
     blind = Pods(stack.kube, BLIND, run.nodes, run.pods, run.seed, audit)
-    ours = Pods(stack.kube, run.against or OURS, run.nodes, run.pods, run.seed, audit, run.workload)
+    measured = Pods(stack.kube, run.against or SCHEDULER, run.nodes, run.pods, run.seed, audit, run.workload)
     rates = []
     with_blind = run.mode != "rate"
     try:
         if with_blind:
             await blind.begin()
             rates.append(await _blind(blind, kubeconfig, run.pods, run.mode == "burst"))
-        metrics, facts, checks, recorded = await _scheduled(stack, ours, kubeconfig, run)
+        metrics, facts, checks, recorded = await _scheduled(stack, measured, kubeconfig, run)
         if with_blind:
             if stack.scheduler is not None:
                 await stack.scheduler.stop()
@@ -106,7 +106,7 @@ async def _phases(stack: Stack, kubeconfig: Path, run: _Run) -> Sample:
             facts["blind_before_per_s"], facts["blind_after_per_s"] = (round(n / s) for n, s in rates)
     finally:
         await blind.close()
-        await ours.close()
+        await measured.close()
     return Sample(metrics, facts, checks, recorded)
 
 
@@ -121,7 +121,7 @@ async def _scheduled(
         """When it was ready."""
         began = time.time()
         if run.against is None:
-            await stack.start_scheduler(kubeconfig, OURS, "")
+            await stack.start_scheduler(kubeconfig, SCHEDULER, "")
             metrics["startup_s"] = time.time() - began
         return time.time()
 
@@ -165,7 +165,7 @@ async def _checks(stack: Stack, measured: int, run: _Run) -> list[Check]:
     if run.against is not None:
         return [every]
     evidence = await gather(stack.kube, stack.health_url)
-    return [every, *(Check(c.name, c.ok, c.detail) for c in run_checks(evidence, OURS, run.pods, settled=True))]
+    return [every, *(Check(c.name, c.ok, c.detail) for c in run_checks(evidence, SCHEDULER, run.pods, settled=True))]
 
 
 async def _blind(pods: Pods, kubeconfig: Path, count: int, follow: bool) -> tuple[int, float]:
@@ -173,7 +173,7 @@ async def _blind(pods: Pods, kubeconfig: Path, count: int, follow: bool) -> tupl
     before = set(pods.created)
     if not follow:
         await pods.create(count)
-    arguments = ["--kubeconfig", str(kubeconfig), "--scheduler-name", BLIND, "--most", str(count)]
+    arguments = ["--kubeconfig", str(kubeconfig), "--scheduler-name", BLIND, "--count", str(count)]
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",

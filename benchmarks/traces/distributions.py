@@ -83,8 +83,8 @@ class Pareto:
     def mean(self) -> float:
         a, low, high = self.alpha, self.low, self.high
         scale = a * math.pow(low, a) / (1 - math.pow(low / high, a))
-        rest = math.log(high / low) if a == 1 else (math.pow(high, 1 - a) - math.pow(low, 1 - a)) / (1 - a)
-        return scale * rest
+        integral = math.log(high / low) if a == 1 else (math.pow(high, 1 - a) - math.pow(low, 1 - a)) / (1 - a)
+        return scale * integral
 
 
 @dataclass(frozen=True, slots=True)

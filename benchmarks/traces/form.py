@@ -24,9 +24,9 @@ SECOND = 1_000_000
 HOUR = 3600 * SECOND
 
 LONGEST_US = 10**12 * SECOND
-MOST_AMOUNT = 2**53
-MOST_INDEX = 2**53
-LEAST_PRIORITY, MOST_PRIORITY = -(2**31), 2**31 - 1
+MAX_AMOUNT = 2**53
+MAX_INDEX = 2**53
+MIN_PRIORITY, MAX_PRIORITY = -(2**31), 2**31 - 1
 """What files may say at most: so sums of such times and amounts stay far below 2**63; priorities are Kubernetes'."""
 
 NO_LABELS: Mapping[str, str] = {}

@@ -33,7 +33,7 @@ _TASKS_A_MACHINE = 5
 _GRID = math.sqrt(2)
 """Requests are rounded to powers of this, so that there are few shapes, as there are few pod templates."""
 
-_MOST_STANDING = 0.9
+_MAX_STANDING = 0.9
 _REPLICAS = 3
 _CLASSES = (("sheep", 0.4), ("rabbit", 0.25), ("devil", 0.2), ("turtle", 0.15))
 
@@ -107,9 +107,9 @@ def _machines(
 ) -> float:
     """Machines, their racks and zones, and when they go and come back; what they offer of the contended resource."""
     shares = np.array([kind.share for kind in chosen.kinds])
-    wanted = shares / shares.sum() * count
-    counts = np.floor(wanted).astype(np.int64)
-    counts[np.argsort(counts - wanted, kind="stable")[: count - int(counts.sum())]] += 1  # the largest remainders
+    exact = shares / shares.sum() * count
+    counts = np.floor(exact).astype(np.int64)
+    counts[np.argsort(counts - exact, kind="stable")[: count - int(counts.sum())]] += 1  # the largest remainders
     kind_of = rng.permutation(np.repeat(np.arange(len(shares)), counts))
     end_us = int(hours * HOUR)
     between_us = 24 * HOUR / chosen.removals_per_machine_day if chosen.removals_per_machine_day else math.inf
@@ -142,18 +142,18 @@ def _standing(
     labels: bool,
 ) -> None:
     """Tasks that are there at the begin and stay: as many jobs as request `amount` of the contended resource."""
-    held, number = 0.0, 0
-    while held < amount:
+    requested, number = 0.0, 0
+    while requested < amount:
         [size] = _sizes(tier, rng, 1, _limit(machines)).tolist()
         [shape] = _shapes(tier, rng, 1)
         each = dict(shape.requests)[chosen.contended]
-        size = min(size, max(1, round((amount - held) / each)))
+        size = min(size, max(1, round((amount - requested) / each)))
         [described] = _labels(rng, 1, machines) if labels else [NO_LABELS]
         job = builder.job(f"{tier.name}-{number:05d}", 0, described)
         s, count = builder.shape(shape), size
         zeros = np.zeros(count, np.int64)
         builder.tasks(zeros, zeros + job, np.full(count, FOREVER), zeros + s)
-        held, number = held + size * each, number + 1
+        requested, number = requested + size * each, number + 1
 
 
 def _arrivals(chosen: Preset, rate: float, hours: float, rng: np.random.Generator) -> I64:
@@ -254,5 +254,5 @@ def _for_load(
         tasks = np.minimum(np.floor(tier.tasks.at(shares) + 1e-9), _limit(machines)).mean()
         demand += tier.share * float(tasks) * tier.requests[chosen.contended].mean() * float(stays.mean())
     published = rate / 3600 * demand / capacity
-    standing = min(chosen.standing * load / (chosen.standing + published), _MOST_STANDING)
+    standing = min(chosen.standing * load / (chosen.standing + published), _MAX_STANDING)
     return rate * (load - standing) / published, standing

@@ -23,11 +23,11 @@ from pathlib import Path
 
 from benchmarks.traces.form import (
     FOREVER,
-    LEAST_PRIORITY,
     LONGEST_US,
-    MOST_AMOUNT,
-    MOST_INDEX,
-    MOST_PRIORITY,
+    MAX_AMOUNT,
+    MAX_INDEX,
+    MAX_PRIORITY,
+    MIN_PRIORITY,
     MachineEvent,
     Shape,
     Trace,
@@ -259,7 +259,7 @@ def _shape(row: Row, key: _Key, reading: _Reading) -> int:
     used = reading.usage.get(key, (0, 0))
     cpu, memory = _amount(row, 9, CPU_UNIT), _amount(row, 10, MEMORY_UNIT)
     requests = {"cpu": used[0] if cpu is None else cpu, "memory": used[1] if memory is None else memory}
-    priority = row.integer(8, 0, least=LEAST_PRIORITY, most=MOST_PRIORITY)
+    priority = row.integer(8, 0, minimum=MIN_PRIORITY, maximum=MAX_PRIORITY)
     listed = reading.constraints.get(key, {})
     newest = max((us for us in listed if us <= row.integer(0)), default=None)
     return reading.builder.shape(Shape.of(requests, priority, () if newest is None else listed[newest]))
@@ -267,12 +267,12 @@ def _shape(row: Row, key: _Key, reading: _Reading) -> int:
 
 def _key(row: Row, column: int) -> _Key:
     """The task of a row that names its job and, in the next column, its index."""
-    return _needed(row, column), row.integer(column + 1, least=0, most=MOST_INDEX)
+    return _needed(row, column), row.integer(column + 1, minimum=0, maximum=MAX_INDEX)
 
 
 def _amount(row: Row, column: int, unit: int) -> int | None:
     """A part of the largest machine's amount, as that."""
-    part = row.number(column, MOST_AMOUNT / unit)
+    part = row.number(column, MAX_AMOUNT / unit)
     return None if part is None else round(part * unit)
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from benchmarks.traces import texts
 from benchmarks.traces.form import (
     FOREVER,
-    LEAST_PRIORITY,
-    MOST_INDEX,
-    MOST_PRIORITY,
+    MAX_INDEX,
+    MAX_PRIORITY,
+    MIN_PRIORITY,
     MachineEvent,
     Shape,
     Trace,
@@ -62,9 +62,9 @@ def read(path: Path) -> Trace:
         name, labels = line.needed("job"), line.labels()
         with line.place():
             job = builder.job(name, gang, labels)
-        priority = line.integer("priority", 0, least=LEAST_PRIORITY, most=MOST_PRIORITY)
+        priority = line.integer("priority", 0, minimum=MIN_PRIORITY, maximum=MAX_PRIORITY)
         shape = builder.shape(Shape.of(line.amounts(), priority, line.selector()))
-        index = line.integer("task", least=0, most=MOST_INDEX) if line.text("task") else None
+        index = line.integer("task", minimum=0, maximum=MAX_INDEX) if line.text("task") else None
         duration = line.time("duration_s", FOREVER)
         if duration == 0:
             raise line.error("duration_s", "is 0; give more, or leave it out for a task that stays")
@@ -107,10 +107,12 @@ class _Line:
             raise self.error(name, "is missing; it is needed")
         return text
 
-    def integer(self, name: str, default: int | None = None, *, least: int = -(2**63), most: int = 2**63 - 1) -> int:
+    def integer(
+        self, name: str, default: int | None = None, *, minimum: int = -(2**63), maximum: int = 2**63 - 1
+    ) -> int:
         if not self.text(name) and default is not None:
             return default
-        return self._row.integer(self._column[name], least=least, most=most)
+        return self._row.integer(self._column[name], minimum=minimum, maximum=maximum)
 
     def time(self, name: str, default: int | None = None) -> int:
         """Seconds, as microseconds."""

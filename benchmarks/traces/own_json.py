@@ -12,9 +12,9 @@ import numpy as np
 from benchmarks.traces import texts
 from benchmarks.traces.form import (
     FOREVER,
-    LEAST_PRIORITY,
-    MOST_INDEX,
-    MOST_PRIORITY,
+    MAX_INDEX,
+    MAX_PRIORITY,
+    MIN_PRIORITY,
     MachineEvent,
     Shape,
     Trace,
@@ -26,7 +26,7 @@ from firmament_py.model.constraints import Requirement
 
 FORMAT, VERSION = "poseidon-trace", 1
 
-_MOST_ALIKE = 10_000_000
+_MAX_COUNT = 10_000_000
 """Machines or tasks that one object stands for: a slip of the finger must not fill the memory."""
 
 
@@ -104,13 +104,15 @@ class _Node:
             raise self.error(name, f"is {value!r}, not a text")
         return value
 
-    def integer(self, name: str, default: int | None = None, *, least: int = -(2**63), most: int = 2**63 - 1) -> int:
-        """A whole number from `least` to `most`."""
+    def integer(
+        self, name: str, default: int | None = None, *, minimum: int = -(2**63), maximum: int = 2**63 - 1
+    ) -> int:
+        """A whole number from `minimum` to `maximum`."""
         value = self._value(name, default)
         if not isinstance(value, int) or isinstance(value, bool):
             raise self.error(name, f"is {value!r}, not a whole number")
-        if not least <= value <= most:
-            raise self.error(name, f"is {value}; give a whole number from {least} to {most}")
+        if not minimum <= value <= maximum:
+            raise self.error(name, f"is {value}; give a whole number from {minimum} to {maximum}")
         return value
 
     def time(self, name: str, default: float | None = None) -> int:
@@ -175,7 +177,7 @@ class _Node:
 
 def _read_machine(builder: TraceBuilder, node: _Node) -> None:
     node.known("name", "count", "labels", "allocatable", "added_s", "removed_s", "events")
-    name, count = node.text("name"), node.integer("count", 1, least=1, most=_MOST_ALIKE)
+    name, count = node.text("name"), node.integer("count", 1, minimum=1, maximum=_MAX_COUNT)
     if node.has("allocatable") is node.has("events"):
         raise node.error("allocatable", "or events is needed, and not both")
     for field in ("added_s", "removed_s"):
@@ -202,13 +204,13 @@ def _read_machine(builder: TraceBuilder, node: _Node) -> None:
 
 def _read_job(builder: TraceBuilder, node: _Node) -> None:
     node.known("name", "submit_s", "gang_minimum", "labels", "tasks")
-    name, gang = node.text("name"), node.integer("gang_minimum", 0, least=0)
+    name, gang = node.text("name"), node.integer("gang_minimum", 0, minimum=0)
     if builder.has_job(name):
         raise node.error("name", f"makes a second job {name!r}; give it another name, or its tasks to the first")
     job = builder.job(name, gang, node.labels("labels"))
     for task in node.items("tasks"):
         task.known("count", "first_index", "submit_s", "duration_s", "priority", "requests", "selector")
-        priority = task.integer("priority", 0, least=LEAST_PRIORITY, most=MOST_PRIORITY)
+        priority = task.integer("priority", 0, minimum=MIN_PRIORITY, maximum=MAX_PRIORITY)
         shape = builder.shape(
             Shape.of(task.amounts("requests") if task.has("requests") else {}, priority, task.requirements("selector"))
         )
@@ -216,8 +218,8 @@ def _read_job(builder: TraceBuilder, node: _Node) -> None:
         if duration == 0:
             raise task.error("duration_s", "is 0; give more, or leave it out for a task that stays")
         us = task.time("submit_s") if task.has("submit_s") else node.time("submit_s", 0)
-        first = task.integer("first_index", least=0, most=MOST_INDEX) if task.has("first_index") else None
-        count = task.integer("count", 1, least=1, most=_MOST_ALIKE)
+        first = task.integer("first_index", minimum=0, maximum=MAX_INDEX) if task.has("first_index") else None
+        count = task.integer("count", 1, minimum=1, maximum=_MAX_COUNT)
         for i in range(count):
             builder.task(us, job, duration, shape, None if first is None else first + i)
 
@@ -231,10 +233,10 @@ def _machines(trace: Trace) -> Iterator[dict[str, object]]:
     for i, machine in enumerate(trace.event_machine.tolist()):
         kind = int(trace.event_kind[i])
         offer = dict(zip(trace.resources, trace.event_allocatable[i].tolist(), strict=True))
-        told: dict[str, object] = {"time_s": texts.seconds(int(trace.event_us[i])), "event": texts.EVENTS[kind]}
+        entry: dict[str, object] = {"time_s": texts.seconds(int(trace.event_us[i])), "event": texts.EVENTS[kind]}
         if kind != MachineEvent.REMOVE:
-            told["allocatable"] = _amounts(trace, {k: v for k, v in offer.items() if v})
-        events[machine].append(told)
+            entry["allocatable"] = _amounts(trace, {k: v for k, v in offer.items() if v})
+        events[machine].append(entry)
     for machine, its in zip(trace.machines, events, strict=True):
         yield {"name": machine.name, "labels": dict(machine.labels), "events": its}
 
@@ -253,20 +255,20 @@ def _jobs(trace: Trace) -> Iterator[dict[str, object]]:
     for start, count in zip(starts.tolist(), counts, strict=True):
         job, us, duration, number = (int(column[order[start]]) for column in columns)
         shape = trace.shapes[number]
-        told: dict[str, object] = {"submit_s": texts.seconds(us), "requests": _amounts(trace, dict(shape.requests))}
+        entry: dict[str, object] = {"submit_s": texts.seconds(us), "requests": _amounts(trace, dict(shape.requests))}
         if int(index[start]) != sum(int(run.get("count", 1)) for run in runs[job]):  # type: ignore[call-overload]
-            told["first_index"] = int(index[start])
+            entry["first_index"] = int(index[start])
         if count > 1:
-            told["count"] = count
+            entry["count"] = count
         if duration != FOREVER:
-            told["duration_s"] = texts.seconds(duration)
+            entry["duration_s"] = texts.seconds(duration)
         if shape.priority:
-            told["priority"] = shape.priority
+            entry["priority"] = shape.priority
         if shape.selector:
-            told["selector"] = [
+            entry["selector"] = [
                 {"key": r.key, "operator": str(r.operator), "values": list(r.values)} for r in shape.selector
             ]
-        runs[job].append(told)
+        runs[job].append(entry)
     for job_of, tasks in zip(trace.jobs, runs, strict=True):
         about: dict[str, object] = {"name": job_of.name}
         if job_of.gang_minimum:

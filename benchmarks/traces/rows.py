@@ -28,8 +28,10 @@ class Row:
     def text(self, column: int) -> str:
         return self._values[column].strip() if column < len(self._values) else ""
 
-    def integer(self, column: int, default: int | None = None, *, least: int = -(2**63), most: int = 2**63 - 1) -> int:
-        """A whole number from `least` to `most`; the default if the field is empty, an error if there is none."""
+    def integer(
+        self, column: int, default: int | None = None, *, minimum: int = -(2**63), maximum: int = 2**63 - 1
+    ) -> int:
+        """A whole number from `minimum` to `maximum`; the default if the field is empty, an error if there is none."""
         text = self.text(column)
         if not text:
             if default is None:
@@ -39,12 +41,12 @@ class Row:
             value = int(text)
         except ValueError:
             raise self.error(column, f"is {text!r}, not a whole number") from None
-        if not least <= value <= most:
-            raise self.error(column, f"is {text}; give a whole number from {least} to {most}")
+        if not minimum <= value <= maximum:
+            raise self.error(column, f"is {text}; give a whole number from {minimum} to {maximum}")
         return value
 
-    def number(self, column: int, most: float) -> float | None:
-        """A number from 0 to `most`, None if the field is empty."""
+    def number(self, column: int, maximum: float) -> float | None:
+        """A number from 0 to `maximum`, None if the field is empty."""
         text = self.text(column)
         if not text:
             return None
@@ -52,8 +54,8 @@ class Row:
             value = float(text)
         except ValueError:
             raise self.error(column, f"is {text!r}, not a number") from None
-        if not 0 <= value <= most:
-            raise self.error(column, f"is {text}; give a number from 0 to {most:g}")
+        if not 0 <= value <= maximum:
+            raise self.error(column, f"is {text}; give a number from 0 to {maximum:g}")
         return value
 
     def error(self, column: int, what: str) -> TraceError:

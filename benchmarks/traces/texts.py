@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote, unquote
 
-from benchmarks.traces.form import LONGEST_US, MOST_AMOUNT, SECOND
+from benchmarks.traces.form import LONGEST_US, MAX_AMOUNT, SECOND
 from firmament_py.model.constraints import Operator, Requirement
 from poseidon_py.kube import quantity
 from poseidon_py.kube.quantity import QuantityError
@@ -23,8 +23,8 @@ def amount(resource: str, text: str) -> int:
     if nanos < 0:
         raise ValueError(f"{text!r} is negative; give 0 or more")
     value = quantity.requested(resource, nanos)
-    if value > MOST_AMOUNT:
-        raise ValueError(f"{text!r} is too large; give at most {amount_text(resource, MOST_AMOUNT)}")
+    if value > MAX_AMOUNT:
+        raise ValueError(f"{text!r} is too large; give at most {amount_text(resource, MAX_AMOUNT)}")
     return value
 
 

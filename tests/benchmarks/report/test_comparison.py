@@ -12,9 +12,9 @@ from benchmarks.report.comparison import (
     _critical_pairs,
     compare,
     differences,
-    judge,
     ratio_interval,
     under,
+    verdict_of,
 )
 
 METRICS = {
@@ -124,9 +124,9 @@ def test_a_figure_of_0_has_no_ratio_and_a_verdict(a, b, metric, expected):
 
 
 def test_a_small_difference_that_may_be_larger_is_noise():
-    assert judge(1.02, 0.98, 1.05, "lower") is Verdict.SAME
-    assert judge(1.02, 1.001, 1.3, "lower") is Verdict.NOISE
-    assert judge(0.99, 0.7, 0.999, "lower") is Verdict.NOISE
+    assert verdict_of(1.02, 0.98, 1.05, "lower") is Verdict.SAME
+    assert verdict_of(1.02, 1.001, 1.3, "lower") is Verdict.NOISE
+    assert verdict_of(0.99, 0.7, 0.999, "lower") is Verdict.NOISE
 
 
 def test_failed_checks_are_a_verdict_whatever_the_figures():
@@ -221,4 +221,4 @@ def test_different_machines_are_noted():
 
 
 def test_an_interval_without_bounds_is_unsure():
-    assert judge(0.5, None, None, "lower") is Verdict.UNSURE
+    assert verdict_of(0.5, None, None, "lower") is Verdict.UNSURE

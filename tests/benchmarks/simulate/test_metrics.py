@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.harness import series
-from benchmarks.harness.series import MOST_POINTS, Series, cdf, curve, timeline
+from benchmarks.harness.series import MAX_POINTS, Series, cdf, curve, timeline
 from benchmarks.simulate import effects, metrics
 from benchmarks.simulate.baselines import first_fit
 from benchmarks.simulate.replay import Settings, replay
@@ -173,7 +173,7 @@ def test_a_replay_has_lines_to_draw():
     assert names["job wait"].y[-1] == 1.0
     assert names["utilisation of cpu"].kind == "timeline"
     assert max(names["utilisation of cpu"].y) == pytest.approx(0.5)
-    assert all(len(line.x) <= MOST_POINTS for line in lines)
+    assert all(len(line.x) <= MAX_POINTS for line in lines)
 
 
 # -- series ---------------------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def test_a_replay_has_lines_to_draw():
 @given(values=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=2000))
 def test_a_cdf_is_one_of_its_values(values):
     line = cdf("w", values, "wait", "s")
-    assert len(line.x) <= MOST_POINTS
+    assert len(line.x) <= MAX_POINTS
     assert line.y == sorted(line.y)
     assert line.y[-1] == 1.0
     for x, y in zip(line.x[:: max(len(line.x) // 5, 1)], line.y[:: max(len(line.y) // 5, 1)], strict=True):
@@ -194,7 +194,7 @@ def test_a_cdf_is_one_of_its_values(values):
 @given(values=st.lists(st.floats(0, 1e6), min_size=1, max_size=2000))
 def test_a_long_timeline_keeps_its_mean(values):
     line = timeline("u", np.arange(len(values)), values, "use", "ratio")
-    assert len(line.x) <= MOST_POINTS
+    assert len(line.x) <= MAX_POINTS
     assert line.x == sorted(line.x)
     counts = len(values) / len(line.x)
     # groups differ by at most one in size
