@@ -16,7 +16,7 @@ SLEEPER = "import time\nprint('up', flush=True)\ntime.sleep(600)\n"
 STUBBORN = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + SLEEPER
 PARENT = """
 import asyncio, pathlib, sys
-from poseidon_py.demo.children import Child
+from benchmarks.demo.children import Child
 
 async def main(folder):
     child = Child("the program", ["program"], folder / "log")

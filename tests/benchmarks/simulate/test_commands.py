@@ -195,7 +195,7 @@ def test_two_policies_are_compared_on_the_same_traces(tmp_path):
     done = shell("compare", files[0], "--policies", "first-fit", "nix")
     assert done.exit_code == 2
     assert "has no case of policy 'nix'; its policies are: first-fit" in done.output
-    assert "or one and --policies" in shell("compare", files[0]).output
+    assert "or one file and --policies" in shell("compare", files[0]).output
 
 
 @pytest.mark.slow
