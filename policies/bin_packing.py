@@ -1,13 +1,13 @@
-"""Bin-packing: the next task goes where most is used already, so that whole nodes stay free.
+"""Bin-packing: the next task goes to the node that is used most already, so that whole nodes stay free.
 
     place[n] = 1000 x (1 - s) + 1000 x (1 - g) x w        s: used share of n's scarcest resource
                                                           g: the same of its scarce devices only
                                                           w: 4 if n has devices, else 0
 
-A node that is fuller is cheaper however many tasks it takes, so a flow fills it before it opens the next. Devices are
-the resources that not every node has (GPUs): their fragments are filled first, and nodes that have them come last for
-tasks that request none of them (+ 10,000). Example: of two nodes, half and a quarter used, without devices, the
-first costs 500 and the second 750: the first takes all that it can.
+A fuller node costs less, whatever the number of tasks that it takes, so a flow fills it before it opens the next.
+Devices are resources that some nodes lack (GPUs): nodes whose devices are partly used are filled first, and nodes with
+devices come last for tasks that request none of them (+ 10,000). Example: of two nodes without devices, half and a
+quarter used, the first costs 500 and the second 750: the first takes all that fits.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ _WASTED_DEVICES = 10_000
 
 
 class BinPacking:
-    """Fullest nodes first, device fragments before all: keeps whole nodes free."""
+    """Fullest nodes first, partly used devices before all: keeps whole nodes free."""
 
     name = "bin-packing"
 

@@ -1,6 +1,6 @@
-"""What tasks do to each other that share a machine, by their kind: sheep are gentle, turtles hardly use anything that
-is shared, rabbits are fast and easily disturbed, devils disturb everyone (Whare-Map's four classes; the penalties are
-those that Firmament's CoCo cost model starts from).
+"""What tasks on one machine do to each other, by their kind: sheep are gentle, turtles use hardly anything that is
+shared, rabbits are fast and easily disturbed, devils disturb all others (Whare-Map's four classes; the penalties are
+the initial ones of Firmament's CoCo cost model).
 
     penalty of one      beside one   sheep   rabbit   devil   turtle
     sheep                               50      100     200       10
@@ -16,20 +16,21 @@ from firmament_py.policy import F64, I64, View
 KINDS = ("sheep", "rabbit", "devil", "turtle")
 TRAIT = "interference-class"
 _PENALTIES = ((50, 100, 200, 10), (50, 200, 1000, 10), (200, 1000, 200, 10), (50, 50, 50, 50))
-_MOST = 10_000
+_PENALTY_MAX = 10_000
 
 
 def kind_number(name: str, option: str) -> int:
-    """Raises ValueError, naming the option, if there is no such kind."""
+    """Position of `name` in KINDS. Raises ValueError, naming the option, if there is no such kind."""
     if name not in KINDS:
         raise ValueError(f"{option} is {name!r}; give one of {', '.join(KINDS)}")
     return KINDS.index(name)
 
 
 def penalties(changes: str) -> F64:
-    """(4, 4) what a task of one kind suffers beside one of another; `changes`: "rabbit-devil=500,devil-devil=0".
+    """(4, 4) the penalty of a task of one kind (row) beside one of another; `changes`:
+    "rabbit-devil=500,devil-devil=0".
 
-    Raises ValueError if they make no sense.
+    Raises ValueError if `changes` is not of this form.
     """
     table = np.array(_PENALTIES, np.float64)
     for change in (part.strip() for part in changes.split(",") if part.strip()):
@@ -38,14 +39,14 @@ def penalties(changes: str) -> F64:
         text = text.strip()
         if not (equals and dash and text.isascii() and text.isdigit()):
             raise ValueError(f"penalties has {change!r}; give KIND-KIND=NUMBER, like rabbit-devil=500")
-        if int(text) > _MOST:
-            raise ValueError(f"penalties has {change!r}; give at most {_MOST}")
+        if int(text) > _PENALTY_MAX:
+            raise ValueError(f"penalties has {change!r}; give at most {_PENALTY_MAX}")
         table[kind_number(one, "penalties"), kind_number(other, "penalties")] = int(text)
     return table
 
 
 def kinds_of_classes(view: View, default: int) -> I64:
-    """(C,) the kind of each class; `default` of those that do not say."""
+    """(C,) the kind of each class; `default` of those that state none."""
     return np.array([KINDS.index(k) if k in KINDS else default for k in view.trait(TRAIT)], np.int64)
 
 
@@ -61,8 +62,8 @@ def neighbours(view: View, default: int) -> I64:
 
 
 def relative_size(view: View) -> F64:
-    """(N,) the mean machine's cpu as a multiple of each's, within a quarter and four: a neighbour is felt the more, the
-    smaller the machine."""
+    """(N,) the mean cpu of a machine / cpu of each, within a quarter and four: neighbours matter more on small
+    machines."""
     if "cpu" not in view.resources or not len(view.allocatable):
         return np.ones(len(view.allocatable))
     cpu = view.allocatable[:, view.resources.index("cpu")].astype(np.float64)
@@ -72,8 +73,8 @@ def relative_size(view: View) -> F64:
 
 
 def shares(view: View, resources: tuple[str, ...]) -> tuple[F64, F64]:
-    """(N, R') the used share (View.load) of each of `resources` that there is, 0 .. 1, and the share that the mean of
-    those who wait requests."""
+    """(N, R') each: the used share (View.load) of each of `resources` that exists, 0 .. 1, and the share that a waiting
+    task requests on average."""
     columns = [view.resources.index(name) for name in resources if name in view.resources]
     offered = np.maximum(view.allocatable[:, columns], 1).astype(np.float64)
     used = np.clip(view.load[:, columns] / offered, 0.0, 1.0)

@@ -3,18 +3,19 @@
     slot[n, k] = 1000 x max over cpu, memory of (load + k x m) / allocatable
     place[c, n] = 10,000 x (v(n, c) - least v of c)     v: what a task of c adds to (cpu share - memory share)^2 of n
     wait[t] = the usual + 0 .. 9999 by size
-    node_limit[n] = how many of the first tasks n takes if all nodes are to stand equally high
+    node_limit[n] = how many of the first tasks n takes if all nodes are filled to one level
 
-`load` is View.load: what is requested, or measured. The first term levels nodes like water: the next task goes where
-the fuller of the two is emptiest. The second sends tasks that are heavy in one to nodes that are light in it
-(Poseidon's cpu-memory cost model adds the two in the same way: kube-scheduler's LeastAllocated and
-BalancedAllocation). Both are true for the next task and ever less so for further ones. So tasks go in portions, large
-ones first, as small ones fill up gaps: the first tasks are those that request 35 % of all that is waited for, m is
-their mean request, and for the rest costs are made anew. (Where there is not enough cpu or memory for all, or tasks
-are left waiting nevertheless, large ones would take the room of several small ones: then all are the first.)
+`load` is View.load: requested, or measured. The first term levels nodes like water: the next task goes where the
+fuller of the two resources is emptiest. The second sends tasks that are heavy in one resource to nodes that are light
+in it (Poseidon's cpu-memory cost model adds the two in the same way: kube-scheduler's LeastAllocated and
+BalancedAllocation). Both are exact for the next task and less so for further ones. So tasks are placed in portions,
+large ones first, as small ones fit into gaps: the first tasks are those that request 35 % of all that waiting tasks
+request, m is their mean request, and for the rest costs are computed again. (If cpu or memory is short for all tasks
+together, or if tasks are left waiting nevertheless, large ones would take the place of several small ones: then all
+tasks are the first.)
 Example: of two nodes of 4 cpu and 8 Gi, one has 1 cpu and 4 Gi in use, the other nothing: slots start at 500 and at
-0. A task of 0 cpu and 2 Gi adds (1/2)^2 - (1/4)^2 = 3/16 to the first and (1/4)^2 = 1/16 to the second, where it is
-1250 cheaper.
+0. A task of 0 cpu and 2 Gi adds (1/2)^2 - (1/4)^2 = 3/16 to the first and (1/4)^2 = 1/16 to the second, where it costs
+1250 less.
 """
 
 import numpy as np
@@ -41,9 +42,9 @@ class CpuMemory:
         open_to_some = view.depth[:, None] > 0
         requests = view.requests[:, columns].astype(np.float64)
         count = np.bincount(view.task_class, minlength=len(requests))
-        # sorted, because the last bits of a sum depend on its order, and costs must not
-        room = np.where(open_to_some, np.maximum(view.free[:, columns], 0), 0).astype(np.float64)
-        in_portions = not view.at_once and bool((count @ requests <= np.sort(room, axis=0).sum(axis=0)).all())
+        # sorted, because the last bits of a sum depend on the order of nodes, and costs must not
+        free = np.where(open_to_some, np.maximum(view.free[:, columns], 0), 0).astype(np.float64)
+        in_portions = not view.at_once and bool((count @ requests <= np.sort(free, axis=0).sum(axis=0)).all())
         size = _share(requests, allocatable.max(axis=0, initial=0.0)[None, :]).max(axis=1, initial=0.0)
         first = _first(count, size, view.priority) if in_portions else count.astype(np.float64)
         mean = first @ requests / max(first.sum(), 1.0)
@@ -82,14 +83,14 @@ def _first(count: I64, size: F64, priority: I64) -> F64:
 
 
 def _node_limit(load: F64, allocatable: F64, mean: F64, tasks: float) -> I64:
-    """(N,) how many of `tasks` of the mean kind each node takes if all are to stand equally high."""
+    """(N,) how many of `tasks` tasks of the mean request each node takes if all nodes are filled to one level."""
     matters = mean > 0
     if not matters.any():
         return np.full(len(allocatable), NODE_LIMIT_MAX)
 
     def taken(level: float) -> F64:
-        room: F64 = np.maximum((level * allocatable - load)[:, matters] / mean[matters], 0.0).min(axis=1)
-        return room
+        tasks_to_level: F64 = np.maximum((level * allocatable - load)[:, matters] / mean[matters], 0.0).min(axis=1)
+        return tasks_to_level
 
     low, high = 0.0, 1.0
     for _ in range(_BISECTIONS):
@@ -99,7 +100,7 @@ def _node_limit(load: F64, allocatable: F64, mean: F64, tasks: float) -> I64:
 
 
 def _share(amount: F64, allocatable: F64) -> F64:
-    """amount / allocatable within 0 .. 1; 0 where there is nothing of it."""
+    """amount / allocatable within 0 .. 1; 0 where nothing is allocatable."""
     share = np.divide(
         amount, allocatable, out=np.zeros(np.broadcast_shapes(amount.shape, allocatable.shape)), where=allocatable > 0
     )

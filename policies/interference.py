@@ -3,17 +3,18 @@ section 7.3: coordinated co-location).
 
     place[c, n] = w[n] x sum over kinds x of (tasks of kind x on n) x J[c, x]       J[a, b] = P[a, b] + P[b, a]
     slot[n, k]  = w[n] x k x J[c, c] + 1000 x sum over resources of the share that is used after k tasks
-    w[n] = e^(busy share of n's cpu) x (mean cpu of a node / cpu of n)
+    w[n] = e^(used share of n's cpu) x (mean cpu of a node / cpu of n)
 
-P is the table of colocation.py: what one suffers beside the other; J is what both do, so that costs add up to all
-that tasks suffer. A busy or small machine makes it worse; its cpu is busy as requested, or as measured where that is
-more. The second part of a slot is CoCo's cost vector: every dimension of resources that the machine has.
+P is the table of colocation.py: the penalty of one task beside another; J counts both sides, so that costs add up to
+all penalties. Load and a small machine make it worse; the used share of the cpu is the larger of requested and
+measured. The second part of a slot is CoCo's cost vector: every dimension of resources that the machine has.
 
-Costs depend on who else comes, which one solve cannot know. So kinds are placed in turns, devils first, then rabbits,
-sheep and turtles: each sees all that came before it, and among its own kind k x J is exact. Within a priority only: a
-higher one goes first whatever its kind, and classes of which a task has waited for over eight minutes go before all
-others, so that no stream of one kind starves another. Example: on an idle node with one rabbit (w = 1) a devil costs
-1000 + 1000 = 2000, a turtle 60; the second devil of a solve on an empty one costs 400 more than the first.
+Costs depend on which other tasks come, which one solve cannot know. So kinds are placed in stages, devils first, then
+rabbits, sheep and turtles: each stage sees all previous ones, and within a kind k x J is exact. Priority comes first: a
+higher one is placed before a lower one of any kind, and within a priority, classes of which a task has waited for over
+eight minutes come before all others, so that no stream of one kind starves another. Example: on an idle node with one
+rabbit (w = 1) a devil costs 1000 + 1000 = 2000, a turtle 60; the second devil of a solve on an empty one costs 400 more
+than the first.
 """
 
 import numpy as np
@@ -25,8 +26,8 @@ from policies.colocation import KINDS
 _RESOURCES = ("cpu", "memory", "ephemeral-storage", "bandwidth.ingress", "bandwidth.egress")
 _FIT = 1000
 _OVERDUE = 8
-"""Doublings of a second that a task may wait, rounded down, before its class goes first: nine are 8.5 minutes."""
-_DOUBLINGS_MOST = 50
+"""Doublings of a second that a task may wait, rounded down, before its class comes first: nine are 8.5 minutes."""
+_DOUBLINGS_MAX = 50
 _STAGE = [("devil", "rabbit", "sheep", "turtle").index(kind) for kind in KINDS]
 
 
@@ -37,7 +38,8 @@ class Interference:
     wants_usage = True
 
     def __init__(self, penalties: str = "", default: str = "sheep") -> None:
-        """penalties: changes to the table, "rabbit-devil=500,devil-devil=0"; default: whose kind nobody says."""
+        """penalties: changes to the table, "rabbit-devil=500,devil-devil=0"; default: the kind of
+        tasks that state none."""
         table = colocation.penalties(penalties)
         self._joint = table + table.T
         self._default = colocation.kind_number(default, "default")
@@ -49,7 +51,7 @@ class Interference:
         place = weight * (self._joint[kinds] @ colocation.neighbours(view, self._default).T)
         k = view.slot_offsets.astype(np.float64)
         amount = np.bincount(kinds, view.waiting, minlength=len(KINDS)) / max(int(view.waiting.sum()), 1)
-        among = float(amount @ self._joint @ amount)  # of a turn's one kind with itself
+        among = float(amount @ self._joint @ amount)  # of one stage's kind with itself
         fit = np.minimum(used[:, :, None] + mean[:, :, None] * k, 1.0).sum(axis=1)
         slot = weight[:, None] * k * among + _FIT * fit
         return Costs(
@@ -61,17 +63,17 @@ class Interference:
 
 
 def _stage(view: View, kinds: I64) -> I64:
-    """(C,): devils first, but before all classes of which a task has waited long, those that waited longest first."""
+    """(C,): devils first; before them classes of which a task has waited long, longest first."""
     oldest = np.zeros(len(kinds), np.int64)
     np.maximum.at(oldest, view.task_class, view.task_age_us)
     doublings = np.floor(np.log2(oldest // 1_000_000 + 1)).astype(np.int64)
     overdue = np.maximum(doublings - _OVERDUE, 0)
-    stage: I64 = len(KINDS) * (_DOUBLINGS_MOST - overdue) + np.array(_STAGE)[kinds]
+    stage: I64 = len(KINDS) * (_DOUBLINGS_MAX - overdue) + np.array(_STAGE)[kinds]
     return stage
 
 
 def _busy(view: View) -> F64:
-    """(N,) 0 .. 1: how much of each node's cpu is in use."""
+    """(N,) 0 .. 1: the used share of each node's cpu, the larger of View.load and measured."""
     used, _ = colocation.shares(view, ("cpu",))
     share: F64 = used.max(axis=1, initial=0.0)
     if "cpu" not in view.resources:

@@ -1,18 +1,18 @@
-"""Load-spreading: the next task goes where least is running (Firmament's simplest policy, OSDI'16 section 3.3), or,
+"""Load-spreading: the next task goes where the fewest tasks run (Firmament's simplest policy, OSDI'16 section 3.3), or,
 with the option by=requested, where least is requested or used (kube-scheduler's LeastAllocated).
 
     by=tasks:      slot[n, k] = 100 x (tasks running on n + k) + share
     by=requested:  slot[n, k] = 10,000 x max over resources of (load + k x m) / allocatable
     place[c, n]  = 100 x spare-devices, if n has devices and tasks of class c request none; else 0
 
-with share = 0 .. 99, how much of n's scarcest resource is in use already (View.load: requested, or measured): it
-breaks ties, and it prefers the larger machine among equally busy ones; m: the mean request of those who wait. Devices
-are resources that not every node has, such as GPUs: a node with them looks as if `spare-devices` more tasks ran there
-(or so many hundredths of it were in use) to tasks that need none. Nodes that are alike have the same devices, so the
-balance among them is untouched. Example: a node with 3 tasks that is half used costs its next tasks 349, 449, 549,
-...; a node with 4 tasks that is empty otherwise 400, 500, ...: one task goes to the first node, then they take turns.
-By what is requested, with m = 1/10 of either node: 5000, 6000, ... against 0, 1000, ...: five tasks go to the second
-node first.
+share = 0 .. 99 is how much of n's scarcest resource is used already (View.load: requested, or measured): it breaks
+ties, and prefers the larger of two machines with as many tasks. m is the mean request of waiting tasks. Devices are
+resources that some nodes lack, such as GPUs: to tasks that need none, a node with devices looks as if `spare-devices`
+more tasks ran there (or as many hundredths more of it were used). Nodes that are alike have the same devices, so the
+balance among them is unaffected. Example: the next tasks on a node with 3 tasks that is half used cost 349, 449, 549,
+...; on a node with 4 tasks that is otherwise empty 400, 500, ...: one task goes to the first node, then they alternate.
+With by=requested and m = 1/10 of either node: 5000, 6000, ... against 0, 1000, ...: five tasks go to the second node
+first.
 """
 
 from typing import Literal
@@ -24,7 +24,7 @@ from policies.scarcity import used, wasted
 
 _PER_TASK = 100
 _WHOLE_NODE = 10_000
-_SPARE_MOST = 1000
+_SPARE_MAX = 1000
 
 
 class LoadSpreading:
@@ -33,10 +33,10 @@ class LoadSpreading:
     name = "load-spreading"
 
     def __init__(self, by: Literal["tasks", "requested"] = "tasks", spare_devices: int = 10) -> None:
-        if not 0 <= spare_devices <= _SPARE_MOST:
+        if not 0 <= spare_devices <= _SPARE_MAX:
             raise ValueError(
                 f"option spare-devices is {spare_devices}; give a number of tasks from 0 (devices do not matter) "
-                f"to {_SPARE_MOST}"
+                f"to {_SPARE_MAX}"
             )
         self._by = by
         self._surcharge = _PER_TASK * spare_devices
@@ -57,9 +57,9 @@ def by_tasks(view: View) -> I64:
 
 
 def _by_requested(view: View) -> I64:
-    """(N, K): the share of the scarcest resource after so many tasks of the mean kind."""
+    """(N, K): the share of the scarcest resource after as many tasks of the mean request."""
     mean = view.waiting @ view.requests.astype(np.float64) / max(int(view.waiting.sum()), 1)
-    # one resource after the other: all at once would be an array of N x K x R
+    # one resource at a time: all together would be an array of N x K x R
     slot = np.zeros((len(view.allocatable), len(view.slot_offsets)))
     for r in range(len(view.resources)):
         there = np.flatnonzero(view.allocatable[:, r])

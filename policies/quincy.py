@@ -4,17 +4,17 @@ For a task that reads B bytes, of which r are in a node's rack and b <= r on the
 
     cost of the node = (B - r) + rack-weight x (r - b)      bytes over the core, and bytes inside the rack
 
-A node gets an arc of its own if b is at least `threshold` of B, a rack if r is: then the arc costs what a node of the
-rack costs that holds nothing. All others are reached through the class, at B: the worst case. So a cost may be too
-high by less than `threshold` of B, never too low, and what it says of two nodes that a task prefers is exact.
+A node gets an arc of its own if b is at least `threshold` of B, a rack if r is; the rack's arc costs what a node of the
+rack costs that holds nothing. All others are reached through the class, at B: the worst case. So a cost may be too high
+by less than `threshold` of B, never too low, and costs of nodes with arcs are exact.
 
     slot[n, k] = spread-mib x used share of n's scarcest resource, if k mean tasks were added
 
-is what makes nodes that are equally far from the data, or all nodes for tasks without data, fill evenly.
+makes nodes that are equally far from the data, or all nodes for tasks without data, fill evenly.
 
 Example, unit 1 MiB, rack-weight 0.5: a task reads 1000 MiB, of which node a has 600 and node b, in a's rack, 200
 others. On a: 200 + 0.5 x 200 = 300; on b: 200 + 0.5 x 600 = 500; elsewhere in the rack 200 + 0.5 x 800 = 600; in any
-other rack 1000. A task whose dearest place would cost more than COST_MAX has all its costs scaled down to that.
+other rack 1000. If the worst case of a task exceeds COST_MAX, all its costs are scaled down to that.
 """
 
 import numpy as np
@@ -39,9 +39,9 @@ class Quincy:
         spread_mib: int = 16,
     ) -> None:
         if not 0 <= threshold <= 1:
-            raise ValueError(f"option threshold is {threshold}; give a part of a task's input, 0 .. 1")
+            raise ValueError(f"option threshold is {threshold}; give a share of a task's input, 0 .. 1")
         if not 0 <= rack_weight <= 1:
-            raise ValueError(f"option rack-weight is {rack_weight}; give what a byte costs inside a rack, 0 .. 1")
+            raise ValueError(f"option rack-weight is {rack_weight}; give the cost of a byte inside a rack, 0 .. 1")
         if unit_mib < 1:
             raise ValueError(f"option unit-mib is {unit_mib}; give a size of 1 or more")
         if not 0 <= spread_mib <= COST_MAX * unit_mib:
@@ -81,7 +81,7 @@ class Quincy:
         )
 
     def _named(self, of_set: I64, held: I64, total: F64) -> I64:
-        """Which pairs of set and place hold enough of it for an arc."""
+        """Positions of the pairs of a set and a place that holds enough of it for an arc."""
         return np.flatnonzero(held >= self._threshold * total[of_set])
 
     def _cost(self, of_set: I64, total: F64, in_rack: I64, on_node: I64 | int, scale: F64) -> I64:

@@ -1,14 +1,14 @@
-"""Random: every task goes to a node that is drawn by lot (Firmament's random cost model): what any policy should beat.
+"""Random: every task goes to a random node (Firmament's random cost model): what any policy should beat.
 
     slot[n, k] = sum of gaps g(n, 0) .. g(n, k)        g: exponential, mean 1000
     place[c, n] = 0 .. 999
 
-all of them hashes of the seed, the node, how many tasks run in all, and (place) what the class requests: the same
-view, the same draw; another seed or more tasks, another draw. A node's slot costs are the arrival times of a Poisson
-process. A flow takes the cheapest slots of all nodes, which are the first arrivals, and these belong to each node with
-the same chance, whatever the others got: balls thrown into bins. The place cost shuffles which of the classes get
-which of the slots. Example: 1000 tasks on 1000 empty nodes leave about 368 = 1000/e nodes without a task, and one node
-has 5 or 6.
+all of them hashes of the seed, the node, how many tasks run in all, and (place) what the class requests: the same view
+gives the same draw; another seed or more tasks, another one. A node's slot costs are the arrival times of a Poisson
+process. A flow takes the least costly slots of all nodes, which are the first arrivals, and these belong to each node
+with the same probability, whatever the others got: balls thrown into bins. The place cost shuffles which of the classes
+get which of the slots. Example: 1000 tasks on 1000 empty nodes leave about 368 = 1000/e nodes without a task, and one
+node has 5 or 6.
 """
 
 from collections.abc import Mapping
@@ -20,17 +20,17 @@ from firmament_py.policy import COST_MAX, I64, U64, Costs, View, waiting_cost
 
 _MEAN_GAP = 1000
 _SPREAD = 1000
-_SEED_MOST = 2**63
+_SEED_LIMIT = 2**63
 
 
 class Random:
-    """Any node by lot: what a policy should beat."""
+    """A random node: what any policy should beat."""
 
     name = "random"
     waives: ClassVar[Mapping[str, str]] = {"favourites": "it draws lots among equal nodes"}
 
     def __init__(self, seed: int = 0) -> None:
-        if not 0 <= seed < _SEED_MOST:
+        if not 0 <= seed < _SEED_LIMIT:
             raise ValueError(f"option seed is {seed}; give a whole number from 0 to 2**63 - 1")
         self._seed = np.uint64(seed)
 
@@ -49,7 +49,7 @@ class Random:
         )
 
     def _classes(self, view: View) -> U64:
-        """(C,) a hash of what each class is, not of its number, which changes from network to network."""
+        """(C,) a hash of the content of each class, not of its number, which changes from network to network."""
         content: I64 = np.column_stack([view.requests, view.priority, view.expected_us])
         result: U64 = np.zeros(len(content), np.uint64)
         for column in content.T:

@@ -1,4 +1,4 @@
-"""What policies ask of a view about scarce things: how full nodes are, and which resources are devices."""
+"""Scarcity in a view: how full nodes are, and which resources are devices."""
 
 import numpy as np
 
@@ -27,12 +27,12 @@ def devices(view: View) -> Bools:
 
 
 def wasted(view: View) -> Bools | None:
-    """(C, N) where a node has devices of which tasks of a class request none; None: nowhere."""
+    """(C, N) whether a node has devices and tasks of a class request none; None: nowhere."""
     of = devices(view)
     if not of.any():
         return None
     has: Bools = np.any(view.allocatable[:, of] > 0, axis=1)
-    wants: Bools = np.any(view.requests[:, of] > 0, axis=1)
-    if wants.all():
+    requests: Bools = np.any(view.requests[:, of] > 0, axis=1)
+    if requests.all():
         return None
-    return ~wants[:, None] & has[None, :]
+    return ~requests[:, None] & has[None, :]

@@ -1,14 +1,15 @@
-"""Shortest job first: where not everything fits, tasks that expect to run shortest go first (Firmament's SJF model).
+"""Shortest job first: if not everything fits, tasks with the shortest expected duration go first (Firmament's SJF
+model).
 
     wait[t] = 6,000,000 + 12,000,000 x rank + 50,000 x (50 + a - patience x e)
 
-with rank: of the task's priority; e = log2 of the seconds that it expects to run; a = log2 of the seconds that it has
-waited, both + 1. Priority goes before length. Of tasks that came together the shorter goes first; one that expects
-x times as long goes first once it has waited x times as long (x ** patience): Brinch Hansen's highest response ratio
-next. So age wins in the end, and nothing starves. Tasks that expect nothing count as the mean of those waiting that
-do, or as the option `unknown-seconds`. On nodes the load is spread as by load-spreading. Example: a task of 10 s and
-one of an hour have e = 3.5 and 11.8. If both came just now, the short one is worth 50,000 x 8.3 = 417,500 more; if the
-long one came six minutes ago (a = 8.5), it goes first.
+with rank: of the task's priority; e = log2 of the seconds that it is expected to run; a = log2 of the seconds that it
+has waited, both + 1. Priority comes before length. Of tasks of the same age the shorter goes first; one that takes x
+times as long goes first once it has waited x times as long (x ** patience): Brinch Hansen's highest response ratio
+next. So age wins in the end, and no task starves. Tasks without an expected duration count as the mean of waiting tasks
+that have one, or as the option `unknown-seconds`. On nodes the load is spread as by load-spreading. Example: a task of
+10 s and one of an hour have e = 3.5 and 11.8. If both are new, leaving the short one waiting costs 50,000 x 8.3 =
+417,500 more; if the long one is six minutes old (a = 8.5), it goes first.
 """
 
 import numpy as np
@@ -17,36 +18,36 @@ from firmament_py.policy import F64, PRIORITY_STEP, WAIT_MIN, Costs, View
 from policies.load_spreading import by_tasks
 
 _STEP = 50_000
-_EXPECTED_MOST = 2.0**25
+_EXPECTED_MAX = 2.0**25
 """Seconds, a year; longer expectations count as this."""
 
-_DOUBLINGS_MOST = 50
-"""Of patience x log2(_EXPECTED_MOST + 1), and of the age: more than the age of anything, 2**63 microseconds."""
+_DOUBLINGS_MAX = 50
+"""Of patience x log2(_EXPECTED_MAX + 1), and of the age: more than any age, 2**63 microseconds."""
 
-_PATIENCE_MOST = 1.0
+_PATIENCE_MAX = 1.0
 
 
 class ShortestJobFirst:
-    """Short tasks first where not everything fits; age wins in the end."""
+    """Short tasks first if not everything fits; age wins in the end."""
 
     name = "shortest-job-first"
 
     def __init__(self, patience: float = 1.0, unknown_seconds: float = 0.0) -> None:
-        if not 0.0 < patience <= _PATIENCE_MOST:
-            raise ValueError(f"option patience is {patience}; give a number above 0, up to {_PATIENCE_MOST}")
-        if not 0.0 <= unknown_seconds <= _EXPECTED_MOST:
+        if not 0.0 < patience <= _PATIENCE_MAX:
+            raise ValueError(f"option patience is {patience}; give a number above 0, up to {_PATIENCE_MAX}")
+        if not 0.0 <= unknown_seconds <= _EXPECTED_MAX:
             raise ValueError(
-                f"option unknown-seconds is {unknown_seconds}; give 0 for the mean of those that are known, "
-                f"or up to {_EXPECTED_MOST:.0f}"
+                f"option unknown-seconds is {unknown_seconds}; give 0 for the mean of the known ones, "
+                f"or up to {_EXPECTED_MAX:.0f}"
             )
         self._patience = patience
         self._unknown = unknown_seconds
 
     def costs(self, view: View) -> Costs:
         ranks = np.unique(view.priority, return_inverse=True)[1]
-        # quarters of a doubling: finer than anybody can tell, and few enough to keep the network small
+        # quarters of a doubling: few different costs keep the network small
         short = np.rint(4.0 * self._patience * np.log2(self._expected(view) + 1.0)) / 4.0
-        of_class = 2.0 * PRIORITY_STEP * ranks + _STEP * (_DOUBLINGS_MOST - short)
+        of_class = 2.0 * PRIORITY_STEP * ranks + _STEP * (_DOUBLINGS_MAX - short)
         age = np.floor(np.log2(view.task_age_us // 1_000_000 + 1))
         return Costs(
             place=np.zeros((1, 1), np.int64),
@@ -55,10 +56,10 @@ class ShortestJobFirst:
         )
 
     def _expected(self, view: View) -> F64:
-        """(C,) seconds that a task of each class counts as."""
+        """(C,) seconds that a task of each class counts as lasting."""
         seconds = view.expected_us / 1e6
         known = view.expected_us > 0
         unknown = self._unknown
         if not unknown and known.any():
             unknown = float(np.average(seconds[known], weights=np.maximum(view.waiting[known], 1)))
-        return np.minimum(np.where(known, seconds, unknown), _EXPECTED_MOST)
+        return np.minimum(np.where(known, seconds, unknown), _EXPECTED_MAX)

@@ -1,23 +1,23 @@
-"""Whare-map: each program on the machines that suit it (Whare-Map, ISCA'13, as Firmament's cost model has it): unlike
+"""Whare-map: each program on the machines that suit it (Whare-Map, ISCA'13, as in Firmament's cost model): unlike
 machines and neighbours together.
 
     place[c, n] = 1000 x (slowdown - 1)
-    slot[n, k]  = 1000 x w[n] x k x (mean P among those who wait) / 10,000 + tasks running on n + k
+    slot[n, k]  = 1000 x w[n] x k x (mean P among waiting tasks) / 10,000 + tasks running on n + k
     slowdown    = best speed of c / its speed on n's platform
                   x (1 + w[n] x sum over kinds x of (tasks of kind x on n) x P[c, x] / 10,000)
 
-slowdown is how much longer a task takes than on the best machine there is, alone: what Whare-Map calls the score, time
-per instruction relative to the best. One solve gives the machines of a platform to those who gain most by it.
+slowdown is how much longer a task takes than alone on the best machine there is: what Whare-Map calls the score, time
+per instruction relative to the best. One solve gives the machines of a platform to the tasks that gain most.
 
-Where tasks of a program (trait `program`) are measured, what they use tells how fast they are: who does the same work
-takes more cpu time on a slower machine, as with Whare-Map's time per instruction. The speed on a platform is 1 / the
-mean of at least 3 tasks there, in the unit of `speed` if they share a platform; measured speeds go before stated ones.
-(That holds for tasks whose work comes from outside, such as services; tasks that take all the cpu they get use the same
-everywhere, and stay as fast as stated.)
+Where tasks of a program (trait `program`) are measured, their usage gives their speed: the same work takes more cpu
+time on a slower machine, as with Whare-Map's time per instruction. The speed on a platform is 1 / the mean of at least
+3 tasks there, in the unit of `speed` if they share a platform; measured speeds come before stated ones. (This holds for
+tasks whose work arrives from outside, such as services; tasks that use all the cpu they can get use the same everywhere
+and count as equally fast.)
 
 A platform is the value of a node label (option platform-label). A class's speeds come from the trait `speed`,
-"c5=1.6,m5=1": any unit, for only ratios count; a platform that it does not name is taken to be as slow as the slowest
-that it does; a class without it is equally fast everywhere. P is the table of colocation.py, here hundredths of a per
+"c5=1.6,m5=1": any unit, for only ratios count; a platform that it does not list counts as slow as the slowest that it
+does; a class without the trait is equally fast everywhere. P is the table of colocation.py, here hundredths of a per
 cent of slowdown by each neighbour; w[n] = mean cpu of a node / cpu of n. Example: with "c5=1.6,m5=1" an idle m5 costs
 1000 x (1.6 - 1) = 600; a rabbit beside one devil is slowed by 10 % more, 1000 x (1.6 x 1.1 - 1) = 760.
 """
@@ -30,8 +30,8 @@ from policies.colocation import KINDS
 
 _SCALE = 1000
 _PER_PENALTY = 1 / 10_000
-_ENOUGH_TASKS = 3
-_LEAST_CPU = 1.0  # millicores; who uses less tells nothing of speed
+_MIN_TASKS = 3
+_MIN_CPU = 1.0  # millicores; a smaller mean says nothing about speed
 
 
 class WhareMap:
@@ -43,7 +43,7 @@ class WhareMap:
     def __init__(
         self, platform_label: str = "node.kubernetes.io/instance-type", penalties: str = "", default: str = "sheep"
     ) -> None:
-        """platform_label: the node label that says what a machine is; penalties, default: as of interference."""
+        """platform_label: the node label with the type of a machine; penalties, default: as of interference."""
         if not platform_label:
             raise ValueError("platform-label is empty; name a node label")
         self._label = platform_label
@@ -66,7 +66,7 @@ class WhareMap:
         )
 
     def _slowdown(self, view: View) -> F64:
-        """(C, N), 1 or more: of each class on each node's platform, against the best that there is."""
+        """(C, N), 1 or more: of each class on each node's platform, relative to the best one."""
         platforms, platform = view.domains(self._label)
         measured = self._measured(view)
         slowdown = np.ones((len(view.requests), len(platform)))
@@ -79,17 +79,17 @@ class WhareMap:
         return slowdown
 
     def _measured(self, view: View) -> dict[str, dict[str, float]]:
-        """Program -> platform -> speed, of those with enough tasks that were measured."""
+        """Program -> platform -> speed, where enough tasks were measured."""
         programs, platforms = view.census("program")[0], view.domains(self._label)[0]
         cpu, tasks = view.cpu_of("program", self._label)
         found: dict[str, dict[str, float]] = {}
-        for p, m in np.argwhere((tasks >= _ENOUGH_TASKS) & (cpu >= _LEAST_CPU)).tolist():
+        for p, m in np.argwhere((tasks >= _MIN_TASKS) & (cpu >= _MIN_CPU)).tolist():
             found.setdefault(programs[p], {})[platforms[m]] = 1.0 / float(cpu[p, m])
         return found
 
 
 def _merged(stated: dict[str, float], measured: dict[str, float]) -> dict[str, float]:
-    """Speeds by platform, in the unit of `stated`; without a platform in common, those that were measured."""
+    """Speeds by platform, in the unit of `stated`; without a common platform, the measured ones."""
     if not measured:
         return stated
     common = stated.keys() & measured.keys()
@@ -100,7 +100,7 @@ def _merged(stated: dict[str, float], measured: dict[str, float]) -> dict[str, f
 
 
 def _speeds(text: str) -> dict[str, float]:
-    """Platform -> speed above 0; what cannot be read is passed over."""
+    """Platform -> speed above 0; entries that cannot be read are ignored."""
     found = {}
     for part in text.split(","):
         platform, equals, number = (piece.strip() for piece in part.partition("="))

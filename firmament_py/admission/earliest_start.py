@@ -1,7 +1,7 @@
-"""The earliest time at which a gang could fit, as far as tasks' expected ends go: a bound for all times in one pass.
+"""The earliest time at which a gang could fit, by tasks' expected ends: a bound for all times in one pass.
 
-Room only grows as tasks end. So what each end lets a node take more is summed up in the order of time, and the first
-time at which enough is there follows without trying any.
+Free capacity only grows as tasks end. So what each end adds to a node is summed up in the order of time, and the first
+time at which there is enough follows without a trial.
 """
 
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from firmament_py.snapshot.solo_capacity import task_slots
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """`lacking` of the tasks of C classes. requests (C, R), suitable (C, N) where they may go, waiting (C,) how many
-    there are."""
+    """`lacking` tasks of C classes: requests (C, R), suitable (C, N) where they may go, waiting (C,) how many of each
+    class there are."""
 
     requests: I64
     suitable: Bools
@@ -25,11 +25,12 @@ class Need:
 
 
 def first_ends(need: Need, free: I64, choice: I64, choices: int, releases: Releases) -> I64:
-    """For each choice (D,) the position in `releases.ends` of the first end at which the need could be met there,
+    """(D,) for each choice the position in `releases.ends` of the first end at which the need could be met there;
     len(ends): none.
 
-    free (N, R): what is left now. choice (N,): which of the `choices` a node is in, -1: none. Each class is counted as
-    if it was alone, and so is each resource: tasks of one class that depend on nobody fit then; others do not before.
+    free (N, R): what is left now. choice (N,): which of the `choices` a node is in, -1: none. Each class counts as if
+    it was alone, and so does each resource: tasks of one class without intertask constraints fit then, others not
+    before.
     """
     suitable: Bools = need.suitable & (choice >= 0)
     node, rank, given = releases.steps(np.logical_or.reduce(suitable))
@@ -71,8 +72,8 @@ def enough_there(need: Need, free: I64, choice: I64, choices: int) -> Bools:
 
 
 def _useful(need: Need, free: I64, suitable: Bools) -> I64:
-    """(M, K) what places with `free` (K, R) are good for: how many tasks of each class, then, of several classes, how
-    much of each resource."""
+    """(M, K) what K places with `free` (K, R) can contribute: how many tasks of each class, and with several classes
+    how much of each resource, too."""
     slots = task_slots(free, need.requests, suitable, need.waiting)
     if len(slots) == 1:
         return slots
@@ -82,11 +83,11 @@ def _useful(need: Need, free: I64, suitable: Bools) -> I64:
 
 
 def _enough(need: Need, useful: I64) -> Bools:
-    """(K,): whether the sums `useful` (M, K) would do."""
+    """(K,): whether the sums `useful` (M, K) meet the need."""
     classes = len(need.requests)
     enough: Bools = np.minimum(useful[:classes], need.waiting[:, None]).sum(axis=0) >= need.lacking
     if classes > 1:
-        # of each resource at least what the smallest take
+        # of each resource at least what the smallest requests add up to
         order = np.argsort(need.requests, axis=0)
         sizes, counts = np.take_along_axis(need.requests, order, axis=0), need.waiting[order]
         taken = np.diff(np.minimum(np.cumsum(counts, axis=0), need.lacking), axis=0, prepend=0)

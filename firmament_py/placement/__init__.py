@@ -1,1 +1,1 @@
-"""From waiting tasks to nodes: solve, keep what fits, and again until nothing more fits."""
+"""From waiting tasks to nodes: solve, keep what fits, repeat until nothing more fits."""

@@ -1,12 +1,12 @@
 """A second opinion on small rounds: would placing one task at a time have placed more?
 
 Flows place batches well, but intertask constraints, and several resources at once, can leave a case in which a plain
-pod-by-pod scheduler would have placed a task or two more. So if a round with few tasks has left some waiting that had
-room at its start, the tasks are placed again on copies, one at a time: by priority, then age, each on the first node
-that takes it, once in the order of the nodes' costs and once emptiest node first, and over again until no further task
-is placed. The result that places more of the highest priority, then of the next, and so on, counts; at a tie the flow's
-does. So such a round never places fewer tasks of a priority, given the same of all higher ones, than either of these
-schedulers.
+pod-by-pod scheduler would have placed a task or two more. So if a round with few tasks has left some waiting that would
+have fitted at its start, the tasks are placed again on copies, one at a time: by priority, then age, each on the first
+node that takes it, once in the order of the nodes' costs and once emptiest node first, and over again until no further
+task is placed. The result that places more of the highest priority, then of the next, and so on, counts; at a tie the
+flow's does. So such a round never places fewer tasks of a priority, given the same of all higher ones, than either of
+these schedulers.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ MOST_TERMS = 10_000
 
 
 def worth_asking(placement: Placement) -> bool:
-    """Whether the round left tasks waiting that had room at its start, and is small enough."""
+    """Whether the round left tasks waiting that would have fitted at its start, and is small enough."""
     snapshot, ledger = placement.snapshot, placement.ledger
     left = ledger.node_of < 0
     if not left.any() or len(left) > MOST_TASKS or snapshot.gang_demands or len(snapshot.quota):
@@ -40,7 +40,7 @@ def worth_asking(placement: Placement) -> bool:
 
 
 def left_out(placement: Placement) -> Bools:
-    """(T,) the tasks that wait and had room when the round began."""
+    """(T,) the tasks that wait and would have fitted when the round began."""
     snapshot = placement.snapshot
     waiting = np.bincount(snapshot.task_class, minlength=len(snapshot.classes))
     slots = task_slots(snapshot.free, snapshot.requests, snapshot.suitable, waiting)

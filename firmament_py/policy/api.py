@@ -180,8 +180,9 @@ class Costs:
     node_limit: I64 | None = None
     """(N,), 0 .. NODE_LIMIT_MAX: how many tasks node n is sent before the policy is asked again, with what they request
     counted. For costs that depend on which tasks come, while slots only know how many. It is raised, for all nodes
-    alike, if less than a fiftieth of the tasks could be placed at a time. If tasks are left waiting that had room when
-    the round began, the round runs again with View.at_once, and the result that places more counts. None: no limit."""
+    alike, if less than a fiftieth of the tasks could be placed at a time. If tasks are left waiting that would have
+    fitted when the round began, the round runs again with View.at_once, and the result that places more counts. None:
+    no limit."""
 
     data: DataCosts | None = None
     """What the data of tasks costs in addition; None: nothing."""
