@@ -1,0 +1,154 @@
+"""The ledger: what a placement counts in, and what a transaction takes back."""
+
+import numpy as np
+import pytest
+
+from firmament_py.model.constraints import PeerDemand, PeerTerm
+from firmament_py.placement.ledger import Ledger
+from firmament_py.snapshot.expected_releases import FOREVER
+from firmament_py.snapshot.snapshot import Snapshot, take_snapshot
+from tests.builders import (
+    NOW_US,
+    SECOND_US,
+    make_class,
+    make_cluster,
+    make_label_set,
+    make_node,
+    make_tasks,
+    needs,
+    tasks_like,
+)
+
+EVERYTHING = np.arange(4)
+
+
+def snapshot() -> Snapshot:
+    """Two nodes of 10 cpu; tasks 0 and 1 of 3 cpu run forever, tasks 2 and 3 of 2 cpu for a minute."""
+    cluster = make_cluster(
+        *(make_node("a", cpu=10), make_node("b", cpu=10)),
+        make_class(1, cpu=3, traits={"kind": "long"}),
+        make_class(2, cpu=2, expected_us=60 * SECOND_US, traits={"kind": "short"}),
+        make_tasks([1, 2], 1),
+        make_tasks([3, 4], 2),
+    )
+    return take_snapshot(cluster.state, NOW_US)
+
+
+def counted(ledger: Ledger) -> list[object]:
+    """All that a placement counts in."""
+    neighbours = ledger.snapshot.neighbour_counts.census("kind")[1]
+    return [array.tolist() for array in (ledger.node_of, ledger.free, ledger.running, neighbours)]
+
+
+def cpu(ledger: Ledger, free: np.ndarray) -> list[int]:
+    amounts: list[int] = free[:, ledger.snapshot.resources.index("cpu")].tolist()
+    return amounts
+
+
+def test_what_is_placed_counts_everywhere_and_what_is_removed_nowhere():
+    ledger = Ledger(snapshot())
+    before = counted(ledger)
+    ledger.place(EVERYTHING, np.array([0, 1, 0, 0]))
+    assert cpu(ledger, ledger.free) == [3, 7]
+    assert ledger.running.tolist() == [3, 1]
+    assert ledger.snapshot.neighbour_counts.census("kind")[1].tolist() == [[1, 2], [1, 0]]
+    assert cpu(ledger, ledger.usage_of(EVERYTHING)) == [7, 3]
+    ledger.remove(EVERYTHING)
+    assert counted(ledger) == before
+
+
+def test_a_transaction_takes_back_what_is_placed_within_and_nothing_else():
+    ledger = Ledger(snapshot())
+    ledger.place(np.array([0]), np.array([1]))
+    before = counted(ledger)
+    with ledger.transaction():
+        ledger.place(np.array([1, 2]), np.array([0, 1]))
+        assert counted(ledger) != before
+    assert counted(ledger) == before
+
+
+def test_one_that_is_committed_stays_unless_the_one_around_it_is_taken_back():
+    ledger = Ledger(snapshot())
+    before = counted(ledger)
+    with ledger.transaction() as outer:
+        with ledger.transaction() as inner:
+            ledger.place(np.array([2]), np.array([0]))
+            inner.commit()
+        assert ledger.node_of.tolist() == [-1, -1, 0, -1]
+    assert inner.committed
+    assert not outer.committed
+    assert counted(ledger) == before
+
+
+def test_an_error_takes_back_what_was_placed():
+    ledger = Ledger(snapshot())
+    before = counted(ledger)
+
+    def fail() -> None:
+        with ledger.transaction():
+            ledger.place(EVERYTHING, np.zeros(4, np.int64))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert counted(ledger) == before
+
+
+def test_a_hypothesis_has_its_own_capacity_without_reservations_and_is_a_trial():
+    ledger = Ledger(snapshot())
+    ledger.reserve(NOW_US, ledger.free, ledger.free)
+    before = counted(ledger)
+    with ledger.transaction(free=2 * ledger.free):
+        assert ledger.trial
+        assert not ledger.has_reservations
+        assert cpu(ledger, ledger.unreserved) == [20, 20]
+        ledger.place(np.array([0]), np.array([0]))
+        assert cpu(ledger, ledger.free) == [17, 20]
+    assert not ledger.trial
+    assert ledger.has_reservations
+    assert counted(ledger) == before
+
+
+def test_a_hypothesis_cannot_be_committed():
+    ledger = Ledger(snapshot())
+    with (
+        pytest.raises(RuntimeError, match="hypothetical capacity cannot be committed"),
+        ledger.transaction(free=ledger.free) as transaction,
+    ):
+        transaction.commit()
+
+
+def test_reserved_capacity_is_left_by_tasks_that_end_too_late():
+    """4 cpu of each node are reserved in two minutes: tasks of a minute may use them until then."""
+    ledger = Ledger(snapshot())
+    demanded = np.zeros_like(ledger.free)
+    demanded[:, ledger.snapshot.resources.index("cpu")] = 4
+    number = ledger.reserve(NOW_US + 120 * SECOND_US, ledger.free, demanded)
+    assert ledger.horizons == [FOREVER, NOW_US + 120 * SECOND_US]
+    assert cpu(ledger, ledger.free_for(np.array([0]))) == [6, 6]
+    assert cpu(ledger, ledger.free_for(np.array([2, 3]))) == [10, 10]
+    assert cpu(ledger, ledger.unreserved) == cpu(ledger, ledger.free_less_reserved) == [6, 6]
+    with ledger.limited_to(np.array([0])):
+        assert cpu(ledger, ledger.free) == [6, 6]
+        assert ledger.commit_counts(0, np.array([1]), np.array([1])).tolist() == [1]
+        ledger.assign(np.array([0]), np.array([0]), np.array([1]))
+    assert cpu(ledger, ledger.free) == [10, 7]
+    assert cpu(ledger, ledger.unreserved) == [6, 3]
+    ledger.release(number)
+    assert cpu(ledger, ledger.unreserved) == [10, 7]
+
+
+def test_counts_that_intertask_constraints_forbid_are_trimmed_and_taken_back():
+    alone = PeerDemand(anti_affinity=(PeerTerm(tasks_like(needs("app", "In", "x")), "host"),))
+    cluster = make_cluster(
+        make_node("a", cpu=10, labels={"host": "a"}),
+        make_label_set(1, app="x"),
+        make_class(1, cpu=1, peers=alone),
+        make_tasks([1, 2], 1, label_set=1),
+    )
+    ledger = Ledger(take_snapshot(cluster.state, NOW_US))
+    with ledger.transaction():
+        assert ledger.commit_counts(0, np.array([0]), np.array([2])).tolist() == [1]
+        ledger.assign(np.array([0]), np.array([0]), np.array([0]))
+        assert ledger.snapshot.intertask.allowed(0).tolist() == [False]
+    assert ledger.snapshot.intertask.allowed(0).tolist() == [True]
