@@ -260,7 +260,7 @@ class AskedForData(Asked):
 
 
 BROKEN: list[tuple[Any, str, str]] = [
-    (NoName(), "identity", "its name is ''; give it a text `name`"),
+    (NoName(), "identity", "its name is ''; give it an attribute `name`, a text"),
     (NoCosts(), "identity", "it has no method costs(view)"),
     (TooNew(), "identity", f"its api_version is {API_VERSION + 1}"),
     (WaivesTooMuch(), "identity", "it waives 'contract'; only these can be waived: favourites, starvation"),
@@ -284,7 +284,7 @@ BROKEN: list[tuple[Any, str, str]] = [
     (Remembers(), "determinism", "slot differs"),
     (Alphabetical(), "favourites", "place depends on the order of nodes"),
     (YoungestFirst(), "age", "costs less at an age of"),
-    (Starving(), "starvation", "costs no more than a fresh one"),
+    (Starving(), "starvation", "costs no more than a new one"),
     (Hungry(), "memory", "MiB at its peak"),
 ]
 

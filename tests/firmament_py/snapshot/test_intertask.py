@@ -348,7 +348,7 @@ def test_who_repels_is_placed_first_or_alone():
 
 SCRIPT = """
 import random
-from tests.engine.mixtures import Mixture
+from tests.firmament_py.mixtures import Mixture
 print([Mixture(random.Random(seed).choice, preferences=True).round()[0] for seed in range(12)])
 """
 
