@@ -6,10 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import Phase, event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 import firmament_py.engine.scheduler
+from firmament_py.admission.backfill import RESERVE_AFTER_US
+from firmament_py.explain.reason import ReasonKind
+from firmament_py.explain.reasons import reasons_of_task
 from firmament_py.flow.network import Solution, Status
 from firmament_py.flow.solver import NetworkxSolver
 from firmament_py.model.constraints import NO_DEMAND
@@ -18,7 +21,7 @@ from firmament_py.network.build import PlacementNetwork
 from firmament_py.placement import placement
 from firmament_py.policy import COST_MAX, WAIT_MIN, AnywherePolicy, Costs, waiting_cost
 from policies.load_spreading import LoadSpreading
-from tests.builders import NOW_US, SECOND_US, make_class, make_cluster, make_node, make_tasks, removed
+from tests.builders import NOW_US, SECOND_US, Cluster, make_class, make_cluster, make_node, make_tasks, removed
 from tests.effort import examples
 from tests.firmament_py import oracle
 from tests.firmament_py.oracle import PlainTask, World
@@ -141,37 +144,46 @@ def left_over(world: World) -> list[tuple[int, str]]:
     ]
 
 
-KNOWN = pytest.mark.xfail(
-    reason="in rare clusters a round leaves tasks that would fit; which examples are drawn depends on the tests' names",
-    strict=False,
-)
-"""A defect that is not mended yet: the examples that show it are not shrunk, so that they cost no minutes."""
-FOUND = settings(phases=(Phase.explicit, Phase.generate))
+def unexplained(cluster: Cluster, world: World) -> list[tuple[int, str]]:
+    """Waiting tasks and a node that would take them, unless its capacity is reserved for a task that goes first, and
+    the task's reasons include that."""
+    holders = cluster.scheduler.reservation_holders
+    left = []
+    for uid, node in left_over(world):
+        reasons = {why.kind for why in reasons_of_task(cluster.state, cluster.state.task_row(uid), holders)}
+        priority = world.classes[world.tasks[uid].cls].priority
+        if not (any(priority <= of_holder for of_holder, _ in holders) and ReasonKind.KEPT_FREE in reasons):
+            left.append((uid, node))
+    return left
 
 
-@KNOWN
-@FOUND
+RESERVE_AFTER = st.sampled_from([None, RESERVE_AFTER_US])
+"""Without reservations a round leaves nothing at all that fits."""
+
+
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.name)
-@given(events=clusters())
-def test_a_round_breaks_nothing_and_leaves_nothing(policy, events):
-    cluster, world = make_cluster(*events, policy=policy), world_of(events)
+@given(events=clusters(), reserve_after_us=RESERVE_AFTER)
+def test_a_round_breaks_nothing_and_leaves_nothing(policy, events, reserve_after_us):
+    cluster, world = make_cluster(*events, policy=policy, reserve_after_us=reserve_after_us), world_of(events)
     placements = cluster.round()
     carry_out(world, placements)
-    assert left_over(world) == []
+    assert unexplained(cluster, world) == []
     assert cluster.waiting() == {uid for uid, task in world.tasks.items() if task.state == "waiting"}
     event(f"placed: {min(len(placements), 3)}")
 
 
-@KNOWN
-@FOUND
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.name)
-@given(events=clusters(), steps=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 30)), max_size=5))
-def test_many_rounds_with_changes_in_between(policy, events, steps):
+@given(
+    events=clusters(),
+    steps=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 30)), max_size=5),
+    reserve_after_us=RESERVE_AFTER,
+)
+def test_many_rounds_with_changes_in_between(policy, events, steps, reserve_after_us):
     """Tasks end, placements are rejected, nodes leave and come back smaller; the next round makes good use of it."""
-    cluster, world = make_cluster(*events, policy=policy), world_of(events)
+    cluster, world = make_cluster(*events, policy=policy, reserve_after_us=reserve_after_us), world_of(events)
     for kind, which in steps:
         carry_out(world, cluster.round())
-        assert left_over(world) == []
+        assert unexplained(cluster, world) == []
         held = sorted(uid for uid, task in world.tasks.items() if task.node in world.nodes)
         nodes = sorted(world.nodes)
         if kind == 0 and held:
@@ -200,7 +212,7 @@ def test_the_last_resort_breaks_nothing_and_leaves_nothing(events, few):
     """With hardly any flows to go, the rest is placed class by class."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placement, "FLOWS_PER_STAGE", few)
-        cluster, world = make_cluster(*events), world_of(events)
+        cluster, world = make_cluster(*events, reserve_after_us=None), world_of(events)
         carry_out(world, cluster.round())
     assert left_over(world) == []
 
@@ -209,7 +221,7 @@ def test_the_last_resort_breaks_nothing_and_leaves_nothing(events, few):
 def test_classes_in_turns_break_nothing_and_leave_nothing(events, at_once):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placement, "CLASSES_AT_ONCE", at_once)
-        cluster, world = make_cluster(*events), world_of(events)
+        cluster, world = make_cluster(*events, reserve_after_us=None), world_of(events)
         carry_out(world, cluster.round())
     assert left_over(world) == []
 
@@ -381,7 +393,7 @@ def test_nor_when_the_rest_is_placed_class_by_class(events, few, at_once):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placement, "FLOWS_PER_STAGE", few)
         patch.setattr(placement, "CLASSES_AT_ONCE", at_once)
-        cluster, world = make_cluster(*events), world_of(events)
+        cluster, world = make_cluster(*events, reserve_after_us=None), world_of(events)
         placed = cluster.round()
     carry_out(world, placed)
     assert inversions(world, placed) == []
@@ -413,7 +425,7 @@ def test_no_price_of_a_placement_outweighs_a_priority():
 @examples(20)
 @given(events=clusters())
 def test_the_figures_of_a_round_add_up(events):
-    cluster, world = make_cluster(*events), world_of(events)
+    cluster, world = make_cluster(*events, reserve_after_us=None), world_of(events)
     result = cluster.run()
     stats = result.stats
     waiting = [task for task in world.tasks.values() if task.state == "waiting"]
