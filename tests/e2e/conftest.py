@@ -19,13 +19,15 @@ SYNTHETIC = pytest.mark.parametrize("server", ["synthetic"], indirect=True)
 REAL = pytest.mark.parametrize("server", ["real"], indirect=True)
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    item.add_marker(pytest.mark.e2e)
+    item.add_marker(pytest.mark.slow)
+
+
 @pytest.hookimpl(trylast=True)  # after pytest has brought the tests of a server together
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     ours = [at for at, item in enumerate(items) if here in item.path.parents]
-    for at in ours:
-        items[at].add_marker(pytest.mark.e2e)
-        items[at].add_marker(pytest.mark.slow)
     # those that share a scheduler follow each other, so that it is started once
     in_order = sorted((items[at] for at in ours), key=lambda item: (server_of(item), not shares_scheduler(item)))
     for at, item in zip(ours, in_order, strict=True):

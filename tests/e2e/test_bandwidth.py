@@ -88,7 +88,7 @@ def test_whether_bandwidth_counts(backend: Backend, schedule: Schedule, flags: l
     assert len(backend.bound("p")) == placed
 
 
-def test_an_annotation_that_makes_no_sense_is_named_and_keeps_nobody_else_back(
+def test_an_invalid_annotation_is_named_and_delays_no_other_pod(
     backend: Backend, schedule: Schedule
 ) -> None:
     schedule("--policy", "network-aware")
@@ -96,12 +96,12 @@ def test_an_annotation_that_makes_no_sense_is_named_and_keeps_nobody_else_back(
     backend.create(sender("wrong", "12"), sender("right", "2G"))
     assert backend.until_bound(1) == {"right": "a"}
     event = backend.until_event("FailedScheduling", "wrong")
-    assert f"metadata.annotations[{EGRESS}]: '12' is not within 1k .. 1P (bits a second)" in event["message"]
+    assert f"metadata.annotations[{EGRESS}]: '12' is not within bounds; give 1k to 1P bits per second" in event["message"]
 
 
-def test_a_trait_that_makes_no_sense_is_named_and_ignored(backend: Backend, schedule: Schedule) -> None:
+def test_an_invalid_interference_class_is_named_and_ignored(backend: Backend, schedule: Schedule) -> None:
     schedule("--policy", "interference")
     backend.create(node("a"), pod("p", metadata={"annotations": {"poseidon.io/interference-class": "wolf"}}))
     backend.until_bound(1)
     event = backend.until_event("InvalidAnnotation", "p")
-    assert "'wolf' is none of sheep, rabbit, devil, turtle; it is ignored" in event["message"]
+    assert "'wolf' is not valid; give one of sheep, rabbit, devil, turtle; it is ignored" in event["message"]

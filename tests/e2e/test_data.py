@@ -32,7 +32,7 @@ def test_pods_go_to_their_data_and_next_to_it_when_that_is_full(backend: Backend
     assert scheduler.metric("poseidon_schedule_attempts_total") == 4
 
 
-def test_an_annotation_that_makes_no_sense_is_told_of_and_the_pod_is_placed(
+def test_an_invalid_annotation_is_reported_and_the_pod_is_placed(
     backend: Backend, schedule: Schedule
 ) -> None:
     backend.create(node("n0"))

@@ -21,6 +21,7 @@ import yaml
 
 from tests.e2e.api import Json, View
 from tests.e2e.backends import Backend, Real, home_of, why_not_real
+from tests.e2e.conftest import SharedScheduler
 from tests.e2e.objects import condition, container, node, pod
 from tests.e2e.processes import Scheduler
 from tests.e2e.test_constraints import BOUND, NONE, claim, volume, waiting
@@ -98,6 +99,12 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
 def server(guarded: Guarded) -> Real:
     """For the fixtures that all tests share."""
     return guarded.server
+
+
+@pytest.fixture(scope="module")
+def shared_scheduler(server: Real, tmp_path_factory: pytest.TempPathFactory) -> SharedScheduler:
+    """For `schedule`, which ends it first; no test here uses it."""
+    return SharedScheduler(server, tmp_path_factory.mktemp("scheduler"))
 
 
 def test_a_namespace_that_demands_restricted_pods_takes_the_scheduler(backend: Backend) -> None:

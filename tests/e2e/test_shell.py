@@ -125,7 +125,7 @@ REFUSED = ("", "")
         ),
         pytest.param(
             pod("odd", affinity=only_on("Near", "b")),  # which a real API server refuses
-            ("FailedScheduling", "operator 'Near' is none of In, NotIn, Exists, DoesNotExist, Gt, Lt"),
+            ("FailedScheduling", "operator 'Near' is not valid; give one of In, NotIn, Exists, DoesNotExist, Gt, Lt"),
             id="unknown operator",
         ),
         pytest.param(
@@ -138,7 +138,7 @@ REFUSED = ("", "")
         ),
     ],
 )
-def test_pods_that_make_no_sense_hold_up_no_others(
+def test_invalid_pods_delay_no_others(
     backend: Backend, scheduler: Scheduler, odd: Json, event: tuple[str, str]
 ) -> None:
     backend.create(node("n"))
