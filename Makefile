@@ -17,7 +17,7 @@ $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("python3 >= 3.11 is needed, this is " + sys.version.split()[0] + "; try: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --group dev --editable .
 	@touch $@
 
 demo: $(STAMP) ## schedule a mixed workload on a synthetic cluster (ARGS="--nodes 1000 --pods 10000")

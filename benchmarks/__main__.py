@@ -16,8 +16,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from benchmarks.harness import runner, specs
-from benchmarks.harness.keeping import Keeper, ended_cleanly
 from benchmarks.harness.results import CaseResult, ResultError, SuiteResult, read
+from benchmarks.harness.results_file import ResultsFile, ended_cleanly
 from benchmarks.harness.runner import Options
 from benchmarks.report import comparison, tables
 from benchmarks.report.drawing import FORMATS, DrawingError
@@ -116,15 +116,15 @@ def run(
     for name in (*extra, *(["nodes"] if nodes else []), *(["pods"] if pods else [])):
         if name not in suite.options:
             raise click.UsageError(f"--{name} does not apply to suite {suite_name}; leave it out")
-    keeper, console = Keeper(json_file), Console(highlight=False)
+    results_file, console = ResultsFile(json_file), Console(highlight=False)
     times = repeat or (1 if quick else suite.repeat)
     with ended_cleanly():
-        result = _measure(console, suite, cases, Options(seed, scale, extra), times, keeper)
+        result = _measure(console, suite, cases, Options(seed, scale, extra), times, results_file)
     if result.cases:
         tables.show(console, suite, result)
     if facts:
         tables.show_facts(console, result)
-    sys.exit(keeper.finish(result, enforce and any(case.target_met is False for case in result.cases)))
+    sys.exit(results_file.finish(result, enforce and any(case.target_met is False for case in result.cases)))
 
 
 @cli.command()
@@ -209,7 +209,12 @@ def _under(path: Path, result: SuiteResult, policy: str) -> SuiteResult:
 
 
 def _measure(
-    console: Console, suite: specs.Suite, cases: list[specs.Case], options: Options, repeat: int, keeper: Keeper
+    console: Console,
+    suite: specs.Suite,
+    cases: list[specs.Case],
+    options: Options,
+    repeat: int,
+    results_file: ResultsFile,
 ) -> SuiteResult:
     """Runs with a progress bar where there is a terminal, and a line for each case where there is none."""
     with Progress(*_COLUMNS, console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -220,7 +225,7 @@ def _measure(
             if not console.is_terminal and done == 0:
                 click.echo(f"running {case.name} ...", err=True)
 
-        return runner.run(suite, cases, options, repeat, tell, keep=keeper.keep)
+        return runner.run(suite, cases, options, repeat, tell, keep=results_file.keep)
 
 
 if __name__ == "__main__":

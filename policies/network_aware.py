@@ -28,7 +28,7 @@ from firmament_py.policy import COST_MAX, F64, I64, Costs, View, waiting_cost
 
 _LINKS = ("bandwidth.ingress", "bandwidth.egress")  # bits a second
 _SCALE = 100_000
-_BEYOND = 4
+_SOFT_LIMIT_COST = 4
 _NOMINAL = 10_000_000_000  # of a link without a limit, if no other has one
 _UNLIMITED = 10**15  # no link that has a limit has more
 _FULLEST = 2.0  # use beyond this share counts as this share
@@ -45,7 +45,7 @@ class NetworkAware:
     def costs(self, view: View) -> Costs:
         classes, nodes = len(view.requests), len(view.allocatable)
         place, slot = np.zeros((classes, nodes)), np.zeros((nodes, len(view.slot_offsets)))
-        soft_limit, beyond = np.full((classes, nodes), _ANY), np.zeros(classes)
+        soft_limit, soft_limit_cost = np.full((classes, nodes), _ANY), np.zeros(classes)
         for link in (link for link in _LINKS if link in view.resources):
             column = view.resources.index(link)
             capacity = _capacity(view.allocatable[:, column])
@@ -55,14 +55,16 @@ class NetworkAware:
             mean = view.waiting @ request / max(int(view.waiting.sum()), 1)
             slot += 2 * view.slot_offsets[None, :] * (mean**2)[:, None]
             soft_limit = np.minimum(soft_limit, _soft_limit(view, column, capacity, used))
-            beyond += _BEYOND * view.requests[:, column].astype(np.float64) ** 2 * _mean(capacity**-2.0)
+            soft_limit_cost += (
+                _SOFT_LIMIT_COST * view.requests[:, column].astype(np.float64) ** 2 * _mean(capacity**-2.0)
+            )
         number = view.running[:, None] + view.slot_offsets[None, :]
         return Costs(
             place=_costs(place),
             slot=np.minimum(_costs(slot) + number, COST_MAX),
             wait=waiting_cost(view),
             soft_limit=soft_limit,
-            soft_limit_cost=_costs(beyond),
+            soft_limit_cost=_costs(soft_limit_cost),
         )
 
 

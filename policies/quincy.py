@@ -80,9 +80,9 @@ class Quincy:
             rack_cost=self._cost(inputs.rack_set, total, inputs.rack_bytes, 0, scale)[rack],
         )
 
-    def _named(self, of_set: I64, held: I64, total: F64) -> I64:
+    def _named(self, of_set: I64, stored: I64, total: F64) -> I64:
         """Positions of the pairs of a set and a place that holds enough of it for an arc."""
-        return np.flatnonzero(held >= self._threshold * total[of_set])
+        return np.flatnonzero(stored >= self._threshold * total[of_set])
 
     def _cost(self, of_set: I64, total: F64, in_rack: I64, on_node: I64 | int, scale: F64) -> I64:
         moved = (total[of_set] - in_rack) + self._rack_weight * (in_rack - on_node)
@@ -95,8 +95,8 @@ class Quincy:
         offered = np.maximum(view.allocatable, 1)
         share = np.zeros((len(offered), len(view.slot_offsets)))
         for r in np.flatnonzero(mean).tolist():
-            held = view.load[:, r, None] + view.slot_offsets[None, :] * mean[r]
-            np.maximum(share, held / offered[:, r, None], out=share)
+            used = view.load[:, r, None] + view.slot_offsets[None, :] * mean[r]
+            np.maximum(share, used / offered[:, r, None], out=share)
         return _rounded(self._spread * np.clip(share, 0.0, 1.0))
 
 

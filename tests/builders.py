@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.admission.backfill import RESERVE_AFTER_US
-from firmament_py.engine.scheduler import Observer, RoundResult, Scheduler
+from firmament_py.engine.round import Observer
+from firmament_py.engine.scheduler import RoundResult, Scheduler
 from firmament_py.flow.solver import OrToolsSolver, Solver
 from firmament_py.model.constraints import (
     NO_PEERS,

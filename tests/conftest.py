@@ -10,13 +10,31 @@ from tests.effort import NO_SERVER, QUARTER, THOROUGH
 
 _COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
-settings.register_profile("default", _COMMON, max_examples=80, stateful_step_count=30, derandomize=True)
+settings.register_profile("default", _COMMON, max_examples=40, stateful_step_count=30, database=None)
 settings.register_profile("thorough", _COMMON, max_examples=1000, stateful_step_count=60)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--e2e-reruns", type=int, default=0, help="Run a failed test marked e2e up to so many times more.")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    reruns = config.getoption("--e2e-reruns")
+    for item in items:
+        if reruns and item.get_closest_marker("e2e"):
+            item.add_marker(pytest.mark.flaky(reruns=reruns))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """The examples of the default profile follow from the quarter: a run can be repeated."""
+    if not THOROUGH and config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = str(QUARTER)
+
+
 def pytest_report_header() -> str:
-    seeds = "all seeds" if THOROUGH else f"quarter {QUARTER} of the seeds"
+    seeds = "all seeds" if THOROUGH else f"quarter {QUARTER} of the seeds and examples"
     return f"profile {os.environ.get('HYPOTHESIS_PROFILE', 'default')}, {seeds}"
 
 

@@ -1,5 +1,6 @@
-"""How hard tests try. HYPOTHESIS_PROFILE=thorough: twelve times the examples of every property, and every seed; else
-the usual number of examples, and every fourth seed. SEEDS_QUARTER (0 .. 3) says which quarter; CI takes them in turn.
+"""How hard tests try. HYPOTHESIS_PROFILE=thorough: twelve times the examples of every property or more, and every seed;
+else the usual number of examples, and every fourth seed. SEEDS_QUARTER (0 .. 3) says which examples and which seeds; CI
+takes the quarters in turn.
 """
 
 import os
@@ -19,11 +20,11 @@ _ALWAYS = 4
 """So few seeds all run every time."""
 
 
-def examples(usual: int, *, steps: int | None = None, **more: Any) -> settings:
+def examples(usual: int, *, steps: int | None = None, **fields: Any) -> settings:
     """Hypothesis settings with so many examples, and steps of a state machine, in the default profile."""
     if steps is not None:
-        more["stateful_step_count"] = 2 * steps if THOROUGH else steps
-    return settings(max_examples=_FACTOR * usual if THOROUGH else usual, **more)
+        fields["stateful_step_count"] = 2 * steps if THOROUGH else steps
+    return settings(max_examples=_FACTOR * usual if THOROUGH else usual, **fields)
 
 
 def seeds(*bounds: int) -> pytest.MarkDecorator:

@@ -27,16 +27,54 @@ def folders(package):
 
 @pytest.mark.parametrize("package", PRODUCT)
 def test_no_folder_holds_many_modules(package):
-    held = {
+    in_use = {
         folder: sum(path.name != "__init__.py" for path in (ROOT / folder).glob("*.py")) for folder in folders(package)
     }
-    assert {folder: count for folder, count in held.items() if count > MODULES_OF_A_FOLDER} == {}
+    assert {folder: count for folder, count in in_use.items() if count > MODULES_OF_A_FOLDER} == {}
 
 
 @pytest.mark.parametrize("package", PRODUCT)
 def test_no_module_is_long(package):
     lines = {path.relative_to(ROOT): len(path.read_text().splitlines()) for path in modules(package)}
     assert {path: count for path, count in lines.items() if count > LINES_OF_A_MODULE} == {}
+
+
+# fmt: off
+HOME_MADE = [
+    "Allotment", "KeptRoom", "Keeper", "Look", "Looks", "Marks", "Nonsense", "Parts", "Room", "Rooms", "Shelf",
+    "Shelves", "Thing", "Things", "Told", "Unit", "Units", "allotment", "at_home", "bargain", "bargains", "beyond",
+    "crowd", "crowded", "crowds", "deal", "elsewhere", "enough", "gets_turn", "get_turns", "held", "homes",
+    "in_turns", "keeper", "keepers", "kept", "leave_out", "let_go", "linger", "lone", "look", "look_at", "looks",
+    "marks", "more", "most", "nonsense", "ours", "rest", "room", "rooms", "said", "shelf", "shelves", "soon",
+    "supposing", "take_back", "tenant", "thing", "things", "told", "turn", "wanted", "way_out", "widening",
+    "widenings",
+]
+# fmt: on
+"""Words that say less than the field's own terms; README.md and docs/architecture.md use those."""
+
+VERSION_1 = {"beyond", "enough", "most", "turn"}
+"""Fields of the first version of the policy interface, which third parties use."""
+
+
+def defined_names(path):
+    """Names that a module binds: functions, classes, arguments, variables, attributes; without underscores in front."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name.lstrip("_")
+        elif isinstance(node, ast.arg):
+            yield node.arg.lstrip("_")
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id.lstrip("_")
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr.lstrip("_")
+
+
+@pytest.mark.parametrize("package", [*PRODUCT, "tests"])
+def test_names_are_the_terms_of_the_field(package):
+    refused = {*HOME_MADE, *(word.upper() for word in HOME_MADE)} - {"UNIT", "UNITS"}
+    found = {(str(path.relative_to(ROOT)), name) for path in modules(package) for name in defined_names(path)}
+    home_made = {(path, name) for path, name in found if name in refused}
+    assert home_made == {("firmament_py/policy/version_1.py", name) for name in VERSION_1 if package == "firmament_py"}
 
 
 @pytest.mark.parametrize("package", PRODUCT)

@@ -219,7 +219,7 @@ class Cluster:
 
     def objects(self, kind: Kind, namespace: str = "") -> list[Json]:
         """All objects of a kind, in key order."""
-        return [record.parse() for record in self.store.shelf(kind).records(namespace)]
+        return [record.parse() for record in self.store.collection(kind).records(namespace)]
 
     # what goes wrong
 

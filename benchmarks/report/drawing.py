@@ -23,11 +23,11 @@ class DrawingError(RuntimeError):
 def draw(figure: Figure, form: str = "svg") -> bytes:
     """A picture as `form`, one of FORMATS. Equal figures give equal bytes. Raises DrawingError."""
     plots = _matplotlib()
-    height = max(_HEIGHT, 1.2 + _ROW * len(figure.marks)) if figure.kind == "spread" else _HEIGHT
+    height = max(_HEIGHT, 1.2 + _ROW * len(figure.markers)) if figure.kind == "spread" else _HEIGHT
     picture, axes = plots.subplots(figsize=(_WIDTH, height), layout="constrained")
     try:
         if figure.kind == "spread":
-            _marks(axes, figure)
+            _draw_markers(axes, figure)
         else:
             _lines(axes, figure)
         axes.set_xlabel(figure.x_title)
@@ -75,21 +75,21 @@ def _lines(axes: Any, figure: Figure) -> None:
         axes.legend(fontsize=8, frameon=False, **beside)
 
 
-def _marks(axes: Any, figure: Figure) -> None:
-    rows = range(len(figure.marks))
-    middle = [mark.median for mark in figure.marks]
+def _draw_markers(axes: Any, figure: Figure) -> None:
+    rows = range(len(figure.markers))
+    middle = [marker.median for marker in figure.markers]
     reach = [
-        [mark.median - mark.low for mark in figure.marks],
-        [mark.high - mark.median for mark in figure.marks],
+        [marker.median - marker.low for marker in figure.markers],
+        [marker.high - marker.median for marker in figure.markers],
     ]
     axes.errorbar(middle, rows, xerr=reach, fmt="o", markersize=5, capsize=3, label="median and farthest samples")
-    aims = [(row, mark.target) for row, mark in zip(rows, figure.marks, strict=True) if mark.target is not None]
+    aims = [(row, marker.target) for row, marker in zip(rows, figure.markers, strict=True) if marker.target is not None]
     if aims:
         axes.plot(
             [aim for _, aim in aims], [row for row, _ in aims], "|", color="tab:red", markersize=14, label="target"
         )
         axes.legend(fontsize=8, frameon=False)
-    axes.set_yticks(list(rows), [mark.label for mark in figure.marks], fontsize=8)
+    axes.set_yticks(list(rows), [marker.label for marker in figure.markers], fontsize=8)
     axes.invert_yaxis()
     if figure.log_x:
         _logarithmic(axes, "x")

@@ -36,7 +36,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Marker:
     """One row of a spread: a case's samples, and the target it has for this metric."""
 
     label: str
@@ -48,14 +48,14 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A picture. `lines` of every kind but spread, which has `marks`."""
+    """A picture. `lines` of every kind but spread, which has `markers`."""
 
     kind: str
     title: str
     x_title: str
     y_title: str
     lines: tuple[Line, ...] = ()
-    marks: tuple[Mark, ...] = ()
+    markers: tuple[Marker, ...] = ()
     log_x: bool = False
     log_y: bool = False
     left_out: int = 0
@@ -95,12 +95,14 @@ def axis(title: str, unit: str) -> str:
 
 
 def _spread(name: str, title: str, axis_title: str, cases: Iterable[CaseResult]) -> Figure:
-    marks = []
+    markers = []
     for case in cases:
         values = case.samples[name]
-        marks.append(Mark(case.name, statistics.median(values), min(values), max(values), _bound(case.target, name)))
-    everything = [value for mark in marks for value in (mark.low, mark.high)]
-    return Figure("spread", title, axis_title, "", marks=tuple(marks), log_x=_wide(everything))
+        markers.append(
+            Marker(case.name, statistics.median(values), min(values), max(values), _bound(case.target, name))
+        )
+    everything = [value for marker in markers for value in (marker.low, marker.high)]
+    return Figure("spread", title, axis_title, "", markers=tuple(markers), log_x=_wide(everything))
 
 
 def _bound(targets: str, metric: str) -> float | None:

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from benchmarks.harness import runner, specs
-from benchmarks.harness.keeping import Keeper, ended_cleanly
 from benchmarks.harness.results import Sample
+from benchmarks.harness.results_file import ResultsFile, ended_cleanly
 from benchmarks.harness.runner import Options
 from benchmarks.harness.specs import Case
 from benchmarks.report import tables
@@ -138,7 +138,7 @@ def simulate(
         reserve_after_us = parse_after(reserve_after)
     except ValueError as error:
         raise click.UsageError(f"--reserve-after {error}") from error
-    keeper, console = Keeper(json_file), Console(highlight=False)
+    results_file, console = ResultsFile(json_file), Console(highlight=False)
     settings = Settings(None if as_measured else round_ms, bind_ms, gap_ms, expectations=expectations)
     suite = replace(specs.load("quality"), name=SUITE, virtual=path is None or not as_measured)
     began, times = time.perf_counter(), dict[str, float]()
@@ -162,7 +162,7 @@ def simulate(
         case = Case(f"{first.name}/{policy}", sizes)
         options = Options(seed, extra={"load": load, **asdict(settings), "reserve_after": reserve_after, "grpc": grpc})
         with ended_cleanly():
-            result = runner.run(suite, [case], options, repeat, measure=measure, keep=keeper.keep)
+            result = runner.run(suite, [case], options, repeat, measure=measure, keep=results_file.keep)
     except (TraceError, UnknownPolicyError) as error:
         raise click.UsageError(str(error)) from error
     except RefusedError as error:
@@ -175,7 +175,7 @@ def simulate(
     if facts:
         tables.show_facts(console, result)
         console.print(", ".join(f"{k} {v:.4g}" for k, v in times.items()))
-    sys.exit(keeper.finish(result))
+    sys.exit(results_file.finish(result))
 
 
 def _trace(

@@ -154,9 +154,9 @@ def _lines(path: Path, name: str, fields: Sequence[str], needed: Sequence[str]) 
     if not files:
         raise TraceError(f"{path} has no {name}")
     header, rows = headed_rows(files[0])
-    for wanted in needed:
-        if wanted not in header:
-            raise TraceError(f"{files[0]}, line 1: the required column {wanted} is missing")
+    for required in needed:
+        if required not in header:
+            raise TraceError(f"{files[0]}, line 1: the required column {required} is missing")
     column = {field: header.index(field) for field in fields if field in header}
     resources = {name: i for i, name in enumerate(header) if name not in fields}
     for resource in resources:

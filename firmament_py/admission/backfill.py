@@ -17,11 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.admission.gang_capacity import Choices, GangCapacity
+from firmament_py.admission.gang_capacity import Choices
 from firmament_py.admission.gang_feasibility import Feasibility
 from firmament_py.admission.gang_placement import GangPlacer
 from firmament_py.model.arrays import I64, Bools
-from firmament_py.placement.placement import Placement
 from firmament_py.snapshot.gang_demand import GangDemand
 
 RESERVE_AFTER_US = 300_000_000
@@ -40,19 +39,12 @@ class Reservation:
 class Reservations:
     """after_us: how long a gang waits before capacity is reserved for it, None: that is never done."""
 
-    def __init__(
-        self,
-        placement: Placement,
-        capacity: GangCapacity,
-        placer: GangPlacer,
-        feasibility: Feasibility,
-        after_us: int | None,
-    ) -> None:
-        self._placement = placement
-        self._ledger = placement.ledger
-        self._snapshot = placement.snapshot
-        self._capacity = capacity
-        self._placer = placer
+    def __init__(self, gang_placer: GangPlacer, feasibility: Feasibility, after_us: int | None) -> None:
+        self._gang_placer = gang_placer
+        self._placer = gang_placer.placer
+        self._capacity = gang_placer.capacity
+        self._ledger = self._placer.ledger
+        self._snapshot = self._placer.snapshot
         self._feasibility = feasibility
         self._after_us = after_us
         self._of_priority: dict[int, int] = {}  # priority -> number of its reservation in the ledger
@@ -82,7 +74,7 @@ class Reservations:
         by_slots = able[np.argsort(-fitting, kind="stable")].tolist()
         best = choices.nodes(next(number for number in by_slots if self._feasibility.possible(demand, number)))
         with ledger.transaction():
-            self._placement.place(core, best, largest_first=True)
+            self._placer.place(core, best, largest_first=True)
             unplaced = core[ledger.node_of[core] < 0]
             later = self._least_to_release(demand, unplaced, best)
             demanded = ledger.usage_of(core) + later
@@ -97,18 +89,18 @@ class Reservations:
         """(N, R) what `members` of a gang that do not fit now would take if all tasks that may end had ended, on the
         nodes where the least has to be released. They are closed to others, so that what is released adds up."""
         ledger, snapshot = self._ledger, self._snapshot
-        held = snapshot.allocatable - snapshot.free - snapshot.releases.staying(demand.row)[1]
+        used = snapshot.allocatable - snapshot.free - snapshot.releases.staying(demand.row)[1]
         scale = np.maximum(snapshot.allocatable.max(axis=0, initial=1), 1)
-        order = np.argsort((held / scale).max(axis=1, initial=0.0), kind="stable")
+        order = np.argsort((used / scale).max(axis=1, initial=0.0), kind="stable")
         inside = np.ones(len(order), np.bool_) if within is None else within
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
-        with ledger.transaction(free=ledger.free_less_reserved + held):
+        with ledger.transaction(free=ledger.free_less_reserved + used):
             prefix = self._capacity.shortest_prefix(members, within, order)
-            self._placement.place(members, inside & (rank < prefix), largest_first=True)
+            self._placer.place(members, inside & (rank < prefix), largest_first=True)
             while prefix < len(order) and (left := members[ledger.node_of[members] < 0]).size:
                 prefix *= 2  # classes compete
-                self._placement.place(left, inside & (rank < prefix), largest_first=True)
+                self._placer.place(left, inside & (rank < prefix), largest_first=True)
             return ledger.usage_of(members)
 
     def _earliest(self, demand: GangDemand, choices: Choices) -> tuple[int, I64 | None]:
@@ -142,6 +134,6 @@ class Reservations:
         """(N, R) what the gang would take at `when_us` on one of these sets of nodes; None: it would not fit."""
         with self._ledger.transaction(free=self._ledger.free_less_reserved + self._snapshot.releases.until(when_us)):
             for nodes in among:
-                if self._placer.within(demand, nodes):
+                if self._gang_placer.within(demand, nodes):
                     return self._ledger.usage_of(demand.members)
         return None

@@ -54,10 +54,10 @@ def first_ends(need: Need, free: I64, choice: I64, choices: int, releases: Relea
     begins = np.searchsorted(where, np.arange(choices))
     reached = total[:, 1:] + (base - total[:, begins]).take(where, axis=1)
     answer = np.full(choices, len(releases.ends), np.int64)
-    met = np.flatnonzero(_enough(need, reached))
+    met = np.flatnonzero(_suffices(need, reached))
     at, earliest = np.unique(where[met], return_index=True)
     answer[at] = rank[met[earliest]]
-    answer[_enough(need, base) & (answer > 0)] = 0
+    answer[_suffices(need, base) & (answer > 0)] = 0
     return answer
 
 
@@ -68,7 +68,7 @@ def enough_there(need: Need, free: I64, choice: I64, choices: int) -> Bools:
     total = np.zeros((len(useful), choices), np.int64)
     for measure, amounts in zip(total, useful, strict=True):
         np.add.at(measure, choice[inside], amounts[inside])
-    return _enough(need, total)
+    return _suffices(need, total)
 
 
 def _useful(need: Need, free: I64, suitable: Bools) -> I64:
@@ -82,14 +82,14 @@ def _useful(need: Need, free: I64, suitable: Bools) -> I64:
     return np.concatenate([slots, np.where(slots.any(axis=0), amounts.T, 0)])
 
 
-def _enough(need: Need, useful: I64) -> Bools:
+def _suffices(need: Need, useful: I64) -> Bools:
     """(K,): whether the sums `useful` (M, K) meet the need."""
     classes = len(need.requests)
-    enough: Bools = np.minimum(useful[:classes], need.waiting[:, None]).sum(axis=0) >= need.lacking
+    suffices: Bools = np.minimum(useful[:classes], need.waiting[:, None]).sum(axis=0) >= need.lacking
     if classes > 1:
         # of each resource at least what the smallest requests add up to
         order = np.argsort(need.requests, axis=0)
         sizes, counts = np.take_along_axis(need.requests, order, axis=0), need.waiting[order]
         taken = np.diff(np.minimum(np.cumsum(counts, axis=0), need.lacking), axis=0, prepend=0)
-        enough &= (useful[classes:] >= (sizes * taken).sum(axis=0)[:, None]).all(axis=0)
-    return enough
+        suffices &= (useful[classes:] >= (sizes * taken).sum(axis=0)[:, None]).all(axis=0)
+    return suffices

@@ -194,10 +194,10 @@ class _Search:
         slots = task_slots(self._free, self._requests[classes], self._suitable[classes], counts)
         able = np.flatnonzero(slots[0])
         needs = np.flatnonzero(self._requests[classes[0]])
-        rest = (self._free[np.ix_(able, needs)] - slots[0, able, None] * self._requests[classes[0], needs]) / (
+        leftover = (self._free[np.ix_(able, needs)] - slots[0, able, None] * self._requests[classes[0], needs]) / (
             self._scale[needs]
         )
-        able = able[np.lexsort((able, rest.sum(axis=1)))]
+        able = able[np.lexsort((able, leftover.sum(axis=1)))]
         here = slots[0, able]
         suits = np.packbits(self._suitable[classes][:, able], axis=0)
         return _Options(

@@ -12,7 +12,7 @@ import numpy as np
 from firmament_py.admission.gang_capacity import Choices, GangCapacity
 from firmament_py.admission.gang_placement import GangPlacer
 from firmament_py.model.arrays import I64
-from firmament_py.placement.placement import Placement
+from firmament_py.placement.placer import Placer
 from firmament_py.snapshot.gang_demand import GangDemand
 from firmament_py.snapshot.snapshot import Snapshot, once_gone
 
@@ -21,8 +21,8 @@ TRIALS_OF_A_ROUND = 16
 
 
 class Feasibility:
-    def __init__(self, placement: Placement, capacity: GangCapacity) -> None:
-        self._placement = placement
+    def __init__(self, placer: Placer, capacity: GangCapacity) -> None:
+        self._placer = placer
         self._capacity = capacity
         self._trials_left = TRIALS_OF_A_ROUND
         self._able: dict[int, I64] = {}
@@ -42,7 +42,7 @@ class Feasibility:
 
     def possible(self, demand: GangDemand, number: int) -> bool:
         """Whether choice `number`, one of those that are able to, could really take it."""
-        one_class = len(np.unique(self._placement.snapshot.task_class[demand.members])) == 1
+        one_class = len(np.unique(self._placer.snapshot.task_class[demand.members])) == 1
         if one_class and not self._capacity.depends(demand):
             return True  # for one class without intertask constraints sums are proof
         known = self._possible.get((demand.row, number))
@@ -53,14 +53,14 @@ class Feasibility:
         return known
 
     def _try(self, demand: GangDemand, choices: Choices, number: int) -> bool:
-        gone = once_gone(self._placement.snapshot, demand.row)
+        gone = once_gone(self._placer.snapshot, demand.row)
         # tasks that members must be near may be among those that would have gone: then beside all that are there now
         intertask = [gone.intertask]
         if self._capacity.depends(demand):
-            intertask.append(self._placement.snapshot.intertask)
+            intertask.append(self._placer.snapshot.intertask)
         return any(self._fits(demand, choices, number, replace(gone, intertask=one)) for one in intertask)
 
     def _fits(self, demand: GangDemand, choices: Choices, number: int, snapshot: Snapshot) -> bool:
-        trial = self._placement.on(snapshot)
+        trial = self._placer.on(snapshot)
         with trial.ledger.transaction():
             return GangPlacer(trial, GangCapacity(trial.ledger)).on(demand, choices.nodes(number))

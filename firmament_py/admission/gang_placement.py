@@ -11,7 +11,7 @@ import numpy as np
 from firmament_py.admission.exact_packing import Kind, pack
 from firmament_py.admission.gang_capacity import GangCapacity
 from firmament_py.model.arrays import I64, Bools, run_positions
-from firmament_py.placement.placement import Placement
+from firmament_py.placement.placer import Placer
 from firmament_py.snapshot.gang_demand import GangDemand
 
 STEPS_OF_A_GANG = 2_000
@@ -23,11 +23,11 @@ AFFINITY_DOMAINS_OF_A_ROUND = 16
 
 
 class GangPlacer:
-    def __init__(self, placement: Placement, capacity: GangCapacity) -> None:
-        self._placement = placement
-        self._ledger = placement.ledger
-        self._snapshot = placement.snapshot
-        self._capacity = capacity
+    def __init__(self, placer: Placer, capacity: GangCapacity) -> None:
+        self.placer = placer
+        self._ledger = placer.ledger
+        self._snapshot = placer.snapshot
+        self.capacity = capacity
         self._steps_left = STEPS_OF_A_ROUND
         self._affinity_domains_left = AFFINITY_DOMAINS_OF_A_ROUND
 
@@ -35,7 +35,7 @@ class GangPlacer:
         """Places the gang where its topology allows, or not at all."""
         if not demand.definition.topology_key:
             return self.on(demand, None)
-        if any(self.within(demand, domain) for domain in self._capacity.domains(demand)):
+        if any(self.within(demand, domain) for domain in self.capacity.domains(demand)):
             return True
         return not demand.definition.topology_required and self.within(demand, None)
 
@@ -48,7 +48,7 @@ class GangPlacer:
         """Places the gang in one of the domains that members must share, or not at all."""
         if not self._affinity_domains_left:
             return False
-        for domain in islice(self._capacity.affinity_domains(demand), self._affinity_domains_left):
+        for domain in islice(self.capacity.affinity_domains(demand), self._affinity_domains_left):
             self._affinity_domains_left -= 1
             if self.within(demand, domain):
                 return True
@@ -62,16 +62,16 @@ class GangPlacer:
 
     def _all_of(self, demand: GangDemand, members: I64, nodes: Bools | None) -> bool:
         """Places as many of the members as the gang lacks by flows, or none."""
-        if self._capacity.fitting(members, nodes) < demand.lacking:
+        if self.capacity.fitting(members, nodes) < demand.lacking:
             return False
         with self._ledger.transaction() as transaction:
-            self._placement.place(members, nodes, largest_first=True)
+            self.placer.place(members, nodes, largest_first=True)
             satisfied = demand.satisfied(self._ledger.node_of)
             if satisfied:
-                if not self._capacity.depends(demand):  # otherwise the others may depend on the surplus
+                if not self.capacity.depends(demand):  # otherwise the others may depend on the surplus
                     self._ledger.remove(demand.surplus(self._ledger.node_of))
                 transaction.commit()
-        self._placement.telemetry.lap("gangs")
+        self.placer.telemetry.lap("gangs")
         return satisfied
 
     def _selections(self, demand: GangDemand) -> Iterator[I64]:
@@ -80,7 +80,7 @@ class GangPlacer:
         yield core
         if len(core) < len(demand.members):
             classes = self._snapshot.task_class[demand.members]
-            if self._capacity.depends(demand) and demand.quota < len(demand.members):
+            if self.capacity.depends(demand) and demand.quota < len(demand.members):
                 # members that others may depend on cannot be removed as surplus: some of each class
                 in_class = run_positions(np.unique(classes, return_counts=True)[1])
                 yield demand.core(np.lexsort((classes, in_class)), demand.quota)
@@ -98,9 +98,9 @@ class GangPlacer:
         classes = snapshot.task_class[demand.members]
         some, at = np.unique(classes, return_inverse=True)
         steps = min(STEPS_OF_A_GANG, self._steps_left)
-        if len(some) == 1 or not steps or self._capacity.depends(demand):
+        if len(some) == 1 or not steps or self.capacity.depends(demand):
             return False
-        if self._capacity.fitting(demand.members, nodes) < demand.lacking:
+        if self.capacity.fitting(demand.members, nodes) < demand.lacking:
             return False
         kinds, kind_of = np.unique(np.stack([at, demand.role]), axis=1, return_inverse=True)
         kind_of = kind_of.ravel()
@@ -118,5 +118,5 @@ class GangPlacer:
         if found.places is not None:
             chosen = [demand.members[kind_of == k][: len(where)] for k, where in enumerate(found.places)]
             self._ledger.place(np.concatenate(chosen), np.concatenate(found.places))
-        self._placement.telemetry.lap("gangs")
+        self.placer.telemetry.lap("gangs")
         return found.places is not None

@@ -13,11 +13,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from firmament_py.admission.backfill import Reservations
-from firmament_py.admission.gang_capacity import GangCapacity
 from firmament_py.admission.gang_placement import GangPlacer
 from firmament_py.admission.rejections import Rejections
 from firmament_py.model.arrays import I64
-from firmament_py.placement.placement import Placement
 from firmament_py.snapshot.gang_demand import GangDemand
 
 STRICT_BATCHES = 16
@@ -26,19 +24,12 @@ only an overdue gang is. Bounds a round with hundreds of gangs that nearly fit."
 
 
 class GangQueue:
-    def __init__(
-        self,
-        placement: Placement,
-        capacity: GangCapacity,
-        placer: GangPlacer,
-        reservations: Reservations,
-        rejections: Rejections,
-    ) -> None:
-        self._placement = placement
-        self._ledger = placement.ledger
-        self._snapshot = placement.snapshot
-        self._capacity = capacity
-        self._placer = placer
+    def __init__(self, gang_placer: GangPlacer, reservations: Reservations, rejections: Rejections) -> None:
+        self._gang_placer = gang_placer
+        self._placer = gang_placer.placer
+        self._capacity = gang_placer.capacity
+        self._ledger = self._placer.ledger
+        self._snapshot = self._placer.snapshot
         self._reservations = reservations
         self._rejections = rejections
 
@@ -49,10 +40,10 @@ class GangQueue:
             batch = self._next_batch(queue, strict > 0)
             strict -= 1
             placed, short = self._together([demand for demand in batch if self._joins(demand)])
-            kept = self._until_short(batch, placed, short if strict > 0 else set())
-            queue.extendleft(reversed(batch[kept:]))  # back to the head of the queue
-            for demand in batch[:kept]:
-                if demand.row in placed or self._placer.anywhere(demand):
+            accepted = self._until_short(batch, placed, short if strict > 0 else set())
+            queue.extendleft(reversed(batch[accepted:]))  # back to the head of the queue
+            for demand in batch[:accepted]:
+                if demand.row in placed or self._gang_placer.anywhere(demand):
                     admitted.append(demand)
                 else:
                     self._rejections.add(demand)
@@ -103,10 +94,10 @@ class GangQueue:
                 left = left - needs
         if len(chosen) < 2:
             return set(), set()  # no gain over trying it alone
-        self._placement.place(np.sort(np.concatenate([demand.core() for demand in chosen])), largest_first=True)
+        self._placer.place(np.sort(np.concatenate([demand.core() for demand in chosen])), largest_first=True)
         short = [demand for demand in chosen if not demand.satisfied(self._ledger.node_of)]
         if short:
             self._ledger.remove(np.concatenate([demand.members for demand in short]))
-        self._placement.telemetry.lap("gangs")
+        self._placer.telemetry.lap("gangs")
         rows = {demand.row for demand in short}
         return {demand.row for demand in chosen} - rows, rows

@@ -23,7 +23,7 @@ from firmament_py.admission.gang_queue import GangQueue
 from firmament_py.admission.rejections import Rejected, Rejections
 from firmament_py.admission.single_tasks import SingleTasks
 from firmament_py.model.arrays import I64
-from firmament_py.placement.placement import Placement
+from firmament_py.placement.placer import Placer
 from firmament_py.snapshot.gang_demand import GangDemand
 
 
@@ -31,21 +31,21 @@ class Admission:
     """reserve_after_us: how long a gang or task waits before capacity is reserved for it (admission/backfill.py), None:
     that is never done."""
 
-    def __init__(self, placement: Placement, demands: list[GangDemand], reserve_after_us: int | None) -> None:
-        self.placement = placement
-        self._ledger = placement.ledger
-        self._snapshot = placement.snapshot
+    def __init__(self, placer: Placer, demands: list[GangDemand], reserve_after_us: int | None) -> None:
+        self.placer = placer
+        self._ledger = placer.ledger
+        self._snapshot = placer.snapshot
         self._demands = demands
         self._single = np.ones(len(self._snapshot.tasks), np.bool_)  # (T,) tasks that are placed one by one
         for demand in demands:
             self._single[demand.members] = False
-        self._capacity = GangCapacity(placement.ledger)
-        self._placer = GangPlacer(placement, self._capacity)
-        feasibility = Feasibility(placement, self._capacity)
-        reservations = Reservations(placement, self._capacity, self._placer, feasibility, reserve_after_us)
-        self._rejections = Rejections(placement, self._capacity, reservations)
-        parts = (placement, self._capacity, self._placer, reservations, self._rejections)
-        self._gangs, self._singles = GangQueue(*parts), SingleTasks(*parts, reserve_after_us)
+        self._capacity = GangCapacity(placer.ledger)
+        self._gang_placer = GangPlacer(placer, self._capacity)
+        feasibility = Feasibility(placer, self._capacity)
+        reservations = Reservations(self._gang_placer, feasibility, reserve_after_us)
+        self._rejections = Rejections(placer, self._capacity, reservations)
+        self._gangs = GangQueue(self._gang_placer, reservations, self._rejections)
+        self._singles = SingleTasks(self._gang_placer, reservations, self._rejections, reserve_after_us)
 
     @property
     def rejected(self) -> list[Rejected]:
@@ -70,7 +70,7 @@ class Admission:
             done = end
         # lower priorities without gangs and overdue tasks share their solves
         self._singles.place(done + np.flatnonzero(single[done:]))
-        if snapshot.intertask.any and (by_priority or self.placement.staged):
+        if snapshot.intertask.any and (by_priority or self.placer.staged):
             self._follow_up()
 
     def _place_priority(self, demands: list[GangDemand], singles: I64) -> None:
@@ -83,13 +83,13 @@ class Admission:
                 complete.append(demand)
         admitted = self._gangs.place(demand for demand in complete if demand.begun)
         admitted += self._place_by_age(deque(demand for demand in complete if not demand.begun), singles)
-        rest = [singles[self._ledger.node_of[singles] < 0]]
+        remaining = [singles[self._ledger.node_of[singles] < 0]]
         for demand in admitted:
             extra = demand.members[self._ledger.node_of[demand.members] < 0]
             lower = self._snapshot.priority[self._snapshot.task_class[extra]] < demand.priority
             self._single[extra] = True  # lower ones come with their priority, the others once more at the end
-            rest.append(extra[~lower])
-        tasks = np.sort(np.concatenate(rest))
+            remaining.append(extra[~lower])
+        tasks = np.sort(np.concatenate(remaining))
         self._singles.place_of_priority(tasks)
         while self._rejections.release_reservations():
             self._singles.place_of_priority(tasks)
@@ -123,7 +123,7 @@ class Admission:
             still = []
             for rejected in self._rejections.all:
                 again = not rejected.untried and not rejected.reserves and self._capacity.depends(rejected.demand)
-                if again and self._placer.anywhere(rejected.demand):
+                if again and self._gang_placer.anywhere(rejected.demand):
                     self._single[rejected.demand.members] = True
                 else:
                     still.append(rejected)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from firmament_py.admission.backfill import Reservations
 from firmament_py.admission.gang_capacity import GangCapacity
-from firmament_py.placement.placement import Placement
+from firmament_py.placement.placer import Placer
 from firmament_py.snapshot.gang_demand import GangDemand
 
 
@@ -26,8 +26,8 @@ class Rejected:
 
 
 class Rejections:
-    def __init__(self, placement: Placement, capacity: GangCapacity, reservations: Reservations) -> None:
-        self._placement = placement
+    def __init__(self, placer: Placer, capacity: GangCapacity, reservations: Reservations) -> None:
+        self._placer = placer
         self._capacity = capacity
         self._reservations = reservations
         self.all: list[Rejected] = []
@@ -47,12 +47,12 @@ class Rejections:
             starts_us, reserves = 0, False
         # the bound counts classes and domains apart; that not all fit is known
         self.all.append(Rejected(demand, min(fitted, demand.lacking - 1), 0, reserves, starts_us))
-        self._placement.telemetry.lap("gangs")
+        self._placer.telemetry.lap("gangs")
 
     def release_reservations(self) -> bool:
         """Releases what is reserved for single tasks that have been placed after all, among others; whether there was
         any."""
-        node_of = self._placement.ledger.node_of
+        node_of = self._placer.ledger.node_of
         found = [r for r in self.all if r.demand.task >= 0 and node_of[r.demand.members[0]] >= 0]
         for rejected in found:
             self._reservations.release(rejected.demand)

@@ -5,11 +5,9 @@ import numpy as np
 
 from firmament_py.admission import overdue_tasks
 from firmament_py.admission.backfill import Reservations
-from firmament_py.admission.gang_capacity import GangCapacity
 from firmament_py.admission.gang_placement import GangPlacer
 from firmament_py.admission.rejections import Rejections
 from firmament_py.model.arrays import I64, run_positions
-from firmament_py.placement.placement import Placement
 from firmament_py.snapshot.gang_demand import GangDemand
 
 
@@ -18,28 +16,26 @@ class SingleTasks:
 
     def __init__(
         self,
-        placement: Placement,
-        capacity: GangCapacity,
-        placer: GangPlacer,
+        gang_placer: GangPlacer,
         reservations: Reservations,
         rejections: Rejections,
         after_us: int | None,
     ) -> None:
-        self._placement = placement
-        self._ledger = placement.ledger
-        self._snapshot = placement.snapshot
-        self._capacity = capacity
-        self._placer = placer
+        self._gang_placer = gang_placer
+        self._placer = gang_placer.placer
+        self._capacity = gang_placer.capacity
+        self._ledger = self._placer.ledger
+        self._snapshot = self._placer.snapshot
         self._reservations = reservations
         self._rejections = rejections
-        self._overdue = overdue_tasks.overdue(placement.snapshot, after_us)
+        self._overdue = overdue_tasks.overdue(self._snapshot, after_us)
         self.overdue_priorities: list[int] = np.unique(self._priorities(self._overdue)).tolist()
 
     def place(self, tasks: I64) -> None:
         """Places what can be placed of `tasks` (K,), ascending; of each gang no more than its maximum."""
         snapshot, ledger = self._snapshot, self._ledger
         if not len(snapshot.quota):
-            self._placement.place(tasks)
+            self._placer.place(tasks)
             return
         while len(tasks):
             placed = snapshot.task_quota[(ledger.node_of >= 0) & (snapshot.task_quota >= 0)]
@@ -52,7 +48,7 @@ class SingleTasks:
             now = tasks[(quota < 0) | (number < left[quota])]
             if not len(now):
                 return
-            self._placement.place(now)
+            self._placer.place(now)
             # in place of those that did not fit others may, of other classes
             failed = np.unique(snapshot.task_class[now[ledger.node_of[now] < 0]])
             tasks = tasks[(quota >= 0) & (number >= left[quota]) & ~np.isin(snapshot.task_class[tasks], failed)]
@@ -90,7 +86,7 @@ class SingleTasks:
         """Places an overdue task; if no node takes it, capacity is reserved for it. Whether it was placed."""
         if not self._reservations.overdue(demand):  # another has a reservation by now
             return False
-        if not self._placer.anywhere(demand):
+        if not self._gang_placer.anywhere(demand):
             self._rejections.add(demand)
             return False
         return True

@@ -24,14 +24,14 @@ class IntertaskCheck:
     def __init__(self, state: ClusterState, tasks: I64, nodes: I64, batch: I64) -> None:
         self._state = state
         table = state.tasks
-        held = np.flatnonzero((table.state == TaskState.ASSUMED) | (table.state == TaskState.BOUND))
-        held = held[np.isin(table.node[held], list(state.nodes.observed))]
+        before = np.flatnonzero((table.state == TaskState.ASSUMED) | (table.state == TaskState.BOUND))
+        before = before[np.isin(table.node[before], list(state.nodes.observed))]
         self._order = np.argsort(batch, kind="stable")
         self._batch = batch[self._order]
-        self._before = len(held)
-        rows = np.concatenate([held, tasks[self._order]])
+        self._before = len(before)
+        rows = np.concatenate([before, tasks[self._order]])
         # one entry for each task that is placed or was before: what is there grows from left to right
-        self._node = np.concatenate([table.node[held], nodes[self._order]])
+        self._node = np.concatenate([table.node[before], nodes[self._order]])
         self._cls, self._label_set, self._leaving = table.cls[rows], table.label_set[rows], table.leaving[rows]
         self._refused = np.zeros(len(rows), np.bool_)
         self._tallies: dict[object, _Tally] = {}
@@ -75,7 +75,7 @@ class IntertaskCheck:
         for term, carriers in self._repelling.items():
             if self._match(term.selector, label_set):
                 near = self._tally_of_carriers(term, carriers).at(high, nodes)
-                if (near > (term in demands.held)).any():
+                if (near > (term in demands.anti_affinity)).any():
                     return False
         return self._is_affine(low, high, demands, label_set, founds, nodes) and all(
             self._is_even(high, cls, spread, label_set, nodes) for spread in demands.peers.spread
@@ -232,7 +232,7 @@ class _Demands:
     def __init__(self, cls: int, peers: PeerDemand) -> None:
         self.cls = cls
         self.peers = peers
-        self.held = frozenset(peers.anti_affinity)
+        self.anti_affinity = frozenset(peers.anti_affinity)
         self.affine_keys = tuple(dict.fromkeys(term.topology_key for term in peers.affinity))
         self.spread_keys = tuple(dict.fromkeys(spread.topology_key for spread in peers.spread))
         self.met_by: dict[int, bool] = {}  # label set row -> whether it meets all selectors of the affinity

@@ -94,8 +94,8 @@ class Checker:
             asked = _sums(nodes[sound], wants, capacity)
             if not wants.any():
                 continue
-            held = _sums(table.node[holding], requests[table.cls[holding], r], capacity)
-            overfull |= (asked > 0) & (held + asked > self._state.nodes.allocatable[:, r])
+            used = _sums(table.node[holding], requests[table.cls[holding], r], capacity)
+            overfull |= (asked > 0) & (used + asked > self._state.nodes.allocatable[:, r])
         return overfull[nodes]
 
     def _unwelcome(self, classes: I64, nodes: I64, sound: Bools) -> Bools:

@@ -13,15 +13,15 @@ class JsonFormatter(logging.Formatter):
     """The keys that `poseidon run --log-format json` uses: its own lines and those of its service go one way."""
 
     def format(self, record: logging.LogRecord) -> str:
-        said = {
+        entry = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
         }
         if record.exc_info:
-            said["error"] = self.formatException(record.exc_info)
-        return json.dumps(said, ensure_ascii=False)
+            entry["error"] = self.formatException(record.exc_info)
+        return json.dumps(entry, ensure_ascii=False)
 
 
 def configure(level: str, style: str) -> None:

@@ -77,10 +77,10 @@ def lowest_potentials(network: FlowNetwork, flow: I64, root: int) -> I64 | None:
 
 def _residual(network: FlowNetwork, flow: I64) -> tuple[I32, I32, I64]:
     """Tails, heads and costs of the arcs with room, and of those with flow backwards."""
-    room, used = flow < network.capacity, flow > 0
-    tail = np.concatenate([network.tail[room], network.head[used]])
-    head = np.concatenate([network.head[room], network.tail[used]])
-    return tail, head, np.concatenate([network.unit_cost[room], -network.unit_cost[used]])
+    open_arcs, used = flow < network.capacity, flow > 0
+    tail = np.concatenate([network.tail[open_arcs], network.head[used]])
+    head = np.concatenate([network.head[open_arcs], network.tail[used]])
+    return tail, head, np.concatenate([network.unit_cost[open_arcs], -network.unit_cost[used]])
 
 
 def _cheapest(tail: I32, head: I32, cost: I64, p: I64) -> I64 | None:
@@ -90,7 +90,7 @@ def _cheapest(tail: I32, head: I32, cost: I64, p: I64) -> I64 | None:
     """
     vertices = len(p)
     towards = np.arange(vertices, dtype=np.int32)  # the next vertex on the cheapest path
-    for turn in range(1, vertices + 2):
+    for iteration in range(1, vertices + 2):
         through = np.where(p[head] < UNREACHED, cost + p[head], UNREACHED)
         violated = np.flatnonzero(through < p[tail])
         if not len(violated):
@@ -99,7 +99,7 @@ def _cheapest(tail: I32, head: I32, cost: I64, p: I64) -> I64 | None:
         violated = violated[np.argsort(-through[violated], kind="stable")]
         p[tail[violated]] = through[violated]
         towards[tail[violated]] = head[violated]
-        if turn % _CYCLE_CHECK_EVERY == 0 and _has_cycle(towards):
+        if iteration % _CYCLE_CHECK_EVERY == 0 and _has_cycle(towards):
             return None
     return None
 

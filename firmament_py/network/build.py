@@ -79,8 +79,8 @@ class PlacementNetwork:
         Several paths lead into a pair whose nodes hold data, so its slots bound it only through a vertex of its own.
         Few pairs need one: they are found by solving without, and the network is built again with them.
         """
-        beyond: I64 = np.maximum(self.placed_on_nodes(flow) - self.pair_capacity, 0)
-        return beyond
+        excess: I64 = np.maximum(self.placed_on_nodes(flow) - self.pair_capacity, 0)
+        return excess
 
     def flow_from_pools(self, flow: I64) -> I64:
         """(Q,) flow (A,) from pools to pairs."""
@@ -180,19 +180,19 @@ class _Build:
         self._sink = self._unscheduled + 1
         self._vertices = self._sink + 1  # grows with domains
         self._arcs = _Arcs([], [], [], [])
-        self._rest = _Arcs([], [], [], [])  # arcs whose flow is not read, after all others
+        self._unread = _Arcs([], [], [], [])  # arcs whose flow is not read, after all others
 
     def network(self) -> PlacementNetwork:
         self._add_supply()
         pair_class, pair_node, pair_capacity, arc_pair, arc_pool, data = self._add_pairs()
         self._add_slots()
         total = int(self._group_size.sum())
-        self._rest.add(np.array([self._unscheduled]), np.array([self._sink]), np.array([total]), np.array([0]))
+        self._unread.add(np.array([self._unscheduled]), np.array([self._sink]), np.array([total]), np.array([0]))
         supply = np.zeros(self._vertices, np.int64)
         supply[: len(self._group_size)] = self._group_size
         supply[self._sink] = -total
         return PlacementNetwork(
-            flow=self._arcs.followed_by(self._rest).flow_network(supply),
+            flow=self._arcs.followed_by(self._unread).flow_network(supply),
             group_class=self._group_class,
             group_size=self._group_size,
             group_wait=self._group_wait,
@@ -228,9 +228,9 @@ class _Build:
             nodes = pair_node[mine]
             for limit in (limit for limit in built_in(limits) if limit.is_per_node):
                 domain = limit.domain[self._first[nodes]]
-                wanted = np.append(limit.wanted, 0)[domain] * self._sizes[nodes]
-                base[mine] = np.where(domain >= 0, np.minimum(wanted, capacity[mine]), capacity[mine])
-                extra[mine] = limit.beyond
+                soft_limit = np.append(limit.soft_limit, 0)[domain] * self._sizes[nodes]
+                base[mine] = np.where(domain >= 0, np.minimum(soft_limit, capacity[mine]), capacity[mine])
+                extra[mine] = limit.soft_limit_cost
             for limit in (limit for limit in built_in(limits) if not limit.is_per_node):
                 domain = limit.domain[self._first[nodes]]
                 tail[mine] = np.where(domain >= 0, self._vertices + domain, tail[mine])
@@ -245,17 +245,17 @@ class _Build:
             gated = np.flatnonzero((data.enters(len(pair_class)) > 0) & tight)
             gate = self._vertices + np.arange(len(gated))
             self._vertices += len(gated)
-            self._rest.add(gate, head[gated], base[gated], place[gated])
+            self._unread.add(gate, head[gated], base[gated], place[gated])
             further = (capacity - base)[gated]
             some = np.flatnonzero(further)
-            self._rest.add(gate[some], head[gated[some]], further[some], (place + extra)[gated[some]])
+            self._unread.add(gate[some], head[gated[some]], further[some], (place + extra)[gated[some]])
             head[gated], base[gated], place[gated] = gate, capacity[gated], 0
-        beyond = np.flatnonzero(base < capacity)
+        above = np.flatnonzero(base < capacity)
         self._arcs.add(tail, head, base, place)
-        self._arcs.add(tail[beyond], head[beyond], (capacity - base)[beyond], (place + extra)[beyond])
+        self._arcs.add(tail[above], head[above], (capacity - base)[above], (place + extra)[above])
         self._add_data(data, head, capacity, place)
-        arc_pair = np.concatenate([np.arange(len(pair_class)), beyond, data.pool_pair])
-        arc_pool = np.concatenate([pair_class, pair_class[beyond], len(self._waiting) + data.pool])
+        arc_pair = np.concatenate([np.arange(len(pair_class)), above, data.pool_pair])
+        arc_pool = np.concatenate([pair_class, pair_class[above], len(self._waiting) + data.pool])
         return pair_class, pair_node, slots[pair_class, pair_node] * self._sizes[pair_node], arc_pair, arc_pool, data
 
     def _data_arcs(self, pair_class: I64, pair_node: I64) -> DataArcs:
@@ -280,10 +280,10 @@ class _Build:
     def _add_domains(self, c: int, limit: DomainLimit, domains: I64) -> None:
         """Class c to the vertices of `domains`: up to what each wants at no cost, the rest at an extra cost."""
         tail, head = np.full(len(domains), self._at_class + c), self._vertices + domains
-        wanted, most = limit.wanted[domains], limit.most[domains]
-        self._rest.add(tail, head, wanted, np.zeros(len(domains), np.int64))
-        self._rest.add(tail, head, most - wanted, np.full(len(domains), limit.beyond))
-        self._vertices += len(limit.most)
+        soft_limit, maximum = limit.soft_limit[domains], limit.maximum[domains]
+        self._unread.add(tail, head, soft_limit, np.zeros(len(domains), np.int64))
+        self._unread.add(tail, head, maximum - soft_limit, np.full(len(domains), limit.soft_limit_cost))
+        self._vertices += len(limit.maximum)
 
     def _add_slots(self) -> None:
         """Run k of node group m covers slots offsets[k] .. offsets[k + 1], cut off at the depth of the nodes."""
@@ -298,7 +298,7 @@ class _Build:
             # preference arcs make many node groups: runs of one cost become one arc
             starts = np.flatnonzero(np.r_[True, (np.diff(group) != 0) | (np.diff(cost) != 0)])
             group, k, cost, width = group[starts], k[starts], cost[starts], np.add.reduceat(width, starts)
-        self._rest.add(self._at_node + group, np.full(len(k), self._sink), width * self._sizes[group], cost)
+        self._unread.add(self._at_node + group, np.full(len(k), self._sink), width * self._sizes[group], cost)
 
 
 def supply_order(task_class: I64, costs: Costs) -> I64:
@@ -342,5 +342,5 @@ def _signature_of_limit(limit: DomainLimit) -> I64:
     """(N,): nodes may share a group if they share a domain, or if each is a domain and these are alike."""
     if not limit.is_per_node:
         return limit.domain
-    alike = limit.most * (int(limit.wanted.max(initial=0)) + 1) + limit.wanted
+    alike = limit.maximum * (int(limit.soft_limit.max(initial=0)) + 1) + limit.soft_limit
     return np.append(alike, -1)[limit.domain]

@@ -71,9 +71,9 @@ def candidate_part(whole: Capacities, costs: Costs, offsets: I64, waiting: I64) 
         np.maximum(likely_cost, bound, out=likely_cost, where=near.any(axis=0))
     slots = np.where(pairs, whole.slots, 0)
     depth = slots.sum(axis=0)
-    kept = np.flatnonzero(depth)
-    bought = np.where(slot[kept] <= likely_cost[kept, None], widths(offsets, whole.depth[kept]), 0).sum(axis=1)
-    depth[kept] = np.minimum(bought, depth[kept])
+    offered = np.flatnonzero(depth)
+    bought = np.where(slot[offered] <= likely_cost[offered, None], widths(offsets, whole.depth[offered]), 0).sum(axis=1)
+    depth[offered] = np.minimum(bought, depth[offered])
     return replace(whole, slots=slots, depth=depth)
 
 
@@ -170,8 +170,8 @@ def _slots_at_base_cost(whole: Capacities) -> I64:
     for c, limits in whole.limits.items():
         for limit in limits:
             if limit.is_per_node:
-                wanted = np.append(limit.wanted, _NO_BOUND)[limit.domain]
-                np.minimum(slots[c], wanted, out=slots[c])
+                soft_limit = np.append(limit.soft_limit, _NO_BOUND)[limit.domain]
+                np.minimum(slots[c], soft_limit, out=slots[c])
             else:
                 slots[c] = 0
     return slots

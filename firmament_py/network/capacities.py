@@ -44,8 +44,8 @@ def with_policy_limits(capacities: Capacities, costs: Costs, waiting: int) -> Ca
 def with_node_limit(capacities: Capacities, node_limit: I64, waiting: int) -> Capacities:
     """At most node_limit (N,) >= 0 tasks on each node. If less than a fiftieth of the `waiting` tasks, or of what there
     is capacity for, could be placed in this way, the limit is doubled until they can; a limit of 0 becomes 1 first."""
-    wanted = min(-(-waiting // _LEAST_SHARE), int(capacities.depth.sum()))
-    while int(np.minimum(capacities.depth, node_limit).sum()) < wanted:
+    target = min(-(-waiting // _LEAST_SHARE), int(capacities.depth.sum()))
+    while int(np.minimum(capacities.depth, node_limit).sum()) < target:
         node_limit = np.maximum(2 * node_limit, 1)
     return Capacities(
         np.minimum(capacities.slots, node_limit), np.minimum(capacities.depth, node_limit), capacities.limits

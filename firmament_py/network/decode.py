@@ -73,7 +73,7 @@ class Assignment:
     node: I64  # (K,)
     saving: I64  # (K,) how much more it would cost anywhere else
 
-    def kept(self, accepted: NodeCounts, nodes: int, wait: I64) -> I64:
+    def select(self, accepted: NodeCounts, nodes: int, wait: I64) -> I64:
         """Positions in K of the tasks that get the places of `accepted`, part of the spread counts: if not all that
         were sent to a node may stay, those that cost most to leave waiting, then those that save most, then the
         oldest."""
@@ -83,8 +83,8 @@ class Assignment:
         by_key = np.argsort(places)
         starts = np.searchsorted(key[order], places[by_key])
         count = accepted.count[by_key]
-        kept: I64 = order[np.repeat(starts, count) + run_positions(count)]
-        return kept
+        selected: I64 = order[np.repeat(starts, count) + run_positions(count)]
+        return selected
 
 
 def assign(network: PlacementNetwork, flow: I64, order: I64, spread: NodeCounts) -> Assignment:

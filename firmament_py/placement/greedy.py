@@ -60,9 +60,9 @@ def _bid(ledger: Ledger, subproblem: Subproblem, data: DataCosts, i: int, positi
         bidders, nodes = bids.best(slots)
         if not len(nodes):
             break
-        where, wanted = np.unique(nodes, return_counts=True)
-        count = ledger.commit_counts(c, where, np.minimum(wanted, slots[where]))
-        won = np.flatnonzero(run_positions(wanted) < np.repeat(count, wanted))
+        where, demand = np.unique(nodes, return_counts=True)
+        count = ledger.commit_counts(c, where, np.minimum(demand, slots[where]))
+        won = np.flatnonzero(run_positions(demand) < np.repeat(count, demand))
         if not len(won):
             break
         ledger.assign(subproblem.tasks[positions[bidders[won]]], np.full(len(won), c), nodes[won])

@@ -15,7 +15,7 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.placement.ledger import Ledger
-from firmament_py.placement.placement import CLASSES_AT_ONCE, Placement
+from firmament_py.placement.placer import CLASSES_AT_ONCE, Placer
 from firmament_py.snapshot.solo_capacity import task_slots
 
 MOST_TASKS = 500
@@ -25,9 +25,9 @@ MOST_TERMS = 10_000
 """Nor those whose tasks have more intertask constraints than this in sum: each is evaluated for each task."""
 
 
-def worth_asking(placement: Placement) -> bool:
+def worth_asking(placer: Placer) -> bool:
     """Whether the round left tasks waiting that would have fitted at its start, and is small enough."""
-    snapshot, ledger = placement.snapshot, placement.ledger
+    snapshot, ledger = placer.snapshot, placer.ledger
     left = ledger.node_of < 0
     if not left.any() or len(left) > MOST_TASKS or snapshot.gang_demands or len(snapshot.quota):
         return False
@@ -36,22 +36,22 @@ def worth_asking(placement: Placement) -> bool:
     waiting = np.bincount(snapshot.task_class, minlength=len(snapshot.classes))
     if sum(count * snapshot.intertask.terms(c) for c, count in enumerate(waiting.tolist())) > MOST_TERMS:
         return False
-    return bool(left_out(placement).any())
+    return bool(left_out(placer).any())
 
 
-def left_out(placement: Placement) -> Bools:
+def left_out(placer: Placer) -> Bools:
     """(T,) the tasks that wait and would have fitted when the round began."""
-    snapshot = placement.snapshot
+    snapshot = placer.snapshot
     waiting = np.bincount(snapshot.task_class, minlength=len(snapshot.classes))
     slots = task_slots(snapshot.free, snapshot.requests, snapshot.suitable, waiting)
-    left: Bools = (placement.ledger.node_of < 0) & (slots.max(axis=1, initial=0) > 0)[snapshot.task_class]
+    left: Bools = (placer.ledger.node_of < 0) & (slots.max(axis=1, initial=0) > 0)[snapshot.task_class]
     return left
 
 
-def place_one_by_one(placement: Placement, *, emptiest_first: bool) -> None:
-    """Places the tasks of a `placement` that has none yet like a scheduler that knows one task at a time."""
-    snapshot, ledger = placement.snapshot, placement.ledger
-    by_cost = None if emptiest_first else nodes_by_cost(placement)
+def place_one_by_one(placer: Placer, *, emptiest_first: bool) -> None:
+    """Places the tasks of a placer that has placed none yet like a scheduler that knows one task at a time."""
+    snapshot, ledger = placer.snapshot, placer.ledger
+    by_cost = None if emptiest_first else nodes_by_cost(placer)
     waiting = np.lexsort((snapshot.task_uid, snapshot.task_created_us, -snapshot.priority[snapshot.task_class]))
     while True:
         for task in waiting.tolist():
@@ -63,19 +63,19 @@ def place_one_by_one(placement: Placement, *, emptiest_first: bool) -> None:
         waiting = left  # a task that was placed last may be one that others must be near
 
 
-def better(one: Placement, other: Placement) -> Placement:
+def better(one: Placer, other: Placer) -> Placer:
     """The one that places more of the highest priority, then of the next, ...; `one` at a tie."""
     return other if _counts(other) > _counts(one) else one
 
 
-def nodes_by_cost(placement: Placement) -> Callable[[int], I64]:
+def nodes_by_cost(placer: Placer) -> Callable[[int], I64]:
     """A function from a task to the nodes (N,) by what it costs as the first to go there; in any order if there are too
     many classes."""
-    snapshot = placement.snapshot
+    snapshot = placer.snapshot
     (classes, nodes), tasks = snapshot.suitable.shape, len(snapshot.tasks)
     if classes > CLASSES_AT_ONCE:
         return lambda task: np.arange(nodes)
-    subproblem, costs = placement.first_costs(np.arange(tasks))
+    subproblem, costs = placer.first_costs(np.arange(tasks))
     slot = np.broadcast_to(costs.slot, (nodes, len(subproblem.view.slot_offsets)))[:, 0]
     cost = np.broadcast_to(costs.place, (classes, nodes)) + slot
     by_class, task_class, data = np.argsort(cost, axis=1, kind="stable"), snapshot.task_class, costs.data
@@ -100,10 +100,10 @@ def _place_first_fit(ledger: Ledger, task: int, order: I64) -> None:
         ledger.free[first] -= request
 
 
-def _counts(placement: Placement) -> list[int]:
+def _counts(placer: Placer) -> list[int]:
     """Placed tasks of each priority, highest first."""
-    snapshot = placement.snapshot
+    snapshot = placer.snapshot
     priority: I64 = snapshot.priority[snapshot.task_class]
     ranks = np.unique(-priority, return_inverse=True)[1]
-    counts: list[int] = np.bincount(ranks, placement.ledger.node_of >= 0).astype(np.int64).tolist()
+    counts: list[int] = np.bincount(ranks, placer.ledger.node_of >= 0).astype(np.int64).tolist()
     return counts

@@ -119,9 +119,9 @@ def _once(block: I64, at: I64, blocks: BlockReplicas) -> tuple[I64, I64, I64]:
     key = blocks.block_set[block] * width + at
     order = np.argsort(key)
     starts = np.flatnonzero(np.r_[True, np.diff(key[order]) != 0])
-    held = np.add.reduceat(blocks.block_bytes[block[order]], starts)
+    stored = np.add.reduceat(blocks.block_bytes[block[order]], starts)
     of_set, at = np.divmod(key[order[starts]], width)
-    return of_set[held > 0], at[held > 0], held[held > 0]
+    return of_set[stored > 0], at[stored > 0], stored[stored > 0]
 
 
 def _sum(index: I64, amounts: I64, size: int) -> I64:

@@ -57,8 +57,8 @@ def load(name: str, options: Mapping[str, str]) -> Policy:
         values[parameter.name] = _value(name, option, parameter, text)
     missing = [p.name for p in parameters.values() if p.default is p.empty and p.name not in values]
     if missing:
-        wanted = ", ".join(option.replace("_", "-") for option in missing)
-        raise UnknownPolicyError(f"policy {name} needs a value for: {wanted}; give it with --policy-option")
+        names = ", ".join(option.replace("_", "-") for option in missing)
+        raise UnknownPolicyError(f"policy {name} needs a value for: {names}; give it with --policy-option")
     try:
         policy: Policy = in_current_version(factory(**values))
     except ValueError as error:
@@ -135,9 +135,9 @@ def _value(policy: str, option: str, parameter: inspect.Parameter, text: str) ->
         if kind in (float, "float"):
             return float(text)
     except (KeyError, ValueError):
-        wanted = kind if isinstance(kind, str) else kind.__name__
+        expected = kind if isinstance(kind, str) else kind.__name__
         raise UnknownPolicyError(
-            f"policy {policy}: option {option} is {text!r}; give a value of type {wanted}"
+            f"policy {policy}: option {option} is {text!r}; give a value of type {expected}"
         ) from None
     return text
 

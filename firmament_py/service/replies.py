@@ -42,13 +42,13 @@ def round_stats(stats: RoundStats) -> flow_pb2.RoundStats:
     return message
 
 
-def usage_status(usage: Usage, wanted: bool, task_ages: F64, node_ages: F64) -> flow_pb2.UsageStatus:
+def usage_status(usage: Usage, wants_usage: bool, task_ages: F64, node_ages: F64) -> flow_pb2.UsageStatus:
     """task_ages (T,) and node_ages (N,): seconds, NaN: none."""
     options, total = usage.options, usage.total
     ages = np.r_[task_ages, node_ages]
     return flow_pb2.UsageStatus(
         basis=options.basis.value,
-        wanted=wanted,
+        wants_usage=wants_usage,
         samples=options.samples,
         half_life_seconds=options.half_life,
         stale_seconds=options.stale,

@@ -7,7 +7,7 @@ from firmament_py.model.constraints import PeerDemand, PeerSelector, PeerTerm
 from firmament_py.snapshot.domain_limits import DomainLimit
 from firmament_py.snapshot.domains import Domains, domain_count, keep_within, per_domain
 from firmament_py.snapshot.running_tasks import RunningTasks
-from firmament_py.snapshot.task_counts import Numbering, TaskCounts, marks, of_classes
+from firmament_py.snapshot.task_counts import Numbering, TaskCounts, membership, of_classes
 from firmament_py.state.classes import ClassTable
 from firmament_py.state.label_sets import LabelSetTable
 
@@ -38,10 +38,10 @@ class AntiAffinity:
         self._terms = list(terms)
         self._repelled = of_classes([table.matching(term.selector) for term in terms], label_sets)  # (H, C)
         holders = np.zeros((len(terms), running_classes.capacity), np.bool_)
-        holders[:, rows] = marks([[terms.number(t) for t in of_one] for of_one in of_running], len(terms))
+        holders[:, rows] = membership([[terms.number(t) for t in of_one] for of_one in of_running], len(terms))
         self._holders = TaskCounts(
             running.by_node(holds[running.cls] for holds in holders),
-            marks([[terms.number(t) for t in of_one] for of_one in self._own], len(terms)),
+            membership([[terms.number(t) for t in of_one] for of_one in self._own], len(terms)),
         )
 
     @property

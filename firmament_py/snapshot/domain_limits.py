@@ -12,16 +12,16 @@ UNLIMITED = 2**40
 
 @dataclass(frozen=True)
 class DomainLimit:
-    """What one solve may place of a class in each domain: at most `most`, and `wanted` before any more elsewhere.
+    """What one solve may place of a class in each domain.
 
-    domain (N,): each node's domain, -1: no limit. most, wanted: (D,), 0 <= wanted <= most. beyond: what each task
-    beyond `wanted` costs more.
+    domain (N,): each node's domain, -1: no limit. maximum, soft_limit (D,): tasks, 0 <= soft_limit <= maximum.
+    soft_limit_cost: added for each task above a domain's soft limit.
     """
 
     domain: I64
-    most: I64
-    wanted: I64
-    beyond: int
+    maximum: I64
+    soft_limit: I64
+    soft_limit_cost: int
 
     @cached_property
     def is_per_node(self) -> bool:

@@ -103,7 +103,7 @@ class IntertaskConstraints:
             slots = np.where(self._affinity.first_domain(c, slots), slots, 0)
         limits = [*self._anti_affinity.limits(c), *self._spread.limits(c, slots, waiting)]
         for limit in limits:
-            slots = np.minimum(slots, np.append(limit.most, UNLIMITED)[limit.domain])
+            slots = np.minimum(slots, np.append(limit.maximum, UNLIMITED)[limit.domain])
         return slots, limits
 
     def trim(self, c: int, node: I64, count: I64) -> I64:

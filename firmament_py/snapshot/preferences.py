@@ -21,7 +21,7 @@ from firmament_py.model.constraints import PeerSelector, PeerTerm, PreferenceSet
 from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
 from firmament_py.snapshot.domains import Domains, domain_count, per_domain
 from firmament_py.snapshot.running_tasks import RunningTasks
-from firmament_py.snapshot.task_counts import Numbering, TaskCounts, marks, of_classes
+from firmament_py.snapshot.task_counts import Numbering, TaskCounts, membership, of_classes
 from firmament_py.snapshot.water_level import water_level
 from firmament_py.state.classes import carried
 from firmament_py.state.cluster import ClusterState
@@ -67,10 +67,10 @@ class Preferences:
             [state.label_sets.matching(term.selector) for _, term in terms], label_sets
         )
         carriers = np.zeros((len(terms), state.classes.capacity), np.bool_)
-        carriers[:, rows] = marks([[terms.number(t) for t in of_one] for of_one in of_running], len(terms))
+        carriers[:, rows] = membership([[terms.number(t) for t in of_one] for of_one in of_running], len(terms))
         self._carriers = TaskCounts(
             running.by_node(carries[running.cls] for carries in carriers),
-            marks([[terms.number(t) for t in of_one] for of_one in of_waiting], len(terms)),
+            membership([[terms.number(t) for t in of_one] for of_one in of_waiting], len(terms)),
         )
 
     def add(self, c: int, node: I64, count: I64) -> None:
@@ -120,8 +120,8 @@ class Preferences:
     def _level(self, spread: Spread, slots: I64, waiting: int) -> DomainLimit:
         domain = self._domains[spread.topology_key]
         counts = per_domain(domain, self._counts[self._selectors.number(spread.selector)])[:-1]
-        room = per_domain(domain, slots)[:-1]
-        level = water_level(counts, room, waiting)
+        capacity = per_domain(domain, slots)[:-1]
+        level = water_level(counts, capacity, waiting)
         soft_limit = np.clip(level + spread.max_skew - 1 - counts, 0, UNLIMITED)
         return DomainLimit(domain, np.full(len(counts), UNLIMITED), soft_limit, _SPREAD * FULL * UNIT)
 

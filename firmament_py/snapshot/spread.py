@@ -94,8 +94,8 @@ class TopologySpread:
         found = []
         for spread in self.own(c):
             domain, counts, eligible = self._counts_of(c, spread)
-            room = np.bincount(domain[domain >= 0], slots[domain >= 0], minlength=len(counts)).astype(np.int64)
-            level = _reachable_level(counts, room, eligible, waiting, spread)
+            capacity = np.bincount(domain[domain >= 0], slots[domain >= 0], minlength=len(counts)).astype(np.int64)
+            level = _reachable_level(counts, capacity, eligible, waiting, spread)
             limit = np.maximum(level + spread.max_skew - counts, 0)
             found.append(DomainLimit(domain, limit, np.clip(level - counts, 0, limit), COST_MAX))
         return found
@@ -158,10 +158,10 @@ def _emptiest(counts: I64, eligible: Bools, spread: Spread) -> int:
     return int(counts[eligible].min(initial=UNLIMITED)) if eligible.any() else UNLIMITED
 
 
-def _reachable_level(counts: I64, room: I64, eligible: Bools, waiting: int, spread: Spread) -> int:
+def _reachable_level(counts: I64, capacity: I64, eligible: Bools, waiting: int, spread: Spread) -> int:
     """The highest count that the emptiest domain can be raised to with `waiting` tasks and `room` in each domain."""
     if int(eligible.sum()) < spread.min_domains:
         return 0
     if not eligible.any():
         return UNLIMITED
-    return water_level(counts[eligible], room[eligible], waiting)
+    return water_level(counts[eligible], capacity[eligible], waiting)

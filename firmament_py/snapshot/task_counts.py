@@ -55,7 +55,7 @@ def of_classes(matching: list[Bools], label_sets: I64) -> Bools:
     return np.array([m[label_sets] for m in matching], np.bool_).reshape(len(matching), len(label_sets))
 
 
-def marks(numbers: list[list[int]], kinds: int) -> Bools:
+def membership(numbers: list[list[int]], kinds: int) -> Bools:
     """(kinds, K): which numbers each of K lists has."""
     marked = np.zeros((kinds, len(numbers)), np.bool_)
     for k, of_one in enumerate(numbers):

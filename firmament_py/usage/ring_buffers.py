@@ -31,7 +31,7 @@ class Rings:
         self._depth = depth
         self._half_life_us = half_life_us
         self._stale_us = stale_us
-        self._tenant: I64 = np.zeros(0, np.int64)  # 0: nobody has samples in this row
+        self._generation: I64 = np.zeros(0, np.int64)  # 0: nobody has samples in this row
         self._next: I64 = np.zeros(0, np.int64)  # where in the ring the next sample goes
         self._newest: I64 = np.zeros(0, np.int64)
         self._good_until: I64 = np.zeros(0, np.int64)  # from then on _mean has to be computed anew
@@ -73,8 +73,8 @@ class Rings:
         of their newest samples, (K,), 0 for none ever. `now_us` does not fall from call to call."""
         means = np.full((len(rows), len(METRICS)), np.nan)
         newest = np.zeros(len(rows), np.int64)
-        mine = np.flatnonzero(rows < len(self._tenant))
-        mine = mine[self._tenant[rows[mine]] == tenants[mine]]
+        mine = np.flatnonzero(rows < len(self._generation))
+        mine = mine[self._generation[rows[mine]] == tenants[mine]]
         known = rows[mine]
         self._compute(known[self._good_until[known] <= now_us], now_us)
         means[mine], newest[mine] = self._mean[known], self._newest[known]
@@ -82,7 +82,7 @@ class Rings:
 
     def samples(self, row: int, generation: int) -> list[tuple[int, list[float]]]:
         """Times and values of one row's samples, oldest first: for people and tests."""
-        if row >= len(self._tenant) or self._tenant[row] != generation:
+        if row >= len(self._generation) or self._generation[row] != generation:
             return []
         order = [i for i in np.argsort(self._at[row], kind="stable").tolist() if self._at[row, i]]
         return [(int(self._at[row, i]), self._values[row, i].tolist()) for i in order]
@@ -90,19 +90,19 @@ class Rings:
     def move(self, before: I64, tenants_before: I64, after: I64, tenants_after: I64) -> "Rings":
         """New rings in which rows `after` (K,) have the samples that `before` (K,) have here, and no other has any."""
         moved = Rings(self._depth, self._half_life_us, self._stale_us)
-        mine = np.flatnonzero(before < len(self._tenant))
-        mine = mine[self._tenant[before[mine]] == tenants_before[mine]]
+        mine = np.flatnonzero(before < len(self._generation))
+        mine = mine[self._generation[before[mine]] == tenants_before[mine]]
         before, after = before[mine], after[mine]
         moved._make_room(int(after.max(initial=-1)) + 1)
         for name in ("_next", "_newest", "_at", "_values"):
             getattr(moved, name)[after] = getattr(self, name)[before]
-        moved._tenant[after] = tenants_after[mine]
+        moved._generation[after] = tenants_after[mine]
         return moved
 
     @property
     def nbytes(self) -> int:
         """What all rings take, in bytes."""
-        arrays = (self._tenant, self._next, self._newest, self._good_until, self._mean, self._at, self._values)
+        arrays = (self._generation, self._next, self._newest, self._good_until, self._mean, self._at, self._values)
         return sum(array.nbytes for array in arrays)
 
     def _compute(self, rows: I64, now_us: int) -> None:
@@ -125,15 +125,15 @@ class Rings:
 
     def _give_to(self, rows: I64, tenants: I64) -> None:
         """Empties the rings of rows that have another tenant now."""
-        other = self._tenant[rows] != tenants
+        other = self._generation[rows] != tenants
         if other.any():
             taken, by = rows[other], tenants[other]
             self._at[taken] = 0
             self._newest[taken] = self._next[taken] = self._good_until[taken] = 0
-            self._tenant[taken] = by
+            self._generation[taken] = by
 
     def _make_room(self, rows: int) -> None:
-        before = len(self._tenant)
+        before = len(self._generation)
         if rows <= before:
             return
         after = max(rows, 2 * before)

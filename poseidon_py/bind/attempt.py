@@ -30,7 +30,7 @@ class BindApi(Protocol):
 
 class Result(Enum):
     BOUND = "to our node"
-    ELSEWHERE = "bound to another node"
+    OTHER_NODE = "bound to another node"
     GONE = "deleted, or another pod has its name"
     DELETING = "being deleted, or terminated"
     UNBOUND = "it has no node: the bind may be sent"
@@ -92,7 +92,7 @@ async def read_back(api: BindApi, placement: Placement) -> Outcome:
     if pod.spec.node_name == placement.node:
         return Outcome(Result.BOUND)
     if pod.spec.node_name:
-        return Outcome(Result.ELSEWHERE, node=pod.spec.node_name)
+        return Outcome(Result.OTHER_NODE, node=pod.spec.node_name)
     if pod.metadata.deleting is not None or pod.status.phase in TERMINAL:
         return Outcome(Result.DELETING)
     return Outcome(Result.UNBOUND)

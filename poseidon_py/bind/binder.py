@@ -289,7 +289,7 @@ class Binder:
                 self._succeed(placement)
             case Result.RETRY:
                 self._retry(placement, outcome)
-            case Result.ELSEWHERE:
+            case Result.OTHER_NODE:
                 self._metrics.bind_stale.labels("elsewhere").inc()
                 log.info("%s was bound to %s by another scheduler", placement.known.full_name, outcome.node)
                 self._finish(placement, End.FAILED)

@@ -55,7 +55,7 @@ class Unwinder:
 
     def unwind(self, group: Group, bound: list[PodRecord]) -> None:
         """The gang is not whole in time; `bound`: its members that are."""
-        task = asyncio.create_task(self._take_back(group, bound), name=f"unwind {group.name}")
+        task = asyncio.create_task(self._unwind_group(group, bound), name=f"unwind {group.name}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -67,7 +67,7 @@ class Unwinder:
         self.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _take_back(self, group: Group, bound: list[PodRecord]) -> None:
+    async def _unwind_group(self, group: Group, bound: list[PodRecord]) -> None:
         broken = group.broken and any(member.known.schedulable for member in group.members.values())
         if all(known.uid in self._evicting for known in bound) or (
             not broken and (group.started or not await self._never_was_whole(group, bound))
@@ -86,8 +86,8 @@ class Unwinder:
             if self._unwind != "evict":
                 self._remark(known, "GangHalfBound", f"{message}; they stay bound, as configured")
             elif not known.owner:
-                kept = "it stays bound, because it has no controller to replace it"
-                self._remark(known, "GangHalfBound", f"{message}; {kept}")
+                why = "it stays bound, because it has no controller to replace it"
+                self._remark(known, "GangHalfBound", f"{message}; {why}")
             elif known.uid not in self._evicting:
                 evictable.append(known)
         uids = {known.uid for known in evictable}

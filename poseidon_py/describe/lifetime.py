@@ -91,7 +91,7 @@ def started_us(pod: Pod) -> int:
         return 0
 
 
-def lasting(pod: Pod, *, ours: bool) -> bool:
+def lasting(pod: Pod, *, assigned_to_us: bool) -> bool:
     """Whether the pod is expected to stay as long as its node exists.
 
     That holds for pods of DaemonSets, for static pods, and for pods with restartPolicy Always that have a controller,
@@ -101,4 +101,4 @@ def lasting(pod: Pod, *, ours: bool) -> bool:
     kinds = {owner.kind for owner in pod.metadata.owners or () if owner.controller}
     if kinds & {"DaemonSet", "Node"}:
         return True
-    return pod.spec.restart_policy in (None, "Always") and (bool(kinds) or not ours)
+    return pod.spec.restart_policy in (None, "Always") and (bool(kinds) or not assigned_to_us)

@@ -122,8 +122,8 @@ def _amount(value: str | int | float | None, path: str) -> int:
     return amount
 
 
-def _add(sums: Sums, more: Mapping[str, int]) -> None:
-    for name, amount in more.items():
+def _add(sums: Sums, added: Mapping[str, int]) -> None:
+    for name, amount in added.items():
         sums[name] = sums.get(name, 0) + amount
 
 

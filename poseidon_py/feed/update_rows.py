@@ -66,7 +66,7 @@ def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
     known.described.inputs, data_problem = _inputs_of(store, known, pod)
     ignored = "; ".join(filter(None, (lifetime.problem_of(pod), traits.problem_of(pod), data_problem)))
     store.note_ignored(known, ignored)
-    known.described.lasting = lasting(pod, ours=known.observed.assigned_to_us)
+    known.described.lasting = lasting(pod, assigned_to_us=known.observed.assigned_to_us)
     known.described.started_us = started_us(pod)
     try:
         known.described.template = store.classes.of(pod)

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 NANO = 10**9
 _MILLI_NANOS = 10**6
-_MOST = 2**63 - 1
+_MAX = 2**63 - 1
 
 _SHAPE = re.compile(
     r"(?P<sign>[+-]?)(?P<whole>[0-9]*)(?:\.(?P<fraction>[0-9]*))?"
@@ -49,18 +49,18 @@ def nanos(text: str) -> int:
         shift += max(-1000, min(1000, int(found["exponent"])))
     scale = _SCALE[found["suffix"]] if found["suffix"] else NANO
     power: int = 10 ** abs(shift)
-    value = min(digits * scale * power if shift >= 0 else -(-digits * scale // power), _MOST * NANO)
+    value = min(digits * scale * power if shift >= 0 else -(-digits * scale // power), _MAX * NANO)
     return -value if found["sign"] == "-" else value
 
 
 def requested(resource: str, amount_nanos: int) -> int:
     """A request as the engine counts it: millicores of cpu, else whole units (bytes, pieces); rounded up."""
-    return min(-(-amount_nanos // (_MILLI_NANOS if resource == CPU else NANO)), _MOST)
+    return min(-(-amount_nanos // (_MILLI_NANOS if resource == CPU else NANO)), _MAX)
 
 
 def offered(resource: str, amount_nanos: int) -> int:
     """A node's allocatable amount as the engine counts it; rounded down."""
-    return min(amount_nanos // (_MILLI_NANOS if resource == CPU else NANO), _MOST)
+    return min(amount_nanos // (_MILLI_NANOS if resource == CPU else NANO), _MAX)
 
 
 def schedulable(resource: str) -> bool:

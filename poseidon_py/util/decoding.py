@@ -74,20 +74,20 @@ def readable(data: bytes) -> bytes:
     It serves to identify the object of the document; `is_whole` tells whether nested values were replaced.
     """
     data = data.decode(errors="replace").encode()
-    kept: list[bytes] = []
+    parts: list[bytes] = []
     level = start = 0
     for match in islice(_BRACKET.finditer(data), _BRACKETS):
         if match[1] in (b"[", b"{"):
             level += 1
             if level == DEPTH + 1:
-                kept += data[start : match.start(1)], _TOO_DEEP
+                parts += data[start : match.start(1)], _TOO_DEEP
         elif match[1]:
             level -= 1
             if level == DEPTH:
                 start = match.end()
     if level <= DEPTH:
-        kept.append(data[start:])
-    return b"".join(kept)
+        parts.append(data[start:])
+    return b"".join(parts)
 
 
 def is_whole(data: bytes) -> bool:

@@ -685,9 +685,9 @@ class StatusReply(_message.Message):
     def __init__(self, epoch: _Optional[int] = ..., policy: _Optional[str] = ..., nodes: _Optional[int] = ..., tasks: _Optional[_Mapping[str, int]] = ..., classes: _Optional[int] = ..., allocatable: _Optional[_Mapping[str, int]] = ..., used: _Optional[_Mapping[str, int]] = ..., last_round: _Optional[_Union[RoundStats, _Mapping]] = ..., rounds: _Optional[int] = ..., usage: _Optional[_Union[UsageStatus, _Mapping]] = ...) -> None: ...
 
 class UsageStatus(_message.Message):
-    __slots__ = ("basis", "wanted", "samples", "half_life_seconds", "stale_seconds", "taken", "old", "refused", "unknown", "tasks_measured", "tasks_stale", "nodes_measured", "nodes_stale", "newest_age_seconds", "memory_bytes")
+    __slots__ = ("basis", "wants_usage", "samples", "half_life_seconds", "stale_seconds", "taken", "old", "refused", "unknown", "tasks_measured", "tasks_stale", "nodes_measured", "nodes_stale", "newest_age_seconds", "memory_bytes")
     BASIS_FIELD_NUMBER: _ClassVar[int]
-    WANTED_FIELD_NUMBER: _ClassVar[int]
+    WANTS_USAGE_FIELD_NUMBER: _ClassVar[int]
     SAMPLES_FIELD_NUMBER: _ClassVar[int]
     HALF_LIFE_SECONDS_FIELD_NUMBER: _ClassVar[int]
     STALE_SECONDS_FIELD_NUMBER: _ClassVar[int]
@@ -702,7 +702,7 @@ class UsageStatus(_message.Message):
     NEWEST_AGE_SECONDS_FIELD_NUMBER: _ClassVar[int]
     MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
     basis: str
-    wanted: bool
+    wants_usage: bool
     samples: int
     half_life_seconds: float
     stale_seconds: float
@@ -716,4 +716,4 @@ class UsageStatus(_message.Message):
     nodes_stale: int
     newest_age_seconds: float
     memory_bytes: int
-    def __init__(self, basis: _Optional[str] = ..., wanted: _Optional[bool] = ..., samples: _Optional[int] = ..., half_life_seconds: _Optional[float] = ..., stale_seconds: _Optional[float] = ..., taken: _Optional[int] = ..., old: _Optional[int] = ..., refused: _Optional[int] = ..., unknown: _Optional[int] = ..., tasks_measured: _Optional[int] = ..., tasks_stale: _Optional[int] = ..., nodes_measured: _Optional[int] = ..., nodes_stale: _Optional[int] = ..., newest_age_seconds: _Optional[float] = ..., memory_bytes: _Optional[int] = ...) -> None: ...
+    def __init__(self, basis: _Optional[str] = ..., wants_usage: _Optional[bool] = ..., samples: _Optional[int] = ..., half_life_seconds: _Optional[float] = ..., stale_seconds: _Optional[float] = ..., taken: _Optional[int] = ..., old: _Optional[int] = ..., refused: _Optional[int] = ..., unknown: _Optional[int] = ..., tasks_measured: _Optional[int] = ..., tasks_stale: _Optional[int] = ..., nodes_measured: _Optional[int] = ..., nodes_stale: _Optional[int] = ..., newest_age_seconds: _Optional[float] = ..., memory_bytes: _Optional[int] = ...) -> None: ...

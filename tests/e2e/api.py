@@ -190,9 +190,9 @@ class View:
         lines = []
         for item in list(self.objects.values())[-25:]:
             status, spec = item.get("status", {}), item.get("spec", {})
-            said = [c.get("message", "") for c in status.get("conditions", []) if c.get("type") == "PodScheduled"]
+            message = [c.get("message", "") for c in status.get("conditions", []) if c.get("type") == "PodScheduled"]
             lines.append(
                 f"{item['metadata']['name']} {spec.get('nodeName', '')} {status.get('phase', '')} "
-                f"{item.get('reason', '')} {item.get('message', '')} {' '.join(said)}"
+                f"{item.get('reason', '')} {item.get('message', '')} {' '.join(message)}"
             )
         return f"{len(self.objects)} at {self._path}, problem {self._problem!r}\n  " + "\n  ".join(lines)

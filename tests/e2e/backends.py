@@ -203,11 +203,11 @@ class Backend(ABC):
     def until_bound(self, count: int, prefix: str = "", seconds: float = PATIENCE) -> dict[str, str]:
         """Waits until at least so many pods (of these names) are bound; returns pod -> node."""
 
-        def look(pods: list[Json]) -> dict[str, str]:
+        def probe(pods: list[Json]) -> dict[str, str]:
             found = bound(pods, prefix)
             return found if len(found) >= count else {}
 
-        return self.pods.until(look, f"{count} bound pods {prefix}*", seconds)
+        return self.pods.until(probe, f"{count} bound pods {prefix}*", seconds)
 
     def until_seen_by(self, scheduler: Scheduler) -> None:
         """Waits until a scheduler knows of all nodes, and of all pods on them, that there are now."""
@@ -217,21 +217,21 @@ class Backend(ABC):
     def until_event(self, reason: str, pod: str, text: str = "") -> Json:
         """Waits for an event about a pod, with this text in its message."""
 
-        def look(events: list[Json]) -> Json | None:
+        def probe(events: list[Json]) -> Json | None:
             for event in events:
                 about = event["involvedObject"]["name"]
                 if (event.get("reason"), about) == (reason, pod) and text in event.get("message", ""):
                     return event
             return None
 
-        found = self.events.until(look, f"event {reason} on {pod}: {text!r}")
+        found = self.events.until(probe, f"event {reason} on {pod}: {text!r}")
         assert found is not None
         return found
 
     def until_unschedulable(self, pod: str) -> str:
         """Waits for the PodScheduled=False condition; returns its message."""
 
-        def look(pods: list[Json]) -> str:
+        def probe(pods: list[Json]) -> str:
             for item in pods:
                 if item["metadata"]["name"] != pod:
                     continue
@@ -240,7 +240,7 @@ class Backend(ABC):
                         return str(each["message"])
             return ""
 
-        return self.pods.until(look, f"{pod} unschedulable")
+        return self.pods.until(probe, f"{pod} unschedulable")
 
 
 def bound(pods: list[Json], prefix: str = "") -> dict[str, str]:

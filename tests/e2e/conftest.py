@@ -27,10 +27,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.hookimpl(trylast=True)  # after pytest has brought the tests of a server together
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
-    ours = [at for at, item in enumerate(items) if here in item.path.parents]
+    mine = [at for at, item in enumerate(items) if here in item.path.parents]
     # those that share a scheduler follow each other, so that it is started once
-    in_order = sorted((items[at] for at in ours), key=lambda item: (server_of(item), not shares_scheduler(item)))
-    for at, item in zip(ours, in_order, strict=True):
+    in_order = sorted((items[at] for at in mine), key=lambda item: (server_of(item), not shares_scheduler(item)))
+    for at, item in zip(mine, in_order, strict=True):
         items[at] = item
 
 
@@ -97,7 +97,7 @@ class SharedScheduler:
     def end(self) -> None:
         if self._running is not None:
             ended, self._running = self._running, None
-            judge([ended])
+            check([ended])
 
 
 @pytest.fixture(scope="session")
@@ -134,11 +134,11 @@ def schedule(backend: Backend, shared_scheduler: SharedScheduler, tmp_path: Path
         return scheduler.ready() if ready else scheduler
 
     with ExitStack() as stack:
-        stack.callback(lambda: judge(started))
+        stack.callback(lambda: check(started))
         yield start
 
 
-def judge(started: list[Scheduler]) -> None:
+def check(started: list[Scheduler]) -> None:
     """Ends the processes; none may have had an unexpected end, or have lost its head on the way."""
     codes = [(scheduler, scheduler.end()) for scheduler in started]
     for scheduler, code in codes:

@@ -91,7 +91,7 @@ def requests(item: Json) -> dict[str, Fraction]:
     for one in spec["containers"]:
         _add(total, _requested(one))
     sidecars: dict[str, Fraction] = {}
-    most: dict[str, Fraction] = {}
+    maximum: dict[str, Fraction] = {}
     for one in spec.get("initContainers", ()):
         mine = _requested(one)
         if one.get("restartPolicy") == "Always":
@@ -99,9 +99,9 @@ def requests(item: Json) -> dict[str, Fraction]:
             mine = dict(sidecars)
         else:
             _add(mine, sidecars)
-        most = {key: max(most.get(key, Fraction(0)), mine.get(key, Fraction(0))) for key in {*most, *mine}}
+        maximum = {key: max(maximum.get(key, Fraction(0)), mine.get(key, Fraction(0))) for key in {*maximum, *mine}}
     _add(total, sidecars)
-    total = {key: max(total.get(key, Fraction(0)), most.get(key, Fraction(0))) for key in {*total, *most}}
+    total = {key: max(total.get(key, Fraction(0)), maximum.get(key, Fraction(0))) for key in {*total, *maximum}}
     total |= {key: amount(value) for key, value in spec.get("resources", {}).get("requests", {}).items()}
     _add(total, {key: amount(value) for key, value in spec.get("overhead", {}).items()})
     return total | {"pods": Fraction(1)}
@@ -111,8 +111,8 @@ def _requested(one: Json) -> dict[str, Fraction]:
     return {key: amount(value) for key, value in one.get("resources", {}).get("requests", {}).items()}
 
 
-def _add(total: dict[str, Fraction], more: Mapping[str, Fraction]) -> None:
-    for key, value in more.items():
+def _add(total: dict[str, Fraction], extra: Mapping[str, Fraction]) -> None:
+    for key, value in extra.items():
         total[key] = total.get(key, Fraction(0)) + value
 
 

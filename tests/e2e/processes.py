@@ -26,8 +26,8 @@ FIRMAMENT = (sys.executable, "-m", "firmament_py")
 
 def environment() -> dict[str, str]:
     """Without a kubeconfig of the person who runs the tests."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("KUBE", "POSEIDON"))}
-    return kept | {"PYTHONUNBUFFERED": "1", "HOME": "/nonexistent", "COLUMNS": "200", "NO_COLOR": "1"}
+    remaining = {name: value for name, value in os.environ.items() if not name.startswith(("KUBE", "POSEIDON"))}
+    return remaining | {"PYTHONUNBUFFERED": "1", "HOME": "/nonexistent", "COLUMNS": "200", "NO_COLOR": "1"}
 
 
 def run(*command: str, timeout: float = PATIENCE) -> subprocess.CompletedProcess[str]:
@@ -41,7 +41,7 @@ class Process:
     def __init__(self, command: Sequence[str], log: Path | None = None) -> None:
         self.command = list(command)
         self.lines: list[str] = []
-        self._said = threading.Condition()
+        self._output_lock = threading.Condition()
         self._ended = False
         self.popen = subprocess.Popen(
             self.command,
@@ -67,15 +67,15 @@ class Process:
         assert self.popen.stdout is not None
         with self.popen.stdout as output:
             for line in output:
-                with self._said:
+                with self._output_lock:
                     self.lines.append(line.rstrip("\n"))
-                    self._said.notify_all()
+                    self._output_lock.notify_all()
                 if self._log is not None:
                     with self._log.open("a") as log:
                         log.write(line)
-        with self._said:
+        with self._output_lock:
             self._ended = True
-            self._said.notify_all()
+            self._output_lock.notify_all()
 
     @property
     def pid(self) -> int:
@@ -83,13 +83,13 @@ class Process:
 
     @property
     def output(self) -> str:
-        with self._said:
+        with self._output_lock:
             return "\n".join(self.lines)
 
     def until_says(self, pattern: str, *, after: int = 0, seconds: float = PATIENCE) -> re.Match[str]:
         """Waits for a line, from line number `after` on."""
         end, at = time.monotonic() + seconds, after
-        with self._said:
+        with self._output_lock:
             while True:
                 for line in self.lines[at:]:
                     if found := re.search(pattern, line):
@@ -97,7 +97,7 @@ class Process:
                 at = len(self.lines)
                 if self._ended or time.monotonic() >= end:
                     raise AssertionError(f"{self.command} never said {pattern!r}:\n" + "\n".join(self.lines[-40:]))
-                self._said.wait(max(0.0, end - time.monotonic()))
+                self._output_lock.wait(max(0.0, end - time.monotonic()))
 
     def end(self, number: int = signal.SIGTERM, seconds: float = PATIENCE) -> int:
         """Sends a signal and waits for the end; returns the exit code."""

@@ -117,9 +117,9 @@ def test_answers_that_something_is_not_there_or_is_there_already_end_nothing(
     backend.create(node("n", pods=200, cpu="64"))
     backend.until_seen_by(scheduler)
     names = [f"p{at}" for at in range(40)]
-    for turn in range(3):
+    for step in range(3):
         backend.create(*(pod(name, cpu="10m") for name in names))
-        if turn % 2:
+        if step % 2:
             backend.until_bound(1)
         backend.delete(PODS, *names)
         backend.api("DELETE", "/api/v1/nodes/n")

@@ -58,8 +58,8 @@ def test_links_are_never_over_committed(backend: Backend, schedule: Schedule) ->
     links = {"a": 10, "b": 12, "c": 7, "d": 7}
     backend.create(linked("a", "10G"), linked("b", "12G", by="labels"), linked("c"), linked("d"))
     chance = random.Random(3)
-    for turn in range(4):
-        backend.create(*(sender(f"t{turn}-{at}", f"{chance.choice((1, 2, 4))}G") for at in range(15)))
+    for step in range(4):
+        backend.create(*(sender(f"t{step}-{at}", f"{chance.choice((1, 2, 4))}G") for at in range(15)))
         bound = backend.until_bound(8)
         backend.delete(PODS, *chance.sample(sorted(bound), 6))
     backend.create(sender("last", "11G"))
@@ -88,15 +88,15 @@ def test_whether_bandwidth_counts(backend: Backend, schedule: Schedule, flags: l
     assert len(backend.bound("p")) == placed
 
 
-def test_an_invalid_annotation_is_named_and_delays_no_other_pod(
-    backend: Backend, schedule: Schedule
-) -> None:
+def test_an_invalid_annotation_is_named_and_delays_no_other_pod(backend: Backend, schedule: Schedule) -> None:
     schedule("--policy", "network-aware")
     backend.create(linked("a", "5G"), linked("b", "plenty"))
     backend.create(sender("wrong", "12"), sender("right", "2G"))
     assert backend.until_bound(1) == {"right": "a"}
     event = backend.until_event("FailedScheduling", "wrong")
-    assert f"metadata.annotations[{EGRESS}]: '12' is not within bounds; give 1k to 1P bits per second" in event["message"]
+    assert (
+        f"metadata.annotations[{EGRESS}]: '12' is not within bounds; give 1k to 1P bits per second" in event["message"]
+    )
 
 
 def test_an_invalid_interference_class_is_named_and_ignored(backend: Backend, schedule: Schedule) -> None:

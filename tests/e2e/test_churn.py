@@ -31,11 +31,11 @@ def test_pods_that_are_deleted_and_made_again_under_the_same_name(backend: Backe
 def test_pods_that_are_deleted_while_they_are_bound(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(*(node(f"n{at}", cpu="2") for at in range(3)))
     backend.until_seen_by(scheduler)
-    for turn in range(4):
-        names = [f"t{turn}-{at}" for at in range(30)]
+    for step in range(4):
+        names = [f"t{step}-{at}" for at in range(30)]
         with ThreadPoolExecutor(2) as pool:
             creating = pool.submit(backend.create, *(pod(name, cpu="1") for name in names))
-            backend.until_bound(1, f"t{turn}-")
+            backend.until_bound(1, f"t{step}-")
             backend.delete(PODS, *names)
             creating.result()
         backend.delete(PODS, *names)
@@ -162,11 +162,11 @@ def test_everything_at_once(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(*(node(f"n{at}", cpu="3", pods=12) for at in range(4)))
     backend.shrinking = {"n3"}
     backend.until_seen_by(scheduler)
-    for turn in range(5):
-        backend.create(*(pod(f"t{turn}-{at}", cpu=f"{100 + 50 * (at % 7)}m") for at in range(16)))
-        backend.delete(PODS, *(f"t{turn - 1}-{at}" for at in range(0, 16, 2)))
-        backend.resize_node("n3", cpu=("2", "3", "1", "4", "3")[turn])
-        if turn % 2:
+    for step in range(5):
+        backend.create(*(pod(f"t{step}-{at}", cpu=f"{100 + 50 * (at % 7)}m") for at in range(16)))
+        backend.delete(PODS, *(f"t{step - 1}-{at}" for at in range(0, 16, 2)))
+        backend.resize_node("n3", cpu=("2", "3", "1", "4", "3")[step])
+        if step % 2:
             backend.delete(NODES, "n2")
             backend.create(node("n2", cpu="3", pods=12))
     backend.create(*(node(f"more{at}", cpu="8", pods=40) for at in range(2)))

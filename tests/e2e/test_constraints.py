@@ -31,8 +31,8 @@ def labelled(name: str, app: str, **spec: Any) -> Json:
     return pod(name, metadata={"labels": {"app": app}}, **spec)
 
 
-def term(app: str, key: str = HOST, **more: Any) -> Json:
-    return {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}, **more}
+def term(app: str, key: str = HOST, **fields: Any) -> Json:
+    return {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}, **fields}
 
 
 def near(*terms: Json) -> Json:
@@ -43,13 +43,15 @@ def far(*terms: Json) -> Json:
     return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": list(terms)}}
 
 
-def spread(key: str = ZONE, app: str = "web", **more: Any) -> list[Json]:
+def spread(key: str = ZONE, app: str = "web", **fields: Any) -> list[Json]:
     selector = {"matchLabels": {"app": app}}
-    return [{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector, **more}]
+    return [
+        {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector, **fields}
+    ]
 
 
-def port(number: int = 80, **more: Any) -> list[Json]:
-    return [container() | {"ports": [{"containerPort": number, "hostPort": number, **more}]}]
+def port(number: int = 80, **fields: Any) -> list[Json]:
+    return [container() | {"ports": [{"containerPort": number, "hostPort": number, **fields}]}]
 
 
 WEB = labelled("web", "web")
@@ -170,19 +172,19 @@ def volume(name: str, *hosts: str, labels: Json | None = None, **spec: Any) -> J
     }
 
 
-def waiting(name: str, provisioner: str = "sim.csi", **more: Any) -> Json:
+def waiting(name: str, provisioner: str = "sim.csi", **fields: Any) -> Json:
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
         "metadata": {"name": name},
         "provisioner": provisioner,
         "volumeBindingMode": "WaitForFirstConsumer",
-        **more,
+        **fields,
     }
 
 
 NONE = "kubernetes.io/no-provisioner"
-ELSEWHERE = [{"matchLabelExpressions": [{"key": ZONE, "values": ["elsewhere"]}]}]
+OTHER_ZONE = [{"matchLabelExpressions": [{"key": ZONE, "values": ["elsewhere"]}]}]
 VOLUMES: dict[str, tuple[list[Json], Case]] = {
     "no claim": ([], Case(TWO, claiming("no-claim"), why='persistentvolumeclaim "no-claim" not found.')),
     "unbound": (
@@ -211,7 +213,7 @@ VOLUMES: dict[str, tuple[list[Json], Case]] = {
         Case(TWO, claiming("static"), why="2 node(s) didn't find available persistent volumes to bind."),
     ),
     "not made there": (
-        [waiting("topo", allowedTopologies=ELSEWHERE), claim("topo")],
+        [waiting("topo", allowedTopologies=OTHER_ZONE), claim("topo")],
         Case(TWO, claiming("topo"), why="2 node(s) didn't find available persistent volumes to bind."),
     ),
     "an ephemeral volume without its claim": (
@@ -279,15 +281,15 @@ def test_as_kube_scheduler(
     record_property: Callable[..., None],
 ) -> None:
     make(backend, storage)
-    ours = outcome(backend, scheduler, case)
+    mine = outcome(backend, scheduler, case)
     backend.delete(PODS, "p", *(other["metadata"]["name"] for other in case.others))
     backend.delete(NODES, *(one["metadata"]["name"] for one in case.nodes))
     backend.pods.until(lambda pods: not pods)
     theirs = outcome(backend, scheduler, case, "default-scheduler")
-    record_property("ours", ours[1])
+    record_property("ours", mine[1])
     record_property("theirs", theirs[1])
-    assert ours[0] == theirs[0]
-    assert _sentence(ours[1]) == _sentence(theirs[1])
+    assert mine[0] == theirs[0]
+    assert _sentence(mine[1]) == _sentence(theirs[1])
 
 
 def _sentence(message: str) -> str:

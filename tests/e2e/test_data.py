@@ -12,9 +12,9 @@ Schedule = Callable[..., Scheduler]
 DATA = "poseidon.io/data"
 
 
-def reading(name: str, data: object, **more: str) -> dict[str, object]:
+def reading(name: str, data: object, **fields: str) -> dict[str, object]:
     text = data if isinstance(data, str) else json.dumps(data)
-    return pod(name, metadata={"annotations": {DATA: text}}, **more)
+    return pod(name, metadata={"annotations": {DATA: text}}, **fields)
 
 
 def test_pods_go_to_their_data_and_next_to_it_when_that_is_full(backend: Backend, schedule: Schedule) -> None:
@@ -32,13 +32,11 @@ def test_pods_go_to_their_data_and_next_to_it_when_that_is_full(backend: Backend
     assert scheduler.metric("poseidon_schedule_attempts_total") == 4
 
 
-def test_an_invalid_annotation_is_reported_and_the_pod_is_placed(
-    backend: Backend, schedule: Schedule
-) -> None:
+def test_an_invalid_annotation_is_reported_and_the_pod_is_placed(backend: Backend, schedule: Schedule) -> None:
     backend.create(node("n0"))
     schedule("--policy", "quincy")
     backend.create(reading("odd", [{"bytes": "lots", "nodes": ["n0"]}]))
     assert backend.until_bound(1) == {"odd": "n0"}
-    said = backend.until_event("InvalidAnnotation", "odd", "[poseidon.io/data][0].bytes: 'lots' is not a quantity")
-    assert 'give a size such as "10Gi"' in said["message"]
-    assert said["type"] == "Warning"
+    message = backend.until_event("InvalidAnnotation", "odd", "[poseidon.io/data][0].bytes: 'lots' is not a quantity")
+    assert 'give a size such as "10Gi"' in message["message"]
+    assert message["type"] == "Warning"

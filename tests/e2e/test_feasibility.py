@@ -40,8 +40,8 @@ class Case:
     """Bound to node `a` before."""
 
 
-def tolerating(key: str, **more: str) -> Json:
-    return pod("p", tolerations=[{"key": key, **more}])
+def tolerating(key: str, **fields: str) -> Json:
+    return pod("p", tolerations=[{"key": key, **fields}])
 
 
 def declaring(item: Json, feature: str) -> Json:
@@ -186,7 +186,7 @@ def outcome(backend: Backend, scheduler: Scheduler, case: Case, scheduler_name: 
     scheduler.until_knows(len(case.nodes), len(others))  # nodes and pods come on watches of their own
     backend.create({**case.pod, "spec": {**case.pod["spec"], "schedulerName": scheduler_name}})
 
-    def look(pods: list[Json]) -> tuple[str, str] | None:
+    def probe(pods: list[Json]) -> tuple[str, str] | None:
         # a verdict that was reached before the last node had become known is followed by another
         total = f"0/{len(case.nodes)} " if case.nodes else ""
         for item in pods:
@@ -197,7 +197,7 @@ def outcome(backend: Backend, scheduler: Scheduler, case: Case, scheduler_name: 
                 return (item["spec"]["nodeName"], "") if item["spec"].get("nodeName") else None
         return None
 
-    found = backend.pods.until(look, f"the fate of p by {scheduler_name}")
+    found = backend.pods.until(probe, f"the fate of p by {scheduler_name}")
     assert found is not None
     return found
 
@@ -290,12 +290,12 @@ def normal(message: str) -> str:
 def test_as_kube_scheduler(
     kube_scheduler: Process, backend: Backend, scheduler: Scheduler, case: Case, record_property: Callable[..., None]
 ) -> None:
-    ours = outcome(backend, scheduler, case)
+    mine = outcome(backend, scheduler, case)
     backend.delete(PODS, "p", *(other["metadata"]["name"] for other in case.others))
     backend.delete(NODES, *(one["metadata"]["name"] for one in case.nodes))
     backend.pods.until(lambda pods: not pods)
     theirs = outcome(backend, scheduler, case, "default-scheduler")
-    record_property("ours", ours[1])
+    record_property("ours", mine[1])
     record_property("theirs", theirs[1])
-    assert ours[0] == theirs[0]
-    assert normal(ours[1]) == normal(theirs[1])
+    assert mine[0] == theirs[0]
+    assert normal(mine[1]) == normal(theirs[1])

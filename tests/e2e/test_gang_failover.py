@@ -21,11 +21,11 @@ SIZE = 12
 
 
 def gang(name: str, size: int = SIZE) -> list[Json]:
-    marks = {
+    annotations = {
         "pod-group.scheduling.x-k8s.io/name": name,
         "pod-group.scheduling.x-k8s.io/min-available": str(size),
     }
-    return [pod(f"{name}-{at:02d}", cpu="1", metadata={"labels": marks}) for at in range(size)]
+    return [pod(f"{name}-{at:02d}", cpu="1", metadata={"labels": annotations}) for at in range(size)]
 
 
 def history(synthetic: Synthetic, since: int) -> list[tuple[str, Counter[str]]]:

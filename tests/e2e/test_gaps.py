@@ -14,12 +14,12 @@ from tests.e2e.processes import Scheduler
 Schedule = Callable[..., Scheduler]
 
 
-def room(backend: Backend, nodes: int = 4) -> None:
+def capacities(backend: Backend, nodes: int = 4) -> None:
     backend.create(*(node(f"n{at}", cpu="4", pods=40) for at in range(nodes)))  # 160 pods of 100m
 
 
 def test_an_api_server_that_goes_away_and_comes_back(backend: Backend, schedule: Schedule) -> None:
-    room(backend)
+    capacities(backend)
     scheduler = schedule()
     backend.create(*(pod(f"a{at}") for at in range(60)))
     backend.until_bound(20)
@@ -68,20 +68,20 @@ def test_an_outage_during_which_pods_go_and_nodes_come(synthetic: Synthetic, sch
         time.sleep(0.05)
     synthetic.faults({"rules": []})
     waiting = {f"p{at}" for at in range(6)} - set(before)
-    rooms = 1 + (before[gone] == "a")  # on c, and where the pod was that went
+    places = 1 + (before[gone] == "a")  # on c, and where the pod was that went
 
     def placed(pods: list[Json]) -> list[str]:
         nodes = [node for name, node in bound(pods).items() if name in waiting]
-        return sorted(nodes) if len(nodes) >= rooms else []
+        return sorted(nodes) if len(nodes) >= places else []
 
     # what else is there is no measure: the test's own list of pods was out of reach too, and may be old
-    assert synthetic.pods.until(placed, "the pods that waited") == ["a", "c"][2 - rooms :]
+    assert synthetic.pods.until(placed, "the pods that waited") == ["a", "c"][2 - places :]
     assert scheduler.metric("poseidon_nodes") == 3
 
 
 @SYNTHETIC
 def test_histories_that_are_compacted_again_and_again(synthetic: Synthetic, schedule: Schedule) -> None:
-    room(synthetic)
+    capacities(synthetic)
     scheduler = schedule()
     for batch in range(6):
         synthetic.faults({"drop_watches": True})
@@ -95,7 +95,7 @@ def test_histories_that_are_compacted_again_and_again(synthetic: Synthetic, sche
 @SYNTHETIC
 @pytest.mark.parametrize("as_status", [False, True], ids=["in the stream", "as HTTP status"])
 def test_a_version_that_is_gone(synthetic: Synthetic, schedule: Schedule, as_status: bool) -> None:
-    room(synthetic)
+    capacities(synthetic)
     scheduler = schedule()
     synthetic.create(pod("before"))
     synthetic.until_bound(1)
@@ -132,7 +132,7 @@ EVERY: Json = {"rate_429": 0.1, "rate_500": 0.1, "rate_503": 0.05, "rate_reset":
     ],
 )
 def test_errors_of_the_api_server(synthetic: Synthetic, schedule: Schedule, rules: list[Json]) -> None:
-    room(synthetic)
+    capacities(synthetic)
     synthetic.faults({"rules": rules, "watch": {"drop_every_s": 1.0, "delay_ms": 30.0}})
     scheduler = schedule(ready=False)
     synthetic.create(*(pod(f"p{at}") for at in range(60)))

@@ -15,9 +15,9 @@ def test_our_pods_are_placed_and_spread(backend: Backend, scheduler: Scheduler) 
     backend.create(*(pod(f"p{at}") for at in range(9)))
     where = backend.until_bound(9)
     assert sorted(where.values()) == ["n0"] * 3 + ["n1"] * 3 + ["n2"] * 3
-    said = backend.until_event("Scheduled", "p0")
-    assert said["message"] == f"Successfully assigned default/p0 to {where['p0']}"
-    assert (said["type"], said["source"]["component"]) == ("Normal", "poseidon")
+    message = backend.until_event("Scheduled", "p0")
+    assert message["message"] == f"Successfully assigned default/p0 to {where['p0']}"
+    assert (message["type"], message["source"]["component"]) == ("Normal", "poseidon")
 
 
 def test_pods_that_are_there_before_the_scheduler_are_placed(backend: Backend, schedule: Schedule) -> None:

@@ -21,12 +21,12 @@ def burst(backend: Backend, prefix: str, count: int = BURST) -> None:
     backend.create(*(pod(f"{prefix}{at}", cpu="50m") for at in range(count)))
 
 
-def room(backend: Backend) -> None:
+def capacities(backend: Backend) -> None:
     backend.create(*(node(f"n{at}", cpu="16", pods=60) for at in range(5)))  # 300 pods
 
 
 def test_a_killed_flow_service_is_started_again_and_told_everything(backend: Backend, schedule: Schedule) -> None:
-    room(backend)
+    capacities(backend)
     scheduler = schedule()
     first = scheduler.firmament_pid
     with ThreadPoolExecutor(1) as pool:
@@ -60,7 +60,7 @@ def test_a_flow_service_that_is_killed_with_full_nodes_does_not_forget_who_is_th
 def test_a_killed_scheduler_leaves_nothing_behind_and_its_successor_goes_on(
     backend: Backend, schedule: Schedule
 ) -> None:
-    room(backend)
+    capacities(backend)
     first = schedule()
     first.expected = {-signal.SIGKILL}
     flow_service = first.firmament_pid
@@ -80,7 +80,7 @@ def test_a_killed_scheduler_leaves_nothing_behind_and_its_successor_goes_on(
 def test_asked_to_stop_in_the_middle_it_ends_cleanly_and_its_successor_goes_on(
     backend: Backend, schedule: Schedule, number: int
 ) -> None:
-    room(backend)
+    capacities(backend)
     first = schedule()
     flow_service = first.firmament_pid
     handle = os.pidfd_open(flow_service)
@@ -100,7 +100,7 @@ def test_asked_to_stop_in_the_middle_it_ends_cleanly_and_its_successor_goes_on(
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["SIGTERM", "SIGKILL"])
 def test_the_other_replica_takes_over(backend: Backend, schedule: Schedule, number: int) -> None:
-    room(backend)
+    capacities(backend)
     leader = schedule(*LEASE)
     leader.until_says("leading: ")
     standby = schedule(*LEASE)
@@ -121,7 +121,7 @@ def test_the_other_replica_takes_over(backend: Backend, schedule: Schedule, numb
 
 
 def test_a_paused_leader_stops_binding_when_it_wakes(backend: Backend, schedule: Schedule) -> None:
-    room(backend)
+    capacities(backend)
     leader = schedule(*LEASE)
     leader.until_says("leading: ")
     standby = schedule(*LEASE)
@@ -138,7 +138,7 @@ def test_a_paused_leader_stops_binding_when_it_wakes(backend: Backend, schedule:
 
 
 def test_replicas_survive_the_loss_of_the_lease(backend: Backend, schedule: Schedule) -> None:
-    room(backend)
+    capacities(backend)
     schedule(*LEASE).until_says("leading: ")
     backend.delete("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases", "poseidon")
     burst(backend, "p", 20)
@@ -149,7 +149,7 @@ def test_a_flow_service_of_its_own_right_may_come_and_go(backend: Backend, sched
     serve = [*FIRMAMENT, "serve", "--address"]
     service = Process([*serve, "127.0.0.1:0"])
     address = "127.0.0.1:" + service.until_says(r"serving on port (\d+)")[1]
-    room(backend)
+    capacities(backend)
     scheduler = schedule("--firmament-address", address)
     assert scheduler.status()["firmament"] == {"address": address, "pid": None}
     burst(backend, "p", 20)
@@ -168,7 +168,7 @@ def test_a_flow_service_of_its_own_right_may_come_and_go(backend: Backend, sched
 
 @SYNTHETIC
 def test_a_scheduler_that_dies_while_binds_are_slow(synthetic: Synthetic, schedule: Schedule) -> None:
-    room(synthetic)
+    capacities(synthetic)
     synthetic.faults({"rules": [{"verbs": ["create"], "resources": ["pods/binding"], "latency_ms": 300}]})
     first = schedule("--bind-concurrency", "10")
     first.expected = {-signal.SIGKILL}

@@ -180,11 +180,11 @@ def reports(backend: Backend) -> None:
     """Events, one of them said twice, and conditions."""
     backend.create(pod("large", cpu="64"))
     backend.until_unschedulable("large")
-    said = backend.until_event("FailedScheduling", "large")["message"]
+    message = backend.until_event("FailedScheduling", "large")["message"]
     backend.create(node("another"))
     backend.until_event("FailedScheduling", "large", "0/5 nodes")
     backend.delete("/api/v1/nodes", "another")
-    backend.events.until(lambda events: any(e["message"] == said and e.get("count", 0) > 1 for e in events))
+    backend.events.until(lambda events: any(e["message"] == message and e.get("count", 0) > 1 for e in events))
 
 
 # -- gangs -----------------------------------------------------------------------------------------------------------
@@ -269,10 +269,10 @@ GROUPS: tuple[tuple[str, str, Json], ...] = (
 
 
 def gangs_by_object(backend: Backend) -> None:
-    for group, version, marks in GROUPS:
+    for group, version, metadata in GROUPS:
         name = group.removeprefix("scheduling.").partition(".")[0]
         about = {"apiVersion": f"{group}/{version}", "kind": "PodGroup", "metadata": {"name": "g"}}
-        backend.create(about | {"spec": {"minMember": 2}}, *members(name, metadata=marks))
+        backend.create(about | {"spec": {"minMember": 2}}, *members(name, metadata=metadata))
         backend.until_bound(2, f"{name}-")
     path = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups"
     until(backend, path, lambda items: [item for item in items if item.get("status", {}).get("phase") == "Scheduled"])

@@ -109,5 +109,5 @@ def test_what_a_binding_leaves(backend: Backend) -> None:
     backend.bind("p", "a")
     found = backend.api("GET", f"{PODS}/p")
     assert found["spec"]["nodeName"] == "a"
-    said = {c["type"]: c["status"] for c in found["status"]["conditions"]}
-    assert said["PodScheduled"] == "True"
+    message = {c["type"]: c["status"] for c in found["status"]["conditions"]}
+    assert message["PodScheduled"] == "True"

@@ -27,10 +27,10 @@ def refuse(*arguments: str, code: int) -> str:
     """Runs `poseidon run` with a mistake; returns the one line that it says about it."""
     done = run(*POSEIDON, "run", "--no-leader-elect", *arguments)
     assert done.returncode == code, done.stderr
-    said = [line for line in done.stderr.splitlines() if line.lower().startswith("error: ")]
-    assert len(said) == 1, done.stderr
+    message = [line for line in done.stderr.splitlines() if line.lower().startswith("error: ")]
+    assert len(message) == 1, done.stderr
     assert "Traceback" not in done.stderr
-    return said[0]
+    return message[0]
 
 
 def kubeconfig(path: Path, url: str, token: str = "") -> str:
@@ -49,9 +49,9 @@ def kubeconfig(path: Path, url: str, token: str = "") -> str:
 def test_an_api_server_that_is_not_there(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     config = kubeconfig(tmp_path / "kubeconfig", f"http://127.0.0.1:{port}")
-    said = refuse("--kubeconfig", config, "--health-port", "-1", "--startup-timeout", "5", code=1)
-    assert f"cannot reach the API server at http://127.0.0.1:{port}" in said
-    assert "is it running" in said
+    message = refuse("--kubeconfig", config, "--health-port", "-1", "--startup-timeout", "5", code=1)
+    assert f"cannot reach the API server at http://127.0.0.1:{port}" in message
+    assert "is it running" in message
 
 
 @REAL
@@ -59,17 +59,17 @@ def test_a_token_that_is_not_accepted(backend: Backend, tmp_path: Path) -> None:
     text = backend.kubeconfig.read_text().replace("token: e2e", "token: wrong")
     path = tmp_path / "kubeconfig"
     path.write_text(text)
-    said = refuse("--kubeconfig", str(path), "--health-port", "-1", "--startup-timeout", "10", code=1)
-    assert "rejected our credentials (401): check the token" in said
+    message = refuse("--kubeconfig", str(path), "--health-port", "-1", "--startup-timeout", "10", code=1)
+    assert "rejected our credentials (401): check the token" in message
 
 
 @SYNTHETIC
 def test_a_flow_service_that_is_not_there(synthetic: Backend) -> None:
     (port,) = free_ports(1)
     config = ("--kubeconfig", str(synthetic.kubeconfig), "--health-port", "-1", "--startup-timeout", "5")
-    said = refuse(*config, "--firmament-address", f"127.0.0.1:{port}", code=1)
-    assert f"no flow service at 127.0.0.1:{port}" in said
-    assert "firmament serve" in said
+    message = refuse(*config, "--firmament-address", f"127.0.0.1:{port}", code=1)
+    assert f"no flow service at 127.0.0.1:{port}" in message
+    assert "firmament serve" in message
 
 
 @SYNTHETIC
@@ -179,9 +179,9 @@ def test_status_and_explain(backend: Backend, schedule: Schedule) -> None:
     assert backend.until_unschedulable("large") == "0/2 nodes are available: 2 Insufficient cpu."
     scheduler.until_says("round placed=")
     ask = [*POSEIDON, "explain", "--address", scheduler.address]
-    told = run(*ask, "default/large").stdout
+    reported = run(*ask, "default/large").stdout
     for text in ("default/large", "waits for a node", "2 Insufficient cpu", "cpu 64", "lacks"):
-        assert text in told
+        assert text in reported
     found = json.loads(run(*ask, "large", "--json").stdout)
     # what it would take: b lacks the least, 60 cores more than it has left
     assert found["nearest"][0]["node"] == "b"

@@ -248,18 +248,18 @@ class GangWorld:
         available = Counter(self.tasks[uid].role for uid in uids)
         if len(uids) < left or any(available[number] < need for number, need in enumerate(short)):
             return None
-        uid, rest = uids[0], uids[1:]
+        uid, others = uids[0], uids[1:]
         task = self.tasks[uid]
         for name in names:
             if self.takes(task.cls, name):
                 task.node = name
-                found = self._search(rest, total, of_role, names, {**so_far, uid: name})
+                found = self._search(others, total, of_role, names, {**so_far, uid: name})
                 task.node = None
                 if found is not None:
                     return found
         # without this one: then without its like, too
         return self._search(
-            [other for other in rest if (self.tasks[other].cls, self.tasks[other].role) != (task.cls, task.role)],
+            [other for other in others if (self.tasks[other].cls, self.tasks[other].role) != (task.cls, task.role)],
             total,
             of_role,
             names,

@@ -46,18 +46,18 @@ def _number(text: str) -> int | None:
 
 def meets(requirement, labels) -> bool:
     have = labels.get(requirement.key)
-    wanted = requirement.values
+    expected = requirement.values
     if requirement.operator == "In":
-        return have is not None and have in wanted
+        return have is not None and have in expected
     if requirement.operator == "NotIn":
-        return have is None or have not in wanted
+        return have is None or have not in expected
     if requirement.operator == "Exists":
         return have is not None
     if requirement.operator == "DoesNotExist":
         return have is None
     if have is None:
         return False
-    number, bound = _number(have), _number(wanted[0]) if len(wanted) == 1 else None
+    number, bound = _number(have), _number(expected[0]) if len(expected) == 1 else None
     if number is None or bound is None:
         return False
     return number > bound if requirement.operator == "Gt" else number < bound

@@ -169,9 +169,9 @@ def an_order(world: World, batch: list[tuple[int, str]]) -> list[tuple[int, str]
                 continue
             tried.add(kind(i))
             world.tasks[uid].node = node_id
-            rest = go(left - {i})
-            if rest is not None:
-                return [batch[i], *rest]
+            others = go(left - {i})
+            if others is not None:
+                return [batch[i], *others]
             world.tasks[uid].node = None
         dead.add(left)
         return None

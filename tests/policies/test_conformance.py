@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from firmament_py.policy import AnywherePolicy, NodeUsage, View, checked_costs
 from firmament_py.policy.conformance import check, waived
 from firmament_py.policy.registry import available, load
+from tests.effort import examples
 from tests.policies.views import Around
 
 VARIANTS: list[tuple[str, dict[str, str]]] = [
@@ -107,12 +108,14 @@ def arrays(view):
 
 
 @each_policy
+@examples(25)
 @given(view=views())
 def test_costs_keep_the_contract(policy, view):
     checked_costs(policy, view)
 
 
 @each_policy
+@examples(25)
 @given(view=views())
 def test_pricing_is_pure(policy, view):
     """The same view has the same costs, and is not touched."""
@@ -127,6 +130,7 @@ def test_pricing_is_pure(policy, view):
 @pytest.mark.parametrize(
     "policy", [p for p in POLICIES.values() if "favourites" not in waived(p)], ids=lambda p: p.name
 )
+@examples(25)
 @given(view=views(min_nodes=2), data=st.data())
 def test_the_order_of_nodes_does_not_matter(policy, view, data):
     order = np.array(data.draw(st.permutations(range(len(view.allocatable)))))
@@ -138,15 +142,16 @@ def test_the_order_of_nodes_does_not_matter(policy, view, data):
         surroundings=view.surroundings.in_order(order.tolist()),
         measured_usage=view.measured_usage and NodeUsage(*(getattr(view.measured_usage, f)[order] for f in METRICS)),
     )
-    place, slot, wait, most = full(policy.costs(view), view)
+    place, slot, wait, maximum = full(policy.costs(view), view)
     place_2, slot_2, wait_2, most_2 = full(policy.costs(shuffled), shuffled)
     assert [[row[i] for i in order] for row in place] == place_2
     assert [slot[i] for i in order] == slot_2
     assert wait == wait_2
-    assert [most[i] for i in order] == most_2
+    assert [maximum[i] for i in order] == most_2
 
 
 @each_policy
+@examples(25)
 @given(view=views())
 def test_waiting_costs_more_for_the_more_important_and_no_less_for_the_older(policy, view):
     wait = policy.costs(view).wait.tolist()
@@ -161,6 +166,7 @@ def test_waiting_costs_more_for_the_more_important_and_no_less_for_the_older(pol
 
 
 @each_policy
+@examples(25)
 @given(view=views(min_nodes=1))
 def test_no_cost_of_a_placement_outweighs_a_priority(policy, view):
     """On each node: what the important task costs more there is less than what its waiting costs more. This is what

@@ -193,17 +193,17 @@ def test_an_external_policy_is_chosen_by_flag_and_decides_rounds(installed):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (["headroom", "--policy-option", "keep=7"], "policy headroom: option keep is 7.0; give a share from 0 to 1"),
         (["headroom", "--policy-option", "kept=7"], "policy headroom has no option 'kept'; it has: keep"),
         (["broken-futuristic"], "policy broken-futuristic needs version 99 of the policy interface"),
     ],
 )
-def test_what_is_wrong_with_a_policy_from_elsewhere_is_said_before_anything_is_served(installed, words, told):
+def test_what_is_wrong_with_a_policy_from_elsewhere_is_said_before_anything_is_served(installed, words, reported):
     done = firmament(installed, "serve", "--policy", *words)
     assert done.returncode == 2
-    assert told in " ".join(done.stderr.split())
+    assert reported in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize("name", COMPLAINTS)

@@ -20,8 +20,8 @@ TRAIT = colocation.TRAIT
 KINDS = colocation.KINDS
 
 
-def of_kind(number, kind, **more):
-    return make_class(number, traits={TRAIT: kind} if kind else {}, **more)
+def of_kind(number, kind, **fields):
+    return make_class(number, traits={TRAIT: kind} if kind else {}, **fields)
 
 
 def penalty(one, other):
@@ -198,9 +198,9 @@ def test_rounds_in_turns_are_optimal_each_and_waste_nothing(kinds, there, cpus, 
     cluster.tell(*(make_tasks([uid], KINDS.index(kind) + 1) for uid, kind in enumerate(kinds, start=1)))
     free = Counter({f"n{i}": cpu for i, cpu in enumerate(cpus)})
     free.subtract(f"n{node}" for _, node in there)
-    room = sum(max(left, 0) for left in free.values())
+    capacities = sum(max(left, 0) for left in free.values())
     placed = cluster.round()
-    assert len(placed) == min(room, len(kinds))
+    assert len(placed) == min(capacities, len(kinds))
     waiting = [priorities[KINDS.index(kinds[uid - 1])] for uid in cluster.waiting()]
     ran = [priorities[KINDS.index(kinds[uid - 1])] for uid in placed]
     assert max(waiting, default=0) <= min(ran, default=1)

@@ -16,7 +16,7 @@ BY_LOAD = [load(name, {}) for name in ("load-spreading", "cpu-memory", "bin-pack
 each_policy = pytest.mark.parametrize("policy", BY_LOAD, ids=lambda p: p.name)
 
 
-def view(allocatable, free, measured_load=None, **more):
+def view(allocatable, free, measured_load=None, **fields):
     """Nodes with cpu and memory, one waiting task that requests 1 of each."""
     nodes = len(allocatable)
     return View(
@@ -31,7 +31,7 @@ def view(allocatable, free, measured_load=None, **more):
         task_class=np.zeros(1, np.int64),
         task_age_us=np.zeros(1, np.int64),
         measured_load=None if measured_load is None else np.array(measured_load, np.int64),
-        **more,
+        **fields,
     )
 
 

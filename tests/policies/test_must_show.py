@@ -17,10 +17,10 @@ from tests.policies.rig import places
 
 BlockReplicas = dict[int, str]
 
-ELSEWHERE = {"interference", "network-aware", "quincy", "whare-map"}
+OTHER_ZONE = {"interference", "network-aware", "quincy", "whare-map"}
 """Policies whose costs depend on what these clusters do not have; their own tests show what they do with it."""
 
-NAMES = [info.name for info in available() if info.name not in ELSEWHERE]
+NAMES = [info.name for info in available() if info.name not in OTHER_ZONE]
 
 
 @dataclass(frozen=True)

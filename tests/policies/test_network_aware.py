@@ -166,15 +166,15 @@ def linked_clusters(draw):
         )
         for c in range(draw(st.integers(1, 4)))
     ]
-    told = draw(st.lists(st.tuples(st.sampled_from(classes), st.none() | st.sampled_from(nodes)), max_size=16))
-    return nodes, classes, told
+    reported = draw(st.lists(st.tuples(st.sampled_from(classes), st.none() | st.sampled_from(nodes)), max_size=16))
+    return nodes, classes, reported
 
 
 @pytest.mark.slow
 @given(events=linked_clusters())
 def test_links_are_never_over_committed_and_no_room_is_wasted(events):
     """Whatever is there already, the oracle counts links without a limit as endless."""
-    nodes, classes, told = events
+    nodes, classes, reported = events
     seen = []
     cluster = make_cluster(*nodes, *classes, policy=NetworkAware(), observer=lambda *pair: seen.append(pair))
     world = World()
@@ -182,7 +182,7 @@ def test_links_are_never_over_committed_and_no_room_is_wasted(events):
         endless = dict.fromkeys((EGRESS, INGRESS), 2**50 - 1)
         world.nodes[node.id] = replace(node, allocatable={**endless, **node.allocatable})
     world.classes = {cls.id: cls for cls in classes}
-    for uid, (cls, node) in enumerate(told, start=1):
+    for uid, (cls, node) in enumerate(reported, start=1):
         cluster.tell(make_tasks([uid], cls.id, on=node.name if node else None))
         world.tasks[uid] = PlainTask(cls.id, node.id if node else None, "bound" if node else "waiting")
     carry_out(world, cluster.round())
@@ -191,7 +191,7 @@ def test_links_are_never_over_committed_and_no_room_is_wasted(events):
 
 
 SIZES = {1: 10, 2: 50, 3: 100, 4: 400, 5: 1000}  # Mbit/s, on links of 10 Gbit/s
-PARTS = (0.4, 0.3, 0.15, 0.1, 0.05)
+SHARES = (0.4, 0.3, 0.15, 0.1, 0.05)
 LINK = 10_000
 
 
@@ -200,7 +200,7 @@ def link_use(policy: Policy, fill: float, *, counted: bool, nodes: int = 300, bu
 
     counted: whether requests for bandwidth are told, as they only are to a policy that counts links."""
     random = np.random.default_rng(7)
-    of_class = random.choice(5, size=nodes * 200, p=PARTS) + 1
+    of_class = random.choice(5, size=nodes * 200, p=SHARES) + 1
     wants = np.array([SIZES[c] for c in of_class.tolist()])
     of_class = of_class[np.cumsum(wants) <= fill * nodes * LINK]
     cluster: Cluster = make_cluster(

@@ -67,10 +67,10 @@ def test_cpu_memory_does_not_count_on_nodes_that_are_closed():
     view = make_view(resources=("cpu", "memory"), requests=[[1, 1]], allocatable=[[16, 16]] * 2, free=[[16, 16]] * 2)
     view = replace(view, waiting=np.array([12]), task_class=np.zeros(12, np.int64), task_age_us=np.zeros(12, np.int64))
     # 35 % of 12 tasks are five: 2.5 for each of two nodes, or all for one
-    for depth, most in (([12, 12], [3, 3]), ([0, 12], [0, 5])):
+    for depth, maximum in (([12, 12], [3, 3]), ([0, 12], [0, 5])):
         costs = CpuMemory().costs(replace(view, depth=np.array(depth)))
         assert costs.node_limit is not None
-        assert costs.node_limit.tolist() == most
+        assert costs.node_limit.tolist() == maximum
 
 
 NODES = [make_node(name, cpu=8, memory=8) for name in ("a", "b", "c", "d")]

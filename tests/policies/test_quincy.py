@@ -238,7 +238,7 @@ def clusters(draw, most_tasks=10, classes=1):
     return rack, pods, sets, of_task, of_class
 
 
-def told(world, policy, **options):
+def reported(world, policy, **options):
     rack, pods, sets, of_task, of_class = world
     return make_cluster(
         *(racked(name, rack[name], pods=pods[name]) for name in rack),
@@ -280,7 +280,7 @@ def least_moved(world) -> tuple[int, int]:
 
 @given(clusters())
 def test_a_round_moves_the_fewest_bytes_there_can_be(world):
-    cluster = told(world, Quincy(threshold=0, spread_mib=0))
+    cluster = reported(world, Quincy(threshold=0, spread_mib=0))
     placed = cluster.round()
     moved = sum(half_mib_moved(world, uid - 1, node) for uid, node in placed.items())
     assert (len(placed), moved) == least_moved(world)
@@ -288,7 +288,7 @@ def test_a_round_moves_the_fewest_bytes_there_can_be(world):
 
 @given(clusters(classes=3))
 def test_so_it_does_for_classes_that_request_the_same(world):
-    cluster = told(world, Quincy(threshold=0, spread_mib=0))
+    cluster = reported(world, Quincy(threshold=0, spread_mib=0))
     placed = cluster.round()
     moved = sum(half_mib_moved(world, uid - 1, node) for uid, node in placed.items())
     assert (len(placed), moved) == least_moved(world)
@@ -297,7 +297,7 @@ def test_so_it_does_for_classes_that_request_the_same(world):
 @given(clusters(), st.sampled_from([0.02, 0.14, 0.5, 1.0]))
 def test_a_threshold_costs_at_most_what_it_hides(world, threshold):
     """On each place that a task gets, the cost exceeds what is really moved by less than the threshold of its input."""
-    cluster = told(world, Quincy(threshold=threshold, spread_mib=0))
+    cluster = reported(world, Quincy(threshold=threshold, spread_mib=0))
     placed = cluster.round()
     moved = sum(half_mib_moved(world, uid - 1, node) for uid, node in placed.items())
     _, _, sets, of_task, _ = world

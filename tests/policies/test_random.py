@@ -47,8 +47,8 @@ def test_the_next_round_draws_anew():
     """Nodes that were lucky once are not because of it again: rounds are hardly correlated."""
     cluster = make_cluster(*(make_node(f"n{i}") for i in range(400)), make_class(1, cpu=0), policy=Random())
     draws = []
-    for turn in range(2):
-        cluster.tell(make_tasks(range(turn * 800 + 1, turn * 800 + 801), 1))
+    for step in range(2):
+        cluster.tell(make_tasks(range(step * 800 + 1, step * 800 + 801), 1))
         given = per_node(cluster.round())
         draws.append([given.get(f"n{i}", 0) for i in range(400)])
     assert abs(np.corrcoef(draws[0], draws[1]).min()) < 4 / np.sqrt(400)

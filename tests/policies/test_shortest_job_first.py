@@ -46,7 +46,7 @@ def test_priority_goes_before_length_and_age():
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         ({"patience": 0.0}, "option patience is 0.0; give a number above 0, up to 1.0"),
         ({"patience": 1.1}, "option patience is 1.1"),
@@ -55,14 +55,14 @@ def test_priority_goes_before_length_and_age():
         ({"unknown_seconds": 1e12}, "option unknown-seconds is 1000000000000.0"),
     ],
 )
-def test_options_have_ranges(options, told):
+def test_options_have_ranges(options, reported):
     with pytest.raises(ValueError, match="option") as caught:
         ShortestJobFirst(**options)
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
 
 
-def length(number, seconds, **more):
-    return make_class(number, cpu=1, expected_us=seconds * SECOND_US, **more)
+def length(number, seconds, **fields):
+    return make_class(number, cpu=1, expected_us=seconds * SECOND_US, **fields)
 
 
 def test_the_shortest_of_those_that_came_together_goes_first():

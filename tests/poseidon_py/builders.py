@@ -65,8 +65,8 @@ def pod_json(
     return body
 
 
-def pod(name: str = "pod", **more: Any) -> Pod:
-    return msgspec.json.decode(json.dumps(pod_json(name, **more)), type=Pod)
+def pod(name: str = "pod", **fields: Any) -> Pod:
+    return msgspec.json.decode(json.dumps(pod_json(name, **fields)), type=Pod)
 
 
 def node_json(
@@ -102,5 +102,5 @@ def node_json(
     return body
 
 
-def node(name: str = "node", **more: Any) -> Node:
-    return msgspec.json.decode(json.dumps(node_json(name, **more)), type=Node)
+def node(name: str = "node", **fields: Any) -> Node:
+    return msgspec.json.decode(json.dumps(node_json(name, **fields)), type=Node)

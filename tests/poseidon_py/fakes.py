@@ -247,8 +247,8 @@ class FakeKube:
         self.in_flight = self.most_in_flight = 0
         self.on_bind = lambda namespace, name: None
 
-    def put(self, name, uid=None, **more):
-        self.pods[f"default/{name}"] = {"name": name, "uid": uid or f"uid-{name}", **more}
+    def put(self, name, uid=None, **fields):
+        self.pods[f"default/{name}"] = {"name": name, "uid": uid or f"uid-{name}", **fields}
 
     async def bind(self, namespace, name, uid, node, timeout):
         self.asked.append(name)

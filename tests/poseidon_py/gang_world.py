@@ -9,22 +9,24 @@ from benchmarks.cluster.store.kinds import JOBS, NODES, PODS
 from tests.poseidon_py import world
 
 
-def template(cpu="1", *, labels=None, annotations=None, seconds=None, **more):
-    marks = dict(annotations or {})
+def template(cpu="1", *, labels=None, annotations=None, seconds=None, **fields):
+    pod_annotations = dict(annotations or {})
     if seconds is not None:
-        marks[RUN_SECONDS] = str(seconds)
-    pod = world.template(cpu, restartPolicy="Never", **more)
-    return {"metadata": {"labels": labels or {}, "annotations": marks}, **pod}
+        pod_annotations[RUN_SECONDS] = str(seconds)
+    pod = world.template(cpu, restartPolicy="Never", **fields)
+    return {"metadata": {"labels": labels or {}, "annotations": pod_annotations}, **pod}
 
 
-def job(name, size, *, cpu="1", gang=None, marks=None, on_template=False, completions=None, **more):
-    """A Job; `marks` are annotations of its own, or of its pods."""
-    marks = {"poseidon.io/gang": gang} | (marks or {}) if gang is not None else marks or {}
-    pods = template(cpu, annotations=marks if on_template else {}, **more)
+def job(name, size, *, cpu="1", gang=None, job_annotations=None, on_template=False, completions=None, **fields):
+    """A Job; `job_annotations` are annotations of its own, or of its pods."""
+    job_annotations = (
+        {"poseidon.io/gang": gang} | (job_annotations or {}) if gang is not None else job_annotations or {}
+    )
+    pods = template(cpu, annotations=job_annotations if on_template else {}, **fields)
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "annotations": {} if on_template else marks},
+        "metadata": {"name": name, "annotations": {} if on_template else job_annotations},
         "spec": {
             "parallelism": size,
             "completions": size if completions is None else completions,

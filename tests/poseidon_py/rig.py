@@ -103,18 +103,20 @@ class Rig:
         if self.confirm:
             self.store.observe_pod(pod(**there))
 
-    def node(self, name, **more):
-        self.store.observe_node(node(name, **more))
+    def node(self, name, **fields):
+        self.store.observe_node(node(name, **fields))
 
-    def pod(self, name, uid=None, **more):
+    def pod(self, name, uid=None, **fields):
         """A pod is made."""
-        self.kube.put(name, uid, **{key: value for key, value in more.items() if key in ("node", "deleting", "gates")})
-        self.store.observe_pod(pod(name, uid=uid, **more))
+        self.kube.put(
+            name, uid, **{key: value for key, value in fields.items() if key in ("node", "deleting", "gates")}
+        )
+        self.store.observe_pod(pod(name, uid=uid, **fields))
 
-    async def bind_in_flight(self, name, **more):
+    async def bind_in_flight(self, name, **fields):
         """A pod is made whose bind the API server does not answer until `answered`."""
         self.kube.hold = asyncio.Event()
-        self.pod(name, **more)
+        self.pod(name, **fields)
         await self.settle()
         assert self.kube.in_flight == 1
 

@@ -23,9 +23,9 @@ SMALL = NodeShape(cpu="4", memory="8Gi", pods=20)
 _FLAGS_OF_THE_SERVICE = {"policy", "policy_option", "usage", "gang_reserve_after", "firmament_args"}
 
 
-def template(cpu="100m", scheduler="poseidon", **more):
+def template(cpu="100m", scheduler="poseidon", **fields):
     container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu, "memory": "16Mi"}}}
-    return {"spec": {"schedulerName": scheduler, "containers": [container], **more}}
+    return {"spec": {"schedulerName": scheduler, "containers": [container], **fields}}
 
 
 class World:
@@ -37,7 +37,7 @@ class World:
         self.bridges: list[Bridge] = []
         self._services: dict[Bridge, Server] = {}
 
-    async def bridge(self, *, own_service=False, **more) -> Bridge:
+    async def bridge(self, *, own_service=False, **fields) -> Bridge:
         """Started, with these settings. `own_service`: it starts its flow service itself, as a process."""
         kubeconfig = self.folder / "kubeconfig"
         kubeconfig.write_text(self.cluster.kubeconfig())
@@ -48,11 +48,11 @@ class World:
             "shutdown_timeout": 5.0,
         }
         service = None
-        if not own_service and not _FLAGS_OF_THE_SERVICE & set(more):
+        if not own_service and not _FLAGS_OF_THE_SERVICE & set(fields):
             service = Server(Engine(LoadSpreading(), OrToolsSolver()), "127.0.0.1:0")
             service.start()
             defaults["firmament_address"] = f"127.0.0.1:{service.port}"
-        bridge = Bridge(Settings(kubeconfig=kubeconfig, **(defaults | more)))
+        bridge = Bridge(Settings(kubeconfig=kubeconfig, **(defaults | fields)))
         self.bridges.append(bridge)
         if service is not None:
             self._services[bridge] = service

@@ -100,7 +100,7 @@ def evict(api: Api, namespace: str, name: str, eviction: Json, *, dry_run: bool 
 
 def _spend_budget(api: Api, pod: Record, dry_run: bool) -> None:
     budgets: list[tuple[Record, Json]] = []
-    for found in api.store.shelf(BUDGETS).records(pod.namespace):
+    for found in api.store.collection(BUDGETS).records(pod.namespace):
         obj = found.parse()
         if from_structured(obj.get("spec", {}).get("selector"))(pod.labels):
             budgets.append((found, obj))

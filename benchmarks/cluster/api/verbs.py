@@ -190,7 +190,7 @@ class Api:
                 raise forbidden("pods", "", obj["metadata"]["name"], why)
             chosen = found.parse()
         else:
-            classes = self.store.shelf(PRIORITY_CLASSES).records()
+            classes = self.store.collection(PRIORITY_CLASSES).records()
             defaults = [one.parse() for one in classes if b'"globalDefault":true' in one.raw]
             chosen = max(defaults, key=lambda one: one.get("value", 0), default={})
             if chosen:

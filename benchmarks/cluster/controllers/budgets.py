@@ -52,12 +52,14 @@ class Budgets:
 
     def _reconcile(self, key: str) -> None:
         self._queued.discard(key)
-        record = self._api.store.shelf(BUDGETS).objects.get(key)
+        record = self._api.store.collection(BUDGETS).objects.get(key)
         if record is None:
             return
         holds = self._selectors[record.namespace][key]
         pods = [
-            pod for pod in self._api.store.shelf(PODS).records(record.namespace) if holds(pod.labels) and is_active(pod)
+            pod
+            for pod in self._api.store.collection(PODS).records(record.namespace)
+            if holds(pod.labels) and is_active(pod)
         ]
         obj = record.parse()
         status = self._status(obj, record, pods)

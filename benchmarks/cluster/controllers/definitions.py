@@ -58,7 +58,7 @@ class Definitions:
             )
             known = before.get(version["name"])
             if known is not None and _same(known, desired):
-                desired = known  # a new Kind would be a new, empty shelf
+                desired = known  # a new Kind would be a new, empty collection
             if stored is None:
                 stored = desired
             kinds.append(desired)
@@ -97,7 +97,7 @@ class Definitions:
         for kind in self._served.pop(name, ()):
             self._kinds.remove(kind)
             if kind.stored_as is None:
-                for record in list(self._api.store.shelf(kind).records()):
+                for record in list(self._api.store.collection(kind).records()):
                     self._api.remove(kind, record)
                 self._api.store.drop(kind)
 

@@ -83,15 +83,15 @@ class Deployments(Controller):
         # by specified size, not by status: a set that has been scaled down may not have deleted its pods yet
         target = current[1]["spec"].get("replicas", 0)
         needed = desired - down
-        room = target + old_total - needed - (target - _available(current[1]))
-        spare = min(room, _available(current[1]) + sum(_available(one) for _, one in others) - needed)
+        removable = target + old_total - needed - (target - _available(current[1]))
+        spare = min(removable, _available(current[1]) + sum(_available(one) for _, one in others) - needed)
         for old in others:
             size = old[1]["spec"].get("replicas", 0)
             unready = size - _available(old[1])  # these do not count: scaling them down does not reduce availability
-            cut = min(size, max(0, room), unready + max(0, spare))
+            cut = min(size, max(0, removable), unready + max(0, spare))
             if cut > 0:
                 self._resize(old, size - cut)
-                room -= cut
+                removable -= cut
                 spare -= max(0, cut - unready)
 
     def _resize(self, pair: tuple[Record, Json], replicas: int) -> None:

@@ -31,7 +31,7 @@ class EventLife:
 
     def _clean(self) -> None:
         self._cleaning = False
-        objects = self._api.store.shelf(EVENTS).objects
+        objects = self._api.store.collection(EVENTS).objects
         while len(self._oldest) > self._limit:
             key, uid = self._oldest.popleft()
             record = objects.get(key)

@@ -23,10 +23,10 @@ class Garbage:
         self._present: set[str] = set()  # UIDs of all objects
         self._dependents: dict[str, dict[tuple[Kind, str], str]] = {}  # owner's UID to (kind, key) to UID
         self._unmet: set[tuple[Kind, str]] = set()
-        api.store.on_shelf(self._hear)
+        api.store.on_collection(self._hear)
 
     def _hear(self, kind: Kind) -> None:
-        for record in self._api.store.shelf(kind).objects.values():
+        for record in self._api.store.collection(kind).objects.values():
             self._present.add(record.uid)
         self._api.store.subscribe(kind, lambda change: self._changed(kind, change))
 
@@ -68,7 +68,7 @@ class Garbage:
     def _waiting_for(self, owner: str) -> tuple[Kind, str] | None:
         """The owner, if it is being deleted in the foreground and now has no dependents."""
         for kind, key in list(self._unmet):
-            record = self._api.store.shelf(kind).objects.get(key)
+            record = self._api.store.collection(kind).objects.get(key)
             if record is None:
                 self._unmet.discard((kind, key))
             elif record.uid == owner:
@@ -78,7 +78,7 @@ class Garbage:
     def _of(self, owner: str) -> list[tuple[Kind, Record]]:
         found: list[tuple[Kind, Record]] = []
         for (kind, key), uid in list(self._dependents.get(owner, {}).items()):
-            record = self._api.store.shelf(kind).objects.get(key)
+            record = self._api.store.collection(kind).objects.get(key)
             if record is not None and record.uid == uid:
                 found.append((kind, record))
         return found
@@ -95,7 +95,7 @@ class Garbage:
 
     def _foreground(self, kind: Kind, key: str) -> None:
         """Foreground deletion: delete the dependents first, then remove the owner's finalizer."""
-        record = self._api.store.shelf(kind).objects.get(key)
+        record = self._api.store.collection(kind).objects.get(key)
         if record is None or not record.deleting:
             return
         obj = record.parse()
@@ -112,7 +112,7 @@ class Garbage:
                 self._delete(dependent_kind, dependent, "Foreground" if dependent_kind.generation else None)
 
     def _orphan(self, kind: Kind, key: str) -> None:
-        record = self._api.store.shelf(kind).objects.get(key)
+        record = self._api.store.collection(kind).objects.get(key)
         if record is None or not record.deleting:
             return
         obj = record.parse()

@@ -93,7 +93,7 @@ class Jobs(Controller):
                 active = self._suspend(status, active)
             else:
                 self._resume(record, spec, status, tally)
-                verdict = _verdict(spec, status, tally, active)
+                verdict = _outcome(spec, status, tally, active)
                 if verdict is not None:
                     self._end(record, spec, status, verdict, active)
                     active = []
@@ -133,7 +133,7 @@ class Jobs(Controller):
             self.agenda.after(float(limit), lambda: self._too_late(record))
 
     def _too_late(self, record: Record) -> None:
-        current = self.api.store.shelf(JOBS).objects.get(record.key)
+        current = self.api.store.collection(JOBS).objects.get(record.key)
         if current is None or current.uid != record.uid:
             return
         obj = current.parse()
@@ -162,7 +162,7 @@ class Jobs(Controller):
             self.agenda.after(float(ttl), lambda: self._clear(record))
 
     def _clear(self, record: Record) -> None:
-        current = self.api.store.shelf(JOBS).objects.get(record.key)
+        current = self.api.store.collection(JOBS).objects.get(record.key)
         if current is not None and current.uid == record.uid:
             delete(self.api, JOBS, record.namespace, record.name, {"propagationPolicy": "Background"})
 
@@ -186,7 +186,7 @@ class Jobs(Controller):
 
     def _retry(self, record: Record, tally: _Tally) -> None:
         tally.waiting = False
-        current = self.api.store.shelf(JOBS).objects.get(record.key)
+        current = self.api.store.collection(JOBS).objects.get(record.key)
         if current is None or current.uid != record.uid or current.deleting:
             return
         obj = current.parse()
@@ -234,7 +234,7 @@ def _desired(spec: Json, tally: _Tally, active: int) -> int:
     return min(parallelism, max(0, int(completions) - tally.succeeded))
 
 
-def _verdict(spec: Json, status: Json, tally: _Tally, active: list[Record]) -> tuple[str, str, str] | None:
+def _outcome(spec: Json, status: Json, tally: _Tally, active: list[Record]) -> tuple[str, str, str] | None:
     """(condition, reason, message) if the Job is over."""
     completions = spec.get("completions")
     if completions is None:

@@ -21,7 +21,7 @@ class Namespaces:
     def __init__(self, api: Api, agenda: Agenda) -> None:
         self._api = api
         self._agenda = agenda
-        for record in list(api.store.shelf(NAMESPACES).records()):
+        for record in list(api.store.collection(NAMESPACES).records()):
             self._equip(record.name)
         api.store.subscribe(NAMESPACES, self._changed)
 
@@ -43,13 +43,13 @@ class Namespaces:
         if home is None or not home.deleting:
             return
         left = 0
-        for shelf in self._api.store.shelves():
-            if not shelf.kind.namespaced:
+        for collection in self._api.store.collections():
+            if not collection.kind.namespaced:
                 continue
-            for record in list(shelf.records(name)):
+            for record in list(collection.records(name)):
                 if not record.deleting:
-                    delete(self._api, shelf.kind, name, record.name)
-                left += record.key in shelf.objects
+                    delete(self._api, collection.kind, name, record.name)
+                left += record.key in collection.objects
         if left:
             self._agenda.after(_LOOK_AGAIN_S, lambda: self._empty(name))
             return

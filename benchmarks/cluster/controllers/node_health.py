@@ -127,7 +127,7 @@ class NodeLife:
             self._tainted.pop(node, None)
         if not taints:
             return
-        for record in list(self._api.store.shelf(PODS).records()):
+        for record in list(self._api.store.collection(PODS).records()):
             if record.fields[POD_NODE] == node:
                 self._consider(record, taints)
 
@@ -159,7 +159,7 @@ class NodeLife:
         node = record.fields[POD_NODE]
         if [_identity(taint) for taint in self._tainted.get(node, ())] != under:
             return  # the node recovered, or another timer runs for its new taints
-        current = self._api.store.shelf(PODS).objects.get(record.key)
+        current = self._api.store.collection(PODS).objects.get(record.key)
         if current is None or current.uid != record.uid or current.deleting:
             return
         pod = current.parse()
@@ -180,7 +180,7 @@ class NodeLife:
         """Remove the pods of a deleted node, which has no kubelet to end them."""
         if self._api.store.get(NODES, "", node) is not None:
             return
-        for record in list(self._api.store.shelf(PODS).records()):
+        for record in list(self._api.store.collection(PODS).records()):
             if record.fields[POD_NODE] == node:
                 delete(self._api, PODS, record.namespace, record.name, {"gracePeriodSeconds": 0})
 

@@ -36,7 +36,7 @@ class Volumes:
             self._agenda.call_soon(lambda: self._reconcile(key))
 
     def _queue_waiting(self) -> None:
-        for record in self._api.store.shelf(CLAIMS).objects.values():
+        for record in self._api.store.collection(CLAIMS).objects.values():
             if b'"phase":"Pending"' in record.raw:
                 self._queue(record.key)
 
@@ -57,7 +57,7 @@ class Volumes:
 
     def _reconcile(self, key: str) -> None:
         self._queued.discard(key)
-        record = self._api.store.shelf(CLAIMS).objects.get(key)
+        record = self._api.store.collection(CLAIMS).objects.get(key)
         if record is None or record.deleting:
             return
         claim = record.parse()
@@ -85,7 +85,7 @@ class Volumes:
             self._bind(record, claim, volume, volume.parse())
 
     def _default_class(self) -> str:
-        for record in self._api.store.shelf(STORAGE_CLASSES).records():
+        for record in self._api.store.collection(STORAGE_CLASSES).records():
             annotations = record.parse()["metadata"].get("annotations") or {}
             if annotations.get(_DEFAULT_CLASS) == "true":
                 return record.name
@@ -96,7 +96,7 @@ class Volumes:
         spec = claim["spec"]
         named = spec.get("volumeName")
         fits: list[tuple[Any, Record, Json]] = []
-        for record in self._api.store.shelf(VOLUMES).records():
+        for record in self._api.store.collection(VOLUMES).records():
             volume = record.parse()
             reserved = volume["spec"].get("claimRef")
             if reserved:
@@ -172,7 +172,7 @@ class Volumes:
         self._api.store.put(CLAIMS, claim, claimant)
 
     def _release(self, claim: Record) -> None:
-        for record in list(self._api.store.shelf(VOLUMES).records()):
+        for record in list(self._api.store.collection(VOLUMES).records()):
             volume = record.parse()
             if (volume["spec"].get("claimRef") or {}).get("uid") != claim.uid:
                 continue

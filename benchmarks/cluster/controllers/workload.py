@@ -48,7 +48,7 @@ class Controller:
 
     def owned_by(self, uid: str) -> list[Record]:
         """The existing objects that name this UID as owner."""
-        objects = self.api.store.shelf(self.owned).objects
+        objects = self.api.store.collection(self.owned).objects
         found = (objects.get(key) for key in self._dependents.get(uid, ()))
         return [record for record in found if record is not None]
 
@@ -77,7 +77,7 @@ class Controller:
 
     def _reconcile(self, key: str) -> None:
         self._queued.discard(key)
-        record = self.api.store.shelf(self.kind).objects.get(key)
+        record = self.api.store.collection(self.kind).objects.get(key)
         if record is None:
             return
         try:

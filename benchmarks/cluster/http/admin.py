@@ -75,8 +75,8 @@ class Admin:
         return {
             "resourceVersion": cluster.store.version,
             "objects": {
-                f"{shelf.kind.plural}.{shelf.kind.group}".rstrip("."): len(shelf.objects)
-                for shelf in cluster.store.shelves()
+                f"{each.kind.plural}.{each.kind.group}".rstrip("."): len(each.objects)
+                for each in cluster.store.collections()
             },
             "requests": cluster.http.requests,
             "watches": len(cluster.http.watches),

@@ -73,10 +73,10 @@ class Usage:
             return 400, {"status": "error", "errorType": "bad_data", "error": error}
         if found["by"] == "node":
             used = await self._nodes(now)
-            names = [record.name for record in self._store.shelf(NODES).records()]
+            names = [record.name for record in self._store.collection(NODES).records()]
             rows = [({"node": name}, used.get(name, _SYSTEM)) for name in names]
         else:
-            pods = _by_and_by(self._store.shelf(PODS).records())
+            pods = _by_and_by(self._store.collection(PODS).records())
             rows = [
                 ({"namespace": record.namespace, "pod": record.name}, self._profile(record).uses(now))
                 async for record in pods
@@ -107,7 +107,7 @@ class Usage:
             return total
         total, running = {}, set()
         version = self._store.version
-        async for record in _by_and_by(self._store.shelf(PODS).records()):
+        async for record in _by_and_by(self._store.collection(PODS).records()):
             if _runs(record):
                 node = record.fields[POD_NODE]
                 total[node] = total.get(node, _SYSTEM).plus(self._profile(record).uses(now))

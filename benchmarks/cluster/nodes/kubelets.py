@@ -63,7 +63,7 @@ class Kubelets:
         self._addresses = 0
         self.rejected: dict[str, int] = {}
         """Rejections per reason."""
-        for record in api.store.shelf(NODES).records():
+        for record in api.store.collection(NODES).records():
             self._know(record)
         api.store.subscribe(NODES, self._node_changed)
         api.store.subscribe(PODS, self._pod_changed)
@@ -142,7 +142,7 @@ class Kubelets:
 
     def _current(self, record: Record) -> Record | None:
         """The pod's present record, if it is still the same pod."""
-        current = self._api.store.shelf(PODS).objects.get(record.key)
+        current = self._api.store.collection(PODS).objects.get(record.key)
         return current if current is not None and current.uid == record.uid else None
 
     def _free(self, uid: str) -> None:

@@ -54,7 +54,7 @@ class Agenda:
     def __init__(self, now: Callable[[], float] = time.monotonic, speed: float = 1.0) -> None:
         self._now = now
         self._speed = speed
-        self._soon: deque[Callable[[], None]] = deque()
+        self._due: deque[Callable[[], None]] = deque()
         self._later: list[tuple[float, int, Callable[[], None]]] = []
         self._order = count()
         self.failures = 0
@@ -64,8 +64,8 @@ class Agenda:
 
     def call_soon(self, action: Callable[[], None]) -> None:
         """Run `action` once, after the actions that are already due."""
-        self._soon.append(action)
-        if len(self._soon) == 1 and self.on_work is not None:
+        self._due.append(action)
+        if len(self._due) == 1 and self.on_work is not None:
             self.on_work(0.0)
 
     def after(self, seconds: float, action: Callable[[], None]) -> None:
@@ -73,7 +73,7 @@ class Agenda:
         now = self._now()
         due = now + max(0.0, seconds) / self._speed
         heapq.heappush(self._later, (due, next(self._order), action))
-        if self._later[0][0] == due and not self._soon and self.on_work is not None:
+        if self._later[0][0] == due and not self._due and self.on_work is not None:
             self.on_work(due - now)
 
     def run(self, budget_s: float = math.inf) -> float | None:
@@ -85,10 +85,10 @@ class Agenda:
         now = self._now()
         while True:
             while self._later and self._later[0][0] <= now:
-                self._soon.append(heapq.heappop(self._later)[2])
-            if not self._soon:
+                self._due.append(heapq.heappop(self._later)[2])
+            if not self._due:
                 break
-            action = self._soon.popleft()
+            action = self._due.popleft()
             try:
                 action()
             except Exception:
@@ -97,6 +97,6 @@ class Agenda:
                 log.exception("a simulated component failed")
             if time.perf_counter() > stop:
                 break
-        if self._soon:
+        if self._due:
             return 0.0
         return max(0.0, self._later[0][0] - self._now()) if self._later else None

@@ -88,9 +88,9 @@ class Lists:
         if requested > store.version:
             raise too_large_resource_version(requested, store.version)
         exact = match == "Exact" or (not match and requested > 0 and options.limit > 0)
-        shelf = store.shelf(kind)
-        if exact and requested < shelf.changed:
-            objects = shelf.at(requested)
+        collection = store.collection(kind)
+        if exact and requested < collection.changed:
+            objects = collection.at(requested)
             if objects is None:
                 raise expired("The resourceVersion for the provided list is too old.")
             keys = sorted(objects)
@@ -118,7 +118,7 @@ class Lists:
             return self._page(kind, options, stored[1], stored[0])
         start, version = str(token["start"]), token["rv"]
         store = self._store
-        if version != _PRESENT and store.shelf(kind).changed > int(version):
+        if version != _PRESENT and store.collection(kind).changed > int(version):
             raise expired(
                 "The provided continue parameter is too old to display a consistent list result. You can start "
                 "a new list without the continue parameter, or use the continue token in this response to "

@@ -110,7 +110,7 @@ class Selection:
 Subscriber = Callable[[Change], None]
 
 
-class Shelf:
+class Collection:
     """All objects of one kind, with their history and subscribers."""
 
     def __init__(self, kind: Kind, history: int) -> None:
@@ -206,60 +206,60 @@ class Shelf:
 
 
 class Store:
-    """All shelves and the version counter."""
+    """All collections and the version counter."""
 
     def __init__(self, history: int = 65536) -> None:
         self.version = 1
         self._history = history
-        self._shelves: dict[Kind, Shelf] = {}
-        self._on_shelf: list[Callable[[Kind], None]] = []
+        self._collections: dict[Kind, Collection] = {}
+        self._on_collection: list[Callable[[Kind], None]] = []
 
-    def on_shelf(self, hear: Callable[[Kind], None]) -> None:
-        """Call back for every kind that has, or gets, a shelf."""
-        self._on_shelf.append(hear)
-        for kind in list(self._shelves):
+    def on_collection(self, hear: Callable[[Kind], None]) -> None:
+        """Call back for every kind that has, or gets, a collection."""
+        self._on_collection.append(hear)
+        for kind in list(self._collections):
             hear(kind)
 
-    def shelf(self, kind: Kind) -> Shelf:
-        """The shelf of a kind, made when first asked for."""
+    def collection(self, kind: Kind) -> Collection:
+        """The collection of a kind, made when first asked for."""
         kind = kind.stored_as or kind
-        shelf = self._shelves.get(kind)
-        if shelf is None:
-            shelf = self._shelves[kind] = Shelf(kind, self._history)
-            shelf.compacted = shelf.changed = self.version
-            for hear in self._on_shelf:
+        collection = self._collections.get(kind)
+        if collection is None:
+            collection = self._collections[kind] = Collection(kind, self._history)
+            collection.compacted = collection.changed = self.version
+            for hear in self._on_collection:
                 hear(kind)
-        return shelf
+        return collection
 
-    def shelves(self) -> list[Shelf]:
-        """All shelves."""
-        return list(self._shelves.values())
+    def collections(self) -> list[Collection]:
+        """All collections."""
+        return list(self._collections.values())
 
     def drop(self, kind: Kind) -> None:
         """Drop all objects of a kind, whose definition has been deleted."""
-        self._shelves.pop(kind, None)
+        self._collections.pop(kind, None)
 
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
         """The current record, or None."""
-        return self.shelf(kind).objects.get(kind.key(namespace, name))
+        return self.collection(kind).objects.get(kind.key(namespace, name))
 
     def put(self, kind: Kind, obj: Json, before: Record | None) -> Record:
         """Write an object: `before` is the record it replaces, None for a new one. Stamps the version."""
-        shelf = self.shelf(kind)
-        record = self._record(shelf.kind, obj)
-        shelf.add(Change("ADDED" if before is None else "MODIFIED", record, before))
+        collection = self.collection(kind)
+        record = self._record(collection.kind, obj)
+        collection.add(Change("ADDED" if before is None else "MODIFIED", record, before))
         return record
 
     def remove(self, kind: Kind, before: Record, obj: Json | None = None) -> Record:
         """Delete an object; the last record, with the version of the deletion, is returned."""
-        shelf = self.shelf(kind)
-        record = self._record(shelf.kind, before.parse() if obj is None else obj)
-        shelf.add(Change("DELETED", record, before))
+        collection = self.collection(kind)
+        record = self._record(collection.kind, before.parse() if obj is None else obj)
+        collection.add(Change("DELETED", record, before))
         return record
 
     def subscribe(self, kind: Kind, subscriber: Subscriber) -> Callable[[], None]:
         """Call back for every later change of a kind; the returned function unsubscribes."""
-        subscribers = self.shelf(kind).subscribers
+        subscribers = self.collection(kind).subscribers
         subscribers.append(subscriber)
 
         def cancel() -> None:
@@ -270,22 +270,22 @@ class Store:
 
     def select(self, kind: Kind, selection: Selection) -> Iterable[Record]:
         """The selected objects in key order."""
-        records = self.shelf(kind).records(selection.namespace)
+        records = self.collection(kind).records(selection.namespace)
         return filter(selection.holds, records) if selection.narrow else records
 
     def compact(self, version: int | None = None) -> int:
         """Compact all history up to `version` (default: now); older versions of lists and watches answer 410."""
         upto = self.version if version is None else min(version, self.version)
-        for shelf in self._shelves.values():
-            shelf.compact(upto)
+        for collection in self._collections.values():
+            collection.compact(upto)
         return upto
 
     def since(self, kind: Kind, version: int) -> list[Change]:
         """Every change of a kind after `version`; raises 410 if some are compacted."""
-        shelf = self.shelf(kind)
-        changes = shelf.changes_since(version)
+        collection = self.collection(kind)
+        changes = collection.changes_since(version)
         if changes is None:
-            raise expired(f"too old resource version: {version} ({shelf.compacted})")
+            raise expired(f"too old resource version: {version} ({collection.compacted})")
         return changes
 
     def _record(self, kind: Kind, obj: Json) -> Record:

@@ -45,7 +45,7 @@ def stored_form(kind: Kind, obj: Any) -> Any:
 
 
 def view_of(kind: Kind) -> View | None:
-    """The conversion of records of the kind's shelf for `kind`; None if they are shown unchanged."""
+    """The conversion of records of the kind's collection for `kind`; None if they are shown unchanged."""
     if kind is EVENTS_NEW:
         return lambda record: orjson.dumps(_renamed(record.parse(), _EVENT_FIELDS, kind.api_version))
     if kind.stored_as is not None:

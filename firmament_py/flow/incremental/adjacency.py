@@ -58,13 +58,13 @@ def find_shortcuts(g: Graph, sink: int, units: int, length: int) -> None:
     reached = np.zeros(len(g.deficit), np.bool_)
     reached[sink] = True
     for _ in range(length):
-        more = False
+        changed = False
         before = reached.copy()
         for a in wide:
             if before[g.head[a]] and not reached[g.tail[a]]:
                 g.vertex[g.tail[a], SHORTCUT] = a
-                reached[g.tail[a]] = more = True
-        if not more:
+                reached[g.tail[a]] = changed = True
+        if not changed:
             return
 
 

@@ -75,10 +75,10 @@ _AHEAD = 32
 
 
 @inlined
-def _prefetch_rows(arc: I64, in_word: I64, in_least: I64, degree: int, begin: int, end: int, most: int) -> None:
+def _prefetch_rows(arc: I64, in_word: I64, in_least: I64, degree: int, begin: int, end: int, bound: int) -> None:
     """Asks for the arcs of the tasks at begin to end of in_word for which an other arc may cost less than `most`."""
     for i in range(begin, end):
-        if in_least[i] - (in_word[i] >> TASK_BITS) < most:
+        if in_least[i] - (in_word[i] >> TASK_BITS) < bound:
             row = (in_word[i] & TASK) * degree
             for a in range(row, row + degree, 8):
                 prefetch(arc, a)
@@ -242,8 +242,8 @@ def augment_forward(g: Graph, w: Work, degree: int, task: int, vertex: int, radi
         first, last = places[v, START], places[v, START] + places[v, USED]
         for i in range(first, last):
             if (i - first) % _AHEAD == 0:
-                most = tally[DISTANCE] - base + fallen
-                _prefetch_rows(arc, in_word, in_least, degree, i, min(i + _AHEAD, last), most)
+                bound = tally[DISTANCE] - base + fallen
+                _prefetch_rows(arc, in_word, in_least, degree, i, min(i + _AHEAD, last), bound)
             start = base - (in_word[i] >> TASK_BITS)
             if start + in_least[i] - fallen >= tally[DISTANCE]:
                 continue
@@ -362,7 +362,7 @@ def augment_backward(g: Graph, w: Work, degree: int, sink: int, vertex: int, rad
             continue
         keep = now + (need * KEEP if need < FAR // (2 * KEEP) else need)
         near_of[v, BEGIN] = tally[NEAR]
-        kept = True
+        complete = True
         tally[SCANNED] += places[v, SIZE_IN]
         end = places[v, START] + places[v, SIZE_IN]
         for i in range(places[v, START], end):
@@ -374,13 +374,13 @@ def augment_backward(g: Graph, w: Work, degree: int, sink: int, vertex: int, rad
             if u < vertices:
                 distance = base + (word >> TASK_BITS) - (task_now >> HEAD_BITS) - potential[u]
                 if distance <= keep:
-                    kept = kept and _keep_near(near, near_of, tally, word, distance - now)
+                    complete = complete and _keep_near(near, near_of, tally, word, distance - now)
                     if distance < tally[DISTANCE] and distance < label[u]:
                         how = _by_task(word & TASK, v)
                         give_label(label, via, lists, tally, u, distance, how, now, u == sink)
                         if places[u, SHORTCUT] >= 0:
                             _shortcut_from_sink(g, w, u, sink, now)
-        if kept:
+        if complete:
             near_of[v, COUNT] = tally[NEAR] - near_of[v, BEGIN]
             near_of[v, POTENTIAL] = potential[v]
             near_of[v, RANGE] = keep - now

@@ -48,7 +48,7 @@ def _count(g: Graph, p: I64, live: Bools, degree: int, sink: int) -> I64:
     arc, chosen, now, vertices = g.arc, g.chosen, g.now, len(p) - 1
     tails, heads, flows, capacities, costs = g.tail, g.head, g.flow, g.capacity, g.cost
     rows = arc.reshape(len(live), degree)
-    no_arc = elsewhere = removed = bounds = dear = cheap = cheaper = tasks = 0
+    no_arc = diverged = removed = bounds = dear = cheap = cheaper = tasks = 0
     into = np.zeros(vertices, np.int64)
     for t in range(len(live)):
         a = chosen[t]
@@ -61,7 +61,7 @@ def _count(g: Graph, p: I64, live: Bools, degree: int, sink: int) -> I64:
         if a < t * degree or a >= (t + 1) * degree or arc[a] & HEAD >= vertices:
             no_arc += 1
             continue
-        elsewhere += now[t] != arc[a]
+        diverged += now[t] != arc[a]
         head = arc[a] & HEAD
         into[head] += 1
         pays = least = (arc[a] >> HEAD_BITS) + p[head]
@@ -78,4 +78,4 @@ def _count(g: Graph, p: I64, live: Bools, degree: int, sink: int) -> I64:
         dear += reduced > 0 and flow > 0
         cheap += reduced < 0 and flow < capacities[a]
     conserved = np.count_nonzero(into)
-    return np.array([no_arc, elsewhere, removed, bounds, conserved, dear, cheap, cheaper])
+    return np.array([no_arc, diverged, removed, bounds, conserved, dear, cheap, cheaper])

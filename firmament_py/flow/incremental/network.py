@@ -268,10 +268,10 @@ class TaskNetwork:
             raise ValueError("rows holds a row twice")
         return rows
 
-    def _grow(self, more: int) -> None:
+    def _grow(self, added: int) -> None:
         """Room for at least `more` further tasks, and half as many again as there are."""
         old = len(self._live)
-        new = min(old + max(more, old // 2), TASKS_MAX)
+        new = min(old + max(added, old // 2), TASKS_MAX)
 
         def longer(column: np.ndarray, fill: int, times: int = 1) -> np.ndarray:
             wider = np.full(new * times, fill, column.dtype)
@@ -290,11 +290,11 @@ class TaskNetwork:
 
     def _index(self) -> None:
         there = int(((self.graph.arc & HEAD) < self.vertices).sum())
-        room = there + there // 4 + _SLACK * self.vertices
+        size = there + there // 4 + _SLACK * self.vertices
         self.graph = self.graph._replace(
-            in_arc=np.zeros(room, np.int32),
-            in_word=np.zeros(room, np.int64),
-            in_least=np.full(room, UNKNOWN, np.int64),
+            in_arc=np.zeros(size, np.int32),
+            in_word=np.zeros(size, np.int64),
+            in_least=np.full(size, UNKNOWN, np.int64),
         )
         adjacency.index_arcs(self.graph, self.degree, _SLACK)
 
@@ -306,19 +306,19 @@ def _vertices(name: str, values: I32, vertices: int) -> I32:
     return np.ascontiguousarray(values, np.int32)
 
 
-def _within(name: str, values: I64, least: int, most: int) -> I64:
+def _within(name: str, values: I64, lower: int, upper: int) -> I64:
     values = np.array(values, np.int64)
-    if values.size and (values.min() < least or values.max() > most):
-        raise RangeError(f"{name} holds {values.min()} to {values.max()}; {least} to {most} can be had")
+    if values.size and (values.min() < lower or values.max() > upper):
+        raise RangeError(f"{name} holds {values.min()} to {values.max()}; {lower} to {upper} can be had")
     return values
 
 
 def _lines(rows: int, columns: int, dtype: type) -> np.ndarray:
     """Zeros (rows, columns) where a row of 64 bytes is a line of the cache."""
     size = rows * columns * np.dtype(dtype).itemsize
-    room = np.zeros(size + 64, np.uint8)
-    begin = -room.ctypes.data % 64
-    return room[begin : begin + size].view(dtype).reshape(rows, columns)
+    padded = np.zeros(size + 64, np.uint8)
+    begin = -padded.ctypes.data % 64
+    return padded[begin : begin + size].view(dtype).reshape(rows, columns)
 
 
 def _by_vertex(end: I32, vertices: int) -> tuple[I32, I32, I32]:

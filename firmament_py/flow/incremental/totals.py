@@ -30,8 +30,8 @@ def cost(g: Graph) -> int:
     """What the flow costs."""
     tasks, high, low = _cost(g)
     large = np.flatnonzero(g.flow > _LARGE)  # larger than all tasks: only where costs are negative
-    rest: int = sum(flow * unit for flow, unit in zip(g.flow[large].tolist(), g.cost[large].tolist(), strict=True))
-    return int(tasks) + (int(high) << _SPLIT) + int(low) + rest
+    remainder: int = sum(flow * unit for flow, unit in zip(g.flow[large].tolist(), g.cost[large].tolist(), strict=True))
+    return int(tasks) + (int(high) << _SPLIT) + int(low) + remainder
 
 
 @compiled

@@ -111,8 +111,8 @@ class Group:
         for role in placed.values():
             if role < len(counts):
                 counts[role] += 1
-        enough = all(count >= role.minimum for count, role in zip(counts, self.message.roles, strict=True))
-        return len(placed) < self.message.minimum or not enough
+        complete = all(count >= role.minimum for count, role in zip(counts, self.message.roles, strict=True))
+        return len(placed) < self.message.minimum or not complete
 
     def merge(self) -> bool:
         """Build `message` and `problem` from the declarations. Returns whether the message has changed."""

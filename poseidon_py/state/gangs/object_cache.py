@@ -234,7 +234,7 @@ class ObjectCache:
             else:
                 cache.clear()
         if not path and not cache.ready:
-            self._settle(cache)
+            self._set_ready(cache)
 
     def _discover_again(self, cache: ResourceCache, why: str) -> None:
         """Discover again after a pause. The cached objects are kept: without them gang members would be single pods."""
@@ -247,15 +247,15 @@ class ObjectCache:
             self._api, Kind(cache.resource.label, cache.path, Item), cache, self._watching, metrics=self._metrics
         )
 
-        async def settle() -> None:
+        async def when_listed() -> None:
             await watch.listed.wait()
-            self._settle(cache)
+            self._set_ready(cache)
 
         async with asyncio.TaskGroup() as group:
-            group.create_task(settle())
+            group.create_task(when_listed())
             group.create_task(watch.run())
 
-    def _settle(self, cache: ResourceCache) -> None:
+    def _set_ready(self, cache: ResourceCache) -> None:
         cache.ready = True
         self._known_now(cache.resource.label)
 

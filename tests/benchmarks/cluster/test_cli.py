@@ -46,9 +46,9 @@ def test_bad_input_is_one_clear_line(tmp_path):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        said = refused("--port", str(port))
-    assert said.startswith(f"error: cannot listen on 127.0.0.1:{port}")
-    assert said.count("\n") == 1
+        message = refused("--port", str(port))
+    assert message.startswith(f"error: cannot listen on 127.0.0.1:{port}")
+    assert message.count("\n") == 1
     missing = tmp_path / "none" / "config"
     assert refused("--port", "0", "--kubeconfig-out", str(missing)).startswith("error: cannot write the kubeconfig")
     assert "unknown resource 'cpus'" in refused("--shape", "cpus=3")

@@ -31,7 +31,7 @@ def test_a_sound_outcome_passes_all():
 
 
 @pytest.mark.parametrize(
-    ("more", "node"),
+    ("extra", "node"),
     [
         pytest.param({"cpu": "3001m"}, {}, id="cpu"),
         pytest.param({"memory": "7.5Gi"}, {}, id="memory"),
@@ -45,9 +45,9 @@ def test_a_sound_outcome_passes_all():
         pytest.param({"scheduler": "somebody-else", "cpu": "3500m"}, {}, id="pods of other schedulers count"),
     ],
 )
-def test_an_over_committed_node_is_found(more, node):
+def test_an_over_committed_node_is_found(extra, node):
     # a requests 1 cpu and 1 GiB of 4 cpu and 8 GiB; b is too much beside it
-    evidence = make_evidence([make_pod("a", "n1"), make_pod("b", "n1", **more)], [make_node(**node)])
+    evidence = make_evidence([make_pod("a", "n1"), make_pod("b", "n1", **extra)], [make_node(**node)])
     assert only(failed(evidence), "over-committed")
 
 

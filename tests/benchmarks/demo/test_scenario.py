@@ -5,8 +5,8 @@ from benchmarks.demo.scenario import Plan, StatusPoller, _is_finite
 from tests.benchmarks.demo.builders import make_evidence
 
 
-def status(arcs: int, **more: int) -> dict[str, object]:
-    return {"policy": "p", "rounds": 4, "last_round": {"arcs": arcs, "vertices": 3, "seconds": 0.002, **more}}
+def status(arcs: int, **fields: int) -> dict[str, object]:
+    return {"policy": "p", "rounds": 4, "last_round": {"arcs": arcs, "vertices": 3, "seconds": 0.002, **fields}}
 
 
 def test_the_largest_network_is_kept():

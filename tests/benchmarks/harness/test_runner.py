@@ -113,19 +113,19 @@ def stopping(error):
     ("error", "why"), [(CannotMeasureError("no room"), "no room"), (KeyboardInterrupt(), runner.INTERRUPTED)]
 )
 def test_what_was_measured_before_the_end_is_kept(repeat, names, error, why):
-    kept: list[list[str]] = []
+    remaining: list[list[str]] = []
     found = runner.run(
         SUITE,
         SUITE.cases,
         Options(),
         repeat,
         measure=stopping(error),
-        keep=lambda result: kept.append([case.name for case in result.cases]),
+        keep=lambda result: remaining.append([case.name for case in result.cases]),
     )
     assert [case.name for case in found.cases] == names
     assert sum(len(case.samples["x_s"]) for case in found.cases) == 2
     assert found.stopped == ("" if repeat == 1 else why)
-    assert kept == {1: [["one"], ["one", "two"]], 2: [["one"]], 3: []}[repeat]
+    assert remaining == {1: [["one"], ["one", "two"]], 2: [["one"]], 3: []}[repeat]
     assert found.cases[0].target_met is (None if repeat == 3 else True), "a target is met by all samples of a case"
 
 
@@ -254,9 +254,9 @@ def test_a_missed_target_fails_only_if_asked_to(monkeypatch):
 def test_the_table_of_another_scale_says_so(monkeypatch):
     monkeypatch.setattr(round_suite, "measure", lambda case, options: Sample({"round_s": 0.1}))
     arguments = ["run", "round", "--quick", "--case", "35000-pods/20"]
-    said = "all sizes times 0.1, so targets do not count"
-    assert said not in " ".join(CliRunner().invoke(cli, arguments).output.split())
-    assert said in " ".join(CliRunner().invoke(cli, [*arguments, "--scale", "0.1"]).output.split())
+    message = "all sizes times 0.1, so targets do not count"
+    assert message not in " ".join(CliRunner().invoke(cli, arguments).output.split())
+    assert message in " ".join(CliRunner().invoke(cli, [*arguments, "--scale", "0.1"]).output.split())
 
 
 def test_comparing_files(tmp_path):

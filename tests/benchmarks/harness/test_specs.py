@@ -31,7 +31,7 @@ def test_a_case_has_the_defaults_and_its_own_sizes():
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         pytest.param({"titel": "x"}, "unknown field 'titel'", id="suite"),
         pytest.param({"cases": [{"name": "one", "sizes": {}, "label": []}]}, "unknown field 'label'", id="case"),
@@ -47,8 +47,8 @@ def test_a_case_has_the_defaults_and_its_own_sizes():
         ),
     ],
 )
-def test_a_mistake_in_a_description_is_an_error(change, said):
-    with pytest.raises(SpecError, match=said):
+def test_a_mistake_in_a_description_is_an_error(change, message):
+    with pytest.raises(SpecError, match=message):
         parse("demo", {**RAW, **change})
 
 

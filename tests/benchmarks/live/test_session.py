@@ -62,9 +62,9 @@ class Bound:
     """A synthetic cluster that has bound `before` pods of others. At each look at its counts it binds `others` more of
     them, and one of those that were created, up to `most`."""
 
-    def __init__(self, before=0, others=0, most=1000):
+    def __init__(self, before=0, others=0, maximum=1000):
         self.entries = [self._bind(f"old-{n}") for n in range(before)]
-        self._others, self._most = others, most
+        self._others, self._maximum = others, maximum
         self.waiting: list[str] = []
         self.created = self.bound = self.audits = 0
 
@@ -83,7 +83,7 @@ class Bound:
         assert path == "/_stats"
         if self.created:
             self.entries += [self._bind(f"other-{len(self.entries)}") for _ in range(self._others)]
-            if self.waiting and self.bound < self._most:
+            if self.waiting and self.bound < self._maximum:
                 self.entries.append(self._bind(self.waiting.pop()))
                 self.bound += 1
         return orjson.dumps({"audit": {"bind": len(self.entries)}})
@@ -136,7 +136,7 @@ def test_pods_of_others_that_are_watched_do_not_count():
 
 def test_pods_that_are_not_bound_are_told_however_many_others_are():
     with pytest.raises(CannotMeasureError, match="only 3 of 4 pods were bound, and no more within 0 s"):
-        waited(Bound(before=50, others=1, most=3), patience=0.1)
+        waited(Bound(before=50, others=1, maximum=3), patience=0.1)
 
 
 def test_a_check_counts_the_pods_that_the_figures_are_of(monkeypatch):
@@ -184,7 +184,7 @@ def test_a_signal_leaves_nothing_on_the_server(tmp_path, number):
     def last_words():
         return "\n".join(log.read_text(errors="replace").splitlines()[-5:])
 
-    async def ours(kubeconfig, *kinds):
+    async def mine(kubeconfig, *kinds):
         kube = Kube(await credentials.load(kubeconfig, None), 4)
         await kube.start()
         try:
@@ -196,9 +196,9 @@ def test_a_signal_leaves_nothing_on_the_server(tmp_path, number):
     with synthetic(tmp_path) as kubeconfig:
         arguments = ["run", "end-to-end", "--case", "rate", "--nodes", "5", "--pods", "50", "--against", "nobody"]
         with child(["benchmarks", *arguments, "--kubeconfig", str(kubeconfig)], log) as bench:
-            while not asyncio.run(ours(kubeconfig, "pods")):
+            while not asyncio.run(mine(kubeconfig, "pods")):
                 assert bench.poll() is None, last_words()
                 time.sleep(0.1)
             bench.send_signal(number)
             assert bench.wait() == 130, last_words()
-        assert asyncio.run(ours(kubeconfig, "pods", "nodes")) == []
+        assert asyncio.run(mine(kubeconfig, "pods", "nodes")) == []

@@ -33,8 +33,8 @@ def half_mib(load: DataLoad) -> np.ndarray:
 def placed(load: DataLoad, policy) -> dict[int, int]:
     """Pending pod -> node, after a round."""
     engine = Engine(policy, OrToolsSolver())
-    told: list[Event] = [*load.nodes(), *load.load.classes, *load.inputs(), load.tasks()]
-    assert engine.apply(told) == Outcome()
+    reported: list[Event] = [*load.nodes(), *load.load.classes, *load.inputs(), load.tasks()]
+    assert engine.apply(reported) == Outcome()
     result = engine.run_round(START_US)
     assert result is not None
     state = engine.state
@@ -56,13 +56,13 @@ def least(load: DataLoad) -> int:
     pods, nodes = cost.shape
     free = load.load.allocatable - load.load._requested(np.zeros(0, np.int64), np.zeros(0, np.int64))
     request = load.load.requests[0]
-    room = (free[:, request > 0] // request[request > 0]).min(axis=1)
+    capacities = (free[:, request > 0] // request[request > 0]).min(axis=1)
     solver = min_cost_flow.SimpleMinCostFlow()
     tail, head = np.divmod(np.arange(pods * nodes), nodes)
     solver.add_arcs_with_capacity_and_unit_cost(tail, pods + head, np.ones(len(tail), np.int64), cost.ravel())
     sink = pods + nodes
     solver.add_arcs_with_capacity_and_unit_cost(
-        pods + np.arange(nodes), np.full(nodes, sink), room, np.zeros(nodes, np.int64)
+        pods + np.arange(nodes), np.full(nodes, sink), capacities, np.zeros(nodes, np.int64)
     )
     solver.set_nodes_supplies(np.arange(sink + 1), np.r_[np.ones(pods, np.int64), np.zeros(nodes, np.int64), -pods])
     assert solver.solve() == solver.OPTIMAL
@@ -73,8 +73,8 @@ def least(load: DataLoad) -> int:
 @pytest.mark.parametrize("spots", [0.0, 0.5])
 @pytest.mark.parametrize("blocks", [(3, 8), (10, 10)], ids=["few-blocks", "many-blocks"])
 def test_quincy_moves_within_one_percent_of_the_least(fill, spots, blocks):
-    fewest, most = blocks
-    data = DataSpec(fewest, most, rack_nodes=10, spots=spots)
+    fewest, maximum = blocks
+    data = DataSpec(fewest, maximum, rack_nodes=10, spots=spots)
     load = DataLoad(LoadSpec(nodes=80, pods=400, running=400, classes=1, fill=fill), data)
     found = placed(load, Quincy())
     assert len(found) == 400

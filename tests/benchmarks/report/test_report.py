@@ -33,8 +33,8 @@ METRICS = {
 }
 
 
-def case(name, nodes, *seconds, **more):
-    return CaseResult(name, {"nodes": nodes, "pods": 10 * nodes, "fill": 0.5}, {"round_s": list(seconds)}, **more)
+def case(name, nodes, *seconds, **fields):
+    return CaseResult(name, {"nodes": nodes, "pods": 10 * nodes, "fill": 0.5}, {"round_s": list(seconds)}, **fields)
 
 
 def result(*cases, factor=1.0):
@@ -56,7 +56,7 @@ def test_a_spread_shows_every_case_with_its_samples_and_targets():
     found = figures(result(case("a", 1, 3.0, 1.0, 2.0, target="share >= 9, round_s <= 0.5"), case("b", 1, 4.0)))
     (spread,) = found
     assert (spread.kind, spread.title, spread.x_title) == ("spread", "whole round", "whole round [s]")
-    a, b = spread.marks
+    a, b = spread.markers
     assert (a.label, a.median, a.low, a.high, a.target) == ("a", 2.0, 1.0, 3.0, 0.5)
     assert (b.median, b.low, b.high, b.target) == (4.0, 4.0, 4.0, None)
     assert not spread.log_x
@@ -73,11 +73,11 @@ def test_cases_that_differ_in_size_alone_are_one_curve_of_growth():
 
 
 def test_cases_of_other_kinds_are_curves_of_their_own():
-    more = grown()
-    for one in more:
+    extra = grown()
+    for one in extra:
         one.sizes["fill"] = 0.9
         one.name = one.name.replace("fresh", "full")
-    _, growth = figures(result(*grown(), *more))
+    _, growth = figures(result(*grown(), *extra))
     assert [line.label for line in growth.lines] == ["fresh", "full"]
 
 
@@ -108,9 +108,9 @@ def test_no_two_lines_look_alike():
     lines = tuple(Line(f"line {n}", [0, 1], [n, n]) for n in range(16))
     picture = draw(Figure("timeline", "many", "x", "y", lines=lines)).decode()
     paths = re.findall(r'<path d="[^"]+" clip-path="[^"]+" style="([^"]+)"', picture)
-    looks = [style for style in paths if "stroke-width: 1.3" in style]
-    assert len(looks) == 16
-    assert len(set(looks)) == 16
+    styles = [style for style in paths if "stroke-width: 1.3" in style]
+    assert len(styles) == 16
+    assert len(set(styles)) == 16
 
 
 @pytest.mark.parametrize("kind", ["timeline", "cdf", "curve", "growth"])
@@ -147,11 +147,11 @@ class Page(HTMLParser):
 
 
 def test_a_page_needs_nothing_but_itself():
-    told: list[Figure] = []
+    reported: list[Figure] = []
     broken = case("d", 1, 1.0, failed=[Check("sound", False, "<b>not</b>")], checked=1, target="round_s <= 1")
     broken.target_met = False
-    page = Page(render([("one", result(*grown(), broken))], told.append))
-    assert len(page.pictures) == len(told) == 2
+    page = Page(render([("one", result(*grown(), broken))], reported.append))
+    assert len(page.pictures) == len(reported) == 2
     assert all(link.startswith(("#", "data:image/svg+xml;base64,")) for link in page.links)
     for picture in page.pictures:
         ElementTree.fromstring(base64.b64decode(picture["src"].partition(",")[2]))
@@ -202,7 +202,7 @@ def test_files_of_one_name_are_numbered(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"environment": {}}, "environment.time is missing"),
         ({"environment": None}, "environment is missing"),
@@ -213,13 +213,13 @@ def test_files_of_one_name_are_numbered(tmp_path):
     ],
     ids=lambda value: "" if isinstance(value, dict) else value,
 )
-def test_a_result_that_could_not_be_shown_is_refused(tmp_path, change, said):
+def test_a_result_that_could_not_be_shown_is_refused(tmp_path, change, message):
     path = tmp_path / "a.json"
     result(*grown()).write(path)
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     ran = CliRunner().invoke(cli, ["report", str(path), "--out", str(tmp_path / "page.html")])
     assert ran.exit_code == 2
-    assert said in ran.output.replace("\n", " ")
+    assert message in ran.output.replace("\n", " ")
     assert not (tmp_path / "page.html").exists()
 
 

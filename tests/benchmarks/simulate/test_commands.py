@@ -44,9 +44,9 @@ def test_making_describing_and_converting(tmp_path):
     assert "8 machines" in done.output
     assert (made / "task_events" / "part-00000-of-00001.csv.gz").is_file()
     assert shell("trace", "convert", made, table).exit_code == 0
-    said = [json.loads(shell("trace", "describe", path, "--json").stdout) for path in (made, table)]
-    assert {**said[0], "name": ""} == {**said[1], "name": ""}
-    assert said[0]["machines"] == 8
+    message = [json.loads(shell("trace", "describe", path, "--json").stdout) for path in (made, table)]
+    assert {**message[0], "name": ""} == {**message[1], "name": ""}
+    assert message[0]["machines"] == 8
     text = shell("trace", "describe", table).output
     assert "machines               8" in text
 
@@ -101,9 +101,9 @@ def test_the_examples_of_the_documentation_are_traces_that_run(tmp_path, make, f
     path, out = make(tmp_path), tmp_path / "r.json"
     done = shell("trace", "describe", path, "--json")
     assert (done.exit_code, done.stderr) == (0, "")
-    said = json.loads(done.stdout)
-    said["capacity"] = tuple(said["capacity"].values())
-    assert {key: said[key] for key in figures} == figures
+    message = json.loads(done.stdout)
+    message["capacity"] = tuple(message["capacity"].values())
+    assert {key: message[key] for key in figures} == figures
     done = shell("simulate", "--trace", path, "--json", out)
     assert (done.exit_code, done.stderr) == (0, "")
     [case] = read(out).cases
@@ -125,7 +125,7 @@ def test_the_presets_are_listed_with_their_sources():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["trace", "generate", "--preset", "nix", "x.json"], 1, "unknown preset 'nix'; choose one of: google2011"),
         (["trace", "generate", "--preset", "philly", "x.txt"], 1, "must end in .json or .json.gz"),
@@ -143,10 +143,10 @@ def test_the_presets_are_listed_with_their_sources():
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_wrong_usage_is_one_clear_line(arguments, code, said):
+def test_wrong_usage_is_one_clear_line(arguments, code, message):
     done = shell(*arguments)
     assert done.exit_code == code
-    assert said in done.output
+    assert message in done.output
     assert "Traceback" not in done.output
 
 
@@ -329,7 +329,7 @@ def test_a_cluster_with_churn_is_sound_and_its_check_finds_violations():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('{"format": 1, "cases": []}', "of format 1, of an older version; this reads format 3: measure again"),
         ('{"format": 99, "cases": []}', "of format 99, of a newer version"),
@@ -337,10 +337,10 @@ def test_a_cluster_with_churn_is_sound_and_its_check_finds_violations():
     ],
     ids=["older", "newer", "series"],
 )
-def test_results_of_another_format_are_refused(tmp_path, text, said):
+def test_results_of_another_format_are_refused(tmp_path, text, message):
     assert FORMAT == 3
     (tmp_path / "r.json").write_text(text)
-    with pytest.raises(ResultError, match=said):
+    with pytest.raises(ResultError, match=message):
         read(tmp_path / "r.json")
 
 

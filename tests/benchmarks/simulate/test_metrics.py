@@ -95,7 +95,7 @@ def test_what_no_job_says_is_not_sampled():
 
 
 @pytest.mark.parametrize(
-    ("labels", "said"),
+    ("labels", "message"),
     [
         ({"data-bytes": "8GB", "data-machines": "m0"}, "job j0: label data-bytes is '8GB'; give a whole number"),
         ({"data-bytes": str(2**50 + 1), "data-machines": "m0"}, "data-bytes"),
@@ -103,8 +103,8 @@ def test_what_no_job_says_is_not_sampled():
         ({"bandwidth-kbps": ""}, "bandwidth-kbps"),
     ],
 )
-def test_a_label_that_is_no_number_is_told(labels, said):
-    with pytest.raises(TraceError, match=said):
+def test_a_label_that_is_no_number_is_told(labels, message):
+    with pytest.raises(TraceError, match=message):
         replay(labelled((1, labels)), first_fit(), SECOND)
 
 
@@ -207,7 +207,7 @@ def test_a_short_timeline_is_itself():
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         pytest.param({"kind": "pie"}, "kind is 'pie'", id="kind"),
         pytest.param({"x": [1.0]}, "1 and 2 values", id="length"),
@@ -219,13 +219,13 @@ def test_a_short_timeline_is_itself():
         pytest.param({"color": "red"}, "has the fields", id="field"),
     ],
 )
-def test_a_series_that_cannot_be_drawn_is_refused(change, said):
+def test_a_series_that_cannot_be_drawn_is_refused(change, message):
     raw = {
         "name": "n", "kind": "curve", "x": [1.0, 2.0], "y": [1.0, 2.0],
         "x_title": "nodes", "x_unit": "count", "y_title": "time", "y_unit": "s",
     }  # fmt: skip
     assert series.parse(raw) == curve("n", [1, 2], [1, 2], "nodes", "count", "time", "s")
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         series.parse({**raw, **change})
 
 

@@ -65,8 +65,8 @@ def by_ticks(trace, horizon_ms, round_ms, bind_ms):
     round_free, news = 0, False
 
     def left(node):
-        held = [need[t.number] for t in tasks if t.node == node and t.state in ("assumed", "running")]
-        return offer[node] - sum(held, np.zeros(len(trace.resources), np.int64))
+        in_use = [need[t.number] for t in tasks if t.node == node and t.state in ("assumed", "running")]
+        return offer[node] - sum(in_use, np.zeros(len(trace.resources), np.int64))
 
     def place(some):
         """All of `some` on the first nodes that take them, or (for gangs) none."""

@@ -265,7 +265,7 @@ def test_only_the_first_hours_are_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("tasks", "machines", "said"),
+    ("tasks", "machines", "message"),
     [
         pytest.param("x,,1,0,7,0\n", None, r"task_events.part-0\.csv, line 1: time is 'x'", id="time"),
         pytest.param(event(1, 0) + ",,1,0,7,0\n", None, "line 2: time is missing", id="no time"),
@@ -291,8 +291,8 @@ def test_only_the_first_hours_are_read(tmp_path):
         pytest.param(event(1, 0), "0,,0,X,1,1\n", "line 1: machine ID is missing", id="machine id"),
     ],
 )
-def test_a_mistake_names_file_line_and_field(tmp_path, tasks, machines, said):
-    with pytest.raises(TraceError, match=said):
+def test_a_mistake_names_file_line_and_field(tmp_path, tasks, machines, message):
+    with pytest.raises(TraceError, match=message):
         google(tmp_path, tasks, machines or "0,7,0,X,0.5,0.25\n")
 
 
@@ -391,7 +391,7 @@ JOB, TASK, MACHINE = ("jobs", 0), ("jobs", 0, "tasks", 0), ("machines", 0)
 
 
 @pytest.mark.parametrize(
-    ("document", "said"),
+    ("document", "message"),
     [
         pytest.param([], "the document is not an object", id="list"),
         pytest.param(changed(("format",), "x"), "format is 'x'", id="format"),
@@ -436,9 +436,9 @@ JOB, TASK, MACHINE = ("jobs", 0), ("jobs", 0, "tasks", 0), ("machines", 0)
         pytest.param(changed(("jobs",), []), "0 tasks; it needs both", id="no jobs"),
     ],
 )
-def test_a_mistake_in_json_names_the_field(tmp_path, document, said):
+def test_a_mistake_in_json_names_the_field(tmp_path, document, message):
     (tmp_path / "t.json").write_text(json.dumps(document))
-    with pytest.raises(TraceError, match=said):
+    with pytest.raises(TraceError, match=message):
         files.read(tmp_path / "t.json")
 
 
@@ -473,7 +473,7 @@ def test_a_csv_trace_written_by_hand(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("tasks", "said"),
+    ("tasks", "message"),
     [
         pytest.param("", r"tasks\.csv is empty", id="empty"),
         pytest.param("submit_s,cpu\n1,1\n", "line 1: the required column job is missing", id="no column"),
@@ -510,8 +510,8 @@ def test_a_csv_trace_written_by_hand(tmp_path):
         pytest.param("job,submit_s,duration_s\nj,1,-5\n", "line 2: duration_s is '-5'", id="duration"),
     ],
 )
-def test_a_mistake_in_csv_names_line_and_field(tmp_path, tasks, said):
-    with pytest.raises(TraceError, match=said):
+def test_a_mistake_in_csv_names_line_and_field(tmp_path, tasks, message):
+    with pytest.raises(TraceError, match=message):
         tables(tmp_path, tasks)
 
 
@@ -523,7 +523,7 @@ def test_machines_in_csv_keep_their_labels(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         pytest.param("nix", None, "does not exist", id="nothing there"),
         pytest.param("t.txt", "x", "is not a trace", id="another file"),
@@ -531,10 +531,10 @@ def test_machines_in_csv_keep_their_labels(tmp_path):
         pytest.param("t.json", "[" * 10**5, "is not JSON", id="deep"),
     ],
 )
-def test_what_is_no_trace_is_refused(tmp_path, name, text, said):
+def test_what_is_no_trace_is_refused(tmp_path, name, text, message):
     if text is not None:
         (tmp_path / name).write_text(text)
-    with pytest.raises(TraceError, match=said):
+    with pytest.raises(TraceError, match=message):
         files.read(tmp_path / name)
 
 

@@ -55,8 +55,8 @@ def test_presets_say_where_their_parameters_are_from(name):
     assert all("published" in text or "approximates" in text for text in one.sources.values())
     # what a tier draws at most fits on some machine
     for tier in (*one.tiers, *([one.standing_tier] if one.standing_tier else [])):
-        most = {r: float(d.at(np.array([0.0, 1.0])).max()) for r, d in tier.requests.items()}
-        assert any(all(k.allocatable.get(r, 0) >= a for r, a in most.items()) for k in one.kinds), tier.name
+        maximum = {r: float(d.at(np.array([0.0, 1.0])).max()) for r, d in tier.requests.items()}
+        assert any(all(k.allocatable.get(r, 0) >= a for r, a in maximum.items()) for k in one.kinds), tier.name
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -101,8 +101,8 @@ def test_google_2011_services_hold_what_the_preset_says():
     trace = generate(preset("google2011"), 400, 1)
     stays = trace.task_duration_us == FOREVER
     cpu = trace.resources.index("cpu")
-    held = trace.requests[trace.task_shape[stays], cpu].sum() / trace.capacity[cpu]
-    assert held == pytest.approx(0.6, abs=0.02)
+    in_use = trace.requests[trace.task_shape[stays], cpu].sum() / trace.capacity[cpu]
+    assert in_use == pytest.approx(0.6, abs=0.02)
 
 
 @pytest.mark.parametrize(("tier", "p95"), [("best-effort-batch", 498), ("mid", 67), ("free", 21)])
@@ -162,10 +162,16 @@ def test_offered_load_by_hand():
 
 def test_what_a_description_says():
     trace = small([("a", 0, 5, 1, 0), ("a", 0, None, 2, 0), ("b", 3600, 1, 1, 1, 7)], gangs={"a": 2})
-    said = describe(trace)
-    assert (said["jobs"], said["tasks"], said["tasks_that_stay"], said["gangs"], said["hours"]) == (2, 3, 1, 1, 1.0)
-    assert said["tasks_a_job"]["mean"] == 1.5
-    assert said["tasks_by_priority"] == {0: 2, 7: 1}
+    message = describe(trace)
+    assert (message["jobs"], message["tasks"], message["tasks_that_stay"], message["gangs"], message["hours"]) == (
+        2,
+        3,
+        1,
+        1,
+        1.0,
+    )
+    assert message["tasks_a_job"]["mean"] == 1.5
+    assert message["tasks_by_priority"] == {0: 2, 7: 1}
 
 
 def test_tasks_that_fit_on_no_machine_are_named():
@@ -207,8 +213,8 @@ def test_presets_ask_for_nothing_that_no_machine_has(name):
 
 def test_a_trace_can_be_cut():
     trace = generate(preset("google2019"), 20, 3)
-    short, told = trace.until(HOUR)
-    assert told == []
+    short, reported = trace.until(HOUR)
+    assert reported == []
     assert short.task_us.max() < HOUR
     assert len(short.task_us) == (trace.task_us < HOUR).sum()
 
@@ -216,8 +222,8 @@ def test_a_trace_can_be_cut():
 def test_a_cut_keeps_only_what_something_is_left_of():
     late = [(100, 0, MachineEvent.UPDATE, 2, 8)]
     trace = small([("late", 100, 5, 2, 0), ("a", 0, 5, 1, 0), ("b", 9, 5, 1, 0), ("b", 99, 5, 3, 0)], events=late)
-    short, told = trace.until(99 * SECOND)
-    assert told == []
+    short, reported = trace.until(99 * SECOND)
+    assert reported == []
     assert short.jobs == tuple(job for job in trace.jobs if job.name in ("a", "b"))
     assert [short.task_name(t) for t in range(2)] == ["a/0", "b/0"]
     assert (len(short.shapes), len(short.event_us)) == (1, 1)
@@ -237,22 +243,24 @@ def test_a_cut_drops_machines_that_come_later():
 
 def test_a_gang_that_is_cut_below_its_minimum_goes_whole():
     two_and_two = [("gang", at, 5, 1, 0) for at in (0, 0, 4000, 4000)]
-    enough = [("enough", at, 5, 1, 0) for at in (0, 0, 4000)]
-    trace = small([*two_and_two, *enough, ("one", 1, 5, 1, 0)], gangs={"gang": 4, "enough": 2})
-    short, told = trace.until(HOUR)
+    soft = [("enough", at, 5, 1, 0) for at in (0, 0, 4000)]
+    trace = small([*two_and_two, *soft, ("one", 1, 5, 1, 0)], gangs={"gang": 4, "enough": 2})
+    short, reported = trace.until(HOUR)
     assert {job.name: int(n) for job, n in zip(short.jobs, sizes_of_jobs(short), strict=True)} == {
         "enough": 2,
         "one": 1,
     }
-    assert told == ["left out: 1 gangs with 2 tasks, the others of which come too late for their minimum, e.g. gang"]
+    assert reported == [
+        "left out: 1 gangs with 2 tasks, the others of which come too late for their minimum, e.g. gang"
+    ]
 
 
 @pytest.mark.parametrize(
-    ("machines", "hours", "load", "said"),
+    ("machines", "hours", "load", "message"),
     [(0, 1, None, "0 machines"), (1, 0, None, "0 hours"), (1, 1, 0, "the load must be more than 0")],
 )
-def test_what_makes_no_trace_is_refused(machines, hours, load, said):
-    with pytest.raises(TraceError, match=said):
+def test_what_makes_no_trace_is_refused(machines, hours, load, message):
+    with pytest.raises(TraceError, match=message):
         generate(preset("google2011"), machines, hours, load=load)
 
 
@@ -262,7 +270,7 @@ def test_an_unknown_preset_is_answered_with_those_there_are():
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "message"),
     [
         pytest.param(lambda b: b.event(1, 0, MachineEvent.ADD, {}), "m is added while it is there", id="added twice"),
         pytest.param(lambda b: b.event(-1, 0, MachineEvent.ADD, {}), "times start at 0", id="event before 0"),
@@ -274,11 +282,11 @@ def test_an_unknown_preset_is_answered_with_those_there_are():
         pytest.param(lambda b: b.job("k", -1), "gang_minimum of job k is -1", id="gang"),
     ],
 )
-def test_a_trace_that_makes_no_sense_is_refused(spoil, said):
+def test_a_trace_that_makes_no_sense_is_refused(spoil, message):
     builder = TraceBuilder("t")
     builder.event(0, builder.machine("m"), MachineEvent.ADD, {"cpu": 1})
     builder.task(0, builder.job("j"), 1, builder.shape(Shape.of({"cpu": 1})))
-    with pytest.raises(TraceError, match=said):  # noqa: PT012
+    with pytest.raises(TraceError, match=message):  # noqa: PT012
         spoil(builder)
         builder.build()
 

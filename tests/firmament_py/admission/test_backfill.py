@@ -28,6 +28,7 @@ from tests.builders import (
     needs,
     selecting,
 )
+from tests.effort import examples
 from tests.firmament_py.gang_builders import OVERDUE_US, gpu_nodes
 
 LONG, MINUTE, TWO, THREE = 1, 2, 3, 4
@@ -39,13 +40,13 @@ CLASSES = [
 ]
 
 
-def gang_of(count: int, number: int = 1, cls: int = LONG, created_us: int = OVERDUE_US, **more):
+def gang_of(count: int, number: int = 1, cls: int = LONG, created_us: int = OVERDUE_US, **fields):
     uids = range(100 * number + 1, 100 * number + 1 + count)
-    return [make_gang(number, count, created_us=created_us, **more), make_tasks(uids, cls, gang=number)]
+    return [make_gang(number, count, created_us=created_us, **fields), make_tasks(uids, cls, gang=number)]
 
 
-def running(uid: int, cls: int, node: str, seconds_ago: int = 0, **more):
-    return make_tasks([uid], cls, on=node, started_us=NOW_US - seconds_ago * SECOND_US, **more)
+def running(uid: int, cls: int, node: str, seconds_ago: int = 0, **fields):
+    return make_tasks([uid], cls, on=node, started_us=NOW_US - seconds_ago * SECOND_US, **fields)
 
 
 def kept_until(cluster: Cluster) -> list[int]:
@@ -113,9 +114,9 @@ def test_when_room_is_given_back():
     assert [(end - NOW_US) // SECOND_US for end in releases.ends.tolist()] == [0, 40, 60, 120]
     # 3 is over its time, 5 on its way out; 4 has not begun; 7 says when it ends, so it does not last
     assert [freed(seconds) for seconds in (0, 39, 40, 60, 120)] == [[1, 1], [1, 1], [2, 1], [2, 2], [2, 3]]
-    rows, held = releases.staying(0)
+    rows, in_use = releases.staying(0)
     assert state.tasks.uid[rows].tolist() == [6], "and it has no members here"
-    assert held[:, gpu].tolist() == [0, 1]
+    assert in_use[:, gpu].tolist() == [0, 1]
     assert releases.ends.max() < FOREVER
     cluster.tell(NodeRemoved("id-n1"))
     left = Releases(state, state.present_nodes(), NOW_US)
@@ -143,8 +144,8 @@ def test_who_ends_in_time_may_use_the_room(single, placed):
     assert (901 in cluster.names(result)) is placed
     assert kept_until(cluster) == [120]
     if not placed:
-        (told,) = [w.reasons for w in result.waiting if w.count == 1]
-        assert told == (Reason(ReasonKind.KEPT_FREE, 1, "gang-1"),)
+        (reported,) = [w.reasons for w in result.waiting if w.count == 1]
+        assert reported == (Reason(ReasonKind.KEPT_FREE, 1, "gang-1"),)
 
 
 def test_room_that_the_gang_will_not_need_is_for_everybody():
@@ -169,18 +170,18 @@ def test_both_kinds_are_placed_up_to_what_each_may_use():
 
 def test_the_earliest_time_counts_and_not_every_end():
     # 4 GPUs, held for 60, 60, 120 and 180 s: two are free after 60
-    held = [running(1, MINUTE, "n0"), running(2, MINUTE, "n0"), running(3, TWO, "n1"), running(4, THREE, "n1")]
-    cluster = make_cluster(*gpu_nodes(2, 2), *CLASSES, *held, *gang_of(2))
+    in_use = [running(1, MINUTE, "n0"), running(2, MINUTE, "n0"), running(3, TWO, "n1"), running(4, THREE, "n1")]
+    cluster = make_cluster(*gpu_nodes(2, 2), *CLASSES, *in_use, *gang_of(2))
     cluster.round()
     assert kept_until(cluster) == [60]
-    three = make_cluster(*gpu_nodes(2, 2), *CLASSES, *held, *gang_of(3))
+    three = make_cluster(*gpu_nodes(2, 2), *CLASSES, *in_use, *gang_of(3))
     three.round()
     assert kept_until(three) == [120]
 
 
 def test_members_of_two_need_two_on_one_node():
-    held = [running(1, MINUTE, "n0"), running(2, MINUTE, "n1"), running(3, THREE, "n1")]
-    cluster = make_cluster(*gpu_nodes(2, 2), *CLASSES, make_class(9, gpu=2), *held, *gang_of(2, cls=9))
+    in_use = [running(1, MINUTE, "n0"), running(2, MINUTE, "n1"), running(3, THREE, "n1")]
+    cluster = make_cluster(*gpu_nodes(2, 2), *CLASSES, make_class(9, gpu=2), *in_use, *gang_of(2, cls=9))
     cluster.round()
     assert kept_until(cluster) == [180]
 
@@ -199,9 +200,9 @@ def test_those_who_do_not_say_when_they_end_never_do():
 def test_nodes_that_have_least_to_give_back_are_drained_for_large_members(topology):
     """Two members of 4 GPUs; nobody says when they end. n1 and n2 hold least; n0 stays open to others."""
     racks = {"n0": "b", "n1": "b", "n2": "b"} if topology else {}
-    held = [make_tasks(range(1, 4), LONG, on="n0"), make_tasks([4, 5], LONG, on="n1"), make_tasks([6], LONG, on="n2")]
+    in_use = [make_tasks(range(1, 4), LONG, on="n0"), make_tasks([4, 5], LONG, on="n1"), make_tasks([6], LONG, on="n2")]
     cluster = make_cluster(
-        *(*gpu_nodes(4, 4, 4, **racks), *CLASSES, make_class(9, gpu=4), *held, *gang_of(2, cls=9, **topology)),
+        *(*gpu_nodes(4, 4, 4, **racks), *CLASSES, make_class(9, gpu=4), *in_use, *gang_of(2, cls=9, **topology)),
         make_tasks(range(901, 909), LONG),
     )
     assert set(cluster.round().values()) == {"n0"}
@@ -215,18 +216,18 @@ def test_nodes_that_have_least_to_give_back_are_drained_for_large_members(topolo
 
 def test_room_is_kept_beside_what_fits_now():
     """One of two members fits now on n0, for the other n1 is drained; n2 is for others."""
-    held = [make_tasks([1], LONG, on="n1"), make_tasks([2, 3], LONG, on="n2")]
+    in_use = [make_tasks([1], LONG, on="n1"), make_tasks([2, 3], LONG, on="n2")]
     cluster = make_cluster(
-        *(*gpu_nodes(3, 3, 3), *CLASSES, make_class(9, gpu=3), *held, *gang_of(2, cls=9)),
+        *(*gpu_nodes(3, 3, 3), *CLASSES, make_class(9, gpu=3), *in_use, *gang_of(2, cls=9)),
         make_tasks(range(901, 909), LONG),
     )
     assert set(cluster.round().values()) == {"n2"}
 
 
 def test_of_one_priority_one_gang_keeps_room():
-    held = [make_tasks([1], LONG, on="n0"), make_tasks([2], LONG, on="n1")]
+    in_use = [make_tasks([1], LONG, on="n0"), make_tasks([2], LONG, on="n1")]
     cluster = make_cluster(
-        *(*gpu_nodes(2, 2), *CLASSES, make_class(9, gpu=2), *held, *gang_of(1, 1, 9), *gang_of(2, 2, 9)),
+        *(*gpu_nodes(2, 2), *CLASSES, make_class(9, gpu=2), *in_use, *gang_of(1, 1, 9), *gang_of(2, 2, 9)),
         make_tasks([901], LONG),
     )
     assert len(cluster.round()) == 1
@@ -236,8 +237,8 @@ def test_of_one_priority_one_gang_keeps_room():
 def test_the_earliest_of_many_ends():
     times = [make_class(20 + k, gpu=1, expected_us=10 * k * SECOND_US) for k in range(1, 10)]
     for members in range(1, 10):
-        held = [running(k, 20 + k, "n0") for k in range(1, 10)]
-        cluster = make_cluster(*gpu_nodes(9), *CLASSES, *times, *held, *gang_of(members))
+        in_use = [running(k, 20 + k, "n0") for k in range(1, 10)]
+        cluster = make_cluster(*gpu_nodes(9), *CLASSES, *times, *in_use, *gang_of(members))
         cluster.round()
         assert kept_until(cluster) == [10 * members]
 
@@ -253,9 +254,9 @@ def test_who_ends_in_time_takes_nothing_from_those_who_do_not():
 
 def test_what_a_higher_priority_will_hold_is_not_there_for_a_lower_one():
     """5 GPUs: after a minute the higher gang takes two of three, after two minutes the lower one the other three."""
-    held = [*(running(k, MINUTE, "n0") for k in (1, 2)), *(running(k, TWO, "n0") for k in (3, 4))]
+    in_use = [*(running(k, MINUTE, "n0") for k in (1, 2)), *(running(k, TWO, "n0") for k in (3, 4))]
     cluster = make_cluster(
-        *(*gpu_nodes(5), *CLASSES, make_class(8, gpu=1, priority=5), *held),
+        *(*gpu_nodes(5), *CLASSES, make_class(8, gpu=1, priority=5), *in_use),
         *(*gang_of(2, 1, 8), *gang_of(3, 2), make_tasks([901], LONG)),
     )
     assert cluster.round() == {}
@@ -287,10 +288,10 @@ def test_those_who_are_over_their_time_may_end_at_any_moment():
 
 
 def test_a_younger_gang_that_ends_in_time_may_use_the_room():
-    held = [running(1, THREE, "n0", 60)]
-    cluster = make_cluster(*gpu_nodes(3), *CLASSES, *held, *gang_of(3), *gang_of(2, 2, MINUTE, created_us=NOW_US))
+    in_use = [running(1, THREE, "n0", 60)]
+    cluster = make_cluster(*gpu_nodes(3), *CLASSES, *in_use, *gang_of(3), *gang_of(2, 2, MINUTE, created_us=NOW_US))
     assert set(cluster.round()) == {201, 202}
-    late = make_cluster(*gpu_nodes(3), *CLASSES, *held, *gang_of(3), *gang_of(2, 2, THREE, created_us=NOW_US))
+    late = make_cluster(*gpu_nodes(3), *CLASSES, *in_use, *gang_of(3), *gang_of(2, 2, THREE, created_us=NOW_US))
     assert late.round() == {}
 
 
@@ -358,7 +359,7 @@ class Trial:
 
     nodes: list
     classes: dict[int, ClassDefined]
-    held: list[tuple[int, int, str, int]]  # uid, class, node, seconds since it began
+    in_use: list[tuple[int, int, str, int]]  # uid, class, node, seconds since it began
     gang: list
     arrivals: list[tuple[int, int, int]]  # second, uid, class
     unsaid: int
@@ -368,8 +369,8 @@ class Trial:
         """In which second the gang starts, None: it never does."""
         arrivals = sorted(self.arrivals) if with_others else []
         cluster = make_cluster(*self.nodes, *self.classes.values())
-        cluster.tell(*(running(uid, cls, node, ago) for uid, cls, node, ago in self.held), *self.gang)
-        ends = [(self._length(cls) - ago, uid) for uid, cls, _, ago in self.held]
+        cluster.tell(*(running(uid, cls, node, ago) for uid, cls, node, ago in self.in_use), *self.gang)
+        ends = [(self._length(cls) - ago, uid) for uid, cls, _, ago in self.in_use]
         heapq.heapify(ends)
         now = 0
         while True:
@@ -405,14 +406,14 @@ def trials(draw) -> Trial:
         for k, length in enumerate(lengths)
     }
     known = [cls for cls, defined in classes.items() if defined.expected_us]
-    held: list[tuple[int, int, str, int]] = []
+    in_use: list[tuple[int, int, str, int]] = []
     for node in nodes:
         left = node.allocatable["gpu"]
         while left and draw(st.sampled_from([True, True, False])):
             cls = draw(st.sampled_from([c for c in known if classes[c].requests["gpu"] <= left]))
             left -= classes[cls].requests["gpu"]
             ago = draw(st.integers(0, classes[cls].expected_us // SECOND_US // 10 - 1)) * 10
-            held.append((len(held) + 1, cls, node.name, ago))
+            in_use.append((len(in_use) + 1, cls, node.name, ago))
     size = draw(st.sampled_from([10, 20]))
     topology = draw(st.sampled_from([{}, {}, {"topology": "rack", "required": True}]))
     arrivals = [
@@ -420,10 +421,11 @@ def trials(draw) -> Trial:
         for i in range(draw(st.integers(1, 8)))
     ]
     gang = gang_of(draw(st.integers(1, 5)), cls=size, **topology)
-    return Trial(nodes, classes, held, gang, arrivals, draw(st.sampled_from([5, 1000])))
+    return Trial(nodes, classes, in_use, gang, arrivals, draw(st.sampled_from([5, 1000])))
 
 
 @pytest.mark.slow
+@examples(25)
 @given(trial=trials())
 def test_nobody_who_is_let_in_delays_the_gang(trial):
     """All who run when it begins to keep room say when they end, and tell the truth."""
@@ -440,7 +442,7 @@ def streams(draw) -> Trial:
     """Nobody says when they end, everybody runs for 40 s, and small tasks keep coming."""
     trial = draw(trials())
     unsaid = {d.requests["gpu"]: c for c, d in trial.classes.items() if not d.expected_us}
-    held = [
+    in_use = [
         (uid, unsaid[trial.classes[cls].requests["gpu"]], node, draw(st.sampled_from([0, 10, 20, 30])))
         for uid, cls, node, _ in trial.held
     ]
@@ -448,10 +450,11 @@ def streams(draw) -> Trial:
     trial.classes[99] = make_class(99, gpu=size)
     gang = gang_of(draw(st.integers(1, 5)), cls=99)
     arrivals = [(3 * k, 900 + k, unsaid[1]) for k in range(20)]
-    return Trial(trial.nodes, trial.classes, held, gang, arrivals, 40)
+    return Trial(trial.nodes, trial.classes, in_use, gang, arrivals, 40)
 
 
 @pytest.mark.slow
+@examples(15)
 @given(trial=streams())
 def test_a_stream_of_small_tasks_does_not_starve_the_gang(trial):
     alone = trial.start(with_others=False)

@@ -46,8 +46,8 @@ def problems(draw):
     """Up to three nodes, three classes, three resources, six members."""
     nodes, classes, resources = draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.integers(1, 3))
 
-    def amounts(rows, most, least=0):
-        row = st.lists(st.integers(least, most), min_size=resources, max_size=resources)
+    def amounts(rows, maximum, least=0):
+        row = st.lists(st.integers(least, maximum), min_size=resources, max_size=resources)
         return np.array(draw(st.lists(row, min_size=rows, max_size=rows)), np.int64)
 
     suits = st.lists(st.sampled_from([True, True, False]), min_size=nodes, max_size=nodes)
@@ -57,7 +57,7 @@ def problems(draw):
     while sum(kind.count for kind in kinds) > 6:
         kinds.pop()
     present = [sum(kind.count for kind in kinds if kind.role == role) for role in range(2)]
-    of_role = [draw(st.integers(0, most)) for most in present]
+    of_role = [draw(st.integers(0, maximum)) for maximum in present]
     lacking = draw(st.integers(max(sum(of_role), 1), max(sum(kind.count for kind in kinds), 1)))
     return amounts(nodes, 6, -1), amounts(classes, 4), suitable, kinds, lacking, of_role
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament_py.model.events import GangObserved
-from firmament_py.placement import placement, second_opinion
+from firmament_py.placement import placer, second_opinion
 from tests.builders import NOW_US, SECOND_US, make_gang
 from tests.effort import seeds
 from tests.firmament_py.mixtures import Mixture, One
@@ -58,16 +58,17 @@ class GangMixture(Mixture):
 
     def standing(self, gang: int) -> tuple[int, int]:
         """How many tasks a gang lacks, and how many it has."""
-        told = self.gangs[gang]
+        reported = self.gangs[gang]
         placed = [
             uid
             for uid, task in self.world.tasks.items()
             if self.of[uid][0] == gang and task.node is not None and not task.leaving
         ]
         by_role = sum(
-            max(least - sum(self.of[uid][1] == role for uid in placed), 0) for role, (_, least) in enumerate(told.roles)
+            max(least - sum(self.of[uid][1] == role for uid in placed), 0)
+            for role, (_, least) in enumerate(reported.roles)
         )
-        return max(told.minimum - len(placed), by_role), len(placed)
+        return max(reported.minimum - len(placed), by_role), len(placed)
 
 
 def carry_out(mixture: GangMixture) -> None:
@@ -78,11 +79,11 @@ def carry_out(mixture: GangMixture) -> None:
     placed = {uid for batch in batches for uid, _ in batch}
     for batch in batches:
         assert an_order(world, batch) is not None, f"no order of {batch} is right"
-    for gang, told in mixture.gangs.items():
+    for gang, reported in mixture.gangs.items():
         if any(mixture.of[uid][0] == gang for uid in placed):
             lacking, there = mixture.standing(gang)
             assert lacking == 0, f"gang {gang} is half placed"
-            assert not told.maximum or there <= told.maximum, f"gang {gang} has too many"
+            assert not reported.maximum or there <= reported.maximum, f"gang {gang} has too many"
     if mixture.cluster.scheduler.reservation_holders:
         return
     for uid in mixture.waiting():
@@ -117,6 +118,6 @@ def test_rounds_of_crowded_clusters(seed):
 @seeds(200, 400)
 def test_nor_with_few_flows_classes_in_turns_and_no_second_opinion(seed, monkeypatch):
     monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
-    monkeypatch.setattr(placement, "CLASSES_AT_ONCE", 1 + seed % 3)
-    monkeypatch.setattr(placement, "FLOWS_PER_STAGE", 1 + seed % 2 * 11)
+    monkeypatch.setattr(placer, "CLASSES_AT_ONCE", 1 + seed % 3)
+    monkeypatch.setattr(placer, "FLOWS_PER_STAGE", 1 + seed % 2 * 11)
     rounds_of(GangMixture(random.Random(seed).choice, preferences=seed % 2 == 1))

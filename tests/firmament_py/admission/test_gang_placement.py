@@ -207,9 +207,9 @@ def test_a_round_places_no_more_gangs_on_trial_than_it_may(monkeypatch, trials):
     tried: list[int] = []
     really = Feasibility._try
 
-    def count(self, claim, *more):
+    def count(self, claim, *extra):
         tried.append(claim.row)
-        return really(self, claim, *more)
+        return really(self, claim, *extra)
 
     monkeypatch.setattr(gang_feasibility, "TRIALS_OF_A_ROUND", trials)
     monkeypatch.setattr(Feasibility, "_try", count)

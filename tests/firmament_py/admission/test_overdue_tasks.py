@@ -30,8 +30,8 @@ SMALL, LARGE = 1, 2
 CLASSES = (make_class(SMALL, cpu=1), make_class(LARGE, cpu=4))
 
 
-def waits(uid=100, cls=LARGE, created_us=OVERDUE_US, **more):
-    return make_tasks([uid], cls, created_us=created_us, **more)
+def waits(uid=100, cls=LARGE, created_us=OVERDUE_US, **fields):
+    return make_tasks([uid], cls, created_us=created_us, **fields)
 
 
 @pytest.mark.parametrize("after_s", [300, 60, None])
@@ -42,21 +42,21 @@ def test_a_large_task_is_not_starved_by_a_stream_of_small_ones(after_s):
     began = NOW_US
     assert engine.apply([make_node("n", cpu=4), *CLASSES, waits(created_us=began)]) == Outcome()
     ends: dict[int, int] = {}
-    for turn in range(60):
-        now = began + turn * 30 * SECOND_US
+    for step in range(60):
+        now = began + step * 30 * SECOND_US
         gone = [uid for uid, end in ends.items() if end <= now]
         for uid in gone:
             del ends[uid]
         events = [removed(uid) for uid in gone]
-        engine.apply([*events, make_tasks([1000 + turn], SMALL, created_us=now)])
-        if turn == 0:
+        engine.apply([*events, make_tasks([1000 + step], SMALL, created_us=now)])
+        if step == 0:
             engine.apply([make_tasks([1, 2, 3], SMALL, on="n")])
             ends |= {uid: now + 30 * uid * SECOND_US for uid in (1, 2, 3)}
         result = engine.run_round(now)
         placed = [] if result is None else engine.state.tasks.uid[result.tasks].tolist()
         if 100 in placed:
             assert after_s is not None
-            assert after_s <= 30 * turn <= after_s + 150
+            assert after_s <= 30 * step <= after_s + 150
             return
         ends |= dict.fromkeys(placed, now + 120 * SECOND_US)
     assert after_s is None, "it was starved"
@@ -114,8 +114,8 @@ def test_of_a_gang_and_a_task_of_one_priority_the_older_keeps_room(gang_is_older
         make_tasks([201, 202], LARGE, gang=1),
     )
     assert cluster.round() == {}
-    kept = (set(cluster.scheduler.gang_starts_us), set(cluster.scheduler.task_starts_us))
-    assert kept == (({1}, set()) if gang_is_older else (set(), {100}))
+    remaining = (set(cluster.scheduler.gang_starts_us), set(cluster.scheduler.task_starts_us))
+    assert remaining == (({1}, set()) if gang_is_older else (set(), {100}))
 
 
 def test_members_beyond_the_minimum_of_their_gang_keep_no_room():

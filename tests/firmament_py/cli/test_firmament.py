@@ -38,7 +38,7 @@ def test_policies_are_listed_for_machines():
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         pytest.param(["--policy", "load-spredding"], "did you mean load-spreading?", id="policy"),
         pytest.param(["--policy-option", "depth=1"], "policy load-spreading has no option 'depth'", id="option"),
@@ -55,12 +55,12 @@ def test_policies_are_listed_for_machines():
         pytest.param(["--port-file", "no/x"], "cannot write --port-file no/x: No such file", id="port-file"),
     ],
 )
-def test_wrong_usage_is_one_line_and_exit_code_2(words, told, tmp_path, monkeypatch):
+def test_wrong_usage_is_one_line_and_exit_code_2(words, reported, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "README.md").write_text("not a certificate\n")
     result = run("serve", *words)
     assert result.exit_code == 2
-    assert told in " ".join(result.output.split())
+    assert reported in " ".join(result.output.split())
     assert "Traceback" not in result.output
 
 
@@ -80,7 +80,7 @@ def pairs(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="makes certificates")
 @pytest.mark.parametrize(
-    ("files", "told"),
+    ("files", "reported"),
     [
         pytest.param(("a.pem", "junk"), "--tls-key junk cannot be used; give a PEM key", id="key"),
         pytest.param(("a.pem", "b.key"), "--tls-key b.key is not the key of --tls-cert a.pem", id="other-key"),
@@ -89,12 +89,12 @@ def pairs(tmp_path_factory):
         pytest.param(("a.pem", "a.key", "b.pem"), "cannot write --port-file no/x", id="these-will-do"),
     ],
 )
-def test_files_for_tls_that_cannot_be_used_are_named(pairs, files, told, monkeypatch):
+def test_files_for_tls_that_cannot_be_used_are_named(pairs, files, reported, monkeypatch):
     monkeypatch.chdir(pairs)
     flags = [word for pair in zip(("--tls-cert", "--tls-key", "--tls-client-ca"), files, strict=False) for word in pair]
     result = run("serve", "--address", "127.0.0.1:0", "--port-file", "no/x", *flags)
     assert result.exit_code == 2
-    assert told in " ".join(result.output.split())
+    assert reported in " ".join(result.output.split())
 
 
 @pytest.mark.parametrize("address", ["9090", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:٣", "h:1x"])
@@ -105,7 +105,7 @@ def test_an_address_needs_a_port_that_there_is(address):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         pytest.param(["--address", "unix:"], "has a path of 0 bytes; a unix socket can have 1 to 107", id="no-path"),
         pytest.param(["--address", "unix:/" + "x" * 107], "has a path of 108 bytes", id="too-long"),
@@ -115,11 +115,11 @@ def test_an_address_needs_a_port_that_there_is(address):
         pytest.param(["--stats-address", "h"], "--stats-address 'h' is not HOST:PORT", id="stats"),
     ],
 )
-def test_a_socket_that_cannot_be_is_wrong_usage(words, told, tmp_path, monkeypatch):
+def test_a_socket_that_cannot_be_is_wrong_usage(words, reported, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = run("serve", "--address", "127.0.0.1:0", *words)
     assert result.exit_code == 2
-    assert told in " ".join(result.output.split())
+    assert reported in " ".join(result.output.split())
 
 
 @pytest.mark.parametrize("flag", ["--address", "--stats-address"])
@@ -149,9 +149,9 @@ def test_a_policy_that_conforms_is_said_to():
     assert result.exit_code == 0
     assert "FAILED" not in result.output
     assert "5,000 nodes x 256 classes are priced in" in result.output
-    told = json.loads(run("check-policy", "random", "--policy-option", "seed=3", "--json").output)
-    assert (told["policy"], told["findings"], list(told["waived"])) == ("random", [], ["favourites"])
-    assert told["scale"]["nodes"] == 5000
+    reported = json.loads(run("check-policy", "random", "--policy-option", "seed=3", "--json").output)
+    assert (reported["policy"], reported["findings"], list(reported["waived"])) == ("random", [], ["favourites"])
+    assert reported["scale"]["nodes"] == 5000
 
 
 def test_a_policy_that_does_not_conform_is_exit_code_1(monkeypatch):
@@ -166,7 +166,7 @@ def test_a_policy_that_does_not_conform_is_exit_code_1(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (["no-such"], "there is no policy 'no-such'"),
         (["random", "--policy-option", "seed=-1"], "policy random: option seed is -1; give a whole number from 0"),
@@ -174,11 +174,11 @@ def test_a_policy_that_does_not_conform_is_exit_code_1(monkeypatch):
         (["trivial", "--policy-option", "seed"], "is not of the form K=V"),
     ],
 )
-def test_a_policy_that_cannot_be_loaded_is_exit_code_2(words, told):
-    for more in ([], ["--load-only"]):
-        result = run("check-policy", *words, *more)
+def test_a_policy_that_cannot_be_loaded_is_exit_code_2(words, reported):
+    for extra in ([], ["--load-only"]):
+        result = run("check-policy", *words, *extra)
         assert result.exit_code == 2
-        assert told in " ".join(result.output.split())
+        assert reported in " ".join(result.output.split())
 
 
 def test_loading_alone_says_nothing_if_it_works():
@@ -201,8 +201,8 @@ def test_a_service_that_watches_its_parent_ends_in_peace(tmp_path, number):
             if number is not None:
                 service.send_signal(number)
                 assert service.wait(30) == 0  # while its input is still open
-            _, said = service.communicate(timeout=30)  # which ends its input
+            _, errors = service.communicate(timeout=30)  # which ends its input
         finally:
             service.kill()
     assert service.returncode == 0
-    assert "Fatal Python error" not in said
+    assert "Fatal Python error" not in errors

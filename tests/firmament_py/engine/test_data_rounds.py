@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firmament_py.engine.round import Round
 from firmament_py.network import column_generation
 from firmament_py.network.build import PlacementNetwork
-from firmament_py.placement import placement, second_opinion
+from firmament_py.placement import placer, second_opinion
 from policies.quincy import Quincy
 from tests.builders import NOW_US, make_class, make_cluster, make_inputs, make_node, make_tasks, per_node
 from tests.effort import seeds
@@ -61,11 +62,11 @@ def test_rounds_break_nothing_and_leave_nothing(data, preferences):
     rounds_of(lambda options: data.draw(st.sampled_from(options)), preferences=preferences)
 
 
-@given(data=st.data(), flows=st.sampled_from([0, 1]), turn=st.sampled_from([1, 2, 256]))
-def test_nor_when_flows_are_cut_short(data, flows, turn):
+@given(data=st.data(), flows=st.sampled_from([0, 1]), step=st.sampled_from([1, 2, 256]))
+def test_nor_when_flows_are_cut_short(data, flows, step):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(placement, "FLOWS_PER_STAGE", flows)
-        patch.setattr(placement, "CLASSES_AT_ONCE", turn)
+        patch.setattr(placer, "FLOWS_PER_STAGE", flows)
+        patch.setattr(placer, "CLASSES_AT_ONCE", step)
         patch.setattr(column_generation, "REBUILD_LIMIT", 1)
         rounds_of(lambda options: data.draw(st.sampled_from(options)))
 
@@ -75,11 +76,11 @@ def test_gangs_are_placed_whole_and_nothing_is_left_that_fits(world, data):
     """Every task reads something; the oracle of gangs knows nothing of it."""
     uids = sorted(world.tasks)
     sets = {uid: data.draw(st.integers(0, 3)) for uid in uids}
-    told = [replace(task(uid, world.tasks[uid]), inputs_id=np.array([sets[uid]], np.uint64)) for uid in uids]
+    reported = [replace(task(uid, world.tasks[uid]), inputs_id=np.array([sets[uid]], np.uint64)) for uid in uids]
     cluster = make_cluster(
         *(*CLASSES.values(), *LABEL_SETS.values(), *world.nodes.values(), *world.gangs.values()),
         *(make_inputs(1, (100, "n0")), make_inputs(2, (50, "n1 n2"), (9, "", "b")), make_inputs(3)),
-        *told,
+        *reported,
         policy=Quincy(rack_label=RACK),
     )
     world.carry_out(cluster.round(), NOW_US)
@@ -92,7 +93,7 @@ def racked(name: str, rack: str, pods: int = 110, cpu: int = 0):
 
 def test_without_flows_those_who_save_most_bid_first(monkeypatch):
     """a has room for two, b (same rack) for plenty. 900 and 500 go to a, 100 bids for its second best, b."""
-    monkeypatch.setattr(placement, "FLOWS_PER_STAGE", 0)
+    monkeypatch.setattr(placer, "FLOWS_PER_STAGE", 0)
     cluster = make_cluster(
         *(racked("a", "r", pods=2), racked("b", "s"), racked("c", "t"), make_class(1)),
         *(make_inputs(1, (100, "a"), (99, "b")), make_inputs(2, (500, "a")), make_inputs(3, (900, "a"))),
@@ -139,23 +140,22 @@ def test_many_classes_of_few_tasks_may_all_go_where_their_data_is():
     assert per_node(cluster.round()) == {"a": 10}
 
 
-def test_placing_one_by_one_looks_at_data_too():
-    """What the second opinion asks for: nodes by price, data included."""
+def test_placing_one_by_one_considers_data(monkeypatch):
+    """What the second opinion asks for: nodes by cost, data included."""
     cluster = make_cluster(
         *(racked("a", "r"), racked("b", "s"), make_class(1), make_inputs(1, (10, "b"))),
         make_tasks([1, 2], 1, inputs=[0, 1]),
         policy=Quincy(),
     )
     orders = []
-    scheduler = cluster.scheduler
-    make = scheduler._placement
+    make = Round.placer
 
-    def watched(*args, **more):
-        found = make(*args, **more)
+    def watched(*args, **kwargs):
+        found = make(*args, **kwargs)
         orders.append([second_opinion.nodes_by_cost(found)(t).tolist()[0] for t in (0, 1)])
         return found
 
-    scheduler._placement = watched  # type: ignore[method-assign]
+    monkeypatch.setattr(Round, "placer", watched)
     cluster.round()
     assert orders == [[0, 1]]
 

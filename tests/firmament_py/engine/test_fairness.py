@@ -5,8 +5,8 @@ import pytest
 
 from firmament_py.flow.solver import OrToolsSolver
 from firmament_py.model.events import Outcome
-from firmament_py.placement import placement, second_opinion
-from firmament_py.placement.placement import CLASSES_AT_ONCE
+from firmament_py.placement import placer, second_opinion
+from firmament_py.placement.placer import CLASSES_AT_ONCE
 from firmament_py.policy import AnywherePolicy, Costs, waiting_cost
 from tests.builders import NOW_US, SECOND_US, make_class, make_cluster, make_node, make_tasks, removed
 
@@ -76,7 +76,7 @@ def test_who_was_sent_where_others_are_finds_another_place_before_lower_prioriti
 @pytest.mark.parametrize("flows", [1, 2, 4])
 def test_priorities_that_are_turned_away_share_the_flows_of_a_turn(monkeypatch, flows):
     """All want to be on the largest node; of each priority one of two fits there, or none any more."""
-    monkeypatch.setattr(placement, "FLOWS_PER_STAGE", flows)
+    monkeypatch.setattr(placer, "FLOWS_PER_STAGE", flows)
     monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
     nodes = [make_node("large", cpu=21), *(make_node(f"n{i}", cpu=6) for i in range(30))]
     cluster = make_cluster(*nodes, make_class(99, cpu=1), make_tasks(range(900, 930), 99), policy=Crowding())
@@ -105,9 +105,9 @@ def test_a_large_task_gets_its_turn_among_small_ones_that_keep_coming():
         *(make_node("a", cpu=10), make_class(1, cpu=10), make_class(2, cpu=1)),
         make_tasks([1], 1, created_us=NOW_US - 30 * 86_400 * SECOND_US),
     )
-    for turn in range(1, 6):
-        now = NOW_US + turn * 3600 * SECOND_US
-        small = range(100 * turn, 100 * turn + 10)
+    for step in range(1, 6):
+        now = NOW_US + step * 3600 * SECOND_US
+        small = range(100 * step, 100 * step + 10)
         cluster.tell(make_tasks(small, 2, created_us=now))
         if 1 in cluster.round(now):
             return

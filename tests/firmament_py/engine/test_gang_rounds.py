@@ -33,11 +33,11 @@ def nodes(draw, name: str):
 
 
 @st.composite
-def gangs(draw, number: int, most: int = 4, topology: bool = True, created_us=AGES):
+def gangs(draw, number: int, maximum: int = 4, topology: bool = True, created_us=AGES):
     where = draw(st.sampled_from(["", "", "preferred", "required"])) if topology else ""
     roles = draw(st.sampled_from([None, None, {"lead": 1, "rest": 0}, {"lead": 1, "rest": 2}, {"lead": 0, "rest": 1}]))
-    minimum = draw(st.integers(0, most))
-    beyond = draw(st.sampled_from([None, None, 0, 1, 2]))
+    minimum = draw(st.integers(0, maximum))
+    surplus = draw(st.sampled_from([None, None, 0, 1, 2]))
     return make_gang(
         number,
         minimum,
@@ -45,7 +45,7 @@ def gangs(draw, number: int, most: int = 4, topology: bool = True, created_us=AG
         roles=roles,
         topology=RACK if where else "",
         required=where == "required",
-        maximum=0 if beyond is None else max(minimum, sum((roles or {}).values())) + beyond,
+        maximum=0 if surplus is None else max(minimum, sum((roles or {}).values())) + surplus,
     )
 
 
@@ -348,8 +348,8 @@ def test_many_gangs_that_ask_for_twice_what_there_is_fill_the_nodes(mixed, gangs
     load = GangLoad(GangSpec(nodes=1000, gangs=gangs, mixed=mixed, seed=seed))
     state = ClusterState()
     events: list[Event] = [*load.nodes, *load.classes, *load.gangs, load.tasks()]
-    for told in events:
-        assert state.apply(told) == Outcome()
+    for reported in events:
+        assert state.apply(reported) == Outcome()
     result = Scheduler(state, LoadSpreading(), OrToolsSolver()).run(START_US + SECOND_US)
     state.validate()
     assert result.stats.dropped == 0

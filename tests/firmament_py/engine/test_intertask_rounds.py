@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from firmament_py.explain.reason import ReasonKind
 from firmament_py.explain.reasons import reasons_of_task
 from firmament_py.model.constraints import PeerDemand, PeerTerm, Spread
-from firmament_py.placement import placement, second_opinion
-from firmament_py.placement.placement import CLASSES_AT_ONCE
+from firmament_py.placement import placer, second_opinion
+from firmament_py.placement.placer import CLASSES_AT_ONCE
 from policies.colocation import TRAIT
 from policies.interference import Interference
 from tests.builders import make_class, make_cluster, make_label_set, make_node, make_tasks, needs, tasks_like
@@ -63,11 +63,11 @@ def assert_reasons(mixture: Mixture) -> None:
                 expected[why] = expected.get(why, 0) + 1
         found = reasons_of_task(state, row)
         for why, kinds in KINDS.items():
-            told = [r.nodes for r in found if r.kind in kinds]
+            reported = [r.nodes for r in found if r.kind in kinds]
             if why == peer_oracle.AMOUNT:  # a node can lack several amounts
-                assert max(told, default=0) <= expected.get(why, 0) <= sum(told)
+                assert max(reported, default=0) <= expected.get(why, 0) <= sum(reported)
             else:
-                assert sum(told) == expected.get(why, 0), why
+                assert sum(reported) == expected.get(why, 0), why
 
 
 def rounds_of(one, *, preferences: bool = False) -> None:
@@ -96,8 +96,8 @@ def test_rounds_of_crowded_clusters(seed):
 @given(data=st.data(), few=st.integers(0, 1), at_once=st.integers(1, 3))
 def test_nor_with_few_flows_and_classes_in_turns(data, few, at_once):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(placement, "FLOWS_PER_STAGE", few)
-        patch.setattr(placement, "CLASSES_AT_ONCE", at_once)
+        patch.setattr(placer, "FLOWS_PER_STAGE", few)
+        patch.setattr(placer, "CLASSES_AT_ONCE", at_once)
         mixture = Mixture(lambda options: data.draw(st.sampled_from(options)))
         carry_out(mixture)
 
@@ -119,7 +119,7 @@ def test_who_depends_on_a_class_of_a_later_turn_is_placed_in_the_same_round(clas
 def test_nor_does_it_matter_that_no_flow_is_left(monkeypatch):
     """One of class 1 wants to be near one of class 2."""
     monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
-    monkeypatch.setattr(placement, "FLOWS_PER_STAGE", 0)
+    monkeypatch.setattr(placer, "FLOWS_PER_STAGE", 0)
     later = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "later")), "zone"),))
     cluster = make_cluster(
         *(make_class(1, cpu=1, peers=later), make_class(2, cpu=2), make_label_set(1, app="later")),

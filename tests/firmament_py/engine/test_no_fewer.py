@@ -49,19 +49,19 @@ def one_by_one(world: World, order) -> Counter[int]:
     until nobody is placed any more. The world is left as it was."""
     world = copy.deepcopy(world)
     counts: Counter[int] = Counter()
-    rest = sorted(
+    others = sorted(
         (uid for uid, task in world.tasks.items() if task.node is None),
         key=lambda uid: (-world.tasks[uid].cls.priority, world.tasks[uid].created_us, uid),
     )
-    more = True
-    while more:
-        more = False
-        for uid in list(rest):
+    extra = True
+    while extra:
+        extra = False
+        for uid in list(others):
             task = world.tasks[uid]
             node = next((n for n in order(world) if may_place(world, task, n) is None), None)
             if node is not None:
-                task.node, more = node, True
-                rest.remove(uid)
+                task.node, extra = node, True
+                others.remove(uid)
                 counts[task.cls.priority] += 1
     return counts
 
@@ -95,10 +95,10 @@ def test_tasks_that_differ_only_in_where_they_may_go():
     cases: Counter[str] = Counter()
 
     @given(alike(), st.sampled_from([None, RESERVE_AFTER_US]))
-    def judge(problem, reserve_after_us):
+    def check(problem, reserve_after_us):
         cases[judge_alike(problem, reserve_after_us)] += 1
 
-    judge()
+    check()
     assert cases["judged"] >= 4 * cases["reserved"], cases
 
 
@@ -157,10 +157,10 @@ def test_one_class_with_one_demand_that_its_own_tasks_count_for():
     cases: Counter[str] = Counter()
 
     @given(data=st.data())
-    def judge(data):
+    def check(data):
         cases[judge_one_class(lambda options: data.draw(st.sampled_from(options)))] += 1
 
-    judge()
+    check()
     assert cases["judged"] >= 4 * cases["reserved"], cases
 
 

@@ -80,7 +80,7 @@ def test_what_a_guess_has_missed_is_added_and_counted(monkeypatch):
     classes = [make_class(1, cpu=2), make_class(2, cpu=3), make_class(3)]
     events: list[Event] = [*nodes, *classes, *busy, make_tasks([1, 2], 1), make_tasks([3], 2)]
     best = make_cluster(*events).run().stats
-    monkeypatch.setattr(column_generation, "candidate_part", lambda room, *_: part_of(room, {3, 4, 5}))
+    monkeypatch.setattr(column_generation, "candidate_part", lambda whole, *_: part_of(whole, {3, 4, 5}))
     stats = make_cluster(*events).run().stats
     assert stats.pricing_rounds >= 1
     assert stats.solves > best.solves
@@ -88,6 +88,6 @@ def test_what_a_guess_has_missed_is_added_and_counted(monkeypatch):
     assert "prove" in stats.stage_seconds
 
 
-def part_of(room, nodes):
-    there = np.isin(np.arange(len(room.depth)), list(nodes))
-    return replace(room, slots=np.where(there, room.slots, 0), depth=np.where(there, room.depth, 0))
+def part_of(capacities, nodes):
+    there = np.isin(np.arange(len(capacities.depth)), list(nodes))
+    return replace(capacities, slots=np.where(there, capacities.slots, 0), depth=np.where(there, capacities.depth, 0))

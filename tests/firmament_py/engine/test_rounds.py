@@ -9,7 +9,7 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-import firmament_py.engine.scheduler
+import firmament_py.engine.round
 from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.explain.reason import ReasonKind
 from firmament_py.explain.reasons import reasons_of_task
@@ -18,7 +18,7 @@ from firmament_py.flow.solver import NetworkxSolver
 from firmament_py.model.constraints import NO_DEMAND
 from firmament_py.model.events import NodeRemoved, PlacementRejected
 from firmament_py.network.build import PlacementNetwork
-from firmament_py.placement import placement
+from firmament_py.placement import placer
 from firmament_py.policy import COST_MAX, WAIT_MIN, AnywherePolicy, Costs, waiting_cost
 from policies.load_spreading import LoadSpreading
 from tests.builders import NOW_US, SECOND_US, Cluster, make_class, make_cluster, make_node, make_tasks, removed
@@ -58,10 +58,10 @@ class InTurns(Patchwork):
 
     def costs(self, view):
         c, n = len(view.requests), len(view.allocatable)
-        enough = (np.arange(c)[:, None] + np.arange(n)[None, :]) % 3
-        beyond = np.arange(c) * (COST_MAX // max(c, 1))
-        turn = np.arange(c)[::-1] // 2 if c > 1 else None
-        return replace(super().costs(view), soft_limit=enough, soft_limit_cost=beyond, stage=turn)
+        soft = (np.arange(c)[:, None] + np.arange(n)[None, :]) % 3
+        surplus = np.arange(c) * (COST_MAX // max(c, 1))
+        step = np.arange(c)[::-1] // 2 if c > 1 else None
+        return replace(super().costs(view), soft_limit=soft, soft_limit_cost=surplus, stage=step)
 
 
 POLICIES = [LoadSpreading(), AnywherePolicy(), Patchwork(), Portions(), InTurns()]
@@ -107,16 +107,16 @@ def clusters(draw, max_nodes=5, max_tasks=14, priorities=3, plain=False):
 
 def world_of(events) -> World:
     world = World()
-    for told in events:
-        match type(told).__name__:
+    for reported in events:
+        match type(reported).__name__:
             case "NodeObserved":
-                world.nodes[told.id] = told
+                world.nodes[reported.id] = reported
             case "ClassDefined":
-                world.classes[told.id] = told
+                world.classes[reported.id] = reported
             case "TasksObserved":
-                for i, uid in enumerate(told.uid.tolist()):
-                    node = told.nodes[0] if told.nodes else None
-                    world.tasks[uid] = PlainTask(int(told.class_id[i]), node, "bound" if node else "waiting")
+                for i, uid in enumerate(reported.uid.tolist()):
+                    node = reported.nodes[0] if reported.nodes else None
+                    world.tasks[uid] = PlainTask(int(reported.class_id[i]), node, "bound" if node else "waiting")
     return world
 
 
@@ -150,7 +150,9 @@ def unexplained(cluster: Cluster, world: World) -> list[tuple[int, str]]:
     holders = cluster.scheduler.reservation_holders
     left = []
     for uid, node in left_over(world):
-        reasons = {why.kind for why in reasons_of_task(cluster.state, cluster.state.task_row(uid), holders)}
+        row = cluster.state.task_row(uid)
+        assert row is not None
+        reasons = {why.kind for why in reasons_of_task(cluster.state, row, holders)}
         priority = world.classes[world.tasks[uid].cls].priority
         if not (any(priority <= of_holder for of_holder, _ in holders) and ReasonKind.KEPT_FREE in reasons):
             left.append((uid, node))
@@ -184,10 +186,10 @@ def test_many_rounds_with_changes_in_between(policy, events, steps, reserve_afte
     for kind, which in steps:
         carry_out(world, cluster.round())
         assert unexplained(cluster, world) == []
-        held = sorted(uid for uid, task in world.tasks.items() if task.node in world.nodes)
+        in_use = sorted(uid for uid, task in world.tasks.items() if task.node in world.nodes)
         nodes = sorted(world.nodes)
-        if kind == 0 and held:
-            uid = held[which % len(held)]
+        if kind == 0 and in_use:
+            uid = in_use[which % len(in_use)]
             cluster.tell(removed(uid))
             del world.tasks[uid]
         elif kind == 1 and nodes:
@@ -211,7 +213,7 @@ def test_many_rounds_with_changes_in_between(policy, events, steps, reserve_afte
 def test_the_last_resort_breaks_nothing_and_leaves_nothing(events, few):
     """With hardly any flows to go, the rest is placed class by class."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(placement, "FLOWS_PER_STAGE", few)
+        patch.setattr(placer, "FLOWS_PER_STAGE", few)
         cluster, world = make_cluster(*events, reserve_after_us=None), world_of(events)
         carry_out(world, cluster.round())
     assert left_over(world) == []
@@ -220,7 +222,7 @@ def test_the_last_resort_breaks_nothing_and_leaves_nothing(events, few):
 @given(events=clusters(), at_once=st.integers(1, 2))
 def test_classes_in_turns_break_nothing_and_leave_nothing(events, at_once):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(placement, "CLASSES_AT_ONCE", at_once)
+        patch.setattr(placer, "CLASSES_AT_ONCE", at_once)
         cluster, world = make_cluster(*events, reserve_after_us=None), world_of(events)
         carry_out(world, cluster.round())
     assert left_over(world) == []
@@ -275,7 +277,7 @@ class Slow(Portions):
 
 def test_a_policy_that_is_slow_is_not_asked_again_in_a_round(monkeypatch):
     slow = Slow()
-    monkeypatch.setattr(firmament_py.engine.scheduler, "perf_counter", slow.clock)
+    monkeypatch.setattr(firmament_py.engine.round, "perf_counter", slow.clock)
     cluster = make_cluster(make_node("a"), make_class(1), make_tasks(range(1, 41), 1), policy=slow)
     result = cluster.run()
     assert (len(result.tasks), slow.answers) == (40, 2), "after 32 seconds the others are placed anywhere"
@@ -336,9 +338,9 @@ def test_the_same_events_give_the_same_placements(events):
 @given(events=clusters(plain=True), data=st.data())
 def test_the_order_in_which_tasks_are_told_does_not_matter(events, data):
     tasks = [e for e in events if type(e).__name__ == "TasksObserved"]
-    rest = [e for e in events if type(e).__name__ != "TasksObserved"]
+    others = [e for e in events if type(e).__name__ != "TasksObserved"]
     shuffled = data.draw(st.permutations(tasks))
-    assert make_cluster(*rest, *tasks).round() == make_cluster(*rest, *shuffled).round()
+    assert make_cluster(*others, *tasks).round() == make_cluster(*others, *shuffled).round()
 
 
 @given(events=clusters())
@@ -347,9 +349,9 @@ def test_of_one_class_the_oldest_are_placed(events):
     placed = cluster.round()
     created = {
         int(uid): (int(cls), int(created))
-        for told in events
-        if type(told).__name__ == "TasksObserved"
-        for uid, cls, created in zip(told.uid, told.class_id, told.created_us, strict=True)
+        for reported in events
+        if type(reported).__name__ == "TasksObserved"
+        for uid, cls, created in zip(reported.uid, reported.class_id, reported.created_us, strict=True)
     }
     for uid in cluster.waiting():
         cls, since = created[uid]
@@ -391,8 +393,8 @@ def test_nobody_waits_for_room_that_the_round_gave_to_a_lower_priority(policy, e
 @given(events=clusters(plain=True, priorities=4), few=st.integers(0, 1), at_once=st.sampled_from([1, 2, 256]))
 def test_nor_when_the_rest_is_placed_class_by_class(events, few, at_once):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(placement, "FLOWS_PER_STAGE", few)
-        patch.setattr(placement, "CLASSES_AT_ONCE", at_once)
+        patch.setattr(placer, "FLOWS_PER_STAGE", few)
+        patch.setattr(placer, "CLASSES_AT_ONCE", at_once)
         cluster, world = make_cluster(*events, reserve_after_us=None), world_of(events)
         placed = cluster.round()
     carry_out(world, placed)

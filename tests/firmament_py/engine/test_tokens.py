@@ -9,7 +9,7 @@ EVERYWHERE, HERE, THERE, OTHER = "TCP:80", "TCP:80/10.0.0.1", "TCP:80/10.0.0.2",
 
 
 @pytest.mark.parametrize(
-    ("held", "wanted", "fits"),
+    ("in_use", "expected", "fits"),
     [
         pytest.param((EVERYWHERE,), (EVERYWHERE,), False, id="the-same"),
         pytest.param((EVERYWHERE,), (OTHER,), True, id="another-protocol"),
@@ -29,12 +29,12 @@ EVERYWHERE, HERE, THERE, OTHER = "TCP:80", "TCP:80/10.0.0.1", "TCP:80/10.0.0.2",
         pytest.param((THERE,), (EVERYWHERE, HERE), False, id="another-address-then-both"),
     ],
 )
-def test_who_may_join_whom(held, wanted, fits):
+def test_who_may_join_whom(in_use, expected, fits):
     cluster = make_cluster(
-        *(make_class(1, tokens=held), make_class(2, tokens=wanted), make_node("a"), make_tasks([1], 1, on="a")),
+        *(make_class(1, tokens=in_use), make_class(2, tokens=expected), make_node("a"), make_tasks([1], 1, on="a")),
         make_tasks([2], 2),
     )
-    assert fits != any(peer_oracle.conflict(a, b) for a in held for b in wanted)
+    assert fits != any(peer_oracle.conflict(a, b) for a in in_use for b in expected)
     assert cluster.round() == ({2: "a"} if fits else {})
 
 

@@ -159,7 +159,7 @@ def test_an_over_committed_node_lacks_no_more_than_the_request():
     assert nearest(cluster.state, class_row(cluster)) == [("a", {"cpu": 8})]
 
 
-def told(cluster: Cluster) -> list[tuple[int, int, set[int]]]:
+def reported(cluster: Cluster) -> list[tuple[int, int, set[int]]]:
     """(class, waiting, uids with news) of each class that waits."""
     state = cluster.state
     return [
@@ -173,23 +173,23 @@ def test_reasons_are_news_once():
         *(make_class(1, cpu=8), make_class(2, cpu=9), make_node("a", cpu=1)),
         *(make_tasks([1, 2], 1), make_tasks([3], 2)),
     )
-    assert told(cluster) == [(1, 2, {1, 2}), (2, 1, {3})]
-    assert told(cluster) == [(1, 2, set()), (2, 1, set())]
+    assert reported(cluster) == [(1, 2, {1, 2}), (2, 1, {3})]
+    assert reported(cluster) == [(1, 2, set()), (2, 1, set())]
     cluster.tell(make_tasks([4], 1))
-    assert told(cluster) == [(1, 3, {4}), (2, 1, set())]
+    assert reported(cluster) == [(1, 3, {4}), (2, 1, set())]
     cluster.tell(make_node("a", cpu=8))
-    assert told(cluster)[0] == (1, 3, {1, 2, 4}), "it fits now: other reasons"
+    assert reported(cluster)[0] == (1, 3, {1, 2, 4}), "it fits now: other reasons"
     cluster.tell(removed(1, 2, 4))
-    assert [cls for cls, _, _ in told(cluster)] == [2]
+    assert [cls for cls, _, _ in reported(cluster)] == [2]
 
 
 def test_a_task_that_was_placed_and_comes_back_is_told_again():
     cluster = make_cluster(make_class(1, cpu=8), make_node("a", cpu=1), make_tasks([1], 1))
-    assert told(cluster) == [(1, 1, {1})]
+    assert reported(cluster) == [(1, 1, {1})]
     cluster.tell(make_node("a", cpu=8))
     assert cluster.round() == {1: "a"}
     cluster.tell(make_node("a", cpu=1), PlacementRejected(1, "id-a"))
-    assert told(cluster) == [(1, 1, {1})]
+    assert reported(cluster) == [(1, 1, {1})]
 
 
 def test_other_tasks_keep_a_node_from_fitting():

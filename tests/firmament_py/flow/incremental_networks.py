@@ -100,8 +100,8 @@ def assert_index(network):
         assert (g.chosen[task[arcs[:used]]] == arcs[:used]).all()
         for place, arc in enumerate(arcs[:used].tolist()):
             row = slice(arc // degree * degree, (arc // degree + 1) * degree)
-            elsewhere = (heads[row] != v) & (heads[row] < network.vertices)
-            least = (costs[row] + np.append(g.potential, 0)[heads[row]])[elsewhere].min(initial=FAR)
+            other = (heads[row] != v) & (heads[row] < network.vertices)
+            least = (costs[row] + np.append(g.potential, 0)[heads[row]])[other].min(initial=FAR)
             assert g.in_least[start + place] - g.fallen[0] <= least
     there = g.chosen >= 0
     assert (g.now[there] == g.arc[g.chosen[there]]).all()

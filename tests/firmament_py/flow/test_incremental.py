@@ -58,14 +58,14 @@ class History(RuleBasedStateMachine):
     @initialize(few=st.booleans(), seed=st.integers(0, 10**6))
     def begin(self, few, seed):
         self.rng = np.random.default_rng(seed)
-        self.most = 3 if few else 1000  # few different costs: ties everywhere
+        self.maximum = 3 if few else 1000  # few different costs: ties everywhere
         self.network = small_network(tasks=2)
         self.reoptimizer = Reoptimizer(self.network, OrToolsSolver(), repair_share=100.0)
         self.rows = np.zeros(0, np.int64)
         self.runs = 0
 
     def costs(self, count):
-        return self.rng.integers(-self.most, self.most + 1, (count, DEGREE))
+        return self.rng.integers(-self.maximum, self.maximum + 1, (count, DEGREE))
 
     @rule(count=st.integers(1, 6))
     def add(self, count):
@@ -91,15 +91,15 @@ class History(RuleBasedStateMachine):
         rows = self.rng.choice(self.rows, min(count, len(self.rows)), replace=False)
         self.network.set_task_costs(rows, self.costs(len(rows)))
 
-    @rule(count=st.integers(1, 3), most=st.integers(0, 4))
-    def change_capacities(self, count, most):
+    @rule(count=st.integers(1, 3), maximum=st.integers(0, 4))
+    def change_capacities(self, count, maximum):
         arcs = self.rng.choice(BOUNDED, count, replace=False)
-        self.network.set_capacity(arcs, self.rng.integers(0, most + 1, count))
+        self.network.set_capacity(arcs, self.rng.integers(0, maximum + 1, count))
 
     @rule(count=st.integers(1, 3))
     def change_fixed_costs(self, count):
         arcs = self.rng.choice(BOUNDED, count, replace=False)
-        self.network.set_unit_cost(arcs, self.rng.integers(0, self.most + 1, count))
+        self.network.set_unit_cost(arcs, self.rng.integers(0, self.maximum + 1, count))
 
     @rule()
     def reoptimize(self):
@@ -139,7 +139,7 @@ class TightHistory(History):
     @rule(count=st.integers(1, 3))
     def change_fixed_costs(self, count):
         arcs = self.rng.choice(BOUNDED, count, replace=False)
-        self.network.set_unit_cost(arcs, self.rng.integers(-self.most, self.most + 1, count))
+        self.network.set_unit_cost(arcs, self.rng.integers(-self.maximum, self.maximum + 1, count))
 
     @rule()
     def reoptimize(self):
@@ -185,8 +185,8 @@ def test_what_searches_rely_on_holds_after_rounds_of_churn(shape):
     network, rng = load.network, np.random.default_rng(2)
     reoptimizer = Reoptimizer(network, OrToolsSolver(), repair_share=100.0)
     bounds = 0
-    for turn in range(40):
-        result = reoptimizer.solve_from_scratch() if turn == 20 else reoptimizer.run()
+    for step in range(40):
+        result = reoptimizer.solve_from_scratch() if step == 20 else reoptimizer.run()
         assert result.status is Status.OPTIMAL
         assert_index(network)
         g = network.graph
@@ -214,8 +214,8 @@ def test_an_unchanged_network_needs_no_search():
 def test_rows_of_removed_tasks_are_given_out_again():
     network, rows, _ = routed_network(tasks=6)
     network.remove_tasks(rows[2:4])
-    more = network.add_tasks(np.full((2, 1), FIRST_JOB), np.zeros((2, 1), np.int64))
-    assert sorted(more.tolist()) == sorted(rows[2:4].tolist())
+    extra = network.add_tasks(np.full((2, 1), FIRST_JOB), np.zeros((2, 1), np.int64))
+    assert sorted(extra.tolist()) == sorted(rows[2:4].tolist())
     assert network.size == 6
 
 

@@ -118,18 +118,18 @@ def test_a_task_is_placed_once():
 
 
 @pytest.mark.parametrize(
-    ("state", "event", "told"),
+    ("state", "event", "reported"),
     [
         pytest.param(TaskState.BOUND, TaskEvent.OBSERVE_WAITING, "waiting, but it is bound", id="unbound"),
         pytest.param(TaskState.ENDED, TaskEvent.OBSERVE_WAITING, "waiting, but it is ended", id="revived"),
         pytest.param(TaskState.ENDED, TaskEvent.OBSERVE_BOUND, "bound to a node, but it is ended", id="revived-bound"),
     ],
 )
-def test_a_refusal_names_task_state_and_remedy(state, event, told):
+def test_a_refusal_names_task_state_and_remedy(state, event, reported):
     (outcome,) = _cluster_with_task(state).tell(EVENTS[event])
     (refusal,) = outcome.refused
     assert (refusal.kind, refusal.id, refusal.field) == ("task", "task-7", "node")
-    assert told in refusal.reason
+    assert reported in refusal.reason
     assert "remove it first" in refusal.reason
 
 
@@ -202,8 +202,8 @@ def test_a_task_that_moves_takes_what_it_holds_along(observed, known):
     cluster.tell(make_tasks([7], cls, on=name))
     state = cluster.state
     cpu = state.resources.column("cpu")
-    held = {i: int(state.nodes.used[row, cpu]) for i, row in state.nodes.row.items()}
+    in_use = {i: int(state.nodes.used[row, cpu]) for i, row in state.nodes.row.items()}
     amount = {1: 2, 2: 3}[cls]
-    assert held[f"id-{name}"] == amount
-    assert sum(held.values()) == amount
-    assert set(held) == {"id-other", *(("id-a", "id-b") if known else (f"id-{name}",))}
+    assert in_use[f"id-{name}"] == amount
+    assert sum(in_use.values()) == amount
+    assert set(in_use) == {"id-other", *(("id-a", "id-b") if known else (f"id-{name}",))}

@@ -14,24 +14,24 @@ from tests.effort import examples
 from tests.firmament_py.network.test_candidate_arcs import hopeful, ints, problems
 
 
-def solved(room, costs, offsets, task_class):
-    network = build(room, costs, offsets, task_class)
+def solved(capacities, costs, offsets, task_class):
+    network = build(capacities, costs, offsets, task_class)
     return network, OrToolsSolver().solve(network.flow)
 
 
 @st.composite
 def parts(draw):
     """A problem, and any part of its room: pairs are left out, and nodes lose their dearest slots."""
-    room, costs, offsets, task_class = hopeful(draw(problems()))
+    capacities, costs, offsets, task_class = hopeful(draw(problems()))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    slots = np.where(rng.random(room.slots.shape) < draw(st.sampled_from([0.2, 0.5, 0.9])), room.slots, 0)
-    for c, limits in room.limits.items():
+    slots = np.where(rng.random(capacities.slots.shape) < draw(st.sampled_from([0.2, 0.5, 0.9])), capacities.slots, 0)
+    for c, limits in capacities.limits.items():
         if not all(limit.is_per_node for limit in limits):
-            slots[c] = room.slots[c]
+            slots[c] = capacities.slots[c]
     runs = np.append(offsets, 2**40)
-    cut = runs[rng.integers(1, len(runs), len(room.depth))] if draw(st.booleans()) else room.depth
-    depth = np.minimum(np.minimum(cut, room.depth), slots.sum(axis=0))
-    return room, Capacities(np.where(depth > 0, slots, 0), depth, room.limits), costs, offsets, task_class
+    cut = runs[rng.integers(1, len(runs), len(capacities.depth))] if draw(st.booleans()) else capacities.depth
+    depth = np.minimum(np.minimum(cut, capacities.depth), slots.sum(axis=0))
+    return capacities, Capacities(np.where(depth > 0, slots, 0), depth, capacities.limits), costs, offsets, task_class
 
 
 @examples(500)
@@ -68,9 +68,9 @@ def test_adding_bargains_ends_with_an_optimum_that_is_proved(problem):
 def test_the_whole_has_no_bargains():
     slots = ints([[1, 1, 1], [2, 0, 2]])
     costs = Costs(ints([[0, 4, 1], [3, 3, 3]]), ints([[0], [1], [2]]), np.full(3, WAIT_MIN))
-    room = Capacities(slots, slots.max(axis=0), {})
-    network, found = solved(room, costs, ints([0]), ints([0, 0, 1]))
-    pairs, deeper = negative_reduced_costs(room, room, network, found.flow, costs, ints([0]))
+    capacities = Capacities(slots, slots.max(axis=0), {})
+    network, found = solved(capacities, costs, ints([0]), ints([0, 0, 1]))
+    pairs, deeper = negative_reduced_costs(capacities, capacities, network, found.flow, costs, ints([0]))
     assert not pairs.any()
     assert not deeper.any()
 

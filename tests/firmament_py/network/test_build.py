@@ -43,12 +43,12 @@ def test_slot_offsets(waiting, depth, offsets):
 
 
 @given(st.integers(1, 500), st.lists(st.integers(0, 10_000), min_size=1, max_size=5))
-def test_slot_offsets_are_few_and_ascend_from_zero(waiting, most):
-    offsets = slot_offsets(waiting, ints(most)).tolist()
+def test_slot_offsets_are_few_and_ascend_from_zero(waiting, maximum):
+    offsets = slot_offsets(waiting, ints(maximum)).tolist()
     assert offsets[0] == 0
     assert all(a < b for a, b in pairwise(offsets))
-    assert offsets[-1] < max(*most, 1)
-    open_nodes = max(sum(m > 0 for m in most), 1)
+    assert offsets[-1] < max(*maximum, 1)
+    open_nodes = max(sum(m > 0 for m in maximum), 1)
     # exact ones up to 2 * ceil(waiting / open) + 16, then at most log2(10000) < 14 runs
     assert len(offsets) <= 2 * -(-waiting // open_nodes) + 16 + 14
 
@@ -207,8 +207,8 @@ def test_dealing_is_even_within_capacity_and_loses_nothing(problem):
     assert seen == int(dealt.count.sum()) == int(network.placed_from_groups(flow).sum())
 
 
-def limit(domain, most, wanted, beyond=1_000) -> DomainLimit:
-    return DomainLimit(ints(domain), ints(most), ints(wanted), beyond)
+def limit(domain, maximum, expected, surplus=1_000) -> DomainLimit:
+    return DomainLimit(ints(domain), ints(maximum), ints(expected), surplus)
 
 
 @st.composite
@@ -227,11 +227,11 @@ def limited_problems(draw):
             else:
                 domain = draw(st.lists(st.integers(-1, 1), min_size=nodes, max_size=nodes))
             size = max(domain) + 1
-            most = draw(st.lists(st.integers(0, 4), min_size=size, max_size=size))
-            wanted = [draw(st.integers(0, m)) for m in most]
-            found = limit(domain, most, wanted, draw(st.sampled_from([0, 3, COST_MAX])))
+            maximum = draw(st.lists(st.integers(0, 4), min_size=size, max_size=size))
+            expected = [draw(st.integers(0, m)) for m in maximum]
+            found = limit(domain, maximum, expected, draw(st.sampled_from([0, 3, COST_MAX])))
             limits.setdefault(c, []).append(found)
-            slots[c] = np.minimum(slots[c], np.append(found.most, 99)[found.domain])
+            slots[c] = np.minimum(slots[c], np.append(found.maximum, 99)[found.domain])
     waiting = np.bincount(task_class, minlength=classes)
     task_class = task_class[(slots.max(axis=1, initial=0) > 0)[task_class]]
     costs = Costs(costs.place, costs.slot, costs.wait[: len(task_class)])
@@ -239,9 +239,9 @@ def limited_problems(draw):
     return Capacities(slots, slots.max(axis=0, initial=0), limits), costs, offsets, task_class
 
 
-def unreduced_cost_with_limits(room, costs, offsets, task_class) -> int:
+def unreduced_cost_with_limits(capacities, costs, offsets, task_class) -> int:
     """As unreduced_cost; with a vertex a domain, and two arcs to a node that wants only so many."""
-    classes, nodes = room.slots.shape
+    classes, nodes = capacities.slots.shape
     place = np.broadcast_to(costs.place, (classes, nodes)).tolist()
     slot = np.broadcast_to(costs.slot, (nodes, len(offsets))).tolist()
     graph = networkx.MultiDiGraph()
@@ -251,25 +251,25 @@ def unreduced_cost_with_limits(room, costs, offsets, task_class) -> int:
         graph.add_edge(("task", t), "sink", capacity=1, weight=int(costs.wait[t]))
         graph.add_edge(("task", t), ("class", cls), capacity=1, weight=0)
     for c in range(classes):
-        spanning = next((x for x in room.limits.get(c, ()) if not x.is_per_node), None)
-        by_node = next((x for x in room.limits.get(c, ()) if x.is_per_node), None)
+        spanning = next((x for x in capacities.limits.get(c, ()) if not x.is_per_node), None)
+        by_node = next((x for x in capacities.limits.get(c, ()) if x.is_per_node), None)
         for n in range(nodes):
-            have = int(room.slots[c, n])
+            have = int(capacities.slots[c, n])
             start: tuple[object, ...] = ("class", c)
             if spanning is not None and spanning.domain[n] >= 0:
                 start = ("domain", c, int(spanning.domain[n]))
-            wanted, extra = have, 0
+            expected, extra = have, 0
             if by_node is not None and by_node.domain[n] >= 0:
-                wanted, extra = min(have, int(by_node.wanted[by_node.domain[n]])), by_node.beyond
-            graph.add_edge(start, ("node", n), capacity=wanted, weight=place[c][n])
-            graph.add_edge(start, ("node", n), capacity=have - wanted, weight=place[c][n] + extra)
-        for d in range(len(spanning.most) if spanning is not None else 0):
+                expected, extra = min(have, int(by_node.soft_limit[by_node.domain[n]])), by_node.soft_limit_cost
+            graph.add_edge(start, ("node", n), capacity=expected, weight=place[c][n])
+            graph.add_edge(start, ("node", n), capacity=have - expected, weight=place[c][n] + extra)
+        for d in range(len(spanning.maximum) if spanning is not None else 0):
             assert spanning is not None
-            most, wanted = int(spanning.most[d]), int(spanning.wanted[d])
-            graph.add_edge(("class", c), ("domain", c, d), capacity=wanted, weight=0)
-            graph.add_edge(("class", c), ("domain", c, d), capacity=most - wanted, weight=spanning.beyond)
+            maximum, expected = int(spanning.maximum[d]), int(spanning.soft_limit[d])
+            graph.add_edge(("class", c), ("domain", c, d), capacity=expected, weight=0)
+            graph.add_edge(("class", c), ("domain", c, d), capacity=maximum - expected, weight=spanning.soft_limit_cost)
     for n in range(nodes):
-        for k in range(int(room.depth[n])):
+        for k in range(int(capacities.depth[n])):
             run = max(i for i, offset in enumerate(offsets.tolist()) if offset <= k)
             graph.add_edge(("node", n), "sink", capacity=1, weight=slot[n][run])
     return int(networkx.network_simplex(graph)[0])
@@ -277,26 +277,26 @@ def unreduced_cost_with_limits(room, costs, offsets, task_class) -> int:
 
 @given(limited_problems())
 def test_limits_of_domains_survive_the_reductions(problem):
-    room, costs, offsets, task_class = problem
-    network = build(room, costs, offsets, task_class)
+    capacities, costs, offsets, task_class = problem
+    network = build(capacities, costs, offsets, task_class)
     solution = OrToolsSolver().solve(network.flow)
     assert solution.status is Status.OPTIMAL
-    assert solution.cost == unreduced_cost_with_limits(room, costs, offsets, task_class)
+    assert solution.cost == unreduced_cost_with_limits(capacities, costs, offsets, task_class)
     dealt = spread_over_members(network, solution.flow)
-    for c, limits in room.limits.items():
+    for c, limits in capacities.limits.items():
         mine = dealt.cls == c
-        assert (dealt.count[mine] <= room.slots[c, dealt.node[mine]]).all()
+        assert (dealt.count[mine] <= capacities.slots[c, dealt.node[mine]]).all()
         for spanning in [x for x in limits if not x.is_per_node][:1]:
             domain = spanning.domain[dealt.node[mine]]
-            taken = np.bincount(domain[domain >= 0], dealt.count[mine][domain >= 0], minlength=len(spanning.most))
-            assert (taken <= spanning.most).all()
+            taken = np.bincount(domain[domain >= 0], dealt.count[mine][domain >= 0], minlength=len(spanning.maximum))
+            assert (taken <= spanning.maximum).all()
 
 
 def solved(slots, limits, tasks: int) -> dict[int, int]:
     """Tasks that each node is given of one class that has these limits, where only limits cost anything."""
-    room = Capacities(ints([slots]), ints(slots), {0: limits})
+    capacities = Capacities(ints([slots]), ints(slots), {0: limits})
     costs = Costs(ints([[0]]), ints([[0]]), np.full(tasks, WAIT_MIN, np.int64))
-    network = build(room, costs, ints([0]), np.zeros(tasks, np.int64))
+    network = build(capacities, costs, ints([0]), np.zeros(tasks, np.int64))
     dealt = spread_over_members(network, OrToolsSolver().solve(network.flow).flow)
     return dict(zip(dealt.node.tolist(), dealt.count.tolist(), strict=True))
 

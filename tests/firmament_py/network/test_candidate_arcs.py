@@ -31,8 +31,8 @@ def problems(draw):
     nodes, classes, tasks = draw(st.integers(4, 16)), draw(st.integers(1, 3)), draw(st.integers(1, 5))
     task_class = np.sort(rng.integers(0, classes, tasks))
     waiting = np.bincount(task_class, minlength=classes)
-    most = draw(st.integers(1, 3))
-    slots = np.minimum(rng.integers(0, most + 1, (classes, nodes)), waiting[:, None])
+    maximum = draw(st.integers(1, 3))
+    slots = np.minimum(rng.integers(0, maximum + 1, (classes, nodes)), waiting[:, None])
     slots[np.arange(classes), rng.integers(0, nodes, classes)] = np.minimum(1, waiting)  # each has one somewhere
     depth = np.minimum(slots.max(axis=0), slots.sum(axis=0))
     offsets = ints([0, 1, 2][: draw(st.integers(1, 3))])
@@ -47,8 +47,8 @@ def problems(draw):
         for kind in kinds:
             domain = np.arange(nodes) if kind == "node" else rng.integers(-1, 3, nodes)
             upto = rng.integers(1, 4, nodes if kind == "node" else 3)
-            wanted = np.minimum(upto, rng.integers(0, 3, len(upto)))
-            limits.setdefault(c, []).append(DomainLimit(domain, upto, wanted, int(rng.integers(0, 6))))
+            expected = np.minimum(upto, rng.integers(0, 3, len(upto)))
+            limits.setdefault(c, []).append(DomainLimit(domain, upto, expected, int(rng.integers(0, 6))))
             if kind == "node":
                 slots[c] = np.minimum(slots[c], upto)
     wait = WAIT_MIN + rng.integers(0, 3, tasks)
@@ -58,23 +58,23 @@ def problems(draw):
 
 def hopeful(problem):
     """Without the tasks that have no slot anywhere."""
-    room, costs, offsets, task_class = problem
-    some = (room.slots.max(axis=1) > 0)[task_class]
-    return room, Costs(costs.place, costs.slot, costs.wait[some]), offsets, task_class[some]
+    capacities, costs, offsets, task_class = problem
+    some = (capacities.slots.max(axis=1) > 0)[task_class]
+    return capacities, Costs(costs.place, costs.slot, costs.wait[some]), offsets, task_class[some]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(problems())
 def test_a_part_has_whole_pairs_and_the_cheapest_slots(problem):
-    room, costs, offsets, task_class = hopeful(problem)
-    part = candidate_part(room, costs, offsets, np.bincount(task_class, minlength=len(room.slots)))
-    assert ((part.slots == 0) | (part.slots == room.slots)).all()
-    assert (part.depth <= np.minimum(room.depth, part.slots.sum(axis=0))).all()
+    capacities, costs, offsets, task_class = hopeful(problem)
+    part = candidate_part(capacities, costs, offsets, np.bincount(task_class, minlength=len(capacities.slots)))
+    assert ((part.slots == 0) | (part.slots == capacities.slots)).all()
+    assert (part.depth <= np.minimum(capacities.depth, part.slots.sum(axis=0))).all()
     assert ((part.depth > 0) == (part.slots > 0).any(axis=0)).all()
-    assert part.limits is room.limits
-    for c, limits in room.limits.items():
-        if not all(limit.is_per_node for limit in limits) and part is not room and c in task_class:
-            assert (part.slots[c] == room.slots[c]).all(), "what a zone takes is shared by its nodes"
+    assert part.limits is capacities.limits
+    for c, limits in capacities.limits.items():
+        if not all(limit.is_per_node for limit in limits) and part is not capacities and c in task_class:
+            assert (part.slots[c] == capacities.slots[c]).all(), "what a zone takes is shared by its nodes"
 
 
 def flat(tasks):
@@ -91,12 +91,12 @@ def test_the_part_for_few_tasks_does_not_grow_with_the_nodes(nodes):
     slots = np.full((2, nodes), 2)
     slots[1, ::2] = 0
     part = candidate_part(Capacities(slots, slots.max(axis=0), {}), flat(40)(nodes), ints([0]), ints([10, 30]))
-    kept = [np.flatnonzero(row) for row in part.slots]
-    assert 10 <= len(kept[0]) <= 300
-    assert 30 <= len(kept[1]) <= 300
-    assert kept[0][:5].tolist() == [0, 1, 2, 3, 4], "the cheapest"
-    assert kept[1][:5].tolist() == [1, 3, 5, 7, 9]
-    assert set(np.flatnonzero(part.depth)) == {*kept[0], *kept[1]}
+    remaining = [np.flatnonzero(row) for row in part.slots]
+    assert 10 <= len(remaining[0]) <= 300
+    assert 30 <= len(remaining[1]) <= 300
+    assert remaining[0][:5].tolist() == [0, 1, 2, 3, 4], "the cheapest"
+    assert remaining[1][:5].tolist() == [1, 3, 5, 7, 9]
+    assert set(np.flatnonzero(part.depth)) == {*remaining[0], *remaining[1]}
 
 
 @pytest.mark.parametrize("kind", ["scarce", "elsewhere", "shared"])
@@ -117,45 +117,47 @@ def test_a_class_that_has_little_room_keeps_all_of_it(kind):
 def test_a_class_knows_some_of_the_nodes_that_all_might_use():
     """Else a few classes with the same favourites would be sent past each other again and again."""
     nodes, classes = 2000, 20
-    room = Capacities(np.ones((classes, nodes), np.int64), np.ones(nodes, np.int64), {})
-    part = candidate_part(room, flat(200)(nodes), ints([0]), np.full(classes, 10))
+    capacities = Capacities(np.ones((classes, nodes), np.int64), np.ones(nodes, np.int64), {})
+    part = candidate_part(capacities, flat(200)(nodes), ints([0]), np.full(classes, 10))
     used = part.slots[:, :200]  # what 200 tasks will fill
     assert (used.sum(axis=1) < 150).all(), "no class knows all"
     assert (used.sum(axis=0) >= 2).all(), "each is known to some"
     assert len(np.unique(used, axis=0)) == classes, "each class knows others"
-    again = candidate_part(room, flat(200)(nodes), ints([0]), np.full(classes, 10))
+    again = candidate_part(capacities, flat(200)(nodes), ints([0]), np.full(classes, 10))
     assert np.array_equal(again.slots, part.slots), "the same every time"
 
 
 def test_where_much_of_the_network_is_needed_nothing_is_left_out():
     slots = np.full((1, 50), 2)
-    room = Capacities(slots, slots[0], {})
+    capacities = Capacities(slots, slots[0], {})
     # 50 pairs and 50 runs of slots
-    assert candidate_part(room, flat(6)(50), ints([0]), ints([6])) is room
-    assert candidate_part(room, flat(5)(50), ints([0]), ints([5])).slots.sum() < 100
+    assert candidate_part(capacities, flat(6)(50), ints([0]), ints([6])) is capacities
+    assert candidate_part(capacities, flat(5)(50), ints([0]), ints([5])).slots.sum() < 100
 
 
 def test_a_small_network_is_left_as_it_is(monkeypatch):
     slots = np.full((1, 50), 2)
-    room = Capacities(slots, slots[0], {})
+    capacities = Capacities(slots, slots[0], {})
     monkeypatch.setattr(candidate_arcs, "_SMALL", 101)
-    assert candidate_part(room, flat(1)(50), ints([0]), ints([1])) is room
+    assert candidate_part(capacities, flat(1)(50), ints([0]), ints([1])) is capacities
     monkeypatch.setattr(candidate_arcs, "_SMALL", 100)
-    assert candidate_part(room, flat(1)(50), ints([0]), ints([1])) is not room
+    assert candidate_part(capacities, flat(1)(50), ints([0]), ints([1])) is not capacities
 
 
 def test_slots_that_a_limit_makes_dearer_do_not_count():
     nodes, tasks = 1000, 10
     limit = DomainLimit(np.arange(nodes), np.full(nodes, 9), np.ones(nodes, np.int64), 1000)
-    room = Capacities(np.full((1, nodes), 10), np.full(nodes, 10), {0: [limit]})
-    one_each = candidate_part(room, flat(tasks)(nodes), ints([0]), ints([tasks]))
-    all_there = candidate_part(Capacities(room.slots, room.depth, {}), flat(tasks)(nodes), ints([0]), ints([tasks]))
+    capacities = Capacities(np.full((1, nodes), 10), np.full(nodes, 10), {0: [limit]})
+    one_each = candidate_part(capacities, flat(tasks)(nodes), ints([0]), ints([tasks]))
+    all_there = candidate_part(
+        Capacities(capacities.slots, capacities.depth, {}), flat(tasks)(nodes), ints([0]), ints([tasks])
+    )
     assert (one_each.slots > 0).sum() >= 40 > (all_there.slots > 0).sum()
 
 
 def test_costs_of_data_leave_everything_in():
     slots = np.ones((1, 100), np.int64)
-    room = Capacities(slots, slots[0], {})
+    capacities = Capacities(slots, slots[0], {})
     costs = flat(1)(100)
     none = ints([])
     data = DataCosts(
@@ -169,5 +171,5 @@ def test_costs_of_data_leave_everything_in():
         rack_id=none,
         rack_cost=none,
     )
-    assert candidate_part(room, replace(costs, data=data), ints([0]), ints([1])) is room
-    assert candidate_part(room, costs, ints([0]), ints([1])).slots.sum() < 100
+    assert candidate_part(capacities, replace(costs, data=data), ints([0]), ints([1])) is capacities
+    assert candidate_part(capacities, costs, ints([0]), ints([1])).slots.sum() < 100

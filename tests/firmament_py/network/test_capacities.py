@@ -10,13 +10,13 @@ from tests.builders import make_class, make_cluster, make_node, make_tasks, per_
 from tests.firmament_py.engine.test_rounds import Portions
 
 
-def room(slots):
+def capacities(slots):
     slots = np.array(slots, np.int64)
     return Capacities(slots, slots.max(axis=0), {})
 
 
 @pytest.mark.parametrize(
-    ("most", "waiting", "depth"),
+    ("maximum", "waiting", "depth"),
     [
         pytest.param([1, 2, 9], 3, [1, 2, 3], id="cut"),
         pytest.param([9, 9, 9], 3, [8, 4, 3], id="nothing-to-cut"),
@@ -28,16 +28,16 @@ def room(slots):
         pytest.param([1, 1, 1], 9999, [8, 4, 3], id="raised-to-all-there-is"),
     ],
 )
-def test_no_more_than_asked_for_and_no_less_than_progress(most, waiting, depth):
-    cut = with_node_limit(room([[8, 4, 0], [1, 1, 3]]), np.array(most), waiting)
+def test_no_more_than_asked_for_and_no_less_than_progress(maximum, waiting, depth):
+    cut = with_node_limit(capacities([[8, 4, 0], [1, 1, 3]]), np.array(maximum), waiting)
     assert cut.depth.tolist() == depth
     assert (cut.slots <= cut.depth).all()
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=5), st.integers(1, 3), st.integers(0, 999))
-def test_nodes_with_room_keep_some(slots, most, waiting):
-    before = room([slots])
-    cut = with_node_limit(before, np.full(len(slots), most), waiting)
+def test_nodes_with_room_keep_some(slots, maximum, waiting):
+    before = capacities([slots])
+    cut = with_node_limit(before, np.full(len(slots), maximum), waiting)
     assert ((cut.depth > 0) == (before.depth > 0)).all()
     assert (cut.depth <= before.depth).all()
     assert cut.depth.sum() >= min(-(-waiting // 50), before.depth.sum())

@@ -80,15 +80,15 @@ def data_cost(data: DataCosts, task: int, node: int) -> int:
     return min(ways)
 
 
-def slot_cost(room, costs, offsets, node: int, k: int) -> int:
+def slot_cost(capacities, costs, offsets, node: int, k: int) -> int:
     """What the (k + 1)-th task on a node costs."""
     run = max(i for i, offset in enumerate(offsets.tolist()) if offset <= k)
-    return int(np.broadcast_to(costs.slot, (len(room.depth), len(offsets)))[node, run])
+    return int(np.broadcast_to(costs.slot, (len(capacities.depth), len(offsets)))[node, run])
 
 
-def in_full(room, costs, offsets, task_class) -> int:
+def in_full(capacities, costs, offsets, task_class) -> int:
     """The optimum with an arc from every task to every node, through a vertex that keeps its class in its slots."""
-    classes, nodes = room.slots.shape
+    classes, nodes = capacities.slots.shape
     place = np.broadcast_to(costs.place, (classes, nodes))
     graph = networkx.MultiDiGraph()
     graph.add_node("sink", demand=len(task_class))
@@ -99,18 +99,18 @@ def in_full(room, costs, offsets, task_class) -> int:
             graph.add_edge(("task", t), ("pair", c, n), capacity=1, weight=data_cost(costs.data, t, n))
     for c in range(classes):
         for n in range(nodes):
-            graph.add_edge(("pair", c, n), ("node", n), capacity=int(room.slots[c, n]), weight=int(place[c, n]))
+            graph.add_edge(("pair", c, n), ("node", n), capacity=int(capacities.slots[c, n]), weight=int(place[c, n]))
     for n in range(nodes):
-        for k in range(int(room.depth[n])):
-            graph.add_edge(("node", n), "sink", capacity=1, weight=slot_cost(room, costs, offsets, n, k))
+        for k in range(int(capacities.depth[n])):
+            graph.add_edge(("node", n), "sink", capacity=1, weight=slot_cost(capacities, costs, offsets, n, k))
     return int(networkx.network_simplex(graph)[0])
 
 
-def solved(room, costs, offsets, task_class, solver=None):
+def solved(capacities, costs, offsets, task_class, solver=None):
     """Network and flow that keep all classes in their slots, as a round finds them."""
     over_capacity = None
     while True:
-        network = build(room, costs, offsets, task_class, over_capacity)
+        network = build(capacities, costs, offsets, task_class, over_capacity)
         solution = (solver or OrToolsSolver()).solve(network.flow)
         assert solution.status is Status.OPTIMAL
         excess = network.excess(solution.flow) > 0
@@ -129,7 +129,7 @@ def test_the_optimum_is_that_of_the_network_in_full(problem):
 
 @given(problems())
 def test_every_task_can_be_followed_at_the_cost_of_the_flow(problem):
-    room, costs, offsets, task_class = problem
+    capacities, costs, offsets, task_class = problem
     network, solution = solved(*problem)
     dealt = spread_over_members(network, solution.flow)
     routing = assign(network, solution.flow, supply_order(task_class, costs), dealt)
@@ -139,13 +139,13 @@ def test_every_task_can_be_followed_at_the_cost_of_the_flow(problem):
     counted: dict[tuple[int, int], int] = {}
     for _, c, n in rows:
         counted[c, n] = counted.get((c, n), 0) + 1
-    told = zip(dealt.cls.tolist(), dealt.node.tolist(), dealt.count.tolist(), strict=True)
-    assert counted == {(c, n): k for c, n, k in told}
-    assert all(k <= room.slots[c, n] for (c, n), k in counted.items())
-    place = np.broadcast_to(costs.place, room.slots.shape)
+    reported = zip(dealt.cls.tolist(), dealt.node.tolist(), dealt.count.tolist(), strict=True)
+    assert counted == {(c, n): k for c, n, k in reported}
+    assert all(k <= capacities.slots[c, n] for (c, n), k in counted.items())
+    place = np.broadcast_to(costs.place, capacities.slots.shape)
     cost = sum(int(place[c, n]) + data_cost(costs.data, t, n) for t, c, n in rows)
-    for n, total in enumerate(np.bincount(routing.node, minlength=len(room.depth)).tolist()):
-        cost += sum(slot_cost(room, costs, offsets, n, k) for k in range(total))
+    for n, total in enumerate(np.bincount(routing.node, minlength=len(capacities.depth)).tolist()):
+        cost += sum(slot_cost(capacities, costs, offsets, n, k) for k in range(total))
     waits = np.ones(len(task_class), np.bool_)
     waits[routing.task] = False
     assert cost + int(costs.wait[waits].sum()) == solution.cost
@@ -158,19 +158,19 @@ def test_every_task_can_be_followed_at_the_cost_of_the_flow(problem):
 
 @given(problems(), st.data())
 def test_who_may_stay_is_dearest_to_leave_waiting_then_saves_most_then_is_oldest(problem, data):
-    room, costs, _, task_class = problem
+    capacities, costs, _, task_class = problem
     network, solution = solved(*problem)
     dealt = spread_over_members(network, solution.flow)
     routing = assign(network, solution.flow, supply_order(task_class, costs), dealt)
     fewer = ints([data.draw(st.integers(0, k)) for k in dealt.count.tolist()])
     accepted = type(dealt)(dealt.cls[fewer > 0], dealt.node[fewer > 0], fewer[fewer > 0])
-    kept = routing.kept(accepted, len(room.depth), costs.wait)
-    assert len(set(kept.tolist())) == len(kept)
+    remaining = routing.select(accepted, len(capacities.depth), costs.wait)
+    assert len(set(remaining.tolist())) == len(remaining)
     for c, n, k in zip(accepted.cls.tolist(), accepted.node.tolist(), accepted.count.tolist(), strict=True):
         here = [i for i in range(len(routing.task)) if routing.cls[i] == c and routing.node[i] == n]
         here.sort(key=lambda i: (-costs.wait[routing.task[i]], -routing.saving[i], routing.task[i]))
-        assert {i for i in kept.tolist() if i in here} == set(here[:k])
-    assert len(kept) == accepted.count.sum()
+        assert {i for i in remaining.tolist() if i in here} == set(here[:k])
+    assert len(remaining) == accepted.count.sum()
 
 
 def test_of_those_sent_to_a_node_the_dearest_to_leave_waiting_stay_then_who_saves_most_then_the_oldest():
@@ -179,22 +179,22 @@ def test_of_those_sent_to_a_node_the_dearest_to_leave_waiting_stay_then_who_save
     wait = ints([WAIT_MIN + 1, WAIT_MIN, WAIT_MIN, WAIT_MIN, WAIT_MIN])
     order = [0, 3, 1, 2]  # by the words above: 0 has waited, 3 saves 9, then 1 and 2 save 5
     for stay in range(1, 5):
-        kept = routing.kept(NodeCounts(ints([0]), ints([0]), ints([stay])), 2, wait)
-        assert routing.task[kept].tolist() == order[:stay]
-    both = routing.kept(NodeCounts(ints([0, 0]), ints([1, 0]), ints([1, 2])), 2, wait)
+        remaining = routing.select(NodeCounts(ints([0]), ints([0]), ints([stay])), 2, wait)
+        assert routing.task[remaining].tolist() == order[:stay]
+    both = routing.select(NodeCounts(ints([0, 0]), ints([1, 0]), ints([1, 2])), 2, wait)
     assert sorted(routing.task[both].tolist()) == [0, 3, 4]
 
 
 @given(problems())
 def test_costs_without_arcs_make_the_network_that_there_was(problem):
     """Data that costs the same everywhere leaves classes' arcs and nodes' groups as they are."""
-    room, costs, offsets, task_class = problem
-    plain = build(room, Costs(costs.place, costs.slot, costs.wait), offsets, task_class)
+    capacities, costs, offsets, task_class = problem
+    plain = build(capacities, Costs(costs.place, costs.slot, costs.wait), offsets, task_class)
     none = np.zeros(0, np.int64)
     same = DataCosts(
-        np.full(len(task_class), -1), none, none, none, none, np.full(len(room.depth), -1), none, none, none
+        np.full(len(task_class), -1), none, none, none, none, np.full(len(capacities.depth), -1), none, none, none
     )
-    with_data = build(room, Costs(costs.place, costs.slot, costs.wait, data=same), offsets, task_class)
+    with_data = build(capacities, Costs(costs.place, costs.slot, costs.wait, data=same), offsets, task_class)
     assert len(with_data.member_depth) == len(plain.member_depth)
     assert with_data.group_size.tolist() == plain.group_size.tolist()
     solve = OrToolsSolver().solve

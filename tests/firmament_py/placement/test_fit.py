@@ -9,13 +9,13 @@ from firmament_py.network.decode import NodeCounts
 from firmament_py.placement.fit import accept
 
 
-def wanted(*rows: tuple[int, int, int]) -> NodeCounts:
+def expected(*rows: tuple[int, int, int]) -> NodeCounts:
     """(class, node, count) rows, sorted by class."""
     return NodeCounts(*(np.array(column, np.int64) for column in zip(*rows, strict=True)))
 
 
-def kept(allotment: NodeCounts) -> dict[tuple[int, int], int]:
-    rows = zip(allotment.cls.tolist(), allotment.node.tolist(), allotment.count.tolist(), strict=True)
+def remaining(counts: NodeCounts) -> dict[tuple[int, int], int]:
+    rows = zip(counts.cls.tolist(), counts.node.tolist(), counts.count.tolist(), strict=True)
     return {(c, n): k for c, n, k in rows}
 
 
@@ -23,12 +23,12 @@ def run(rows, requests, free, value=None):
     classes = len(requests)
     left = np.array(free, np.int64)
     result = accept(
-        wanted(*rows),
+        expected(*rows),
         np.array(requests, np.int64),
         left,
         np.array(value or [1.0] * classes, np.float64),
     )
-    return kept(result), left.tolist()
+    return remaining(result), left.tolist()
 
 
 @pytest.mark.parametrize(

@@ -7,21 +7,23 @@ from hypothesis import strategies as st
 from firmament_py.placement.reserved_capacity import ReservedCapacity
 from firmament_py.snapshot.expected_releases import FOREVER
 
-ROOM = np.array([[10, 20], [30, 40]])
+CAPACITY = np.array([[10, 20], [30, 40]])
 amounts = st.lists(st.integers(0, 9), min_size=4, max_size=4).map(lambda values: np.array(values).reshape(2, 2))
-kept = st.lists(st.tuples(st.integers(0, 3), amounts), min_size=1, max_size=4)
+remaining = st.lists(st.tuples(st.integers(0, 3), amounts), min_size=1, max_size=4)
 
 
 def left(keep, without=-1):
     """What tasks may use by when they end, if all of it was kept and one was given up; -1: none."""
-    room = ReservedCapacity()
-    numbers = [room.reserve(starts_us, ROOM, demanded) for starts_us, demanded in keep]
+    capacities = ReservedCapacity()
+    numbers = [capacities.reserve(starts_us, CAPACITY, demanded) for starts_us, demanded in keep]
     if without >= 0:
-        room.release(numbers[without])
-    return [room.left_of(ROOM, end).tolist() for end in (*range(5), FOREVER)], room.subtracted_from(ROOM).tolist()
+        capacities.release(numbers[without])
+    return [capacities.left_of(CAPACITY, end).tolist() for end in (*range(5), FOREVER)], capacities.subtracted_from(
+        CAPACITY
+    ).tolist()
 
 
-@given(keep=kept, data=st.data())
+@given(keep=remaining, data=st.data())
 def test_what_is_given_up_is_as_if_it_had_never_been_kept(keep, data):
     gone = data.draw(st.integers(0, len(keep) - 1))
     assert left(keep, gone) == left([one for i, one in enumerate(keep) if i != gone])
@@ -29,5 +31,5 @@ def test_what_is_given_up_is_as_if_it_had_never_been_kept(keep, data):
 
 def test_who_ends_later_than_the_start_leaves_what_is_kept():
     (_, at_1, at_2, *_, forever), _ = left([(1, np.array([[4, 0], [0, 8]]))])
-    assert at_1 == ROOM.tolist()
+    assert at_1 == CAPACITY.tolist()
     assert at_2 == forever == [[6, 20], [30, 32]]

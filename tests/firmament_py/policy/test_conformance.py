@@ -300,10 +300,10 @@ def test_a_sound_policy_with_costs_for_data_has_no_findings(policy):
 
 
 def test_only_a_policy_that_says_what_makes_racks_is_shown_inputs():
-    looks, looks_not = AskedForData(), Asked()
-    assert check(looks) == check(looks_not) == []
-    assert any(inputs is None for inputs in looks.seen)
-    assert max(len(inputs.near_set) for inputs in looks.seen if inputs is not None) > 10_000, "the large view has some"
+    styles, looks_not = AskedForData(), Asked()
+    assert check(styles) == check(looks_not) == []
+    assert any(inputs is None for inputs in styles.seen)
+    assert max(len(inputs.near_set) for inputs in styles.seen if inputs is not None) > 10_000, "the large view has some"
     assert all(inputs is None for inputs in looks_not.seen)
 
 
@@ -311,9 +311,9 @@ def test_only_a_policy_that_says_what_makes_racks_is_shown_inputs():
 @pytest.mark.parametrize(("policy", "rule", "message"), BROKEN, ids=[type(policy).__name__ for policy, _, _ in BROKEN])
 def test_a_broken_policy_is_found_out(policy, rule, message):
     findings = check(policy)
-    told = [finding.message for finding in findings if finding.rule == rule]
-    assert len(told) == 1
-    assert message in told[0]
+    reported = [finding.message for finding in findings if finding.rule == rule]
+    assert len(reported) == 1
+    assert message in reported[0]
     assert not {finding.rule for finding in findings} & {"identity", "contract", "purity"} - {rule}
 
 

@@ -136,24 +136,24 @@ def inputs(draw, nodes=3):
     sets = draw(st.integers(1, 3))
     total = draw(st.lists(st.sampled_from([0, 1, 2**20, 10**9, 2**62]), min_size=sets, max_size=sets))
     rack = ints(*draw(st.lists(st.integers(-1, 1), min_size=nodes, max_size=nodes)))
-    held = {
+    in_use = {
         (s, n): draw(st.integers(1, total[s]))
         for s in range(sets)
         for n in range(nodes)
         if total[s] and draw(st.booleans())
     }
     around: dict[tuple[int, int], int] = {}
-    for (s, n), size in held.items():
+    for (s, n), size in in_use.items():
         if rack[n] >= 0:
             key = (s, int(rack[n]))
             around[key] = draw(st.integers(max(size, around.get(key, 0)), total[s]))
-    near, racks = sorted(held), sorted(around)
+    near, racks = sorted(in_use), sorted(around)
     return Inputs(
         of_task=ints(*draw(st.lists(st.integers(-1, sets - 1), min_size=3, max_size=3))),
         total=ints(*total),
         near_set=ints(*(s for s, _ in near)),
         near_node=ints(*(n for _, n in near)),
-        near_bytes=ints(*(held[key] for key in near)),
+        near_bytes=ints(*(in_use[key] for key in near)),
         rack=rack,
         rack_set=ints(*(s for s, _ in racks)),
         rack_id=ints(*(r for _, r in racks)),

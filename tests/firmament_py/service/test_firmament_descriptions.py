@@ -200,9 +200,9 @@ def near(*expressions, key="zone", weight=0, **parts) -> pb.Affinity:
 
 def apart(*expressions, **parts) -> pb.Affinity:
     """The same with anti-affinity, whose messages have names and nothing else of their own."""
-    wanted = near(*expressions, **parts)
+    expected = near(*expressions, **parts)
     affinity = pb.Affinity()
-    affinity.pod_anti_affinity.ParseFromString(wanted.pod_affinity.SerializeToString())
+    affinity.pod_anti_affinity.ParseFromString(expected.pod_affinity.SerializeToString())
     return affinity
 
 

@@ -129,7 +129,7 @@ def test_a_known_uid_is_told_before_its_state(poseidon):
 
 
 @pytest.mark.parametrize(
-    ("method", "request_", "told"),
+    ("method", "request_", "reported"),
     [
         pytest.param(
             "TaskSubmitted",
@@ -145,11 +145,11 @@ def test_a_known_uid_is_told_before_its_state(poseidon):
         pytest.param("TaskSubmitted", pb.TaskDescription(), "task_descriptor is missing; set it", id="empty-task"),
     ],
 )
-def test_nonsense_is_refused_by_name_and_the_service_lives_on(service, poseidon, method, request_, told):
+def test_nonsense_is_refused_by_name_and_the_service_lives_on(service, poseidon, method, request_, reported):
     with pytest.raises(grpc.RpcError) as caught:
         getattr(service.wire, method)(request_)
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    assert told in (caught.value.details() or "")
+    assert reported in (caught.value.details() or "")
     poseidon.add_node(topology("n1"))
     poseidon.submit(description(9))
     assert poseidon.schedule() == {9: "n1"}
@@ -277,8 +277,8 @@ def test_a_task_that_comes_again_while_its_placement_waits_to_be_told(monkeypatc
     monkeypatch.setattr(firmament_deltas, "MAX_DELTAS", 1)
     poseidon.add_node(topology("n1"))
     poseidon.submit(description(1), description(2))
-    (told,) = poseidon.schedule()
-    other = 3 - told
+    (reported,) = poseidon.schedule()
+    other = 3 - reported
     poseidon.remove(other)
     poseidon.submit(description(other))
     assert poseidon.schedule() == {other: "n1"}
@@ -290,8 +290,8 @@ def test_a_task_that_has_ended_meanwhile_is_not_told(monkeypatch, poseidon, how)
     monkeypatch.setattr(firmament_deltas, "MAX_DELTAS", 1)
     poseidon.add_node(topology("n1"))
     poseidon.submit(description(1), description(2))
-    (told,) = poseidon.schedule()
-    getattr(poseidon, how)(3 - told)
+    (reported,) = poseidon.schedule()
+    getattr(poseidon, how)(3 - reported)
     assert poseidon.schedule() == {}
 
 
@@ -401,9 +401,9 @@ class AnyOrder(RuleBasedStateMachine):
         if not hasattr(self, "poseidon"):
             return
         for name in ("n1", "n2", "n3"):
-            held = [uid for uid, node in self.poseidon.pods.items() if node == name and uid not in self.over]
-            assert sum(self.sizes[uid] for uid in held) <= 500
-            assert len(held) <= 4
+            in_use = [uid for uid, node in self.poseidon.pods.items() if node == name and uid not in self.over]
+            assert sum(self.sizes[uid] for uid in in_use) <= 500
+            assert len(in_use) <= 4
 
 
 AnyOrder.TestCase.settings = examples(16, suppress_health_check=[HealthCheck.too_slow])

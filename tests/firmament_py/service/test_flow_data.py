@@ -41,8 +41,8 @@ def test_tasks_go_to_their_data(quincy):
 
 
 def test_unknown_inputs_are_asked_for_and_then_all_is_well(quincy):
-    told = reading(tasks([1, 2], 1), 0, 6)
-    reply = quincy.apply(nodes=DATA_NODES, classes=[task_class(1)], tasks=told)
+    reported = reading(tasks([1, 2], 1), 0, 6)
+    reply = quincy.apply(nodes=DATA_NODES, classes=[task_class(1)], tasks=reported)
     assert list(reply.unknown_inputs) == [6]
     assert set(placed(quincy.round())) == {1}
     reply = quincy.apply(inputs=[input_set(6, 2**30, "b")], tasks=reading(tasks([2], 1), 6))

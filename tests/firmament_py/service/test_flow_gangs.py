@@ -99,9 +99,9 @@ def test_a_gang_that_makes_no_sense_is_refused_alone(service, gang, field):
     ],
 )
 def test_columns_of_gangs_that_make_no_sense_are_refused(service, change, field):
-    told = tasks([1, 2], 1)
-    told.MergeFrom(flow_pb2.Tasks(**change))
-    reply = service.apply(classes=[task_class(1)], gangs=[flow_pb2.Gang(id=7, minimum=1)], tasks=told)
+    reported = tasks([1, 2], 1)
+    reported.MergeFrom(flow_pb2.Tasks(**change))
+    reply = service.apply(classes=[task_class(1)], gangs=[flow_pb2.Gang(id=7, minimum=1)], tasks=reported)
     assert [(r.kind, r.field) for r in reply.refused] == [("task", field)]
 
 
@@ -117,17 +117,17 @@ def test_a_gang_has_no_more_than_its_maximum(service):
 
 
 @pytest.mark.parametrize(
-    ("held", "lasting", "reserves", "starts_us"),
+    ("in_use", "lasting", "reserves", "starts_us"),
     [
         pytest.param(2, False, True, NOW_US + 40_000_000, id="says-when-it-ends"),
         pytest.param(1, False, True, 0, id="does-not-say"),
         pytest.param(1, True, False, 0, id="never-ends"),
     ],
 )
-def test_when_room_that_is_kept_for_a_gang_will_do(service, held, lasting, reserves, starts_us):
+def test_when_room_that_is_kept_for_a_gang_will_do(service, in_use, lasting, reserves, starts_us):
     minute = task_class(2, cpu=1)
     minute.expected_seconds = 60
-    running = tasks([9], held, on="a")
+    running = tasks([9], in_use, on="a")
     running.started_us.append(NOW_US - 20_000_000)
     running.lasting.append(lasting)
     service.apply(
@@ -166,9 +166,9 @@ def test_explain_names_the_gang_that_room_is_kept_for(service):
     )
     service.apply(tasks=in_gang(tasks([1, 2], 1), 7))
     service.apply(tasks=tasks([9], 2))
-    told = [r for u in service.round().unscheduled for r in u.reasons if u.class_id == 2]
-    assert [(r.kind, r.detail) for r in told] == [(flow_pb2.Reason.KEPT_FREE, "big")]
-    assert list(service.explain(9).reasons) == told
+    reported = [r for u in service.round().unscheduled for r in u.reasons if u.class_id == 2]
+    assert [(r.kind, r.detail) for r in reported] == [(flow_pb2.Reason.KEPT_FREE, "big")]
+    assert list(service.explain(9).reasons) == reported
 
 
 def test_explain_says_that_room_is_kept_for_a_single_task_and_from_whom(service):
@@ -183,14 +183,14 @@ def test_explain_says_that_room_is_kept_for_a_single_task_and_from_whom(service)
     service.apply(tasks=large)
     service.apply(tasks=tasks([9], 3))
     service.round()
-    kept = service.explain(1)
-    assert (kept.keeps_room, kept.starts_us) == (True, NOW_US + 40_000_000)
+    remaining = service.explain(1)
+    assert (remaining.keeps_room, remaining.starts_us) == (True, NOW_US + 40_000_000)
     other = service.explain(9)
     assert (other.keeps_room, other.starts_us) == (False, 0)
     assert [(r.kind, r.detail) for r in other.reasons] == [(flow_pb2.Reason.KEPT_FREE, "ns/large")]
     service.apply(removed_tasks=[50])
-    kept = service.explain(1)
-    assert (list(kept.reasons), kept.fits_now) == ([], 1), "nobody's room is kept from themselves"
+    remaining = service.explain(1)
+    assert (list(remaining.reasons), remaining.fits_now) == ([], 1), "nobody's room is kept from themselves"
 
 
 def test_explain_shows_a_new_gang_nothing_of_one_that_is_gone(service):

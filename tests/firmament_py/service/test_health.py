@@ -49,7 +49,7 @@ def test_the_services_have_the_names_of_the_contract():
 
 
 @pytest.mark.parametrize(
-    ("servicer", "descriptor", "ours"),
+    ("servicer", "descriptor", "mine"),
     [
         pytest.param(
             flow_pb2_grpc.FlowSchedulerServicer,
@@ -65,7 +65,7 @@ def test_the_services_have_the_names_of_the_contract():
         ),
     ],
 )
-def test_every_method_of_the_contract_is_implemented(servicer, descriptor, ours):
+def test_every_method_of_the_contract_is_implemented(servicer, descriptor, mine):
     """A client of the original exits at the first UNIMPLEMENTED."""
-    (implementation,) = [cls for cls in servicer.__subclasses__() if cls.__name__ == ours]
+    (implementation,) = [cls for cls in servicer.__subclasses__() if cls.__name__ == mine]
     assert {m.name for m in descriptor.methods} <= set(vars(implementation))

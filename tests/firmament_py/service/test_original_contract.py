@@ -68,11 +68,11 @@ def test_methods_have_the_original_names_and_messages(service):
     package, name = service.split(".")
     descriptor = FILES[package].services_by_name[name]
     assert descriptor.full_name == service
-    ours = {
+    mine = {
         m.name: f"{'*' * m.client_streaming}{m.input_type.name} {'*' * m.server_streaming}{m.output_type.name}"
         for m in descriptor.methods
     }
-    assert ours == METHODS[service]
+    assert mine == METHODS[service]
 
 
 def test_no_message_of_ours_is_missing_from_the_tables():

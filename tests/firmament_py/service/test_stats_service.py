@@ -40,8 +40,8 @@ def known(service):
     return service
 
 
-def pod(name="task-1", namespace="ns", **more):
-    return stats_pb2.PodStats(name=name, namespace=namespace, **more)
+def pod(name="task-1", namespace="ns", **fields):
+    return stats_pb2.PodStats(name=name, namespace=namespace, **fields)
 
 
 def newest(service, uid):
@@ -135,9 +135,9 @@ def test_many_messages_are_taken_in_together_while_the_engine_is_busy(known, sta
     turns = []
     note = known.engine.usage.note_tasks
 
-    def counting(state, rows, *more):
+    def counting(state, rows, *extra):
         turns.append(len(rows))
-        return note(state, rows, *more)
+        return note(state, rows, *extra)
 
     known.engine.usage.note_tasks = counting
     sent, all_sent = 1500, threading.Event()
@@ -237,8 +237,8 @@ def test_statistics_of_the_scheduler_contract_are_kept(service, timestamp):
 # -- ReportUsage --------------------------------------------------------------------------------------------------
 
 
-def columns(at=(), **more):
-    return flow_pb2.UsageColumns(at_us=list(at), **more)
+def columns(at=(), **fields):
+    return flow_pb2.UsageColumns(at_us=list(at), **fields)
 
 
 def test_reports_come_in_columns(known):
@@ -290,7 +290,7 @@ def test_status_says_what_there_is(known):
     )
     known.flow.ReportUsage(report)
     usage = known.flow.GetStatus(flow_pb2.StatusRequest()).usage
-    assert (usage.basis, usage.wanted, usage.samples) == ("requests", False, 10)
+    assert (usage.basis, usage.wants_usage, usage.samples) == ("requests", False, 10)
     assert (usage.half_life_seconds, usage.stale_seconds) == (60.0, 300.0)
     assert (usage.taken, usage.tasks_measured, usage.tasks_stale, usage.nodes_measured) == (3, 1, 1, 1)
     assert usage.newest_age_seconds == 0.0
@@ -304,7 +304,7 @@ class Looking(LoadSpreading):
 
 
 @pytest.mark.parametrize(
-    ("policy", "basis", "wanted"),
+    ("policy", "basis", "expected"),
     [
         pytest.param(LoadSpreading(), Basis.REQUESTS, False, id="nobody"),
         pytest.param(Looking(), Basis.REQUESTS, True, id="the-policy"),
@@ -312,8 +312,8 @@ class Looking(LoadSpreading):
         pytest.param(LoadSpreading(), Basis.LARGER, True, id="larger"),
     ],
 )
-def test_who_asks_for_usage(policy, basis, wanted):
-    assert Engine(policy, OrToolsSolver(), usage=UsageOptions(basis)).wants_usage is wanted
+def test_who_asks_for_usage(policy, basis, expected):
+    assert Engine(policy, OrToolsSolver(), usage=UsageOptions(basis)).wants_usage is expected
 
 
 def test_what_was_measured_outlives_a_resync(known):

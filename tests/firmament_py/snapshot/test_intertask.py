@@ -158,7 +158,7 @@ def limits_of(cluster: Cluster, waiting: int, slots: int = 9):
 
 
 @pytest.mark.parametrize(
-    ("peers", "events", "waiting", "most", "wanted"),
+    ("peers", "events", "waiting", "maximum", "expected"),
     [
         # zones a, b, c hold 0: 7 tasks raise the emptiest to 7 // 3 = 2; one more in each is within the skew
         pytest.param(EVEN, [], 7, [3, 3, 3], [2, 2, 2], id="level"),
@@ -170,9 +170,9 @@ def limits_of(cluster: Cluster, waiting: int, slots: int = 9):
         pytest.param(NOT_NEAR_A, [], 9, [1, 1, 1], [0, 0, 0], id="anti-affinity"),
     ],
 )
-def test_what_domains_may_take_at_once(peers, events, waiting, most, wanted):
+def test_what_domains_may_take_at_once(peers, events, waiting, maximum, expected):
     (limit,) = limits_of(three_zones(peers, *events), waiting)[1]
-    assert (limit.most.tolist(), limit.wanted.tolist()) == (most, wanted)
+    assert (limit.maximum.tolist(), limit.soft_limit.tolist()) == (maximum, expected)
     assert limit.domain.tolist() == [0, 0, 1, 2, -1]
 
 
@@ -184,11 +184,11 @@ def test_a_domain_that_is_too_full_for_one_takes_some_of_many():
     assert names(cluster, intertask_of(cluster).allowed(0)) == ["b", "c"]
 
 
-def test_the_room_of_a_small_domain_bounds_the_level():
+def test_the_capacity_of_a_small_domain_bounds_the_level():
     # zone c takes one task: level 1, so a and b take at most 2
     cluster = three_zones(EVEN)
     slots = np.array([9, 9, 9, 1, 9], np.int64)
-    assert intertask_of(cluster).limit(0, slots, 20)[1][0].most.tolist() == [2, 2, 2]
+    assert intertask_of(cluster).limit(0, slots, 20)[1][0].maximum.tolist() == [2, 2, 2]
 
 
 def test_tasks_that_want_to_be_together_look_for_the_largest_home():
@@ -199,7 +199,7 @@ def test_tasks_that_want_to_be_together_look_for_the_largest_home():
 
 
 @pytest.mark.parametrize(
-    ("peers", "events", "count", "kept"),
+    ("peers", "events", "count", "remaining"),
     [
         pytest.param(NO_PEERS, [], [3, 3, 3, 3, 3], [3, 3, 3, 3, 3], id="nothing-demanded"),
         pytest.param(NOT_NEAR_A, [], [2, 1, 2, 0, 2], [1, 0, 1, 0, 2], id="one-in-a-zone-any-without-zone"),
@@ -214,9 +214,9 @@ def test_tasks_that_want_to_be_together_look_for_the_largest_home():
         pytest.param(EVEN, [running(2, "a1")], [1, 0, 1, 0, 0], [0, 0, 1, 0, 0], id="level-does-not-rise"),
     ],
 )
-def test_what_is_kept(peers, events, count, kept):
+def test_what_is_kept(peers, events, count, remaining):
     cluster = three_zones(peers, *events)
-    assert intertask_of(cluster).trim(0, np.arange(5), np.array(count, np.int64)).tolist() == kept
+    assert intertask_of(cluster).trim(0, np.arange(5), np.array(count, np.int64)).tolist() == remaining
 
 
 def test_what_is_added_counts_like_what_was_there():
@@ -228,7 +228,7 @@ def test_what_is_added_counts_like_what_was_there():
 
 
 @pytest.mark.parametrize(
-    ("counts", "room", "waiting", "level"),
+    ("counts", "capacities", "waiting", "level"),
     [
         pytest.param([], [], 3, 0, id="no-domain"),
         pytest.param([0, 0, 0], [9, 9, 9], 7, 2, id="7-over-3"),
@@ -238,8 +238,8 @@ def test_what_is_added_counts_like_what_was_there():
         pytest.param([4, 2], [9, 9], 0, 2, id="nobody-waits"),
     ],
 )
-def test_water_level(counts, room, waiting, level):
-    assert water_level(np.array(counts, np.int64), np.array(room, np.int64), waiting) == level
+def test_water_level(counts, capacities, waiting, level):
+    assert water_level(np.array(counts, np.int64), np.array(capacities, np.int64), waiting) == level
 
 
 # -- whole rounds --------------------------------------------------------------------------------------------------
@@ -342,8 +342,8 @@ def test_who_repels_is_placed_first_or_alone():
         *(make_tasks(range(1, 6), 1, label_set=1), make_tasks(range(6, 9), 2, label_set=2)),
     )
     placed = cluster.round()
-    ours, others = {placed[u] for u in range(1, 6) if u in placed}, {placed[u] for u in range(6, 9) if u in placed}
-    assert not ours & others
+    mine, others = {placed[u] for u in range(1, 6) if u in placed}, {placed[u] for u in range(6, 9) if u in placed}
+    assert not mine & others
 
 
 SCRIPT = """
@@ -355,11 +355,11 @@ print([Mixture(random.Random(seed).choice, preferences=True).round()[0] for seed
 
 @pytest.mark.slow
 def test_placements_do_not_depend_on_the_hashes_of_a_process():
-    told = set()
+    reported = set()
     for seed in ("1", "2", "3"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
         run = subprocess.run(
             [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True, timeout=60
         )
-        told.add(run.stdout)
-    assert len(told) == 1
+        reported.add(run.stdout)
+    assert len(reported) == 1

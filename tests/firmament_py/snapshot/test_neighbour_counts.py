@@ -29,12 +29,12 @@ class Counting(LoadSpreading):
     def costs(self, view: View) -> Costs:
         self.views += 1
         values, counts = view.census("kind")
-        held = view.allocatable - view.free
+        in_use = view.allocatable - view.free
         for kind in KINDS:
             column = view.resources.index(kind) if kind in view.resources else -1
-            expected = held[:, column] if column >= 0 else np.zeros(len(held), np.int64)
-            told = counts[:, values.index(kind)] if kind in values else np.zeros(len(held), np.int64)
-            assert (told == expected).all() if self.exact else (told <= expected).all()
+            expected = in_use[:, column] if column >= 0 else np.zeros(len(in_use), np.int64)
+            reported = counts[:, values.index(kind)] if kind in values else np.zeros(len(in_use), np.int64)
+            assert (reported == expected).all() if self.exact else (reported <= expected).all()
         assert values == tuple(sorted(values))
         assert counts.sum(axis=1).max(initial=0) <= view.running.max(initial=0)
         return super().costs(view)

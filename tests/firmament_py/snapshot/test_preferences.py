@@ -43,9 +43,9 @@ def costs(cluster: Cluster, feasible=None) -> list[int]:
     return [0] * len(nodes) if found is None else found.tolist()
 
 
-def liking(preferences: PreferenceSet, *events, **more) -> Cluster:
+def liking(preferences: PreferenceSet, *events, **fields) -> Cluster:
     return make_cluster(
-        *(make_class(1, preferences=preferences, **more), make_class(2), make_label_set(1, app="a")),
+        *(make_class(1, preferences=preferences, **fields), make_class(2), make_label_set(1, app="a")),
         *(make_label_set(2, app="b"), make_tasks([1], 1, label_set=1), *events),
     )
 
@@ -164,8 +164,8 @@ def test_a_required_affinity_of_those_there_attracts_with_weight_1():
     # 2 tasks * 1 in zone a, 0 elsewhere
     assert costs(liking(PreferenceSet(), *events)) == [0, 20_000, 20_000]
     # and one that repels with weight -1 in zone b: 2, -1, 0 are 100, 0, 100 * 1 // 3 = 33 points
-    more = [make_class(4, preferences=wished), make_tasks([4], 4, on="b", label_set=2)]
-    assert costs(liking(PreferenceSet(), *events, *more)) == [0, 20_000, 100 * 2 * 67]
+    extra = [make_class(4, preferences=wished), make_tasks([4], 4, on="b", label_set=2)]
+    assert costs(liking(PreferenceSet(), *events, *extra)) == [0, 20_000, 100 * 2 * 67]
 
 
 # -- whole rounds --------------------------------------------------------------------------------------------------

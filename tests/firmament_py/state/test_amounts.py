@@ -108,13 +108,13 @@ def test_a_token_that_placed_tasks_hold_is_held_when_another_class_names_it():
 def test_tables_do_not_grow_with_names_that_come_and_go(what):
     cluster = make_cluster(make_node("a", cpu=1))
     state = cluster.state
-    for turn in range(40):
-        names = [f"{what}-{turn}-{i}" for i in range(MAX_TOKENS)]
+    for step in range(40):
+        names = [f"{what}-{step}-{i}" for i in range(MAX_TOKENS)]
         says: dict[str, Any] = {"tokens": names} if what == "ports" else dict.fromkeys(names, 1)
-        cluster.tell(make_class(turn + 1, **says), make_tasks([turn + 1], turn + 1))
+        cluster.tell(make_class(step + 1, **says), make_tasks([step + 1], step + 1))
         cluster.round()
         assert len(state.resources) <= 2 + MAX_TOKENS
-        cluster.tell(removed(turn + 1))
+        cluster.tell(removed(step + 1))
         cluster.round()
         assert len(state.resources) <= 2 + SPARE_COLUMNS
     assert state.nodes.used.shape[1] == state.classes.requests.shape[1] == len(state.resources)

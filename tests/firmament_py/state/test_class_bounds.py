@@ -23,13 +23,13 @@ LIMITS = {
 
 @pytest.mark.parametrize("kind", LIMITS)
 def test_a_class_that_says_too_much_is_refused_and_hears_what_and_how_much_is_possible(kind):
-    field, most = LIMITS[kind]
-    cluster = make_cluster(make_class(1, **OTHERS[kind](most)))
-    [outcome] = cluster.tell(make_class(2, **OTHERS[kind](most + 1)))
+    field, maximum = LIMITS[kind]
+    cluster = make_cluster(make_class(1, **OTHERS[kind](maximum)))
+    [outcome] = cluster.tell(make_class(2, **OTHERS[kind](maximum + 1)))
     [refusal] = outcome.refused
     assert (refusal.kind, refusal.id, refusal.field) == ("class", "2", field)
-    assert f"makes {most + 1} " in refusal.reason
-    assert refusal.reason.endswith(f"give at most {most}")
+    assert f"makes {maximum + 1} " in refusal.reason
+    assert refusal.reason.endswith(f"give at most {maximum}")
     assert cluster.tell(make_tasks([1], 2))[0].unknown_classes == {2}
 
 
@@ -86,6 +86,6 @@ def work_of_rounds(says, labelled: bool) -> int:
 @pytest.mark.parametrize("kind", [*TERMS, *OTHERS])
 def test_work_grows_no_faster_than_what_is_said(kind, labelled):
     says = {**TERMS, **OTHERS}[kind]
-    most = class_bounds.MAX_TOKENS if kind == "ports" else class_bounds.MAX_TERMS
-    half, whole = (work_of_rounds(says(size), labelled) for size in (most // 2, most))
+    maximum = class_bounds.MAX_TOKENS if kind == "ports" else class_bounds.MAX_TERMS
+    half, whole = (work_of_rounds(says(size), labelled) for size in (maximum // 2, maximum))
     assert whole <= 2.05 * half

@@ -108,10 +108,10 @@ class StateAgreesWithDicts(RuleBasedStateMachine):
         for uid in uids:
             self.world.tasks.pop(uid, None)
 
-    @rule(data=st.data(), most=st.integers(1, 4))
-    def place(self, data, most):
+    @rule(data=st.data(), maximum=st.integers(1, 4))
+    def place(self, data, maximum):
         """As a round does: waiting tasks on present nodes."""
-        waiting = sorted(uid for uid, task in self.world.tasks.items() if task.state == "waiting")[:most]
+        waiting = sorted(uid for uid, task in self.world.tasks.items() if task.state == "waiting")[:maximum]
         if not waiting or not self.world.nodes:
             return
         at = [data.draw(st.sampled_from(sorted(self.world.nodes))) for _ in waiting]

@@ -301,9 +301,9 @@ def test_no_more_than_the_maximum_is_placed(gang, on_nodes, waiting, placed):
     )
     result = cluster.run()
     assert per_node(cluster.names(result)) == {"n0": placed + 1}, "and the single task is"
-    told = {reason for w in result.waiting for reason in w.reasons}
+    reported = {reason for w in result.waiting for reason in w.reasons}
     full = Reason(ReasonKind.GANG_FULL, 0, "gang-1", f"{on_nodes + placed}/{gang.maximum}")
-    assert told == ({full} if placed < waiting else set())
+    assert reported == ({full} if placed < waiting else set())
 
 
 def test_the_oldest_members_go_first_and_a_member_that_goes_makes_room_for_the_next():

@@ -130,10 +130,10 @@ def test_bytes_are_counted_as_by_hand(sets, rack):
                 on_node[s, n] = on_node.get((s, n), 0) + block.bytes
             for r in around - {-1}:
                 in_rack[s, r] = in_rack.get((s, r), 0) + block.bytes
-    held = zip(found.near_set.tolist(), found.near_node.tolist(), found.near_bytes.tolist(), strict=True)
-    assert {(s, n): b for s, n, b in held} == {k: b for k, b in on_node.items() if b}
-    held = zip(found.rack_set.tolist(), found.rack_id.tolist(), found.rack_bytes.tolist(), strict=True)
-    assert {(s, r): b for s, r, b in held} == {k: b for k, b in in_rack.items() if b}
+    in_use = zip(found.near_set.tolist(), found.near_node.tolist(), found.near_bytes.tolist(), strict=True)
+    assert {(s, n): b for s, n, b in in_use} == {k: b for k, b in on_node.items() if b}
+    in_use = zip(found.rack_set.tolist(), found.rack_id.tolist(), found.rack_bytes.tolist(), strict=True)
+    assert {(s, r): b for s, r, b in in_use} == {k: b for k, b in in_rack.items() if b}
     part = found.of_tasks(np.array([-1, len(sets) - 1]))
     last = {n: b for (s, n), b in on_node.items() if s == len(sets) - 1 and b}
     assert (part.of_task.tolist(), len(part.total)) == ([-1, 0], 1)

@@ -105,7 +105,7 @@ def test_the_one_node_evaluators_agree_with_the_oracle(demand, labels, taints):
     assert (demand.untolerated(taints) is not None) == oracle.repelled(demand, node)
 
 
-def look(name: str, labels: Mapping[str, str] | None = None, *taints: Taint) -> NodeObserved:
+def probe(name: str, labels: Mapping[str, str] | None = None, *taints: Taint) -> NodeObserved:
     return NodeObserved("i", name, {}, labels or {}, taints)
 
 
@@ -116,38 +116,38 @@ def _matching(labels: NodeIndex, demand: NodeDemand, *rows: int) -> list[bool]:
 
 def test_saying_the_same_again_changes_nothing():
     table = NodeIndex()
-    assert table.set(0, look("n", {"k": "v"}))
+    assert table.set(0, probe("n", {"k": "v"}))
     generation = table.version
-    assert not table.set(0, look("n", {"k": "v"}))
+    assert not table.set(0, probe("n", {"k": "v"}))
     assert table.version == generation
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param(look("m", {"k": "v"}), id="name"),
-        pytest.param(look("n", {"k": "w"}), id="label"),
-        pytest.param(look("n"), id="no-label"),
-        pytest.param(look("n", {"k": "v"}, Taint("t", "", "NoSchedule")), id="taint"),
+        pytest.param(probe("m", {"k": "v"}), id="name"),
+        pytest.param(probe("n", {"k": "w"}), id="label"),
+        pytest.param(probe("n"), id="no-label"),
+        pytest.param(probe("n", {"k": "v"}, Taint("t", "", "NoSchedule")), id="taint"),
     ],
 )
 def test_a_change_is_seen_by_a_demand_judged_before(change):
     table = NodeIndex()
-    table.set(0, look("n", {"k": "v"}))
+    table.set(0, probe("n", {"k": "v"}))
     demand = selecting(needs("k", "In", "v"))
     before = table.version
     assert _matching(table, demand, 0) == [True]
     assert table.set(0, change)
     assert table.version > before
-    assert _matching(table, demand, 0) == [change == look("m", {"k": "v"})]
+    assert _matching(table, demand, 0) == [change == probe("m", {"k": "v"})]
 
 
 def test_a_row_that_was_forgotten_and_used_again_has_nothing_of_the_old_node():
     table = NodeIndex()
-    table.set(0, look("n", {"k": "v"}, Taint("t", "", "NoExecute")))
+    table.set(0, probe("n", {"k": "v"}, Taint("t", "", "NoExecute")))
     assert _matching(table, selecting(needs("k")), 0) == [False]
     table.forget(0)
-    table.set(0, look("m"))
+    table.set(0, probe("m"))
     assert _matching(table, selecting(needs("k")), 0) == [False]
     assert _matching(table, NO_DEMAND, 0) == [True]
 
@@ -161,11 +161,11 @@ def test_forgetting_a_row_that_was_never_told_is_nothing():
 def test_values_and_taints_that_are_gone_are_forgotten():
     """Nodes come and go for years, each with a name of its own in a label and in a taint."""
     table = NodeIndex()
-    held = selecting(needs("name", "NotIn", "none"))
+    in_use = selecting(needs("name", "NotIn", "none"))
     tolerant = NodeDemand(tolerations=(Toleration("owner", "Equal", "n5999", ""),))
     for number in range(6_000):
         name = f"n{number}"
-        table.set(number % 3, look(name, {"name": name}, Taint("owner", name, "NoSchedule")))
+        table.set(number % 3, probe(name, {"name": name}, Taint("owner", name, "NoSchedule")))
         if number % 1000 == 999:
             assert _matching(table, selecting(needs("name", "In", name)), 0, 1, 2) == [False] * 3, "tainted"
     selected, taint = table.evaluate(selecting(needs("name", "In", "n5998", "n5999")), np.arange(3))
@@ -173,7 +173,7 @@ def test_values_and_taints_that_are_gone_are_forgotten():
     assert selected.tolist() == [False, True, True]
     assert [table.taint(int(number)).value for number in taint] == ["n5997", "n5998", "n5999"]
     assert _matching(table, tolerant, 0, 1, 2) == [False, False, True]
-    assert table.evaluate(held, np.arange(3))[0].all()
+    assert table.evaluate(in_use, np.arange(3))[0].all()
     assert table._labels._column("name").values < 3000
     assert len(table._taint_sets) < 3000
 
@@ -181,7 +181,7 @@ def test_values_and_taints_that_are_gone_are_forgotten():
 def test_many_distinct_taints_are_told_apart():
     table = NodeIndex()
     for row in range(200):
-        table.set(row, look(f"n{row}", {}, Taint("soft", "", "PreferNoSchedule"), Taint("t", str(row), "NoSchedule")))
+        table.set(row, probe(f"n{row}", {}, Taint("soft", "", "PreferNoSchedule"), Taint("t", str(row), "NoSchedule")))
     demand = NodeDemand(tolerations=(Toleration("t", "Equal", "117", ""),))
     _, taint = table.evaluate(demand, np.arange(200))
     assert [row for row in range(200) if taint[row] < 0] == [117]

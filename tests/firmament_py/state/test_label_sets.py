@@ -124,9 +124,9 @@ def test_namespaces_that_are_gone_are_forgotten(monkeypatch):
     monkeypatch.setattr("firmament_py.state.label_sets.SPARE_ROWS", 0)
     label_sets, selector = table(), PeerSelector(frozenset(["default", "red"]), RED, APP)
     before = set(label_sets.id[label_sets.matching(selector)].tolist())
-    for turn in range(50):
-        label_sets.describe_namespace(f"n{turn}", {"team": "blue"})
-        label_sets.describe_namespace(f"n{turn}", {})
+    for step in range(50):
+        label_sets.describe_namespace(f"n{step}", {"team": "blue"})
+        label_sets.describe_namespace(f"n{step}", {})
         label_sets.tasks[label_sets.rows()] = 1
         label_sets.sweep()
         assert len(label_sets._names) <= 2 * 3 + 4

@@ -39,10 +39,10 @@ def test_growing_keeps_what_is_there():
     table = Pets(capacity=2)
     first = table.allocate(2)
     table.legs[first] = [1, 2]
-    more = table.allocate(9)
+    extra = table.allocate(9)
     assert table.capacity >= 11
     assert table.legs[first].tolist() == [1, 2]
-    assert table.legs[more].tolist() == [4] * 9
+    assert table.legs[extra].tolist() == [4] * 9
     assert len(table.live) == len(table.legs) == len(table.name) == table.capacity
 
 
@@ -67,14 +67,14 @@ def test_releasing_a_row_that_is_not_in_use_is_refused_and_changes_nothing(rows)
 def test_rows_are_distinct_and_counted(steps):
     """Against a set: n > 0 allocates n rows, n < 0 releases the oldest -n."""
     table = Pets(capacity=4)
-    held: list[int] = []
+    in_use: list[int] = []
     for step in steps:
         if step >= 0:
             rows = table.allocate(step).tolist()
-            assert not set(rows) & set(held)
-            held += rows
+            assert not set(rows) & set(in_use)
+            in_use += rows
         else:
-            table.release(np.array(held[:-step], np.int64))
-            held = held[-step:]
-        assert table.rows().tolist() == sorted(held)
-        assert len(table) == len(held) == int(table.live.sum())
+            table.release(np.array(in_use[:-step], np.int64))
+            in_use = in_use[-step:]
+        assert table.rows().tolist() == sorted(in_use)
+        assert len(table) == len(in_use) == int(table.live.sum())

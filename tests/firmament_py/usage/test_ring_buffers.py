@@ -91,11 +91,11 @@ class RingsMachine(RuleBasedStateMachine):
             np.array(after, np.int64),
             np.full(len(after), self.tenants),
         )
-        kept = {}
+        remaining = {}
         for old, generation, new in zip(before, tenants, after, strict=True):
             if old in self.oracle.rows and self.oracle.rows[old][0] == generation:
-                kept[new] = (self.tenants, self.oracle.rows[old][1])
-        self.oracle.rows = kept
+                remaining[new] = (self.tenants, self.oracle.rows[old][1])
+        self.oracle.rows = remaining
         self.generation |= dict.fromkeys(after, self.tenants)
 
     @invariant()

@@ -33,8 +33,8 @@ from tests.firmament_py.usage.test_ring_buffers import decayed
 SECOND = 1_000_000
 
 
-def usage(basis=Basis.USED, **more):
-    return Usage(UsageOptions(basis, **more))
+def usage(basis=Basis.USED, **fields):
+    return Usage(UsageOptions(basis, **fields))
 
 
 def measure(usage, state, uid, cpu=math.nan, memory=math.nan, rx=math.nan, tx=math.nan, *, at=NOW_US, now=None):
@@ -216,7 +216,7 @@ def scheduler(cluster, policy, usage):
 
 def test_prices_go_by_use_and_room_by_requests():
     """Node a is requested full but idle, but for one slot; b is requested less and busy."""
-    told: list[Event] = [
+    reported: list[Event] = [
         make_node("a", cpu=10_000, memory=1000),
         make_node("b", cpu=10_000, memory=1000),
         make_class(1, cpu=9_000),
@@ -225,13 +225,13 @@ def test_prices_go_by_use_and_room_by_requests():
         make_tasks([2], 2, on="b"),
         make_tasks([11, 12], 2),
     ]
-    cluster = make_cluster(*told)
+    cluster = make_cluster(*reported)
     one = usage()
     measure(one, cluster.state, 1, cpu=100, memory=1)
     measure(one, cluster.state, 2, cpu=6_000, memory=600)
     placed = scheduler(cluster, CpuMemory(), one).round()
     assert per_node(placed) == {"a": 1, "b": 1}, "a has room for one only, whatever it uses"
-    assert per_node(make_cluster(*told, policy=CpuMemory()).round()) == {"b": 2}
+    assert per_node(make_cluster(*reported, policy=CpuMemory()).round()) == {"b": 2}
 
 
 def test_what_a_round_has_placed_counts_by_its_requests():
@@ -384,7 +384,7 @@ class UsageMachine(RuleBasedStateMachine):
         for basis in (Basis.USED, Basis.LARGER):
             counts = {"measured": 0, "missing": 0, "stale": 0}
             # a mean between two whole numbers can be a hair off in one of the two ways to add up
-            least, most = ({node: {"pods": 0, "cpu": 0, "memory": 0} for node in self.nodes} for _ in range(2))
+            least, maximum = ({node: {"pods": 0, "cpu": 0, "memory": 0} for node in self.nodes} for _ in range(2))
             for uid, (cls, node) in self.tasks.items():
                 means = decayed(self.samples[uid], self.now)
                 newest = max((at for at, _ in self.samples[uid]), default=0)
@@ -394,7 +394,7 @@ class UsageMachine(RuleBasedStateMachine):
                     counts["stale" if 0 < newest < self.now - 300 * SECOND else "missing"] += 1
                 if node not in self.nodes:
                     continue
-                for total, hair in ((least[node], -1e-6), (most[node], 1e-6)):
+                for total, hair in ((least[node], -1e-6), (maximum[node], 1e-6)):
                     total["pods"] += 1
                     for metric, name in enumerate(("cpu", "memory")):
                         request, mean = requests[cls][metric], means[metric]
@@ -404,7 +404,7 @@ class UsageMachine(RuleBasedStateMachine):
             assert set(found) == self.nodes
             for node, amounts in found.items():
                 for name, amount in amounts.items():
-                    assert least[node][name] <= amount <= most[node][name]
+                    assert least[node][name] <= amount <= maximum[node][name]
             reading = self.usage[basis].read(state, state.present_nodes(), self.now)
             assert {key: getattr(reading, key) for key in counts} == counts
 

@@ -80,9 +80,9 @@ class Constrained(World):
             body["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": [demand]}]}}
         return self.make("v1", "PersistentVolume", name, labels=labels, spec=body)
 
-    def storage_class(self, name, provisioner="sim.csi", mode="WaitForFirstConsumer", **more):
+    def storage_class(self, name, provisioner="sim.csi", mode="WaitForFirstConsumer", **fields):
         return self.make(
-            "storage.k8s.io/v1", "StorageClass", name, provisioner=provisioner, volumeBindingMode=mode, **more
+            "storage.k8s.io/v1", "StorageClass", name, provisioner=provisioner, volumeBindingMode=mode, **fields
         )
 
     def make(self, version, kind, name, *, labels=None, **body):
@@ -94,13 +94,13 @@ def with_claim(*claims):
     return {"volumes": [{"name": f"v{i}", "persistentVolumeClaim": {"claimName": c}} for i, c in enumerate(claims)]}
 
 
-def near(app, key=ZONE, kind="podAffinity", **more):
-    term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}, **more}
+def near(app, key=ZONE, kind="podAffinity", **fields):
+    term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}, **fields}
     return {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
 
 
-def far(app, key=HOST, **more):
-    return near(app, key, "podAntiAffinity", **more)
+def far(app, key=HOST, **fields):
+    return near(app, key, "podAntiAffinity", **fields)
 
 
 @pytest.fixture
@@ -171,8 +171,8 @@ async def test_spread_over_zones_in_one_round(running):
 
 
 async def test_host_ports(running):
-    def port(**more):
-        return [{"name": "c", "image": "x", "ports": [{"containerPort": 80, **more}]}]
+    def port(**fields):
+        return [{"name": "c", "image": "x", "ports": [{"containerPort": 80, **fields}]}]
 
     running.run(7, "a", containers=port(hostPort=8080))
     await running.until(lambda: running.placed("a", 6))

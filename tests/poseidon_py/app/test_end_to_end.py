@@ -54,7 +54,7 @@ async def test_an_invalid_expectation_is_reported_and_does_not_delay_the_pod(wor
     (event,) = world.events("InvalidAnnotation")
     assert event["involvedObject"]["name"].startswith("bad-")
     assert event["message"] == (
-        "metadata.annotations[poseidon.io/expected-duration]: 'soon' is no duration above 0, so it is ignored; "
+        "metadata.annotations[poseidon.io/expected-duration]: 'soon' is not a duration above 0 and is ignored; "
         "give one like 90s, 1h30m or 5400"
     )
     world.check()
@@ -220,9 +220,9 @@ async def test_a_leader_whose_lease_has_run_out_by_its_clock_binds_and_evicts_no
     binder, given_back = bridge.runtime.binder, []
     reject = binder._reject
 
-    def rejected(known, *more):
+    def rejected(known, *extra):
         given_back.append(known)
-        reject(known, *more)
+        reject(known, *extra)
 
     binder._reject = rejected
     world.cluster.faults.set(Rule(("update",), ("leases",), latency_ms=1500.0))  # it does not have it back at once
@@ -284,7 +284,7 @@ async def test_a_deleted_and_recreated_pod_is_another_pod(world):
     for _ in range(5):
         world.cluster.add_pods(10, template())
         await asyncio.sleep(0.02)
-        for record in list(world.cluster.store.shelf(PODS).records("default")):
+        for record in list(world.cluster.store.collection(PODS).records("default")):
             from benchmarks.cluster.api.deletion import delete
 
             delete(world.cluster.api, PODS, "default", record.name, {"gracePeriodSeconds": 0})

@@ -46,13 +46,13 @@ async def started():
     """Makes supervisors, and stops them."""
     made = []
 
-    async def make(**more):
+    async def make(**fields):
         addresses: list[str] = []
 
         async def moved(address):
             addresses.append(address)
 
-        supervisor = Supervisor(policy="", policy_options=(), moved=moved, **{"log_level": "warning", **more})
+        supervisor = Supervisor(policy="", policy_options=(), moved=moved, **{"log_level": "warning", **fields})
         made.append(supervisor)
         supervisor.addresses = addresses  # type: ignore[attr-defined]
         await supervisor.start()
@@ -225,10 +225,10 @@ def test_both_logs_have_the_same_keys():
         raise ValueError("ü")
     except ValueError:
         record = logging.LogRecord("x", logging.ERROR, __file__, 1, "%d pods", (3,), sys.exc_info())
-    ours, theirs = (
+    mine, theirs = (
         json.loads(each.JsonFormatter().format(record)) for each in (poseidon_py.util.logs, firmament_py.cli.logs)
     )
-    assert ours == theirs
+    assert mine == theirs
     assert theirs["message"] == "3 pods"
     assert theirs["error"].endswith("ValueError: ü")
 
@@ -236,18 +236,18 @@ def test_both_logs_have_the_same_keys():
 async def test_output_of_a_service_is_json_on_request(started, capfd):
     supervisor = await started(log_level="info", log_format="json")
     await supervisor.stop()
-    said = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
-    assert any(each["message"].startswith("serving on unix:") for each in said)
+    message = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    assert any(each["message"].startswith("serving on unix:") for each in message)
 
 
 async def test_a_long_line_of_a_service_does_not_silence_it(started, monkeypatch):
-    said = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", said)
+    message = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", message)
     supervisor = await started(
         command=service("sys.stderr.write('x' * 200_000 + '\\nlast\\n'); kept = serve(); sys.stdin.read()")
     )
     await supervisor.stop()
-    assert [(set(line), len(line)) for line in said.getvalue().splitlines()] == [({"x"}, 200_000), (set("last"), 4)]
+    assert [(set(line), len(line)) for line in message.getvalue().splitlines()] == [({"x"}, 200_000), (set("last"), 4)]
 
 
 async def test_words_of_a_service_that_are_not_of_its_log_go_into_ours_beside_json(started, capfd, caplog):
@@ -262,8 +262,8 @@ async def test_words_of_a_service_that_are_not_of_its_log_go_into_ours_beside_js
 
 async def test_no_line_of_a_service_is_so_long_that_what_follows_stops_it(started, monkeypatch):
     """What follows is more than a pipe holds, and comes while the service is being ended."""
-    said = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", said)
+    message = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", message)
     monkeypatch.setattr("poseidon_py.app.engine_process._LINE_BYTES", 4096)
     monkeypatch.setattr("poseidon_py.app.engine_process._END_SECONDS", 60.0)
     supervisor = await started(
@@ -274,7 +274,7 @@ async def test_no_line_of_a_service_is_so_long_that_what_follows_stops_it(starte
     )
     await supervisor.stop()
     assert supervisor._process.returncode == 0  # it could say all that it had to say
-    first, *others = said.getvalue().splitlines()
+    first, *others = message.getvalue().splitlines()
     assert (set(first), len(first) >= 4096) == ({"x"}, True)
     assert Counter(others) == {"y": 100_000, "last": 1}
     assert others[-1] == "last"

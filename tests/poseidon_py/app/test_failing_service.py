@@ -110,12 +110,12 @@ async def test_a_round_is_run_when_the_engine_asked_for_it_though_nothing_has_ch
     async with Rig() as rig:
         rounds = rig.engine.round
 
-        async def soon(request):
+        async def answer_soon(request):
             reply = await rounds(request)
             reply.wake_us = request.now_us
             return reply
 
-        rig.engine.round = soon
+        rig.engine.round = answer_soon
         rig.changed.set()
         async with asyncio.timeout(5):
             while rig.engine.calls["round"] < 4:  # noqa: ASYNC110

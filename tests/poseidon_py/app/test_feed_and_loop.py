@@ -559,14 +559,14 @@ async def test_no_round_is_run_for_a_lease_that_comes_after_the_end():
 async def test_a_gang_does_not_keep_members_that_went_during_a_resync(monkeypatch):
     monkeypatch.setattr(resync, "_CHUNK", 1)
 
-    def marks(minimum):
+    def annotations(minimum):
         name = "pod-group.scheduling.x-k8s.io"
         return {"labels": {f"{name}/name": "g", f"{name}/min-available": str(minimum)}}
 
     rig = Rig()
     rig.pod("a")
     for name in ("m0", "m1", "m2"):
-        rig.pod(name, **marks(3))
+        rig.pod(name, **annotations(3))
 
     async def sleep(seconds):
         for name in ("m0", "m1", "m2"):
@@ -579,6 +579,6 @@ async def test_a_gang_does_not_keep_members_that_went_during_a_resync(monkeypatc
         await rig.settle()
         assert not rig.store.gangs.groups
         for name in ("k0", "k1"):  # made again, and smaller
-            rig.pod(name, **marks(2))
+            rig.pod(name, **annotations(2))
         await rig.settle()
         assert rig.bound == ["a", "k0", "k1"]

@@ -88,8 +88,8 @@ async def test_a_hundred_for_ninety_nine_gpus_leaves_them_to_others(world):
 
 async def test_members_beyond_the_maximum_wait_until_one_of_the_others_goes(world):
     bridge = await world.bridge()
-    marks = {"poseidon.io/gang": "2", "poseidon.io/gang-max": "3"}
-    marked = template(annotations=marks | {"poseidon.io/gang-name": "g"})
+    annotations = {"poseidon.io/gang": "2", "poseidon.io/gang-max": "3"}
+    marked = template(annotations=annotations | {"poseidon.io/gang-name": "g"})
     world.cluster.add_pods(5, marked, prefix="g-")
     await world.until(lambda: len(world.bound("g")) == 3)
     await world.until(lambda: len(world.events("FailedScheduling")) == 2)

@@ -34,13 +34,13 @@ def documented() -> set[Grant]:
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
     found: set[Grant] = set()
     for groups, resources, verbs in rows[2:]:
-        said = [
+        message = [
             verb for verb in ("get", "list", "watch", "create", "update", "patch", "delete") if verb in words(verbs)
         ]
         pairs = zip(groups.split(";"), resources.split(";"), strict=True)
-        for some, things in pairs:
+        for some, values in pairs:
             names = ["" if name == "core" else name for name in words(some)]
-            found |= set(itertools.product(names, words(things), said))
+            found |= set(itertools.product(names, words(values), message))
     return found
 
 

@@ -103,13 +103,13 @@ async def test_the_flow_service_asks_for_our_certificate(pair, shows):
 async def refused(host: str, port: int, tls: Tls | None) -> list[str]:
     """gRPC's details of a few attempts."""
     client = GrpcEngine(f"{host}:{port}", 5, tls)
-    said = []
+    message = []
     for _ in range(3):
         with pytest.raises(EngineError) as caught:
             await client.hello()
-        said.append(caught.value.details)
+        message.append(caught.value.details)
     await client.close()
-    return said
+    return message
 
 
 async def test_failures_of_tls_are_explained_in_terms_of_the_options(pair, stranger):
@@ -117,13 +117,13 @@ async def test_failures_of_tls_are_explained_in_terms_of_the_options(pair, stran
     engine = Engine(LoadSpreading(), OrToolsSolver())
     encrypted = Server(engine, "127.0.0.1:0", ServerTls(certificate, key, client_ca=certificate))
     plain = Server(engine, "127.0.0.1:0")
-    ours = Tls(certificate, certificate, key)
+    mine = Tls(certificate, certificate, key)
     for server in (encrypted, plain):
         server.start()
     for host, server, tls, why in (
         ("localhost", encrypted, Tls(stranger[0]), "its certificate is not signed by the authority in firmament-ca"),
-        ("localhost", plain, ours, "it does not speak TLS: leave firmament-ca out"),
-        ("127.0.0.1", encrypted, ours, "its certificate is for another name"),
+        ("localhost", plain, mine, "it does not speak TLS: leave firmament-ca out"),
+        ("127.0.0.1", encrypted, mine, "its certificate is for another name"),
         ("localhost", encrypted, None, "it closes the connection: it may require TLS"),
         ("localhost", encrypted, Tls(certificate), "or a client certificate (firmament-cert)"),
         ("localhost", encrypted, Tls(certificate, *stranger), "or a client certificate (firmament-cert)"),
@@ -157,18 +157,18 @@ async def test_grpc_writes_nothing_of_its_own_between_lines_of_json(pair, tmp_pa
     command = [sys.executable, "-m", "poseidon_py", "run", "--config", str(tmp_path / "config")]
     done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=60, check=False)
     plain.stop(0)
-    *said, last = done.stderr.splitlines()
+    *message, last = done.stderr.splitlines()
     assert "it does not speak TLS" in last
-    assert said
-    for line in said:
+    assert message
+    for line in message:
         json.loads(line)
 
 
 def test_the_message_about_an_unreachable_service_leaves_out_its_addresses():
-    said = (
+    message = (
         "failed to connect to all addresses; last error: UNKNOWN: ipv4:1.2.3.4:1: Failed to connect: Connection refused"
     )
-    assert why_unreachable([said]) == "Connection refused"
+    assert why_unreachable([message]) == "Connection refused"
     assert why_unreachable([]) == ""
 
 

@@ -66,10 +66,10 @@ class Bench:
     async def __aexit__(self, *_):
         await self.binder.stop()
 
-    def place(self, name="a", on="n", **more):
+    def place(self, name="a", on="n", **fields):
         if f"default/{name}" not in self.kube.pods:
             self.kube.put(name)
-        self.store.observe_pod(pod(name, **more))
+        self.store.observe_pod(pod(name, **fields))
         known = self.store.pods[f"uid-{name}"]
         self.binder.bind(known, on, self.store.id_of_node(on))
         return known
@@ -231,10 +231,10 @@ async def test_a_pod_that_cannot_be_bound_is_given_back_with_growing_rests():
     async with Bench() as bench:
         bench.kube.put("a", gates=True)
         ident = bench.store.id_of_node("n")
-        for rest in (1, 2, 4):
+        for others in (1, 2, 4):
             known = bench.place()
             await bench.later()
-            assert bench.rejected.pop() == ("a", ident, int((bench.now + rest) * 1_000_000))
+            assert bench.rejected.pop() == ("a", ident, int((bench.now + others) * 1_000_000))
             assert known.assumed == ""
         bench.store.observe_pod(pod("a", node="m"))  # settled: the rests start again
         assert not bench.binder._failures
@@ -367,14 +367,14 @@ def test_no_pod_is_bound_twice_and_none_is_lost(faults, read_faults, fates):
             given_back = {name for name, _, _ in bench.rejected}
             for name, fate in zip(known, fates, strict=True):
                 there = bench.kube.pods.get(f"default/{name}", {})
-                ours = there.get("node") == "n" and there["uid"] == f"uid-{name}"
-                told = (name, "n") in bench.bound
+                mine = there.get("node") == "n" and there["uid"] == f"uid-{name}"
+                reported = (name, "n") in bench.bound
                 if fate == "":
                     # bound and known to be, or given back: nothing in between
-                    assert told != (name in given_back)
-                    assert ours == told or name in given_back
+                    assert reported != (name in given_back)
+                    assert mine == reported or name in given_back
                 else:
-                    assert not told
+                    assert not reported
             assert await bench.binder.drain(0.1)
 
     asyncio.run(run())

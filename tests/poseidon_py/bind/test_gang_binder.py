@@ -39,7 +39,7 @@ class Rig:
     Kubernetes' own, disrupted as a whole only."""
 
     def __init__(self, *, unwind="evict", concurrency=100, whole=False):
-        self.more = {"spec": {"schedulingGroup": {"podGroupName": "g"}}} if whole else {}
+        self.extra = {"spec": {"schedulingGroup": {"podGroupName": "g"}}} if whole else {}
         self.unwinder = Unwinder(
             evict=self._evict,
             bound_since=self._since,
@@ -99,18 +99,18 @@ class Rig:
         there = self.kube.pods[f"{namespace}/{name}"]
         self.pod(name, node=there["node"], put=False)
 
-    def pod(self, name, minimum=3, *, put=True, owner=None, **more):
+    def pod(self, name, minimum=3, *, put=True, owner=None, **fields):
         if put:
             self.kube.pods[f"ns/{name}"] = {"name": name, "uid": f"uid-{name}"}
         elif owner is None and f"uid-{name}" in self.store.pods and self.store.pods[f"uid-{name}"].owner:
             owner = JOB
-        self.store.observe_pod(pod(name, labels=MARK | {MIN: str(minimum)}, owner=owner, **self.more, **more))
+        self.store.observe_pod(pod(name, labels=MARK | {MIN: str(minimum)}, owner=owner, **self.extra, **fields))
         describe_pod(self.store, self.store.pods[f"uid-{name}"])
         self.store.gangs.message(self.store.pods[f"uid-{name}"].gang.id)
 
-    def pods(self, *names, **more):
+    def pods(self, *names, **fields):
         for name in names:
-            self.pod(name, **more)
+            self.pod(name, **fields)
 
     def place(self, *names):
         known = [self.store.pods[f"uid-{name}"] for name in names]

@@ -11,8 +11,8 @@ from tests.poseidon_py.settling import settle
 from tests.poseidon_py.state.gangs.builders import JOB
 
 
-async def half(rig, **more):
-    rig.pods("a", "b", "c", **more)
+async def half(rig, **fields):
+    rig.pods("a", "b", "c", **fields)
     rig.kube.faults = [None, ConflictError(409, "Conflict", "no"), None]
     rig.place("a", "b", "c")
     await rig.run()
@@ -78,9 +78,9 @@ async def test_a_gang_that_was_whole_is_never_unwound():
     assert rig.evicted == []
 
 
-def lost(rig, name, **more):
+def lost(rig, name, **fields):
     """A member is evicted by others."""
-    rig.pod(name, node="n", deleting=True, put=False, **more)
+    rig.pod(name, node="n", deleting=True, put=False, **fields)
     rig.gone(name)
 
 
@@ -160,13 +160,13 @@ async def test_a_gang_that_became_whole_while_a_budget_was_waited_for_is_not_evi
     await half(rig, owner=JOB)
     await call(rig.deadlines)
     assert "cannot evict ns/a yet: 429 TooManyRequests: Cannot evict pod as it would violate" in caplog.text
-    said = list(rig.remarks)
+    message = list(rig.remarks)
     rig.place("b")
     await settle()
     assert rig.bound == ["a", "b", "c"]
     budget.set()
     await settle()
-    assert (rig.evicted, rig.remarks) == ([], said)
+    assert (rig.evicted, rig.remarks) == ([], message)
 
 
 @pytest.mark.parametrize(
@@ -201,10 +201,10 @@ async def test_who_cannot_be_evicted_is_asked_again_for_as_long_as_it_takes(erro
     assert rig.remarks[0][2].endswith(f"it cannot be evicted yet: {error}")
 
 
-@pytest.mark.parametrize("said", [b"3600", b"inf", b"nan"])
-async def test_no_budget_puts_an_eviction_off_for_ever(said):
+@pytest.mark.parametrize("message", [b"3600", b"inf", b"nan"])
+async def test_no_budget_puts_an_eviction_off_for_ever(message):
     rig, pauses = Rig(), []
-    evict, faults = rig.unwinder._evict, [api_error(429, b"", said)]
+    evict, faults = rig.unwinder._evict, [api_error(429, b"", message)]
 
     async def refuse(known):
         if faults:
@@ -261,12 +261,12 @@ async def test_while_evictions_are_refused_another_timeout_begins_nothing():
     rig = Rig()
     budget = under_a_budget(rig)
     await half(rig, owner=JOB)
-    said = list(rig.remarks)
+    message = list(rig.remarks)
     for _ in range(3):
         rig.pod("d", owner=JOB)  # any news of a member finds the gang half bound
         assert len(rig.gangs) == 1
         await call(rig.deadlines[-1:])
-    assert (len(rig.unwinder._tasks), rig.remarks) == (1, said)
+    assert (len(rig.unwinder._tasks), rig.remarks) == (1, message)
     budget.set()
     await settle()
     assert rig.evicted == ["a", "c"]

@@ -74,9 +74,9 @@ class World(Bench):
     def _labels_of(self, node):
         return None if node in self.gone else {"host": node}
 
-    def place(self, name="a", on="n", **more):
+    def place(self, name="a", on="n", **fields):
         self.kube.put(name)
-        self.store.observe_pod(pod(name, spec=SPEC, **more))
+        self.store.observe_pod(pod(name, spec=SPEC, **fields))
         known = self.store.pods[f"uid-{name}"]
         describe_pod(self.store, known)
         self.binder.bind(known, on, self.store.id_of_node(on))

@@ -12,8 +12,8 @@ from protos.gen import flow_pb2
 STARTS_US = 1_767_225_660_000_000
 
 
-def standing(**more: Any) -> flow_pb2.GangStanding:
-    fields: dict[str, Any] = {"name": "ns/g", "minimum": 4, "present": 6, "placed": 1, "fits": -1} | more
+def standing(**extra: Any) -> flow_pb2.GangStanding:
+    fields: dict[str, Any] = {"name": "ns/g", "minimum": 4, "present": 6, "placed": 1, "fits": -1} | extra
     return flow_pb2.GangStanding(**fields)
 
 

@@ -200,9 +200,9 @@ def test_a_pod_without_namespace_is_in_default(scheduler):
     assert run("explain", "p", "--address", scheduler).exit_code == 0
 
 
-def serving(server, **more):
+def serving(server, **fields):
     """The answers of a scheduler of that API server."""
-    identity = {"server": server, "in_cluster": False, "scheduler_names": ["poseidon"], "identity": "x"} | more
+    identity = {"server": server, "in_cluster": False, "scheduler_names": ["poseidon"], "identity": "x"} | fields
     return {"/identity": (200, identity), "/explain?pod=default%2Fp": (200, EXPLAINED)}
 
 

@@ -11,16 +11,16 @@ NEVER = dict.fromkeys(("pending", "placed", "waiting", "solves", "vertices", "ar
 USAGE = {"basis": "requests", "polling": False, "samples": {"taken": 0}}
 
 
-def printed(**more: Any) -> str:
+def printed(**fields: Any) -> str:
     body: dict[str, Any] = {"identity": "a", "policy": "p", "nodes": 0, "pods": {}, "resources": {}, "rounds": 0}
     console = Console(width=200)
     with console.capture() as captured:
-        print_status(body | {"last_round": NEVER, "usage": USAGE} | more, console)
+        print_status(body | {"last_round": NEVER, "usage": USAGE} | fields, console)
     return captured.get()
 
 
 @pytest.mark.parametrize(
-    ("more", "says"),
+    ("extra", "says"),
     [
         pytest.param({"leading": True, "leader": "a"}, "a: leader; policy p", id="leads"),
         pytest.param({"leading": False, "leader": "b"}, "a: standby, the leader is b; policy p", id="another-leads"),
@@ -36,14 +36,14 @@ def printed(**more: Any) -> str:
         pytest.param({"rounds": 3}, "round 3: placed 0 of 0", id="rounds"),
     ],
 )
-def test_role_and_progress(more, says):
-    text = printed(**more)
+def test_role_and_progress(extra, says):
+    text = printed(**extra)
     assert says in text
-    assert ("not ready" in text) == bool(more.get("not_ready"))
+    assert ("not ready" in text) == bool(extra.get("not_ready"))
 
 
 @pytest.mark.parametrize(
-    ("more", "says"),
+    ("extra", "says"),
     [
         pytest.param({"keeps_room": False, "starts": None}, "", id="not"),
         pytest.param({"keeps_room": True, "starts": None}, "capacity is reserved for it\n", id="until-it-fits"),
@@ -54,7 +54,7 @@ def test_role_and_progress(more, says):
         ),
     ],
 )
-def test_a_reservation_for_a_pod(more, says):
+def test_a_reservation_for_a_pod(extra, says):
     nothing: dict[str, Any] = dict.fromkeys(("node", "problem", "message"), "") | {
         "requests": {},
         "nearest": [],
@@ -62,5 +62,5 @@ def test_a_reservation_for_a_pod(more, says):
     }
     console = Console(width=200)
     with console.capture() as captured:
-        print_explanation({"pod": "ns/p", "state": "bound", "priority": 0} | nothing | more, console)
+        print_explanation({"pod": "ns/p", "state": "bound", "priority": 0} | nothing | extra, console)
     assert captured.get().partition("\n")[2].strip(" ") == says

@@ -20,14 +20,14 @@ OWN_IN, OWN_OUT = "poseidon.io/ingress-bandwidth", "poseidon.io/egress-bandwidth
 M, G = 10**6, 10**9
 
 
-def annotated(annotations: dict[str, str], **more: Any) -> Pod:
-    body = pod_json(**more)
+def annotated(annotations: dict[str, str], **fields: Any) -> Pod:
+    body = pod_json(**fields)
     body["metadata"]["annotations"] = annotations
     return msgspec.json.decode(json.dumps(body), type=Pod)
 
 
-def a_node(*, annotations: dict[str, str] | None = None, **more: Any) -> Node:
-    body = node_json(**more)
+def a_node(*, annotations: dict[str, str] | None = None, **fields: Any) -> Node:
+    body = node_json(**fields)
     body["metadata"]["annotations"] = annotations or {}
     return msgspec.json.decode(json.dumps(body), type=Node)
 

@@ -29,8 +29,8 @@ def the(owner: Any, ident: int) -> Any:
     return found
 
 
-def labelled(labels=None, **more):
-    return pod_of(pod_json(**more), labels or {"app": "a", "pod-template-hash": "x1"})
+def labelled(labels=None, **fields):
+    return pod_of(pod_json(**fields), labels or {"app": "a", "pod-template-hash": "x1"})
 
 
 def pod_of(body, labels):
@@ -256,15 +256,15 @@ def test_what_a_pod_does_not_say_itself_extends_its_class():
     classes = Classes()
     base = classes.of(pod())
     assert classes.extended(base, Extras()) == base
-    more = classes.extended(base, Extras(avoided_as="o", nominated="n", requests=(("x.io/y", 2),)))
-    got = the(classes, more)
-    assert more != base
+    extra = classes.extended(base, Extras(avoided_as="o", nominated="n", requests=(("x.io/y", 2),)))
+    got = the(classes, extra)
+    assert extra != base
     assert got.avoided_as == "o"
     assert got.requests["x.io/y"] == 2
     assert [(p.weight, triples(p.preference.matchFields)) for p in got.preferred_nodes] == [
         (100, [("metadata.name", "In", ["n"])])
     ]
-    assert classes.extended(base, Extras(avoided_as="o", nominated="n", requests=(("x.io/y", 2),))) == more
+    assert classes.extended(base, Extras(avoided_as="o", nominated="n", requests=(("x.io/y", 2),))) == extra
     assert not the(classes, base).avoided_as
 
 

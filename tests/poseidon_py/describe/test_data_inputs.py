@@ -16,8 +16,8 @@ GI = 2**30
 PATH = f"metadata.annotations[{DATA_ANNOTATION}]"
 
 
-def reading(name: str, data: str | None, **more) -> Pod:
-    body = pod_json(name, **more)
+def reading(name: str, data: str | None, **fields) -> Pod:
+    body = pod_json(name, **fields)
     if data is not None:
         body["metadata"]["annotations"] = {DATA_ANNOTATION: data, "other": "x"}
     return msgspec.json.decode(json.dumps(body), type=Pod)
@@ -104,10 +104,10 @@ def test_slashes_may_be_escaped():
 # -- what the engine learns -------------------------------------------------------------------------------------------
 
 
-def show(rig: Rig, name: str, data: str | None, **more) -> None:
+def show(rig: Rig, name: str, data: str | None, **fields) -> None:
     kube: FakeKube = rig.kube
-    kube.put(name, **{key: value for key, value in more.items() if key == "node"})
-    rig.store.observe_pod(reading(name, data, **more))
+    kube.put(name, **{key: value for key, value in fields.items() if key == "node"})
+    rig.store.observe_pod(reading(name, data, **fields))
 
 
 def known_to_engine(rig: Rig, name: str) -> list[tuple[int, list[str]]]:

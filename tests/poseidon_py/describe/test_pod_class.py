@@ -82,8 +82,10 @@ IN_FORCE = st.none() | AMOUNTS.map(lambda amounts: {"requests": amounts})
 
 
 def container_status(name):
-    said = st.fixed_dictionaries({"resources": IN_FORCE, "allocatedResources": AMOUNTS})
-    return said.map(lambda parts: {"name": name, **{key: value for key, value in parts.items() if value is not None}})
+    message = st.fixed_dictionaries({"resources": IN_FORCE, "allocatedResources": AMOUNTS})
+    return message.map(
+        lambda parts: {"name": name, **{key: value for key, value in parts.items() if value is not None}}
+    )
 
 
 STATUS = st.fixed_dictionaries(

@@ -10,15 +10,15 @@ from tests.poseidon_py.builders import node, pod
 CREATED_US = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
 
 
-def owned(kind, policy=None, **more):
-    made = pod(owner="uid-o" if kind else "", spec={"restartPolicy": policy} if policy else {}, **more)
+def owned(kind, policy=None, **fields):
+    made = pod(owner="uid-o" if kind else "", spec={"restartPolicy": policy} if policy else {}, **fields)
     for owner in made.metadata.owners or ():
         owner.kind = kind
     return made
 
 
 @pytest.mark.parametrize(
-    ("kind", "policy", "ours", "stays"),
+    ("kind", "policy", "mine", "stays"),
     [
         ("DaemonSet", "Always", True, True),
         ("DaemonSet", "Always", False, True),
@@ -32,8 +32,8 @@ def owned(kind, policy=None, **more):
         ("", "Always", False, True),
     ],
 )
-def test_who_stays(kind, policy, ours, stays):
-    assert lasting(owned(kind, policy), ours=ours) is stays
+def test_who_stays(kind, policy, mine, stays):
+    assert lasting(owned(kind, policy), assigned_to_us=mine) is stays
 
 
 def running(expected="60", started="2026-01-01T00:00:00Z"):
@@ -61,9 +61,9 @@ def rows_of(*pods):
         store.observe_pod(each)
     for known in store.pods.values():
         describe_pod(store, known)
-        said = target(store, known)
-        assert said is not None
-        rows.add(known, said)
+        message = target(store, known)
+        assert message is not None
+        rows.add(known, message)
     return rows.finish(store, set(), set()).tasks
 
 

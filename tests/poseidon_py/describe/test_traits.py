@@ -15,8 +15,8 @@ from tests.poseidon_py.builders import pod, pod_json
 KIND, PROGRAM, SPEED = "poseidon.io/interference-class", "poseidon.io/program", "poseidon.io/speed"
 
 
-def saying(annotations: dict[str, str] | None = None, labels: dict[str, str] | None = None, **more: Any) -> Pod:
-    body = pod_json(**more)
+def saying(annotations: dict[str, str] | None = None, labels: dict[str, str] | None = None, **fields: Any) -> Pod:
+    body = pod_json(**fields)
     body["metadata"] |= {"annotations": annotations or {}, "labels": labels or {}}
     return msgspec.json.decode(json.dumps(body), type=Pod)
 
@@ -41,7 +41,7 @@ def test_traits(annotations, labels, traits):
 
 
 @pytest.mark.parametrize(
-    ("said", "problem"),
+    ("message", "problem"),
     [
         pytest.param({KIND: "wolf"}, "'wolf' is not valid; give one of sheep, rabbit, devil, turtle", id="no-class"),
         pytest.param({PROGRAM: " "}, "give a name of 1 to 253", id="no-name"),
@@ -53,13 +53,13 @@ def test_traits(annotations, labels, traits):
         pytest.param({SPEED: ",".join(f"p{i}=1" for i in range(65))}, "has 65 platforms", id="too-many"),
     ],
 )
-def test_an_invalid_trait_is_ignored_and_reported(said, problem):
-    sound = {} if PROGRAM in said else {PROGRAM: "web"}
-    for pod_ in (saying(said | sound), saying(sound, said), saying(said | sound, node="n")):
+def test_an_invalid_trait_is_ignored_and_reported(message, problem):
+    sound = {} if PROGRAM in message else {PROGRAM: "web"}
+    for pod_ in (saying(message | sound), saying(sound, message), saying(message | sound, node="n")):
         assert dict(describe_class(pod_).traits) == ({"program": "web"} if sound else {})
         assert problem in problem_of(pod_)
-    assert problem_of(saying(said)).startswith(f"metadata.annotations[{next(iter(said))}]: ")
-    assert problem_of(saying(said)).endswith("; it is ignored")
+    assert problem_of(saying(message)).startswith(f"metadata.annotations[{next(iter(message))}]: ")
+    assert problem_of(saying(message)).endswith("; it is ignored")
 
 
 def test_a_trait_that_is_understood_is_not_complained_of():

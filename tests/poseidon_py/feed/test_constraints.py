@@ -14,8 +14,8 @@ from tests.poseidon_py.rig import Rig
 from tests.poseidon_py.state.test_volumes import claim, volume, waiting_class
 
 
-def with_labels(name, labels, **more):
-    return pod_of(pod_json(name, **more), labels)
+def with_labels(name, labels, **fields):
+    return pod_of(pod_json(name, **fields), labels)
 
 
 def namespace(name, **labels):
@@ -30,8 +30,8 @@ async def test_profiles_are_sent_once_and_change_with_the_labels():
             rig.kube.put(f"p{i}")
             rig.store.observe_pod(with_labels(f"p{i}", {"app": "a"}))
         await rig.settle()
-        told = [profile for update in rig.engine.updates for profile in update.profiles]
-        assert [dict(profile.labels) for profile in told].count({"app": "a"}) == 1
+        reported = [profile for update in rig.engine.updates for profile in update.profiles]
+        assert [dict(profile.labels) for profile in reported].count({"app": "a"}) == 1
         assert dict(rig.task("p0")["profile"].labels) == {"app": "a"}
         rig.store.observe_pod(with_labels("p0", {"app": "b"}, node="n"))
         await rig.settle()

@@ -72,10 +72,10 @@ async def test_a_gang_is_sent_with_its_first_member_and_again_when_it_changes():
         rig.put(group(5))
         await rig.settle()
         assert rig.minimums() == [5]
-        told = rig.engine.calls["apply"]
+        reported = rig.engine.calls["apply"]
         rig.member("a")
         await rig.settle()
-        assert rig.engine.calls["apply"] == told  # nothing new
+        assert rig.engine.calls["apply"] == reported  # nothing new
 
 
 async def test_a_pod_blocked_by_its_gang_is_not_sent_and_one_that_was_sent_is_removed():

@@ -117,10 +117,10 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("marks", HOSTILE.values(), ids=HOSTILE.keys())
-async def test_a_pod_with_a_number_out_of_range_is_invalid_and_no_defect(marks, caplog):
+@pytest.mark.parametrize("annotations", HOSTILE.values(), ids=HOSTILE.keys())
+async def test_a_pod_with_a_number_out_of_range_is_invalid_and_no_defect(annotations, caplog):
     async with Rig() as rig:
-        rig.pod("hostile", **marks)
+        rig.pod("hostile", **annotations)
         await rig.settle()
         rig.pod("later")
         await rig.settle()

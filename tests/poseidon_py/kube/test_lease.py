@@ -252,8 +252,8 @@ async def test_a_lost_answer_to_the_own_renewal_does_not_confuse(world):
     await world.pass_time(2)
     update = a.api.update
 
-    async def lost(*arguments, **more):
-        await update(*arguments, **more)
+    async def lost(*arguments, **fields):
+        await update(*arguments, **fields)
         raise LostAnswerError("reset")
 
     a.api.update = lost

@@ -62,8 +62,8 @@ class Script:
         if not self.scenes:
             self.played.set()
             return None
-        wanted, answer = self.scenes.pop(0)
-        assert kind == wanted
+        expected, answer = self.scenes.pop(0)
+        assert kind == expected
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -86,8 +86,8 @@ class Script:
             yield piece
 
 
-def page(*pods, version="10", more=""):
-    return json.dumps({"metadata": {"resourceVersion": version, "continue": more}, "items": list(pods)}).encode()
+def page(*pods, version="10", token=""):
+    return json.dumps({"metadata": {"resourceVersion": version, "continue": token}, "items": list(pods)}).encode()
 
 
 def line(kind, obj):
@@ -98,13 +98,13 @@ def bookmark(version):
     return line("BOOKMARK", {"kind": "Pod", "metadata": {"resourceVersion": version}})
 
 
-async def play(*scenes, now=lambda: 0.0, **more):
+async def play(*scenes, now=lambda: 0.0, **fields):
     script, handler, slept = Script(*scenes), Item(), []
 
     async def sleep(seconds):
         slept.append(seconds)
 
-    watch = Watch(script, PODS, handler, WatchOptions(**more), sleep=sleep, monotonic=now, rng=lambda: 0.5)
+    watch = Watch(script, PODS, handler, WatchOptions(**fields), sleep=sleep, monotonic=now, rng=lambda: 0.5)
     running = asyncio.create_task(watch.run())
     finished = asyncio.create_task(script.played.wait())
     await asyncio.wait({running, finished}, timeout=5, return_when=asyncio.FIRST_COMPLETED)
@@ -121,7 +121,7 @@ A, B, C = (pod_json(name, version=version) for name, version in (("a", 5), ("b",
 
 
 async def test_lists_in_pages_then_marks_then_watches_from_the_lists_version():
-    script, log, _, watch = await play(("page", page(A, more="x")), ("page", page(B, version="12")), page_size=1)
+    script, log, _, watch = await play(("page", page(A, token="x")), ("page", page(B, version="12")), page_size=1)
     assert log == [("observe", "a"), ("observe", "b"), ("listed", ["uid-a", "uid-b"])]
     assert watch.listed.is_set()
     assert [asked.get("continue") for _, asked in script.asked] == [None, "x", None]
@@ -187,7 +187,7 @@ async def test_a_server_that_always_answers_410_is_not_hammered():
 
 
 async def test_a_list_that_expires_half_way_starts_again():
-    _, log, _, _ = await play(("page", page(A, more="x")), ("page", GoneError(410, "Expired", "")), ("page", page(B)))
+    _, log, _, _ = await play(("page", page(A, token="x")), ("page", GoneError(410, "Expired", "")), ("page", page(B)))
     assert log[-2:] == [("observe", "b"), ("listed", ["uid-b"])]
 
 
@@ -357,7 +357,7 @@ async def test_a_list_that_cannot_be_decoded_is_asked_for_again_with_growing_del
 
 async def test_pages_that_repeat_a_token_are_not_followed():
     script, log, slept, _ = await play(
-        ("page", page(A, more="x")), ("page", page(B, more="y")), ("page", page(C, more="x")), ("page", page(A))
+        ("page", page(A, token="x")), ("page", page(B, token="y")), ("page", page(C, token="x")), ("page", page(A))
     )
     assert [asked.get("continue") for _, asked in script.asked] == [None, "x", "y", None, None]
     assert slept == [0, 0, 0.375]
@@ -365,7 +365,7 @@ async def test_pages_that_repeat_a_token_are_not_followed():
 
 
 async def test_pages_without_anything_new_are_not_followed_for_ever():
-    pages = [("page", page(A, more=f"token-{number}")) for number in range(21)]
+    pages = [("page", page(A, token=f"token-{number}")) for number in range(21)]
     script, log, slept, _ = await play(*pages, ("page", page(B)))
     assert slept[-1] == 0.375
     assert script.asked[21] == ("page", {k: v for k, v in script.asked[0][1].items() if k != "continue"})
@@ -373,8 +373,8 @@ async def test_pages_without_anything_new_are_not_followed_for_ever():
 
 
 async def test_empty_pages_in_between_are_followed():
-    pages = [("page", page(more=f"token-{number}")) for number in range(10)]
-    _, log, _, _ = await play(("page", page(A, more="x")), *pages, ("page", page(B)))
+    pages = [("page", page(token=f"token-{number}")) for number in range(10)]
+    _, log, _, _ = await play(("page", page(A, token="x")), *pages, ("page", page(B)))
     assert log[-1] == ("listed", ["uid-a", "uid-b"])
 
 

@@ -29,10 +29,10 @@ def test_it_is_a_bounded_number_of_seconds_or_nothing(header, details, seconds):
     assert retry_after(header, details) == seconds
 
 
-@pytest.mark.parametrize("said", [b"3600", b"inf", b"nan", b"1e9"])
-def test_no_error_carries_a_pause_without_bounds(said):
+@pytest.mark.parametrize("message", [b"3600", b"inf", b"nan", b"1e9"])
+def test_no_error_carries_a_pause_without_bounds(message):
     for error in (
-        api_error(429, b"", said),
+        api_error(429, b"", message),
         api_error(503, b'{"kind": "Status", "details": {"retryAfterSeconds": 1000000}}'),
     ):
         assert error.retry_after is None or 0 <= error.retry_after <= MAX_SECONDS

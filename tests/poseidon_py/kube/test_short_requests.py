@@ -37,10 +37,10 @@ def test_an_answer_is_understood_however_it_is_cut(data, status, body):
         assert answer.header(b"retry-after") == (b"7" if status == 429 else None)
 
 
-@pytest.mark.parametrize("rest", [b"next", b"H", OK])
-def test_what_comes_after_an_answer_makes_the_connection_useless(rest):
+@pytest.mark.parametrize("others", [b"next", b"H", OK])
+def test_what_comes_after_an_answer_makes_the_connection_useless(others):
     parser = AnswerParser()
-    answer = parser.feed(OK + rest)
+    answer = parser.feed(OK + others)
     assert answer is not None
     assert (answer.status, answer.body, parser.reusable) == (201, b"ok", False)
 

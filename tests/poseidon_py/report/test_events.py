@@ -94,8 +94,8 @@ class Bench:
     async def __aexit__(self, *_):
         await self.reporter.stop()
 
-    def pod(self, name="a", **more):
-        self.store.observe_pod(pod(name, **more))
+    def pod(self, name="a", **fields):
+        self.store.observe_pod(pod(name, **fields))
         return self.store.pods[f"uid-{name}"]
 
     @property
@@ -269,10 +269,10 @@ async def test_a_report_that_could_not_be_sent_is_sent_later(error):
         assert bench.now >= 50 + (6 if getattr(error, "retry_after", None) else 1)
 
 
-@pytest.mark.parametrize("said", [b"3600", b"inf", b"nan", b"-1"])
-async def test_a_server_that_asks_to_wait_for_ever_holds_up_no_other_report(said):
+@pytest.mark.parametrize("message", [b"3600", b"inf", b"nan", b"-1"])
+async def test_a_server_that_asks_to_wait_for_ever_holds_up_no_other_report(message):
     async with Bench(concurrency=2) as bench:
-        bench.api.faults = [api_error(429, b"", said) for _ in range(2)]
+        bench.api.faults = [api_error(429, b"", message) for _ in range(2)]
         for name in ("a", "b", "c"):
             bench.reporter.scheduled(bench.pod(name), "n")
         await settle()
@@ -354,8 +354,8 @@ async def test_a_remark_is_made_beside_the_rest_even_when_the_pod_is_bound():
         bench.reporter.scheduled(known, "n")
         bench.pod(node="n")
         await bench.reporter.flush(1.0)
-        said = {(event["reason"], event["type"], event["message"]) for _, event in bench.api.created}
-        assert said == {
+        message = {(event["reason"], event["type"], event["message"]) for _, event in bench.api.created}
+        assert message == {
             ("InvalidAnnotation", "Warning", "metadata.annotations[x]: is odd; write y"),
             ("Scheduled", "Normal", "Successfully assigned default/a to n"),
         }

@@ -21,7 +21,7 @@ FLAG = st.booleans()
 class ModelPod:
     state: PodState
     node: str = ""
-    ours: bool = True
+    mine: bool = True
     gated: bool = False
     deleting: bool = False
 
@@ -43,17 +43,17 @@ class StoreAgainstModel(RuleBasedStateMachine):
         self.announced.append(known.name)
 
     @rule(
-        name=PODS, at=st.sampled_from(["", "", "n", "m"]), ours=st.booleans(), gated=st.booleans(), going=st.booleans()
+        name=PODS, at=st.sampled_from(["", "", "n", "m"]), mine=st.booleans(), gated=st.booleans(), going=st.booleans()
     )
-    def observe(self, name: str, at: str, ours: bool, gated: bool, going: bool) -> None:
+    def observe(self, name: str, at: str, mine: bool, gated: bool, going: bool) -> None:
         before = self.model.get(name)
-        scheduler = "poseidon" if ours else "another"
+        scheduler = "poseidon" if mine else "another"
         self.store.observe_pod(pod(name, node=at, scheduler=scheduler, gates=gated, deleting=going))
         state = PodState.BOUND if at else PodState.WAITING
         if before is not None and before.state is PodState.ASSUMED and not at:
             state = PodState.ASSUMED
         place = at or (before.node if before is not None and state is PodState.ASSUMED else "")
-        self.model[name] = ModelPod(state, place, ours, gated, going)
+        self.model[name] = ModelPod(state, place, mine, gated, going)
         if at and not (before is not None and before.state is PodState.BOUND and before.node == at):
             self.ended.append(name)
 
@@ -119,8 +119,8 @@ class StoreAgainstModel(RuleBasedStateMachine):
             assert known.node == (entry.node if entry.state is PodState.BOUND else "")
             assert known.assumed == (entry.node if entry.state is PodState.ASSUMED else "")
             waits = entry.state is not PodState.BOUND
-            assert known.schedulable is (entry.ours and waits and not entry.gated and not entry.deleting)
-        waiting = {n for n, e in self.model.items() if e.ours and e.state is not PodState.BOUND and not e.deleting}
+            assert known.schedulable is (entry.mine and waits and not entry.gated and not entry.deleting)
+        waiting = {n for n, e in self.model.items() if e.mine and e.state is not PodState.BOUND and not e.deleting}
         assert {known.name for known in self.store.waiting()} == waiting
 
     @invariant()

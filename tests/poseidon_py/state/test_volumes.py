@@ -52,8 +52,8 @@ def volume(name="v", *, size="1Gi", storage_class="s", on=(), labels=None, phase
     return made(Volume, name, "", metadata={"labels": labels or {}}, spec=body, status={"phase": phase})
 
 
-def waiting_class(name="s", provisioner="kubernetes.io/no-provisioner", **more):
-    return made(StorageClass, name, "", provisioner=provisioner, volumeBindingMode="WaitForFirstConsumer", **more)
+def waiting_class(name="s", provisioner="kubernetes.io/no-provisioner", **fields):
+    return made(StorageClass, name, "", provisioner=provisioner, volumeBindingMode="WaitForFirstConsumer", **fields)
 
 
 def storage(*items):
@@ -214,9 +214,9 @@ def test_where_a_volume_can_be_provisioned():
 
 
 def test_capacity_counts_if_the_driver_publishes_it():
-    def space(name, zone, amount, **more):
+    def space(name, zone, amount, **fields):
         return made(
-            Capacity, name, storageClassName="s", nodeTopology={"matchLabels": {ZONE: zone}}, capacity=amount, **more
+            Capacity, name, storageClassName="s", nodeTopology={"matchLabels": {ZONE: zone}}, capacity=amount, **fields
         )
 
     items = [
@@ -332,13 +332,13 @@ def test_a_change_of_a_volume_is_announced_for_the_claims_that_name_it(kept_for)
     found = storage(claim("c", bound_to="v"))
     heard: list[tuple[str, str]] = []
     found.on_claim = heard.append
-    more = {"claimRef": kept_for} if kept_for else {}
-    found.put_volume(volume("v", **more))
+    extra = {"claimRef": kept_for} if kept_for else {}
+    found.put_volume(volume("v", **extra))
     assert heard.count(("default", "c")) == 1
     heard.clear()
     found.put_claim(claim("c", bound_to="w"))
     assert heard == [("default", "c")]
-    found.put_volume(volume("v", labels={ZONE: "a"}, **more))
+    found.put_volume(volume("v", labels={ZONE: "a"}, **extra))
     found.drop_claim(("default", "c"))
     heard.clear()
     found.drop_volume("v")

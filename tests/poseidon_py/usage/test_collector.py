@@ -100,17 +100,17 @@ async def test_a_source_without_times_is_of_now():
 
 
 @pytest.mark.parametrize(
-    ("interval", "wanted", "polls"),
+    ("interval", "expected", "polls"),
     [
         pytest.param(None, False, False, id="not-needed"),
         pytest.param(None, True, True, id="the-service-asks"),
         pytest.param(5.0, False, True, id="the-user-asks"),
     ],
 )
-async def test_who_makes_it_poll(interval, wanted, polls):
+async def test_who_makes_it_poll(interval, expected, polls):
     source = Source(nodes={"n": used(5.0)})
     world = World(source, interval=interval)
-    world.engine.wants_usage = wanted
+    world.engine.wants_usage = expected
     async with world:
         running = asyncio.create_task(world.collector.run())
         await world.settle()

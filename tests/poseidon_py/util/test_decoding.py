@@ -85,9 +85,9 @@ def test_lines_are_whole_in_order_and_only_long_ones_are_missing(pieces, limit):
     assert all(part == b"" or part.endswith(b"\n") for part in found)
     got = b"".join(found).splitlines(keepends=True)
     whole = [line + b"\n" for line in stream.split(b"\n")[:-1]]
-    rest = iter(whole)
-    assert all(line in rest for line in got)  # none is made up, none is out of order
-    kept = [line for line in whole if len(line) <= limit + 1]
-    assert [line for line in got if len(line) <= limit + 1] == kept
+    others = iter(whole)
+    assert all(line in others for line in got)  # none is made up, none is out of order
+    remaining = [line for line in whole if len(line) <= limit + 1]
+    assert [line for line in got if len(line) <= limit + 1] == remaining
     # a line is also taken if it is long but comes at once; one that is left out is counted
     assert lines.skipped >= len(whole) - len(got)

@@ -30,7 +30,7 @@ POD = {
 
 
 @pytest.mark.parametrize(
-    ("patch", "path", "wanted"),
+    ("patch", "path", "expected"),
     [
         pytest.param({"metadata": {"labels": {"a": None}}}, ("metadata", "labels"), {"b": "2"}, id="null deletes"),
         pytest.param(
@@ -84,12 +84,12 @@ POD = {
         ),
     ],
 )
-def test_strategic_merge(patch, path, wanted):
+def test_strategic_merge(patch, path, expected):
     before = repr(POD)
     value = strategic_merge_patch(POD, patch)
     for part in path:
         value = value[part]
-    assert value == wanted
+    assert value == expected
     assert repr(POD) == before
 
 
@@ -106,7 +106,7 @@ def test_apply_merges_maps_and_keyed_lists():
 
 
 @pytest.mark.parametrize(
-    ("operations", "wanted"),
+    ("operations", "expected"),
     [
         ([{"op": "add", "path": "/a/-", "value": 3}], {"a": [1, 2, 3], "b": {"x/y": 1}}),
         ([{"op": "add", "path": "/a/0", "value": 0}], {"a": [0, 1, 2], "b": {"x/y": 1}}),
@@ -117,8 +117,8 @@ def test_apply_merges_maps_and_keyed_lists():
         ([{"op": "copy", "from": "/a", "path": "/d"}], {"a": [1, 2], "b": {"x/y": 1}, "d": [1, 2]}),
     ],
 )  # fmt: skip
-def test_json_patch(operations, wanted):
-    assert json_patch({"a": [1, 2], "b": {"x/y": 1}}, operations) == wanted
+def test_json_patch(operations, expected):
+    assert json_patch({"a": [1, 2], "b": {"x/y": 1}}, operations) == expected
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from benchmarks.cluster.store.errors import ApiError
 
 
 @pytest.mark.parametrize(
-    ("kind", "obj", "place", "wanted"),
+    ("kind", "obj", "place", "expected"),
     [
         ("Pod", [], "the body", "an object"),
         ("Pod", {"spec": "x"}, "field spec", "an object"),
@@ -27,11 +27,11 @@ from benchmarks.cluster.store.errors import ApiError
         ("Service", {"spec": {"ports": [{"targetPort": []}]}}, "field spec.ports[0].targetPort", "number or string"),
     ],
 )
-def test_values_of_the_wrong_type(kind, obj, place, wanted):
+def test_values_of_the_wrong_type(kind, obj, place, expected):
     with pytest.raises(ApiError) as refused:
         conform("v1", kind, obj)
     assert refused.value.code == 400
-    assert refused.value.message.endswith(f" into {place}, which is {wanted}")
+    assert refused.value.message.endswith(f" into {place}, which is {expected}")
 
 
 def test_what_is_right_stays_as_it_is():

@@ -53,7 +53,7 @@ def test_priority_classes_become_numbers(still):
 
 
 @pytest.mark.parametrize(
-    ("manifest", "code", "said"),
+    ("manifest", "code", "message"),
     [
         (pod("Bad_Name"), 422, "RFC 1123"),
         (pod("p", cpu="-1"), 422, "must be greater than or equal to 0"),
@@ -69,10 +69,10 @@ def test_priority_classes_become_numbers(still):
         ({"metadata": {}}, 422, "name or generateName is required"),
     ],
 )
-def test_bad_pods_are_refused_with_the_field(still, manifest, code, said):
+def test_bad_pods_are_refused_with_the_field(still, manifest, code, message):
     error = refusal(still.api.create, PODS, "default", manifest)
     assert error.code == code
-    assert said in error.message
+    assert message in error.message
     assert not still.pods()
 
 

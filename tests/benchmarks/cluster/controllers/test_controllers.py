@@ -71,8 +71,8 @@ def test_a_job_gives_up_beyond_its_backoff_limit(still):
 
 
 def test_an_indexed_job_has_one_pod_per_index(still):
-    marks = {"cluster.poseidon.io/fail-first": "1"}
-    still.cluster.create(job(completions=4, parallelism=3, completionMode="Indexed", annotations=marks))
+    annotations = {"cluster.poseidon.io/fail-first": "1"}
+    still.cluster.create(job(completions=4, parallelism=3, completionMode="Indexed", annotations=annotations))
     run(still, 20)
     done = still.cluster.get(JOBS, "j")
     assert done["status"]["completedIndexes"] == "0-3"

@@ -93,8 +93,8 @@ def use(still: Still, kind: Kind, manifest: Any) -> None:
     for obj in still.pods():
         evict(still.api, "default", obj["metadata"]["name"], {})
     still.pass_time(60)
-    for kept in list(still.store.shelf(kind).records()):
-        Tables().table(kind, [kept], {})
+    for remaining in list(still.store.collection(kind).records()):
+        Tables().table(kind, [remaining], {})
     for subresource in ("", "status"):
         if kind.has_status or not subresource:
             current = still.store.get(kind, namespace, record.name)
@@ -123,7 +123,7 @@ def test_manifests_with_junk(data):
         refusal = error
     assert refusal is None or 400 <= refusal.code < 500
     assert still.cluster.agenda.failures == 0
-    assert sum(shelf.deaf for shelf in still.store.shelves()) == 0
+    assert sum(collection.deaf for collection in still.store.collections()) == 0
 
 
 @pytest.mark.slow
@@ -151,7 +151,7 @@ def test_patches_with_junk(kind, path, value, how, subresource):
     try:
         still.api.patch(kind, namespace, "node-00000", patch, how, subresource)
         still.pass_time(60)
-        for record in still.store.shelf(kind).records():
+        for record in still.store.collection(kind).records():
             Tables().table(kind, [record], {})
         still.bind_all()
         still.pass_time(60)
@@ -159,7 +159,7 @@ def test_patches_with_junk(kind, path, value, how, subresource):
         refusal = error
     assert refusal is None or 400 <= refusal.code < 500
     assert still.cluster.agenda.failures == 0
-    assert sum(shelf.deaf for shelf in still.store.shelves()) == 0
+    assert sum(collection.deaf for collection in still.store.collections()) == 0
 
 
 @pytest.mark.parametrize("act", [bind, evict])

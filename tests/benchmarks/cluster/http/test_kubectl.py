@@ -202,8 +202,8 @@ async def test_what_kubectl_makes_of_its_options(ctl, cluster):
         {"name": "80-http", "protocol": "TCP", "port": 80, "targetPort": "http", "nodePort": 30080}
     ]
     await ctl("create", "priorityclass", "low", "--value=-5", "--preemption-policy=Never", "--description=x")
-    kept = cluster.get(PRIORITY_CLASSES, "low")
-    assert (kept["value"], kept["preemptionPolicy"], kept["description"]) == (-5, "Never", "x")
+    remaining = cluster.get(PRIORITY_CLASSES, "low")
+    assert (remaining["value"], remaining["preemptionPolicy"], remaining["description"]) == (-5, "Never", "x")
     await ctl("create", "pdb", "b", "--selector=app=x", "--max-unavailable=1")
     assert cluster.get(BUDGETS, "b")["spec"] == {"selector": {"matchLabels": {"app": "x"}}, "maxUnavailable": 1}
     await ctl("create", "job", "j", "--image=app:1", "--", "echo", "hi")

@@ -94,9 +94,9 @@ def test_times_and_numbers_or_strings():
     spec = part(1, "me") + part(2, 15) + part(4, part(1, 1_700_000_000) + part(2, 5000))
     lease = decode(envelope("coordination.k8s.io/v1", "Lease", part(2, spec)))
     assert lease["spec"]["renewTime"] == "2023-11-14T22:13:20.000005Z"
-    for value, wanted in ((part(1, 0) + part(2, 2), 2), (part(1, 1) + part(3, "50%"), "50%")):
+    for value, expected in ((part(1, 0) + part(2, 2), 2), (part(1, 1) + part(3, "50%"), "50%")):
         budget = decode(envelope("policy/v1", "PodDisruptionBudget", part(2, part(1, value))))
-        assert budget["spec"]["minAvailable"] == wanted
+        assert budget["spec"]["minAvailable"] == expected
 
 
 def test_parts_of_the_object_itself():

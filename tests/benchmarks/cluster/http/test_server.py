@@ -231,10 +231,10 @@ async def test_a_client_over_http_survives_drops_and_compaction(cluster, http):
         if i % 11 == 0:
             cluster.compact()
 
-    def wanted() -> dict[str, str]:
-        return {record.name: str(record.version) for record in cluster.store.shelf(PODS).records()}
+    def expected() -> dict[str, str]:
+        return {record.name: str(record.version) for record in cluster.store.collection(PODS).records()}
 
-    await until(lambda: known == wanted())
+    await until(lambda: known == expected())
     task.cancel()
 
 

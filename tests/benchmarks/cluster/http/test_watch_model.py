@@ -128,18 +128,18 @@ class WatchMachine(RuleBasedStateMachine):
             if client.watch is None:
                 client.connect()
             client.read()
-            wanted = {r.key: str(r.version) for r in self.store.select(CONFIGMAPS, client.selection)}
-            assert client.known == wanted
+            expected = {r.key: str(r.version) for r in self.store.select(CONFIGMAPS, client.selection)}
+            assert client.known == expected
 
     @invariant()
     def the_past_can_be_rebuilt(self) -> None:
         if not hasattr(self, "store"):
             return
-        shelf = self.store.shelf(CONFIGMAPS)
-        assert shelf.at(self.store.version) == shelf.objects
-        oldest = shelf.at(shelf.compacted)
+        collection = self.store.collection(CONFIGMAPS)
+        assert collection.at(self.store.version) == collection.objects
+        oldest = collection.at(collection.compacted)
         assert oldest is not None
-        assert all(record.version <= max(shelf.compacted, 1) for record in oldest.values())
+        assert all(record.version <= max(collection.compacted, 1) for record in oldest.values())
 
     def teardown(self) -> None:
         if hasattr(self, "store"):

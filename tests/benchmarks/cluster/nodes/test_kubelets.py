@@ -32,9 +32,9 @@ def test_a_bound_pod_starts_runs_and_succeeds():
 
 def test_exit_codes_fail_pods_and_restart_policies_restart_them():
     still = Still(nodes=1)
-    marks = {"cluster.poseidon.io/run-seconds": "1", "cluster.poseidon.io/exit-code": "3"}
+    annotations = {"cluster.poseidon.io/run-seconds": "1", "cluster.poseidon.io/exit-code": "3"}
     for name, policy in (("never", "Never"), ("on", "OnFailure"), ("always", "Always")):
-        still.api.create(PODS, "default", pod(name, restartPolicy=policy, annotations=marks))
+        still.api.create(PODS, "default", pod(name, restartPolicy=policy, annotations=annotations))
     still.bind_all()
     still.pass_time(3.5)
     states = {obj["metadata"]["name"]: obj["status"] for obj in still.pods()}
@@ -113,11 +113,11 @@ def test_requests_count_as_the_scheduler_counts_them():
 
 def test_a_silent_node_becomes_unknown_tainted_and_loses_its_pods():
     still = Still(nodes=2, node_grace_seconds=40.0)
-    soon = [
+    answer_soon = [
         {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
     ]
     still.api.create(PODS, "default", pod("patient"))
-    still.api.create(PODS, "default", pod("hasty", tolerations=soon))
+    still.api.create(PODS, "default", pod("hasty", tolerations=answer_soon))
     still.bind_all("node-00000")
     still.pass_time(2)
     still.cluster.fail_node("node-00000")

@@ -169,11 +169,11 @@ async def test_profiles_are_forgotten_with_their_pods():
     settings = ClusterSettings(nodes=1, shapes=(NodeShape(pods=9000),), start_seconds=0.0, stop_seconds=0.0)
     async with Cluster(settings) as cluster:
         usage = cluster.http._usage
-        for turn in range(3):
-            cluster.add_pods(1200, pod(nodeName="node-00000", cpu="1m"), prefix=f"t{turn}-")
+        for step in range(3):
+            cluster.add_pods(1200, pod(nodeName="node-00000", cpu="1m"), prefix=f"t{step}-")
             await until(lambda: all(p["status"].get("phase") == "Running" for p in cluster.objects(PODS)))
-            await usage._nodes(START + turn)
-            for record in list(cluster.store.shelf(PODS).records()):
+            await usage._nodes(START + step)
+            for record in list(cluster.store.collection(PODS).records()):
                 cluster.store.remove(PODS, record)
         await usage._nodes(START + 9)
         assert len(usage._profiles) <= 1000

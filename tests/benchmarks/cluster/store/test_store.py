@@ -128,8 +128,8 @@ def test_a_token_that_is_too_old_says_how_to_go_on(store):
         lists.answer(CONFIGMAPS, ListOptions(EVERYTHING, limit=2, token=first.token))
     assert gone.value.code == 410
     token = (gone.value.metadata or {})["continue"]
-    rest = lists.answer(CONFIGMAPS, ListOptions(EVERYTHING, token=token))
-    assert [record.name for record in rest.records] == ["c2", "c3", "c4", "c9"]
+    others = lists.answer(CONFIGMAPS, ListOptions(EVERYTHING, token=token))
+    assert [record.name for record in others.records] == ["c2", "c3", "c4", "c9"]
 
 
 @pytest.mark.parametrize(

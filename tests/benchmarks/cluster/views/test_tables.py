@@ -16,7 +16,7 @@ from benchmarks.cluster.views.tables import columns_of
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "message"),
     [
         (0, "0s"),
         (119, "119s"),
@@ -33,8 +33,8 @@ from benchmarks.cluster.views.tables import columns_of
         (86400 * 800, "2y70d"),
     ],
 )
-def test_durations(seconds, said):
-    assert duration(seconds) == said
+def test_durations(seconds, message):
+    assert duration(seconds) == message
 
 
 def pod(phase: str, *, reason: str = "", deleted: bool = False, node: str = "", **container):

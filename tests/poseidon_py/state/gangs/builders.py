@@ -74,8 +74,8 @@ class Objects:
         return uid in self.by_uid
 
 
-def pod(name, *, labels=None, annotations=None, owner=None, priority=None, **more):
-    body = pod_json(name, namespace="ns", **more)
+def pod(name, *, labels=None, annotations=None, owner=None, priority=None, **fields):
+    body = pod_json(name, namespace="ns", **fields)
     body["metadata"]["labels"] = labels or {}
     body["metadata"]["annotations"] = annotations or {}
     if owner is not None:

@@ -312,9 +312,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("convention", "labels", "annotations", "more", "objects", "expected"), CASES)
-def test_what_is_declared(convention, labels, annotations, more, objects, expected):
-    declaration = convention().read(hints(labels, annotations, **more), Objects(*objects))
+@pytest.mark.parametrize(("convention", "labels", "annotations", "extra", "objects", "expected"), CASES)
+def test_what_is_declared(convention, labels, annotations, extra, objects, expected):
+    declaration = convention().read(hints(labels, annotations, **extra), Objects(*objects))
     assert fields(declaration, *expected) == expected
 
 
@@ -409,10 +409,10 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("convention", "labels", "annotations", "more", "text"), BROKEN)
-def test_an_invalid_declaration_names_field_value_and_remedy(convention, labels, annotations, more, text):
+@pytest.mark.parametrize(("convention", "labels", "annotations", "extra", "text"), BROKEN)
+def test_an_invalid_declaration_names_field_value_and_remedy(convention, labels, annotations, extra, text):
     with pytest.raises(Invalid) as caught:
-        convention().read(hints(labels, annotations, **more), Objects())
+        convention().read(hints(labels, annotations, **extra), Objects())
     assert text in str(caught.value)
 
 

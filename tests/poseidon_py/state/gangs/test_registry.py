@@ -36,8 +36,8 @@ class Rig:
         self.registry.on_invalid = lambda known, what: self.invalid.append((known.name, what))
         self.registry.on_below = lambda group: self.below.append((group.name, len(group.bound)))
 
-    def pod(self, name, **more):
-        self.store.observe_pod(pod(name, **more))
+    def pod(self, name, **fields):
+        self.store.observe_pod(pod(name, **fields))
         self.work()
 
     def put(self, resource, each):

@@ -56,7 +56,7 @@ class _Pending:
     step: _Step | None = None
 
 
-class Placement:
+class Placer:
     """Places tasks of a snapshot on its nodes, and keeps the ledger of it.
 
     policy_costs and solve are called for each network. reading: what the nodes use, for the policy. at_once: see View.
@@ -88,11 +88,11 @@ class Placement:
         self._reading = reading
         self._at_once = at_once
 
-    def on(self, snapshot: Snapshot) -> "Placement":
+    def on(self, snapshot: Snapshot) -> "Placer":
         """A trial from scratch on another snapshot of the same round. Both count in the same preferences and neighbour
         counts, so all of it belongs in a transaction."""
         reading = self._reading.less(snapshot.free - self.snapshot.free)
-        return Placement(
+        return Placer(
             snapshot, self._policy_costs, self._solve, self.telemetry, reading, at_once=self._at_once, trial=True
         )
 
@@ -144,7 +144,7 @@ class Placement:
                 self.staged |= flows_left <= 0
                 if flows_left > 0:
                     flows_left -= 1
-                    self._send(pending.step)
+                    self._place_batch(pending.step)
             step = pending.step
             if step.by_priority:
                 rejected = self._fit_highest_priority(step, largest_first)
@@ -181,7 +181,7 @@ class Placement:
     def _subproblem(self, tasks: I64, within: Bools | None) -> Subproblem:
         return subproblem_of(self.ledger, self._reading, tasks, within, at_once=self._at_once)
 
-    def _send(self, step: _Step) -> None:
+    def _place_batch(self, step: _Step) -> None:
         """Solves the network of a step; one that has no optimum sends nothing."""
         view, costs = step.subproblem.view, step.costs
         network, solution = self.columns.run(
@@ -207,7 +207,7 @@ class Placement:
         that were sent could be kept, else none."""
         subproblem, ledger = step.subproblem, self.ledger
         level, sent = step.by_priority.pop()
-        kept = accept(
+        accepted = accept(
             sent,
             self.snapshot.requests[subproblem.classes],
             ledger.free,
@@ -215,25 +215,25 @@ class Placement:
             lambda i, *where: ledger.commit_counts(int(subproblem.classes[i]), *where),
         )
         if step.assignment is not None:
-            chosen = step.assignment.kept(kept, len(ledger.free), step.costs.wait)
+            chosen = step.assignment.select(accepted, len(ledger.free), step.costs.wait)
             ledger.assign(
                 subproblem.tasks[step.assignment.task[chosen]],
                 subproblem.classes[step.assignment.cls[chosen]],
                 step.assignment.node[chosen],
             )
         elif step.placed is not None:
-            self._assign_oldest(subproblem, kept, step.placed)
+            self._assign_oldest(subproblem, accepted, step.placed)
         self.telemetry.lap("fit")
-        if kept.count.sum() == sent.count.sum():
+        if accepted.count.sum() == sent.count.sum():
             return NO_TASKS
         of_priority: Bools = subproblem.view.priority[subproblem.view.task_class] == level
         return subproblem.tasks[of_priority]
 
-    def _assign_oldest(self, subproblem: Subproblem, kept: NodeCounts, candidates: I64) -> None:
+    def _assign_oldest(self, subproblem: Subproblem, accepted: NodeCounts, candidates: I64) -> None:
         """Gives the places to the oldest of the candidates (positions in the subproblem's tasks, ascending)."""
-        places = np.bincount(kept.cls, kept.count).astype(np.int64)
+        places = np.bincount(accepted.cls, accepted.count).astype(np.int64)
         start = np.searchsorted(subproblem.view.task_class[candidates], np.arange(len(places)))
         chosen = subproblem.tasks[candidates[np.repeat(start, places) + run_positions(places)]]
         self.ledger.assign(
-            chosen, np.repeat(subproblem.classes[: len(places)], places), np.repeat(kept.node, kept.count)
+            chosen, np.repeat(subproblem.classes[: len(places)], places), np.repeat(accepted.node, accepted.count)
         )

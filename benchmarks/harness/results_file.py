@@ -35,7 +35,7 @@ def ended_cleanly() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
-class Keeper:
+class ResultsFile:
     """Keeps results in a file, or, without one, not at all. Raises click.UsageError if it could not."""
 
     def __init__(self, path: Path | None) -> None:
