@@ -127,9 +127,7 @@ class Bridge:
 
     def _build(self, kube: Kube) -> Runtime:
         holds_lease = self.election.holds if self.election is not None else _always
-        runtime = build_runtime(self.settings, self.store, self.engine, kube, holds_lease)
-        self.store.volumes.on_first_claim = self._watch_storage
-        return runtime
+        return build_runtime(self.settings, self.store, self.engine, kube, holds_lease)
 
     def _build_election(self, kube: Kube) -> Election:
         settings = self.settings
@@ -161,20 +159,18 @@ class Bridge:
             sources.append(Prometheus(self._prometheus, access, queries, settings.prometheus_token_file))
         return Collector(self.store, self.engine, session, sources, interval)
 
-    def _watch_storage(self) -> None:
-        """Called for the first pod with a claim: most clusters that run batch work never need these watches."""
+    async def _watch_storage(self) -> None:
+        """Starts with the first pod with a claim: most clusters that run batch work never need these watches. Never
+        returns."""
         assert self._kube is not None
+        await self.store.volumes.in_use.wait()
         watches = storage_watches(self._kube, self.store, watch_options(self.settings))
         for watch in watches:
             self._spawn(f"watch {watch.name}", watch.run())
-
-        async def listed() -> None:
-            for watch in watches:
-                await watch.listed.wait()
-            self.store.volumes.listed()
-            await asyncio.Event().wait()  # a supervised task does not end
-
-        self._spawn("storage listed", listed())
+        for watch in watches:
+            await watch.listed.wait()
+        self.store.volumes.listed()
+        await asyncio.Event().wait()  # a supervised task does not end
 
     def _run(self, runtime: Runtime) -> None:
         settings = self.settings
@@ -190,6 +186,7 @@ class Bridge:
         self._spawn("namespace worker", runtime.feed.namespace_worker())
         self._spawn("gang worker", runtime.feed.gang_worker())
         self._spawn("gangs", runtime.gangs.run())
+        self._spawn("storage", self._watch_storage())
         self._spawn("loop", runtime.loop.run())
         if self.usage is not None:
             self._spawn("usage", self.usage.run())

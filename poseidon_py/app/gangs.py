@@ -14,12 +14,13 @@ from poseidon_py.report.events import Reporter
 from poseidon_py.report.pod_groups import StatusWriter
 from poseidon_py.rounds.leadership import Leadership
 from poseidon_py.state.gangs.group import Group
+from poseidon_py.state.gangs.listener import GangListener
 from poseidon_py.state.gangs.object_cache import ObjectCache
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 
 
-class Gangs:
+class Gangs(GangListener):
     """`binder_for` the binder of pods; `run` in a task of its own; `lead`, `stand_by`; `stop`."""
 
     def __init__(
@@ -48,10 +49,7 @@ class Gangs:
         self.reports = GangReports(store, reporter, self._status, leadership)
         self._binder: GangBinder | None = None
         registry.objects = self._objects
-        registry.on_gang_blocked = self.reports.gang_blocked
-        registry.on_invalid = self.reports.invalid
-        registry.on_below = self.reports.below_minimum
-        registry.on_changed = self._status.note
+        registry.listener = self
 
     def binder_for(self, binder: PodBinder, reject: Callable[[PodRecord, str, int], None]) -> GangBinder:
         """Binds gangs as units through the binder of pods."""
@@ -70,12 +68,6 @@ class Gangs:
             now_us=lambda: time.time_ns() // 1000,
             metrics=self._store.metrics,
         )
-
-        def half_bound(group: Group) -> None:
-            if self._leadership.leads:
-                gang_binder.found_half(group)
-
-        self._store.gangs.on_half = half_bound
         return gang_binder
 
     @property
@@ -83,6 +75,22 @@ class Gangs:
         """Made by `binder_for`, while the binder of pods is."""
         assert self._binder is not None
         return self._binder
+
+    def gang_blocked(self, known: PodRecord, why: str) -> None:
+        self.reports.gang_blocked(known, why)
+
+    def gang_invalid(self, known: PodRecord, problem: str) -> None:
+        self.reports.invalid(known, problem)
+
+    def below_minimum(self, group: Group) -> None:
+        self.reports.below_minimum(group)
+
+    def gang_changed(self, group: Group) -> None:
+        self._status.note(group)
+
+    def half_bound(self, group: Group) -> None:
+        if self._binder is not None and self._leadership.leads:
+            self._binder.found_half(group)
 
     async def run(self) -> None:
         """Finds and watches what conventions ask for. Never returns."""

@@ -13,6 +13,7 @@ from poseidon_py.state.gangs.by_owner import DEPLOYMENTS, JOB_SETS
 from poseidon_py.state.gangs.group import Group, Member
 from poseidon_py.state.gangs.index import Index, NoObjects
 from poseidon_py.state.gangs.keys import gang_hints_of, may_declare_gang
+from poseidon_py.state.gangs.listener import GangListener
 from poseidon_py.state.gangs.model import Declaration, GangHints, Objects, Owner, OwnerOrGroup, Resource, Unknown
 from poseidon_py.state.gangs.resolve import has_no_hints, owners, resolve
 from poseidon_py.state.records import PodRecord
@@ -27,7 +28,7 @@ LOOKUP_PENDING = "waits for the lookup of"
 
 
 class GangRegistry:
-    """See the module. `objects` is set when the watches of PodGroups and owners start."""
+    """See the module. `objects` is set when the watches of PodGroups and owners start, `listener` before."""
 
     def __init__(self, pods: Mapping[str, PodRecord], touch: Callable[[str], None], metrics: Metrics) -> None:
         self.objects: Objects = NoObjects()
@@ -37,14 +38,7 @@ class GangRegistry:
         """By id."""
         self.removed: set[int] = set()
         """Ids of gangs that are gone and that the engine has yet to remove."""
-        self.on_gang_blocked: Callable[[PodRecord, str], None] = lambda known, why: None
-        self.on_invalid: Callable[[PodRecord, str], None] = lambda known, what: None
-        self.on_below: Callable[[Group], None] = lambda group: None
-        """Called when a complete gang has fallen below its minimum."""
-        self.on_changed: Callable[[Group], None] = lambda group: None
-        """Called when a gang or the state of its members may have changed."""
-        self.on_half: Callable[[Group], None] = lambda group: None
-        """Called, often, while a gang that was never complete, or is broken, has bound members."""
+        self.listener = GangListener()
         self._pods = pods
         self._touch = touch
         self._members: dict[str, Member] = {}
@@ -115,16 +109,16 @@ class GangRegistry:
         group.disrupted = group.disrupted and bool(group.bound)
         if not group.started and len(group.bound) < group.message.minimum:
             if group.bound:
-                self.on_half(group)
+                self.listener.half_bound(group)
             return
         complete = bool(group.bound) and not group.short(group.bound)
         group.started = bool(group.bound) and (group.started or complete)
         if group.complete and not complete:
-            self.on_below(group)
+            self.listener.below_minimum(group)
         group.complete = complete
         group.disrupted = group.disrupted and not complete
         if group.broken:
-            self.on_half(group)
+            self.listener.half_bound(group)
 
     # -- resolution -------------------------------------------------------------------------------------------
 
@@ -160,7 +154,7 @@ class GangRegistry:
             known.gang.blocked = ""
             warning = warning or invalid
         if warning and warning != member.warned:
-            self.on_invalid(known, warning)
+            self.listener.gang_invalid(known, warning)
         member.warned = warning
 
     def _place(self, member: Member, declaration: Declaration | None) -> None:
@@ -193,7 +187,7 @@ class GangRegistry:
         self._below(group)
         group.dirty = True
         self.queue.add(group.id)
-        self.on_changed(group)
+        self.listener.gang_changed(group)
 
     def _block(self, known: PodRecord, why: str) -> None:
         if known.node:
@@ -201,7 +195,7 @@ class GangRegistry:
         elif known.gang.blocked != why:
             known.gang.blocked = why
             if known.schedulable:
-                self.on_gang_blocked(known, why)
+                self.listener.gang_blocked(known, why)
 
     # -- groups -----------------------------------------------------------------------------------------------
 
@@ -233,7 +227,7 @@ class GangRegistry:
         self._below(group)
         group.dirty = True
         self.queue.add(group.id)
-        self.on_changed(group)
+        self.listener.gang_changed(group)
         self._sweep(group)
 
     def _sweep(self, group: Group) -> None:
@@ -263,7 +257,7 @@ class GangRegistry:
         if group.problem and group.problem != problem:
             for member in group.members.values():
                 if not member.known.node:
-                    self.on_invalid(member.known, f"pod group {group.name}: {group.problem}")
+                    self.listener.gang_invalid(member.known, f"pod group {group.name}: {group.problem}")
 
     def _touch_members(self, group: Group) -> None:
         for uid in group.members:

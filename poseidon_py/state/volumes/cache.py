@@ -4,7 +4,6 @@ Filled by the watches of storage objects, which start with the first pod that ha
 are rounded up, capacities down.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from msgspec import Raw
@@ -22,9 +21,28 @@ ClaimKey = tuple[str, str]
 """Namespace and name."""
 
 
+class StorageListener:
+    """What a change of storage objects concerns. Ignores everything; subclasses override what concerns them."""
+
+    def claim_changed(self, key: ClaimKey) -> None:
+        """A claim, or the volume that it names or is named by, has changed."""
+
+    def class_changed(self, name: str) -> None:
+        """The unclaimed volumes of a class, or what can be provisioned, have changed."""
+
+    def mode_changed(self, name: str) -> None:
+        """A class has appeared, disappeared or changed its binding mode."""
+
+    def node_changed(self, name: str) -> None:
+        """The number of volumes that can be attached to a node has changed."""
+
+    def limits_changed(self) -> None:
+        """A driver has got its first node with a limit, or lost the last."""
+
+
 @dataclass(slots=True)
 class Storage:
-    """Objects by name, claims by namespace and name. The `on_...` callbacks announce changes."""
+    """Objects by name, claims by namespace and name. Announces changes to its listener."""
 
     claims: dict[ClaimKey, Claim] = field(default_factory=dict)
     volumes: dict[str, Volume] = field(default_factory=dict)
@@ -42,13 +60,7 @@ class Storage:
     """Driver name -> number of nodes that limit how many of its volumes can be attached."""
     ready: bool = False
     """Whether every watch has listed once."""
-    on_claim: Callable[[ClaimKey], None] = lambda key: None
-    on_class: Callable[[str], None] = lambda name: None
-    """Called when the unclaimed volumes of a class, or what can be provisioned, have changed."""
-    on_mode: Callable[[str], None] = lambda name: None
-    """Called when a class appears, disappears or changes its binding mode."""
-    on_node: Callable[[str], None] = lambda name: None
-    on_limited: Callable[[], None] = lambda: None
+    listener: StorageListener = field(default_factory=StorageListener)
 
     # -- updates from the watches -------------------------------------------------------------------------------
 
@@ -58,12 +70,12 @@ class Storage:
         self.claims[key] = claim
         if claim.spec.volume_name:
             self.named_by.setdefault(claim.spec.volume_name, {})[key] = None
-        self.on_claim(key)
+        self.listener.claim_changed(key)
 
     def drop_claim(self, key: ClaimKey) -> None:
         self._forget_name(key)
         if self.claims.pop(key, None) is not None:
-            self.on_claim(key)
+            self.listener.claim_changed(key)
 
     def _forget_name(self, key: ClaimKey) -> None:
         old = self.claims.get(key)
@@ -97,21 +109,21 @@ class Storage:
         for volume in present:
             concerned |= self.named_by.get(volume.metadata.name, {})
         for key in concerned:
-            self.on_claim(key)
+            self.listener.claim_changed(key)
         if any(volume.spec.claim is None for volume in present):
             for name in {class_of(volume) for volume in present}:
-                self.on_class(name)
+                self.listener.class_changed(name)
 
     def put_class(self, item: StorageClass) -> None:
         old = self.classes.get(item.metadata.name)
         self.classes[item.metadata.name] = item
         if old is None or old.binding_mode != item.binding_mode:
-            self.on_mode(item.metadata.name)
-        self.on_class(item.metadata.name)
+            self.listener.mode_changed(item.metadata.name)
+        self.listener.class_changed(item.metadata.name)
 
     def drop_class(self, name: str) -> None:
         if self.classes.pop(name, None) is not None:
-            self.on_mode(name)
+            self.listener.mode_changed(name)
 
     def put_driver(self, item: CsiDriver) -> None:
         self.drivers[item.metadata.name] = item
@@ -124,16 +136,16 @@ class Storage:
     def _driver_changed(self, driver: str) -> None:
         for name, item in self.classes.items():
             if item.provisioner == driver:
-                self.on_class(name)
+                self.listener.class_changed(name)
 
     def put_capacity(self, item: Capacity) -> None:
         self.capacities[item.metadata.namespace, item.metadata.name] = item
-        self.on_class(item.class_name)
+        self.listener.class_changed(item.class_name)
 
     def drop_capacity(self, key: ClaimKey) -> None:
         old = self.capacities.pop(key, None)
         if old is not None:
-            self.on_class(old.class_name)
+            self.listener.class_changed(old.class_name)
 
     def put_csi_node(self, item: CsiNode) -> None:
         before = self.limits(item.metadata.name)
@@ -152,8 +164,8 @@ class Storage:
                 self.limited[driver] = self.limited.get(driver, 0) + sign
         self.limited = {driver: nodes for driver, nodes in self.limited.items() if nodes}
         if set(self.limited) != drivers:
-            self.on_limited()
-        self.on_node(node)
+            self.listener.limits_changed()
+        self.listener.node_changed(node)
 
     # -- lookups ------------------------------------------------------------------------------------------------
 

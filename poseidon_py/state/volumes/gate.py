@@ -14,7 +14,7 @@ from poseidon_py.kube.objects import Requirement, SelectorTerm
 from poseidon_py.kube.storage_objects import Claim, Volume
 from poseidon_py.state.claim_use import ClaimUse
 from poseidon_py.state.records import PodRecord
-from poseidon_py.state.volumes.cache import SELECTED_NODE, ClaimKey, Storage, annotations, class_of
+from poseidon_py.state.volumes.cache import SELECTED_NODE, ClaimKey, Storage, StorageListener, annotations, class_of
 from poseidon_py.state.volumes.claims import (
     ONE_POD,
     PodIdentity,
@@ -49,7 +49,7 @@ class Plan:
     """Claims whose volume has to be provisioned for the node."""
 
 
-class VolumeGate:
+class VolumeGate(StorageListener):
     """`use` records the claims of a pod, `demands_of` evaluates them; `reserve` and `release` frame a placement."""
 
     def __init__(
@@ -63,19 +63,15 @@ class VolumeGate:
         self._storage = storage
         self._pods = pods
         self._touch = touch
+        self._touch_node = touch_node
         self._touch_nodes = touch_nodes
         self._users: dict[ClaimKey, dict[str, None]] = {}
         self._waiting_in: dict[str, dict[str, None]] = {}
         self._excluded_nodes: dict[str, set[str]] = {}
         self._change_events: dict[ClaimKey, asyncio.Event] = {}
-        self.on_first_claim: Callable[[], None] = lambda: None
-        """Called once, for the first pod with a claim: storage is watched from then on."""
-        self._watching = False
-        storage.on_claim = self._claim_changed
-        storage.on_class = self._class_changed
-        storage.on_mode = self._mode_changed
-        storage.on_node = touch_node
-        storage.on_limited = self._limited_changed
+        self.in_use = asyncio.Event()
+        """Set by the first pod with a claim: storage is watched from then on."""
+        storage.listener = self
 
     # -- pods and their claims ----------------------------------------------------------------------------------
 
@@ -85,9 +81,8 @@ class VolumeGate:
         known.volumes.claims = claims
         for key in self._keys(known):
             self._users.setdefault(key, {})[known.uid] = None
-        if claims and not self._watching:
-            self._watching = True
-            self.on_first_claim()
+        if claims:
+            self.in_use.set()
         if known.node:
             self._touch_rivals(known)
 
@@ -200,14 +195,14 @@ class VolumeGate:
                 raise VolumesTakenError("the volumes that it could use there were given to other pods")
         for claim, volume in plan.pairs:
             storage.reserved[volume.metadata.name] = (claim.metadata.namespace, claim.metadata.name)
-            self._class_changed(class_of(claim))
+            self.class_changed(class_of(claim))
         return plan
 
     def release(self, plan: Plan) -> None:
         """Drop the reservations of a placement that has ended, successfully or not."""
         for claim, volume in plan.pairs:
             if self._storage.reserved.pop(volume.metadata.name, None) is not None:
-                self._class_changed(class_of(claim))
+                self.class_changed(class_of(claim))
 
     async def wait_for_change(self, claim: Claim) -> None:
         """Wait until a claim or its volume changes."""
@@ -218,22 +213,25 @@ class VolumeGate:
 
     # -- events -------------------------------------------------------------------------------------------------
 
-    def _claim_changed(self, key: ClaimKey) -> None:
+    def claim_changed(self, key: ClaimKey) -> None:
         if (event := self._change_events.pop(key, None)) is not None:
             event.set()
         self._touch_all(self._users.get(key, ()))
 
-    def _class_changed(self, name: str) -> None:
+    def class_changed(self, name: str) -> None:
         self._touch_all(self._waiting_in.get(name, ()))
 
-    def _mode_changed(self, name: str) -> None:
+    def mode_changed(self, name: str) -> None:
         """A class that is new, or has another binding mode, can unblock pods whose claims name it."""
         for key, users in list(self._users.items()):
             claim = self._storage.claims.get(key)
             if claim is not None and class_of(claim) == name:
                 self._touch_all(users)
 
-    def _limited_changed(self) -> None:
+    def node_changed(self, name: str) -> None:
+        self._touch_node(name)
+
+    def limits_changed(self) -> None:
         for users in list(self._users.values()):
             self._touch_all(users)
         self._touch_nodes()

@@ -14,6 +14,7 @@ from poseidon_py.feed.update_rows import describe_pod
 from poseidon_py.kube.client import BusyError, ConflictError, LostAnswerError, NotFoundError
 from poseidon_py.state.claim_use import ClaimUse
 from poseidon_py.state.gangs.by_pod_group import NATIVE
+from poseidon_py.state.gangs.listener import GangListener
 from poseidon_py.state.store import Store
 from tests.effort import examples
 from tests.poseidon_py.builders import node
@@ -34,7 +35,7 @@ class Timer:
         self.cancelled = True
 
 
-class Rig:
+class Rig(GangListener):
     """A gang of some pods, placed by `place`; `confirm`: whether the watch reports binds; `whole`: it is one of
     Kubernetes' own, disrupted as a whole only."""
 
@@ -68,11 +69,14 @@ class Rig:
         self.prepare: Any = lambda known, node: None
         spec = {"schedulingPolicy": {"gang": {"minCount": 3}}, "disruptionMode": "PodGroup"}
         self.store.gangs.objects = Objects((NATIVE, owner_or_group(NATIVE, spec=spec)))
-        self.store.gangs.on_half = self.gangs.found_half
+        self.store.gangs.listener = self
         self.store.subscribe(self.binder)
         self.store.observe_node(node("n"))
         self.kube.on_bind = self._bound
         self.first_sent: list[tuple[int, int]] = []
+
+    def half_bound(self, group):
+        self.gangs.found_half(group)
 
     def _gang_binder(self, binder):
         self.gangs = GangBinder(

@@ -13,7 +13,7 @@ from firmament_py.service.messages import term
 from poseidon_py.describe.reason_keys import VOLUME_NODE, VOLUME_NONE, VOLUME_SPACE, VOLUME_ZONE
 from poseidon_py.kube.storage_objects import Capacity, Claim, CsiDriver, CsiNode, StorageClass, Volume
 from poseidon_py.state.claim_use import ClaimUse
-from poseidon_py.state.volumes.cache import Storage
+from poseidon_py.state.volumes.cache import Storage, StorageListener
 from poseidon_py.state.volumes.claims import PodIdentity, claims_of, volume_demands
 from poseidon_py.state.volumes.matching import candidates, choose, usable_on
 from protos.gen import firmament_pb2
@@ -331,7 +331,12 @@ def test_on_which_nodes_a_volume_can_be_used(terms, labels, fits):
 def test_a_change_of_a_volume_is_announced_for_the_claims_that_name_it(kept_for):
     found = storage(claim("c", bound_to="v"))
     heard: list[tuple[str, str]] = []
-    found.on_claim = heard.append
+
+    class Listener(StorageListener):
+        def claim_changed(self, key):
+            heard.append(key)
+
+    found.listener = Listener()
     extra = {"claimRef": kept_for} if kept_for else {}
     found.put_volume(volume("v", **extra))
     assert heard.count(("default", "c")) == 1

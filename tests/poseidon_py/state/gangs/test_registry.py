@@ -5,6 +5,7 @@ import pytest
 from poseidon_py.feed.update_rows import describe_pod, target
 from poseidon_py.state.gangs.by_owner import JOBS
 from poseidon_py.state.gangs.by_pod_group import COSCHEDULING, NATIVE
+from poseidon_py.state.gangs.listener import GangListener
 from poseidon_py.state.store import Store
 from protos.gen import flow_pb2
 from tests.poseidon_py.state.gangs.builders import CREATED_US, JOB, SECOND_US, Objects, owner_or_group, pod
@@ -24,7 +25,7 @@ def own(**hints):
     }
 
 
-class Rig:
+class Rig(GangListener):
     def __init__(self, *objects):
         self.store = Store(["poseidon"])
         self.registry = self.store.gangs
@@ -32,9 +33,20 @@ class Rig:
         self.blocked: list[tuple[str, str]] = []
         self.invalid: list[tuple[str, str]] = []
         self.below: list[tuple[str, int]] = []
-        self.registry.on_gang_blocked = lambda known, why: self.blocked.append((known.name, why))
-        self.registry.on_invalid = lambda known, what: self.invalid.append((known.name, what))
-        self.registry.on_below = lambda group: self.below.append((group.name, len(group.bound)))
+        self.halves: list[str] = []
+        self.registry.listener = self
+
+    def gang_blocked(self, known, why):
+        self.blocked.append((known.name, why))
+
+    def gang_invalid(self, known, problem):
+        self.invalid.append((known.name, problem))
+
+    def below_minimum(self, group):
+        self.below.append((group.name, len(group.bound)))
+
+    def half_bound(self, group):
+        self.halves.append(group.name)
 
     def pod(self, name, **fields):
         self.store.observe_pod(pod(name, **fields))
@@ -329,9 +341,8 @@ def test_a_gang_that_is_disrupted_as_a_whole_is_broken_by_an_eviction(mode, leav
     group = {"spec": {"schedulingGroup": {"podGroupName": "g"}}}
     for name in ("a", "b"):
         rig.pod(name, node="n", **group)
+    rig.halves.clear()
     found = rig.registry.group_of(rig.known("a"))
-    halves: list[str] = []
-    rig.registry.on_half = lambda group: halves.append(group.name)
     assert found is not None
     assert not found.broken
     if "evicted" in leave:
@@ -346,7 +357,7 @@ def test_a_gang_that_is_disrupted_as_a_whole_is_broken_by_an_eviction(mode, leav
     if "all gone" in leave:
         rig.gone("a")
     assert found.broken is broken
-    assert (halves != []) is (mode == "PodGroup" and leave[0].startswith("evicted"))
+    assert (rig.halves != []) is (mode == "PodGroup" and leave[0].startswith("evicted"))
 
 
 def test_a_bound_pod_is_never_blocked_by_its_gang():
