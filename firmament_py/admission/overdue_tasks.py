@@ -9,7 +9,7 @@ from itertools import islice
 
 import numpy as np
 
-from firmament_py.model.arrays import I64
+from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.model.events import GangObserved
 from firmament_py.snapshot.gang_demand import GangDemand
 from firmament_py.snapshot.snapshot import Snapshot
@@ -20,7 +20,6 @@ CLASSES_OF_A_PRIORITY = 4
 """Of how many classes the oldest task is considered. Only classes count of which the nodes could take a task some day,
 judging by sums; the oldest of them may still be infeasible beside tasks that stay."""
 
-NO_TASKS: I64 = np.zeros(0, np.int64)
 
 _NO_ROW = NO_GANG - 1
 """From here down, numbers are neither rows of the gang table nor NO_GANG."""
@@ -29,7 +28,7 @@ _NO_ROW = NO_GANG - 1
 def overdue(snapshot: Snapshot, after_us: int | None) -> I64:
     """(K,), ascending, the tasks in no gang that have waited for `after_us`; None: never."""
     if after_us is None:
-        return NO_TASKS
+        return NO_ROWS
     return np.flatnonzero((snapshot.task_created_us <= snapshot.now_us - after_us) & (snapshot.task_gang == NO_GANG))
 
 
@@ -49,7 +48,7 @@ def demands(snapshot: Snapshot, tasks: I64) -> Iterator[GangDemand]:
             role=np.zeros(1, np.int64),
             lacking=1,
             lacking_of_role=(),
-            settled=NO_TASKS,
+            settled=NO_ROWS,
             priority=int(snapshot.priority[snapshot.task_class[t]]),
             task=task,
         )

@@ -13,6 +13,7 @@ from firmament_py.network.telemetry import Telemetry
 from firmament_py.placement.placer import Placer
 from firmament_py.policy import AnywherePolicy, Costs, Policy, PolicyError, View, checked_costs, rack_labels
 from firmament_py.snapshot.snapshot import Snapshot, take_snapshot
+from firmament_py.snapshot.term_budget import defer
 from firmament_py.state.cluster import ClusterState
 from firmament_py.usage.usage import Usage
 
@@ -49,6 +50,8 @@ class Round:
         self._policy_seconds = 0.0
         self.stats = RoundStats(started_us=now_us, policy=policy.name)
         self.telemetry = Telemetry()
+        self.deferred = defer(state, now_us)
+        """Rows of the waiting tasks that are left to the next rounds."""
         self._first: Snapshot | None = self._snapshot()
         self.telemetry.lap("snapshot")
         self._reading = usage.read(state, self._first.nodes, now_us)
@@ -78,6 +81,7 @@ class Round:
             self._now_us,
             rack_labels(self._policy),
             lambda rows: self._usage.cpu_of(self._state, rows, self._now_us),
+            self.deferred,
         )
 
     def _costs(self, view: View) -> Costs:

@@ -62,6 +62,8 @@ class Scheduler:
         self._checker = Checker(state)
         self._seen_opportunities = -1
         self._last_now_us = 0
+        self._opportunity_us = 0  # the first round that saw the last opportunity
+        self._unconsidered = False  # whether deferred tasks have not been considered since then
         self.gang_fits: dict[int, int] = {}
         """Ids of gangs that the last round turned away -> how many of the members that they lack fitted at best."""
         self.gang_starts_us: dict[int, int] = {}
@@ -73,13 +75,16 @@ class Scheduler:
 
     def due(self, now_us: int) -> bool:
         """Whether a round could do anything that the last one could not."""
-        if self.state.opportunities != self._seen_opportunities:
+        if self.state.opportunities != self._seen_opportunities or self._unconsidered:
             return True
         wake = self.wake_us(self._last_now_us)
         return wake != 0 and wake <= now_us
 
     def wake_us(self, now_us: int) -> int:
-        """When the next task that is left out for a while comes back, 0 if there is none after `now_us`."""
+        """When the next round is due without a change; 0: not before there is one. Tasks that are left out for a while
+        come back then, and those that were deferred are considered at once."""
+        if self._unconsidered:
+            return now_us
         tasks = self.state.tasks
         later = tasks.not_before_us[(tasks.state == TaskState.WAITING) & (tasks.not_before_us > now_us)]
         return int(later.min()) if len(later) else 0
@@ -95,11 +100,14 @@ class Scheduler:
         tasks, nodes = self._checked(current, placer)
         self.state.place(tasks, nodes)
         current.telemetry.lap("commit")
-        waiting = waiting_classes(self.state, admission.rejected)
+        waiting = waiting_classes(self.state, admission.rejected, current.deferred)
         self._remember(admission.rejected)
         current.telemetry.lap("explain")
         self.state.sweep()
+        if seen != self._seen_opportunities:
+            self._opportunity_us = now_us
         self._seen_opportunities, self._last_now_us = seen, now_us
+        self._unconsidered = bool((self.state.tasks.considered_us[current.deferred] < self._opportunity_us).any())
         return RoundResult(tasks, nodes, waiting, current.finish(len(tasks), sum(w.count for w in waiting)))
 
     def _admit(self, current: Round) -> Admission:

@@ -48,7 +48,7 @@ def node_reasons(
             found += _counted(_INTERTASK_KINDS[name], fails & left)
             left &= ~fails
     if kept_for:
-        found += _counted(ReasonKind.KEPT_FREE, left, kept_for)
+        found += _counted(ReasonKind.RESERVED, left, kept_for)
     return tuple(found)
 
 

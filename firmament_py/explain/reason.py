@@ -20,8 +20,9 @@ class ReasonKind(IntEnum):
     GANG_INCOMPLETE = 11  # detail: the gang, value: members that it still lacks before it can be tried
     GANG_DOES_NOT_FIT = 12  # detail: the gang, value: "fitting/needed" members
     FURTHER_AFFINITY = 13  # detail: its name
-    KEPT_FREE = 14  # detail: the gang or single task that the room of these nodes is kept for
+    RESERVED = 14  # detail: the gang or single task that the capacity of these nodes is reserved for
     GANG_FULL = 15  # detail: the gang, value: "placed/maximum" members
+    DEFERRED = 16  # a later round considers it: it has many inter-task terms, and so have others
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,15 @@ from firmament_py.admission.rejections import Rejected
 from firmament_py.explain.gang_status import full_gangs, gang_reason
 from firmament_py.explain.nearest_nodes import intertask_of_task
 from firmament_py.explain.node_reasons import node_reasons
-from firmament_py.explain.reason import Reason
-from firmament_py.model.arrays import I64
+from firmament_py.explain.reason import Reason, ReasonKind
+from firmament_py.model.arrays import I64, NO_ROWS, Bools
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.snapshot.intertask import IntertaskConstraints
 from firmament_py.snapshot.round_classes import by_class
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.state.cluster import ClusterState
+
+DEFERRED = Reason(ReasonKind.DEFERRED, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,20 +30,25 @@ class Waiting:
     unreported: I64
 
 
-def waiting_classes(state: ClusterState, rejected: list[Rejected]) -> list[Waiting]:
+def waiting_classes(state: ClusterState, rejected: list[Rejected], deferred: I64 = NO_ROWS) -> list[Waiting]:
     """All waiting tasks by class; in one class, tasks are apart whose labels selectors of others tell apart, or whose
-    gangs differ. Marks their reasons as reported. rejected: the gangs that the round did not place."""
+    gangs differ. Marks their reasons as reported. rejected: the gangs that the round did not place. deferred: (K,) rows
+    of tasks that it did not consider; the reasons that were reported before stay."""
     tasks = state.tasks
     rows = np.flatnonzero(tasks.state == TaskState.WAITING)
+    answer = [
+        Waiting(cls, int((tasks.cls[deferred] == cls).sum()), (DEFERRED,), _unreported(state, deferred, cls))
+        for cls in np.unique(tasks.cls[deferred]).tolist()
+    ]
+    rows = np.setdiff1d(rows, deferred, assume_unique=True)
     if not len(rows):
-        return []
+        return answer
     rows, starts = by_class(state, rows, apart=tasks.gang[rows])
     of_gang = {r.demand.row: gang_reason(r) for r in rejected}
     full = full_gangs(state, tasks.gang[rows[starts]].tolist())
     holders = reservation_holders_among(state, rejected)
     first, nodes = rows[starts], state.present_nodes()
     intertask = IntertaskConstraints(state, nodes, tasks.cls[first], tasks.label_set[first], RunningTasks(state, nodes))
-    answer = []
     for c, of_class in enumerate(np.split(rows, starts[1:])):
         cls, gang = int(tasks.cls[of_class[0]]), int(tasks.gang[of_class[0]])
         why: tuple[Reason, ...]
@@ -56,6 +63,12 @@ def waiting_classes(state: ClusterState, rejected: list[Rejected]) -> list[Waiti
         tasks.reported[unreported] = signature
         answer.append(Waiting(cls, len(of_class), why, unreported))
     return answer
+
+
+def _unreported(state: ClusterState, rows: I64, cls: int) -> I64:
+    """Those of class row `cls` that no reason was ever reported for."""
+    first: Bools = (state.tasks.cls[rows] == cls) & (state.tasks.reported[rows] == 0)
+    return rows[first]
 
 
 def reasons_of_task(

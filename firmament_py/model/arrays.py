@@ -12,6 +12,8 @@ I64: TypeAlias = NDArray[np.int64]
 U8: TypeAlias = NDArray[np.uint8]
 U64: TypeAlias = NDArray[np.uint64]
 
+NO_ROWS: I64 = np.zeros(0, np.int64)
+
 
 def group_starts(counts: I64) -> I64:
     """Where each of len(counts) consecutive runs begins: counts (K,) -> starts (K,), starts[0] = 0."""

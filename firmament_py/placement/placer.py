@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from firmament_py.flow.network import Solution, Status
-from firmament_py.model.arrays import F64, I64, Bools, run_positions
+from firmament_py.model.arrays import F64, I64, NO_ROWS, Bools, run_positions
 from firmament_py.network.build import PlacementNetwork, supply_order
 from firmament_py.network.column_generation import ColumnGeneration
 from firmament_py.network.decode import Assignment, NodeCounts, assign, placed_tasks, spread_over_members
@@ -30,8 +30,6 @@ CLASSES_AT_ONCE = 256
 
 FLOWS_PER_STAGE = 12
 """After so many flows of one stage the rest is placed greedily: it bounds a round whose nodes fill badly."""
-
-NO_TASKS: I64 = np.zeros(0, np.int64)
 
 
 @dataclass(slots=True)
@@ -225,7 +223,7 @@ class Placer:
             self._assign_oldest(subproblem, accepted, step.placed)
         self.telemetry.lap("fit")
         if accepted.count.sum() == sent.count.sum():
-            return NO_TASKS
+            return NO_ROWS
         of_priority: Bools = subproblem.view.priority[subproblem.view.task_class] == level
         return subproblem.tasks[of_priority]
 

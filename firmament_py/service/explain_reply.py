@@ -50,7 +50,7 @@ def explain_reply(state: ClusterState, uid: int, scheduler: Scheduler) -> flow_p
         turned_away = standing is not None and standing.definition.id in scheduler.gang_fits
         reservation_holders = [] if turned_away or uid in scheduler.task_starts_us else scheduler.reservation_holders
         reply.reasons.extend(replies.reason(r) for r in reasons_of_task(state, row, reservation_holders))
-        reply.keeps_room = uid in scheduler.task_starts_us
+        reply.reserves = uid in scheduler.task_starts_us
         reply.starts_us = scheduler.task_starts_us.get(uid, 0)
         reply.fits_now = fitting_nodes(state, row)
         for name, lacks in nearest(state, cls):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from firmament_py.model.arrays import F64, I64, U64, Bools
+from firmament_py.model.arrays import F64, I64, NO_ROWS, U64, Bools
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.policy.locality import Inputs, gather
 from firmament_py.snapshot.expected_releases import Releases
@@ -20,6 +20,7 @@ from firmament_py.snapshot.neighbour_counts import NeighbourCounts, nothing_meas
 from firmament_py.snapshot.preferences import Preferences
 from firmament_py.snapshot.round_classes import by_class
 from firmament_py.snapshot.running_tasks import RunningTasks
+from firmament_py.snapshot.term_budget import waiting_tasks
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.input_sets import NO_INPUTS
 from firmament_py.state.node_index import NodeIndex
@@ -69,14 +70,17 @@ def take_snapshot(
     now_us: int,
     rack_labels: tuple[str, ...] | None = None,
     cpu_of: Callable[[I64], F64] = nothing_measured,
+    deferred: I64 = NO_ROWS,
 ) -> Snapshot:
     """The waiting tasks that a round at `now_us` (microseconds since the epoch) may place, and where.
 
     rack_labels: node labels of which the first that any node has makes the racks of `inputs`; None: no inputs are
-    wanted. cpu_of: measured millicores, (K,), of task rows (K,), NaN: not measured.
+    wanted. cpu_of: measured millicores, (K,), of task rows (K,), NaN: not measured. deferred: task rows to leave out.
     """
     tasks = state.tasks
-    waiting = np.flatnonzero((tasks.state == TaskState.WAITING) & (tasks.not_before_us <= now_us))
+    waiting = waiting_tasks(state, now_us)
+    if len(deferred):
+        waiting = np.setdiff1d(waiting, deferred, assume_unique=True)
     waiting, starts = by_class(state, waiting)
     classes, label_sets = tasks.cls[waiting[starts]], tasks.label_set[waiting[starts]]
     task_class = np.repeat(np.arange(len(starts)), np.diff(np.r_[starts, len(waiting)]))

@@ -30,15 +30,10 @@ MAX_IMAGES = 1024
 
 def excess(new: ClassDefined) -> tuple[str, str] | None:
     """Field and reason of the first list in a definition that is too long, None: none is."""
-    terms = {
-        "affinity": len(new.peers.affinity),
-        "anti_affinity": len(new.peers.anti_affinity),
-        "spread": len(new.peers.spread) + len(new.preferences.spread),
-        "preferred_peers": len(new.preferences.peers),
-    }
-    field = max(terms, key=lambda name: terms[name])
+    of_field = terms(new)
+    field = max(of_field, key=lambda name: of_field[name])
     for name, count, limit, what in (
-        (field, sum(terms.values()), MAX_TERMS, "terms of affinity, anti-affinity and spread"),
+        (field, sum(of_field.values()), MAX_TERMS, "terms of affinity, anti-affinity and spread"),
         ("requirements", _requirements(new), MAX_REQUIREMENTS, "label requirements in all selectors"),
         ("tolerations", len(new.demand.tolerations), MAX_TOLERATIONS, "tolerations"),
         ("requests", len(new.requests), MAX_RESOURCES, "requests of different resources"),
@@ -48,6 +43,16 @@ def excess(new: ClassDefined) -> tuple[str, str] | None:
         if count > limit:
             return name, f"makes {count} {what}; give at most {limit}"
     return None
+
+
+def terms(new: ClassDefined) -> dict[str, int]:
+    """Inter-task terms by field."""
+    return {
+        "affinity": len(new.peers.affinity),
+        "anti_affinity": len(new.peers.anti_affinity),
+        "spread": len(new.peers.spread) + len(new.preferences.spread),
+        "preferred_peers": len(new.preferences.peers),
+    }
 
 
 def _requirements(new: ClassDefined) -> int:

@@ -13,7 +13,7 @@ from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.constraints import NO_PEERS, NodeDemand, PeerTerm
 from firmament_py.model.events import ClassDefined, Refusal
 from firmament_py.model.resources import LIMIT, LINKS, TASK_SLOTS, TOKEN, Resources, resized, token_requests
-from firmament_py.state.class_bounds import excess
+from firmament_py.state.class_bounds import excess, terms
 from firmament_py.state.keyed_table import KeyedTable
 
 SPARE_ROWS = 1024
@@ -26,12 +26,14 @@ class ClassTable(KeyedTable[ClassDefined]):
         **KeyedTable.FIELDS,
         "priority": (np.int64, 0),
         "expected_us": (np.int64, 0),
+        "terms": (np.int64, 0),
         "wishes": (np.bool_, False),
         "repels": (np.bool_, False),
         "has_traits": (np.bool_, False),
     }
     priority: I64
     expected_us: I64  # how long a task expects to run, below LIMIT; 0: unknown
+    terms: I64  # terms of affinity, anti-affinity and spread, required and preferred
     wishes: Bools  # whether its tasks prefer others near them or away; see carried
     repels: Bools  # whether it has anti-affinity, which keeps others away from its tasks
     has_traits: Bools
@@ -80,6 +82,7 @@ class ClassTable(KeyedTable[ClassDefined]):
         if lacking:
             self._lacking[row] = lacking
         self.priority[row], self.expected_us[row] = new.priority, min(new.expected_us, LIMIT)
+        self.terms[row] = sum(terms(new).values())
         self.wishes[row] = bool(carried(new))
         self.repels[row], self.has_traits[row] = bool(new.peers.anti_affinity), bool(new.traits)
         return None

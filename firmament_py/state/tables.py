@@ -25,6 +25,7 @@ class TaskTable(Table):
         "state": (np.uint8, TaskState.GONE),
         "created_us": (np.int64, 0),
         "not_before_us": (np.int64, 0),
+        "considered_us": (np.int64, 0),
         "reported": (np.uint64, 0),
         "name": (np.object_, ""),
         "label_set": (np.int64, NO_LABELS),
@@ -42,6 +43,7 @@ class TaskTable(Table):
     state: U8  # TaskState
     created_us: I64
     not_before_us: I64  # rounds leave it out until then
+    considered_us: I64  # when a round last considered it, 0: never; kept for classes with many inter-task terms only
     reported: U64  # hash of the reasons for waiting that were reported last, 0: none
     name: np.ndarray  # of str
     label_set: I64  # row of the label set table

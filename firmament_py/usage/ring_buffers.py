@@ -1,7 +1,7 @@
 """The last samples of each row of a table, and their exponentially decayed means.
 
 One ring of `depth` samples a row, as arrays: a sample is a time and one value per metric, NaN where it was not
-measured. A ring belongs to a *tenant* of its row (state/table.py): samples of a new tenant replace all that there were,
+measured. A ring belongs to a *generation* of its row (state/table.py): samples of a new generation replace all that there were,
 and nobody is told those of another. There are as many rings as the highest row that ever had a sample needs, doubling;
 each takes BYTES_PER_ROW + depth x BYTES_PER_SAMPLE.
 
@@ -39,7 +39,7 @@ class Rings:
         self._at: I64 = np.zeros((0, depth), np.int64)  # 0: empty
         self._values: F64 = np.zeros((0, depth, len(METRICS)))
 
-    def add(self, rows: I64, tenants: I64, at_us: I64, values: F64) -> int:
+    def add(self, rows: I64, generations: I64, at_us: I64, values: F64) -> int:
         """Adds samples (K,), values (K, M), in any order, several of a row too; returns how many were new.
 
         A sample that is not newer than all that its ring had before is passed over. Of two of one moment the last
@@ -48,7 +48,7 @@ class Rings:
         if not len(rows):
             return 0
         self._make_room(int(rows.max()) + 1)
-        self._give_to(rows, tenants)
+        self._give_to(rows, generations)
         order = np.lexsort((at_us, rows))
         rows, at_us = rows[order], at_us[order]
         last_of_moment = np.r_[(rows[1:] != rows[:-1]) | (at_us[1:] != at_us[:-1]), True]
@@ -68,13 +68,13 @@ class Rings:
         self._good_until[owners] = 0
         return new
 
-    def means(self, rows: I64, tenants: I64, now_us: int) -> tuple[F64, I64]:
+    def means(self, rows: I64, generations: I64, now_us: int) -> tuple[F64, I64]:
         """The decayed means of `rows` (K,) as (K, M), NaN where there is no sample that is not stale, and the times
         of their newest samples, (K,), 0 for none ever. `now_us` does not fall from call to call."""
         means = np.full((len(rows), len(METRICS)), np.nan)
         newest = np.zeros(len(rows), np.int64)
         mine = np.flatnonzero(rows < len(self._generation))
-        mine = mine[self._generation[rows[mine]] == tenants[mine]]
+        mine = mine[self._generation[rows[mine]] == generations[mine]]
         known = rows[mine]
         self._compute(known[self._good_until[known] <= now_us], now_us)
         means[mine], newest[mine] = self._mean[known], self._newest[known]
@@ -87,16 +87,16 @@ class Rings:
         order = [i for i in np.argsort(self._at[row], kind="stable").tolist() if self._at[row, i]]
         return [(int(self._at[row, i]), self._values[row, i].tolist()) for i in order]
 
-    def move(self, before: I64, tenants_before: I64, after: I64, tenants_after: I64) -> "Rings":
+    def move(self, before: I64, generations_before: I64, after: I64, generations_after: I64) -> "Rings":
         """New rings in which rows `after` (K,) have the samples that `before` (K,) have here, and no other has any."""
         moved = Rings(self._depth, self._half_life_us, self._stale_us)
         mine = np.flatnonzero(before < len(self._generation))
-        mine = mine[self._generation[before[mine]] == tenants_before[mine]]
+        mine = mine[self._generation[before[mine]] == generations_before[mine]]
         before, after = before[mine], after[mine]
         moved._make_room(int(after.max(initial=-1)) + 1)
         for name in ("_next", "_newest", "_at", "_values"):
             getattr(moved, name)[after] = getattr(self, name)[before]
-        moved._generation[after] = tenants_after[mine]
+        moved._generation[after] = generations_after[mine]
         return moved
 
     @property
@@ -123,11 +123,11 @@ class Rings:
         self._mean[rows] = np.divide(total, weights, out=np.full_like(total, np.nan), where=weights > 0)
         self._good_until[rows] = expires
 
-    def _give_to(self, rows: I64, tenants: I64) -> None:
-        """Empties the rings of rows that have another tenant now."""
-        other = self._generation[rows] != tenants
+    def _give_to(self, rows: I64, generations: I64) -> None:
+        """Empties the rings of rows that have another generation now."""
+        other = self._generation[rows] != generations
         if other.any():
-            taken, by = rows[other], tenants[other]
+            taken, by = rows[other], generations[other]
             self._at[taken] = 0
             self._newest[taken] = self._next[taken] = self._good_until[taken] = 0
             self._generation[taken] = by
@@ -137,7 +137,7 @@ class Rings:
         if rows <= before:
             return
         after = max(rows, 2 * before)
-        for name in ("_tenant", "_next", "_newest", "_good_until", "_mean", "_at", "_values"):
+        for name in ("_generation", "_next", "_newest", "_good_until", "_mean", "_at", "_values"):
             old = getattr(self, name)
             new = np.zeros((after, *old.shape[1:]), old.dtype)
             new[:before] = old

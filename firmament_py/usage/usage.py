@@ -219,11 +219,11 @@ class Usage:
         those that have none."""
         tasks, nodes = np.flatnonzero(state.tasks.node >= 0), state.present_nodes()
         ages = []
-        for rings, tenants, rows in (
+        for rings, generations, rows in (
             (self._tasks, state.tasks.generation, tasks),
             (self._nodes, state.nodes.generation, nodes),
         ):
-            _, newest = rings.means(rows, tenants[rows], now_us)
+            _, newest = rings.means(rows, generations[rows], now_us)
             ages.append(np.where(newest > 0, np.maximum(now_us - newest, 0) / 1e6, np.nan))
         return ages[0], ages[1]
 

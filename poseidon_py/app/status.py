@@ -77,7 +77,7 @@ def explain_json(known: PodRecord, reply: flow_pb2.ExplainReply, group: Group | 
         "problem": known.described.problem or known.gang.blocked or known.volumes.blocked,
         "gang": gang,
         "message": messages.unscheduled(reply.nodes, reply.reasons) if reply.reasons and not known.node else "",
-        "keeps_room": reply.keeps_room,
+        "reserves": reply.reserves,
         "starts": _time(reply.starts_us) if reply.starts_us else None,
         "fits_now": reply.fits_now,
         "nearest": [{"node": near.node, "lacks": dict(sorted(near.lacks.items()))} for near in reply.nearest],
@@ -87,7 +87,7 @@ def explain_json(known: PodRecord, reply: flow_pb2.ExplainReply, group: Group | 
 
 def gang_json(gang: flow_pb2.GangStanding, group: Group | None) -> Json:
     """State of a pod's gang. `maximum`: None without one; `fits`: None if it was not tried in the last round;
-    `keeps_room`: whether capacity is reserved for it; `starts`: when it is expected to fit, None if unknown."""
+    `reserves`: whether capacity is reserved for it; `starts`: when it is expected to fit, None if unknown."""
     return {
         "name": gang.name,
         "minimum": gang.minimum,
@@ -96,7 +96,7 @@ def gang_json(gang: flow_pb2.GangStanding, group: Group | None) -> Json:
         "placed": gang.placed,
         "missing": gang.missing,
         "fits": gang.fits if gang.fits >= 0 else None,
-        "keeps_room": gang.reserves,
+        "reserves": gang.reserves,
         "starts": _time(gang.starts_us) if gang.starts_us else None,
         "disruption": "whole" if group is not None and group.disrupted_whole else "single",
     }

@@ -22,7 +22,7 @@ def gang_line(gang: Json) -> str:
     if gang["fits"] is not None:
         lacking = gang["minimum"] - gang["placed"]
         line = f"{line}; at most {gang['fits']} of the {lacking} that it lacks fitted together in the last round"
-    return f"{line}; {reservation_line(gang)}" if gang["keeps_room"] else line
+    return f"{line}; {reservation_line(gang)}" if gang["reserves"] else line
 
 
 def reservation_line(body: Json) -> str:
@@ -90,7 +90,7 @@ def print_explanation(body: Json, console: Console) -> None:
             console.print(f"  {body[key]}", highlight=False)
     if body.get("gang"):
         console.print(f"  {gang_line(body['gang'])}", highlight=False)
-    if body.get("keeps_room"):
+    if body.get("reserves"):
         console.print(f"  {reservation_line(body)}", highlight=False)
     if body["requests"]:
         console.print("  requests: " + ", ".join(f"{k} {show(k, v)}" for k, v in body["requests"].items()))

@@ -28,6 +28,8 @@ _FURTHER = {
     VOLUME_SPACE: "node(s) did not have enough free storage",
 }
 
+_DEFERRED = "has many pod affinity, anti-affinity and topology spread terms: a later round considers it"
+
 _WORDS = {
     flow_pb2.Reason.TOO_MANY_TASKS: "Too many pods",
     flow_pb2.Reason.SELECTOR_MISMATCH: "node(s) didn't match Pod's node affinity/selector",
@@ -58,8 +60,8 @@ def reason(why: flow_pb2.Reason) -> str:
             if is_port(why.detail):
                 return "node(s) didn't have free ports for the requested pod ports"
             return "node(s) had no available disk"
-        case flow_pb2.Reason.KEPT_FREE:
-            return f"node(s) are kept free for {why.detail}"
+        case flow_pb2.Reason.RESERVED:
+            return f"node(s) are reserved for {why.detail}"
         case flow_pb2.Reason.FURTHER_AFFINITY if why.detail in _FURTHER:
             return _FURTHER[why.detail]
     return f"node(s) failed for reason {_KIND.Name(why.kind) if why.kind in _KIND.values() else why.kind}"
@@ -77,6 +79,8 @@ def unscheduled(nodes: int, reasons: Iterable[flow_pb2.Reason], minimum: int = 0
             return incomplete(why, minimum)
         if why.kind == flow_pb2.Reason.GANG_FULL:
             return full(why)
+        if why.kind == flow_pb2.Reason.DEFERRED:
+            return _DEFERRED
         if why.kind == flow_pb2.Reason.GANG_DOES_NOT_FIT:
             fit, _, needed = why.value.partition("/")
             members = "1 member placed" if needed == "1" else f"{needed} members placed together"

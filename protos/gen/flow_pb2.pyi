@@ -428,8 +428,9 @@ class Reason(_message.Message):
         GANG_INCOMPLETE: _ClassVar[Reason.Kind]
         GANG_DOES_NOT_FIT: _ClassVar[Reason.Kind]
         FURTHER_AFFINITY: _ClassVar[Reason.Kind]
-        KEPT_FREE: _ClassVar[Reason.Kind]
+        RESERVED: _ClassVar[Reason.Kind]
         GANG_FULL: _ClassVar[Reason.Kind]
+        DEFERRED: _ClassVar[Reason.Kind]
     KIND_UNSPECIFIED: Reason.Kind
     INSUFFICIENT_RESOURCE: Reason.Kind
     TOO_MANY_TASKS: Reason.Kind
@@ -444,8 +445,9 @@ class Reason(_message.Message):
     GANG_INCOMPLETE: Reason.Kind
     GANG_DOES_NOT_FIT: Reason.Kind
     FURTHER_AFFINITY: Reason.Kind
-    KEPT_FREE: Reason.Kind
+    RESERVED: Reason.Kind
     GANG_FULL: Reason.Kind
+    DEFERRED: Reason.Kind
     KIND_FIELD_NUMBER: _ClassVar[int]
     DETAIL_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
@@ -558,7 +560,7 @@ class ExplainRequest(_message.Message):
     def __init__(self, task_uid: _Optional[int] = ...) -> None: ...
 
 class ExplainReply(_message.Message):
-    __slots__ = ("found", "state", "node", "job", "class_name", "priority", "requests", "nodes", "reasons", "nearest", "story", "fits_now", "gang", "keeps_room", "starts_us")
+    __slots__ = ("found", "state", "node", "job", "class_name", "priority", "requests", "nodes", "reasons", "nearest", "story", "fits_now", "gang", "reserves", "starts_us")
     class RequestsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -579,7 +581,7 @@ class ExplainReply(_message.Message):
     STORY_FIELD_NUMBER: _ClassVar[int]
     FITS_NOW_FIELD_NUMBER: _ClassVar[int]
     GANG_FIELD_NUMBER: _ClassVar[int]
-    KEEPS_ROOM_FIELD_NUMBER: _ClassVar[int]
+    RESERVES_FIELD_NUMBER: _ClassVar[int]
     STARTS_US_FIELD_NUMBER: _ClassVar[int]
     found: bool
     state: str
@@ -594,9 +596,9 @@ class ExplainReply(_message.Message):
     story: _containers.RepeatedScalarFieldContainer[str]
     fits_now: int
     gang: GangStanding
-    keeps_room: bool
+    reserves: bool
     starts_us: int
-    def __init__(self, found: _Optional[bool] = ..., state: _Optional[str] = ..., node: _Optional[str] = ..., job: _Optional[str] = ..., class_name: _Optional[str] = ..., priority: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., nodes: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ..., nearest: _Optional[_Iterable[_Union[NearMiss, _Mapping]]] = ..., story: _Optional[_Iterable[str]] = ..., fits_now: _Optional[int] = ..., gang: _Optional[_Union[GangStanding, _Mapping]] = ..., keeps_room: _Optional[bool] = ..., starts_us: _Optional[int] = ...) -> None: ...
+    def __init__(self, found: _Optional[bool] = ..., state: _Optional[str] = ..., node: _Optional[str] = ..., job: _Optional[str] = ..., class_name: _Optional[str] = ..., priority: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., nodes: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ..., nearest: _Optional[_Iterable[_Union[NearMiss, _Mapping]]] = ..., story: _Optional[_Iterable[str]] = ..., fits_now: _Optional[int] = ..., gang: _Optional[_Union[GangStanding, _Mapping]] = ..., reserves: _Optional[bool] = ..., starts_us: _Optional[int] = ...) -> None: ...
 
 class GangStanding(_message.Message):
     __slots__ = ("name", "minimum", "present", "placed", "missing", "fits", "maximum", "reserves", "starts_us")

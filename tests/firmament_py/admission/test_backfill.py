@@ -145,7 +145,7 @@ def test_who_ends_in_time_may_use_the_room(single, placed):
     assert kept_until(cluster) == [120]
     if not placed:
         (reported,) = [w.reasons for w in result.waiting if w.count == 1]
-        assert reported == (Reason(ReasonKind.KEPT_FREE, 1, "gang-1"),)
+        assert reported == (Reason(ReasonKind.RESERVED, 1, "gang-1"),)
 
 
 def test_room_that_the_gang_will_not_need_is_for_everybody():
@@ -224,7 +224,7 @@ def test_room_is_kept_beside_what_fits_now():
     assert set(cluster.round().values()) == {"n2"}
 
 
-def test_of_one_priority_one_gang_keeps_room():
+def test_of_one_priority_one_gang_reserves_capacity():
     in_use = [make_tasks([1], LONG, on="n0"), make_tasks([2], LONG, on="n1")]
     cluster = make_cluster(
         *(*gpu_nodes(2, 2), *CLASSES, make_class(9, gpu=2), *in_use, *gang_of(1, 1, 9), *gang_of(2, 2, 9)),

@@ -97,7 +97,7 @@ def starving(*, created_us: int = OVERDUE_US, others: int = 2) -> Cluster:
     ("created_us", "singles"),
     [pytest.param(OVERDUE_US, 0, id="waited"), pytest.param(OVERDUE_US + 1, 2, id="waited-too-little")],
 )
-def test_a_gang_that_has_waited_keeps_room_free(created_us, singles):
+def test_a_gang_that_has_waited_reserves_capacity_free(created_us, singles):
     cluster = starving(created_us=created_us)
     assert len(cluster.round()) == singles
 
@@ -230,7 +230,7 @@ def test_nor_one_that_its_own_members_are_in_the_way_of():
     assert cluster.round() == {901: "n0"}
 
 
-def test_one_that_is_kept_away_by_somebody_who_may_go_keeps_room():
+def test_one_that_is_kept_away_by_somebody_who_may_go_reserves_capacity():
     """Two that keep apart need both hosts; task 1, which keeps one of them out of n0, need not stay there."""
     cluster = make_cluster(
         *(*host_nodes(2, 2), GPU1, make_class(2, gpu=1, peers=APART), make_label_set(1, app="apart")),

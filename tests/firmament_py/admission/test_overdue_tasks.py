@@ -75,7 +75,7 @@ def test_room_is_kept_for_the_oldest_that_could_be_placed_and_said_to_others():
     reasons = {waiting.cls: waiting.reasons for waiting in result.waiting}
     small = int(cluster.state.tasks.cls[cluster.state.task_row(2) or 0])
     name = str(cluster.state.tasks.name[cluster.state.task_row(100) or 0])
-    assert reasons[small] == (Reason(ReasonKind.KEPT_FREE, 1, name),)
+    assert reasons[small] == (Reason(ReasonKind.RESERVED, 1, name),)
     cluster.tell(removed(1))
     assert cluster.round() == {100: "n"}
     assert cluster.scheduler.task_starts_us == {}
@@ -106,7 +106,7 @@ def test_priorities_keep_room_apart_and_only_from_their_own_and_lower_ones():
 
 
 @pytest.mark.parametrize("gang_is_older", [False, True])
-def test_of_a_gang_and_a_task_of_one_priority_the_older_keeps_room(gang_is_older):
+def test_of_a_gang_and_a_task_of_one_priority_the_older_reserves_capacity(gang_is_older):
     cluster = make_cluster(
         *(make_node("a", cpu=4), make_node("b", cpu=4), *CLASSES, make_tasks([1], SMALL, on="a")),
         make_tasks([2], SMALL, on="b"),
@@ -193,7 +193,7 @@ def test_a_stream_of_gangs_starves_no_older_task_behind_a_gang_that_never_fits()
     assert cluster.round() == {100: "n"}
 
 
-def test_the_next_of_a_class_keeps_room_when_the_oldest_has_found_a_place():
+def test_the_next_of_a_class_reserves_capacity_when_the_oldest_has_found_a_place():
     """From lower priorities, in the same round."""
     low = make_class(3, cpu=1, priority=-1)
     cluster = make_cluster(
@@ -240,7 +240,7 @@ def test_who_is_overdue_and_fits_takes_nobody_of_a_lower_priority_the_only_place
 
 
 @given(ages=st.lists(st.integers(0, 2 * RESERVE_AFTER_US), max_size=8), sizes=st.data())
-def test_at_most_one_keeps_room_and_only_if_it_waited_and_has_no_place(ages, sizes):
+def test_at_most_one_reserves_capacity_and_only_if_it_waited_and_has_no_place(ages, sizes):
     classes = [make_class(i + 1, cpu=i + 1) for i in range(4)]
     tasks = [waits(100 + i, sizes.draw(st.integers(1, 4)), NOW_US - age) for i, age in enumerate(ages)]
     cluster = make_cluster(make_node("a", cpu=4), make_node("b", cpu=3), *classes, waits(1, 2, on="a"), *tasks)

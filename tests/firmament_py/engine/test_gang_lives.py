@@ -186,4 +186,4 @@ def test_who_waits_for_room_that_is_kept_is_told_for_whom():
     )
     result = cluster.run()
     (single,) = [w for w in result.waiting if w.count == 1]
-    assert single.reasons == (Reason(ReasonKind.KEPT_FREE, 1, "gang-1"),)
+    assert single.reasons == (Reason(ReasonKind.RESERVED, 1, "gang-1"),)

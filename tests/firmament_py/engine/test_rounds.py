@@ -154,7 +154,7 @@ def unexplained(cluster: Cluster, world: World) -> list[tuple[int, str]]:
         assert row is not None
         reasons = {why.kind for why in reasons_of_task(cluster.state, row, holders)}
         priority = world.classes[world.tasks[uid].cls].priority
-        if not (any(priority <= of_holder for of_holder, _ in holders) and ReasonKind.KEPT_FREE in reasons):
+        if not (any(priority <= of_holder for of_holder, _ in holders) and ReasonKind.RESERVED in reasons):
             left.append((uid, node))
     return left
 

@@ -167,7 +167,7 @@ def test_explain_names_the_gang_that_room_is_kept_for(service):
     service.apply(tasks=in_gang(tasks([1, 2], 1), 7))
     service.apply(tasks=tasks([9], 2))
     reported = [r for u in service.round().unscheduled for r in u.reasons if u.class_id == 2]
-    assert [(r.kind, r.detail) for r in reported] == [(flow_pb2.Reason.KEPT_FREE, "big")]
+    assert [(r.kind, r.detail) for r in reported] == [(flow_pb2.Reason.RESERVED, "big")]
     assert list(service.explain(9).reasons) == reported
 
 
@@ -184,10 +184,10 @@ def test_explain_says_that_room_is_kept_for_a_single_task_and_from_whom(service)
     service.apply(tasks=tasks([9], 3))
     service.round()
     remaining = service.explain(1)
-    assert (remaining.keeps_room, remaining.starts_us) == (True, NOW_US + 40_000_000)
+    assert (remaining.reserves, remaining.starts_us) == (True, NOW_US + 40_000_000)
     other = service.explain(9)
-    assert (other.keeps_room, other.starts_us) == (False, 0)
-    assert [(r.kind, r.detail) for r in other.reasons] == [(flow_pb2.Reason.KEPT_FREE, "ns/large")]
+    assert (other.reserves, other.starts_us) == (False, 0)
+    assert [(r.kind, r.detail) for r in other.reasons] == [(flow_pb2.Reason.RESERVED, "ns/large")]
     service.apply(removed_tasks=[50])
     remaining = service.explain(1)
     assert (list(remaining.reasons), remaining.fits_now) == ([], 1), "nobody's room is kept from themselves"

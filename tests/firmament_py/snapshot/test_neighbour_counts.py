@@ -85,7 +85,7 @@ def test_neighbour_counts_follow_every_change(steps):
     alone=st.lists(st.integers(1, 7), max_size=8),
 )
 def test_what_gangs_give_back_is_not_counted(sizes, alone):
-    """Room that is kept free for a gang counts as held, but nobody is there."""
+    """Capacity that is reserved for a gang counts as used, but no task runs there."""
     policy = Counting(exact=False)
     cluster = make_cluster(*NODES[:2], *kinds(), policy=policy)
     uid = 1

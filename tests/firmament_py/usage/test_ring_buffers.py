@@ -26,14 +26,14 @@ def decayed(samples, now, half_life=HALF_LIFE, stale=STALE):
 
 
 class Oracle:
-    """What rings hold: of each row the tenant and its samples, oldest first."""
+    """What rings hold: of each row the generation and its samples, oldest first."""
 
     def __init__(self, depth) -> None:
         self.depth = depth
         self.rows: dict[int, tuple[int, list[tuple[int, list[float]]]]] = {}
 
     def add(self, batch):
-        """(row, tenant, time, values) in the order of arrival; how many were new."""
+        """(row, generation, time, values) in the order of arrival; how many were new."""
         new = 0
         for row in {row for row, *_ in batch}:
             generation = next(t for r, t, *_ in batch if r == row)
@@ -57,13 +57,13 @@ class RingsMachine(RuleBasedStateMachine):
         self.rings = Rings(DEPTH, HALF_LIFE, STALE)
         self.oracle = Oracle(DEPTH)
         self.generation = dict.fromkeys(range(6), 1)
-        self.tenants = 1
+        self.generations = 1
         self.now = 1_000 * SECOND
 
     @rule(row=st.integers(0, 5))
     def use_again(self, row):
-        self.tenants += 1
-        self.generation[row] = self.tenants
+        self.generations += 1
+        self.generation[row] = self.generations
 
     @rule(seconds=st.integers(0, 400))
     def wait(self, seconds):
@@ -74,35 +74,35 @@ class RingsMachine(RuleBasedStateMachine):
         row = st.tuples(st.integers(0, 5), st.integers(0, 30), st.lists(amounts, min_size=4, max_size=4))
         drawn = data.draw(st.lists(row, max_size=12))
         batch = [(row, self.generation[row], self.now - age * SECOND, values) for row, age, values in drawn]
-        rows, tenants, at = np.array([three for *three, _ in batch], np.int64).reshape(-1, 3).T
+        rows, generations, at = np.array([three for *three, _ in batch], np.int64).reshape(-1, 3).T
         values = np.array([values for *_, values in batch], np.float64).reshape(-1, len(METRICS))
-        assert self.rings.add(rows, tenants, at, values) == self.oracle.add(batch)
+        assert self.rings.add(rows, generations, at, values) == self.oracle.add(batch)
 
     @rule(data=st.data())
     def move(self, data):
-        """Rows are numbered anew, some go; their new owners count as other tenants."""
+        """Rows are numbered anew, some go; their new owners count as other generations."""
         before = data.draw(st.lists(st.integers(0, 5), unique=True))
         after = data.draw(st.permutations(range(6)))[: len(before)]
-        tenants = [self.generation[row] for row in before]
-        self.tenants += 1
+        generations = [self.generation[row] for row in before]
+        self.generations += 1
         self.rings = self.rings.move(
             np.array(before, np.int64),
-            np.array(tenants, np.int64),
+            np.array(generations, np.int64),
             np.array(after, np.int64),
-            np.full(len(after), self.tenants),
+            np.full(len(after), self.generations),
         )
         remaining = {}
-        for old, generation, new in zip(before, tenants, after, strict=True):
+        for old, generation, new in zip(before, generations, after, strict=True):
             if old in self.oracle.rows and self.oracle.rows[old][0] == generation:
-                remaining[new] = (self.tenants, self.oracle.rows[old][1])
+                remaining[new] = (self.generations, self.oracle.rows[old][1])
         self.oracle.rows = remaining
-        self.generation |= dict.fromkeys(after, self.tenants)
+        self.generation |= dict.fromkeys(after, self.generations)
 
     @invariant()
     def means_are_those_of_the_definition(self):
         rows = list(range(6))
-        tenants = [self.generation[row] for row in rows]
-        means, newest = self.rings.means(np.array(rows), np.array(tenants), self.now)
+        generations = [self.generation[row] for row in rows]
+        means, newest = self.rings.means(np.array(rows), np.array(generations), self.now)
         for row in rows:
             there = row in self.oracle.rows and self.oracle.rows[row][0] == self.generation[row]
             samples = self.oracle.rows[row][1] if there else []

@@ -55,7 +55,7 @@ def test_the_json_of_a_gang():
         "placed": 1,
         "missing": 0,
         "fits": 2,
-        "keeps_room": False,
+        "reserves": False,
         "starts": None,
         "disruption": "single",
     }

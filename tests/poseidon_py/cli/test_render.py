@@ -45,10 +45,10 @@ def test_role_and_progress(extra, says):
 @pytest.mark.parametrize(
     ("extra", "says"),
     [
-        pytest.param({"keeps_room": False, "starts": None}, "", id="not"),
-        pytest.param({"keeps_room": True, "starts": None}, "capacity is reserved for it\n", id="until-it-fits"),
+        pytest.param({"reserves": False, "starts": None}, "", id="not"),
+        pytest.param({"reserves": True, "starts": None}, "capacity is reserved for it\n", id="until-it-fits"),
         pytest.param(
-            {"keeps_room": True, "starts": "2026-01-01T00:00:00Z"},
+            {"reserves": True, "starts": "2026-01-01T00:00:00Z"},
             "capacity is reserved for it, expected to suffice at 2026-01-01T00:00:00Z\n",
             id="expected",
         ),

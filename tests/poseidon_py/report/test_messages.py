@@ -72,6 +72,11 @@ def test_events_have_a_longest_message():
     assert messages.note("x" * 2000).endswith(" ...")
 
 
+def test_a_pod_that_a_later_round_considers():
+    text = "has many pod affinity, anti-affinity and topology spread terms: a later round considers it"
+    assert messages.unscheduled(7, [R(kind=R.DEFERRED)]) == text
+
+
 def test_gangs_that_wait():
     missing = R(kind=R.GANG_INCOMPLETE, detail="ns/g", value="2")
     text = "pod group ns/g: 2 more members are needed before it can be scheduled"
