@@ -1,9 +1,9 @@
 """The last samples of each row of a table, and their exponentially decayed means.
 
 One ring of `depth` samples a row, as arrays: a sample is a time and one value per metric, NaN where it was not
-measured. A ring belongs to a *generation* of its row (state/table.py): samples of a new generation replace all that there were,
-and nobody is told those of another. There are as many rings as the highest row that ever had a sample needs, doubling;
-each takes BYTES_PER_ROW + depth x BYTES_PER_SAMPLE.
+measured. A ring belongs to a *generation* of its row (state/table.py): samples of a new generation replace all older
+ones, and reading for one generation never returns another's. There are as many rings as the highest row that ever had a
+sample needs, doubling; each takes BYTES_PER_ROW + depth x BYTES_PER_SAMPLE.
 
     mean = sum(2**(-(newest - at) / half_life) x value) / sum(2**(-(newest - at) / half_life))
 

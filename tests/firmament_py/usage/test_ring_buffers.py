@@ -143,7 +143,7 @@ def test_samples_that_are_stale_do_not_count_one_by_one():
     assert newest[0] == start + 60 * SECOND, "its age is known still"
 
 
-def test_a_new_tenant_inherits_nothing():
+def test_a_new_generation_inherits_nothing():
     rings = Rings(10, HALF_LIFE, STALE)
     rings.add(column(3), column(7), column(SECOND), cpu(600))
     means, newest = rings.means(column(3), column(8), SECOND)
