@@ -8,10 +8,10 @@ is refused by releases whose interface is older; one of version 1 is adapted (po
 """
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, get_args, get_origin
 
 from firmament_py.policy.api import API_VERSION, Policy, rack_labels
@@ -38,7 +38,8 @@ class PolicyInfo:
 
 def available() -> list[PolicyInfo]:
     """All registered policies, by name; one that cannot be loaded is listed with its error."""
-    return [_describe(entry.name) for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name)]
+    registered = entry_points(group=GROUP)
+    return [_describe(name, registered) for name in sorted(entry.name for entry in registered)]
 
 
 def load(name: str, options: Mapping[str, str]) -> Policy:
@@ -46,7 +47,7 @@ def load(name: str, options: Mapping[str, str]) -> Policy:
 
     Raises UnknownPolicyError with a message for the user.
     """
-    factory = _factory(name)
+    factory = _factory(name, entry_points(group=GROUP))
     parameters = _parameters(name, factory)
     values: dict[str, Any] = {}
     for option, text in options.items():
@@ -76,10 +77,10 @@ def load(name: str, options: Mapping[str, str]) -> Policy:
     return policy
 
 
-def _factory(name: str) -> Any:
-    found = [entry for entry in entry_points(group=GROUP) if entry.name == name]
+def _factory(name: str, registered: Iterable[EntryPoint]) -> Any:
+    found = [entry for entry in registered if entry.name == name]
     if not found:
-        names = sorted(entry.name for entry in entry_points(group=GROUP))
+        names = sorted(entry.name for entry in registered)
         close = get_close_matches(name, names, 1)
         hint = f" (did you mean {close[0]}?)" if close else ""
         raise UnknownPolicyError(f"there is no policy {name!r}{hint}; there are: {', '.join(names)}")
@@ -142,9 +143,9 @@ def _value(policy: str, option: str, parameter: inspect.Parameter, text: str) ->
     return text
 
 
-def _describe(name: str) -> PolicyInfo:
+def _describe(name: str, registered: Iterable[EntryPoint]) -> PolicyInfo:
     try:
-        factory = _factory(name)
+        factory = _factory(name, registered)
         parameters = _parameters(name, factory)
     except UnknownPolicyError as error:
         return PolicyInfo(name, "", {}, str(error))

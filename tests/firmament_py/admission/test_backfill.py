@@ -432,7 +432,7 @@ def test_nobody_who_is_let_in_delays_the_gang(trial):
     alone = trial.start(with_others=False)
     assume(alone)
     beside = trial.start(with_others=True)
-    event(f"in the way: {len(trial.held)}")
+    event(f"in the way: {len(trial.in_use)}")
     assert beside is not None
     assert beside <= alone
 
@@ -444,7 +444,7 @@ def streams(draw) -> Trial:
     unsaid = {d.requests["gpu"]: c for c, d in trial.classes.items() if not d.expected_us}
     in_use = [
         (uid, unsaid[trial.classes[cls].requests["gpu"]], node, draw(st.sampled_from([0, 10, 20, 30])))
-        for uid, cls, node, _ in trial.held
+        for uid, cls, node, _ in trial.in_use
     ]
     size = draw(st.integers(1, 4))
     trial.classes[99] = make_class(99, gpu=size)

@@ -13,6 +13,11 @@ from firmament_py.flow.incremental import numba_cache
 pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
 
 
+@pytest.mark.skipif("PYTEST_XDIST_WORKER" not in os.environ, reason="one process runs all tests")
+def test_tests_that_compile_run_in_one_worker(request):
+    assert request.node.nodeid.endswith("@numba")
+
+
 CONSTANT = "HEAD = {value}\n"
 USER = """
 from kept.numba_cache import compiled

@@ -31,7 +31,7 @@ def with_terms(count: int, number: int, **fields):
     return make_class(number, expected_us=number, peers=PeerDemand(anti_affinity=of_others(count)), **fields)
 
 
-def crowd(classes: int, *, terms: int = MAX_TERMS) -> Cluster:
+def cluster_with(classes: int, *, terms: int = MAX_TERMS) -> Cluster:
     """So many classes with one task each, the first the oldest."""
     events = []
     for number in range(1, classes + 1):
@@ -41,12 +41,12 @@ def crowd(classes: int, *, terms: int = MAX_TERMS) -> Cluster:
 
 
 def test_tasks_with_few_terms_are_never_deferred():
-    cluster = crowd(TERMS_PER_ROUND // FEW_TERMS + 9, terms=FEW_TERMS)
+    cluster = cluster_with(TERMS_PER_ROUND // FEW_TERMS + 9, terms=FEW_TERMS)
     assert len(cluster.round()) == TERMS_PER_ROUND // FEW_TERMS + 9
 
 
 def test_the_oldest_come_first_and_the_others_in_the_rounds_that_are_due_at_once():
-    cluster = crowd(3 * PER_ROUND - 1)
+    cluster = cluster_with(3 * PER_ROUND - 1)
     cluster.tell(make_class(99), make_tasks([99], 99))
     rounds: list[set[int]] = []
     while cluster.scheduler.due(NOW_US + len(rounds)):
@@ -56,7 +56,7 @@ def test_the_oldest_come_first_and_the_others_in_the_rounds_that_are_due_at_once
 
 
 def test_the_reason_is_reported_once():
-    cluster = crowd(2 * PER_ROUND)
+    cluster = cluster_with(2 * PER_ROUND)
     first = {w.cls: w for w in cluster.run().waiting}
     assert [reason.kind for w in first.values() for reason in w.reasons] == [ReasonKind.DEFERRED] * PER_ROUND
     assert all(len(w.unreported) == w.count == 1 for w in first.values())
@@ -83,7 +83,7 @@ def test_those_that_do_not_fit_are_considered_in_turns_and_then_no_more():
 
 def test_a_gang_is_deferred_as_a_whole():
     plain, rich = 50, PER_ROUND + 1
-    cluster = crowd(PER_ROUND)
+    cluster = cluster_with(PER_ROUND)
     cluster.tell(
         make_class(plain),
         with_terms(MAX_TERMS, rich),
@@ -96,7 +96,7 @@ def test_a_gang_is_deferred_as_a_whole():
 
 def test_the_work_of_a_round_is_bounded():
     def work(classes: int) -> int:
-        cluster = crowd(classes)
+        cluster = cluster_with(classes)
         return calls(lambda: cluster.scheduler.run(NOW_US))
 
     assert work(10 * PER_ROUND) <= 1.5 * work(2 * PER_ROUND)
