@@ -1,7 +1,7 @@
 """`poseidon-bench`: list, run, compare and report benchmarks, make traces and simulate.
 
-Exit codes: 0 measured and every check held, 1 a check failed (or, with --enforce, a target was missed, or B is
-worse than A or failed a check), 2 wrong usage, or something that is needed is missing, 130 interrupted.
+Exit codes: 0 all checks passed, 1 a check failed (or, with --enforce, a target was missed, or B is worse than A or
+failed a check), 2 wrong usage or a missing prerequisite, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ cli.add_command(simulate)
 @cli.command("list")
 @click.option("-v", "--verbose", is_flag=True, help="List the cases of each suite too.")
 def list_(verbose: bool) -> None:
-    """List the suites."""
+    """List the benchmark suites."""
     console = Console(highlight=False)
     suites = [specs.load(name) for name in specs.available()]
     rows = [(suite.name, str(len(suite.cases)), suite.title) for suite in suites]
@@ -134,9 +134,9 @@ def run(
 @click.option("--policies", nargs=2, metavar="X Y", help="Compare policy Y in B (or A, without B) with policy X in A.")
 @click.option("--enforce", is_flag=True, help="Exit with code 1 if B is worse in any case or failed a check.")
 def compare(a: Path, b: Path | None, metrics: tuple[str, ...], policies: tuple[str, str] | None, enforce: bool) -> None:
-    """Tell whether result B is better or worse than A.
+    """Test whether result B is better or worse than A.
 
-    A and B are files that `run --json` wrote. Differences within the noise count as neither.
+    A and B are files that `run --json` wrote. Differences within the noise are neither.
     """
     if b is None and policies is None:
         raise click.UsageError("give two result files, or one file and --policies X Y")
@@ -216,7 +216,7 @@ def _measure(
     repeat: int,
     results_file: ResultsFile,
 ) -> SuiteResult:
-    """Runs with a progress bar where there is a terminal, and a line for each case where there is none."""
+    """Runs with a progress bar on a terminal, and with one line per case elsewhere."""
     with Progress(*_COLUMNS, console=console, transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task(suite.name, total=len(cases) * repeat)
 

@@ -22,7 +22,7 @@ _CRITICAL = {
 def bootstrap(api: Api) -> None:
     """Namespaces and the system priority classes."""
     for kind in ("Pod", "Binding", "Event"):
-        model_of("v1", kind)  # a tenth of a second, which the first of them need not wait for
+        model_of("v1", kind)  # here, so that the first request is not delayed by a tenth of a second
     for name in ("default", "kube-node-lease", "kube-public", "kube-system"):
         api.create(NAMESPACES, "", {"metadata": {"name": name}})
     for name, (value, description) in _CRITICAL.items():

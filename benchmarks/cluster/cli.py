@@ -127,13 +127,13 @@ def cluster(
     if fault_latency_ms or fault_rate_429 or fault_rate_500:
         rules.append(Rule(latency_ms=fault_latency_ms, rate_429=fault_rate_429, rate_500=fault_rate_500))
     if kubeconfig_out is not None:
-        # Before anything is started: an unwritable path should not cost the time of making a large cluster.
+        # first: an error should be reported before a large cluster is created
         try:
             kubeconfig_out.touch()
         except OSError as error:
             hint = "choose another --kubeconfig-out"
             sys.exit(_refuse(f"cannot write the kubeconfig {kubeconfig_out}: {error.strerror}; {hint}"))
-    gc.set_threshold(100_000, 20, 50)  # objects by the hundred thousand live as long as the process does
+    gc.set_threshold(100_000, 20, 50)  # hundreds of thousands of objects live as long as the process
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         sys.exit(runner.run(_serve(settings, kubeconfig_out, rules)))
 
@@ -141,7 +141,7 @@ def cluster(
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
     try:
         import uvloop
-    except ImportError:  # not available everywhere; only slower without
+    except ImportError:  # not available on every platform
         return asyncio.new_event_loop
     factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
     return factory

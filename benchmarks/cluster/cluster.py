@@ -34,11 +34,11 @@ from benchmarks.cluster.store.store import Record, Store
 Json = dict[str, Any]
 
 _AGENDA_BUDGET_S = 0.005
-"""How long simulated components may keep the event loop before requests get their turn."""
+"""How long simulated components may occupy the event loop before requests are handled."""
 
 
 class Cluster:
-    """A synthetic cluster. Usable without starting it: then nothing listens and nothing moves."""
+    """A synthetic cluster. Usable without starting it: then it serves no requests and simulates nothing."""
 
     def __init__(self, settings: ClusterSettings | None = None, now: Callable[[], float] = time.monotonic) -> None:
         self.settings = settings or ClusterSettings()
@@ -78,7 +78,7 @@ class Cluster:
         await self.stop()
 
     async def start(self) -> None:
-        """Listen, and let the simulated components run. Raises OSError if the port is taken."""
+        """Listen, and run the simulated components. Raises OSError if the port is in use."""
         server = Server(self.http.handle, access_log=None, handler_cancellation=True)
         self._runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=1.0)
         await self._runner.setup()
@@ -156,7 +156,7 @@ class Cluster:
 
     @property
     def rejected(self) -> Mapping[str, int]:
-        """Pods that kubelets refused, per reason; anything here means that a node was over-committed."""
+        """Number of pods that kubelets rejected, per reason; more than 0 means that a node was over-committed."""
         return self.kubelets.rejected if self.kubelets is not None else {}
 
     # what is in it
@@ -172,7 +172,7 @@ class Cluster:
         labels: Mapping[str, str] | None = None,
         taints: Sequence[Mapping[str, str]] = (),
     ) -> list[str]:
-        """Add ready nodes; zones and racks take turns, shapes by weight. Returns the names."""
+        """Add ready nodes, with zones and racks in rotation and shapes by weight. Returns the names."""
         settings = self.settings
         shapes = [shape] if shape else [one for one in settings.shapes for _ in range(one.weight)]
         zone_count = settings.zones if zones is None else zones
@@ -202,7 +202,7 @@ class Cluster:
         return self.create_many(PODS, template, [f"{prefix}{i:0{width}d}" for i in range(count)], namespace)
 
     def create_many(self, kind: Kind, template: Json, names: Sequence[str], namespace: str = "default") -> list[Record]:
-        """Create objects that differ only in name; far quicker than one by one."""
+        """Create objects that differ only in name; much faster than one by one."""
         return self.api.create_many(kind, namespace, template, list(names))
 
     def create(self, obj: Json, namespace: str = "default") -> Json:
@@ -214,7 +214,7 @@ class Cluster:
         return self.api.create(kind, home if kind.namespaced else "", copy.deepcopy(obj)).parse()
 
     def get(self, kind: Kind, name: str, namespace: str = "default") -> Json:
-        """An object by name; ApiError 404 if it is not there."""
+        """An object by name. Raises ApiError 404 if it does not exist."""
         return self.api.get(kind, namespace if kind.namespaced else "", name).parse()
 
     def objects(self, kind: Kind, namespace: str = "") -> list[Json]:
@@ -224,15 +224,15 @@ class Cluster:
     # what goes wrong
 
     def fail_node(self, name: str) -> None:
-        """The node's kubelet goes silent; the node becomes Unknown after its grace time."""
+        """The node's kubelet stops reporting; the node becomes Unknown after its grace time."""
         self.controllers.node_life.fail(name)
 
     def restore_node(self, name: str) -> None:
-        """The node's kubelet comes back."""
+        """The node's kubelet reports again."""
         self.controllers.node_life.restore(name)
 
     def compact(self) -> int:
-        """Forget the history: older resourceVersions and continue tokens answer 410."""
+        """Drop the history: older resourceVersions and continue tokens answer 410."""
         self.http.lists.forget()
         return self.store.compact()
 

@@ -1,4 +1,4 @@
-"""Everything that can be set, in one frozen object; units are in the names."""
+"""All settings, in one frozen object; units are in the names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.cluster.store.quantities import parse
 
 @dataclass(frozen=True)
 class NodeShape:
-    """One sort of node. `weight` is its share among the shapes of a cluster."""
+    """A shape of nodes. `weight` is its share among the shapes of a cluster."""
 
     cpu: str = "32"
     memory: str = "128Gi"
@@ -35,7 +35,7 @@ class NodeShape:
 
     @classmethod
     def parse(cls, text: str) -> NodeShape:
-        """`cpu=16,memory=64Gi,pods=110,nvidia.com/gpu=4,weight=1`; ValueError says what is wrong."""
+        """`cpu=16,memory=64Gi,pods=110,nvidia.com/gpu=4,weight=1`; Raises ValueError."""
         known: dict[str, str] = {}
         extended: dict[str, str] = {}
         labels: dict[str, str] = {}
@@ -71,14 +71,14 @@ class NodeShape:
 
 @dataclass(frozen=True)
 class RunTime:
-    """How long a pod runs that does not say so itself (by annotation) and does not restart for ever."""
+    """The run time of pods without an annotation for it that do not restart forever."""
 
     distribution: str = "forever"  # forever, fixed, uniform, exponential, lognormal
     a: float = 0.0  # seconds: the fixed time, the low end, the mean, or the median
     b: float = 0.0  # seconds: the high end (uniform); sigma without unit (lognormal)
 
     def draw(self, rng: random.Random) -> float | None:
-        """Seconds, or None for ever."""
+        """Seconds, or None: forever."""
         match self.distribution:
             case "fixed":
                 return self.a
@@ -122,23 +122,23 @@ class ClusterSettings:
     seed: int = 0
     run_time: RunTime = RunTime()
     start_seconds: float = 0.2
-    """From being bound to running."""
+    """From bind to Running."""
     stop_seconds: float = 0.2
-    """From being asked to stop to being gone, if the grace period is not shorter."""
+    """From deletion to removal, unless the grace period is shorter."""
     speed: float = 1.0
     """Simulated seconds per real second, for everything that takes time in the cluster."""
     bookmark_seconds: float = 60.0
     history: int = 65536
-    """Changes kept per kind for watches; older versions answer 410."""
+    """Number of changes kept per kind for watches; older versions answer 410."""
     heartbeat_seconds: float = 10.0
-    """How often a kubelet renews its lease; stretched in large clusters (at most 200 renewals a second)."""
+    """Interval at which a kubelet renews its lease; longer in large clusters (at most 200 renewals a second)."""
     node_grace_seconds: float = 4.0
-    """How long after its kubelet went silent a node becomes Unknown."""
+    """Time from the last report of its kubelet until a node becomes Unknown."""
     job_backoff_seconds: float = 0.5
     """Before the first replacement of a Job's failed pod; doubles with each failure in a row, up to 6 min."""
     controllers: bool = True
     """Whether the workload, volume and node controllers run."""
     kubelets: bool = True
-    """Whether bound pods run; without, they stay as they are bound."""
+    """Whether bound pods run; otherwise they stay pending on their node."""
     max_events: int = 100_000
-    """Event objects kept; the oldest go first."""
+    """Number of Event objects kept; the oldest are deleted first."""

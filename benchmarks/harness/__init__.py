@@ -1,1 +1,1 @@
-"""Reads suites, runs their cases, keeps the results."""
+"""Reading suites, running their cases and storing the results."""

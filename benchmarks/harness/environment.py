@@ -1,4 +1,4 @@
-"""Where a result was measured: a figure without its machine says little."""
+"""The machine and the versions with which a result was measured."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _version(name: str) -> str | None:
 
 
 def _commit() -> str | None:
-    """The commit of the tree that the package is in, with "-dirty" if tracked files differ from it."""
+    """The commit of the git tree that contains the package, with "-dirty" if tracked files have changed."""
     git, here = shutil.which("git"), Path(__file__).parent
     if git is None:
         return None

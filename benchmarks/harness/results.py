@@ -1,4 +1,4 @@
-"""Results of a run and their JSON form (docs/benchmarks.md describes it)."""
+"""Results of a run and their JSON format (docs/benchmarks.md)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.harness import series
 from benchmarks.harness.series import Series
 
 FORMAT = 3
-"""Raised whenever an older reader would misread a file. 2: cases have series. 3: samples have seeds."""
+"""Incremented whenever an older reader would misread a file. 2: cases have series. 3: samples have seeds."""
 
 
 _NEEDED: dict[str, dict[str, type | tuple[type, ...]]] = {
@@ -30,16 +30,16 @@ _NEEDED: dict[str, dict[str, type | tuple[type, ...]]] = {
     "options": {"repeat": int},
     "metrics": {},
 }
-"""What tables and reports show of every result."""
+"""Fields of the environment that tables and reports require."""
 
 
 class ResultError(ValueError):
-    """A file does not hold results; the message says which and why."""
+    """A file is not a results file; the message names the file and the reason."""
 
 
 @dataclass(slots=True)
 class Check:
-    """Something that must hold whatever the machine."""
+    """A condition that must hold on every machine."""
 
     name: str
     ok: bool
@@ -48,7 +48,7 @@ class Check:
 
 @dataclass(slots=True)
 class Sample:
-    """What one execution of a case gave: figures by metric, further facts, checks, lines for plots."""
+    """The result of one execution of a case: figures by metric, further facts, checks, lines for plots."""
 
     metrics: dict[str, float]
     facts: dict[str, Any] = field(default_factory=dict)
@@ -69,12 +69,12 @@ class CaseResult:
     series: list[Series] = field(default_factory=list)
     target: str = ""
     target_met: bool | None = None
-    """None: there is none, or the case did not run at full scale."""
+    """None: the case has no target, or did not run at full scale."""
     seeds: dict[str, list[int]] = field(default_factory=dict)
     """By metric, the seed of each sample."""
 
     def add(self, sample: Sample, seed: int = 0) -> None:
-        """Takes one more sample, which is of this seed."""
+        """Adds a sample, measured with this seed."""
         for name, value in sample.metrics.items():
             self.samples.setdefault(name, []).append(value)
             self.seeds.setdefault(name, []).append(seed)
@@ -90,7 +90,7 @@ class CaseResult:
 
 @dataclass(slots=True)
 class SuiteResult:
-    """Everything that one `run` measured."""
+    """The results of one `run`."""
 
     suite: str
     environment: dict[str, Any]
@@ -99,17 +99,17 @@ class SuiteResult:
     """name -> title, unit, better"""
     cases: list[CaseResult] = field(default_factory=list)
     virtual: bool = False
-    """Figures follow from the seed, and each sample of a case has its own."""
+    """Whether the figures follow from the seed; if so, each sample of a case has a different seed."""
     stopped: str = ""
-    """Why not everything was measured; empty: it was."""
+    """Why the run is incomplete; empty if it is complete."""
 
     @property
     def sound(self) -> bool:
-        """Whether every check of every sample held."""
+        """Whether every check of every sample passed."""
         return not any(case.failed for case in self.cases)
 
     def write(self, path: Path) -> None:
-        """As JSON: whole, or not at all. Raises OSError."""
+        """Writes JSON, atomically. Raises OSError."""
         text = json.dumps({"format": FORMAT, **asdict(self)}, indent=2) + "\n"
         if path.exists() and not path.is_file():
             path.write_text(text)
@@ -123,7 +123,7 @@ class SuiteResult:
 
 
 def temporary(path: Path) -> Path:
-    """A name beside `path`, or what that is a link to, for what is not finished."""
+    """The name of an unfinished file, in the folder of `path` or of the file that `path` links to."""
     whole = path.resolve()
     return whole.with_name(f".{whole.name}.{os.getpid()}")
 
@@ -152,7 +152,7 @@ def read(path: Path) -> SuiteResult:
 
 
 def _check(raw: dict[str, Any]) -> None:
-    """Raises ValueError for the first field without which results cannot be shown."""
+    """Raises ValueError for the first required field that is missing or invalid."""
     for where, fields in _NEEDED.items():
         inner = raw.get(where)
         if not isinstance(inner, dict):

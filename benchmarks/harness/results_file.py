@@ -1,5 +1,5 @@
-"""Where the results of a run go, so that none is lost: the file is tried before anything is measured, and written after
-each case and at the end, also if the end comes early."""
+"""The file that receives the results of a run. It is opened once before anything is measured, and written after each
+case and at the end, also if the run is interrupted."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _FAILED, _NOT_MEASURED, _INTERRUPTED = 1, 2, 130
 
 @contextmanager
 def ended_cleanly() -> Iterator[None]:
-    """SIGTERM, which `timeout` and CI send, ends what is within as Ctrl-C does: with everything cleaned up and kept."""
+    """Handles SIGTERM, which `timeout` and CI send, like Ctrl-C: the run cleans up and writes its results."""
 
     def end(_: int, frame: FrameType | None) -> None:
-        interrupt = signal.getsignal(signal.SIGINT)  # an event loop has one of its own, and ends its task first
-        if not callable(interrupt):  # ignored, as in the background of a shell
+        interrupt = signal.getsignal(signal.SIGINT)  # an event loop sets its own, which cancels the main task
+        if not callable(interrupt):  # SIGINT is ignored, as in a background job of a shell
             raise KeyboardInterrupt
         interrupt(signal.SIGINT, frame)
 
@@ -36,13 +36,13 @@ def ended_cleanly() -> Iterator[None]:
 
 
 class ResultsFile:
-    """Keeps results in a file, or, without one, not at all. Raises click.UsageError if it could not."""
+    """Writes results to a file, if one is given. Raises click.UsageError if it is not writable."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
         if path is None:
             return
-        self._whole = path.exists() and not path.is_file()  # a pipe or a device takes one document
+        self._whole = path.exists() and not path.is_file()  # a pipe or a device receives one document, at the end
         try:
             if path.exists() and not os.access(path, os.W_OK):
                 raise PermissionError("permission denied")
@@ -55,15 +55,15 @@ class ResultsFile:
             raise click.UsageError(f"--json {path}: {why}; choose a file in a writable folder") from error
 
     def keep(self, result: SuiteResult) -> None:
-        """What there is so far. A failure is told at the end, when it is still one."""
+        """Writes the results so far. A write error is reported by `finish`, if it persists."""
         if self._path is not None and not self._whole:
             with suppress(OSError):
                 result.write(self._path)
 
     def finish(self, result: SuiteResult, missed: bool = False) -> int:
-        """Writes the results, if there are any, and says why they are not all. Returns the exit code.
+        """Writes the results, if there are any, and reports why they are incomplete. Returns the exit code.
 
-        missed: a target that has to be met was not.
+        missed: a required target was missed.
         """
         if result.stopped:
             click.echo(f"error: {result.stopped}", err=True)

@@ -1,4 +1,4 @@
-"""Runs the cases of a suite and gathers their samples."""
+"""Runs the cases of a suite and collects their samples."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from benchmarks.harness.results import CaseResult, Sample, SuiteResult
 from benchmarks.harness.specs import Case, Suite
 
 EXTRA = "poseidon-firmament[benchmarks]"
-"""The distribution, with what the suites on the synthetic cluster need."""
+"""The distribution with the extra that suites on the synthetic cluster need."""
 QUICK = "short"
 """Label of the cases that --quick runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the user asked for. `extra` holds options that only some suites know."""
+    """Options of the command line. `extra` holds those that apply to some suites only."""
 
     seed: int = 0
     scale: float = 1.0
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def scaled(self, count: int, least: int = 1) -> int:
-        """A size of a case at the chosen scale."""
+        """A size of a case, multiplied by the chosen scale."""
         return max(least, round(count * self.scale)) if count else 0
 
 
 class Measure(Protocol):
-    """What a suite's module offers under the name `measure`."""
+    """The function `measure` of a suite's module."""
 
     def __call__(self, case: Case, options: Options) -> Sample:
-        """Executes a case once, deterministic but for the times."""
+        """Executes a case once; only the times differ between executions."""
         ...
 
 
 class CannotMeasureError(Exception):
-    """A case cannot be measured here; the message says why, and what would help."""
+    """A case cannot be measured here; the message states the reason and the remedy."""
 
 
 INTERRUPTED = "interrupted before everything was measured"
 _UNFINISHED = "not finished"
 
 Listener = Callable[[Case, int, CaseResult], None]
-"""Told before each execution: the case, how many samples there are, what they were."""
+"""Called before each execution with the case, the number of its samples and these samples."""
 
 
 def measure_of(suite: str) -> Measure:
@@ -68,13 +68,13 @@ def measure_of(suite: str) -> Measure:
 
 
 def choose(suite: Suite, quick: bool, names: Sequence[str]) -> list[Case]:
-    """The cases to run: those whose name contains one of `names`, or all; with `quick` only the short ones."""
+    """The cases to run: those whose name contains one of `names`, or all; with `quick` only those labelled short."""
     chosen = [case for case in suite.cases if not names or any(name in case.name for name in names)]
     return [case for case in chosen if not quick or QUICK in case.labels]
 
 
 def resized(cases: Sequence[Case], nodes: int | None, pods: int | None) -> list[Case]:
-    """The cases at other sizes, each once; a target does not count there."""
+    """The cases at other sizes, without duplicates and without targets."""
     given = {name: size for name, size in (("nodes", nodes), ("pods", pods)) if size is not None}
     if not given:
         return list(cases)
@@ -95,11 +95,10 @@ def run(
     measure: Measure | None = None,
     keep: Callable[[SuiteResult], None] = lambda _: None,
 ) -> SuiteResult:
-    """Executes each case `repeat` times. The garbage collector runs between executions, not because of them.
+    """Executes each case `repeat` times. The garbage collector runs between executions, not during them.
 
-    Where figures follow from the seed, the same seed again would be the same sample again: sample i is of seed + i.
-    `keep` is told the result after each case. It is returned also if a case cannot be measured, or after an interrupt,
-    with all samples until then, and says why it was `stopped`.
+    Where figures follow from the seed, sample i uses the seed `seed + i`. `keep` receives the result after each case.
+    If a case cannot be measured, or after an interrupt, the result has all samples so far and the reason in `stopped`.
     """
     result = SuiteResult(
         suite=suite.name,
@@ -134,7 +133,7 @@ def run(
 
 
 def _met(case: Case, gathered: CaseResult, options: Options) -> bool | None:
-    """Whether a case reached all its targets; None if it has none, or at another scale, where bounds mean nothing."""
+    """Whether a case reached all its targets; None if it has none, or at a scale other than 1."""
     reached = [(target, gathered.median(target.metric)) for target in case.targets]
     if not reached or options.scale != 1.0 or any(value is None for _, value in reached):
         return None

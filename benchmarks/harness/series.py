@@ -1,7 +1,7 @@
-"""Curves, timelines and distributions beside a case's figures: at most 500 points each, for plots.
+"""Curves, timelines and distributions of a case, for plots: at most 500 points each.
 
 kind       timeline: y over time; cdf: y is the share of x's that are not larger; curve: y over a size
-x, y       as many numbers each; x does not fall
+x, y       equally many numbers each; x is ascending
 x_title, x_unit, y_title, y_unit   as metrics have them: s, ratio, count, ...
 """
 
@@ -20,7 +20,7 @@ KINDS = ("timeline", "cdf", "curve")
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line of a plot. Raises ValueError for one that cannot be drawn."""
+    """One line of a plot. Raises ValueError if it is invalid."""
 
     name: str
     kind: str
@@ -56,13 +56,13 @@ def parse(raw: Any) -> Series:
 
 
 def timeline(name: str, seconds: ArrayLike, values: ArrayLike, y_title: str, y_unit: str) -> Series:
-    """Values (S,) at times (S,), ascending; of more than there may be, means of neighbours."""
+    """Values (S,) at ascending times (S,); above the maximum number of points, means of neighbours."""
     x, y = _averaged(_floats(seconds), _floats(values))
     return Series(name, "timeline", _plain(x), _plain(y), "time", "s", y_title, y_unit)
 
 
 def cdf(name: str, values: ArrayLike, x_title: str, x_unit: str) -> Series:
-    """The distribution of values (K,); of more than there may be, quantiles at equal steps."""
+    """The distribution of values (K,); above the maximum number of points, quantiles at equal steps."""
     x = np.sort(_floats(values))
     y = np.arange(1, len(x) + 1) / max(len(x), 1)
     if len(x) > MAX_POINTS:
@@ -74,7 +74,7 @@ def cdf(name: str, values: ArrayLike, x_title: str, x_unit: str) -> Series:
 def curve(
     name: str, sizes: ArrayLike, values: ArrayLike, x_title: str, x_unit: str, y_title: str, y_unit: str
 ) -> Series:
-    """Values (S,) over sizes (S,), ascending."""
+    """Values (S,) over ascending sizes (S,)."""
     return Series(name, "curve", _plain(_floats(sizes)), _plain(_floats(values)), x_title, x_unit, y_title, y_unit)
 
 
@@ -91,5 +91,5 @@ def _averaged(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> tuple[np.ndar
 
 
 def _plain(values: np.ndarray[Any, Any]) -> list[float]:
-    """Six significant digits: nobody sees more, and files stay small."""
+    """Rounds to six significant digits, to keep files small."""
     return [float(f"{v:.6g}") for v in values.tolist()]

@@ -1,4 +1,4 @@
-"""Further solvers to measure: every class that an installed distribution registers under the entry point group
+"""Solvers of other packages: every class that an installed distribution registers under the entry point group
 `firmament.solvers`, as policies are under `firmament.policies`. It is called without arguments and is a
 firmament_py.flow.solver.Solver."""
 
@@ -12,16 +12,16 @@ GROUP = "firmament.solvers"
 
 
 class SolverError(Exception):
-    """A solver cannot be had; the message says why."""
+    """A solver cannot be loaded; the message states the reason."""
 
 
 def further() -> list[str]:
-    """Names of those that are installed beside our own."""
+    """Names of the installed solvers of other packages."""
     return sorted({entry.name for entry in entry_points(group=GROUP)} - set(SOLVERS))
 
 
 def load(name: str) -> Solver:
-    """The solver of that name, ours or a further one. Raises SolverError."""
+    """The solver of that name, ours or one of another package. Raises SolverError."""
     if name in SOLVERS:
         return SOLVERS[name]()
     found = {entry.value: entry for entry in entry_points(group=GROUP) if entry.name == name}

@@ -1,17 +1,17 @@
 """Benchmarks as data: every suite is a YAML file beside its module in suites/, read into frozen values here.
 
-    title, about           what is measured and how, for people
+    title, about           what is measured and how
     metrics                name -> unit, better (lower or higher), title; the first is the suite's figure
-    repeat                 samples of each case, unless --repeat says otherwise
-    virtual                true: figures follow from the seed, so each sample has a seed of its own
-    options                which of --nodes, --pods, --kubeconfig, --against it understands
+    repeat                 default number of samples of each case (--repeat)
+    virtual                true: figures follow from the seed, so each sample has a different seed
+    options                which of --nodes, --pods, --kubeconfig, --against apply
     defaults, cases        sizes and labels of each case; `target` is a bound on a metric at full scale, or a
                            list of bounds, `compared_with` lists figures of other systems for the same case
 
-A case whose sizes say `policy: each` stands for one case a policy: all that are registered, and the baselines. A metric
-whose name has `{solver}` in it stands for one a solver that is installed beside our own (harness/solvers.py).
+A case with `policy: each` in its sizes becomes one case for each registered policy and each baseline. A metric with
+`{solver}` in its name becomes one metric for each installed solver of another package (harness/solvers.py).
 
-A field that is not known is an error: a typo must not silently measure something else.
+An unknown field is an error, so that a typo does not silently measure something else.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from firmament_py.policy import registry
 EACH = "each"
 SOLVER = "{solver}"
 BASELINES = ("first-fit", "least-allocated")
-"""What policies are compared with (simulate/baselines.py)."""
+"""Simple schedulers to compare policies with (simulate/baselines.py)."""
 
 
 class SpecError(ValueError):
-    """A suite's description makes no sense; the message names file and field."""
+    """A suite's description is invalid; the message names file and field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What `metric` must reach at full scale: exactly one bound is given."""
+    """The bound that `metric` must reach at full scale: exactly one of the two is given."""
 
     metric: str
     at_most: float | None = None
@@ -67,7 +67,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """A figure of another system for the same case, and where it is from."""
+    """A figure of another system for the same case, and its source."""
 
     system: str
     value: float
@@ -86,7 +86,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Cases that are measured in the same way."""
+    """Cases that are measured by the same function."""
 
     name: str
     title: str
@@ -95,9 +95,9 @@ class Suite:
     cases: tuple[Case, ...]
     repeat: int = 3
     options: tuple[str, ...] = ()
-    """Options of `run` that only this suite has."""
+    """Options of `run` that apply to this suite, of those that do not apply to all."""
     virtual: bool = False
-    """Figures follow from the seed: sample i of a case is of seed + i."""
+    """Whether the figures follow from the seed: sample i of a case uses seed + i."""
 
     def metric(self, name: str) -> Metric:
         """The metric of that name; KeyError if the suite has none."""
@@ -108,7 +108,7 @@ class Suite:
 
 
 def available() -> list[str]:
-    """Names of all suites, in the order in which they are listed."""
+    """Names of all suites, in the order of listing."""
     return sorted(
         entry.name.removesuffix(".yaml").replace("_", "-")
         for entry in resources.files("benchmarks.suites").iterdir()
@@ -117,7 +117,7 @@ def available() -> list[str]:
 
 
 def load(name: str) -> Suite:
-    """The suite of that name. Raises SpecError with the names there are."""
+    """The suite of that name. Raises SpecError, which lists all names."""
     if name not in available():
         raise SpecError(f"unknown suite {name!r}; choose one of: {', '.join(available())}")
     text = resources.files("benchmarks.suites").joinpath(f"{name.replace('-', '_')}.yaml").read_text()

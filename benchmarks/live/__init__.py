@@ -1,1 +1,1 @@
-"""A live API server: filling it, what the processes cost, and a blind scheduler to compare with."""
+"""A live API server: filling it, the CPU and memory of processes, and a blind binder to compare with."""

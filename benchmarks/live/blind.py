@@ -1,7 +1,7 @@
-"""The limit that no scheduler passes: binds pods to nodes in turn, looking at nothing.
+"""The blind binder: binds pods to nodes in rotation. Its rate is an upper bound for any scheduler.
 
-Uses the bridge's own HTTP client with the bridge's concurrency, so the difference to a scheduler is the scheduling.
-Run as a process of its own, as the bridge is: python -m benchmarks.live.blind --kubeconfig F --scheduler-name NAME
+It has the bridge's HTTP client and concurrency, so the difference to a scheduler's rate is due to scheduling.
+It runs as a separate process, like the bridge: python -m benchmarks.live.blind --kubeconfig F --scheduler-name NAME
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class _Page(Struct):
 
 
 async def bind_all(kubeconfig: Path, scheduler: str, count: int, concurrency: int, follow: bool) -> dict[str, int]:
-    """Binds `count` pods of `scheduler`: those that wait now, or with `follow` pods created from now on.
+    """Binds `count` pods of `scheduler`: those pending now, or with `follow` pods created from now on.
 
-    Says "ready" before the first bind. Returns how many were bound and how many binds failed.
+    Prints "ready" before the first bind. Returns the number of bound pods and the number of failed binds.
     """
     kube = Kube(await credentials.load(kubeconfig, None), concurrency)
     await kube.start()
@@ -78,7 +78,7 @@ async def bind_all(kubeconfig: Path, scheduler: str, count: int, concurrency: in
 def _take(
     pods: Iterable[_Pod], scheduler: str, count: int, concurrency: int, work: asyncio.Queue[_Metadata | None]
 ) -> int:
-    """Queues up to `count` waiting pods, and after the last of them the end for each worker; how many are left."""
+    """Queues up to `count` pending pods, then an end marker for each worker. Returns the number still to queue."""
     for pod in pods:
         if count and pod.spec.scheduler == scheduler and not pod.spec.node:
             work.put_nowait(pod.metadata)
@@ -118,7 +118,7 @@ async def _worker(kube: Kube, work: asyncio.Queue[_Metadata | None], nodes: Iter
 @click.option("--concurrency", type=int, default=Settings().bind_concurrency)
 @click.option("--follow", is_flag=True, help="Bind pods created from now on, found by a watch.")
 def cli(kubeconfig: Path, scheduler_name: str, count: int, concurrency: int, follow: bool) -> None:
-    """Print what was done, as JSON."""
+    """Bind pods to nodes in rotation and print the counts as JSON."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         click.echo(orjson.dumps(runner.run(bind_all(kubeconfig, scheduler_name, count, concurrency, follow))))
 

@@ -1,4 +1,4 @@
-"""Processes that a benchmark starts, and what they cost. Each is ended by its own pid, whatever happens."""
+"""Processes that a benchmark starts, and their CPU time and memory. Each is always ended, by its own pid."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STOP_SECONDS = 10.0
 
 @contextmanager
 def child(arguments: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Runs `python -m arguments...`; its output goes to the file `log`. Ended at the end of the block."""
+    """Runs `python -m arguments...` until the end of the block, with its output in the file `log`."""
     with log.open("wb") as out:
         process = subprocess.Popen(
             [sys.executable, "-m", *arguments], stdin=subprocess.PIPE, stdout=out, stderr=subprocess.STDOUT
@@ -36,7 +36,7 @@ def child(arguments: Sequence[str], log: Path) -> Iterator[subprocess.Popen[byte
 
 
 def wait_for_file(process: subprocess.Popen[bytes], path: Path, log: Path, seconds: float) -> str:
-    """The content of a file that `process` writes when it is ready. Raises CannotMeasureError with its last words."""
+    """The content of a file that `process` writes when it is ready. Raises CannotMeasureError with its output."""
     deadline = time.monotonic() + seconds
     while not path.exists():
         if process.poll() is not None or time.monotonic() > deadline:
@@ -47,7 +47,7 @@ def wait_for_file(process: subprocess.Popen[bytes], path: Path, log: Path, secon
 
 
 def peak_mib(pid: int) -> float:
-    """The most resident memory that a process has had, in MiB. Only where the kernel tells (/proc)."""
+    """The peak resident memory of a process, in MiB. Requires /proc (Linux)."""
     return _status(pid, "VmHWM")
 
 

@@ -1,8 +1,8 @@
-"""A live API server, synthetic or not: filling it, seeing when pods are bound, and leaving it as it was.
+"""A live API server, synthetic or not: filling it, recording when pods are bound, and removing what was created.
 
-The synthetic cluster stamps each bind in its audit, which costs nothing while it is measured. Any other server is
-watched, from before the first pod until the last one is bound. Either way only pods that were created here count: the
-audit remembers every bind since its server started, and a scheduler may have pods of other people.
+The synthetic cluster records the time of each bind in its audit. Any other server is watched, from before the first
+creation until the last bind. In both cases only pods created here count: the audit has every bind since the server
+started, and a scheduler may also have pods of other users.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ LABEL = "poseidon-bench"
 _AT_ONCE = 64
 _SORTS = 10
 _FILLS = 0.25
-"""Share of the cluster that the pods take: as many come three times, and twice of them are placed blindly."""
+"""Share of the cluster that the pods fill: they are created three times, twice for the blind binder."""
 _PODS_A_NODE = 4
-"""At least so many of mean size would fill the share of the cluster that they are meant to."""
+"""Pods are sized so that at least this number of them fills the intended share of the cluster."""
 _PATH = f"/api/v1/namespaces/{NAMESPACE}/pods"
 _POLL_SECONDS = 0.05
 _REMOVALS = 20
 
 
 class Pods:
-    """Pods of one scheduler on one server, and when each came and was bound (Unix seconds)."""
+    """Pods of one scheduler on one server, and when each was created and bound (Unix seconds)."""
 
     def __init__(
         self, kube: Kube, scheduler: str, nodes: int, pods: int, seed: int, has_audit: bool, workload: str = "basic"
@@ -45,7 +45,7 @@ class Pods:
         self._scheduler = scheduler
         self._has_audit = has_audit
         self._workload = workload
-        # a few pods on many nodes are no larger for that: every one of them has to fit
+        # a few pods on many nodes are not enlarged: each has to fit on a node
         sorts = pod_sorts(_SORTS, max(pods, _PODS_A_NODE * nodes), _FILLS, open_capacity(UNIFORM, nodes), seed)
         self._specs = [
             {
@@ -61,20 +61,20 @@ class Pods:
             for sort in sorts
         ]
         self.created: dict[str, float] = {}
-        """UID -> when the server was asked to create it."""
+        """UID -> time of the request to create it."""
         self._progress = Progress(kube, scheduler)
         self._watching: asyncio.Task[None] | None = None
         self._others = 0
-        """Binds that are counted and not of these pods."""
+        """Number of counted binds of other pods."""
 
     async def begin(self) -> None:
-        """Starts to count binds. Before the first pod is created, and before the clock runs."""
+        """Starts counting binds. Call it before the first pod is created and before the time starts."""
         if not self._has_audit and self._watching is None:
             self._watching = asyncio.create_task(self._progress.run())
         self._others = await self._counted()
 
     async def create(self, count: int, per_second: float | None = None) -> None:
-        """Creates pods as fast as the server takes them, or at a rate."""
+        """Creates pods as fast as the server accepts them, or at a given rate."""
         began = time.monotonic()
 
         async def one(number: int) -> None:
@@ -99,9 +99,9 @@ class Pods:
     async def wait_for(self, count: int, patience: float, watch: Callable[[], None] = lambda: None) -> dict[str, float]:
         """The times of bind_times(), as soon as `count` of these pods are bound.
 
-        Raises CannotMeasureError when nothing has been bound for `patience` seconds. Counting is cheap, and says
-        nothing about whose binds there were: UIDs are looked at only when there were enough, and what others bound
-        meanwhile is not counted again. `watch` is called at each look, for the last time before UIDs are looked at.
+        Raises CannotMeasureError after `patience` seconds without a bind. Counting is cheap but includes binds of other
+        pods: UIDs are compared only once the count suffices, and binds of other pods are then subtracted. `watch` is
+        called at each poll, before a comparison.
         """
         last, since = -1, time.monotonic()
         while True:
@@ -120,7 +120,7 @@ class Pods:
             await asyncio.sleep(_POLL_SECONDS)
 
     async def bind_times(self) -> dict[str, float]:
-        """UID -> when it was bound, of the pods that were created here."""
+        """UID -> time of the bind, for the pods created here."""
         if self._has_audit:
             entries = orjson.loads(await self._kube.call("GET", "/_audit"))["entries"]
             return {e["uid"]: e["time"] for e in entries if e["what"] == "bind" and e["uid"] in self.created}
@@ -132,7 +132,7 @@ class Pods:
         }
 
     async def _counted(self) -> int:
-        """Binds so far: of the whole server since it started, or of all pods of the scheduler that were seen."""
+        """Number of binds so far: of the whole server since its start, or of all watched pods of the scheduler."""
         if not self._has_audit:
             return self._progress.bound
         stats = orjson.loads(await self._kube.call("GET", "/_stats"))
@@ -157,22 +157,22 @@ async def has_audit(kube: Kube) -> bool:
 
 
 async def add_nodes(kube: Kube, count: int) -> None:
-    """Ready nodes on a server that has no kubelets. Those that a former run left are used again."""
+    """Creates ready nodes on a server without kubelets. Nodes that an earlier run left are reused."""
 
     async def one(number: int) -> None:
         name = f"{LABEL}-{number:05d}"
         node = {"apiVersion": "v1", "kind": "Node", **node_object(name, number, UNIFORM[0], f"zone-{number % 3}", "")}
         node["metadata"]["labels"][LABEL] = "true"
-        with suppress(ApiError):  # it is there already
+        with suppress(ApiError):  # it exists
             await kube.call("POST", "/api/v1/nodes", orjson.dumps(node))
-        # a new node is tainted by admission until somebody says that it is ready
+        # admission taints a new node until its status is ready
         await kube.call("PATCH", f"/api/v1/nodes/{name}", b'{"spec":{"taints":null}}', MERGE_PATCH)
 
     await in_parallel(one, range(count))
 
 
 async def remove(kube: Kube, what: Sequence[str] = ("pods", "nodes")) -> None:
-    """Deletes what the benchmark has made. A server gives up on a long request, but not on what it has done by then."""
+    """Deletes what the benchmark has created, with repeated requests, because a server may time out on a long one."""
     paths = {"pods": _PATH, "nodes": "/api/v1/nodes"}
     body = orjson.dumps({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
     for name in what:
@@ -185,7 +185,7 @@ async def remove(kube: Kube, what: Sequence[str] = ("pods", "nodes")) -> None:
 
 
 async def in_parallel(one: Callable[[int], Awaitable[None]], numbers: Iterable[int]) -> None:
-    """Runs `one` for each number, a bounded number of them at a time."""
+    """Runs `one` for each number, with bounded concurrency."""
     left = iter(numbers)
 
     async def worker() -> None:

@@ -1,1 +1,1 @@
-"""Load generators, each with an independent judge of what became of its tasks."""
+"""Load generators, each with an independent check of the placements."""

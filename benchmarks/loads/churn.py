@@ -60,7 +60,7 @@ class ChurnLoad:
         self._arrivals = finite if len(finite) else trace.task_shape  # shapes, job after job
         self.used: I64 = np.zeros_like(self.allocatable)
         self.shape: I64 = np.zeros(0, np.int64)  # of each task so far
-        self.node: I64 = np.zeros(0, np.int64)  # of each task so far, -1: pending or ended
+        self.node: I64 = np.zeros(0, np.int64)  # node of each task so far, -1: pending or ended
         self.pending: Bools = np.zeros(0, np.bool_)  # of each task so far
         self._fill(spec.fill * float(self.allocatable[:, contended].sum()), contended)
 

@@ -23,7 +23,7 @@ _SMALLEST, _LARGEST = 256, 4096
 
 @dataclass(frozen=True, slots=True)
 class DataSpec:
-    """Every pod reads data of its own: `min_blocks` to `max_blocks` blocks with `replicas` each. spots: the share of
+    """Every pod reads its own data: `min_blocks` to `max_blocks` blocks with `replicas` each. spots: the share of
     all replicas that is on a hundredth of the nodes."""
 
     min_blocks: int = 3

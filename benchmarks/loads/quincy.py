@@ -6,7 +6,7 @@ node cost more the more are used. Shapes differ in what is hard for a min-cost f
     running         each task has an arc to the node that it runs on, and staying there is cheap
     wide            costs of preferences are uniform over a wide range, 90 % of the slots are needed
     zipf            preferences are concentrated on few nodes
-    oversubscribed  110 % of the slots are needed, so every slot has a price
+    oversubscribed  110 % of the slots are needed, so every slot has a positive dual price
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What the pods of a live benchmark demand beside resources: workloads like those of kube-scheduler's scheduler_perf.
+"""Constraints of the pods of a live benchmark: workloads like those of kube-scheduler's scheduler_perf.
 
 basic           nothing
 node-affinity   one of two zones
-affinity        a zone in which pods of their own app are
-anti-affinity   a node without pods of their own app
-spread          at most one pod of their app more in one zone than in another
+affinity        a zone that has pods of the same app
+anti-affinity   a node without pods of the same app
+spread          zones differ by at most one pod of the app
 gang            groups of GANG pods that are bound together or not at all
 """
 

@@ -1,15 +1,15 @@
-"""Two results of the same suite, case by case: the ratio, how sure it is, and a verdict.
+"""Two results of the same suite, case by case: the ratio, its confidence interval, and a verdict.
 
 The ratio is the Hodges-Lehmann estimate: the median of all ratios b / a between a sample of B and one of A. Its
 95 % interval is the one that inverts the Mann-Whitney test (Hollander and Wolfe, Nonparametric Statistical Methods,
 section 4.3): exact, free of assumptions on how times are distributed, and wide when there are few samples. With
-fewer than four samples on each side no interval of 95 % exists, and the verdict says so. Where a sample is 0 there
-is no ratio; then differences b - a are judged in the same way, as parts of the larger median.
+fewer than four samples on each side no interval of 95 % exists, and the verdict is "too few samples". If a sample is 0
+there is no ratio; then differences b - a, relative to the larger median, are tested in the same way.
 
-Figures of virtual time follow from the seed: samples of one seed are one sample, however often it is repeated, and
-samples of the same seed in A and B, which are of the same trace, are pairs. Of pairs the ratio is the median of the
-means (of logarithms) of every two of them, each with itself, too, and the interval inverts Wilcoxon's signed-rank test
-(section 3.3 there): exact where ratios lie symmetrically around theirs, and only for six pairs or more.
+Figures of virtual time follow from the seed: repeated samples of one seed count once, and samples of the same seed in A
+and B, which use the same trace, are pairs. For pairs the ratio is the median of the Walsh averages (of logarithms): the
+means of every two of them, including each with itself. The interval inverts Wilcoxon's signed-rank test (section 3.3
+there): exact if the ratios are distributed symmetrically around their median, and defined for six pairs or more.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from benchmarks.harness.results import CaseResult, SuiteResult
 
 CONFIDENCE = 0.95
 NEGLIGIBLE = 0.03
-"""Ratios within 3 % of 1 are called the same even if they are certain: machines drift by more than that."""
+"""Ratios within 3 % of 1 count as equal even if they are significant: the speed of machines varies by more."""
 CHECKS = "checks"
-"""Stands for a metric where checks of a case failed: so many did."""
+"""In place of a metric: the number of failed checks of a case."""
 
 
 class Verdict(StrEnum):
     BETTER = "better"
     WORSE = "worse"
-    SAME = "same"  # certain to be small
-    NOISE = "within noise"  # 1 is in the interval, or the difference is small and might not be
+    SAME = "same"  # the whole interval is close to 1
+    NOISE = "within noise"  # 1 is in the interval, or the ratio is close to 1 and the interval is wide
     UNSURE = "too few samples"  # or seeds
-    BROKEN = "failed checks"  # of B: its figures mean nothing
+    BROKEN = "failed checks"  # of B: its figures are not valid
 
 
 FAILS = (Verdict.WORSE, Verdict.BROKEN)
-"""Verdicts that --enforce does not let pass."""
+"""Verdicts with which --enforce exits with 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Comparison:
 
 
 def compare(a: SuiteResult, b: SuiteResult, metrics: Sequence[str] = ()) -> list[Comparison]:
-    """Every case and metric that both have, in A's order; only some metrics if any are named. Then what failed in B."""
+    """Every case and metric that both have, in A's order, or only the named metrics; then the failed checks of B."""
     found = []
     for case, other in _shared(a, b):
         for name, about in a.metrics.items():
@@ -91,7 +91,7 @@ def compare(a: SuiteResult, b: SuiteResult, metrics: Sequence[str] = ()) -> list
 
 
 def differences(a: SuiteResult, b: SuiteResult) -> list[str]:
-    """Why the two are not quite comparable, or not at all: machines, versions, options, sizes, failed checks."""
+    """What limits the comparison: differences in machines, versions, options and sizes, and failed checks."""
     found = []
     for name in ("cpu", "cores", "python", "libraries"):
         one, other = a.environment.get(name), b.environment.get(name)
@@ -102,7 +102,7 @@ def differences(a: SuiteResult, b: SuiteResult) -> list[str]:
             found.append(f"option {name} differs: {a.options.get(name)} and {b.options.get(name)}")
     found += [f"{name} is incomplete: {r.stopped}" for name, r in (("A", a), ("B", b)) if r.stopped]
     if not _same_scale(a, b):
-        found.append("nothing is compared: the results have different --scale; measure both at the same scale")
+        found.append("nothing is compared: the results differ in --scale; measure both at the same scale")
     if a.virtual and b.virtual:
         one, other = ({seed for case in r.cases for of in case.seeds.values() for seed in of} for r in (a, b))
         if not one & other:
@@ -110,35 +110,35 @@ def differences(a: SuiteResult, b: SuiteResult) -> list[str]:
                 "the results share no seed, so samples are compared unpaired; measure both with the same --seed"
             )
         elif one ^ other:
-            found.append(f"only one of them has seeds {', '.join(map(str, sorted(one ^ other)))}: they have no pairs")
+            found.append(f"only one result has seeds {', '.join(map(str, sorted(one ^ other)))}: not compared")
     missing = {case.name for case in a.cases} ^ {case.name for case in b.cases}
     if missing:
-        found.append(f"only one of them has: {', '.join(sorted(missing))}")
+        found.append(f"only one result has the cases {', '.join(sorted(missing))}: not compared")
     of_b = {case.name: case for case in b.cases}
     for case in a.cases:
         other = of_b.get(case.name)
         if other is not None:
             found += _differences_of(case, other, set(a.metrics))
         if case.failed:
-            found.append(f"checks of {case.name} failed in A, too: {case.failed[0].name}; its figures mean little")
+            found.append(f"checks of {case.name} failed in A: {case.failed[0].name}; its figures are not valid")
     return found
 
 
 def _differences_of(a: CaseResult, b: CaseResult, metrics: set[str]) -> list[str]:
-    """Of one case, whose name both have."""
+    """The differences of one case that both results have."""
     sizes = [
         f"{name} {a.sizes.get(name)} and {b.sizes.get(name)}"
         for name in sorted(set(a.sizes) | set(b.sizes))
         if a.sizes.get(name) != b.sizes.get(name)
     ]
     if sizes:
-        return [f"{a.name} is not compared, its sizes differ: {', '.join(sizes)}"]
+        return [f"{a.name} is not compared: its sizes differ: {', '.join(sizes)}"]
     alone = (set(a.samples) ^ set(b.samples)) & metrics
-    return [f"only one of them has, of {a.name}: {', '.join(sorted(alone))}"] if alone else []
+    return [f"only one result has the metrics {', '.join(sorted(alone))} of {a.name}: not compared"] if alone else []
 
 
 def _shared(a: SuiteResult, b: SuiteResult) -> list[tuple[CaseResult, CaseResult]]:
-    """Cases of one name and of one size."""
+    """Pairs of cases with equal names and sizes."""
     if not _same_scale(a, b):
         return []
     of_b = {case.name: case for case in b.cases}
@@ -151,7 +151,7 @@ def _same_scale(a: SuiteResult, b: SuiteResult) -> bool:
 
 
 def under(result: SuiteResult, policy: str) -> SuiteResult:
-    """The cases of one policy, by the names that they have without it, so that two policies can be compared."""
+    """The cases of one policy, without its name in theirs, so that two policies can be compared."""
     cases = [
         replace(
             case,
@@ -165,10 +165,10 @@ def under(result: SuiteResult, policy: str) -> SuiteResult:
 
 
 def _by_seed(a: CaseResult, b: CaseResult, metric: str) -> tuple[list[float], list[float], bool]:
-    """Samples of a metric, each seed once: in pairs where a seed is in both."""
+    """Samples of a metric, each seed once, and whether they are pairs of equal seeds."""
     old, new = ({*zip(case.seeds.get(metric, ()), case.samples[metric], strict=False)} for case in (a, b))
     of_a, of_b = dict(old), dict(new)
-    if not of_a or not of_b or len(of_a) < len(old) or len(of_b) < len(new):  # not known, or not the same every time
+    if not of_a or not of_b or len(of_a) < len(old) or len(of_b) < len(new):  # unknown or ambiguous
         return a.samples[metric], b.samples[metric], False
     both = sorted(set(of_a) & set(of_b))
     if not both:
@@ -195,7 +195,7 @@ def _judged(
 def ratio_interval(
     a: Sequence[float], b: Sequence[float], paired: bool = False
 ) -> tuple[float, float | None, float | None]:
-    """Estimate and interval of the ratio b / a, from samples > 0, or from as many pairs of them."""
+    """Estimate and interval of the ratio b / a, from samples > 0, or from pairs of them."""
     ratio, low, high = _interval(a, b, lambda x, y: math.log(y / x), paired)
     if low is None or high is None:
         return math.exp(ratio), None, None
@@ -203,7 +203,7 @@ def ratio_interval(
 
 
 def verdict_of(ratio: float, low: float | None, high: float | None, better: str) -> Verdict:
-    """What a ratio and its interval say, for a metric of which lower or higher values are better."""
+    """The verdict for a ratio and its interval, of a metric whose lower or higher values are better."""
     if low is None or high is None:
         return Verdict.UNSURE
     small = abs(ratio - 1.0) <= NEGLIGIBLE
@@ -217,7 +217,7 @@ def verdict_of(ratio: float, low: float | None, high: float | None, better: str)
 def _interval(
     a: Sequence[float], b: Sequence[float], apart: Callable[[float, float], float], paired: bool
 ) -> tuple[float, float | None, float | None]:
-    """Estimate and interval of how far B is from A, where `apart` says it of one sample of each."""
+    """Estimate and interval of the shift from A to B; `apart` is the shift between two samples."""
     if paired:
         each = [apart(x, y) for x, y in zip(a, b, strict=True)]
         steps = sorted((x + y) / 2 for i, x in enumerate(each) for y in each[i:])
@@ -246,10 +246,10 @@ def _critical(m: int, n: int) -> int:
 
 
 def _critical_pairs(n: int) -> int:
-    """The same for the n * (n + 1) / 2 means of every two of n differences, each with itself, too."""
+    """The same for the n * (n + 1) / 2 Walsh averages of n differences."""
     if n > 50:
         return math.floor(n * (n + 1) / 4 - 1.96 * math.sqrt(n * (n + 1) * (2 * n + 1) / 24))
-    sums = [1]  # in how many ways ranks from 1 to n add up to each sum
+    sums = [1]  # by sum: the number of subsets of the ranks 1 to n with that sum
     for rank in range(1, n + 1):
         longer = [*sums, *[0] * rank]
         sums = [ways + (sums[s - rank] if s >= rank else 0) for s, ways in enumerate(longer)]
@@ -264,7 +264,7 @@ def _critical_pairs(n: int) -> int:
 
 @cache
 def _ways(m: int, n: int, u: int) -> int:
-    """In how many orders of m and n samples exactly u pairs are inverted."""
+    """The number of orders of m and n samples in which exactly u pairs are inverted."""
     if u < 0 or u > m * n:
         return 0
     if m == 0 or n == 0:

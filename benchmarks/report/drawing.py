@@ -10,18 +10,18 @@ from benchmarks.report.figures import Figure
 FORMATS = ("svg", "png")
 _WIDTH, _HEIGHT, _ROW = 8.0, 4.2, 0.32
 _COLOURS = 10
-"""So many lines differ by colour; from then on by their style, too."""
+"""This number of lines differ by colour only; further ones also by line style."""
 _STYLES = ("-", "--", ":")
 _FEW_LINES = 6
-"""A legend of more stands beside the picture, lest it hides half of it."""
+"""A legend of more lines is placed beside the plot."""
 
 
 class DrawingError(RuntimeError):
-    """Nothing can be drawn; the message says what to install."""
+    """Plots cannot be drawn; the message names the packages to install."""
 
 
 def draw(figure: Figure, form: str = "svg") -> bytes:
-    """A picture as `form`, one of FORMATS. Equal figures give equal bytes. Raises DrawingError."""
+    """The plot of a figure in `form`, one of FORMATS. Equal figures give equal bytes. Raises DrawingError."""
     plots = _matplotlib()
     height = max(_HEIGHT, 1.2 + _ROW * len(figure.markers)) if figure.kind == "spread" else _HEIGHT
     picture, axes = plots.subplots(figsize=(_WIDTH, height), layout="constrained")
@@ -82,7 +82,7 @@ def _draw_markers(axes: Any, figure: Figure) -> None:
         [marker.median - marker.low for marker in figure.markers],
         [marker.high - marker.median for marker in figure.markers],
     ]
-    axes.errorbar(middle, rows, xerr=reach, fmt="o", markersize=5, capsize=3, label="median and farthest samples")
+    axes.errorbar(middle, rows, xerr=reach, fmt="o", markersize=5, capsize=3, label="median and range of the samples")
     aims = [(row, marker.target) for row, marker in zip(rows, figure.markers, strict=True) if marker.target is not None]
     if aims:
         axes.plot(
@@ -96,7 +96,7 @@ def _draw_markers(axes: Any, figure: Figure) -> None:
 
 
 def _logarithmic(axes: Any, which: str) -> None:
-    """With plain numbers at 1, 2 and 5 of each decade."""
+    """Sets a logarithmic axis with plain numbers at 1, 2 and 5 of each decade."""
     from matplotlib import ticker
 
     axes.set(**{f"{which}scale": "log"})

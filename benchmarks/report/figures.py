@@ -1,8 +1,8 @@
-"""What a result has to show, as data: which curves, against what, on which scales. Nothing is drawn here.
+"""The plots of a result as data: curves, axes and scales. Nothing is drawn here.
 
-spread     a metric of every case: the median, from the farthest sample to the farthest, and the target
-growth     a metric against the number of nodes, one curve for cases that differ in sizes only
-timeline, cdf, curve     what a suite recorded itself (Series), one curve a case
+spread     a metric of every case: the median, the range of the samples, and the target
+growth     a metric over the number of nodes, one curve for cases that differ in sizes only
+timeline, cdf, curve     the suite's series, one curve per case
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from benchmarks.harness.results import CaseResult, SuiteResult
 from benchmarks.harness.series import Series
 
 _GROWS = ("nodes", "pods", "running", "tasks", "gangs", "classes")
-"""Sizes that may grow along one curve."""
+"""Sizes that may vary along a growth curve."""
 _MIN_POINTS = 3
 _WIDE = 8.0
-"""From this ratio of the largest to the smallest on, an axis is logarithmic."""
+"""An axis is logarithmic if the ratio of its largest to its smallest value is at least this."""
 _MAX_LINES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One curve: points (x, y), and where known how far samples reach around y. All of one length."""
+    """One curve: points (x, y), and the range of the samples around y if known. All of one length."""
 
     label: str
     x: Sequence[float]
@@ -48,7 +48,7 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A picture. `lines` of every kind but spread, which has `markers`."""
+    """A plot. A spread has `markers`, every other kind `lines`."""
 
     kind: str
     title: str
@@ -59,11 +59,11 @@ class Figure:
     log_x: bool = False
     log_y: bool = False
     left_out: int = 0
-    """Lines that there was no room for."""
+    """Number of lines that are not shown, for lack of space."""
 
     @property
     def file_name(self) -> str:
-        """Of letters, digits and dashes only."""
+        """A name of letters, digits and dashes only."""
         return re.sub(r"[^a-z0-9]+", "-", f"{self.kind} {self.title}".lower()).strip("-")
 
 
@@ -76,7 +76,7 @@ class _Group:
 
 
 def figures(result: SuiteResult) -> list[Figure]:
-    """All pictures of a result: metrics first, in the suite's order, then what it recorded."""
+    """All plots of a result: metrics in the suite's order, then its series."""
     found = []
     for name, about in result.metrics.items():
         measured = [case for case in result.cases if case.samples.get(name)]
@@ -90,7 +90,7 @@ def figures(result: SuiteResult) -> list[Figure]:
 
 
 def axis(title: str, unit: str) -> str:
-    """What stands beside an axis."""
+    """The label of an axis."""
     return title if unit in ("", "ratio", "count") else f"{title} [{unit}]"
 
 
@@ -106,7 +106,7 @@ def _spread(name: str, title: str, axis_title: str, cases: Iterable[CaseResult])
 
 
 def _bound(targets: str, metric: str) -> float | None:
-    """The number in `metric <= number`, one of several that commas separate."""
+    """The number in `metric <= number`, one of several bounds separated by commas."""
     found = re.search(rf"(?:^|, ){re.escape(metric)} [<>]= ([^\s,]+)", targets)
     try:
         return float(found[1]) if found else None
@@ -172,7 +172,7 @@ def _recorded(cases: Sequence[CaseResult]) -> list[Figure]:
 
 
 def _short(names: Sequence[str]) -> list[str]:
-    """Names without the leading parts, up to a slash, that all of them share."""
+    """Names without their common prefix, up to a slash."""
     parts = [name.split("/") for name in names]
     same = 0
     while len(names) > 1 and all(len(of) > same + 1 and of[same] == parts[0][same] for of in parts):

@@ -1,4 +1,4 @@
-"""One HTML page of any number of results, with all pictures in it: tables, plots, and where it was measured."""
+"""A self-contained HTML page of any number of results: tables, plots, and the machines they were measured on."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from benchmarks.report.tables import amount, spread
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A figure and how it goes into the page."""
+    """A figure and its image as a data URL."""
 
     figure: Figure
     html: str
 
 
 def labels(files: Sequence[Path]) -> list[str]:
-    """What files are called in a report: names without ending, and a number where several are equal."""
+    """Labels of files in a report: names without suffix, numbered where several are equal."""
     stems, found = [path.stem for path in files], list[str]()
     for stem in stems:
         label, number = stem, 1
@@ -36,7 +36,7 @@ def labels(files: Sequence[Path]) -> list[str]:
 
 
 def write_plots(results: Sequence[tuple[str, SuiteResult]], folder: Path, form: str) -> list[Path]:
-    """Every picture as a file of its own. Raises DrawingError, OSError."""
+    """Writes each plot to a file. Raises DrawingError, OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for label, result in results:
@@ -48,9 +48,9 @@ def write_plots(results: Sequence[tuple[str, SuiteResult]], folder: Path, form: 
 
 
 def render(results: Sequence[tuple[str, SuiteResult]], drawn: Callable[[Figure], None] = lambda figure: None) -> str:
-    """The page. results: labels (file names without ending) and what is in the files; `drawn` is told of progress.
+    """The page. results: label and content of each file. `drawn` is called after each plot.
 
-    Results of one suite are compared, each with the first of them. Raises DrawingError.
+    Results of one suite are compared with the first of them. Raises DrawingError.
     """
     try:
         import jinja2
@@ -70,7 +70,7 @@ def render(results: Sequence[tuple[str, SuiteResult]], drawn: Callable[[Figure],
 
 
 def _image(svg: bytes) -> str:
-    """As an address: pictures that share a page must not share the names of their parts."""
+    """A data URL: inline SVG images of one page would share the ids of their elements."""
     return "data:image/svg+xml;base64," + base64.b64encode(svg).decode()
 
 
@@ -88,7 +88,7 @@ def _rows(result: SuiteResult) -> list[dict[str, Any]]:
 def _checks(case: CaseResult) -> str:
     if not case.checked:
         return ""
-    return f"{len(case.failed)} of {case.checked} failed" if case.failed else f"{case.checked} held"
+    return f"{len(case.failed)} of {case.checked} failed" if case.failed else f"{case.checked} passed"
 
 
 def _comparisons(results: Sequence[tuple[str, SuiteResult]]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Results for people."""
+"""Results as tables on a terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COLOUR = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.UNSURE: "yello
 
 
 def amount(value: float, unit: str) -> str:
-    """A figure with its unit, three digits."""
+    """A figure with its unit, to three significant digits."""
     if unit == "s":
         return f"{value:.3g} s" if value >= 1 else f"{value * 1000:.3g} ms"
     if unit == "count":
@@ -29,7 +29,7 @@ def amount(value: float, unit: str) -> str:
 
 
 def spread(values: Sequence[float], unit: str) -> tuple[str, str]:
-    """The median, and how far the samples are apart, if they are."""
+    """The median, and the range of the samples around it, empty if they are equal."""
     middle = statistics.median(values)
     if min(values) == max(values) or not middle:
         return amount(middle, unit), ""
@@ -37,13 +37,13 @@ def spread(values: Sequence[float], unit: str) -> tuple[str, str]:
 
 
 def with_spread(values: Sequence[float], unit: str) -> str:
-    """Both, for a terminal."""
+    """Median and range, for a terminal."""
     middle, apart = spread(values, unit)
     return f"{middle} [dim]{apart}[/]" if apart else middle
 
 
 def show(console: Console, suite: Suite, result: SuiteResult) -> None:
-    """One row a case: figures, checks, target, and how many times what others need."""
+    """Prints one row per case: figures, checks, target, and the figures of other systems with their ratio to ours."""
     shown = [m for m in suite.metrics if any(m.name in case.samples for case in result.cases)]
     targets, rivals = any(c.target for c in result.cases), any(c.compared_with for c in suite.cases)
     rivals_of = {case.name: case.compared_with for case in suite.cases}
@@ -69,7 +69,7 @@ def show(console: Console, suite: Suite, result: SuiteResult) -> None:
 
 
 def show_facts(console: Console, result: SuiteResult) -> None:
-    """What else the last sample of each case said."""
+    """Prints the secondary figures of the last sample of each case."""
     for case in result.cases:
         if case.facts:
             print_name(console, case.name)
@@ -78,7 +78,7 @@ def show_facts(console: Console, result: SuiteResult) -> None:
 
 
 def show_comparison(console: Console, found: Sequence[Comparison], notes: Sequence[str]) -> None:
-    """One row for each case and metric that two results share."""
+    """Prints one row for each case and metric that two results have in common."""
     rows = []
     for one in found:
         interval = "" if one.low is None or one.high is None else f"{one.low:.3f} .. {one.high:.3f}"
@@ -88,7 +88,7 @@ def show_comparison(console: Console, found: Sequence[Comparison], notes: Sequen
         cells = (amount(one.a, one.unit), amount(one.b, one.unit), ratio, interval, verdict)
         rows.append([one.case, one.metric, *cells])
     header = ["case", "metric", "A", "B", "B / A", "95 % interval", "verdict"]
-    print_rows(console, header, rows, right=header[2:6], title="B against A")
+    print_rows(console, header, rows, right=header[2:6], title="B compared with A")
     for note in notes:
         console.print(f"[yellow]note:[/] {note}")
 
@@ -97,8 +97,8 @@ def _caption(result: SuiteResult) -> str:
     where, scale = result.environment, result.options.get("scale", 1.0)
     return (
         f"{where['cpu']}, {where['cores']} cores, Python {where['python']}, load {where['load_average'][0]}; "
-        f"median of {result.options['repeat']}, and the farthest samples"
-        f"{f'; all sizes times {scale:g}, so targets do not count' if scale != 1.0 else ''}"
+        f"median of {result.options['repeat']} and range of the samples"
+        f"{f'; all sizes times {scale:g}, so targets do not apply' if scale != 1.0 else ''}"
         f"{f'; {result.stopped}' if result.stopped else ''}"
     )
 
@@ -106,7 +106,7 @@ def _caption(result: SuiteResult) -> str:
 def _checks(case: CaseResult) -> str:
     if not case.checked:
         return ""
-    return f"[red]{len(case.failed)} of {case.checked} failed[/]" if case.failed else f"[green]{case.checked} held[/]"
+    return f"[red]{len(case.failed)} of {case.checked} failed[/]" if case.failed else f"[green]{case.checked} passed[/]"
 
 
 def _target(case: CaseResult) -> str:

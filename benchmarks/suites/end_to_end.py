@@ -45,8 +45,8 @@ class _Run:
 
 
 def measure(case: Case, options: Options) -> Sample:
-    """One server, blind pods, the scheduler's pods, blind pods again: as many each time, because kubelets that start
-    the first of them slow the server down for the rest, and hardly so in a short burst."""
+    """One server, blind pods, the scheduler's pods, blind pods again: equally many each time, because kubelets that
+    start the first of them slow the server down for the rest, but hardly so in a short burst."""
     extra, sizes = options.extra, case.sizes
     run = _Run(
         nodes=options.scaled(sizes["nodes"]),
@@ -62,7 +62,7 @@ def measure(case: Case, options: Options) -> Sample:
         raise CannotMeasureError("--against needs --kubeconfig: the cluster in which that scheduler runs")
     if run.against and run.mode == "beforehand":
         raise CannotMeasureError(
-            "--against cannot measure `beforehand`: that scheduler runs already; choose --case burst or rate"
+            "--against cannot measure `beforehand`, because that scheduler already runs; choose --case burst or rate"
         )
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -113,12 +113,12 @@ async def _phases(stack: Stack, kubeconfig: Path, run: _Run) -> Sample:
 async def _scheduled(
     stack: Stack, pods: Pods, kubeconfig: Path, run: _Run
 ) -> tuple[dict[str, float], dict[str, object], list[Check], list[Series]]:
-    """The scheduler's turn."""
+    """Measures the scheduler."""
     await pods.begin()
     metrics: dict[str, float] = {}
 
     async def start() -> float:
-        """When it was ready."""
+        """Starts the scheduler. Returns the time when it was ready."""
         began = time.time()
         if run.against is None:
             await stack.start_scheduler(kubeconfig, SCHEDULER, "")
@@ -139,7 +139,7 @@ async def _scheduled(
     def watch() -> None:
         if stack.scheduler is not None and pid is not None:
             stack.scheduler.check()
-            # with its start, where the pods were there beforehand: they are decoded then
+            # includes the start if the pods exist beforehand, because they are decoded then
             metrics["cpu_us_per_pod"] = (cpu_seconds(pid) - cpu) / run.pods * 1e6
 
     times = await pods.wait_for(run.pods, _PATIENCE, watch)
@@ -158,8 +158,8 @@ async def _scheduled(
 
 
 async def _checks(stack: Stack, measured: int, run: _Run) -> list[Check]:
-    """The demo's checks, where they can be made: blind pods are not the scheduler's fault. measured: pods that the
-    figures are of; what is bound after them is not what was measured."""
+    """The demo's checks, if the scheduler is ours: others have no status or metrics. measured: number of pods in the
+    figures."""
     every = Check("every pod is in the figures", measured == run.pods, f"{measured} of {run.pods}")
     await asyncio.sleep(_SETTLE_SECONDS)
     if run.against is not None:
@@ -169,7 +169,7 @@ async def _checks(stack: Stack, measured: int, run: _Run) -> list[Check]:
 
 
 async def _blind(pods: Pods, kubeconfig: Path, count: int, follow: bool) -> tuple[int, float]:
-    """How many pods the blind binder bound, and in how many seconds; with `follow` while they are created."""
+    """Number of pods that the blind binder bound, and the seconds it took; with `follow` while they are created."""
     before = set(pods.created)
     if not follow:
         await pods.create(count)
@@ -203,9 +203,9 @@ async def _blind(pods: Pods, kubeconfig: Path, count: int, follow: bool) -> tupl
     done = orjson.loads(out)
     if done["failed"]:
         raise CannotMeasureError(f"{done['failed']:.0f} of the blind binder's {count} binds failed")
-    await asyncio.sleep(_SETTLE_SECONDS)  # what its pods set off should not burden who comes next
+    await asyncio.sleep(_SETTLE_SECONDS)  # work that its pods cause should not slow the next phase
     times = [at for uid, at in (await pods.bind_times()).items() if uid not in before]
     if len(times) < count:
-        raise CannotMeasureError(f"the server knows when {len(times)} of the blind binder's {count} pods were bound")
-    # the server's clock, as for the scheduler: pods that were there beforehand count from the first bind
+        raise CannotMeasureError(f"the server has bind times for only {len(times)} of the blind binder's {count} pods")
+    # the server's clock, as for the scheduler: for pods that exist beforehand, time starts at the first bind
     return count, max(times) - (began if follow else min(times))

@@ -20,7 +20,7 @@ _A_PATH = click.Path(path_type=Path)
 
 
 def preset_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say what to generate, but for --preset itself."""
+    """The options that say what to generate, except --preset."""
     for option in (
         click.option("--labels", is_flag=True, help="Label jobs with data location, traffic and interference class."),
         click.option(
@@ -132,6 +132,6 @@ def convert(source: Path, out: Path, form: str, compress: bool, hours: float | N
 
 
 def tell(notes: list[str]) -> None:
-    """Notes on a trace, beside what a command puts out."""
+    """Prints notes on a trace to standard error."""
     for note in notes:
         click.echo(f"note: {note}", err=True)

@@ -1,4 +1,4 @@
-"""What is in a trace, in figures."""
+"""A summary of a trace in figures."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def describe(trace: Trace) -> dict[str, Any]:
 
 
 def lines(figures: dict[str, Any]) -> list[str]:
-    """The same for people."""
+    """The figures as lines of text."""
     return [f"{name.replace('_', ' '):<22} {_text(value)}" for name, value in figures.items()]
 
 

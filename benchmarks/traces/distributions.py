@@ -1,4 +1,4 @@
-"""Distributions that generators draw from. Each knows its mean, so that a test can hold draws to it."""
+"""Distributions that generators draw from, with their means."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _NORMAL = NormalDist()
 
 
 class Distribution(Protocol):
-    """Of a non-negative number."""
+    """A distribution of non-negative numbers."""
 
     def at(self, share: F64) -> F64:
-        """What uniform numbers (K,), 0 .. 1, become: draws (K,)."""
+        """Quantiles (K,) at uniform numbers (K,) from 0 to 1."""
         ...
 
     def mean(self) -> float: ...
 
 
 def draw(distribution: Distribution, rng: np.random.Generator, count: int) -> F64:
-    """(count,) independent draws, by inversion: one uniform number a draw, whatever the distribution."""
+    """(count,) independent draws, by inversion: one uniform number per draw for every distribution."""
     return distribution.at(rng.random(count))
 
 

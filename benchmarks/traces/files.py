@@ -1,4 +1,4 @@
-"""Traces in files of any format that we know."""
+"""Reads and writes traces in all supported formats."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FORMATS = ("json", "csv", "google-v2")
 
 
 def read(path: Path, end_us: int | None = None) -> tuple[Trace, list[str]]:
-    """The trace at a path, up to a time, whatever its format, and notes on what was left out. Raises TraceError."""
+    """The trace at a path, in any format, up to a time, and notes on what was left out. Raises TraceError."""
     notes: list[str] = []
     if path.is_dir():
         if google_v2.looks_like(path):
@@ -29,15 +29,15 @@ def read(path: Path, end_us: int | None = None) -> tuple[Trace, list[str]]:
     else:
         raise TraceError(f"{path} does not exist")
     if end_us is None:
-        _check_holds_something(trace, str(path), "it needs both")
+        _check_holds_something(trace, str(path), "a trace needs both")
         return trace, notes
     cut, left_out = trace.until(end_us)
-    _check_holds_something(cut, f"{path}, in its first {end_us / HOUR:g} hours,", "it needs both: give more hours")
+    _check_holds_something(cut, f"{path}, in its first {end_us / HOUR:g} hours,", "a trace needs both: give more hours")
     return cut, [*notes, *left_out]
 
 
 def write(trace: Trace, path: Path, form: str, *, compress: bool = False) -> list[str]:
-    """Writes a trace; notes on what the format has no place for. Raises TraceError."""
+    """Writes a trace. Returns notes on what the format cannot represent. Raises TraceError."""
     if form not in FORMATS:
         raise TraceError(f"unknown format {form!r}; choose one of: {', '.join(FORMATS)}")
     _check_holds_something(trace, "the trace", "make it longer, or give it more machines")
@@ -55,6 +55,6 @@ def write(trace: Trace, path: Path, form: str, *, compress: bool = False) -> lis
 
 
 def _check_holds_something(trace: Trace, what: str, remedy: str) -> None:
-    """What has no machines or tasks is not written, because it could not be read, and not replayed."""
+    """Raises TraceError for a trace without machines or tasks, which is neither written, read nor replayed."""
     if not trace.machines or not len(trace.task_us):
         raise TraceError(f"{what} holds {len(trace.machines)} machines and {len(trace.task_us)} tasks; {remedy}")

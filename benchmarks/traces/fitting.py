@@ -1,4 +1,4 @@
-"""Which tasks of a trace fit on no machine, however empty."""
+"""Tasks of a trace that do not fit on any empty machine."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from firmament_py.model.resources import TASK_SLOTS
 
 
 def homeless(trace: Trace) -> I64:
-    """Tasks that no machine of the trace could ever hold, even alone: of all that a machine offers at some time, each
-    lacks something, or the selector excludes it. Whether the machine is there after the task's submission is not asked.
+    """Tasks that no empty machine of the trace can run: at all times each lacks a requested amount, or the selector
+    excludes it. Machines that are removed before the task is submitted count, too.
     """
-    # a task takes one slot, and no machine offers none
+    # a task takes one slot, and every machine has at least one
     counted = [r for r, name in enumerate(trace.resources) if name != TASK_SLOTS]
     there = trace.event_kind != MachineEvent.REMOVE
     offers = np.unique(np.c_[trace.event_machine[there], trace.event_allocatable[there][:, counted]], axis=0)
@@ -37,7 +37,7 @@ def homeless(trace: Trace) -> I64:
 
 
 def notes(trace: Trace) -> list[str]:
-    """What there is to say of tasks that no machine could ever hold."""
+    """A note on the tasks that no empty machine can run."""
     tasks = homeless(trace)
     if not len(tasks):
         return []
@@ -45,6 +45,6 @@ def notes(trace: Trace) -> list[str]:
     asked = [f"{name} {amount_text(name, amount)}" for name, amount in shape.requests]
     asked += [f"{r.key} {r.operator} {'|'.join(r.values)}".rstrip() for r in shape.selector]
     return [
-        f"{len(tasks)} tasks fit on no machine of the trace and wait for ever, "
+        f"{len(tasks)} tasks do not fit on any empty machine of the trace and wait forever, "
         f"e.g. {trace.task_name(int(tasks[0]))} ({', '.join(asked)})"
     ]

@@ -1,8 +1,8 @@
-"""The internal form of a trace: machines that come, change and go, and jobs of tasks, as columns.
+"""The internal form of a trace: machines that are added, updated and removed, and jobs of tasks, as columns.
 
-Times are microseconds from the trace's begin; amounts are in the engine's units (cpu in millicores, memory in bytes,
-everything else in pieces). Tasks do not carry their specification: they name a *shape*, and a trace has few of those.
-A trace is built with `TraceBuilder`, which sorts and checks; what it returns is never changed.
+Times are microseconds from the start of the trace; amounts are in the engine's units (cpu in millicores, memory in
+bytes, everything else in whole units). Tasks refer to a *shape*, their specification; a trace has few different shapes.
+`TraceBuilder` sorts and checks; the trace that it returns is immutable.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ LONGEST_US = 10**12 * SECOND
 MAX_AMOUNT = 2**53
 MAX_INDEX = 2**53
 MIN_PRIORITY, MAX_PRIORITY = -(2**31), 2**31 - 1
-"""What files may say at most: so sums of such times and amounts stay far below 2**63; priorities are Kubernetes'."""
+"""Bounds for values in files, so that sums of times and amounts stay far below 2**63; priorities as in Kubernetes."""
 
 NO_LABELS: Mapping[str, str] = {}
 
 DATA_BYTES, DATA_MACHINES = "data-bytes", "data-machines"
 BANDWIDTH, INTERFERENCE = "bandwidth-kbps", "interference-class"
-"""Labels of jobs that metrics understand: input of each task and the machines that hold it (names, separated by
-spaces); network traffic of each task; sheep, rabbit, devil or turtle."""
+"""Labels of jobs that metrics use: input of each task and the machines that store it (names, separated by spaces);
+network traffic of each task; sheep, rabbit, devil or turtle."""
 
 LINK = "link-kbps"
-"""Label of machines: what the network link carries each way."""
+"""Label of machines: capacity of the network link in each direction."""
 
 
 class TraceError(ValueError):
-    """A trace makes no sense or cannot be read or written; the message names what, where, and the remedy."""
+    """A trace is invalid or cannot be read or written; the message names the place, the error and the remedy."""
 
 
 class MachineEvent(IntEnum):
-    """What happens to a machine; numbers as in the Google cluster-usage trace."""
+    """An event of a machine; numbers as in the Google cluster-usage trace."""
 
     ADD = 0
     REMOVE = 1
@@ -60,7 +60,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What of a task matters to placement. requests: (resource, amount > 0), by name."""
+    """The properties of a task that affect its placement. requests: (resource, amount > 0), by name."""
 
     requests: tuple[tuple[str, int], ...]
     priority: int = 0
@@ -74,7 +74,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """gang_minimum: so many of its tasks start together or none does; 0 or 1: each for itself."""
+    """gang_minimum: at least this number of its tasks start together, or none; 0 or 1: each starts on its own."""
 
     name: str
     gang_minimum: int = 0
@@ -112,7 +112,7 @@ class Trace:
 
     @property
     def capacity(self) -> I64:
-        """(R,) what the machines that are there at the begin offer together; of all ever added if none is."""
+        """(R,) total of the machines present at the start, or of all machines ever added if there are none."""
         adds = self.event_kind == MachineEvent.ADD
         first = adds & (self.event_us == self.event_us.min(initial=0))
         chosen = self.event_allocatable[first if first.any() else adds]
@@ -120,7 +120,7 @@ class Trace:
 
     @property
     def span_us(self) -> int:
-        """When the last task is submitted, machine changed, or task of finite duration could end at the earliest."""
+        """Time of the last submission, machine event, or earliest possible end of a task of finite duration."""
         ends = self.task_us + np.maximum(self.task_duration_us, 0)
         return int(max(ends.max(initial=0), self.event_us.max(initial=0)))
 
@@ -128,8 +128,8 @@ class Trace:
         return f"{self.jobs[int(self.task_job[task])].name}/{int(self.task_index[task])}"
 
     def until(self, end_us: int) -> tuple[Trace, list[str]]:
-        """The trace without tasks and machine events from `end_us` on, and without jobs, machines and shapes of which
-        nothing is left; notes on what else is left out: gangs of which too few come in time, which could never start.
+        """The trace without tasks and machine events from `end_us` on, and without jobs, machines and shapes that are
+        then unused; notes on gangs that are left out because too few of their tasks are submitted before `end_us`.
         """
         tasks, events = self.task_us < end_us, self.event_us < end_us
         minimum = np.array([job.gang_minimum for job in self.jobs], np.int64)
@@ -157,13 +157,13 @@ class Trace:
         if not broken.any():
             return cut, []
         return cut, [
-            f"left out: {int(broken.sum())} gangs with {int(left[broken].sum())} tasks, the others of which come too "
-            f"late for their minimum, e.g. {self.jobs[int(np.flatnonzero(broken)[0])].name}"
+            f"left out: {int(broken.sum())} gangs with {int(left[broken].sum())} tasks, too few "
+            f"of which are submitted before the end, e.g. {self.jobs[int(np.flatnonzero(broken)[0])].name}"
         ]
 
 
 class TraceBuilder:
-    """Gathers a trace, in any order of time. Raises TraceError for what makes no sense."""
+    """Builds a trace from events and tasks in any order. Raises TraceError for invalid ones."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -177,8 +177,8 @@ class TraceBuilder:
         self._next_index: dict[int, int] = {}
 
     def machine(self, name: str, labels: Mapping[str, str] | None = None) -> int:
-        """The number of machine `name`. A new one has these labels, None: none; one that was named before has the same
-        ones, None: whatever they are."""
+        """The number of machine `name`. A new one gets these labels (None: no labels); for an existing one they must be
+        equal to its labels (None: not compared)."""
         row = self._machine_row.setdefault(name, len(self._machines))
         if row == len(self._machines):
             self._machines.append(Machine(name, dict(labels or NO_LABELS)))
@@ -190,13 +190,13 @@ class TraceBuilder:
         return name in self._machine_row
 
     def label(self, machine: int, key: str, value: str | None) -> None:
-        """Sets a label of a machine, or takes it away."""
+        """Sets a label of a machine; None removes it."""
         known = self._machines[machine]
         labels = {k: v for k, v in known.labels.items() if k != key}
         self._machines[machine] = Machine(known.name, labels if value is None else {**labels, key: value})
 
     def event(self, us: int, machine: int, kind: MachineEvent, allocatable: Mapping[str, int] = NO_LABELS) -> None:  # type: ignore[assignment]
-        """Something happens to a machine."""
+        """Adds an event of a machine."""
         if us < 0:
             raise TraceError(f"machine {self._machines[machine].name}: an event at {us} us; times start at 0")
         for resource, amount in allocatable.items():
@@ -207,8 +207,8 @@ class TraceBuilder:
         self._events.append((us, machine, int(kind), dict(allocatable)))
 
     def job(self, name: str, gang_minimum: int | None = None, labels: Mapping[str, str] | None = None) -> int:
-        """The number of job `name`. A new one has this minimum, None: 0, and these labels, None: none; one that was
-        named before has the same, None: whatever they are."""
+        """The number of job `name`. A new one gets this minimum (None: 0) and these labels (None: no labels); for an
+        existing one both must be equal to its own (None: not compared)."""
         if gang_minimum is not None and gang_minimum < 0:
             raise TraceError(f"gang_minimum of job {name} is {gang_minimum}; it must be 0 or more")
         row = self._job_row.setdefault(name, len(self._jobs))
@@ -226,11 +226,11 @@ class TraceBuilder:
         return name in self._job_row
 
     def shape(self, shape: Shape) -> int:
-        """The number of a shape, the same for equal ones."""
+        """The number of a shape; equal shapes have the same number."""
         return self._shape_row.setdefault(shape, len(self._shape_row))
 
     def task(self, us: int, job: int, duration_us: int, shape: int, index: int | None = None) -> None:
-        """A task; index None: the next of its job."""
+        """Adds a task; index None: the next index in its job."""
         if index is None:
             index = self._next_index.get(job, 0)
         self._next_index[job] = max(self._next_index.get(job, 0), index + 1)
@@ -238,7 +238,7 @@ class TraceBuilder:
             self._tasks[name].append(value)
 
     def tasks(self, us: I64, job: I64, duration_us: I64, shape: I64) -> None:
-        """Many tasks at once, (K,) each; those of one job come together and are numbered from 0."""
+        """Adds tasks, (K,) each; those of one job are consecutive and numbered from 0."""
         starts = np.flatnonzero(np.r_[True, np.diff(job) != 0]) if len(job) else np.zeros(0, np.int64)
         sizes = np.diff(np.r_[starts, len(job)])
         index = np.arange(len(job)) - np.repeat(starts, sizes)
@@ -246,7 +246,7 @@ class TraceBuilder:
             self._tasks[name].frombytes(np.ascontiguousarray(column, np.int64).tobytes())
 
     def build(self) -> Trace:
-        """The trace, sorted by time. Raises TraceError if it makes no sense as a whole."""
+        """The trace, sorted by time. Raises TraceError if events or tasks contradict each other."""
         us, job, index, duration, shape = (np.array(column, np.int64) for column in self._tasks.values())
         order = np.lexsort((index, job, us))
         resources = _resources([*(e[3] for e in self._events), *(dict(s.requests) for s in self._shape_row)])
@@ -279,14 +279,12 @@ class TraceBuilder:
 
 
 def sizes_of_jobs(trace: Trace) -> I64:
-    """(J,) tasks of each job."""
+    """(J,) number of tasks of each job."""
     return np.bincount(trace.task_job, minlength=len(trace.jobs)).astype(np.int64)
 
 
 def _contradiction(field: str, of: str, now: object, before: object) -> TraceError:
-    return TraceError(
-        f"{field} of {of} is {now}, and was {before} before; say it the first time, or the same each time"
-    )
+    return TraceError(f"{field} of {of} is {now} here but {before} earlier; give it once, or the same value each time")
 
 
 def _resources(amounts: Iterable[Mapping[str, int]]) -> tuple[str, ...]:
@@ -302,9 +300,9 @@ def _check_events(trace: Trace) -> None:
     ):
         is_there = bool(present[machine])
         if kind == MachineEvent.ADD and is_there:
-            _complain(trace, machine, us, "is added while it is there; remove it first")
+            _complain(trace, machine, us, "is added while it is present; remove it first")
         if kind != MachineEvent.ADD and not is_there:
-            _complain(trace, machine, us, "is removed or updated while it is not there; add it first")
+            _complain(trace, machine, us, "is removed or updated while it is not present; add it first")
         present[machine] = kind != MachineEvent.REMOVE
 
 
@@ -320,13 +318,13 @@ def _check_tasks(trace: Trace) -> None:
     bad = np.flatnonzero(wrong)
     if len(bad):
         raise TraceError(
-            f"task {trace.task_name(int(bad[0]))} has a duration of 0 or less; leave it out for a task that never ends"
+            f"task {trace.task_name(int(bad[0]))} has a duration of 0 or less; omit it for a task that never ends"
         )
     sizes = sizes_of_jobs(trace)
     for j, job in enumerate(trace.jobs):
         if job.gang_minimum > sizes[j]:
             raise TraceError(
-                f"job {job.name} wants {job.gang_minimum} tasks at once and has {sizes[j]}; lower its gang minimum"
+                f"job {job.name} has a gang_minimum of {job.gang_minimum} but {sizes[j]} tasks; lower its gang_minimum"
             )
     order = np.lexsort((trace.task_index, trace.task_job))
     same = (np.diff(trace.task_job[order]) == 0) & (np.diff(trace.task_index[order]) == 0)

@@ -28,10 +28,10 @@ from benchmarks.traces.presets import PRESETS, RACK, ZONE, Preset, Tier
 from firmament_py.model.arrays import F64, I64
 
 _TASKS_A_MACHINE = 5
-"""No job has more tasks than so many times the machines: a cluster of 100 does not get a job for 12,500."""
+"""Maximum number of tasks of a job per machine, so that a cluster of 100 has no job made for 12,500."""
 
 _GRID = math.sqrt(2)
-"""Requests are rounded to powers of this, so that there are few shapes, as there are few pod templates."""
+"""Requests are rounded to powers of this, so that there are few shapes, as clusters have few pod templates."""
 
 _MAX_STANDING = 0.9
 _REPLICAS = 3
@@ -39,7 +39,7 @@ _CLASSES = (("sheep", 0.4), ("rabbit", 0.25), ("devil", 0.2), ("turtle", 0.15))
 
 
 def preset(name: str) -> Preset:
-    """The preset of that name. Raises TraceError with the names there are."""
+    """The preset of that name. Raises TraceError, which lists all names."""
     if name not in PRESETS:
         raise TraceError(f"unknown preset {name!r}; choose one of: {', '.join(PRESETS)}")
     return PRESETS[name]
@@ -55,15 +55,16 @@ def generate(
     labels: bool = False,
     link_kbps: int | None = None,
 ) -> Trace:
-    """A trace of so many machines and hours.
+    """A trace of this number of machines and hours.
 
-    load: what all tasks request of the contended resource in the mean over the time, if each ran at once, as a part of
-    what the machines offer; the rate of jobs and the tasks that stay follow. None: the preset's. labels: jobs say where
-    their input is, what traffic they cause, and how they interfere. link_kbps: what a machine's link carries; None: not
-    said.
+    load: mean request of the contended resource over time, if each task started at its submission, relative to the
+    capacity; it determines the job rate and the standing tasks. None: the preset's. labels: jobs have labels for input
+    data, traffic and interference class. link_kbps: capacity of a machine's link; None: no label.
     """
     if machines < 1 or hours <= 0:
-        raise TraceError(f"cannot generate {machines} machines and {hours:g} hours; give at least 1, and more than 0")
+        raise TraceError(
+            f"cannot generate {machines} machines and {hours:g} hours; give at least 1 machine and more than 0 hours"
+        )
     rng = np.random.default_rng([seed, *chosen.name.encode()])
     builder = TraceBuilder(chosen.name)
     capacity = _machines(builder, chosen, machines, hours, rng, link_kbps)
@@ -80,8 +81,8 @@ def generate(
 
 
 def offered_load(trace: Trace, resource: str) -> float:
-    """What all tasks request of a resource over the trace's span, each from its submission on, as a part of what the
-    machines that are there at the begin offer."""
+    """The mean request of a resource over the trace's span, each task running from its submission on, relative to the
+    capacity of the machines present at the start."""
     r, span = trace.resources.index(resource), _span(trace)
     duration = np.where(trace.task_duration_us == FOREVER, span, trace.task_duration_us)
     inside = np.minimum(trace.task_us + duration, span) - trace.task_us
@@ -105,11 +106,11 @@ def _machines(
     rng: np.random.Generator,
     link_kbps: int | None,
 ) -> float:
-    """Machines, their racks and zones, and when they go and come back; what they offer of the contended resource."""
+    """Adds machines with racks and zones, and their outages. Returns the capacity of the contended resource."""
     shares = np.array([kind.share for kind in chosen.kinds])
     exact = shares / shares.sum() * count
     counts = np.floor(exact).astype(np.int64)
-    counts[np.argsort(counts - exact, kind="stable")[: count - int(counts.sum())]] += 1  # the largest remainders
+    counts[np.argsort(counts - exact, kind="stable")[: count - int(counts.sum())]] += 1  # the largest-remainder method
     kind_of = rng.permutation(np.repeat(np.arange(len(shares)), counts))
     end_us = int(hours * HOUR)
     between_us = 24 * HOUR / chosen.removals_per_machine_day if chosen.removals_per_machine_day else math.inf
@@ -141,7 +142,7 @@ def _standing(
     rng: np.random.Generator,
     labels: bool,
 ) -> None:
-    """Tasks that are there at the begin and stay: as many jobs as request `amount` of the contended resource."""
+    """Adds standing tasks, which run from start to end: jobs that request `amount` of the contended resource."""
     requested, number = 0.0, 0
     while requested < amount:
         [size] = _sizes(tier, rng, 1, _limit(machines)).tolist()
@@ -157,11 +158,11 @@ def _standing(
 
 
 def _arrivals(chosen: Preset, rate: float, hours: float, rng: np.random.Generator) -> I64:
-    """Times of submission, ascending: Poisson, with a rate that swings over the day and jumps from hour to hour."""
+    """Times of submission, ascending: a Poisson process whose rate has a daily cycle and a random factor per hour."""
     begins = np.arange(math.ceil(hours))
     parts = np.minimum(1.0, hours - begins)
     swing = 1 + chosen.daily_swing * np.sin(2 * np.pi * (begins + parts / 2) / 24)
-    swing *= parts.sum() / (swing * parts).sum()  # whichever part of the day it is, the mean rate is the preset's
+    swing *= parts.sum() / (swing * parts).sum()  # the mean rate is the preset's for any part of the day
     found = []
     for hour, part, factor in zip(begins.tolist(), parts.tolist(), swing.tolist(), strict=True):
         burst = math.exp(rng.normal(-(chosen.burst_sigma**2) / 2, chosen.burst_sigma))
@@ -179,7 +180,7 @@ def _jobs(
     labels: bool,
     machines: int,
 ) -> None:
-    """Jobs of a tier at their times."""
+    """Adds the jobs of a tier at their times."""
     count = len(arrivals)
     sizes = _sizes(tier, rng, count, limit)
     shapes = np.array([builder.shape(shape) for shape in _shapes(tier, rng, count)], np.int64)
@@ -196,7 +197,7 @@ def _sizes(tier: Tier, rng: np.random.Generator, count: int, limit: int) -> I64:
 
 
 def _shapes(tier: Tier, rng: np.random.Generator, count: int) -> list[Shape]:
-    """What each of so many jobs requests and demands."""
+    """The shapes of `count` jobs: requests, priority and selector."""
     amounts = {name: _rounded(draw(of, rng, count)) for name, of in tier.requests.items()}
     constrained = rng.random(count) < tier.constrained
     weights = np.array([weight for weight, _ in tier.selectors]) if tier.selectors else np.ones(1)
@@ -212,7 +213,7 @@ def _shapes(tier: Tier, rng: np.random.Generator, count: int) -> list[Shape]:
 
 
 def _rounded(values: F64) -> I64:
-    """The nearest powers of the grid; values that all draws share are kept as they are."""
+    """The nearest powers of the grid; at most eight distinct values are kept."""
     whole = np.rint(values)
     if len(np.unique(whole)) <= 8:
         return whole.astype(np.int64)
@@ -239,18 +240,17 @@ def _labels(rng: np.random.Generator, count: int, machines: int) -> list[Mapping
 def _for_load(
     chosen: Preset, capacity: float, rate: float, hours: float, load: float, machines: int
 ) -> tuple[float, float]:
-    """The rate of jobs, and the share that tasks hold which stay, for the wanted load: both in proportion, but what
-    stays leaves room for the others."""
+    """The job rate and the share of standing tasks for a load: both in proportion, with a maximum for the latter."""
     if load <= 0:
-        raise TraceError(f"the load must be more than 0, not {load:g}")
+        raise TraceError(f"the load is {load:g}; give more than 0")
     shares = (np.arange(4096) + 0.5) / 4096
     seconds = hours * 3600
-    demand = 0.0  # seconds times amount that a job asks for within the time, if it comes at a random moment
+    demand = 0.0  # mean amount times seconds of a job within the trace, if submitted at a random time
     for tier in chosen.tiers:
         if chosen.contended not in tier.requests:
             continue
         stays = np.minimum(tier.duration_s.at(shares), seconds)
-        stays = stays - stays**2 / (2 * seconds)  # cut off at the end of the time
+        stays = stays - stays**2 / (2 * seconds)  # truncated by the end of the trace
         tasks = np.minimum(np.floor(tier.tasks.at(shares) + 1e-9), _limit(machines)).mean()
         demand += tier.share * float(tasks) * tier.requests[chosen.contended].mean() * float(stays.mean())
     published = rate / 3600 * demand / capacity

@@ -7,11 +7,11 @@
     task_constraints/    (optional) time, job ID, task index, operator, name, value
     task_usage/          (optional) start, end, job ID, task index, machine ID, CPU rate, memory usage, ...
 
-Times are microseconds; amounts are parts of the largest machine's, which stand for presets.CPU_UNIT and MEMORY_UNIT.
-What a task needs is in what happened to it: it is submitted at its first SUBMIT, and runs as long as it did from its
-last SCHEDULE to FINISH, FAIL, KILL, LOST or EVICT. A task that was evicted goes on; one that is submitted again after
-its end is another task. Requests that are missing are taken from the usage, if that table is there. Of its constraints
-those hold that were listed last when it was submitted, or updated while it was pending.
+Times are microseconds; amounts are fractions of the largest machine's, which is presets.CPU_UNIT and MEMORY_UNIT.
+A task is submitted at its first SUBMIT; its duration is the time from its last SCHEDULE to FINISH, FAIL, KILL, LOST or
+EVICT. An evicted task continues; one that is submitted again after its end is a new task. Missing requests are taken
+from the usage table, if there is one. A task's constraints are the last that precede its submission, or an update while
+it is pending.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _Key = tuple[str, int]
 
 @dataclass(slots=True)
 class _Life:
-    """A task that has not ended. scheduled: -1 while it is pending; ran: for how long when it ran last, 0: never."""
+    """A task that has not ended. scheduled: -1 while it is pending; ran: duration of its last run, 0: never ran."""
 
     submitted: int
     scheduled: int
@@ -97,7 +97,7 @@ def looks_like(path: Path) -> bool:
 
 
 def read(path: Path, end_us: int | None = None) -> tuple[Trace, list[str]]:
-    """The trace in a folder, up to a time, and notes on what could not be taken over. Raises TraceError."""
+    """The trace in a folder, up to a time, and notes on what was left out. Raises TraceError."""
     if not _parts(path, "task_events") or not _parts(path, "machine_events"):
         raise TraceError(f"{path} needs the folders task_events and machine_events, with files *.csv or *.csv.gz")
     reading = _Reading(TraceBuilder(path.name))
@@ -119,11 +119,11 @@ def read(path: Path, end_us: int | None = None) -> tuple[Trace, list[str]]:
 
 
 def write(trace: Trace, path: Path, *, compress: bool = False) -> list[str]:
-    """Writes a trace to a folder; notes on what this layout has no place for. Raises TraceError if the result would be
-    another trace: it knows cpu and memory only."""
+    """Writes a trace to a folder. Returns notes on what this layout cannot represent. Raises TraceError for resources
+    other than cpu and memory, and for selectors that it cannot express."""
     others = [name for name in trace.resources if name not in ("cpu", "memory")]
     if others:
-        raise TraceError(f"google-v2 has no place for {', '.join(others)}; use --format json or csv")
+        raise TraceError(f"google-v2 cannot represent {', '.join(others)}; use --format json or csv")
     part = "part-00000-of-00001.csv" + (".gz" if compress else "")
     tables = {
         "machine_events": _machine_lines(trace),
@@ -135,10 +135,10 @@ def write(trace: Trace, path: Path, *, compress: bool = False) -> list[str]:
         write_text(path / name / part, csv_text(lines))
     notes = []
     if any(job.gang_minimum > 1 for job in trace.jobs):
-        notes.append("not kept: which tasks start together")
+        notes.append("not kept: gang minima of jobs")
     if any(job.labels for job in trace.jobs):
         notes.append("not kept: labels of jobs")
-    return [*notes, "not kept: names of jobs and machines (they are numbers in this layout)"]
+    return [*notes, "not kept: names of jobs and machines (numbers in this layout)"]
 
 
 # -- reading --------------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ def _parts(path: Path, table: str) -> list[Path]:
 
 
 def _table(path: Path, table: str, names: Sequence[str], end_us: int | None = None) -> Iterator[Row]:
-    """The rows of a table up to a time. Parts follow each other in time, so one that begins later ends the reading."""
+    """The rows of a table up to a time. Parts are in order of time, so reading ends at the first that begins later."""
     for part in _parts(path, table):
         for position, row in enumerate(rows(part, names)):
             us = row.integer(0)
@@ -176,7 +176,7 @@ def _read_machines(path: Path, reading: _Reading, end_us: int | None) -> None:
             builder.label(machine, PLATFORM, row.text(3))
         if kind == MachineEvent.REMOVE:
             if machine not in present:
-                reading.odd["removals of machines that are not there"] += 1
+                reading.odd["removals of machines that are not present"] += 1
                 continue
             present.discard(machine)
             builder.event(row.integer(0), machine, MachineEvent.REMOVE)
@@ -216,7 +216,7 @@ def _read_constraints(path: Path, reading: _Reading, end_us: int | None) -> None
 
 
 def _read_usage(path: Path, reading: _Reading, end_us: int | None) -> None:
-    """The most that each task was seen to use."""
+    """The highest recorded usage of each task."""
     for row in _table(path, "task_usage", _TASK_USAGE, end_us):
         key = _key(row, 2)
         cpu, memory = reading.usage.get(key, (0, 0))
@@ -266,12 +266,12 @@ def _shape(row: Row, key: _Key, reading: _Reading) -> int:
 
 
 def _key(row: Row, column: int) -> _Key:
-    """The task of a row that names its job and, in the next column, its index."""
+    """The task of a row whose columns `column` and the next hold its job and index."""
     return _needed(row, column), row.integer(column + 1, minimum=0, maximum=MAX_INDEX)
 
 
 def _amount(row: Row, column: int, unit: int) -> int | None:
-    """A part of the largest machine's amount, as that."""
+    """An amount, given as a fraction of the largest machine's."""
     part = row.number(column, MAX_AMOUNT / unit)
     return None if part is None else round(part * unit)
 
@@ -279,7 +279,7 @@ def _amount(row: Row, column: int, unit: int) -> int | None:
 def _needed(row: Row, column: int) -> str:
     text = row.text(column)
     if not text:
-        raise row.error(column, "is missing; it is needed")
+        raise row.error(column, "is missing; it is required")
     return text
 
 
@@ -308,7 +308,7 @@ def _attribute_lines(trace: Trace) -> Iterator[Sequence[object]]:
 
 
 def _task_lines(trace: Trace) -> Iterator[Sequence[object]]:
-    """SUBMIT and SCHEDULE at once: the layout says how long a task ran, and we say nothing of where."""
+    """SUBMIT and SCHEDULE at the same time, because the layout derives durations from SCHEDULE; without machines."""
     lines: list[tuple[int, int, int, int, int]] = []  # time, order at one time, task, event
     columns = (trace.task_us, trace.task_duration_us)
     for task, (us, duration) in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
@@ -360,6 +360,6 @@ def _as_constraint(requirement: Requirement) -> tuple[int, str]:
         case Requirement(_, Operator.GT, (value,)):
             return 3, value
     raise TraceError(
-        f"google-v2 has no place for {requirement.key} {requirement.operator} {list(requirement.values)}: "
+        f"google-v2 cannot represent {requirement.key} {requirement.operator} {list(requirement.values)}: "
         "its constraints compare with one value; use --format json or csv"
     )

@@ -1,8 +1,8 @@
-"""Our own CSV format of traces: a folder with machines.csv and tasks.csv (docs/benchmarks.md describes them).
+"""Our CSV format of traces: a folder with machines.csv and tasks.csv (docs/benchmarks.md).
 
-The first line names the columns, in any order. A column that is no field is a resource: cpu, memory,
-ephemeral-storage, pods, or a name with a slash. What is said of a machine or job, and not of an event or task, may be
-left out of all its lines but the first.
+The first line names the columns, in any order. A column that is not a field is a resource: cpu, memory,
+ephemeral-storage, pods, or a name with a slash. Fields of a machine or job, unlike those of an event or task, are
+required in its first line only.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def looks_like(path: Path) -> bool:
 
 
 def read(path: Path) -> Trace:
-    """Raises TraceError naming file, line and field."""
+    """The trace in a folder. Raises TraceError, which names file, line and field."""
     builder = TraceBuilder(path.name)
     for line in _lines(path, "machines.csv", _MACHINE_FIELDS, ("machine",)):
         kind = line.text("event") or "add"
@@ -67,7 +67,7 @@ def read(path: Path) -> Trace:
         index = line.integer("task", minimum=0, maximum=MAX_INDEX) if line.text("task") else None
         duration = line.time("duration_s", FOREVER)
         if duration == 0:
-            raise line.error("duration_s", "is 0; give more, or leave it out for a task that stays")
+            raise line.error("duration_s", "is 0; give more, or omit it for a task that never ends")
         builder.task(line.time("submit_s"), job, duration, shape, index)
     try:
         return builder.build()
@@ -76,7 +76,7 @@ def read(path: Path) -> Trace:
 
 
 def write(trace: Trace, path: Path) -> None:
-    """Both files, into a folder."""
+    """Writes both files to a folder."""
     write_text(path / "machines.csv", csv_text(_machine_lines(trace)))
     write_text(path / "tasks.csv", csv_text(_task_lines(trace)))
 
@@ -92,7 +92,7 @@ class _Line:
 
     @contextmanager
     def place(self) -> Iterator[None]:
-        """Says of what the builder refuses where it is."""
+        """Adds file and line to the builder's errors."""
         try:
             yield
         except TraceError as error:
@@ -104,7 +104,7 @@ class _Line:
     def needed(self, name: str) -> str:
         text = self.text(name)
         if not text:
-            raise self.error(name, "is missing; it is needed")
+            raise self.error(name, "is missing; it is required")
         return text
 
     def integer(
@@ -115,17 +115,17 @@ class _Line:
         return self._row.integer(self._column[name], minimum=minimum, maximum=maximum)
 
     def time(self, name: str, default: int | None = None) -> int:
-        """Seconds, as microseconds."""
+        """The time in microseconds, given in seconds."""
         text = self.text(name)
         if not text and default is not None:
             return default
         try:
             return texts.microseconds(float(text))
         except ValueError:
-            raise self.error(name, f"is {text!r}; give seconds from the begin of the trace") from None
+            raise self.error(name, f"is {text!r}; give seconds from the start of the trace") from None
 
     def labels(self) -> dict[str, str] | None:
-        """None: it says nothing of them."""
+        """None if the field is empty."""
         text = self.text("labels")
         try:
             return texts.labels(text) if text else None

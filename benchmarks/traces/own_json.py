@@ -1,4 +1,4 @@
-"""Our own JSON format of traces (docs/benchmarks.md describes it), for people who write or convert traces by hand."""
+"""Our JSON format of traces (docs/benchmarks.md), for traces that are written or converted by hand."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from firmament_py.model.constraints import Requirement
 FORMAT, VERSION = "poseidon-trace", 1
 
 _MAX_COUNT = 10_000_000
-"""Machines or tasks that one object stands for: a slip of the finger must not fill the memory."""
+"""Maximum number of machines or tasks of one object, so that a typo does not exhaust the memory."""
 
 
 def read(path: Path) -> Trace:
-    """Raises TraceError naming file and field."""
+    """The trace in a file. Raises TraceError, which names file and field."""
     text = read_text(path)
     try:
         raw = json.loads(text, object_pairs_hook=_object)
@@ -57,7 +57,7 @@ def read(path: Path) -> Trace:
 
 
 def write(trace: Trace, path: Path) -> None:
-    """Compressed if the name ends in .gz."""
+    """Writes a trace, compressed if the name ends in .gz."""
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -69,7 +69,7 @@ def write(trace: Trace, path: Path) -> None:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, of which JSON as such would silently keep the last of equal fields."""
+    """For json's object_pairs_hook, which by default silently keeps the last of duplicate fields."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -78,7 +78,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _Node:
-    """An object of the document and where it is."""
+    """An object of the document and its path."""
 
     def __init__(self, path: Path, where: str, raw: object) -> None:
         self._path, self._where = path, where
@@ -90,10 +90,10 @@ class _Node:
         return TraceError(f"{self._path}: {self._place(name)} {what}")
 
     def known(self, *names: str) -> None:
-        """Refuses other fields: a typo must not silently change a trace."""
+        """Rejects other fields, so that a typo does not silently change a trace."""
         unknown = sorted(set(self._raw) - set(names))
         if unknown:
-            raise self.error(unknown[0], f"is not known here; known are {', '.join(names)}")
+            raise self.error(unknown[0], f"is not a known field here; known fields: {', '.join(names)}")
 
     def has(self, name: str) -> bool:
         return name in self._raw
@@ -101,7 +101,7 @@ class _Node:
     def text(self, name: str, default: str | None = None) -> str:
         value = self._value(name, default)
         if not isinstance(value, str):
-            raise self.error(name, f"is {value!r}, not a text")
+            raise self.error(name, f"is {value!r}, not a string")
         return value
 
     def integer(
@@ -116,7 +116,7 @@ class _Node:
         return value
 
     def time(self, name: str, default: float | None = None) -> int:
-        """Seconds, as microseconds."""
+        """The time in microseconds, given in seconds."""
         value = self._value(name, default)
         if not isinstance(value, int | float) or isinstance(value, bool):
             raise self.error(name, f"is {value!r}, not a number of seconds")
@@ -126,7 +126,7 @@ class _Node:
             raise self.error(name, str(error)) from None
 
     def amounts(self, name: str) -> dict[str, int]:
-        """Quantities by resource, as text or numbers."""
+        """Quantities by resource, given as strings or numbers."""
         node, found = self.child(name), {}
         for resource, value in node._raw.items():
             if not isinstance(value, str | int | float) or isinstance(value, bool):
@@ -149,7 +149,7 @@ class _Node:
             node.known("key", "operator", "values")
             values = node._raw.get("values", [])
             if not isinstance(values, list) or not all(isinstance(v, str) for v in values):
-                raise node.error("values", "is not a list of texts")
+                raise node.error("values", "is not a list of strings")
             try:
                 found.append(texts.requirement(node.text("key"), node.text("operator"), tuple(values)))
             except ValueError as error:
@@ -168,7 +168,7 @@ class _Node:
     def _value(self, name: str, default: object) -> Any:
         value = self._raw.get(name, default)
         if value is None:
-            raise self.error(name, "is missing; it is needed")
+            raise self.error(name, "is missing; it is required")
         return value
 
     def _place(self, name: str) -> str:
@@ -179,15 +179,15 @@ def _read_machine(builder: TraceBuilder, node: _Node) -> None:
     node.known("name", "count", "labels", "allocatable", "added_s", "removed_s", "events")
     name, count = node.text("name"), node.integer("count", 1, minimum=1, maximum=_MAX_COUNT)
     if node.has("allocatable") is node.has("events"):
-        raise node.error("allocatable", "or events is needed, and not both")
+        raise node.error("allocatable", "or events is required, but not both")
     for field in ("added_s", "removed_s"):
         if node.has(field) and node.has("events"):
-            raise node.error(field, "contradicts events; say it there")
+            raise node.error(field, "cannot be combined with events; give the time in an event")
     labels = node.labels("labels")
     for i in range(count):
         its = f"{name}-{i:05d}" if count > 1 else name
         if builder.has_machine(its):
-            raise node.error("name", f"makes a second machine {its!r}; give it another name")
+            raise node.error("name", f"defines a second machine {its!r}; give it another name")
         row = builder.machine(its, labels)
         if node.has("allocatable"):
             builder.event(node.time("added_s", 0), row, MachineEvent.ADD, node.amounts("allocatable"))
@@ -206,7 +206,7 @@ def _read_job(builder: TraceBuilder, node: _Node) -> None:
     node.known("name", "submit_s", "gang_minimum", "labels", "tasks")
     name, gang = node.text("name"), node.integer("gang_minimum", 0, minimum=0)
     if builder.has_job(name):
-        raise node.error("name", f"makes a second job {name!r}; give it another name, or its tasks to the first")
+        raise node.error("name", f"defines a second job {name!r}; rename it, or move its tasks to the first")
     job = builder.job(name, gang, node.labels("labels"))
     for task in node.items("tasks"):
         task.known("count", "first_index", "submit_s", "duration_s", "priority", "requests", "selector")
@@ -216,7 +216,7 @@ def _read_job(builder: TraceBuilder, node: _Node) -> None:
         )
         duration = task.time("duration_s") if task.has("duration_s") else FOREVER
         if duration == 0:
-            raise task.error("duration_s", "is 0; give more, or leave it out for a task that stays")
+            raise task.error("duration_s", "is 0; give more, or omit it for a task that never ends")
         us = task.time("submit_s") if task.has("submit_s") else node.time("submit_s", 0)
         first = task.integer("first_index", minimum=0, maximum=MAX_INDEX) if task.has("first_index") else None
         count = task.integer("count", 1, minimum=1, maximum=_MAX_COUNT)

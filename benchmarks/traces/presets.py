@@ -1,6 +1,6 @@
-"""Named kinds of clusters and workloads, after published analyses. Every figure says where it is from.
+"""Presets of clusters and workloads, after published analyses, with the source of every figure.
 
-"as published" marks figures that the source states; "approximates" marks ours, chosen to give what the source
+"as published" marks figures that the source states; "approximates" marks ours, chosen to match what the source
 describes in words or plots. Sources:
 
     google2011    Reiss, Tumanov, Ganger, Katz, Kozuch: Heterogeneity and dynamicity of clouds at scale (SoCC 2012);
@@ -19,13 +19,13 @@ from benchmarks.traces.distributions import Distribution, Fixed, Lognormal, Mixt
 from firmament_py.model.constraints import Operator, Requirement
 
 CPU_UNIT = 64_000
-"""Millicores that the Google traces' 1.0 of cpu (the largest machine) stands for here; they do not say what it is."""
+"""Millicores assumed for 1.0 of cpu in the Google traces (the largest machine), which do not state it."""
 MEMORY_UNIT = 256 * 2**30
-"""Bytes that their 1.0 of memory stands for here."""
+"""Bytes assumed for their 1.0 of memory."""
 
 GPU = "nvidia.com/gpu"
 GPU_MILLI = "alibabacloud.com/gpu-milli"
-"""Thousandths of GPUs, which may be shared. A node's are one pool: what is left on two of its GPUs adds up."""
+"""Thousandths of GPUs, which may be shared. A node's GPUs form one pool: free parts of two GPUs add up."""
 GPU_TYPE = "gpu-type"
 PLATFORM = "platform"
 ZONE, RACK = "topology.kubernetes.io/zone", "topology.kubernetes.io/rack"
@@ -36,7 +36,7 @@ _DAY_S = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class MachineKind:
-    """share: in proportion to the other kinds'."""
+    """share: weight relative to the other kinds."""
 
     share: float
     allocatable: Mapping[str, int]
@@ -45,7 +45,7 @@ class MachineKind:
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """Jobs of one sort. The tasks of a job are alike.
+    """A class of jobs. The tasks of a job are equal.
 
     share: of all jobs. gang: share of the jobs of several tasks that start together. constrained: share of jobs with
     one of `selectors`, drawn by weight.
@@ -64,10 +64,10 @@ class Tier:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """contended: the resource that fills first. standing: share of it that tasks of tier `standing_tier` hold, which
-    are there at the begin and stay. daily_swing: amplitude of the arrival rate over the day. burst_sigma: of the
-    lognormal factor on each hour's rate. removals_per_machine_day: how often a machine goes; outage_min: for how long.
-    sources: parameter -> where from."""
+    """contended: the resource that fills first. standing: share of it used by tasks of tier `standing_tier`, which run
+    from start to end. daily_swing: amplitude of the arrival rate over the day. burst_sigma: sigma of the lognormal
+    factor on each hour's rate. removals_per_machine_day: rate of outages; outage_min: their duration. sources:
+    parameter -> source."""
 
     name: str
     summary: str
@@ -104,8 +104,8 @@ def _google(
     memory: float,
     platforms: tuple[tuple[float, Requirement], ...] = (),
 ) -> Tier:
-    """Requests by their medians, in the traces' units; never more than half of the largest machine. Of jobs with
-    platforms to choose from 6 % want one."""
+    """Requests by their medians, in the traces' units; at most half of the largest machine. 6 % of the jobs with
+    platforms to choose from select one."""
     requests = {
         "cpu": Lognormal(cpu * CPU_UNIT, 0.8, 0.002 * CPU_UNIT, 0.5 * CPU_UNIT),
         "memory": Lognormal(memory * MEMORY_UNIT, 1.0, 0.001 * MEMORY_UNIT, 0.45 * MEMORY_UNIT),
@@ -161,7 +161,7 @@ GOOGLE_2011 = Preset(
         "requests": "approximates: lognormal, medians 0.02 to 0.05 of the largest machine's cpu, 0.012 to 0.03 of its "
         "memory",
         "tiers": "groups of priorities as published; approximates their shares of jobs: 45, 45, 10 %",
-        "constrained": "approximates: 6 % of the tasks want a platform",
+        "constrained": "approximates: 6 % of the tasks select a platform",
         "standing": "long-running tasks hold most of what is used as published; approximates: 60 % of the cpu",
         "removals": "approximates 0.025 a machine and day, for 15 minutes in the median",
         "arrivals": "approximates: a daily swing of 20 %, each hour's rate times a lognormal factor, sigma 0.4",
@@ -277,7 +277,7 @@ ALIBABA_GPU = Preset(
         "requests": "approximates: medians of 6 cores and 29 GiB, 95th percentiles of 12 cores and 59 GiB; 40 % of the "
         "jobs no GPU, 30 % a quarter or a half, 27 % one, 3 % two to eight",
         "gang": "approximates: 85 % of the jobs of several tasks start together",
-        "constrained": "approximates: 10 to 20 % of the jobs that use up to one GPU want a type, half of them a V100",
+        "constrained": "approximates: 10 to 20 % of the jobs that use up to one GPU select a type, half of them a V100",
         "removals": "approximates 0.01 a machine and day",
         "arrivals": "a daily pattern as published; approximates its swing with 30 %",
     },
@@ -285,7 +285,7 @@ ALIBABA_GPU = Preset(
 
 
 def _philly(gpus: int, workers: int, share: float, median_min: float) -> Tier:
-    """A job of `workers` tasks of `gpus` GPUs each, all at once."""
+    """Jobs of `workers` tasks with `gpus` GPUs each, which start together."""
     requests = {"cpu": Fixed(4_000 * gpus), "memory": Fixed(48 * _GIB * gpus), GPU: Fixed(gpus)}
     duration = Lognormal(60 * median_min, 2.4, 30, 60 * _DAY_S)
     return Tier(f"{gpus * workers}-gpu", share, 0, Fixed(workers), duration, requests, 1.0)

@@ -13,11 +13,11 @@ from typing import IO
 from benchmarks.traces.form import TraceError
 
 _BROKEN = (OSError, EOFError, UnicodeDecodeError, zlib.error)
-"""What reading a file raises that is not there, not text, or not what was compressed."""
+"""Raised for a file that does not exist, is not text, or is not valid gzip."""
 
 
 class Row:
-    """The fields of a line. Fields that are missing at its end count as empty."""
+    """The fields of a line. Missing fields at its end count as empty."""
 
     __slots__ = ("_names", "_values", "line", "path")
 
@@ -35,7 +35,7 @@ class Row:
         text = self.text(column)
         if not text:
             if default is None:
-                raise self.error(column, "is missing; it is needed")
+                raise self.error(column, "is missing; it is required")
             return default
         try:
             value = int(text)
@@ -63,7 +63,7 @@ class Row:
 
 
 def rows(path: Path, names: Sequence[str]) -> Iterator[Row]:
-    """The lines of a file without a header, whose columns have these names."""
+    """The lines of a file without a header; its columns have these names."""
     try:
         with _open(path) as file:
             for line, values in enumerate(csv.reader(file), start=1):
@@ -115,8 +115,8 @@ def csv_text(lines: Iterator[Sequence[object]]) -> str:
 def _headed(row: Row, names: Sequence[str]) -> Row:
     if len(row._values) > len(names):
         raise TraceError(
-            f"{row.path}, line {row.line}: field {len(names) + 1} is {row._values[len(names)]!r}, and the header names "
-            f"{len(names)} columns; name it there, or leave it out"
+            f"{row.path}, line {row.line}: field {len(names) + 1} is {row._values[len(names)]!r}, but the header has "
+            f"{len(names)} columns; add a column or remove the field"
         )
     return Row(row.path, row.line, names, row._values)
 

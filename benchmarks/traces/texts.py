@@ -1,4 +1,4 @@
-"""How our own formats write amounts, times, labels and selectors."""
+"""The notation of amounts, times, labels and selectors in our formats."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ def amount(resource: str, text: str) -> int:
 
 
 def amount_text(resource: str, value: int) -> str:
-    """The quantity that `amount` reads as `value`."""
+    """The quantity for `value`, the inverse of `amount`."""
     return f"{value}m" if resource == "cpu" else str(value)
 
 
 def microseconds(seconds: float) -> int:
-    """Raises ValueError for what is no time of a trace."""
+    """Microseconds for a number of seconds. Raises ValueError if it is not a valid time."""
     if not 0 <= seconds <= LONGEST_US / SECOND:
         raise ValueError(f"{seconds!r} is not a number of seconds since the start of the trace")
     return round(seconds * SECOND)
 
 
 def seconds(us: int) -> int | float:
-    """The number of seconds that `microseconds` reads as `us`."""
+    """Seconds for a number of microseconds, the inverse of `microseconds`."""
     return us // SECOND if us % SECOND == 0 else us / SECOND
 
 
 def labels_text(labels: Mapping[str, str]) -> str:
-    """key=value;key=value with what else those signs would confuse as %XX."""
+    """key=value;key=value, with reserved characters as %XX."""
     return ";".join(f"{_quoted(key)}={_quoted(value)}" for key, value in sorted(labels.items()))
 
 
@@ -81,7 +81,7 @@ def selector(text: str) -> tuple[Requirement, ...]:
 
 
 def requirement(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
-    """Raises ValueError for what no node could be asked."""
+    """A requirement on a label. Raises ValueError if it is invalid."""
     try:
         known = Operator(operator)
     except ValueError:

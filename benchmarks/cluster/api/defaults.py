@@ -52,7 +52,7 @@ def _requests_from_limits(resources: Json) -> None:
 
 
 def pod(obj: Json) -> None:
-    """Defaults and admission of a pod that need nothing from the store."""
+    """Defaults and admission of a pod that do not depend on the store."""
     spec = obj.setdefault("spec", {})
     pod_spec(spec)
     spec.setdefault("enableServiceLinks", True)

@@ -59,7 +59,7 @@ def delete(
 
 
 def _grace_seconds(kind: Kind, record: Record, obj: Json, options: Json) -> int:
-    """Only pods have a grace period; pods that no kubelet runs go at once."""
+    """The grace period of a pod; 0 for other kinds and for pods that no kubelet runs."""
     if kind is not PODS:
         return 0
     if not record.fields[POD_NODE] or record.fields[POD_PHASE] in ("Succeeded", "Failed"):

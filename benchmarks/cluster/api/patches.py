@@ -1,8 +1,8 @@
 """The kinds of patch that clients send, on plain JSON values.
 
-All functions take the current object and return a new one; the current one is not changed. Which lists a
-strategic merge patch merges, and by what key, is the table below: the Kubernetes client for Python does not
-ship the `x-kubernetes-patch-merge-key` of the OpenAPI document. Every other list is replaced whole.
+All functions take the current object and return a new one; the current one is not changed. The table below has the
+lists that a strategic merge patch merges, and their keys, because the Kubernetes client for Python does not
+ship the `x-kubernetes-patch-merge-key` of the OpenAPI document. Every other list is replaced completely.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MERGE_KEYS: dict[str, str] = {
     "volumes": "name",
 }
 """List field to the field that identifies an element, where a strategic merge patch merges."""
-# `ports` is keyed by containerPort in containers and by port in services; the element itself tells which.
+# `ports` is keyed by containerPort in containers and by port in services, whichever the element has.
 PORT_KEYS = ("containerPort", "port")
 MERGED_SETS = frozenset(("finalizers", "podCIDRs"))
 """Lists of plain values that are merged as sets."""
@@ -179,7 +179,7 @@ def _strategic_list(field: str, current: list[Any], patch: list[Any]) -> list[An
     if field in MERGED_SETS:
         return current + [value for value in patch if value not in current]
     elements = [element for element in patch if not _is_replace(element)]
-    if len(elements) != len(patch):  # a lone {"$patch": "replace"} element says: the rest is the whole list
+    if len(elements) != len(patch):  # an element {"$patch": "replace"}: the others are the complete list
         return list(elements)
     key = _merge_key(field, patch)
     return patch if key is None else _merge_elements(current, patch, key, strategic_merge_patch)
@@ -190,7 +190,7 @@ def _is_replace(element: Any) -> bool:
 
 
 def _ordered(field: str, elements: list[Any], order: list[Any]) -> list[Any]:
-    """Elements named in `order` follow it; the others keep their place behind their neighbour."""
+    """Sorts elements named in `order` by it; the others stay behind their predecessor."""
     key = _merge_key(field, [element for element in order if isinstance(element, dict)])
 
     def rank(element: Any) -> int | None:
@@ -246,7 +246,7 @@ def _apply_operation(document: Any, operation: Any, at: int) -> Any:
 
 
 def _copied_bytes(document: Any, operation: Any) -> int:
-    """Bytes that a copy operation adds: copies of copies double, so a few operations could fill the memory."""
+    """Bytes that a copy operation adds: copies of copies grow exponentially and could exhaust the memory."""
     source = operation.get("from") if isinstance(operation, dict) and operation.get("op") == "copy" else None
     if not isinstance(source, str):
         return 0

@@ -92,7 +92,7 @@ def pod(obj: Json) -> Causes:
 
 
 def pod_update(new: Json, old: Json) -> Causes:
-    """A change of a pod through the main resource: nearly all of the specification is fixed."""
+    """A change of a pod through the main resource: most of the specification is immutable."""
     before, after = old.get("spec") or {}, new.get("spec") or {}
     if before == after:
         return []

@@ -1,11 +1,11 @@
-"""The shape of the built-in kinds: which fields they have, and of what type.
+"""The schema of the built-in kinds: their fields and types.
 
-The Kubernetes Python client knows: each of its model classes maps attribute to JSON name and to type. They are
-read when a kind is first met, and kept as one table per class; no model is ever made. What the installed
-client does not know, like custom resources, is not checked.
+It comes from the Kubernetes Python client, whose model classes map each attribute to a JSON name and a type. They are
+read at the first use of a kind, into one table per class; no model is instantiated. Kinds that the installed client
+does not have, such as custom resources, are not checked.
 
-`conform` does what decoding into typed structs does in the real server: a value of the wrong type is a 400,
-null means unset, unknown fields stay.
+`conform` corresponds to decoding into typed structs in the real server: a value of the wrong type is a 400,
+null means unset, unknown fields are kept.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _LIST = re.compile(r"list\[(.+)\]", re.IGNORECASE)
 _MAP = re.compile(r"dict[\[(]str, (.+)[\])]", re.IGNORECASE)
 _LIMIT = 2**63
 MAX_DEPTH = 100
-"""Levels of objects and lists in an object: more than any manifest has, fewer than what breaks a recursion."""
+"""Maximum depth of an object: more than any manifest has, less than Python's recursion limit allows."""
 
 
 class Type(NamedTuple):
@@ -94,7 +94,7 @@ def model_of(api_version: str, kind: str) -> str | None:
 @cache
 def fields_of(model: str) -> dict[str, Type]:
     """JSON name to type of the fields of a model class; empty if the installed client has no such class."""
-    from kubernetes.client import models  # slow: not before it is needed
+    from kubernetes.client import models  # a slow import, so only when needed
 
     cls: Any = getattr(models, model, None)
     if cls is None:
@@ -137,7 +137,7 @@ def too_deep() -> ApiError:
 
 
 def conform(api_version: str, kind: str, obj: Any) -> None:
-    """Refuse an object with fields of the wrong type; removes nulls from it and makes sure that it has a spec."""
+    """Refuse an object with fields of the wrong type; remove nulls from it and add a missing spec."""
     model = model_of(api_version, kind)
     try:
         if not isinstance(obj, dict):
@@ -154,7 +154,7 @@ def _walk(fields: dict[str, Type], obj: Json) -> None:
     nulls: list[str] = []
     for name, value in obj.items():
         expected = fields.get(name)
-        if expected is None or (expected is _STRING and value.__class__ is str):  # what most fields are
+        if expected is None or (expected is _STRING and value.__class__ is str):  # most fields
             continue
         if value is None:
             nulls.append(name)

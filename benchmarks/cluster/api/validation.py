@@ -1,7 +1,7 @@
 """Field checks that several kinds share: names, labels, owners, quantities.
 
-Of all fields those that matter to users of a scheduler are checked; everything else is taken as it is. Each check
-returns the causes of a 422; an empty list means valid.
+Only fields that matter to users of a scheduler are checked. Each check returns the causes of a 422; an empty list means
+valid.
 """
 
 from __future__ import annotations

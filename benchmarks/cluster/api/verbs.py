@@ -37,12 +37,12 @@ from benchmarks.cluster.store.store import Record, Store
 Json = dict[str, Any]
 
 SAFE_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-"""Of generated names: no vowels, so that no word appears by accident."""
+"""The letters of generated names: no vowels, so that they form no words."""
 _SERVER_OWNED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 
 
 class Api:
-    """Creates, reads, changes; deletion and the pod subresources have modules of their own."""
+    """Creates, reads and changes objects; deletion and the pod subresources are in separate modules."""
 
     def __init__(self, store: Store, seed: int = 0) -> None:
         self.store = store

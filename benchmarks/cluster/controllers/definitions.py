@@ -1,4 +1,4 @@
-"""Custom resource definitions: a new one serves its resource, a deleted one takes all its objects with it."""
+"""Custom resource definitions: a new one serves its resource, a deleted one deletes all its objects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 
 class Definitions:
-    """Keeps the table of kinds in step with the definitions."""
+    """Keeps the table of kinds consistent with the definitions."""
 
     def __init__(self, api: Api, kinds: Kinds, agenda: Agenda) -> None:
         self._api = api

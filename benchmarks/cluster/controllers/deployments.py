@@ -133,7 +133,7 @@ class Deployments(Controller):
 
 
 def _available(replica_set: Json) -> int:
-    """Available pods that the set is to keep."""
+    """The number of available pods, at most the replicas that the set is to keep."""
     available = (replica_set.get("status") or {}).get("availableReplicas", 0)
     return min(int(available), int(replica_set["spec"].get("replicas", 0)))
 

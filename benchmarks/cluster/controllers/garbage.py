@@ -84,7 +84,7 @@ class Garbage:
         return found
 
     def _collect(self, owner: str) -> None:
-        """The owner is gone: delete dependents without another owner, remove the reference from the others."""
+        """The owner is deleted: delete dependents without another owner, remove the reference from the others."""
         if owner in self._present:
             return
         for kind, record in self._of(owner):

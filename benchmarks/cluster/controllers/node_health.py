@@ -1,4 +1,4 @@
-"""The node controller: taints that follow a node's state, eviction from nodes that are gone, heartbeats."""
+"""The node controller: taints that follow a node's state, eviction from failed nodes, heartbeats."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class NodeLife:
     # failing and restoring
 
     def fail(self, name: str) -> None:
-        """The node's kubelet goes silent."""
+        """The node's kubelet stops reporting."""
         if self._kubelets is None or name not in self._kubelets.names():
             raise ValueError(f"there is no kubelet on a node {name!r}")
         self._kubelets.set_up(name, False)

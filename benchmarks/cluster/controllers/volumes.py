@@ -1,4 +1,4 @@
-"""Persistent volumes: binding claims to volumes, and making volumes for claims whose class provisions them."""
+"""Persistent volumes: binds claims to volumes, and creates volumes for claims whose class has a provisioner."""
 
 from __future__ import annotations
 

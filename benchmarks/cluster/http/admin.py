@@ -1,4 +1,4 @@
-"""The paths below /_ that steer and inspect the simulation; no Kubernetes client uses them."""
+"""The paths below /_ that control and inspect the simulation; no Kubernetes client uses them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.cluster.store.errors import method_not_allowed, no_such_path
 from benchmarks.cluster.store.store import Store
 
 MAX_ADDED_NODES = 100_000
-"""Nodes that one request may add, so that a typing error does not fill the memory."""
+"""Maximum number of nodes that one request adds, so that a typo does not exhaust the memory."""
 
 
 class Simulation(Protocol):

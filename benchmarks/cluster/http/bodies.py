@@ -40,12 +40,12 @@ _YamlLoader.yaml_implicit_resolvers = {
 
 
 async def read_body(request: web.BaseRequest, subresource: str = "", *, any_type: bool = False) -> Any:
-    """The body as JSON values, {} if there is none; 400, 413 or 415 for what cannot be read.
+    """The body as JSON values, {} if there is none; 400, 413 or 415 if it cannot be read.
 
-    With `any_type` the Content-Type need not be one that the API server takes.
+    With `any_type` the Content-Type need not be one that the API server accepts.
     """
     limit = request.client_max_size
-    if (request.content_length or 0) > limit:  # refused before any of it is waited for
+    if (request.content_length or 0) > limit:  # refused before any of it is read
         raise _too_large(limit)
     try:
         raw = await request.read()
@@ -118,7 +118,7 @@ def is_dry_run(query: Query, body: Any) -> bool:
 
 
 def parse_delete_options(query: Query, body: Any) -> Json:
-    """The DeleteOptions of the body, with what the query says instead."""
+    """The DeleteOptions of the body, overridden by those of the query."""
     if not isinstance(body, dict):
         raise bad_request("the body of a delete must be an object: DeleteOptions")
     options = dict(body)

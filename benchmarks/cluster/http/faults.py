@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Rule:
-    """What may happen to requests with one of these verbs on one of these resources (empty: all).
+    """Faults of requests with one of these verbs on one of these resources (empty: all).
 
     Rates are probabilities. Resources are plural names, with the subresource as in "pods/binding".
     """
@@ -38,7 +38,7 @@ class Rule:
     retry_after_s: int = 1
     """Of 429 and 503."""
     first: int = 0
-    """If above 0, the rule ends after it has hit that many requests."""
+    """If above 0, the rule ends after this number of hits."""
 
 
 @dataclass(frozen=True)

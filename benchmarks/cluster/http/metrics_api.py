@@ -63,13 +63,13 @@ class Usage:
         return {"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": {}, "items": items}
 
     async def query(self, query: str) -> tuple[int, Json]:
-        """Status and answer of a Prometheus to an instant query; it knows cAdvisor's figures summed by node or pod."""
+        """Status and answer to an instant query of Prometheus: cAdvisor's figures, summed by node or pod."""
         now = float(int(self._now()))
         found = _QUERY.search(query)
         figure = _FIGURES.get(found["metric"]) if found is not None else None
         if found is None or figure is None:
             known = ", ".join(_FIGURES)
-            error = f"unknown query: this stand-in answers `sum by (node | namespace, pod) (...)` of {known}"
+            error = f"unknown query: this server answers `sum by (node | namespace, pod) (...)` of {known}"
             return 400, {"status": "error", "errorType": "bad_data", "error": error}
         if found["by"] == "node":
             used = await self._nodes(now)
@@ -101,7 +101,7 @@ class Usage:
         return {**_head("PodMetrics", record, now), "containers": containers}
 
     async def _nodes(self, now: float) -> dict[str, Amounts]:
-        """What nodes with running pods use, by name."""
+        """Usage of the nodes with running pods, by name."""
         at, version, total = self._per_node
         if (at, version) == (now, self._store.version):
             return total

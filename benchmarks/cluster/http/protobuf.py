@@ -1,11 +1,11 @@
-"""Request bodies in Kubernetes' protobuf encoding, as the JSON objects that they mean.
+"""Decodes request bodies in Kubernetes' protobuf encoding to JSON objects.
 
-Go clients of recent versions send built-in kinds this way and cannot be told otherwise; answers are always
-JSON, which they accept. `messages` has the numbers of the fields, the schema their types. What is in neither
-is refused rather than lost: 415, which asks for JSON.
+Recent Go clients always send built-in kinds this way; answers are always JSON, which they accept. `protobuf_fields` has
+the numbers of the fields, the schema their types. A field in neither is refused with 415, which asks for JSON, rather
+than lost.
 
 The encoding writes unset strings and times like empty ones, so empty ones are dropped; numbers and booleans
-are kept as sent, but for those where 0 is none.
+are kept as sent, except where 0 means unset.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _EMPTY = memoryview(b"")
 
 
 class _Field(NamedTuple):
-    """What one number means."""
+    """The field of one number."""
 
     name: str
     mark: str = ""
-    """bytes or micro; "/" for a part of the object itself, "~" for what is not read, "-" for what is refused."""
+    """bytes or micro; "/" for an inlined message, "~" for an ignored field, "-" for a refused one."""
     type: Type | None = None
 
 
 def decode(body: bytes, subresource: str = "") -> Json:
-    """The object in an envelope; 400 if there is none, 415 if it says more than is understood here."""
+    """The object in an envelope; 400 if there is none, 415 if it has unsupported fields."""
     if not body.startswith(_MAGIC):
         raise bad_request("couldn't decode the request body as protobuf: it has no envelope")
     try:
@@ -118,7 +118,7 @@ def _field(token: str, types: dict[str, Type]) -> _Field:
         return _Field(token[1:], token[0])
     name, _, mark = token.partition(":")
     type_ = types.get(name)
-    if type_ is None or not _readable(type_.of or type_):  # the installed client has another idea of this field
+    if type_ is None or not _readable(type_.of or type_):  # the installed client has no such field
         return _Field(name, "-")
     return _Field(name, mark, type_)
 

@@ -1,18 +1,18 @@
 """The numbers of the fields in protobuf bodies, for the kinds that kubectl and schedulers in Go send that way.
 
-The numbers are those of the published generated.proto files; no package ships these compiled for a current protobuf,
-so the table stands here. A field is known by its place: the first name has number 1; long messages have five to a
-line. What the names hold is the schema's business; here stands only what JSON types do not tell.
+The numbers are those of the published generated.proto files, which no package ships compiled for a current protobuf.
+The position of a name is the field's number: the first has number 1; long messages have five names per line. Types are
+those of the schema; this table adds only what JSON types do not express.
 
     name        a field
     name:bytes  base64 in JSON
     name:micro  a time with microseconds
     -           no such number, or an optional field that is not read: a body that has it is refused
-    ~name       not read, and no loss: the server decides what it is
-    /part       a message of its own on the wire whose fields stand beside the others in JSON
+    ~name       ignored, because the server sets it
+    /part       a separate message on the wire, whose fields are inlined in JSON
 
-A number after the last name is one that a newer client knows. Go writes plain fields even when they are empty;
-so such a number is refused only if there is something in it.
+A number beyond the last name is a field of a newer client. It is refused only if it is not empty, because Go also
+writes empty plain fields.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Subresources that are not just a part of the object: binding, eviction, scale, log, namespace finalize."""
+"""Subresources that are not part of the object: binding, eviction, scale, log, namespace finalize."""
 
 from __future__ import annotations
 

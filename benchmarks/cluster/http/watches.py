@@ -1,9 +1,9 @@
 """Watches: from a change in the store to a line on a client's connection.
 
-The store tells a stream about a change at once; the stream adds the line to its buffer and wakes its writer,
-which sends everything that gathered in one write, at once after a quiet while and then every few milliseconds: a
-system call costs as much as ten lines. A stream whose client does not read is ended, so that it
-cannot hold memory for ever; its client lists again, as with a real API server.
+The store notifies a stream of each change; the stream adds the line to its buffer and wakes its writer, which sends
+the buffer in one write: at once after a pause, then every few milliseconds, because a system call takes as long as
+ten lines. A stream whose client does not read is ended, so that its buffer stays bounded; the client lists again, as
+with a real API server.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HEADERS = {"Content-Type": "application/json", "Cache-Control": "no-cache, priv
 _MAX_BACKLOG_BYTES = 512 * 2**20
 _SLICE = 500
 _WRITE_INTERVAL = 0.005
-"""Between two writes to one stream."""
+"""Minimum time between two writes to one stream."""
 _PREFIX = {type_: f'{{"type":"{type_}","object":'.encode() for type_ in ("ADDED", "MODIFIED", "DELETED")}
 _END = b"}\n"
 
@@ -114,7 +114,7 @@ class Watch:
             self._wake.set_result(None)
 
     async def run(self, request: web.BaseRequest, faults: Faults) -> web.StreamResponse:
-        """Serve the stream until its time is over, its client leaves or a fault ends it."""
+        """Serve the stream until its timeout, the client's disconnection or a fault."""
         options = self._options
         initial: list[Record] = []
         gone: ApiError | None = None

@@ -1,8 +1,7 @@
 """All simulated kubelets: they admit or reject bound pods, run them, end them, and finish deletions.
 
-A pod bound to a node that cannot hold it is rejected with the reasons of a real kubelet, and counted: that is
-how an over-committing scheduler becomes visible. Work follows from the store's changes, through the agenda;
-nothing polls.
+A pod bound to a node without capacity for it is rejected with the reason of a real kubelet, and counted, which makes
+over-commitment visible. Changes in the store trigger all work, through the agenda, without polling.
 
     bound -> admitted -> (start delay) -> Running -> (run time) -> Succeeded | Failed
           -> rejected: Failed, reason OutOfcpu, OutOfmemory, OutOfpods, OutOf<extended resource>, ...
@@ -56,7 +55,7 @@ class Kubelets:
         self._settings = settings
         self._random = random.Random(f"kubelets {settings.seed}")
         self._nodes: dict[str, _Node] = {}
-        self._home: dict[str, _Node] = {}  # UID of every pod that a kubelet has seen, until it is gone
+        self._home: dict[str, _Node] = {}  # UID of every pod that a kubelet has seen, until the pod is removed
         self._waiting: dict[str, list[Record]] = {}  # pods bound to nodes that do not exist, or are down
         self._failed_of: dict[str, int] = {}  # pods failed on purpose, per owner
         self._stopping: set[str] = set()
@@ -157,7 +156,7 @@ class Kubelets:
     # actions
 
     def _hold(self, record: Record, node: _Node | None) -> bool:
-        """Whether there is no running kubelet for the pod; the pod is queued again for when there is one."""
+        """Whether the pod's node has no running kubelet; if so, the pod is queued until there is one."""
         if node is not None and node.up:
             return False
         self._waiting.setdefault(record.fields[POD_NODE], []).append(record)

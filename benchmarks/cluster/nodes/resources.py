@@ -1,7 +1,7 @@
-"""What a pod takes from a node, counted as the scheduler and the kubelet count it.
+"""The amounts that a pod requests from a node, computed as the scheduler and the kubelet do.
 
-Sum over containers plus restartable (sidecar) init containers; at least what each init container needs beside
-the sidecars started before it; pod-level requests where given; plus overhead. cpu in milli, others in units.
+Sum over containers plus restartable (sidecar) init containers; at least the request of each init container plus the
+sidecars started before it; pod-level requests where given; plus overhead. cpu in millicores, others in whole units.
 """
 
 from __future__ import annotations

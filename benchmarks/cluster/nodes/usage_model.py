@@ -1,8 +1,8 @@
-"""What a running pod plausibly uses at any time: a function of the pod, the time and a seed, without memory.
+"""Plausible usage of a running pod at any time: a stateless function of the pod, the time and a seed.
 
-    cpu      base x (1 + 0.25 x wave + 0.1 x noise) of its request    wave: its own period of 5 to 9 min, and phase
+    cpu      base x (1 + 0.25 x wave + 0.1 x noise) of its request    wave: period of 5 to 9 min, and phase, per pod
     memory   base x (0.3 + 0.7 x (1 - e**(-age / 2 min)) + 0.02 x wave) of its request
-    traffic  base x (1 + 0.25 x wave + 0.1 x noise), more to receive than to send or the other way round
+    traffic  base x (1 + 0.25 x wave + 0.1 x noise), asymmetric in the two directions
 
 `base` is drawn from a beta distribution whose mean, 0.2 to 0.8, all pods of an owner share: replicas of one application
 are alike, applications are not. `noise` changes every 15 s. Annotations on the pod replace a figure, exactly:

@@ -1,7 +1,7 @@
 """Time stamps as the API server writes them, and the agenda of the simulated controllers.
 
-`Agenda` decides what is due and runs it; who calls `run` (the event loop in a server, a test by hand) is not
-its business, so simulated controllers can be tested without waiting.
+`Agenda` decides what is due and runs it. The event loop of a server calls `run`, or a test does, so that simulated
+controllers can be tested without waiting.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def parse_rfc3339(text: str) -> float:
 
 
 class Agenda:
-    """Work to do soon, in order, and work to do later, by due time (equal times in the order they were set).
+    """Immediate work, in order, and delayed work, by due time (equal times in the order of registration).
 
     `speed` is simulated seconds per real second and applies to every delay.
     """
@@ -60,7 +60,7 @@ class Agenda:
         self.failures = 0
         """Actions that raised; anything but 0 is a defect."""
         self.on_work: Callable[[float], None] | None = None
-        """Called when work is due earlier than before, with the seconds until then."""
+        """Called with the seconds until the next work when it becomes due earlier than before."""
 
     def call_soon(self, action: Callable[[], None]) -> None:
         """Run `action` once, after the actions that are already due."""

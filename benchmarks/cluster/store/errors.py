@@ -1,7 +1,7 @@
-"""What the API server answers when it refuses: one exception that is also a `Status` object.
+"""Errors of the API server: one exception that is also a `Status` object.
 
-Every refusal is an `ApiError` with the HTTP code, the machine-readable reason and the details that clients
-and kubectl read. The functions below are the only places where wording is decided.
+Every error is an `ApiError` with the HTTP code, the machine-readable reason and the details that clients
+and kubectl read. Only the functions below define messages.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class ApiError(Exception):
         """The serialised `Status`."""
         try:
             return orjson.dumps(self.status())
-        except TypeError:  # a text that quotes bytes of the request that are not UTF-8
+        except TypeError:  # the message quotes bytes of the request that are not UTF-8
             return json.dumps(self.status(), ensure_ascii=False).encode(errors="replace")
 
 
@@ -177,7 +177,7 @@ def too_many_requests(message: str, retry_after: int, causes: Sequence[Json] = (
 
 
 def expired(message: str, *, continue_token: str | None = None, resource_version: int = 0) -> ApiError:
-    """410: the history that the client asks for is gone; it must list again."""
+    """410: the requested history is compacted; the client must list again."""
     metadata: Json | None = None
     if continue_token is not None:
         metadata = {"continue": continue_token, "resourceVersion": str(resource_version)}

@@ -1,4 +1,4 @@
-"""Which resources are served: names, scope, verbs, subresources, and the fields that field selectors may use.
+"""The served resources: names, scope, verbs, subresources, and the fields that field selectors may use.
 
 One `Kind` per resource, all in one `Kinds` table; custom resource definitions add to it while the server runs.
 """
@@ -212,7 +212,7 @@ REVIEWS = tuple(
         ("authentication.k8s.io", "TokenReview", False),
     )
 )
-"""Reviews: they are answered and not stored."""
+"""Access reviews, which are answered but not stored."""
 
 BUILT_IN: tuple[Kind, ...] = (
     NODES, PODS, NAMESPACES, EVENTS, EVENTS_NEW, LEASES, CONFIGMAPS, SECRETS, SERVICE_ACCOUNTS, SERVICES,

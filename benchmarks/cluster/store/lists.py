@@ -1,8 +1,8 @@
-"""Lists: which version they show, and how they are cut into pages.
+"""Lists: their version and their pages.
 
-All pages of one list show the same moment: the remaining of a list is stored, for a while, under the token that the
-client continues with. When it is gone (too many lists since, or compacted), the client gets 410 and a token
-with which it may go on from the same place in the present.
+All pages of one list show the same version: the rest of a list is stored for some time under the continue token. Once
+it is dropped (after too many later lists, or by compaction), the client gets 410 and a token with which it may continue
+from the same key at the current version.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 # The library accepts more than Kubernetes does: blanks, underscores, NaN, the suffix K. Three digits of exponent are
-# more than any quantity needs, and keep a hostile "1e999999999" from filling the memory.
+# enough for any quantity, and prevent a hostile "1e999999999" from exhausting the memory.
 _QUANTITY = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3}|[numkMGTPE]|[KMGTPE]i)?")
 
 _LONGEST = 100  # characters
@@ -20,11 +20,11 @@ _LONGEST = 100  # characters
 
 @lru_cache(maxsize=65536)
 def parse(quantity: str | int | float) -> Fraction:
-    """The exact value of a quantity. Raises ValueError for anything that is not one."""
+    """The exact value of a quantity. Raises ValueError if it is invalid."""
     text = quantity if isinstance(quantity, str) else repr(quantity)
     if len(text) > _LONGEST or _QUANTITY.fullmatch(text) is None:
         raise ValueError(f"quantities must match the regular expression '{_QUANTITY.pattern}': {text[:_LONGEST]!r}")
-    from kubernetes.utils.quantity import parse_quantity  # slow: not before it is needed
+    from kubernetes.utils.quantity import parse_quantity  # a slow import, so only when needed
 
     with localcontext(Context(prec=200)):  # exact for all accepted quantities
         value: Decimal = parse_quantity(text)  # type: ignore[no-untyped-call]

@@ -1,14 +1,14 @@
-"""What the cluster knows: the objects, one version counter, and a bounded history of changes.
+"""The state of the cluster: the objects, one version counter, and a bounded history of changes.
 
-No I/O and no Kubernetes rules: the store takes finished objects and keeps its promises to watchers.
+No I/O and no Kubernetes rules: the store takes complete objects and has these invariants:
 
 - Every write takes the next version; versions are unique and total over all kinds.
 - A `Record` never changes. It holds the object as JSON bytes, so that a list is a concatenation and one
   serialisation serves every watcher; only what selectors need is kept beside the bytes.
 - Each kind's history holds its latest changes without gaps. `changes_since(v)` either gives every change
-  after v or says that v is compacted; it never skips one.
-- Subscribers hear each change once, in order, before the write returns. They must not write from within the
-  call, or others would hear changes out of order.
+  after v or reports that v is compacted; it never skips one.
+- Subscribers receive each change once, in order, before the write returns. They must not write from within the
+  call, because others would then receive changes out of order.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which records a list or watch is about; the empty selection is all of them."""
+    """The records of a list or watch; the empty selection is all of them."""
 
     namespace: str = ""
     labels: LabelTest | None = None
@@ -215,13 +215,13 @@ class Store:
         self._on_collection: list[Callable[[Kind], None]] = []
 
     def on_collection(self, hear: Callable[[Kind], None]) -> None:
-        """Call back for every kind that has, or gets, a collection."""
+        """Call back for the kind of every collection, existing or created later."""
         self._on_collection.append(hear)
         for kind in list(self._collections):
             hear(kind)
 
     def collection(self, kind: Kind) -> Collection:
-        """The collection of a kind, made when first asked for."""
+        """The collection of a kind, created at its first use."""
         kind = kind.stored_as or kind
         collection = self._collections.get(kind)
         if collection is None:
@@ -309,5 +309,5 @@ class Store:
 
 
 def _packed(obj: Json) -> bytes:
-    """JSON in a buffer of its own size: orjson's result keeps its work buffer, which is more than twice as large."""
+    """A copy of the JSON: orjson's result keeps its work buffer, which is more than twice as large."""
     return bytes(memoryview(orjson.dumps(obj)))

@@ -255,7 +255,7 @@ def test_a_missed_target_fails_only_if_asked_to(monkeypatch):
 def test_the_table_of_another_scale_says_so(monkeypatch):
     monkeypatch.setattr(round_suite, "measure", lambda case, options: Sample({"round_s": 0.1}))
     arguments = ["run", "round", "--quick", "--case", "35000-pods/20"]
-    message = "all sizes times 0.1, so targets do not count"
+    message = "all sizes times 0.1, so targets do not apply"
     assert message not in " ".join(CliRunner().invoke(cli, arguments).output.split())
     assert message in " ".join(CliRunner().invoke(cli, [*arguments, "--scale", "0.1"]).output.split())
 

@@ -165,7 +165,7 @@ def test_a_page_needs_nothing_but_itself():
 def test_results_of_one_suite_are_compared_with_the_first():
     first, slower = (result(*(case("a", 1, *[1.0 + i / 100 for i in range(6)]),), factor=f) for f in (1.0, 2.0))
     text = " ".join(Page(render([("before", first), ("after", slower)])).words)
-    assert "after against before" in text
+    assert "after compared with before" in text
     assert re.search(r"2\.000 .* worse", text)
 
 
@@ -198,7 +198,7 @@ def test_files_of_one_name_are_numbered(tmp_path):
     assert ran.exit_code == 0, ran.output
     assert f"{plots}: 4 plots" in ran.output
     assert len(list(plots.iterdir())) == 4
-    assert "r-2 against r-1" in (tmp_path / "p.html").read_text()
+    assert "r-2 compared with r-1" in (tmp_path / "p.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -86,10 +86,10 @@ def test_the_list_breaks_no_name(width):
 
 
 def test_what_fits_is_a_table_and_what_does_not_is_records():
-    rows = [("one-long-name/of-a-case", "1 ms", ""), ("two", "[bold]2 ms[/]", "12 held")]
+    rows = [("one-long-name/of-a-case", "1 ms", ""), ("two", "[bold]2 ms[/]", "12 passed")]
     wide = printed(60, lambda console: print_rows(console, ("case", "round", "checks"), rows, right=("round",)))
     assert [line.split() for line in wide.splitlines() if "two" in line] == [
-        ["│", "two", "│", "2", "ms", "│", "12", "held", "│"]
+        ["│", "two", "│", "2", "ms", "│", "12", "passed", "│"]
     ]
     narrow = printed(30, lambda console: print_rows(console, ("case", "round", "checks"), rows, title="times"))
     assert [line.rstrip() for line in narrow.splitlines()] == [
@@ -98,7 +98,7 @@ def test_what_fits_is_a_table_and_what_does_not_is_records():
         "  round: 1 ms",
         "two",
         "  round: 2 ms",
-        "  checks: 12 held",
+        "  checks: 12 passed",
     ]
 
 

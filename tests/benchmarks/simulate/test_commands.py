@@ -113,7 +113,9 @@ def test_the_examples_of_the_documentation_are_traces_that_run(tmp_path, make, f
 def test_tasks_that_fit_nowhere_are_told(tmp_path):
     path = tmp_path / "t.json"
     files.write(small([("a", 0, 9, 4, 8), ("huge", 1, 9, 5, 8)]), path, "json")
-    note = "note: 1 tasks fit on no machine of the trace and wait for ever, e.g. huge/0 (cpu 5m, memory 8)\n"
+    note = (
+        "note: 1 tasks do not fit on any empty machine of the trace and wait forever, e.g. huge/0 (cpu 5m, memory 8)\n"
+    )
     assert shell("trace", "describe", path).stderr == note
     assert shell("simulate", "--trace", path, "--policy", "first-fit").stderr == note
 

@@ -238,7 +238,7 @@ def test_machines_come_change_and_go(tmp_path):
     assert trace.event_kind.tolist() == [MachineEvent.ADD, MachineEvent.UPDATE, MachineEvent.REMOVE, MachineEvent.ADD]
     cpu = trace.resources.index("cpu")
     assert trace.event_allocatable[:, cpu].tolist() == [CPU_UNIT // 2, CPU_UNIT // 2, 0, CPU_UNIT]
-    assert notes == ["left out: 1 removals of machines that are not there"]
+    assert notes == ["left out: 1 removals of machines that are not present"]
 
 
 def test_usage_and_constraints_after_the_end_do_not_count(tmp_path):
@@ -313,13 +313,13 @@ def test_a_corrupt_archive_is_told(tmp_path, name):
 
 
 def test_the_google_layout_refuses_what_it_cannot_keep(tmp_path):
-    with pytest.raises(TraceError, match=r"no place for nvidia.com/gpu; use --format json"):
+    with pytest.raises(TraceError, match=r"cannot represent nvidia.com/gpu; use --format json"):
         files.write(generate(preset("philly"), 20, 12), tmp_path / "p", "google-v2")
     builder = TraceBuilder("t")
     builder.event(0, builder.machine("m"), MachineEvent.ADD, {"cpu": 1})
     either = Requirement("zone", Operator.IN, ("a", "b"))
     builder.task(0, builder.job("j"), 5, builder.shape(Shape.of({"cpu": 1}, 0, (either,))))
-    with pytest.raises(TraceError, match="no place for zone In"):
+    with pytest.raises(TraceError, match="cannot represent zone In"):
         files.write(builder.build(), tmp_path / "q", "google-v2")
 
 
@@ -330,7 +330,7 @@ def test_what_the_google_layout_drops_is_told(tmp_path):
     for _ in range(2):
         builder.task(0, job, 5, shape)
     notes = files.write(builder.build(), tmp_path / "p", "google-v2")
-    assert notes[:2] == ["not kept: which tasks start together", "not kept: labels of jobs"]
+    assert notes[:2] == ["not kept: gang minima of jobs", "not kept: labels of jobs"]
 
 
 # -- our own formats -------------------------------------------------------------------------------------------
@@ -396,15 +396,15 @@ JOB, TASK, MACHINE = ("jobs", 0), ("jobs", 0, "tasks", 0), ("machines", 0)
         pytest.param([], "the document is not an object", id="list"),
         pytest.param(changed(("format",), "x"), "format is 'x'", id="format"),
         pytest.param(changed(("version",), 2), "version is 2; this reads version 1", id="version"),
-        pytest.param(changed((*MACHINE, "nmae"), "x"), r"machines\[0\].nmae is not known", id="typo"),
+        pytest.param(changed((*MACHINE, "nmae"), "x"), r"machines\[0\].nmae is not a known field", id="typo"),
         pytest.param(
             changed((*MACHINE, "allocatable", "cpu"), "lots"), r"machines\[0\].allocatable.cpu", id="quantity"
         ),
         pytest.param(changed((*MACHINE, "allocatable"), None), r"machines\[0\].allocatable or events", id="nothing"),
         pytest.param(changed((*MACHINE, "added_s"), -1), r"machines\[0\].added_s", id="before 0"),
-        pytest.param(changed((*MACHINE, "added_s"), 60.5), "is removed or updated while it is not there", id="order"),
+        pytest.param(changed((*MACHINE, "added_s"), 60.5), "is removed or updated while it is not present", id="order"),
         pytest.param(changed((*JOB, "name"), None), r"jobs\[0\].name is missing", id="name"),
-        pytest.param(changed((*JOB, "gang_minimum"), 9), "job j wants 9 tasks at once and has 3", id="gang"),
+        pytest.param(changed((*JOB, "gang_minimum"), 9), "job j has a gang_minimum of 9 but 3 tasks", id="gang"),
         pytest.param(changed((*TASK, "count"), 0), r"jobs\[0\].tasks\[0\].count is 0", id="count"),
         pytest.param(changed((*TASK, "count"), 10**15), r"tasks\[0\].count is 10{15}; give .* 10000000$", id="many"),
         pytest.param(changed((*TASK, "priority"), 2**63), r"tasks\[0\].priority is 9223372036854775808", id="priority"),
@@ -417,23 +417,23 @@ JOB, TASK, MACHINE = ("jobs", 0), ("jobs", 0, "tasks", 0), ("machines", 0)
         pytest.param(changed((*TASK, "requests", "cpu"), -1), r"requests.cpu", id="negative"),
         pytest.param(changed((*TASK, "selector", 0, "operator"), "Is"), r"selector\[0\].operator", id="operator"),
         pytest.param(changed((*TASK, "selector", 0, "values"), []), "In needs at least one value", id="values"),
-        pytest.param(changed((*TASK, "selector", 0, "values"), 5), "is not a list of texts", id="no list"),
+        pytest.param(changed((*TASK, "selector", 0, "values"), 5), "is not a list of strings", id="no list"),
         pytest.param(
             changed(("jobs",), [DOCUMENT["jobs"][0], {"name": "j", "gang_minimum": 3}]),
-            r"jobs\[1\].name makes a second job 'j'",
+            r"jobs\[1\].name defines a second job 'j'",
             id="a second job",
         ),
         pytest.param(
             changed(("machines",), [DOCUMENT["machines"][0], {"name": "m-00001", "added_s": 70, "allocatable": {}}]),
-            r"machines\[1\].name makes a second machine 'm-00001'",
+            r"machines\[1\].name defines a second machine 'm-00001'",
             id="a second machine",
         ),
         pytest.param(
             changed(MACHINE, {"name": "m", "added_s": 5, "events": []}),
-            r"machines\[0\].added_s contradicts events",
+            r"machines\[0\].added_s cannot be combined with events",
             id="events and a time",
         ),
-        pytest.param(changed(("jobs",), []), "0 tasks; it needs both", id="no jobs"),
+        pytest.param(changed(("jobs",), []), "0 tasks; a trace needs both", id="no jobs"),
     ],
 )
 def test_a_mistake_in_json_names_the_field(tmp_path, document, message):
@@ -494,17 +494,17 @@ def test_a_csv_trace_written_by_hand(tmp_path):
         pytest.param("job,submit_s,task\nj,1,0\nj,2,0\n", "task j/0 appears twice", id="twice"),
         pytest.param(
             "job,submit_s,gang_minimum\nj,1,2\nj,1,\nj,1,3\n",
-            r"tasks\.csv, line 4: gang_minimum of job j is 3, and was 2 before",
+            r"tasks\.csv, line 4: gang_minimum of job j is 3 here but 2 earlier",
             id="another minimum",
         ),
         pytest.param("job,submit_s,gang_minimum\nj,1,\nj,1,1\n", "line 3: gang_minimum of job j", id="a late minimum"),
         pytest.param("job,submit_s,gang_minimum\nj,1,-1\n", "line 2: gang_minimum of job j is -1", id="minus"),
         pytest.param(
             "job,submit_s,labels\nj,1,a=1\nj,1,a=1\nj,1,a=2\n",
-            "line 4: labels of job j is {'a': '2'}, and was {'a': '1'} before",
+            "line 4: labels of job j is {'a': '2'} here but {'a': '1'} earlier",
             id="other labels",
         ),
-        pytest.param("job,submit_s\nj,1\nj,1,5\n", "line 3: field 3 is '5', and the header names 2", id="too many"),
+        pytest.param("job,submit_s\nj,1\nj,1,5\n", "line 3: field 3 is '5', but the header has 2", id="too many"),
         pytest.param("job,submit_s,cpu,cpu\nj,1,1,2\n", "line 1: column 'cpu' appears twice", id="a column twice"),
         pytest.param("job,submit_s,duration_s\nj,1,0\n", "line 2: duration_s is 0", id="no duration"),
         pytest.param("job,submit_s,duration_s\nj,1,-5\n", "line 2: duration_s is '-5'", id="duration"),

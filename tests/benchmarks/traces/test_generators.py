@@ -194,7 +194,9 @@ def test_tasks_that_fit_on_no_machine_are_named():
         builder.task(9, builder.job("j"), 1, builder.shape(Shape.of(requests, 0, selector)))
     trace = builder.build()
     assert [trace.task_name(t) for t in homeless(trace)] == ["j/1", "j/3", "j/4", "j/5"]
-    assert notes(trace) == ["4 tasks fit on no machine of the trace and wait for ever, e.g. j/1 (cpu 4m, memory 9)"]
+    assert notes(trace) == [
+        "4 tasks do not fit on any empty machine of the trace and wait forever, e.g. j/1 (cpu 4m, memory 9)"
+    ]
 
 
 def test_no_task_fits_where_no_machine_ever_comes():
@@ -202,7 +204,7 @@ def test_no_task_fits_where_no_machine_ever_comes():
     builder.machine("m")
     builder.task(0, builder.job("j"), 1, builder.shape(Shape.of({}, 0, (Requirement("zone", Operator.EXISTS),))))
     assert notes(builder.build()) == [
-        "1 tasks fit on no machine of the trace and wait for ever, e.g. j/0 (zone Exists)"
+        "1 tasks do not fit on any empty machine of the trace and wait forever, e.g. j/0 (zone Exists)"
     ]
 
 
@@ -250,14 +252,12 @@ def test_a_gang_that_is_cut_below_its_minimum_goes_whole():
         "enough": 2,
         "one": 1,
     }
-    assert reported == [
-        "left out: 1 gangs with 2 tasks, the others of which come too late for their minimum, e.g. gang"
-    ]
+    assert reported == ["left out: 1 gangs with 2 tasks, too few of which are submitted before the end, e.g. gang"]
 
 
 @pytest.mark.parametrize(
     ("machines", "hours", "load", "message"),
-    [(0, 1, None, "0 machines"), (1, 0, None, "0 hours"), (1, 1, 0, "the load must be more than 0")],
+    [(0, 1, None, "0 machines"), (1, 0, None, "0 hours"), (1, 1, 0, "the load is 0; give more than 0")],
 )
 def test_what_makes_no_trace_is_refused(machines, hours, load, message):
     with pytest.raises(TraceError, match=message):
@@ -272,7 +272,7 @@ def test_an_unknown_preset_is_answered_with_those_there_are():
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        pytest.param(lambda b: b.event(1, 0, MachineEvent.ADD, {}), "m is added while it is there", id="added twice"),
+        pytest.param(lambda b: b.event(1, 0, MachineEvent.ADD, {}), "m is added while it is present", id="added twice"),
         pytest.param(lambda b: b.event(-1, 0, MachineEvent.ADD, {}), "times start at 0", id="event before 0"),
         pytest.param(lambda b: b.event(1, 0, MachineEvent.UPDATE, {"cpu": -1}), "cpu is -1", id="offer below 0"),
         pytest.param(lambda b: b.event(0, b.machine("x"), MachineEvent.REMOVE), "x is removed or upd", id="not there"),
