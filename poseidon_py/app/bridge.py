@@ -1,4 +1,4 @@
-"""One bridge: starts what app/runtime.py builds, supervises its tasks, stops them in reverse, and answers questions."""
+"""One bridge: starts what app/runtime.py builds, supervises its tasks, stops them in reverse order, answers queries."""
 
 import asyncio
 import logging
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 class Bridge:
-    """`start`; `wait` until something ends it; `stop`."""
+    """`start`; `wait` until a component fails; `stop`."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -62,7 +62,7 @@ class Bridge:
     # -- start and stop ---------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Returns when everything runs; the first round begins when all is listed.
+        """Starts all components; the first round begins once all objects are listed.
 
         Raises StartError, CredentialsError, PortInUseError or FirmamentError.
         """
@@ -111,7 +111,7 @@ class Bridge:
         self._spawn("supervisor", self.supervisor.run())
 
     async def _count_bandwidth(self) -> None:
-        """Decides whether bandwidth counts: needed before the first pod is described, and `auto` asks the service."""
+        """Decides whether bandwidth counts, before the first pod is described; `auto` asks the flow service."""
         settings = self.settings
         counted = settings.bandwidth == "on"
         if settings.bandwidth == "auto":
@@ -209,21 +209,21 @@ class Bridge:
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
-        """No supervised task ends by itself: one that does is a defect that breaks the bridge."""
+        """Records that a supervised task has ended, which is a defect and stops the bridge."""
         if self._broken is None or self._broken.done():
-            return  # `stop` cancels all
+            return  # by `stop`
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         how = "ended" if error is None else f"failed: {error!r}"
         log.error("%s %s", task.get_name(), how, exc_info=error)
         self._broken.set_result(f"{task.get_name()} {how}")
 
     async def wait(self) -> str:
-        """Waits until something ends the bridge from within; returns what."""
+        """Waits until a component fails. Returns its error."""
         assert self._broken is not None
         return await self._broken
 
     async def stop(self) -> None:
-        """Stops rounds, drains binds, flushes reports, releases the lease, ends the own flow service."""
+        """Stops rounds, drains binds, flushes reports, releases the lease, stops the supervised flow service."""
         timeout, runtime = self.settings.shutdown_timeout, self.runtime
         if self._broken is not None and not self._broken.done():
             self._broken.cancel()
@@ -234,7 +234,7 @@ class Bridge:
             await runtime.gangs.stop()
             await runtime.reporter.flush(timeout)
             await runtime.reporter.stop()
-            # before the lease is released: the next leader must not meet binds of ours
+            # before the lease is released: our binds must not overlap with those of the next leader
             await runtime.binder.stop()
         if self.election is not None and "election" in self._tasks:
             self._tasks["election"].cancel()
@@ -252,7 +252,7 @@ class Bridge:
         if self.health is not None:
             await self.health.stop()
 
-    # -- questions --------------------------------------------------------------------------------------------
+    # -- queries ----------------------------------------------------------------------------------------------
 
     def _alive(self) -> str:
         return (
@@ -308,7 +308,7 @@ class Bridge:
         return status.status_json(self.store, await self.engine.status(), own, collector)
 
     async def explain(self, namespace: str, name: str) -> dict[str, Any] | None:
-        """The body of /explain; None: there is no such pod. Raises EngineError."""
+        """The body of /explain; None: the pod does not exist. Raises EngineError."""
         known = self.store.pod_named(namespace, name)
         if known is None:
             return None

@@ -1,9 +1,9 @@
-"""Starts a flow service of our own and keeps it running.
+"""Starts and supervises a flow service.
 
-The service listens on a unix socket in a folder that only this user can enter, because whoever reaches it can place
-pods. It is up once it answers a health check, and exits when its standard input closes: however this process ends, the
-service does not outlive it. One that dies, also while it starts, is started again with growing delays; its client
-notices the new epoch and sends everything again. Only the process that was started here is ever ended here.
+The service listens on a unix socket in a private folder of this user, because any client that can connect can place
+pods. It is ready once it answers a health check, and exits when its standard input closes, so that it never outlives
+this process. A service that exits, also during its start, is restarted with growing delays; the client then detects
+the new epoch and resynchronises. Only the process that was started here is ever terminated here.
 """
 
 import asyncio
@@ -26,16 +26,16 @@ log = logging.getLogger(__name__)
 _LIVED_LONG = 30.0
 _END_SECONDS = 5.0
 _LINE_BYTES = 1 << 20
-"""Limit of a line of output: as JSON a whole traceback is one line."""
+"""Maximum length of a line of output; in JSON a complete traceback is one line."""
 _SOCKET = "flow.sock"
 _SOCKET_PATH_BYTES = 107
 """Longest path of a unix socket on Linux."""
 _WRONG_USAGE = 2
-"""Exit code of a service that cannot use its arguments: starting it again would not help."""
+"""Exit code of a service with invalid arguments, which is not restarted."""
 
 
 class FirmamentError(Exception):
-    """The service did not start; the message names the cause and the remedy. `usage`: the configuration is wrong."""
+    """The service did not start; the message names the cause and the remedy. `usage`: its arguments are invalid."""
 
     def __init__(self, message: str, *, usage: bool = False) -> None:
         super().__init__(message)
@@ -43,7 +43,7 @@ class FirmamentError(Exception):
 
 
 class Supervisor:
-    """`start` once, then `run` in a task of its own, `stop` at the end."""
+    """`start` once, then `run` in a separate task, `stop` at the end."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Supervisor:
         self._reader: asyncio.Task[None] | None = None
         self._stopping = False
         self.address = ""
-        """In the form of gRPC: unix:PATH."""
+        """The address in gRPC's form: unix:PATH."""
 
     @property
     def pid(self) -> int | None:
@@ -87,7 +87,7 @@ class Supervisor:
         return self._process.pid if self._process is not None else None
 
     async def start(self) -> None:
-        """Returns when the service serves; one that dies before is started again until `startup_timeout`.
+        """Starts the service and waits until it serves; restarts it if it exits before, until `startup_timeout`.
 
         Raises FirmamentError.
         """
@@ -117,7 +117,7 @@ class Supervisor:
         except EngineError as error:
             await self._end()
             raise FirmamentError(
-                f"the flow service did not start within {self._timeout:g} s; allow it more with --startup-timeout"
+                f"the flow service did not start within {self._timeout:g} s; increase --startup-timeout"
             ) from error
         finally:
             for task in (serving, ended):
@@ -130,12 +130,12 @@ class Supervisor:
         await self._moved(self.address)
 
     def _make_address(self) -> str:
-        """Address of a socket in a new private folder for this start alone. Raises FirmamentError."""
+        """Address of a socket in a new private folder, for one start. Raises FirmamentError."""
         try:
             self._folder = tempfile.mkdtemp(prefix="poseidon-")  # mode 0700
         except OSError as error:
             raise FirmamentError(
-                f"cannot make a folder for the flow service's socket: {error}; set TMPDIR to a folder that is writable",
+                f"cannot create a folder for the flow service's socket: {error}; set TMPDIR to a writable folder",
                 usage=True,
             ) from error
         path = os.path.join(self._folder, _SOCKET)
@@ -153,7 +153,7 @@ class Supervisor:
             shutil.rmtree(folder, ignore_errors=True)
 
     async def _launch(self) -> asyncio.subprocess.Process:
-        """The service as a process. Raises FirmamentError."""
+        """Starts the process. Raises FirmamentError."""
         try:
             self._process = process = await asyncio.create_subprocess_exec(
                 *self._arguments,
@@ -173,7 +173,7 @@ class Supervisor:
         return process
 
     async def _last_words(self, process: asyncio.subprocess.Process) -> str:
-        """How a service ended before it served."""
+        """The error of a service that exited before it served."""
         if self._reader is not None:
             await asyncio.gather(self._reader, return_exceptions=True)
         words = [line for line in self._errors if line.startswith("Error:")] or self._errors[-1:]
@@ -182,25 +182,25 @@ class Supervisor:
 
     async def _pass_on_errors(self, process: asyncio.subprocess.Process) -> None:
         assert process.stderr is not None
-        # read to the end: a full pipe would block the service in the middle of a line
+        # read to the end, because a full pipe blocks the service
         while line := await _line(process.stderr):
             text = line.decode(errors="replace").rstrip()
             if self._serving:
                 self._pass_on(text)
             else:
-                # kept: of a service that does not start, one line is reported
+                # kept for the error message of a service that does not start
                 self._errors = [*self._errors[-99:], text]
 
     def _pass_on(self, line: str) -> None:
-        """Writes the line as it is. With --log-format json, a line that is not JSON (a library's output, the traceback
-        of a crash) is logged here instead, because collectors of logs expect JSON in every line."""
+        """Copies the line. With --log-format json, a line that is not JSON (a library's output, the traceback of a
+        crash) is logged as a message instead, because log collectors expect JSON in every line."""
         if self._json and not _is_object(line):
             log.warning("output of the flow service: %s", line)
         else:
             sys.stderr.write(f"{line}\n")
 
     async def run(self) -> None:
-        """Starts the service again whenever it ends."""
+        """Restarts the service whenever it exits."""
         while not self._stopping:
             process = self._process
             code = await process.wait() if process is not None else None
@@ -217,7 +217,7 @@ class Supervisor:
                 log.error("%s", error)
 
     async def stop(self) -> None:
-        """Ends the service."""
+        """Stops the service."""
         self._stopping = True
         await self._end()
         if self._reader is not None:
@@ -229,7 +229,7 @@ class Supervisor:
         if process is None or process.returncode is not None:
             return
         assert process.stdin is not None
-        process.stdin.close()  # makes it exit: see --exit-with-parent
+        process.stdin.close()  # makes it exit (--exit-with-parent)
         try:
             async with asyncio.timeout(_END_SECONDS):
                 await process.wait()
@@ -239,7 +239,7 @@ class Supervisor:
 
 
 async def _line(stream: asyncio.StreamReader) -> bytes:
-    """The next line, b"" at the end; of a line over the limit, its beginning."""
+    """The next line, cut to the limit; b"" at the end."""
     try:
         return await stream.readuntil()
     except asyncio.IncompleteReadError as end:
@@ -258,7 +258,7 @@ async def _line(stream: asyncio.StreamReader) -> bytes:
 
 
 def _is_object(line: str) -> bool:
-    """Whether the line is a whole JSON object: a service that is killed may leave half of one."""
+    """Whether the line is a complete JSON object: a killed service may leave a part of one."""
     try:
         decode_json(line, dict, "log line")
     except MalformedError:
@@ -267,7 +267,7 @@ def _is_object(line: str) -> bool:
 
 
 def how_it_ended(code: int | None) -> str:
-    """In words, of the return code of a process."""
+    """How a process with this return code ended, in words."""
     if code is None:
         return "did not run"
     if code >= 0:

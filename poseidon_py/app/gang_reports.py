@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 class GangReports:
-    """Called by the book of gangs, the binder of gangs and the reports on rounds."""
+    """Called by the gang registry, the gang binder and the reports on rounds."""
 
     def __init__(self, store: Store, reporter: Reporter, status: StatusWriter, leadership: Leadership) -> None:
         self._store = store
@@ -42,7 +42,7 @@ class GangReports:
             self._reporter.remark(known, reason, message)
 
     def below_minimum(self, group: Group) -> None:
-        """A gang that was complete has lost members that it needs."""
+        """A complete gang has lost members and is below its minimum."""
         left = len(group.bound)
         message = f"pod group {group.name}: only {left} of at least {group.minimum} members are left"
         if left:
@@ -53,7 +53,7 @@ class GangReports:
                 self.remark(known, "GangBelowMinimum", message)
 
     def lead(self) -> None:
-        """Reports what was learnt while another replica led."""
+        """Reports what was observed while another replica was the leader."""
         for known in list(self._store.waiting()):
             if known.gang.blocked:
                 self.gang_blocked(known, known.gang.blocked)

@@ -1,4 +1,4 @@
-"""What gangs need beside the single pods of the bridge: their objects, their binding as a unit, their statuses."""
+"""The components for gangs: their objects, their binding as a unit, their statuses."""
 
 import time
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from poseidon_py.state.store import Store
 
 
 class Gangs(GangListener):
-    """`binder_for` the binder of pods; `run` in a task of its own; `lead`, `stand_by`; `stop`."""
+    """`binder_for` the pod binder; `run` in a separate task; `lead`, `stand_by`; `stop`."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Gangs(GangListener):
         holds_lease: Callable[[], bool],
         settings: Settings,
     ) -> None:
-        """`holds_lease`: whether, by the clock, no other replica can lead."""
+        """`holds_lease`: whether, by the clock, no other replica can be the leader."""
         self._store = store
         self._settings = settings
         self._leadership = leadership
@@ -52,7 +52,7 @@ class Gangs(GangListener):
         registry.listener = self
 
     def binder_for(self, binder: PodBinder, reject: Callable[[PodRecord, str, int], None]) -> GangBinder:
-        """Binds gangs as units through the binder of pods."""
+        """The gang binder, which binds gangs as units through the pod binder."""
         self._binder = gang_binder = GangBinder(
             self._store.gangs,
             binder,
@@ -72,7 +72,7 @@ class Gangs(GangListener):
 
     @property
     def binder(self) -> GangBinder:
-        """Made by `binder_for`, while the binder of pods is."""
+        """Created by `binder_for`, together with the pod binder."""
         assert self._binder is not None
         return self._binder
 
@@ -93,11 +93,11 @@ class Gangs(GangListener):
             self._binder.found_half(group)
 
     async def run(self) -> None:
-        """Finds and watches what conventions ask for. Never returns."""
+        """Discovers and watches the objects that conventions look up. Never returns."""
         await self._objects.run()
 
     def lead(self) -> None:
-        """Takes over the gangs that another replica has left half bound, and reports on all."""
+        """Takes over the gangs that another replica left partly bound, and reports on all gangs."""
         self.reports.lead()
         for group in list(self._store.gangs.groups.values()):
             self._status.note(group)

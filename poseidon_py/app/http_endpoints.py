@@ -1,11 +1,11 @@
 """The HTTP server of the bridge: health, metrics, and its state as JSON.
 
-/livez, /healthz   200 while the process does its work
-/readyz            200 when everything has been listed and the flow service knows it
+/livez, /healthz   200 while the process works
+/readyz            200 when all objects have been listed and sent to the flow service
 /metrics           Prometheus
 /identity          API server, scheduler names, identity: JSON
 /status            counts, usage, last round: JSON
-/explain?pod=NS/NAME   why a pod is where it is: JSON
+/explain?pod=NS/NAME   why a pod is pending or on its node: JSON
 """
 
 import json
@@ -39,7 +39,7 @@ class Health:
         status: Callable[[], Awaitable[Json]],
         explain: Callable[[str, str], Awaitable[Json | None]],
     ) -> None:
-        """`alive` and `ready` return what is wrong, empty: nothing. `refresh` brings gauges up to date. `status` and
+        """`alive` and `ready` return a problem, empty if there is none. `refresh` updates the gauges. `status` and
         `explain` may raise EngineError, which becomes a 503."""
         self._measured = metrics
         self._alive = alive

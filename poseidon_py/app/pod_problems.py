@@ -1,6 +1,6 @@
-"""Reports why pods cannot be scheduled as they are: invalid, blocked by their volumes, with annotations ignored.
+"""Reports problems of pods: invalid specifications, volumes that block them, annotations that are ignored.
 
-Every replica learns of these problems, and only the leader reports them: a new one reports all that it has learnt.
+Every replica records these problems, but only the leader reports them; a new leader reports all of them.
 """
 
 from poseidon_py.report import messages
@@ -20,7 +20,7 @@ class ProblemReports:
         self._attempts = store.metrics.attempts.labels("unschedulable")
 
     def invalid(self, namespace: str, name: str, uid: str, problem: str) -> None:
-        """An event, and the condition of a pod that would be ours to schedule."""
+        """Publishes an event, and the condition if the pod has one of our scheduler names."""
         if not self._leadership.leads:
             return
         known = self._store.pods.get(uid)
@@ -42,7 +42,7 @@ class ProblemReports:
         self._reporter.unschedulable(known, message)
 
     def lead(self) -> None:
-        """Reports what was learnt while another replica led."""
+        """Reports what was observed while another replica was the leader."""
         store = self._store
         for uid, (namespace, name, problem) in list(store.invalid.items()):
             if uid not in store.pods or store.pods[uid].described.problem:

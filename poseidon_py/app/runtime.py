@@ -1,4 +1,4 @@
-"""Builds all that runs in a bridge, in the order in which it depends on each other.
+"""Builds the components of a bridge, in the order of their dependencies.
 
 watches -> store -> queues -> feed -> (session) engine -> loop -> binder -> API server
                                                               \\-> reporter -> API server
@@ -31,7 +31,7 @@ from poseidon_py.state.watch_set import first_watches
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What exists once the bridge runs."""
+    """The components of a running bridge."""
 
     kube: Kube
     watches: tuple[Watch[Any], ...]
@@ -46,14 +46,14 @@ class Runtime:
     loop: Loop
 
     def lead(self) -> None:
-        """This process begins to lead: rounds and binds are allowed, and all is reported that was learnt before."""
+        """This process becomes the leader: rounds and binds are allowed, and pending problems are reported."""
         self.binder.resume()
         self.loop.lead()
         self.gangs.lead()
         self.problems.lead()
 
     def stand_by(self) -> None:
-        """Another replica leads, or may lead."""
+        """Another replica is, or may be, the leader."""
         self.loop.stand_by()
         self.binder.halt()
         self.gangs.stand_by()
@@ -62,7 +62,7 @@ class Runtime:
 def build_runtime(
     settings: Settings, store: Store, engine: Engine, kube: Kube, holds_lease: Callable[[], bool]
 ) -> Runtime:
-    """`holds_lease` is asked before each write: whether, by the clock, no other replica can lead."""
+    """`holds_lease` is called before each write: whether, by the clock, no other replica can be the leader."""
     changed, leadership, slots = asyncio.Event(), Leadership(), BindSlots()
     watches = first_watches(kube, store, watch_options(settings))
 

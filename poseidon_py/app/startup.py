@@ -1,4 +1,4 @@
-"""Waiting for the neighbours at start: the API server and the flow service, each for as long as a start may take."""
+"""Waits for the API server and the flow service at startup, each for at most the startup timeout."""
 
 import asyncio
 import logging
@@ -44,7 +44,7 @@ async def wait_for_server(kube: Kube, timeout: float) -> None:
         ) from error
     except KubeError as error:
         tried = f"tried for {timeout:g} s"
-        raise StartError(f"{error}; {tried}: is it running, and is the kubeconfig the right one?") from error
+        raise StartError(f"{error}; {tried}; check that it is running and that the kubeconfig is correct") from error
     log.info("API server %s, version %s", kube.url, version)
 
 
@@ -65,7 +65,7 @@ async def wait_for_engine(engine: GrpcEngine, address: str, timeout: float) -> N
         why = why_unreachable(details) or error.code
         raise StartError(
             f"no flow service at {address}: {why}; tried for {timeout:g} s; "
-            "start one with `firmament serve`, or leave --firmament-address out"
+            "start one with `firmament serve`, or omit --firmament-address"
         ) from error
 
 
@@ -78,7 +78,7 @@ async def counts_links(engine: GrpcEngine, timeout: float) -> bool:
 
 
 async def _retry(ask: Callable[[], Awaitable[T]], timeout: float, *errors: type[Exception]) -> T:
-    """The first answer; after `timeout` seconds of these errors, the last of them."""
+    """The first answer. After `timeout` seconds of these errors, raises the last one."""
     backoff, loop = Backoff(0.2, 5.0), asyncio.get_running_loop()
     deadline = loop.time() + timeout
     while True:

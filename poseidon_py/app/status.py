@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 
 def status_json(store: Store, reply: flow_pb2.StatusReply, bridge: Json, collector: Json) -> Json:
-    """`bridge`: what only the bridge knows; `collector`: state of the polls for usage."""
+    """`bridge`: fields from the bridge itself; `collector`: state of the usage polls."""
     last = reply.last_round
     return {
         **bridge,

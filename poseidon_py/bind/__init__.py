@@ -1,1 +1,1 @@
-"""Carries placements out: volumes, binds, gangs as units, and what becomes of those that fail."""
+"""Carries out placements: volumes, binds, gangs as units, and the handling of failures."""

@@ -1,4 +1,4 @@
-"""One attempt to bind a pod, and what the API server's answer means for its placement.
+"""One attempt to bind a pod, and its outcome by the API server's answer.
 
 A bind carries the pod's UID, and the API server binds a pod once, so that a repeat can neither bind twice nor bind the
 successor of a deleted pod. After 404, 409 and lost answers the pod is read to find out what happened.
@@ -69,7 +69,7 @@ async def send_bind(api: BindApi, placement: Placement, timeout: float) -> Outco
         return Outcome(Result.RETRY, "busy", error)
     except (ConflictError, NotFoundError) as error:
         found = await read_back(api, placement)
-        # the pod is there without a node and cannot be bound: gates, a version that moved, a hook that objects
+        # the pod has no node and cannot be bound: gates, a newer version, a webhook that rejects it
         return Outcome(Result.REFUSED, "conflict", error) if found.result is Result.UNBOUND else _of("conflict", found)
     except ApiError as error:
         return Outcome(Result.REFUSED, "error", error)

@@ -1,17 +1,17 @@
-"""Carries placements out: binds pods to nodes, many at once, each to a clear end.
+"""Carries out placements: binds pods to nodes concurrently, each to a definite outcome.
 
-A pod is assumed on its node from `bind` on; the watch confirms it (state/store.py). A placement ends in one of these
-ways:
+A pod is assumed on its node from `bind` on; the watch confirms it (state/store.py). A placement has one of these
+outcomes:
 
-    bound       the API server said so, or the pod was found on our node although the answer was lost
+    bound       the API server confirmed it, or the pod was found on our node although the answer was lost
     elsewhere   the pod was found on another node: the watch will report it
     gone        the pod is deleted, being deleted, or replaced by another of the same name
-    overtaken   the state had moved on before the bind was sent
+    overtaken   the state had changed before the bind was sent
     given back  it could not be carried out: the engine leaves the pod out of rounds for a while
 
 A pod whose volumes are not all bound is prepared first (bind/volumes.py), which may take minutes and occupies no slot.
-Failures that may pass are retried with growing delays, which occupy no slot either: no connection, 429 (not before
-Retry-After), 5xx. `halt` takes effect at once: nothing that is not in flight yet is sent any more.
+Temporary failures are retried with growing delays, which occupy no slot either: no connection, 429 (not before
+Retry-After), 5xx. `halt` takes effect at once: only requests that are already in flight complete.
 """
 
 import asyncio
@@ -37,17 +37,17 @@ _DEPOSED = "another replica leads"
 _RETRY_FIRST, _RETRY_MAX = 0.1, 5.0
 _GIVE_BACK_FIRST, _GIVE_BACK_MAX = 1.0, 60.0
 _TAKEN_SECONDS = 0.2
-"""Delay before a pod is placed again whose volume was given to another pod."""
+"""Delay before a pod is placed again after its volume was given to another pod."""
 
 Prepare = Callable[[PodRecord, str], Awaitable[None] | None]
-"""Pod, name of the node: what to await before the bind. The call and the awaitable may raise VolumeError."""
+"""Pod, name of the node -> an awaitable for the time before the bind. Both may raise VolumeError."""
 
 Reject = Callable[[PodRecord, str, int], None]
-"""Pod, id of the node, not before (microseconds since the epoch)."""
+"""Pod, id of the node, earliest time of the next round for it (microseconds since the epoch)."""
 
 
 class BindReporter(Protocol):
-    """Publishes what became of binds."""
+    """Publishes the outcomes of binds."""
 
     def scheduled(self, known: PodRecord, node: str) -> None: ...
     def failed(self, known: PodRecord, message: str) -> None: ...
@@ -75,9 +75,9 @@ class Binder:
         call_later: Callable[[float, Callable[[], None]], object] | None = None,
         rng: Callable[[], float] = random.random,
     ) -> None:
-        """`prepare` is asked for pods with claims. `leads` is asked before each bind is sent and before volumes are
-        written, because a process that was suspended is the last to learn that another replica leads. `gate` makes the
-        gate of this binder. `concurrency`: slots. `timeout`: seconds for one request; `patience`: for all retries."""
+        """`prepare` is called for pods with claims. `leads` is called before each bind is sent and before volumes are
+        written, because a suspended process learns late that another replica is the leader. `gate` creates the gate of
+        this binder. `concurrency`: slots. `timeout`: seconds for one request; `patience`: seconds for all retries."""
         self._api = api
         self._store = store
         self._metrics = store.metrics
@@ -94,16 +94,16 @@ class Binder:
         self._call_later = call_later
         self._rng = rng
         self._placements: dict[str, Placement] = {}
-        """By UID: the newest of each pod, until it has ended."""
+        """By UID: the newest placement of each pod, until it has ended."""
         self._preparing: dict[Placement, asyncio.Task[None]] = {}
-        """What prepares volumes, also for placements that have ended meanwhile."""
+        """Tasks that prepare volumes, also of placements that have ended by now."""
         self._failures: dict[str, Backoff] = {}
         self._workers: list[asyncio.Task[None]] = []
         self._halted = False
         self._quiet = asyncio.Event()
         self._quiet.set()
         self.bound = 0
-        """Pods bound since the start."""
+        """Number of pods bound since the start."""
         self._durations = {r: self._metrics.bind.labels(r) for r in ("bound", "lost", "busy", "conflict", "error")}
         self._scheduled = self._metrics.attempts.labels("scheduled")
         self._metrics.binds_in_flight.set_function(lambda: self.in_flight)
@@ -119,7 +119,7 @@ class Binder:
         ]
 
     async def stop(self) -> None:
-        """Ends the workers; the outcome of requests in flight stays unknown."""
+        """Cancels the workers; the outcome of requests in flight stays unknown."""
         tasks = (*self._workers, *self._preparing.values())
         for task in tasks:
             task.cancel()
@@ -136,7 +136,7 @@ class Binder:
         return True
 
     def halt(self) -> None:
-        """Sends nothing more until `resume`; gives back what was not sent."""
+        """Sends no further binds until `resume`; gives back placements that were not sent."""
         self._halted = True
         for placement in list(self._placements.values()):
             self._withdraw(placement, _DEPOSED, report=False)
@@ -146,7 +146,7 @@ class Binder:
         self._halted = False
 
     def bind(self, known: PodRecord, node: str, node_id: str) -> None:
-        """The engine has placed a waiting pod on a node."""
+        """The engine has placed a pending pod on a node."""
         if self._halted or not self._store.assume(known, node):
             self._reject(known, node_id, 0)
             return
@@ -164,7 +164,7 @@ class Binder:
             self.bind(*each)
 
     def settled(self, known: PodRecord) -> None:
-        """The watch reports the pod bound, or gone."""
+        """The watch reports the pod bound or deleted."""
         self._failures.pop(known.uid, None)
         placement = self._placements.get(known.uid)
         if placement is not None and placement.known is known and placement.state is not PlacementState.SENDING:
@@ -184,14 +184,14 @@ class Binder:
         return any(placement is not None and placement.state is PlacementState.PREPARING for placement in found)
 
     def release(self, uids: Iterable[str]) -> None:
-        """The parked binds of these pods may be sent now."""
+        """Releases the parked binds of these pods."""
         for uid in uids:
             placement = self._placements.get(uid)
             if placement is not None and placement.state is PlacementState.PARKED:
                 self._queue(placement)
 
     def withdraw(self, uids: Iterable[str], why: str) -> None:
-        """Gives back what has not been sent of these pods; empty `why`: for a reason that is not theirs, unreported."""
+        """Gives back the placements of these pods that were not sent; empty `why`: not reported on the pods."""
         for uid in list(uids):
             placement = self._placements.get(uid)
             if placement is not None:
@@ -205,7 +205,7 @@ class Binder:
     # -- volumes ----------------------------------------------------------------------------------------------
 
     def _begin_preparing(self, known: PodRecord, node: str) -> Awaitable[None] | None:
-        """What to await. A pod that can never be bound fails later, after the other members of its gang are here."""
+        """An awaitable, which also raises errors of this call, after the gang's other members are registered."""
         try:
             return self._prepare(known, node)
         except VolumeError as error:
@@ -230,7 +230,7 @@ class Binder:
             self._note_quiet()
 
     async def _outcome_of(self, placement: Placement, work: Awaitable[None]) -> tuple[str, bool]:
-        """Why the pod cannot be bound, empty: it can; and whether its volumes were given to another pod."""
+        """Why the pod cannot be bound (empty: it can), and whether its volumes were given to another pod."""
         try:
             await work
         except (VolumeError, KubeError) as error:
@@ -331,7 +331,7 @@ class Binder:
         self._finish(placement, End.BOUND if why == "bound" else End.FAILED)
 
     def _end_gone(self, placement: Placement, why: str) -> None:
-        """The pod was found gone. Until the watch reports that, it must not hold what it does not have."""
+        """The pod was found deleted. Until the watch reports that, it must not count as assumed."""
         self._metrics.bind_stale.labels(why).inc()
         placement.known.observed.deleting = True
         if placement.holds:
@@ -339,7 +339,7 @@ class Binder:
         self._finish(placement, End.FAILED)
 
     def _give_back(self, placement: Placement, why: str, *, report: bool = True, end: End = End.FAILED) -> None:
-        """The pod is placed again. `report`: users see why, and it is placed after a delay that grows."""
+        """Gives the placement back. `report`: with an event, and a growing delay before the pod is placed again."""
         known = placement.known
         self._finish(placement)
         if not placement.holds:
@@ -365,12 +365,12 @@ class Binder:
         self._slots.put(placement)
 
     def _finish(self, placement: Placement, end: End | None = None) -> None:
-        """`end`: of which the gate learns; None: it learns from the caller."""
+        """`end`: the outcome passed to the gate; None: the caller informs it."""
         known = placement.known
         if placement.state is PlacementState.READY:
             self._slots.remove(placement)
         elif placement.state is PlacementState.PREPARING:
-            # not at once: a task cancelled before its first step never reaches its `finally`
+            # later, because a task that is cancelled before its first step never runs its `finally`
             asyncio.get_running_loop().call_soon(self._preparing[placement].cancel)
         placement.move(PlacementState.ENDED)
         if self._placements.get(known.uid) is placement:

@@ -1,20 +1,20 @@
 """Binds gangs as a unit.
 
-    placed --> whole? --no--> rejected, all of it
+    placed --> whole? --no--> all rejected
                  | yes
                  v
               closed --first bind about to be sent: still whole, and all volumes ready?--> open --> all bound: done
-                 | no longer whole: a member is gone                                         |
+                 | no longer whole: a member was deleted                                     |
                  v                                                                           | a bind fails for good
-              rejected, all of it                                                            v
+              all rejected                                                                   v
                                                placed again, bound <-- engine ----------- half --> timeout: unwound
 
-No bind of a gang is sent before its whole minimum is placed. A bind can still fail for good after that; then the gang
-is half bound, what is bound stays, and the engine places the failed member again in its next round: alone, because it
-is all that the gang lacks. What happens to a gang that is not whole within its timeout is in bind/unwinding.py.
+No bind of a gang is sent before its complete minimum is placed. A bind can still fail permanently after that; then the
+gang is partly bound: its bound members stay, and the engine places only the failed member again in its next round.
+bind/unwinding.py handles gangs that are not complete within their timeout.
 
-Members of one gang can be placed where they need the same volume. The one that gets it, and others that are ready, wait
-while those that do not get it are placed again: if all began again they would need the same volume again.
+Members of one gang can be placed such that they need the same volume. The member that gets it, and others that are
+ready, wait until the remaining ones are placed again: if all were placed again, they would need the same volume again.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from poseidon_py.util.metrics import Metrics
 log = logging.getLogger(__name__)
 
 _REJECTED_FOR_US = 200_000
-"""Microseconds for which the members of a gang that was placed in part are left out of rounds."""
+"""Microseconds for which the members of a partly placed gang are left out of rounds."""
 
 
 class PodBinder(Protocol):
@@ -52,11 +52,11 @@ class Timer(Protocol):
 
 @dataclass(slots=True)
 class GangBind:
-    """A gang that is being bound, or stands half bound."""
+    """A gang that is being bound, or is partly bound."""
 
     group: Group
     waiting: dict[str, PlacedPod] = field(default_factory=dict)
-    """By UID: placements that the binder has and that have not ended."""
+    """By UID: placements in the pod binder that have not ended."""
     open: bool = False
     """Whether a bind may have been sent."""
     parked: set[str] = field(default_factory=set)
@@ -67,7 +67,7 @@ class GangBind:
 
 
 class GangBinder:
-    """`place` what a round has placed; the binder asks `may_send` and calls `ended`."""
+    """`place` the placements of a round; the pod binder calls `may_send` and `ended`."""
 
     def __init__(
         self,
@@ -93,13 +93,13 @@ class GangBinder:
         self._gangs: dict[int, GangBind] = {}
 
     def __len__(self) -> int:
-        """Gangs that are being bound, or stand half bound."""
+        """Gangs that are being bound, or are partly bound."""
         return len(self._gangs)
 
     # -- placing ----------------------------------------------------------------------------------------------
 
     def place(self, placements: Iterable[PlacedPod]) -> None:
-        """Hands single pods to the binder, and gangs that are whole with these placements."""
+        """Passes single pods to the pod binder, and gangs that are complete with these placements."""
         gangs: dict[int, list[PlacedPod]] = {}
         for placement in placements:
             gang_id = placement.known.gang.id
@@ -113,7 +113,7 @@ class GangBinder:
     def _place(self, group: Group, members: list[PlacedPod]) -> None:
         placed = {known.uid: known.gang.role for known in group.settled()}
         placed.update({known.uid: known.gang.role for known, _, _ in members})
-        self._registry.message(group.id)  # brings it up to date
+        self._registry.message(group.id)  # updates its state
         if group.short(placed):
             self._metrics.gang_units.labels("refused").inc()
             log.info("gang %s: only %d of %d members are placed; none is bound", group.name, len(placed), group.minimum)
@@ -131,7 +131,7 @@ class GangBinder:
         for member in members:
             self._binder.bind(*member)
 
-    # -- what the binder calls --------------------------------------------------------------------------------
+    # -- called by the pod binder -----------------------------------------------------------------------------
 
     def may_send(self, known: PodRecord) -> SendDecision:
         """Whether the bind of a pod may be sent."""
@@ -169,7 +169,7 @@ class GangBinder:
             self._drop(gang)
 
     def clear(self) -> None:
-        """Another replica leads, and completes what was begun."""
+        """Another replica is the leader, and completes the gangs."""
         for gang in list(self._gangs.values()):
             self._drop(gang)
         self._unwinder.cancel()
@@ -180,7 +180,7 @@ class GangBinder:
 
     @staticmethod
     def _is_hopeless(gang: GangBind) -> bool:
-        """Whether too few are placed, and no member that was turned away is about to be placed again."""
+        """Whether too few members are placed, and no rejected member is about to be placed again."""
         return is_short(gang.group) and not any(known.schedulable for known in gang.turned_away.values())
 
     def _release(self, gang: GangBind) -> None:
@@ -189,7 +189,7 @@ class GangBinder:
             self._binder.release(parked)
 
     def _abort(self, gang: GangBind) -> None:
-        """Nothing of it has been sent, and nothing will be."""
+        """Gives up a gang of which no bind has been sent."""
         self._metrics.gang_units.labels("aborted").inc()
         log.info("gang %s: it lost members before it was bound; none is bound", gang.group.name)
         waiting = list(gang.waiting)
@@ -202,10 +202,10 @@ class GangBinder:
         if gang.timer is not None:
             gang.timer.cancel()
 
-    # -- half gangs -------------------------------------------------------------------------------------------
+    # -- partly bound gangs -----------------------------------------------------------------------------------
 
     def found_half(self, group: Group) -> None:
-        """A gang was found half bound: begun by an earlier process, or it has lost members."""
+        """A gang was found partly bound: by an earlier process, or after it lost members."""
         if group.id not in self._gangs:
             gang = self._gangs[group.id] = GangBind(group, open=True)
             self._arm(gang)
@@ -221,7 +221,7 @@ class GangBinder:
         if self._gangs.get(group.id) is not gang:
             return
         for uid in [uid for uid, (known, *_) in gang.waiting.items() if not known.assumed]:
-            del gang.waiting[uid]  # it ended while it was in no gang
+            del gang.waiting[uid]  # it ended while it was not in a gang
         if is_short(group):
             self._drop(gang)
             waiting = set(gang.waiting)
@@ -230,8 +230,8 @@ class GangBinder:
             self._unwinder.unwind(group, bound)
         elif not gang.waiting:
             self._drop(gang)
-        else:  # what is missing is on its way, and with it the gang is whole
+        else:  # the placements in progress complete the gang
             gang.timer = None
             self._arm(gang)
             if gang.open or not self._binder.preparing(gang.waiting):
-                self._release(gang)  # it may have become whole without a call: it needs fewer, or others bound members
+                self._release(gang)  # it may be complete without a call: lower minimum, or bound by others

@@ -1,4 +1,4 @@
-"""What the binder and the binder of gangs agree on: when a member's bind may be sent, and how its placement ended."""
+"""The interface between pod binder and gang binder: when a member's bind may be sent, and how its placement ended."""
 
 from enum import Enum
 from typing import Protocol
@@ -18,12 +18,12 @@ class End(Enum):
     """How a placement ended."""
 
     BOUND = "the pod has a node, this one or another"
-    FAILED = "the pod has no node from it"
+    FAILED = "the pod did not get a node from it"
     TAKEN = "its volumes were given to other pods; it is placed elsewhere shortly"
 
 
 class GangGate(Protocol):
-    """Holds the binds of a gang together; asked and informed about members of gangs only."""
+    """Coordinates the binds of a gang; called for members of gangs only."""
 
     def may_send(self, known: PodRecord) -> SendDecision: ...
     def ended(self, known: PodRecord, end: End) -> None: ...

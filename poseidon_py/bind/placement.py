@@ -1,11 +1,11 @@
-"""One placement that is carried out: its state, and which changes of state there are.
+"""One placement that is carried out: its state and the transitions between states.
 
     PREPARING --volumes ready--> READY --a slot is free--> SENDING --answered for good--> ENDED
                                    ^                          |
                                    +-- DEFERRED <-- retry ----+
                                    +-- PARKED <-- gang waits -+
 
-Any placement may also end where it stands: withdrawn, halted, or overtaken by what the watch reports.
+Any placement may also end in its present state: withdrawn, halted, or overtaken by a report of the watch.
 """
 
 from enum import IntEnum
@@ -28,10 +28,10 @@ class PlacedPod(NamedTuple):
 class PlacementState(IntEnum):
     PREPARING = 0  # its volumes are being bound or provisioned
     READY = 1  # it waits for a slot
-    SENDING = 2  # a slot deals with it
+    SENDING = 2  # a slot sends it
     DEFERRED = 3  # a request failed and is retried later
     PARKED = 4  # its gang does not allow it to be sent yet
-    ENDED = 5  # nothing more happens to it
+    ENDED = 5  # final
 
 
 _S = PlacementState
@@ -46,7 +46,7 @@ TRANSITIONS: dict[PlacementState, frozenset[PlacementState]] = {
 
 
 class Placement:
-    """A pod on its way to a node: what the binder makes of a PlacedPod."""
+    """The binder's state of a PlacedPod."""
 
     __slots__ = ("backoff", "give_up", "in_doubt", "known", "node", "node_id", "state")
 
@@ -62,7 +62,7 @@ class Placement:
         """Whether an earlier request may have bound the pod although its answer was lost."""
 
     def move(self, to: PlacementState) -> None:
-        """Raises RuntimeError if the table has no such change: a defect."""
+        """Raises RuntimeError for a transition that is not in the table, which is a defect."""
         if to not in TRANSITIONS[self.state]:
             raise RuntimeError(f"the placement of {self.known.full_name} cannot go from {self.state.name} to {to.name}")
         self.state = to
@@ -77,7 +77,7 @@ class Placement:
         return self.known.state is PodState.ASSUMED and self.known.assumed == self.node
 
     def overtaken(self) -> str:
-        """Why it must not be carried out any more; empty: it may be."""
+        """Why it must no longer be carried out; empty: it may be."""
         if self.known.state is PodState.GONE:
             return "gone"
         if self.known.state is PodState.BOUND:

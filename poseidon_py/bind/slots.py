@@ -1,6 +1,6 @@
 """Placements that are ready to be sent, in order, and the slots that send them.
 
-Reports are paced and the queue of pods is patient while binds are busy, so both read this load.
+While binds are busy, reports have a lower rate and the queue of pods defers more, so both read this load.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ class BindSlots:
         self._ready: OrderedDict[Placement, None] = OrderedDict()
         self._idle: deque[asyncio.Future[None]] = deque()
         self.in_flight = 0
-        """Placements taken and not done."""
+        """Number of placements that are taken and not done."""
 
     @property
     def busy(self) -> bool:
@@ -26,7 +26,7 @@ class BindSlots:
     @property
     def saturated(self) -> bool:
         """Whether binds wait for a slot."""
-        return bool(self._ready) and not self._idle  # a worker between two binds takes one at once
+        return bool(self._ready) and not self._idle  # a worker between two binds takes the next at once
 
     def put(self, placement: Placement) -> None:
         self._ready[placement] = None
@@ -37,11 +37,11 @@ class BindSlots:
                 return
 
     def remove(self, placement: Placement) -> None:
-        """The placement is not to be sent; no effect if it is not waiting for a slot."""
+        """Removes a placement; no effect if it is not waiting for a slot."""
         self._ready.pop(placement, None)
 
     async def take(self) -> Placement:
-        """The oldest that is ready. `done` must follow."""
+        """Waits for the oldest ready placement. `done` must follow."""
         while not self._ready:
             waiter = asyncio.get_running_loop().create_future()
             self._idle.append(waiter)

@@ -1,11 +1,11 @@
-"""Takes back what is bound of a gang that was not whole within its timeout.
+"""Unwinds gangs that are not completely bound within their timeout.
 
-What is not bound has been given back already. If so configured, what is bound is evicted, so that its controller
-replaces it and the gang begins from nothing.
+Members that are not bound have been given back already. If so configured, the bound members are evicted, so that their
+controller replaces them and the gang starts again.
 
-A gang that was whole once and lost a member (its node died) is not unwound: its members work, and only they can decide
-whether they go on without the one that is missing. It is unwound if it declares that it can only be disrupted as a
-whole, and what was evicted or deleted is not replaced within the timeout.
+A gang that was complete and lost a member (its node failed) is not unwound: its members run, and only the application
+can decide whether to continue without the missing one. It is unwound if it declares that it can only be disrupted as a
+whole, and evicted or deleted members are not replaced within the timeout.
 """
 
 import asyncio
@@ -20,16 +20,16 @@ from poseidon_py.util.metrics import Metrics
 log = logging.getLogger(__name__)
 
 _RETRY_FIRST, _RETRY_MAX = 0.5, 60.0
-"""Seconds until an eviction that was refused is requested again."""
+"""Seconds until a rejected eviction is requested again."""
 
 
 def is_short(group: Group) -> bool:
-    """Whether fewer members are bound, or about to be, than the gang needs."""
+    """Whether fewer members are bound, or being bound, than the gang needs."""
     return group.short({known.uid: known.gang.role for known in group.settled()})
 
 
 class Unwinder:
-    """`unwind` any number, each in a task of its own; `cancel` or `stop` them all."""
+    """`unwind` any number, each in a separate task; `cancel` or `stop` all of them."""
 
     def __init__(
         self,
@@ -51,10 +51,10 @@ class Unwinder:
         self._sleep = sleep
         self._tasks: set[asyncio.Task[None]] = set()
         self._evicting: set[str] = set()
-        """UIDs of pods that are being evicted, which disruption budgets can prevent for ever."""
+        """UIDs of pods that are being evicted, which disruption budgets can prevent indefinitely."""
 
     def unwind(self, group: Group, bound: list[PodRecord]) -> None:
-        """The gang is not whole in time; `bound`: its members that are."""
+        """Unwinds a gang that is not complete in time; `bound`: its bound members."""
         task = asyncio.create_task(self._unwind_group(group, bound), name=f"unwind {group.name}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -77,8 +77,8 @@ class Unwinder:
         message = f"pod group {group.name}: only {len(bound)} of {group.minimum} members could be bound in time"
         if broken:
             message = (
-                f"pod group {group.name}: only {len(bound)} of {group.minimum} members are left and the others could "
-                "not be replaced in time, while it is to be disrupted as a whole"
+                f"pod group {group.name}: only {len(bound)} of {group.minimum} members are left and the others were "
+                "not replaced in time; it can only be disrupted as a whole"
             )
         log.warning("%s", message)
         evictable = []
@@ -98,10 +98,10 @@ class Unwinder:
             self._evicting -= uids
 
     async def _never_was_whole(self, group: Group, bound: list[PodRecord]) -> bool:
-        """Whether the binding of a half gang never completed, in contrast to one that has lost members since.
+        """Whether a partly bound gang was never complete, as opposed to one that has lost members.
 
-        Members that wait and are younger than the last bind replace others: then it was whole. Without members that
-        wait, nothing is missing, or nothing will replace it.
+        If pending members are younger than the last bind, they are replacements, and the gang was complete. Without
+        pending members none is missing, or none will be replaced.
         """
         waiting = [member.known for member in group.members.values() if member.known.schedulable]
         if not waiting:
@@ -109,27 +109,27 @@ class Unwinder:
         try:
             since = max([await self._bound_since(known) for known in bound])
         except KubeError as error:
-            log.warning("cannot find out since when gang %s is half bound: %s", group.name, error)
+            log.warning("cannot determine since when gang %s is partly bound: %s", group.name, error)
             return False
         return min(known.created_us for known in waiting) <= since
 
     async def _evict_all(self, group: Group, pods: list[PodRecord], message: str) -> None:
-        """Retries those that cannot be evicted yet, until they are gone, the gang is whole after all, or no member
-        waits any more that would need the others to be replaced."""
+        """Retries evictions that were rejected, until the members are deleted, the gang is complete, or no member is
+        pending any more for which the others would have to be replaced."""
         reported: set[str] = set()
         pause = _RETRY_FIRST
         while pods and is_short(group) and any(member.known.schedulable for member in group.members.values()):
             refused, retry_after = [], 0.0
             for known in pods:
                 if not is_short(group):
-                    return  # it became whole during an eviction
+                    return  # it became complete during an eviction
                 if known not in group.settled():
-                    continue  # it terminated meanwhile: an eviction would delete it
+                    continue  # it has terminated by now, and an eviction would delete it
                 try:
                     await self._evict(known)
                 except NotFoundError:
                     continue
-                except KubeError as error:  # a disruption budget, most likely
+                except KubeError as error:  # usually a disruption budget
                     refused.append(known)
                     asked = (error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0
                     retry_after = max(retry_after, asked)

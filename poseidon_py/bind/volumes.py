@@ -1,10 +1,10 @@
-"""Binds the volumes of a placed pod before the pod: writes volumes and claims, and waits for the controllers.
+"""Binds the volumes of a placed pod before the pod: updates volumes and claims, and waits for the controllers.
 
     an existing volume         spec.claimRef of the volume, as its controller would write it
     one to be provisioned      the annotation on the claim that names the node
 
 Both name the version that the decision was based on: if it has changed, the write fails, and the pod is placed again.
-As with kube-scheduler, what was written stays when later steps fail; the controllers clean up, and a node that was
+As with kube-scheduler, written fields remain if later steps fail; the controllers clean up, and a node that was
 selected for a claim stays selected until its provisioner gives up.
 """
 
@@ -40,8 +40,8 @@ class VolumeBinder:
         *,
         leads: Callable[[], bool],
     ) -> None:
-        """`labels_of` a node by name; None: there is no such node. `timeout`: seconds for the controllers. `leads` is
-        asked before each write, because a process that was suspended is the last to learn that another leads."""
+        """`labels_of` a node by name; None: it does not exist. `timeout`: seconds for the controllers. `leads` is
+        called before each write, because a suspended process learns late that another replica is the leader."""
         self._api = api
         self._storage = storage
         self._gate = gate
@@ -50,7 +50,7 @@ class VolumeBinder:
         self._leads = leads
 
     def prepare(self, known: PodRecord, node: str) -> Awaitable[None] | None:
-        """What to await before the bind; None: nothing. Raises VolumeError; the awaitable may raise it or KubeError."""
+        """An awaitable for the time before the bind, or None. Raises VolumeError; the awaitable also KubeError."""
         labels = self._labels_of(node)
         if labels is None:
             raise VolumeError(f"node {node} is gone")
@@ -59,7 +59,7 @@ class VolumeBinder:
 
     async def _carry_out(self, plan: Plan) -> None:
         try:
-            await asyncio.sleep(0)  # if the placement is given back at once, nothing is written
+            await asyncio.sleep(0)  # writes nothing if the placement is given back at once
             for claim, volume in plan.pairs:
                 await self._assign_volume(claim, volume)
             for claim in plan.provision:
@@ -96,7 +96,7 @@ class VolumeBinder:
         self._storage.put_volume(decode_answer(answer, Volume, f"volume {volume.metadata.name}"))
 
     async def _select_node(self, claim: Claim, node: str) -> None:
-        """Asks the provisioner of the claim to make a volume for the node."""
+        """Requests a volume for the node from the claim's provisioner."""
         given = claim.metadata
         if annotations(given).get(SELECTED_NODE) == node:
             return
@@ -111,7 +111,7 @@ class VolumeBinder:
         return await self._api.merge(path, patch)
 
     def _is_done(self, claim: Claim, plan: Plan) -> bool:
-        """Whether claim and volume are bound, and usable on the node. Raises VolumeError if they cannot become so."""
+        """Whether claim and volume are bound, and usable on the node. Raises VolumeError if they can never be."""
         planned = claim.metadata
         now = self._storage.claims.get((planned.namespace, planned.name))
         if now is None or now.metadata.uid != planned.uid:

@@ -1,7 +1,7 @@
-"""`poseidon status` and `poseidon explain`: questions to the health port of a running scheduler.
+"""`poseidon status` and `poseidon explain`: queries to the health port of a running scheduler.
 
-Several schedulers may run on one machine, for several clusters. Without --address the one on the default port is asked,
-and it has to serve the API server of the kubeconfig.
+Several schedulers may run on one machine, for several clusters. Without --address the one on the default port is
+queried, and it must serve the API server of the kubeconfig.
 """
 
 import json
@@ -64,7 +64,7 @@ def status(address: str | None, kubeconfig: Path | None, context: str | None, as
 @click.argument("pod", metavar="NAMESPACE/POD")
 @_question
 def explain(pod: str, address: str | None, kubeconfig: Path | None, context: str | None, as_json: bool) -> None:
-    """Show why a pod is pending, and what it would take to place it."""
+    """Show why a pod is pending, and what would let it be placed."""
     if "/" not in pod:
         pod = f"default/{pod}"
     body = _answer("/explain?" + urlencode({"pod": pod}), address, kubeconfig, context)
@@ -88,7 +88,7 @@ def _answer(path: str, address: str | None, kubeconfig: Path | None, context: st
 
 
 class AskError(Exception):
-    """There is no answer, or it is from another scheduler; the message gives the reason and the remedy."""
+    """There is no answer, or another scheduler answers; the message gives the reason and the remedy."""
 
 
 def ask(address: str, path: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The flags of `poseidon run`, made from what the annotations of Settings say."""
+"""The flags of `poseidon run`, generated from the annotations of Settings."""
 
 from collections.abc import Callable
 from pathlib import Path

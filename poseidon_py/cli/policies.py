@@ -1,4 +1,4 @@
-"""The cost policies of the flow service: it runs as a process and is asked, not imported."""
+"""The cost policies of the flow service, which is run as a process, not imported."""
 
 import json
 import subprocess

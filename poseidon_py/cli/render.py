@@ -1,4 +1,4 @@
-"""What `poseidon status` and `poseidon explain` print."""
+"""The output of `poseidon status` and `poseidon explain`."""
 
 from typing import Any
 
@@ -21,12 +21,13 @@ def gang_line(gang: Json) -> str:
         return f"{line}; {gang['missing']} more must be created before it can be placed"
     if gang["fits"] is not None:
         lacking = gang["minimum"] - gang["placed"]
-        line = f"{line}; at most {gang['fits']} of the {lacking} that it lacks fitted together in the last round"
+        fits = f"at most {gang['fits']} of the {lacking} members still to be placed"
+        line = f"{line}; the last round had capacity for {fits}"
     return f"{line}; {reservation_line(gang)}" if gang["reserves"] else line
 
 
 def reservation_line(body: Json) -> str:
-    """That capacity is reserved for a gang or a pod, and when it is expected to fit, if that is known."""
+    """Says that capacity is reserved for a gang or pod, and when it is expected to fit, if known."""
     line = "capacity is reserved for it"
     return f"{line}, expected to suffice at {body['starts']}" if body["starts"] else line
 

@@ -33,7 +33,7 @@ def run(config: Path | None, **flags: Any) -> None:
     except loading.OptionError as error:
         fail(str(error), 2)
     logs.configure(settings.log_level, settings.log_format)
-    # gRPC's core would write lines of its own to standard error, in another format; its callers report failures
+    # gRPC's core would write to standard error in another format; its callers report failures
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     if settings.policy or settings.policy_option:
         check_policy(settings)

@@ -1,1 +1,1 @@
-"""Keeps the flow service in step with the store: changes as they come, everything after a restart."""
+"""Keeps the flow service synchronised with the store: sends changes, and all state after a restart."""

@@ -1,6 +1,6 @@
 """The client of the flow service: one method for each call of the contract, deadlines, typed failures.
 
-One attempt each: callers decide what to retry, and when. No answer of the service ends the process.
+One attempt per call: callers decide on retries. No answer of the service terminates the process.
 """
 
 import asyncio
@@ -28,11 +28,11 @@ _OPTIONS = (
     ("grpc.max_reconnect_backoff_ms", 2000),
     ("grpc.keepalive_time_ms", 30000),
     ("grpc.enable_http_proxy", 0),  # proxies are for traffic that leaves the cluster
-    ("grpc.client_idle_timeout_ms", (1 << 31) - 1),  # never: a socket's file may be cleaned up while it is in use
+    ("grpc.client_idle_timeout_ms", (1 << 31) - 1),  # never: a socket's file may be removed while in use
 )
 _STARTING = (
     ("grpc.initial_reconnect_backoff_ms", 20),
-    ("grpc.min_reconnect_backoff_ms", 5000),  # how long an attempt may take, in spite of its name
+    ("grpc.min_reconnect_backoff_ms", 5000),  # despite its name, the maximum duration of an attempt
     ("grpc.max_reconnect_backoff_ms", 100),
     ("grpc.enable_http_proxy", 0),
 )
@@ -56,7 +56,7 @@ _KNOWN_FAILURES = (
     ("CERTIFICATE_VERIFY_FAILED", "its certificate is not signed by the authority in firmament-ca"),
     (
         "WRONG_VERSION_NUMBER",
-        "it does not speak TLS: leave firmament-ca out, or start it with --tls-cert and --tls-key",
+        "it does not use TLS: omit firmament-ca, or start it with --tls-cert and --tls-key",
     ),
     ("Hostname Verification", "its certificate is for another name: use a name that the certificate contains"),
     (
@@ -67,10 +67,10 @@ _KNOWN_FAILURES = (
 
 
 def why_unreachable(details: Sequence[str]) -> str:
-    """What is wrong, from gRPC's details of several attempts, oldest first.
+    """The cause of an error, from gRPC's details of several attempts, oldest first.
 
-    All attempts are searched: for a name with several addresses gRPC reports one, and a refused connection to the next
-    hides what the first answered.
+    All attempts are searched, because for a name with several addresses gRPC reports only one, and a refused connection
+    to the next address hides the answer of the first.
     """
     for mark, why in _KNOWN_FAILURES:
         if any(mark in each for each in details):
@@ -79,7 +79,7 @@ def why_unreachable(details: Sequence[str]) -> str:
 
 
 async def wait_until_serving(address: str, timeout: float) -> None:
-    """Returns when the flow service at an address answers its health check.
+    """Waits until the flow service at an address answers its health check.
 
     Raises EngineError if it does not within `timeout` seconds.
     """
@@ -96,7 +96,7 @@ async def wait_until_serving(address: str, timeout: float) -> None:
                     raise EngineError("Check", error.code().name, error.details() or "") from error
             else:
                 return
-            await asyncio.sleep(_CHECK_SECONDS)  # it answered and is gone again: do not spin
+            await asyncio.sleep(_CHECK_SECONDS)  # it answered and has exited again: do not retry in a tight loop
 
 
 class Engine(Protocol):
@@ -129,7 +129,7 @@ class Tls:
 
 
 class GrpcEngine:
-    """A flow service at an address, which may change when an own service is started again."""
+    """A flow service at an address, which changes when a supervised service is restarted."""
 
     def __init__(self, address: str, timeout: float, tls: Tls | None = None, metrics: Metrics | None = None) -> None:
         self._metrics = metrics if metrics is not None else Metrics()
@@ -151,7 +151,7 @@ class GrpcEngine:
         self._stub = flow_pb2_grpc.FlowSchedulerStub(self._channel)  # type: ignore[no-untyped-call]
 
     async def move(self, address: str) -> None:
-        """The service is at another address now. Calls in flight fail."""
+        """Sets a new address of the service. Calls in flight fail."""
         await self.close()
         self._open(address)
 
@@ -198,15 +198,15 @@ class GrpcEngine:
             code = error.code().name
             self._metrics.rpc_errors.labels(method, code).inc()
             raise EngineError(method, code, error.details() or "") from error
-        except (grpc.aio.UsageError, grpc.aio.InternalError) as error:  # the channel was closed under the call
+        except (grpc.aio.UsageError, grpc.aio.InternalError) as error:  # the channel was closed during the call
             self._metrics.rpc_errors.labels(method, "CLOSED").inc()
             raise EngineError(method, "CLOSED", str(error)) from error
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            # the task is not being cancelled: a channel that is closed ends its calls in flight like this
+            # the task is not being cancelled: closing the channel cancels its calls in flight
             self._metrics.rpc_errors.labels(method, "CLOSED").inc()
-            raise EngineError(method, "CLOSED", "the channel was closed under the call") from error
+            raise EngineError(method, "CLOSED", "the channel was closed during the call") from error
         finally:
             self._durations[method].observe(time.monotonic() - started)

@@ -1,11 +1,11 @@
-"""The session with the flow service: its epoch, and whether its state is in step with the store.
+"""The session with the flow service: its epoch, and whether its state is synchronised with the store.
 
     unsynchronised --(all listed, Hello, Resync)--> ready --stale(), lost()--> unsynchronised
 
-Apply and Round calls happen inside `call()`, which waits until the service is ready and yields its epoch. A resync
-waits until no such call is in flight and lets none begin, for two reasons: an Apply must not come between the moment
-when a pod's row is written into the stream and the moment when the stream replaces everything, and a placement of an
-earlier Round must be in the stream.
+Apply and Round calls are made inside `call()`, which waits until the service is ready and yields its epoch. A resync
+waits until no such call is in flight and admits no new one, for two reasons: an Apply must not happen between the write
+of a pod's row to the stream and the end of the stream, which replaces all state, and a placement of an earlier Round
+must be in the stream.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _REFUSED_KEPT = 10_000
 
 
 class Session:
-    """`run` in a task of its own."""
+    """`run` in a separate task."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Session:
         on_ready: Callable[[], None] = lambda: None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`listed`: waits until everything has been listed once. `on_ready`: called whenever the service is ready."""
+        """`listed`: waits until all objects have been listed once. `on_ready`: called whenever the service is ready."""
         self._engine = engine
         self._store = store
         self.metrics = store.metrics
@@ -53,20 +53,20 @@ class Session:
         self._quiet.set()
         self._is_empty = True
         self.epoch = 0
-        """Of the service; 0 before the first resync."""
+        """The service's epoch; 0 before the first resync."""
         self.policy = ""
         self.wants_usage = False
         """Whether the service uses reports of measured usage."""
         self.classes: set[int] = set()
-        """Ids of the classes that the service was sent in this epoch."""
+        """Ids of the classes that were sent in this epoch."""
         self.profiles: set[int] = set()
         """Ids of the profiles likewise."""
         self.inputs: set[int] = set()
         """Ids of the input sets likewise."""
         self.gangs: dict[int, flow_pb2.Gang] = {}
-        """By id, as the service was sent them in this epoch."""
+        """By id, as sent in this epoch."""
         self.refused: dict[int, str] = {}
-        """Ids of the classes that the service refuses, and why."""
+        """Ids of the classes that the service rejects, and the reasons."""
 
     @property
     def ready(self) -> bool:
@@ -89,17 +89,17 @@ class Session:
     def stale(self, epoch: int) -> None:
         """A call in `epoch` was answered with STALE_EPOCH, or found another service."""
         if epoch == self.epoch and self._ready.is_set():
-            log.warning("the flow service has lost its state; sending everything again")
+            log.warning("the flow service has lost its state; resynchronising")
             self._is_empty = True
             self.lost()
 
     def lost(self) -> None:
-        """The service is out of reach; once it answers again, Hello tells whether it is still the same."""
+        """The service is unreachable; once it answers again, Hello shows whether it was restarted."""
         self._ready.clear()
         self._resync_due.set()
 
     async def run(self) -> None:
-        """Resynchronises whenever that is wanted, after everything has been listed once."""
+        """Resynchronises whenever necessary, after all objects have been listed once."""
         await self._listed()
         backoff = Backoff(0.1, 5.0)
         while True:
@@ -122,7 +122,7 @@ class Session:
         if self._is_empty or not hello.resynced or hello.epoch != self.epoch:
             await self._send_everything(hello.policy)
         if self._resync_due.is_set():
-            return  # it was lost in the meantime
+            return  # lost again during the resync
         self._ready.set()
         self._on_ready()
 
@@ -144,7 +144,7 @@ class Session:
                     known.dirty = True  # feed/workers.py reports why it is not scheduled
                     self._store.pod_queue.add(known.uid)
         nodes, pods = len(self._store.nodes), len(self._store.pods)
-        log.info("the flow service (policy %s) knows %d nodes and %d pods", policy, nodes, pods)
+        log.info("synchronised the flow service (policy %s): %d nodes, %d pods", policy, nodes, pods)
 
     async def _everything(self) -> AsyncIterator[flow_pb2.Update]:
         store = self._store
@@ -172,7 +172,7 @@ class Session:
         yield flow_pb2.Update(complete=True)
 
     def _described(self, pods: list[PodRecord]) -> Iterator[Rows]:
-        """Finished rows of pods. One that a defect prevents from being described is quarantined; others are sent."""
+        """Rows of pods. A pod that cannot be described because of a defect is quarantined."""
         try:
             rows = self._rows(pods)
         except Exception as error:
@@ -190,7 +190,7 @@ class Session:
         store, rows = self._store, Rows()
         for known in pods:
             if store.pods.get(known.uid) is not known:
-                continue  # it was removed since the iteration began
+                continue  # removed since the iteration began
             known.dirty = False
             describe_pod(store, known)
             known.sent = target(store, known, fresh=True)
@@ -202,13 +202,13 @@ class Session:
 
 
 def note_refusal(session: Session, refusal: flow_pb2.Refusal) -> None:
-    """Logs and counts a refusal of the service, and remembers refused classes."""
+    """Logs and counts a rejection by the service, and records rejected classes."""
     session.metrics.refusals.labels(refusal.kind).inc()
     problem = f"{refusal.field}: {refusal.reason}"
     if refusal.kind == "class" and refusal.id.isdigit():
         if int(refusal.id) in session.refused:
             return
         session.refused[int(refusal.id)] = problem
-        if len(session.refused) > _REFUSED_KEPT:  # the service refuses it again if there still is a pod of it
+        if len(session.refused) > _REFUSED_KEPT:  # the service rejects it again if it still has a pod
             del session.refused[next(iter(session.refused))]
-    log.warning("the flow service refuses %s %s: %s", refusal.kind, refusal.id, problem)
+    log.warning("the flow service rejected %s %s: %s", refusal.kind, refusal.id, problem)

@@ -1,4 +1,4 @@
-"""From the store's records to the rows of an Update. Shared by feed/workers.py and feed/resync.py."""
+"""Converts the store's records to the rows of an Update, for feed/workers.py and feed/resync.py."""
 
 import logging
 from collections.abc import Mapping, Set
@@ -20,18 +20,18 @@ from protos.gen import flow_pb2
 log = logging.getLogger(__name__)
 
 UNLIMITED = 2**40
-"""Volumes that fit on a node that declares no limit."""
+"""Number of volumes of a node that declares no limit."""
 
 
 def describe_pod(store: Store, known: PodRecord) -> None:
-    """Brings a pod's description up to date with its newest object, its volumes, nominations and nodes to avoid."""
+    """Updates a pod's description from its newest object, its volumes, nominations and nodes to avoid."""
     pod = known.observed.newest
     if pod is not None:
         known.observed.newest = None
         _describe_template(store, known, pod)
     store.gangs.describe(known, pod)
     if known.assumed and known.described.class_id:
-        return  # its placement was decided for this class
+        return  # the placement was computed for this class
     if not known.described.template:
         known.described.class_id, known.volumes.blocked = 0, ""
     elif not (known.volumes.claims or known.observed.nominated or known.owner in store.avoided):
@@ -41,14 +41,14 @@ def describe_pod(store: Store, known: PodRecord) -> None:
 
 
 def quarantine(store: Store, known: PodRecord, error: Exception) -> None:
-    """Keeps a pod that a defect prevents from being described out of all calls, and reports it. Within `except`."""
+    """Excludes a pod from all calls and reports it, if a defect prevents its description. Called in an `except`."""
     log.exception("cannot describe %s", known.full_name)
     known.described.problem = _internal(error)
     store.warn_pod(known.namespace, known.name, known.uid, known.described.problem)
 
 
 def quarantine_node(store: Store, known: NodeRecord, error: Exception) -> None:
-    """The same for a node; what was sent before stands."""
+    """The same for a node, whose sent state is kept."""
     log.exception("cannot describe node %s", known.name)
     store.warn("node", known.uid, known.name, _internal(error))
 
@@ -58,7 +58,7 @@ def _internal(error: Exception) -> str:
 
 
 def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
-    """An invalid pod gets no class, and a warning."""
+    """Marks a pod as invalid, without a class, and warns."""
     known.described.profile = store.profiles.of(pod)
     claims = claims_of(pod)
     if claims != known.volumes.claims:
@@ -78,8 +78,7 @@ def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
 
 
 def _inputs_of(store: Store, known: PodRecord, pod: Pod) -> tuple[int, str]:
-    """Id of the data that a waiting pod reads, and what is invalid about its declaration: then it counts as reading
-    none."""
+    """Id of the input set of a pending pod, and the problem of an invalid annotation, which counts as none."""
     if known.node:
         return 0, ""
     try:
@@ -112,7 +111,7 @@ def _extend(store: Store, known: PodRecord) -> None:
 
 
 def node_message(store: Store, known: NodeRecord) -> flow_pb2.Node | None:
-    """The node as it is to be sent; None if no valid version of it was seen. What was sent before stands."""
+    """The node's message; None, and the sent state is kept, if no valid version of it was observed."""
     node = known.newest
     limits = tuple(sorted(store.storage.limits(known.name).items())) if store.storage.limited else ()
     if node is not None:
@@ -128,9 +127,7 @@ def node_message(store: Store, known: NodeRecord) -> flow_pb2.Node | None:
             store.note_avoided(known.name, known.base.avoids)
             if not known.base.allocatable:
                 store.metrics.no_allocatable.inc()
-                store.warn(
-                    "node", known.uid, known.name, "status.allocatable: is missing; nothing fits until it is set"
-                )
+                store.warn("node", known.uid, known.name, "status.allocatable: is missing; no pod fits until it is set")
     volumes = (limits, tuple(sorted(store.storage.limited)))
     if known.base is not None and known.key is not None and known.key[1] != volumes:
         known.key = (known.key[0], volumes)
@@ -144,9 +141,9 @@ def node_message(store: Store, known: NodeRecord) -> flow_pb2.Node | None:
 
 
 def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState | None:
-    """The state of a pod that the engine should have; None: it should not know the pod.
+    """The state of a pod that the engine should have; None: it should not have the pod.
 
-    `fresh` is for an engine without any state: to it an assumed placement is sent as a bound one.
+    `fresh`: for an engine without any state, to which an assumed placement is sent as a bound one.
     """
     described = known.described
     if not described.class_id:
@@ -201,7 +198,7 @@ class Rows:
         return len(self._uid)
 
     def add(self, known: PodRecord, state: SentState) -> None:
-        """A row for the pod."""
+        """Adds a row for the pod."""
         self.pods.append((known, state))
         self._uid.append(known.task)
         self._class.append(state.class_id)
@@ -225,7 +222,7 @@ class Rows:
         known_gangs: Mapping[int, flow_pb2.Gang] = MappingProxyType({}),
         known_inputs: Set[int] = frozenset(),
     ) -> flow_pb2.Update:
-        """The Update, with the classes, profiles, gangs and input sets that it names and that are not known yet."""
+        """The Update, including the classes, profiles, gangs and input sets that it refers to and the engine lacks."""
         tasks = self.update.tasks
         tasks.uid.extend(self._uid)
         tasks.class_id.extend(self._class)

@@ -1,12 +1,12 @@
-"""Workers that bring the engine up to date: take keys, compare newest and sent state, send the difference, mark done.
+"""Workers that update the engine: take keys, compare newest and sent state, send the difference, mark done.
 
-All that is ready goes into one call, so that a drained queue costs one round trip. A single event is sent at once;
-under load a worker pauses after each call, because a call costs as much as describing some tens of pods. Nothing is
-sent twice: most events of a pod's life change nothing for the engine.
+All ready keys go into one call, so that a drained queue takes one round trip. A single event is sent at once; under
+load a worker pauses after each call, because a call takes as long as describing some tens of pods. No state is sent
+twice: most events of a pod do not change its state in the engine.
 
-A call that fails is retried later for all its keys, which is harmless because updates are idempotent. If the service
-answers with an error, or the call cannot be made, the next calls are smaller until the culprit is alone. An object that
-cannot be described because of a defect is quarantined: left out, with an event, until it changes.
+A failed call is retried later for all its keys, which is harmless because updates are idempotent. If the service
+answers with an error, or the message cannot be built, calls become smaller until the invalid object is isolated. An
+object that cannot be described because of a defect is quarantined: left out, with an event, until it changes.
 """
 
 import asyncio
@@ -42,8 +42,8 @@ class Feed:
         min_pause: float = 0.005,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`changed`: called after each call that changed something. `batch_size`: limit of objects in one call.
-        `min_pause`: least seconds between two calls of a worker."""
+        """`changed`: called after each call with changes. `batch_size`: maximum number of objects in one call.
+        `min_pause`: minimum seconds between two calls of a worker."""
         self._store = store
         self._metrics = store.metrics
         self._engine = engine
@@ -53,7 +53,7 @@ class Feed:
         self._min_pause = min_pause
         self._sleep = sleep
         self._rejections: dict[str, tuple[int, flow_pb2.Rejection]] = {}
-        """By UID, with the epoch of the placement: they mean nothing to an engine that was resynchronised since."""
+        """By UID, with the epoch of the placement: they are obsolete after a resynchronisation."""
 
     def reject(self, known: PodRecord, node_id: str, not_before_us: int) -> None:
         """A placement was not carried out; the engine leaves the pod out of rounds until `not_before_us` (epoch)."""
@@ -108,7 +108,7 @@ class Feed:
                     queue.forget(key)
             finally:
                 queue.done(keys)
-            # the longer a call takes, the more there is to gather meanwhile
+            # in proportion to the duration of a call, during which more keys become ready
             await self._sleep(min(max(self._min_pause, 2 * taken), 10 * self._min_pause))
 
     def _mark_dirty(self, name: str, keys: Iterable[object]) -> None:
@@ -144,7 +144,7 @@ class Feed:
                 describe_pod(store, known)
             except Exception as error:
                 quarantine(store, known, error)
-                if known.sent is not None and not (known.node or known.assumed):  # its old class must not be placed
+                if known.sent is not None and not (known.node or known.assumed):  # no placement with the old class
                     rows.update.removed_tasks.append(known.task)
                     removed.append(known)
                     self._rejections.pop(uid, None)
@@ -164,7 +164,7 @@ class Feed:
             self._rejections = rejected | self._rejections
             raise
         if reply.status == flow_pb2.STALE_EPOCH:
-            self._again(uids)  # the resync sends all; only the removals remain
+            self._again(uids)  # a resync sends all other state; only removals remain
             self._session.stale(epoch)
             return
         self._session.classes.update(rows.classes)
@@ -183,7 +183,7 @@ class Feed:
         self._changed()
 
     def _row(self, known: PodRecord, rows: Rows, removed: list[PodRecord]) -> None:
-        """Adds to `rows` the difference between what the engine has and should have of one pod, if any."""
+        """Adds the difference between a pod's sent and current state to `rows`, if there is one."""
         goal, sent = target(self._store, known), known.sent
         refused = self._session.refused
         if goal is not None and goal.class_id in refused:
@@ -231,8 +231,8 @@ class Feed:
             self._store.warn_pod(known.namespace, known.name, known.uid, problem)
 
     def _counted_as(self, class_id: int) -> int:
-        """The class of a pod that has a node, and a class that the service refuses: what it holds has to be counted."""
-        for _ in range(2):  # its amounts alone, or not even these
+        """A substitute for the rejected class of a bound pod, whose requests still have to be counted."""
+        for _ in range(2):  # its requests alone, or one pod slot
             if class_id in self._session.refused:
                 class_id = self._store.classes.of_amounts(class_id)
         return class_id
@@ -303,7 +303,7 @@ class Feed:
         await self._work("gangs", self._store.gangs.queue, self._feed_gangs)
 
     async def _feed_gangs(self, ids: list[int], epoch: int) -> None:
-        """Sends changes of gangs that the service knows; others are sent with their first member."""
+        """Sends changes of gangs that the service has; others are sent with their first member."""
         registry, sent = self._store.gangs, self._session.gangs
         news: dict[int, flow_pb2.Gang] = {}
         for gang_id in ids:
@@ -315,7 +315,7 @@ class Feed:
             return
         reply = await self._engine.apply(flow_pb2.Update(epoch=epoch, gangs=news.values(), removed_gangs=gone))
         if reply.status == flow_pb2.STALE_EPOCH:
-            self._session.stale(epoch)  # the resync sends all; only the removals remain
+            self._session.stale(epoch)  # a resync sends all other state; only removals remain
             return
         for refusal in reply.refused:
             note_refusal(self._session, refusal)

@@ -137,7 +137,7 @@ class Kube:
 
     def __init__(self, access: Access, concurrency: int = 100) -> None:
         self._access = access
-        # three more than the binds in flight: reads and lease requests do not queue behind binds
+        # three more than the binds in flight, so that reads and lease requests do not queue behind binds
         self._pool = short_requests.Pool(access.host, access.port, access.tls, concurrency + 3, access.tls_name)
         self._http: aiohttp.ClientSession | None = None
         self._head = b""

@@ -5,10 +5,10 @@ client's work per request (URL objects, header multi-dicts, timers, hooks) costs
 bridge spends on a pod. This one parses answers with llhttp and keeps connections open, nothing else; lists and watches
 use the general client.
 
-Errors are distinguished by what may have happened at the server:
+Errors are distinguished by the possible effect on the server:
 
-- NotSentError: nothing; the request may be sent again.
-- LostAnswerError: anything; the caller must find out. An answer that is not HTTP, or too large, counts as lost.
+- NotSentError: none; the request may be sent again.
+- LostAnswerError: unknown; the caller must read the object. An answer that is not HTTP, or too large, counts as lost.
 
 A Pool keeps at most `limit` connections, reuses the most recent one first (so that idle ones can time out), and checks
 for overdue requests periodically instead of holding a timer for each.

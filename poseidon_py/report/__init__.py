@@ -1,1 +1,1 @@
-"""What users read about their pods: events, conditions, the status of PodGroups."""
+"""Reports to users: events, conditions, the status of PodGroups."""

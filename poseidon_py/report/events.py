@@ -1,7 +1,7 @@
 """Publishes the outcome for each pod: events, and the PodScheduled condition that cluster-autoscaler reads.
 
 Reports have lower priority than binds (report/paced_queue.py). Those on one pod coalesce: a newer one replaces one that
-was not sent yet, so that the last outcome of every pod is always published.
+is not sent yet, so that the last outcome of every pod is always published.
 
 Events are core/v1: every API server stores them, `kubectl describe` shows their count and age, and a repeat is one
 patch. A condition is patched on the pod's known version only: if the pod was bound in between, the server refuses the
@@ -79,7 +79,7 @@ class _Report:
         self.key = uid
         """Reports with the same key coalesce."""
         self.lasting = False
-        """Whether it is sent even if the pod does not wait any more."""
+        """Whether it is sent even if the pod is no longer pending."""
         self.attempts = 0
         self.at = 0.0
         """When it happened, in seconds since the epoch."""
@@ -102,7 +102,7 @@ class Reporter:
         monotonic: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """`rate`: reports a second, 0: no limit; `concurrency`: requests in flight at once."""
+        """`rate`: reports per second, 0: no limit; `concurrency`: maximum number of requests in flight."""
         self._api = api
         self._store = store
         self._metrics = store.metrics
@@ -118,9 +118,9 @@ class Reporter:
         self._quiet.set()
         self._sending = 0
         self._sent: dict[str, dict[str, tuple[str, int]]] = {}
-        """UID -> message -> name of its event and its count; of pods that wait."""
+        """UID -> message -> name of its event and its count; pending pods only."""
         self._condition: dict[str, str] = {}
-        """UID -> message of the condition that was set last."""
+        """UID -> message of the last condition set."""
         self._workers: list[asyncio.Task[None]] = []
         self._count_sent = self._metrics.reports.labels("event", "sent")
         self._metrics.reports_waiting.set_function(lambda: len(self._pending) + len(self._deferred))
@@ -133,13 +133,13 @@ class Reporter:
         self._add(_Report(known.namespace, known.name, known.uid, "Scheduled", message, warning=False))
 
     def unschedulable(self, known: PodRecord, message: str) -> None:
-        """A round found no place for the pod."""
+        """A round found no node for the pod."""
         report = _Report(known.namespace, known.name, known.uid, "FailedScheduling", message, warning=True)
         report.condition = "Unschedulable"
         self._add(report)
 
     def failed(self, known: PodRecord, message: str) -> None:
-        """Scheduling the pod failed for a reason that is not in the pod."""
+        """Scheduling the pod failed for a reason other than the pod itself."""
         report = _Report(known.namespace, known.name, known.uid, "FailedScheduling", message, warning=True)
         report.condition = "SchedulerError"
         self._add(report)
@@ -156,13 +156,13 @@ class Reporter:
         self._add(report)
 
     def remark(self, known: PodRecord, reason: str, message: str) -> None:
-        """A further event on the pod; it replaces no report on its scheduling."""
+        """An additional event on the pod, which replaces no report on its scheduling."""
         report = _Report(known.namespace, known.name, known.uid, reason, message, warning=True)
         report.key, report.lasting = f"{known.uid}/{reason}", True
         self._add(report)
 
     def settled(self, known: PodRecord) -> None:
-        """The watch reports the pod bound, or gone: drops the reports on why it waited."""
+        """The watch reports the pod bound or deleted: drops the reports on why it was pending."""
         self._sent.pop(known.uid, None)
         self._condition.pop(known.uid, None)
         self._pending.discard(known.uid, calm=False)
@@ -234,16 +234,16 @@ class Reporter:
         except (UnreachableError, BusyError, LostAnswerError) as error:
             self._retry(report, error)
         except KubeError as error:
-            # the namespace is being deleted, events are forbidden, the pod is gone: a retry would not help
+            # the namespace is being deleted, events are forbidden, or the pod is deleted: a retry would fail, too
             self._metrics.reports.labels("event", "refused").inc()
             log.debug("cannot report on %s/%s: %s", report.namespace, report.name, error)
         else:
             self._count_sent.inc()
 
     async def _try_condition(self, report: _Report) -> bool:
-        """Sets the condition, before the event and whatever becomes of that: autoscalers read it.
+        """Sets the condition, before the event and independently of it, because autoscalers read it.
 
-        False: the pod has changed, and the report is to be sent after the watch has reported how.
+        False: the pod has changed; the report is sent again once the watch has reported the change.
         """
         try:
             return await self._set_condition(report)
@@ -268,7 +268,7 @@ class Reporter:
         self._defer(report, max(asked or 0.0, _delay(report)))
 
     def _defer(self, report: _Report, seconds: float) -> None:
-        """Makes a report pending again after some time, unless there is a newer one with its key."""
+        """Queues a report again after a delay, unless there is a newer one with its key."""
         if report.key in self._pending or report.key in self._deferred:
             return
 
@@ -297,7 +297,7 @@ class Reporter:
             else:
                 sent[report.message] = (name, count + 1)
                 return
-        # the name in the manner of all clients, so that events of a pod sort by time
+        # named as by other clients, so that the events of a pod sort by time
         name = f"{report.name}.{time.time_ns():x}{random.randrange(16**4):04x}"
         await self._api.create(path, self._event_object(report, name, stamp))
         if report.warning:
@@ -331,7 +331,7 @@ class Reporter:
         }
 
     async def _set_condition(self, report: _Report) -> bool:
-        """Returns whether there is nothing left to do about it. Raises KubeError."""
+        """Sends the condition. Returns whether the report is done with it. Raises KubeError."""
         known = self._store.pods.get(report.uid)
         if known is None or not known.schedulable or known.assumed or self._condition.get(report.uid) == report.message:
             return True
@@ -361,7 +361,7 @@ class Reporter:
 
 
 def _delay(report: _Report) -> float:
-    """Seconds before the next attempt, unless the server asks for more."""
+    """Seconds before the next attempt; more if the server asks for it."""
     return 0.2 * 2.0**report.attempts
 
 

@@ -1,4 +1,4 @@
-"""Why a pod waits, in kube-scheduler's words, which users and tools (cluster-autoscaler, dashboards) know."""
+"""Why a pod is pending, in kube-scheduler's words, which users and tools (cluster-autoscaler, dashboards) expect."""
 
 from collections.abc import Iterable
 
@@ -68,9 +68,9 @@ def reason(why: flow_pb2.Reason) -> str:
 
 
 def unscheduled(nodes: int, reasons: Iterable[flow_pb2.Reason], minimum: int = 0) -> str:
-    """The whole message: how many nodes, and how many of them failed for which reason, sorted as text.
+    """The complete message: the number of nodes, and for each reason how many failed it, sorted as text.
 
-    minimum: of the gang in the reasons; 0: unknown.
+    minimum: that of the gang in the reasons; 0: unknown.
     """
     counts: dict[str, int] = {}
     gang = ""
@@ -116,7 +116,7 @@ def full(why: flow_pb2.Reason) -> str:
 
 
 def blocked(nodes: int, why: str, anywhere: bool = True) -> str:
-    """The message of a pod that its volumes block. `anywhere`: whatever the nodes are like, so none was examined."""
+    """The message of a pod that its volumes block. `anywhere`: on every node, so that none was examined."""
     if not nodes:
         return "no nodes available to schedule pods"
     return f"0/{nodes} nodes are available: {why}." if anywhere else f"0/{nodes} nodes are available: {nodes} {why}."

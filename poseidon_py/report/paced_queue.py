@@ -1,8 +1,8 @@
-"""Reports that wait to be sent, and when the next may go: reports never delay a bind, and none is lost.
+"""A queue of reports with a limited rate: reports never delay a bind, and none is lost.
 
-Without binds, reports go at the full rate. While binds are in flight they trickle, urgent ones first, and calm ones
-only once they are old: a burst of binds is reported when it is over. Old reports trickle only while binds wait for a
-slot; otherwise, under a steady load that never fills the slots, they would never all be sent.
+Without binds, reports are sent at the full rate. While binds are in flight the rate is low; urgent reports are sent
+first, and calm ones only once they are old, so that a burst of binds is reported after it. Old reports have the low
+rate only while binds wait for a slot, because a steady load that never fills the slots would delay them forever.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ _Queue = dict[str, tuple[float, T]]
 
 
 class Binds(Protocol):
-    """The load of binds, of which the outbox keeps clear: see bind.slots.BindSlots."""
+    """The load of binds, which have priority: see bind.slots.BindSlots."""
 
     @property
     def busy(self) -> bool: ...
@@ -37,16 +37,16 @@ class Outbox(Generic[T]):
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`rate`: items a second; 0: unlimited while there are no binds."""
+        """`rate`: items per second; 0: unlimited while there are no binds."""
         self._binds = binds
         self._rate = rate
         self._sleep = sleep
         self._monotonic = monotonic
-        self._urgent: _Queue[T] = {}  # by key, oldest first: since when, and what
+        self._urgent: _Queue[T] = {}  # by key, oldest first: time of the first put, and the item
         self._calm: _Queue[T] = {}
         self._wake = asyncio.Event()
         self._pacing = asyncio.Lock()
-        self._next = 0.0  # monotonic time at which the next may go
+        self._next = 0.0  # monotonic time from which the next item may be sent
         self._hurried = False
 
     def __len__(self) -> int:
@@ -61,18 +61,18 @@ class Outbox(Generic[T]):
         self._wake.set()
 
     def discard(self, key: str, *, calm: bool = True) -> None:
-        """Drops what waits under the key, if anything; not `calm`: only if it is urgent."""
+        """Drops the item with the key, if there is one; with `calm` False only if it is urgent."""
         self._urgent.pop(key, None)
         if calm:
             self._calm.pop(key, None)
 
     def hurry(self) -> None:
-        """From now on items go as fast as they are taken."""
+        """Removes the rate limit from now on."""
         self._hurried = True
         self._wake.set()
 
     async def take(self) -> T:
-        """The next item, when it may go."""
+        """The next item, once it may be sent."""
         async with self._pacing:  # one worker paces for all
             while True:
                 while not len(self):
@@ -83,7 +83,7 @@ class Outbox(Generic[T]):
                     return queue.pop(next(iter(queue)))[1]
 
     async def _pace(self) -> _Queue[T]:
-        """Waits until an item may go. Returns the queue whose first it is; empty: all that waited was discarded."""
+        """Waits until an item may be sent. Returns the queue that it heads; empty: all items were discarded."""
         while len(self) and not self._hurried:
             busy, now = self._binds.busy, self._monotonic()
             queue = self._urgent or self._calm
@@ -95,13 +95,13 @@ class Outbox(Generic[T]):
                 if not rate:
                     return queue
                 if now >= self._next:
-                    # credit for at most a tenth of a second: a long pause must not become a burst
+                    # credit for at most a tenth of a second, so that a long pause is not followed by a burst
                     self._next = max(self._next, now - 0.1) + 1.0 / rate
                     return queue
                 pause = self._next - now
             else:
                 pause = 1.0
-            # not too short: that would be a timer for each item; not too long: the binds may end before
+            # a lower bound, to avoid a timer per item, and an upper one, because the binds may end before
             await self._sleep(min(max(pause, 0.01), 0.05))
             if busy and not self._binds.busy:
                 self._next = min(self._next, self._monotonic())

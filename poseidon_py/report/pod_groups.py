@@ -25,7 +25,7 @@ from poseidon_py.state.gangs.registry import GangRegistry
 log = logging.getLogger(__name__)
 
 _GATHER = 0.2
-"""Seconds in which changes of a group are gathered before they are written."""
+"""Seconds during which changes of a group are collected before they are written."""
 _ATTEMPTS = 5
 
 
@@ -77,7 +77,7 @@ class StatusWriter:
                 try:
                     await self._write(group)
                 except NotFoundError:
-                    pass  # it is deleted, or its kind has no status
+                    pass  # deleted, or of a kind without a status
                 except KubeError as error:
                     log.log(
                         logging.DEBUG if attempts else logging.WARNING,

@@ -1,4 +1,4 @@
-"""From the reasons of a round to a report on each pod that it left without a node."""
+"""Turns the reasons of a round into a report on each pod that it did not place."""
 
 from collections.abc import Callable, Iterable
 
@@ -8,17 +8,17 @@ from poseidon_py.state.store import Store
 from protos.gen import flow_pb2
 
 _GANG_REASONS = (flow_pb2.Reason.GANG_INCOMPLETE, flow_pb2.Reason.GANG_FULL)
-"""Reasons that a larger cluster would not change."""
+"""Reasons that also apply in a larger cluster."""
 
 Report = Callable[[PodRecord, str], None]
 """A pod and the message about it."""
 
 
 class UnscheduledReports:
-    """Words the reasons once for each group of pods that share them."""
+    """Formats the reasons once for each group of pods that share them."""
 
     def __init__(self, store: Store, unschedulable: Report, waits_for_gang: Report) -> None:
-        """`waits_for_gang`: takes pods that wait for other members of their gang to come, or to go."""
+        """`waits_for_gang`: called with pods that wait for other members of their gang to be created, or to end."""
         self._store = store
         self._unschedulable = unschedulable
         self._waits_for_gang = waits_for_gang
@@ -31,10 +31,10 @@ class UnscheduledReports:
             message = ""
             for task in group.task_uid:
                 known = self._store.pod_of_task(task)
-                # a pod that its volumes have blocked meanwhile has a report on that
+                # a pod that its volumes block by now has a report on that
                 if known is None or not known.schedulable or known.volumes.blocked:
                     continue
-                if not message:  # all pods of a group are of one gang, or of none
+                if not message:  # all pods of a group are in one gang, or none is in a gang
                     gang = self._store.gangs.group_of(known)
                     message = messages.unscheduled(group.nodes, group.reasons, gang.minimum if gang else 0)
                 self._attempts.inc()

@@ -1,1 +1,1 @@
-"""When a round begins, and where its results go."""
+"""The start of rounds, and the handling of their results."""

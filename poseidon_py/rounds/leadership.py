@@ -1,10 +1,10 @@
-"""Whether this process leads, that is, whether it may begin rounds and report on pods."""
+"""Whether this process is the leader, that is, may start rounds and report on pods."""
 
 import asyncio
 
 
 class Leadership:
-    """Shared by all that only the leader does. Stands by at first."""
+    """Shared by all components that work on the leader only. Initially a standby."""
 
     def __init__(self) -> None:
         self._leading = asyncio.Event()
@@ -19,12 +19,12 @@ class Leadership:
         return self._stopped
 
     async def wait(self) -> None:
-        """Returns when this process leads, or at once if it has stopped for good: see `stopped`."""
+        """Waits until this process is the leader, or has stopped permanently (`stopped`)."""
         while not (self.leads or self._stopped):
             await self._leading.wait()
 
     def lead(self) -> bool:
-        """False: the lease came too late, after `stop`."""
+        """False: the lease was acquired after `stop`."""
         if not self._stopped:
             self._leading.set()
         return self.leads
@@ -33,6 +33,6 @@ class Leadership:
         self._leading.clear()
 
     def stop(self) -> None:
-        """Does not lead any more, for good."""
+        """Stops leading, permanently."""
         self._stopped = True
         self.stand_by()

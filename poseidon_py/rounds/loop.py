@@ -1,6 +1,6 @@
-"""Runs rounds: waits for changes, asks the engine for a round, hands on what it placed and what it did not.
+"""Runs rounds: waits for changes, requests a round of the engine, and passes on its placements and reasons.
 
-Binds overlap with later rounds: the loop hands placements on and waits for none of them.
+Binds overlap with later rounds: the loop does not wait for placements to be carried out.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class Loop:
-    """`run` in a task of its own; `lead` and `stand_by` switch rounds on and off."""
+    """`run` in a separate task; `lead` and `stand_by` switch rounds on and off."""
 
     def __init__(
         self,
@@ -41,8 +41,8 @@ class Loop:
         monotonic: Callable[[], float] = time.monotonic,
         now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
     ) -> None:
-        """`place` takes the accepted placements of a round, `reject` one that is not, `unscheduled` the reasons of
-        those that found no place. `changed` is set by all that changes something that a round could act upon."""
+        """`place` takes the accepted placements of a round, `reject` a rejected one, `unscheduled` the reasons for the
+        pods without a placement. `changed` is set by every change that can affect a round."""
         self._store = store
         self._metrics = store.metrics
         self._engine = engine
@@ -60,7 +60,7 @@ class Loop:
         self._acknowledged = 0
         self._fallback = ""
         self.rounds = 0
-        """Rounds that had something to place since the start."""
+        """Number of rounds with pending tasks since the start."""
         self.last: flow_pb2.RoundStats | None = None
 
     def lead(self) -> None:
@@ -71,7 +71,7 @@ class Loop:
         self._leadership.stand_by()
 
     def stop(self) -> None:
-        """No further round begins."""
+        """Starts no further round."""
         self._leadership.stop()
 
     async def run(self) -> None:
@@ -94,7 +94,7 @@ class Loop:
                 self._changed.set()
 
     async def _gather_changes(self) -> None:
-        """Returns when a round is to begin."""
+        """Waits until the next round should start."""
         pacer, queue = self._pacer, self._store.pod_queue
         try:
             async with asyncio.timeout(pacer.idle_seconds(self._now_us() / 1e6)):
@@ -107,7 +107,7 @@ class Loop:
             await self._sleep(pacer.step)
 
     async def round(self) -> None:
-        """One round, from the request to handing on its results. Raises EngineError."""
+        """One round, from the request to the processing of its results. Raises EngineError."""
         async with self._session.call() as epoch:
             self._changed.clear()
             if epoch != self._epoch:
@@ -147,7 +147,7 @@ class Loop:
             self._hand_on(accepted)
 
     def _is_wanted(self, known: PodRecord) -> bool:
-        """Whether a placement of the pod is still of use."""
+        """Whether the pod can still be placed."""
         blocked = known.volumes.blocked or known.gang.blocked
         return self._leadership.leads and known.schedulable and known.state is PodState.WAITING and not blocked
 
@@ -162,7 +162,7 @@ class Loop:
             self._metrics.usage_tasks.labels(by).set(getattr(stats, f"usage_{by}"))
         if stats.dropped:
             self._metrics.dropped.inc(stats.dropped)
-            log.error("the engine's check refused %d placements: a defect, please report it", stats.dropped)
+            log.error("the engine's check rejected %d placements: a defect, please report it", stats.dropped)
         if stats.fallback:
             self._metrics.fallbacks.labels(stats.policy).inc()
             if stats.fallback != self._fallback:

@@ -1,1 +1,1 @@
-"""What the bridge knows of pods, nodes, volumes and gangs, and the only code that changes it."""
+"""The bridge's state of pods, nodes, volumes and gangs, and the only code that changes it."""

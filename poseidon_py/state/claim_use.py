@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ClaimUse:
-    """A claim that a pod names. `own`: a generic ephemeral volume's, made for the pod and deleted with it."""
+    """A claim that a pod names. `own`: of a generic ephemeral volume, created for the pod and deleted with it."""
 
     name: str
     own: bool = False

@@ -1,4 +1,4 @@
-"""Pass what the watches report to the store, and keep invalid objects out of it."""
+"""Passes reports of the watches to the store, without invalid objects."""
 
 import logging
 from collections.abc import Callable
@@ -34,7 +34,7 @@ class PodHandler:
         self._unreadable.clear()
 
     def invalid(self, metadata: Metadata, problem: str) -> None:
-        self._unreadable.add(metadata.uid)  # it exists: its last valid version stands
+        self._unreadable.add(metadata.uid)  # it exists, so its last valid version is kept
         self._store.warn_pod(metadata.namespace, metadata.name, metadata.uid, problem)
 
 
@@ -63,9 +63,9 @@ class NodeHandler:
 
 
 class ObjectHandler(Generic[T]):
-    """Keeps objects of another kind up to date: `put` takes each that exists, `drop` the key of one that was deleted.
+    """Keeps objects of another kind up to date: `put` takes existing objects, `drop` the keys of deleted ones.
 
-    `key`: makes an object's key of its metadata.
+    `key`: the key of an object, from its metadata.
     """
 
     def __init__(

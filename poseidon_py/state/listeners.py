@@ -1,4 +1,4 @@
-"""Who listens to the store: small protocols that it calls as it takes what the watches report."""
+"""Listeners of the store: protocols that it calls for changes that the watches report."""
 
 from typing import Protocol
 
@@ -6,15 +6,15 @@ from poseidon_py.state.records import PodRecord
 
 
 class SettledListener(Protocol):
-    """Learns that a pod needs no node any more."""
+    """Is notified when a pod is no longer pending."""
 
     def settled(self, known: PodRecord) -> None:
-        """The watch reports the pod bound, or gone."""
+        """The watch reports the pod bound or deleted."""
         ...
 
 
 class ProblemListener(Protocol):
-    """Learns why pods cannot be scheduled as they are."""
+    """Is notified of problems that prevent pods from being scheduled."""
 
     def invalid(self, namespace: str, name: str, uid: str, problem: str) -> None:
         """The pod cannot be described; called once for each pod."""
@@ -25,5 +25,5 @@ class ProblemListener(Protocol):
         ...
 
     def blocked(self, known: PodRecord) -> None:
-        """The pod cannot be placed because of its volumes, or for another reason than before."""
+        """The pod cannot be placed because of its volumes; also called when the reason changes."""
         ...

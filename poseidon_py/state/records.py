@@ -1,7 +1,7 @@
-"""A pod and a node as the store holds them.
+"""The records of pods and nodes in the store.
 
-A pod's record is split by where its facts come from: the API server (`ObservedPod`), our description of it for the
-engine (`DescribedPod`, `VolumeNeeds`, `GangMembership`), and what the engine was sent last (`SentState`).
+A pod's record is split by origin: the API server (`ObservedPod`), our description of it for the engine
+(`DescribedPod`, `VolumeNeeds`, `GangMembership`), and the state last sent to the engine (`SentState`).
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from protos.gen import flow_pb2
 
 
 class SentState(NamedTuple):
-    """The state of a pod that the engine was sent last."""
+    """The state of a pod that was last sent to the engine."""
 
     class_id: int
     node: str
@@ -31,14 +31,14 @@ class SentState(NamedTuple):
 
 @dataclass(slots=True)
 class ObservedPod:
-    """What the API server says about a pod, beside the node that it is bound to."""
+    """The pod's state on the API server, except the node that it is bound to."""
 
     newest: Pod | None = None
     """The newest object; None once it has been described."""
     version: str = ""
     """Resource version."""
     fingerprint: int = 0
-    """Hash of what can still change the description of a pod that is bound; 0 while it is not."""
+    """Hash of the fields that affect the description of a bound pod; 0 while it is not bound."""
     assigned_to_us: bool = False
     """Whether `spec.schedulerName` is one of ours."""
     gated: bool = False
@@ -46,25 +46,25 @@ class ObservedPod:
     nominated: str = ""
     """Name of the node on which others were preempted for it."""
     running: bool = False
-    """Whether its containers run; only kept for members of gangs."""
+    """Whether its containers run; only set for members of gangs."""
 
 
 @dataclass(slots=True)
 class DescribedPod:
-    """What the engine is to know of a pod, as ids of shared descriptions. 0: none yet, or the pod is invalid."""
+    """A pod's description for the engine, as ids of shared descriptions. 0: none yet, or the pod is invalid."""
 
     template: int = 0
     """Class that follows from the pod alone."""
     class_id: int = 0
-    """`template` with what volumes, nominations and nodes to avoid add to it."""
+    """`template`, extended by volumes, nominations and nodes to avoid."""
     profile: int = 0
     """Set of labels."""
     inputs: int = 0
     """Set of data that it reads; 0: none, or its location is unknown."""
     started_us: int = 0
-    """When it began to run; only kept for pods with an expected run time."""
+    """Time when it started; only set for pods with an expected duration."""
     lasting: bool = False
-    """Whether, once bound, it is expected to keep its resources for good."""
+    """Whether, once bound, it is expected to keep its resources indefinitely."""
     problem: str = ""
     """Why it cannot be described."""
     ignored: str = ""
@@ -77,17 +77,17 @@ class VolumeNeeds:
 
     claims: tuple[ClaimUse, ...] = ()
     blocked: str = ""
-    """Why no node can take the pod in the present state of its volumes; empty: some may."""
+    """Why the pod's volumes currently exclude every node; empty: they do not."""
     blocked_anywhere: bool = True
-    """Whether `blocked` holds whatever the nodes are like."""
+    """Whether `blocked` applies independently of the nodes."""
 
 
 @dataclass(slots=True)
 class GangMembership:
-    """A pod's place in a gang."""
+    """A pod's membership in a gang."""
 
     id: int = 0
-    """0: in no gang, or in one that the engine does not know."""
+    """0: not in a gang, or in one that is unknown to the engine."""
     role: int = 0
     blocked: str = ""
     """Why the gang, and so the pod, cannot be sent to the engine."""
@@ -128,7 +128,7 @@ class PodRecord:
         try:
             self.created_us = micros(metadata.created)
         except InvalidField:
-            self.created_us = 0  # only the order of waiting pods depends on it
+            self.created_us = 0  # it only affects the order of pending pods
         self.job_id = 0
         self.owner = ""
         """UID of its controller."""
@@ -142,13 +142,13 @@ class PodRecord:
         self.gang = GangMembership()
         self.state = PodState.GONE
         self.node = ""
-        """Name of the node to which, as the API server says, it is or was bound."""
+        """Name of the node to which it is or was bound, as observed."""
         self.assumed = ""
         """Name of the node to which it is being bound; empty unless it is ASSUMED."""
         self.sent: SentState | None = None
-        """None: the engine does not know the pod."""
+        """None: the pod is unknown to the engine."""
         self.dirty = True
-        """Whether it must be compared again with what the engine was sent."""
+        """Whether it must be compared again with the state sent to the engine."""
 
     @property
     def full_name(self) -> str:
@@ -156,13 +156,13 @@ class PodRecord:
 
     @property
     def schedulable(self) -> bool:
-        """Whether it waits for a node from us."""
+        """Whether it is pending and ours to place."""
         observed = self.observed
         return observed.assigned_to_us and not (self.node or observed.gated or observed.deleting)
 
     def advance(self, event: PodEvent, node: str = "") -> bool:
-        """Takes the event; False if it is illegal in this state, and nothing has changed. `node`: the name of the one
-        on which the pod is observed or assumed."""
+        """Applies the event; False, without a change, if it is illegal in this state. `node`: name of the node on
+        which the pod is observed or assumed."""
         state = TRANSITIONS.get((self.state, event))
         if state is None:
             return False
@@ -193,5 +193,5 @@ class NodeRecord:
         """The description without volume limits."""
         self.message: flow_pb2.Node | None = None
         self.sent: object = None
-        """Key of the description that the engine was sent last."""
+        """Key of the description that was last sent to the engine."""
         self.dirty = True

@@ -1,8 +1,8 @@
-"""What the bridge knows of pods and nodes: the only owner of these maps.
+"""The bridge's records of pods and nodes: the only owner of these maps.
 
-The watches write it, all other packages read it. The key of a pod is its UID, so one that was deleted and made again
-under the same name is another pod from the first moment. Which states it goes through is in state/pod_lifecycle.py.
-Every change that might matter to the engine puts the pod's or node's key into its queue, for feed/workers.py.
+The watches write it, all other packages read it. The key of a pod is its UID, so that a pod that is deleted and created
+again with the same name is a different pod. state/pod_lifecycle.py has its states. Every change that may affect the
+engine puts the pod's or node's key into its queue, for feed/workers.py.
 """
 
 import logging
@@ -28,7 +28,7 @@ from protos.gen import firmament_pb2, flow_pb2
 log = logging.getLogger(__name__)
 
 _DESCRIPTIONS = 10_000
-"""Unused classes, profiles and input sets are pruned once this many are held."""
+"""Unused classes, profiles and input sets are pruned once there are this many."""
 
 
 class Store:
@@ -42,12 +42,12 @@ class Store:
         defer_seconds: float = 0.1,
         metrics: Metrics | None = None,
     ) -> None:
-        """`added_affinity`: node affinity added to that of every pod. `defer_seconds`: seconds that changes without
-        effect wait in the queue of pods."""
+        """`added_affinity`: node affinity added to that of every pod. `defer_seconds`: seconds for which changes
+        without effect are deferred in the queue of pods."""
         self._scheduler_names = frozenset(scheduler_names)
         self._monotonic = monotonic
         self.metrics = metrics if metrics is not None else Metrics()
-        """Shared by all that works on this store."""
+        """Shared by all components that use this store."""
         self.pods: dict[str, PodRecord] = {}
         """By UID."""
         self.nodes: dict[str, NodeRecord] = {}
@@ -56,15 +56,15 @@ class Store:
         self.profiles = Profiles()
         self.inputs = Inputs()
         self.namespaces: dict[str, flow_pb2.Namespace] = {}
-        """By name; one that was deleted has no labels, until that has been sent to the engine."""
+        """By name; a deleted one is kept without labels until that has been sent to the engine."""
         self.namespace_queue: KeyedQueue[str] = KeyedQueue("namespaces", metrics=self.metrics)
         self.avoided: dict[str, set[str]] = {}
-        """UID of a controller -> names of nodes that ask for its pods to go elsewhere."""
+        """UID of a controller -> names of the nodes that its pods should avoid."""
         self.storage = Storage()
         self.pod_queue: KeyedQueue[str] = KeyedQueue("pods", defer_seconds=defer_seconds, metrics=self.metrics)
         """UIDs."""
         self.node_queue: KeyedQueue[str] = KeyedQueue("nodes", metrics=self.metrics)
-        """Node names, and of nodes that are gone their ids."""
+        """Node names; ids for deleted nodes."""
         self.gone_tasks: dict[str, int] = {}
         """UID -> task of pods whose removal has not been sent to the engine yet."""
         self.gone_nodes: set[str] = set()
@@ -83,34 +83,34 @@ class Store:
         self._prune_at = _DESCRIPTIONS
 
     def subscribe(self, *listeners: SettledListener) -> None:
-        """They learn of pods that are bound or gone, in this order."""
+        """Notified of bound and deleted pods, in this order."""
         self._settled_listeners.extend(listeners)
 
     def subscribe_to_problems(self, listener: ProblemListener) -> None:
         self._problem_listeners.append(listener)
 
-    # -- questions --------------------------------------------------------------------------------------------
+    # -- lookups ----------------------------------------------------------------------------------------------
 
     def pod_of_task(self, task: int) -> PodRecord | None:
         uid = self._tasks.uid(task)
         return self.pods.get(uid) if uid is not None else None
 
     def pod_named(self, namespace: str, name: str) -> PodRecord | None:
-        """Searches all pods: for questions of users."""
+        """Searches all pods; used for queries of users."""
         found = [p for p in self.pods.values() if p.name == name and p.namespace == namespace]
         return found[-1] if found else None
 
     def node_with_id(self, ident: str) -> str | None:
-        """The name of a node that exists; None: it does not."""
+        """The name of an existing node; None: it does not exist."""
         return self._node_name.get(ident)
 
     def id_of_node(self, name: str) -> str:
-        """The id of the node of that name; of one that was never seen, an id made of its name alone."""
+        """The id of the node with that name; for an unknown node an id derived from the name alone."""
         node = self.nodes.get(name)
         return node.id if node is not None else node_id(name, "")
 
     def labels_of_node(self, name: str) -> Mapping[str, str] | None:
-        """None: there is no such node."""
+        """None: the node does not exist."""
         node = self.nodes.get(name)
         return node.base.labels if node is not None and node.base is not None else None
 
@@ -125,21 +125,21 @@ class Store:
 
     def observe_pod(self, pod: Pod) -> None:
         uid = pod.metadata.uid
-        if pod.status.phase in TERMINAL:  # field selectors leave these out, but not every server does
+        if pod.status.phase in TERMINAL:  # field selectors exclude these, but not every server applies them
             self.remove_pod(uid)
             return
         known = self.pods.get(uid)
         if known is None:
             if not uid:
                 raise ValueError("a pod without UID")
-            # a pod that was removed and is listed again (the server's data was restored) keeps its id
+            # a removed pod that is listed again (the server's data was restored) keeps its id
             task = self.gone_tasks.pop(uid, 0) or self._tasks.add(uid)
             known = self.pods[uid] = PodRecord(pod, task, self._monotonic())
         spec = pod.spec
         node = spec.node_name or ""
         fingerprint = _fingerprint(pod) if node else 0
-        # not urgent if it is where the engine has it anyway, and only the API server, which may add the node's labels
-        # to it as it binds, or the kubelet has changed it
+        # not urgent if the engine already has it on this node and only the API server, which may add the node's labels
+        # on binding, or the kubelet has changed it
         urgent = not node or (
             fingerprint != known.observed.fingerprint if node == known.node else node != known.assumed
         )
@@ -154,13 +154,13 @@ class Store:
         known.observed.deleting = pod.metadata.deleting is not None
         known.observed.version = pod.metadata.resource_version
         if not (node or known.observed.assigned_to_us):
-            return  # it waits for another scheduler
+            return  # another scheduler places it
         known.observed.newest = pod
         known.dirty = True
         self.pod_queue.add(uid, urgent=urgent)
 
     def _move(self, known: PodRecord, before: str) -> None:
-        """The pod is on another node than `before`."""
+        """Updates the nodes when the pod is no longer on `before`."""
         if before:
             self._on_node.get(before, {}).pop(known.uid, None)
         if known.node:
@@ -184,18 +184,18 @@ class Store:
         self.pod_queue.add(uid)
 
     def assume(self, known: PodRecord, node: str) -> bool:
-        """The pod is being bound to the node of that name. False: it cannot be in its state, and nothing changes."""
+        """The pod is being bound to the node with that name. False, without a change: illegal in its state."""
         return self._advance(known, PodEvent.ASSUME, node)
 
     def release(self, known: PodRecord) -> bool:
-        """The placement that was assumed has ended without a bind. False as above."""
+        """The assumed placement has ended without a bind. False as above."""
         return self._advance(known, PodEvent.RELEASE)
 
     def _advance(self, known: PodRecord, event: PodEvent, node: str = "") -> bool:
         if known.advance(event, node):
             return True
         self.metrics.illegal_transitions.labels(known.state.name, event.name).inc()
-        log.error("refused event %s of pod %s in state %s", event.name, known.full_name, known.state.name)
+        log.error("rejected event %s of pod %s in state %s", event.name, known.full_name, known.state.name)
         return False
 
     def _settled(self, known: PodRecord) -> None:
@@ -211,7 +211,7 @@ class Store:
                 self._tasks.remove(task)
 
     def pods_listed(self, uids: set[str]) -> None:
-        """Removes the pods that are not in a new list: they were deleted while there was no watch."""
+        """Removes the pods that are not in a new list, because they were deleted while there was no watch."""
         for uid in [uid for uid in (*self.pods, *self.invalid) if uid not in uids]:
             self.remove_pod(uid)
 
@@ -224,7 +224,7 @@ class Store:
             known = self.nodes[name] = NodeRecord(node)
             self._node_name[known.id] = name
             self.gone_nodes.discard(known.id)
-            for pod in self._on_node.get(name, ()):  # sent with the id of an unknown node, or of the old one
+            for pod in self._on_node.get(name, ()):  # sent with the id of an unknown node, or of the former one
                 self.pods[pod].dirty = True
                 self.pod_queue.add(pod)
         known.newest = node
@@ -246,7 +246,7 @@ class Store:
             self.remove_node(name)
 
     def touch_pod(self, uid: str) -> None:
-        """The pod is described again: something that its description depends on has changed."""
+        """Marks the pod for a new description, because a dependency of its description has changed."""
         known = self.pods.get(uid)
         if known is not None:
             known.dirty = True
@@ -264,7 +264,7 @@ class Store:
             self.touch_node(name)
 
     def note_avoided(self, node: str, owners: Iterable[str]) -> None:
-        """The node asks that pods of these controllers, and of no others, avoid it (preferAvoidPods)."""
+        """Sets the controllers whose pods should avoid the node (preferAvoidPods)."""
         avoiding = set(owners)
         changed = set()
         for owner in avoiding | {owner for owner, nodes in self.avoided.items() if node in nodes}:
@@ -298,7 +298,7 @@ class Store:
             self.namespace_queue.add(name)
 
     def prune(self) -> None:
-        """Removes classes, profiles and input sets that no pod uses, once there may be many."""
+        """Removes unused classes, profiles and input sets, once there may be many."""
         if len(self.classes) + len(self.profiles) + len(self.inputs) >= self._prune_at:
             pods = self.pods.values()
             self.classes.keep({pod.described.class_id for pod in pods} | {pod.described.template for pod in pods})
@@ -309,7 +309,7 @@ class Store:
     # -- problems ---------------------------------------------------------------------------------------------
 
     def warn(self, kind: str, uid: str, name: str, problem: str) -> bool:
-        """Logs and counts an invalid object, once for each object. Returns whether this was the first time."""
+        """Logs and counts an invalid object, once per object. Returns whether this was the first time."""
         if uid in self._warned:
             return False
         self._warned.add(uid)
@@ -325,20 +325,20 @@ class Store:
                 listener.invalid(namespace, name, uid, problem)
 
     def note_ignored(self, known: PodRecord, ignored: str) -> None:
-        """Optional annotations of the pod have these problems, empty: none, and are ignored."""
+        """Sets the problems of the pod's optional annotations, which are ignored; empty: none."""
         if ignored != known.described.ignored:
             known.described.ignored = ignored
             for listener in self._problem_listeners:
                 listener.annotation_ignored(known)
 
     def note_blocked(self, known: PodRecord) -> None:
-        """The pod is blocked by its volumes, or for another reason than before."""
+        """The pod is blocked by its volumes, or the reason has changed."""
         for listener in self._problem_listeners:
             listener.blocked(known)
 
 
 def _fingerprint(pod: Pod) -> int:
-    """Changes with all that can change the description of a bound pod: its labels, its requests, its deletion."""
+    """A hash of all fields that affect the description of a bound pod: labels, requests, deletion."""
     spec, metadata = pod.spec, pod.metadata
     asked = [bytes(container.resources) for container in (*(spec.containers or ()), *(spec.init_containers or ()))]
     return hash((metadata.deleting is None, bytes(metadata.labels), bytes(spec.resources), *asked))

@@ -23,7 +23,7 @@ from poseidon_py.usage.gathered import AT, CPU, MEMORY, Gathered, SourceError, b
 from poseidon_py.util.decoding import Decoder, MalformedError
 
 _API = "/apis/metrics.k8s.io/v1beta1"
-_AT_ONCE = 1000  # readings decoded before the event loop gets a turn
+_AT_ONCE = 1000  # readings decoded before other tasks of the event loop run
 
 
 class _Name(Struct, gc=False):

@@ -1,7 +1,7 @@
 """Prometheus metrics of the bridge. Names follow kube-scheduler's where the meaning is the same.
 
-Each bridge has its own metrics in its own registry, so that several bridges in one process do not share them, nor does
-a program that embeds one.
+Each bridge has its own metrics in its own registry: they never appear among those of another bridge in the same
+process, or of a program that embeds it.
 """
 
 from collections.abc import Sequence

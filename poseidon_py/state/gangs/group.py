@@ -39,7 +39,7 @@ class Group:
     announced: dict[str, int] = field(default_factory=dict)
     """Minimums that pods outside the gang declare, by their UIDs."""
     first_us: int = 0
-    """Creation time of the earliest member ever seen, also of one that is gone; microseconds since the epoch."""
+    """Creation time of the earliest member ever observed, also if deleted; microseconds since the epoch."""
     object_ref: tuple[Resource, str, str] | None = None
     owner_uid: str = ""
     timeout: float | None = None
@@ -51,7 +51,7 @@ class Group:
     started: bool = False
     """Whether its minimum was bound at some time since it last had no bound member."""
     disrupted_whole: bool = False
-    """Whether its members are useless once one of them is lost to a disruption."""
+    """Whether it can only be disrupted as a whole."""
     disrupted: bool = False
     """Whether a bound member was evicted or deleted since the gang was complete."""
     message: flow_pb2.Gang | None = None
@@ -71,7 +71,7 @@ class Group:
 
     @property
     def broken(self) -> bool:
-        """Whether it was complete and has lost members to a disruption, so that the others are useless."""
+        """Whether it was complete and has lost members to a disruption, so that it has to be replaced as a whole."""
         lost = self.started and not self.complete and self.disrupted
         return self.disrupted_whole and lost and bool(self.bound)
 
@@ -127,21 +127,21 @@ class Group:
         minimums = sorted({each.minimum for each in declarations} | set(self.announced.values()))
         message.minimum = minimums[-1]
         if len({each.minimum for each in declarations}) > 1:
-            self._note(f"its members disagree about its minimum ({', '.join(map(str, minimums))}); the largest counts")
+            self._note(f"its members declare different minimums ({', '.join(map(str, minimums))}); the largest applies")
         self._merge_roles(message, declarations)
         self._merge_maximum(message, declarations)
         keys = sorted({(each.topology_key, each.topology_required) for each in declarations if each.topology_key})
         if keys:
             message.topology_key, message.topology_required = keys[0]
             if len(keys) > 1:
-                self._note(f"its members disagree about its topology; {keys[0][0]} counts")
+                self._note(f"its members declare different topologies; {keys[0][0]} applies")
         sizes = [each.size for each in declarations if each.size is not None]
         if sizes and message.minimum > max(sizes):
-            self._note(f"its minimum of {message.minimum} is more than the {max(sizes)} pods that there will be")
+            self._note(f"its minimum of {message.minimum} is more than its number of pods, {max(sizes)}")
         priorities = sorted({m.priority for m in self.members.values()})
         if len(priorities) > 1:
             found = ", ".join(map(str, priorities))
-            self._note(f"its members have different priorities ({found}); it waits with the highest of those that wait")
+            self._note(f"its members have different priorities ({found}); the highest of the pending ones applies")
         self.disrupted_whole = any(each.disrupted_whole for each in declarations)
         self.timeout = next((each.timeout for each in declarations if each.timeout is not None), None)
         self._lower(message)
@@ -173,14 +173,14 @@ class Group:
         message.maximum = maximums[0]
         if len(maximums) > 1:
             found = ", ".join(map(str, maximums))
-            self._note(f"its members disagree about its maximum ({found}); the smallest counts")
+            self._note(f"its members declare different maximums ({found}); the smallest applies")
         needed = max(message.minimum, sum(role.minimum for role in message.roles))
         if message.maximum < needed:
-            self._note(f"its maximum of {message.maximum} is less than the {needed} that it needs; {needed} counts")
+            self._note(f"its maximum of {message.maximum} is less than its minimum of {needed}; {needed} applies")
             message.maximum = needed
 
     def _lower(self, message: flow_pb2.Gang) -> None:
-        """Lower the minimum of a Job that nears its end and has fewer pods left."""
+        """Lower the minimum of a Job that has fewer pods left before its end."""
         owners = {m.owners[0].uid: m.owners[0].left for m in self.members.values() if m.owners}
         if len(owners) != 1 or not all(m.owners for m in self.members.values()):
             return

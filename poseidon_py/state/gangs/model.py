@@ -88,9 +88,9 @@ class Declaration:
     timeout: float | None = None
     """Seconds for which the gang may stay partly bound; None: the configured timeout."""
     size: int | None = None
-    """Number of pods that there will be; None: unknown."""
+    """Total number of its pods; None: unknown."""
     disrupted_whole: bool = False
-    """Whether the other members are useless once one is lost to a disruption."""
+    """Whether the gang can only be disrupted as a whole."""
     announced: tuple[tuple[str, int], ...] = ()
     """Minimums of other gangs, by key, that this pod declares."""
     waits: str = ""
@@ -146,7 +146,7 @@ def whole(text: str, place: str, least: int = 1, alternatives: str = "") -> int:
     `place` names the label or annotation, `alternatives` the words that it may hold in place of a number.
     """
     digits = text.strip()
-    # the length first: Python refuses to convert thousands of digits
+    # the length first, because Python refuses to convert thousands of digits
     if digits.isascii() and digits.isdigit() and len(digits) <= 10 and least <= int(digits) <= MAX_COUNT:
         return int(digits)
     raise Invalid(f"{place}: {shown(text)} is not valid; give {alternatives}a whole number from {least} to {MAX_COUNT}")

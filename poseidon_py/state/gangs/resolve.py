@@ -46,7 +46,7 @@ def resolve(hints: GangHints, objects: Objects) -> Resolution:
         elif first.key and not (found.waits or first.waits) and found.minimum != first.minimum:
             warning = warning or (
                 f"it is declared to be in {first.name} (minimum {first.minimum}, {first.convention}) and in "
-                f"{found.name} (minimum {found.minimum}, {found.convention}); the first counts"
+                f"{found.name} (minimum {found.minimum}, {found.convention}); the first applies"
             )
     return Resolution(first, invalid, warning)
 

@@ -122,7 +122,7 @@ async def test_failures_of_tls_are_explained_in_terms_of_the_options(pair, stran
         server.start()
     for host, server, tls, why in (
         ("localhost", encrypted, Tls(stranger[0]), "its certificate is not signed by the authority in firmament-ca"),
-        ("localhost", plain, mine, "it does not speak TLS: leave firmament-ca out"),
+        ("localhost", plain, mine, "it does not use TLS: omit firmament-ca"),
         ("127.0.0.1", encrypted, mine, "its certificate is for another name"),
         ("localhost", encrypted, None, "it closes the connection: it may require TLS"),
         ("localhost", encrypted, Tls(certificate), "or a client certificate (firmament-cert)"),
@@ -158,7 +158,7 @@ async def test_grpc_writes_nothing_of_its_own_between_lines_of_json(pair, tmp_pa
     done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=60, check=False)
     plain.stop(0)
     *message, last = done.stderr.splitlines()
-    assert "it does not speak TLS" in last
+    assert "it does not use TLS" in last
     assert message
     for line in message:
         json.loads(line)

@@ -106,7 +106,7 @@ async def test_a_gang_that_is_disrupted_as_a_whole_is_evicted_if_what_it_lost_is
     await call(rig.deadlines)
     assert rig.evicted == ["a", "c"]
     text = (
-        "pod group ns/g: only 2 of 3 members are left and the others could not be replaced in time, while it is to be "
+        "pod group ns/g: only 2 of 3 members are left and the others were not replaced in time; it can only be "
         "disrupted as a whole; it is evicted, to be scheduled with its gang again"
     )
     assert rig.remarks == [(name, "GangUnwound", text) for name in ("a", "c")]

@@ -31,8 +31,8 @@ def standing(**extra: Any) -> flow_pb2.GangStanding:
         (
             standing(fits=2, reserves=True),
             False,
-            "gang ns/g: minimum 4, 6 present, 1 placed; at most 2 of the 3 that it lacks fitted together in the last "
-            "round; capacity is reserved for it",
+            "gang ns/g: minimum 4, 6 present, 1 placed; the last round had capacity for at most 2 of the 3 members "
+            "still to be placed; capacity is reserved for it",
         ),
         (
             standing(reserves=True, starts_us=STARTS_US),

@@ -162,13 +162,13 @@ def test_a_job_that_nears_its_end_needs_fewer():
         (
             [{"labels": light("g", 2)}, {"labels": light("g", 3)}],
             3,
-            "pod group ns/g: its members disagree about its minimum (2, 3); the largest counts",
+            "pod group ns/g: its members declare different minimums (2, 3); the largest applies",
         ),
         (
             [{"labels": light()}, {"labels": light(), "priority": 10}],
             2,
             "pod group ns/g: its members have different priorities (0, 10); "
-            "it waits with the highest of those that wait",
+            "the highest of the pending ones applies",
         ),
         (
             [{"labels": light() | {"kueue.x-k8s.io/pod-group-name": "k"}}],
@@ -179,27 +179,27 @@ def test_a_job_that_nears_its_end_needs_fewer():
             [{"labels": light(), "annotations": BATCH}],
             2,
             "it is declared to be in ns/g (minimum 2, pod-group labels) and in ns/h (minimum 5, "
-            "group-pod-num annotations); the first counts",
+            "group-pod-num annotations); the first applies",
         ),
         (
             [{"annotations": {"poseidon.io/gang": "3"}, "owner": JOB}],
             3,
-            "pod group ns/j: its minimum of 3 is more than the 2 pods that there will be",
+            "pod group ns/j: its minimum of 3 is more than its number of pods, 2",
         ),
         (
             [{"annotations": own(gang="3", max="2")}],
             3,
-            "pod group ns/x: its maximum of 2 is less than the 3 that it needs; 3 counts",
+            "pod group ns/x: its maximum of 2 is less than its minimum of 3; 3 applies",
         ),
         (
             [{"annotations": own(gang="1", max="2", role=role)} for role in ("a=2", "b=2")],
             1,
-            "pod group ns/x: its maximum of 2 is less than the 4 that it needs; 4 counts",
+            "pod group ns/x: its maximum of 2 is less than its minimum of 4; 4 applies",
         ),
         (
             [{"annotations": own(gang="2", max="5")}, {"annotations": own(gang="2", max="4")}],
             2,
-            "pod group ns/x: its members disagree about its maximum (4, 5); the smallest counts",
+            "pod group ns/x: its members declare different maximums (4, 5); the smallest applies",
         ),
     ],
 )  # fmt: skip
