@@ -11,7 +11,7 @@ from tests.e2e.processes import Scheduler
 Schedule = Callable[..., Scheduler]
 
 
-def test_pods_beyond_the_limits_of_nodes_wait_and_are_placed_when_there_is_room(
+def test_pods_beyond_the_capacity_wait_and_are_placed_when_it_is_released(
     backend: Backend, scheduler: Scheduler
 ) -> None:
     """The original sent pods to full nodes, and left 125 of 300 pending until it was restarted."""
@@ -64,7 +64,7 @@ def test_a_job_whose_first_pods_fail_completes(synthetic: Backend, scheduler: Sc
     assert sum(item["status"].get("phase") == "Failed" for item in synthetic.pods.objects.values()) == 2
 
 
-def test_a_batch_that_fits_is_placed_whole(backend: Backend, scheduler: Scheduler) -> None:
+def test_a_batch_that_fits_is_placed_completely(backend: Backend, scheduler: Scheduler) -> None:
     """The original left a part of a batch pending although there was room for it."""
     backend.create(*(node(f"n{at}", cpu="2", pods=30) for at in range(4)))
     backend.until_seen_by(scheduler)
@@ -75,7 +75,7 @@ def test_a_batch_that_fits_is_placed_whole(backend: Backend, scheduler: Schedule
         backend.delete(PODS, *(one["metadata"]["name"] for one in pods))
 
 
-def test_the_last_corner_of_every_node_is_used(backend: Backend, scheduler: Scheduler) -> None:
+def test_the_whole_capacity_of_every_node_is_used(backend: Backend, scheduler: Scheduler) -> None:
     """Different sizes at once: one commodity is not enough to know what fits together."""
     backend.create(*(node(f"n{at}", cpu="4", memory="4Gi") for at in range(3)))
     backend.until_seen_by(scheduler)
@@ -110,9 +110,7 @@ def test_the_last_corner_of_every_node_is_used(backend: Backend, scheduler: Sche
             assert not any(c >= cpu and m >= max(gib * 2**20, 1) for c, m in free), (item["metadata"]["name"], free)
 
 
-def test_answers_that_something_is_not_there_or_is_there_already_end_nothing(
-    backend: Backend, scheduler: Scheduler
-) -> None:
+def test_not_found_and_already_exists_answers_do_not_stop_the_bridge(backend: Backend, scheduler: Scheduler) -> None:
     """The original's bridge ended itself on either."""
     backend.create(node("n", pods=200, cpu="64"))
     backend.until_seen_by(scheduler)

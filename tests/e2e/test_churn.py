@@ -12,7 +12,7 @@ from tests.e2e.processes import Scheduler
 Schedule = Callable[..., Scheduler]
 
 
-def test_pods_that_are_deleted_and_made_again_under_the_same_name(backend: Backend, scheduler: Scheduler) -> None:
+def test_pods_that_are_deleted_and_recreated_with_the_same_name(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(node("a", cpu="2"), node("b", cpu="2"))
     backend.until_seen_by(scheduler)
     names = [f"p{at}" for at in range(8)]
@@ -45,9 +45,7 @@ def test_pods_that_are_deleted_while_they_are_bound(backend: Backend, scheduler:
 
 
 @REAL
-def test_a_bound_pod_that_is_being_deleted_holds_its_room_until_it_is_gone(
-    backend: Backend, scheduler: Scheduler
-) -> None:
+def test_a_terminating_pod_occupies_its_capacity_until_it_is_removed(backend: Backend, scheduler: Scheduler) -> None:
     """The synthetic cluster's kubelets would end it at once."""
     backend.create(node("a", cpu="1"))
     backend.until_seen_by(scheduler)
@@ -63,7 +61,7 @@ def test_a_bound_pod_that_is_being_deleted_holds_its_room_until_it_is_gone(
     backend.until_bound(1, "new")
 
 
-def test_a_pod_that_ends_leaves_its_room(backend: Backend, scheduler: Scheduler) -> None:
+def test_a_pod_that_ends_releases_its_capacity(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(node("a", cpu="1"))
     backend.until_seen_by(scheduler)
     backend.create(pod("first", cpu="1", restartPolicy="Never"))
@@ -94,7 +92,7 @@ def test_nodes_that_are_removed_and_added_again(backend: Backend, scheduler: Sch
     assert scheduler.metric("poseidon_nodes") == 2
 
 
-def test_nodes_that_come_and_go_in_the_middle_of_a_burst(backend: Backend, scheduler: Scheduler) -> None:
+def test_nodes_added_and_removed_during_a_burst(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(node("stays", cpu="8", pods=100))
     backend.until_seen_by(scheduler)
     with ThreadPoolExecutor(1) as pool:
@@ -140,7 +138,7 @@ def test_a_resource_that_appears(backend: Backend, scheduler: Scheduler) -> None
     assert sorted(backend.until_bound(3).values()) == ["a", "b", "b"]
 
 
-def test_pods_that_others_bind_under_our_eyes(backend: Backend, scheduler: Scheduler) -> None:
+def test_our_pods_bound_by_another_client(backend: Backend, scheduler: Scheduler) -> None:
     """Somebody binds our own pods by hand while we do: each once, and no node takes too much of ours."""
     backend.create(*(node(f"n{at}", cpu="4", pods=100) for at in range(3)))
     backend.until_seen_by(scheduler)
@@ -189,7 +187,7 @@ def test_everything_at_once(backend: Backend, scheduler: Scheduler) -> None:
 
 
 @SYNTHETIC
-def test_a_node_that_dies_and_comes_back(synthetic: Backend, scheduler: Scheduler) -> None:
+def test_a_node_that_fails_and_recovers(synthetic: Backend, scheduler: Scheduler) -> None:
     """Its pods are evicted; what replaces them goes elsewhere, and back when it is back."""
     synthetic.create(node("a", cpu="1"), node("b", cpu="1"))
     synthetic.until_seen_by(scheduler)

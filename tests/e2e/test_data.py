@@ -17,7 +17,7 @@ def reading(name: str, data: object, **fields: str) -> dict[str, object]:
     return pod(name, metadata={"annotations": {DATA: text}}, **fields)
 
 
-def test_pods_go_to_their_data_and_next_to_it_when_that_is_full(backend: Backend, schedule: Schedule) -> None:
+def test_pods_run_near_their_data(backend: Backend, schedule: Schedule) -> None:
     """n0 and n1 are in a rack. Of three that read from n0 two fit; the third, who has least to move, goes to n1."""
     racks = {"n0": "r", "n1": "r", "n2": "s"}
     backend.create(*(node(name, cpu="2", labels={"topology.kubernetes.io/rack": rack}) for name, rack in racks.items()))

@@ -207,7 +207,7 @@ def whole(case: Case) -> str:
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in CASES.items()])
-def test_where_and_why_not(backend: Backend, scheduler: Scheduler, case: Case) -> None:
+def test_the_node_or_the_reason(backend: Backend, scheduler: Scheduler, case: Case) -> None:
     assert outcome(backend, scheduler, case) == (case.where, whole(case))
     if case.why:
         assert backend.until_event("FailedScheduling", "p", whole(case))["type"] == "Warning"
@@ -231,7 +231,7 @@ def test_overhead_adds_up(backend: Backend, scheduler: Scheduler) -> None:
     backend.until_bound(1)
 
 
-def test_a_cordoned_node_takes_nothing_until_it_is_open_again(backend: Backend, scheduler: Scheduler) -> None:
+def test_a_cordoned_node_takes_no_pod_until_it_is_uncordoned(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(node("a"), node("b"))
     backend.patch_node("a", {"spec": {"unschedulable": True}})
     backend.nodes.until(lambda nodes: any(n["spec"].get("unschedulable") for n in nodes))
@@ -246,7 +246,7 @@ def test_a_cordoned_node_takes_nothing_until_it_is_open_again(backend: Backend, 
     assert backend.until_bound(1, "only-a") == {"only-a": "a"}
 
 
-def test_labels_and_taints_that_change_let_waiting_pods_in(backend: Backend, scheduler: Scheduler) -> None:
+def test_changed_labels_and_taints_let_pending_pods_be_placed(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(node("a", taints=[taint("hold")]))
     backend.create(pod("p", nodeSelector={"zone": "a"}))
     backend.until_event("FailedScheduling", "p", "1 node(s) had untolerated taint {hold: }.")

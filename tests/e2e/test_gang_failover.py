@@ -91,7 +91,7 @@ def test_a_leader_that_is_killed_at_any_stage_leaves_a_gang_that_the_next_one_co
 
 @SYNTHETIC
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGSTOP], ids=["SIGTERM", "SIGSTOP"])
-def test_a_leader_that_is_asked_to_stop_or_sleeps_while_it_binds(
+def test_a_leader_that_is_stopped_or_suspended_while_it_binds(
     synthetic: Synthetic, schedule: Schedule, number: int
 ) -> None:
     """The one that slept must not go on binding when it wakes."""

@@ -18,7 +18,7 @@ def capacities(backend: Backend, nodes: int = 4) -> None:
     backend.create(*(node(f"n{at}", cpu="4", pods=40) for at in range(nodes)))  # 160 pods of 100m
 
 
-def test_an_api_server_that_goes_away_and_comes_back(backend: Backend, schedule: Schedule) -> None:
+def test_an_outage_of_the_api_server(backend: Backend, schedule: Schedule) -> None:
     capacities(backend)
     scheduler = schedule()
     backend.create(*(pod(f"a{at}") for at in range(60)))
@@ -32,7 +32,7 @@ def test_an_api_server_that_goes_away_and_comes_back(backend: Backend, schedule:
         backend.until_event("Scheduled", name)
 
 
-def test_the_watches_go_on_after_an_outage(backend: Backend, schedule: Schedule) -> None:
+def test_the_watches_continue_after_an_outage(backend: Backend, schedule: Schedule) -> None:
     backend.create(node("a", cpu="1"), node("b", cpu="1"))
     scheduler = schedule()
     backend.create(pod("first", cpu="1"), pod("second", cpu="1"), pod("third", cpu="1"))
@@ -48,7 +48,7 @@ def test_the_watches_go_on_after_an_outage(backend: Backend, schedule: Schedule)
 
 
 @SYNTHETIC
-def test_an_outage_during_which_pods_go_and_nodes_come(synthetic: Synthetic, schedule: Schedule) -> None:
+def test_an_outage_during_which_pods_are_deleted_and_nodes_added(synthetic: Synthetic, schedule: Schedule) -> None:
     """The history is forgotten meanwhile: only a list tells what went."""
     synthetic.create(node("a", cpu="2"), node("b", cpu="2"))
     scheduler = schedule()
@@ -94,7 +94,7 @@ def test_histories_that_are_compacted_again_and_again(synthetic: Synthetic, sche
 
 @SYNTHETIC
 @pytest.mark.parametrize("as_status", [False, True], ids=["in the stream", "as HTTP status"])
-def test_a_version_that_is_gone(synthetic: Synthetic, schedule: Schedule, as_status: bool) -> None:
+def test_a_compacted_version(synthetic: Synthetic, schedule: Schedule, as_status: bool) -> None:
     capacities(synthetic)
     scheduler = schedule()
     synthetic.create(pod("before"))
@@ -145,7 +145,7 @@ def test_errors_of_the_api_server(synthetic: Synthetic, schedule: Schedule, rule
 
 
 @SYNTHETIC
-def test_lost_answers_do_not_hold_room_twice(synthetic: Synthetic, schedule: Schedule) -> None:
+def test_lost_answers_do_not_occupy_capacity_twice(synthetic: Synthetic, schedule: Schedule) -> None:
     synthetic.create(node("a", cpu="2"), node("b", cpu="2"))
     synthetic.faults({"rules": [BIND | {"rate_lost": 1.0, "first": 3}, BIND | {"rate_reset": 1.0, "first": 3}]})
     schedule()
@@ -154,7 +154,7 @@ def test_lost_answers_do_not_hold_room_twice(synthetic: Synthetic, schedule: Sch
 
 
 @SYNTHETIC
-def test_a_pod_that_cannot_be_bound_does_not_hold_up_others(synthetic: Synthetic, schedule: Schedule) -> None:
+def test_a_pod_that_cannot_be_bound_delays_no_other(synthetic: Synthetic, schedule: Schedule) -> None:
     """Its room is given back while it rests."""
     synthetic.create(node("a", cpu="1"))
     synthetic.faults({"rules": [BIND | {"rate_429": 1.0, "retry_after_s": 3600, "first": 1}]})

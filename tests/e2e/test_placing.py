@@ -20,13 +20,13 @@ def test_our_pods_are_placed_and_spread(backend: Backend, scheduler: Scheduler) 
     assert (message["type"], message["source"]["component"]) == ("Normal", "poseidon")
 
 
-def test_pods_that_are_there_before_the_scheduler_are_placed(backend: Backend, schedule: Schedule) -> None:
+def test_pods_created_before_the_scheduler_starts_are_placed(backend: Backend, schedule: Schedule) -> None:
     backend.create(*(pod(f"p{at}") for at in range(5)), node("n"))
     schedule()
     backend.until_bound(5)
 
 
-def test_pods_of_others_are_left_alone_and_counted(backend: Backend, scheduler: Scheduler) -> None:
+def test_pods_of_other_schedulers_are_counted_but_not_placed(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(node("n", cpu="2"))
     backend.create(pod("theirs", scheduler="somebody", cpu="1500m"), pod("waits", scheduler=None, cpu="100m"))
     backend.bind("theirs", "n")
@@ -39,7 +39,7 @@ def test_pods_of_others_are_left_alone_and_counted(backend: Backend, scheduler: 
     assert "waits" not in backend.bound()
 
 
-def test_a_bind_of_somebody_elses_while_we_watch_takes_room(backend: Backend, scheduler: Scheduler) -> None:
+def test_a_bind_by_another_scheduler_uses_capacity(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(node("n", cpu="2"))
     backend.until_seen_by(scheduler)
     backend.create(pod("theirs", scheduler="somebody", cpu="1500m"))

@@ -78,7 +78,7 @@ def test_the_scheduler_runs(
         (IMAGE, (*BENCH, "list"), 2, "there is no module benchmarks"),
     ],
 )
-def test_what_is_missing_is_one_line(
+def test_a_missing_module_is_one_line(
     without: Callable[[tuple[str, ...]], None],
     missing: tuple[str, ...],
     command: tuple[str, ...],

@@ -25,7 +25,7 @@ def capacities(backend: Backend) -> None:
     backend.create(*(node(f"n{at}", cpu="16", pods=60) for at in range(5)))  # 300 pods
 
 
-def test_a_killed_flow_service_is_started_again_and_told_everything(backend: Backend, schedule: Schedule) -> None:
+def test_a_killed_flow_service_is_restarted_and_resynchronised(backend: Backend, schedule: Schedule) -> None:
     capacities(backend)
     scheduler = schedule()
     first = scheduler.firmament_pid
@@ -43,9 +43,7 @@ def test_a_killed_flow_service_is_started_again_and_told_everything(backend: Bac
     backend.all_bound_once(BURST + 5)
 
 
-def test_a_flow_service_that_is_killed_with_full_nodes_does_not_forget_who_is_there(
-    backend: Backend, schedule: Schedule
-) -> None:
+def test_a_flow_service_killed_with_full_nodes_still_counts_their_pods(backend: Backend, schedule: Schedule) -> None:
     backend.create(node("a", cpu="2"), node("b", cpu="2"))
     scheduler = schedule()
     backend.create(*(pod(f"p{at}", cpu="1") for at in range(6)))
@@ -57,9 +55,7 @@ def test_a_flow_service_that_is_killed_with_full_nodes_does_not_forget_who_is_th
     assert backend.until_unschedulable("tiny") == "0/3 nodes are available: 3 Insufficient cpu."
 
 
-def test_a_killed_scheduler_leaves_nothing_behind_and_its_successor_goes_on(
-    backend: Backend, schedule: Schedule
-) -> None:
+def test_a_killed_scheduler_leaves_no_process_and_its_successor_continues(backend: Backend, schedule: Schedule) -> None:
     capacities(backend)
     first = schedule()
     first.expected = {-signal.SIGKILL}
@@ -77,7 +73,7 @@ def test_a_killed_scheduler_leaves_nothing_behind_and_its_successor_goes_on(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
-def test_asked_to_stop_in_the_middle_it_ends_cleanly_and_its_successor_goes_on(
+def test_a_stopped_scheduler_exits_cleanly_and_its_successor_continues(
     backend: Backend, schedule: Schedule, number: int
 ) -> None:
     capacities(backend)
@@ -145,7 +141,7 @@ def test_replicas_survive_the_loss_of_the_lease(backend: Backend, schedule: Sche
     backend.until_bound(20)
 
 
-def test_a_flow_service_of_its_own_right_may_come_and_go(backend: Backend, schedule: Schedule) -> None:
+def test_an_external_flow_service_may_be_restarted(backend: Backend, schedule: Schedule) -> None:
     serve = [*FIRMAMENT, "serve", "--address"]
     service = Process([*serve, "127.0.0.1:0"])
     address = "127.0.0.1:" + service.until_says(r"serving on port (\d+)")[1]
@@ -167,7 +163,7 @@ def test_a_flow_service_of_its_own_right_may_come_and_go(backend: Backend, sched
 
 
 @SYNTHETIC
-def test_a_scheduler_that_dies_while_binds_are_slow(synthetic: Synthetic, schedule: Schedule) -> None:
+def test_a_scheduler_killed_during_slow_binds(synthetic: Synthetic, schedule: Schedule) -> None:
     capacities(synthetic)
     synthetic.faults({"rules": [{"verbs": ["create"], "resources": ["pods/binding"], "latency_ms": 300}]})
     first = schedule("--bind-concurrency", "10")

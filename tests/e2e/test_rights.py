@@ -116,7 +116,7 @@ def test_a_namespace_that_demands_restricted_pods_takes_the_scheduler(backend: B
     backend.api("POST", "/api/v1/namespaces/strict/pods?dryRun=All", item)
 
 
-def test_all_that_it_does_is_allowed_and_nothing_else(guarded: Guarded, backend: Backend, schedule: Schedule) -> None:
+def test_exactly_the_needed_requests_are_allowed(guarded: Guarded, backend: Backend, schedule: Schedule) -> None:
     with guarded.nothing_refused():
         do_everything(guarded, backend, schedule)
     assert {grant for grant, _ in guarded.asked()} == guarded.granted()

@@ -87,7 +87,7 @@ def test_capacity_is_allocatable_by_default(backend: Backend) -> None:
     assert made["status"]["allocatable"] == {"cpu": "2"}
 
 
-def test_what_a_pod_is_given(backend: Backend) -> None:
+def test_defaults_of_a_pod(backend: Backend) -> None:
     backend.create(
         {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "e2e"}, "value": 7}
     )
@@ -104,7 +104,7 @@ def test_what_a_pod_is_given(backend: Backend) -> None:
     }
 
 
-def test_what_a_binding_leaves(backend: Backend) -> None:
+def test_a_pod_after_its_binding(backend: Backend) -> None:
     backend.create(node("a"), pod("p"))
     backend.bind("p", "a")
     found = backend.api("GET", f"{PODS}/p")

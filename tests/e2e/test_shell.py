@@ -46,7 +46,7 @@ def kubeconfig(path: Path, url: str, token: str = "") -> str:
     return str(path)
 
 
-def test_an_api_server_that_is_not_there(tmp_path: Path) -> None:
+def test_an_unreachable_api_server(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     config = kubeconfig(tmp_path / "kubeconfig", f"http://127.0.0.1:{port}")
     message = refuse("--kubeconfig", config, "--health-port", "-1", "--startup-timeout", "5", code=1)
@@ -55,7 +55,7 @@ def test_an_api_server_that_is_not_there(tmp_path: Path) -> None:
 
 
 @REAL
-def test_a_token_that_is_not_accepted(backend: Backend, tmp_path: Path) -> None:
+def test_a_rejected_token(backend: Backend, tmp_path: Path) -> None:
     text = backend.kubeconfig.read_text().replace("token: e2e", "token: wrong")
     path = tmp_path / "kubeconfig"
     path.write_text(text)
@@ -64,7 +64,7 @@ def test_a_token_that_is_not_accepted(backend: Backend, tmp_path: Path) -> None:
 
 
 @SYNTHETIC
-def test_a_flow_service_that_is_not_there(synthetic: Backend) -> None:
+def test_an_unreachable_flow_service(synthetic: Backend) -> None:
     (port,) = free_ports(1)
     config = ("--kubeconfig", str(synthetic.kubeconfig), "--health-port", "-1", "--startup-timeout", "5")
     message = refuse(*config, "--firmament-address", f"127.0.0.1:{port}", code=1)
@@ -73,7 +73,7 @@ def test_a_flow_service_that_is_not_there(synthetic: Backend) -> None:
 
 
 @SYNTHETIC
-def test_flags_win_over_the_configuration_file(synthetic: Backend, schedule: Schedule, tmp_path: Path) -> None:
+def test_flags_override_the_configuration_file(synthetic: Backend, schedule: Schedule, tmp_path: Path) -> None:
     path = tmp_path / "poseidon.yaml"
     path.write_text("scheduler-name: [from-file]\nlog-format: json\nlog_level: debug\n")
     synthetic.create(node("n"))
@@ -239,14 +239,14 @@ def test_kubectl_describe_shows_what_happened(backend: Backend, scheduler: Sched
 
 
 @SYNTHETIC
-def test_stopping_while_it_still_starts(synthetic: Backend, schedule: Schedule) -> None:
+def test_stopping_during_the_start(synthetic: Backend, schedule: Schedule) -> None:
     synthetic.api("POST", "/_faults", {"rules": [{"verbs": ["get", "list"], "rate_503": 1.0}]})
     scheduler = schedule(ready=False)
     scheduler.until_says("health and metrics on")
     assert scheduler.end(signal.SIGTERM) == 0
 
 
-def test_the_services_end_when_they_are_asked_to(tmp_path: Path) -> None:
+def test_the_services_exit_on_sigterm(tmp_path: Path) -> None:
     config = tmp_path / "kubeconfig"
     cluster = Process([*POSEIDON, "cluster", "--nodes=1", "--port=0", f"--kubeconfig-out={config}"])
     service = Process([*FIRMAMENT, "serve", "--address", "127.0.0.1:0"])

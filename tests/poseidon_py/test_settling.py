@@ -24,7 +24,7 @@ async def test_a_chain_of_tasks_and_callbacks_is_followed_to_its_end():
     assert seen == ["the end"]
 
 
-async def test_what_waits_for_the_test_is_settled():
+async def test_a_task_that_waits_for_the_test_is_settled():
     go = asyncio.Event()
     waiting = asyncio.create_task(go.wait())
     timer = asyncio.get_running_loop().call_later(3600, go.set)

@@ -17,7 +17,7 @@ COMMAND = [sys.executable, "-m", "benchmarks.cluster"]
 @pytest.mark.e2e
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_serves_until_it_is_told_to_stop(tmp_path, number):
+def test_it_serves_until_it_is_stopped(tmp_path, number):
     config = tmp_path / "config"
     arguments = ["--nodes", "2", "--port", "0", "--kubeconfig-out", str(config), "--shape", "cpu=4,gpu=1"]
     with subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -24,7 +24,7 @@ def only(names, *words):
     return len(names) == len(words) and all(word in name for word, name in zip(words, names, strict=True))
 
 
-def test_a_sound_outcome_passes_all():
+def test_a_sound_outcome_passes_all_checks():
     pods = [make_pod("a", "n1"), make_pod("b", "n1", phase="Succeeded"), make_pod("big", cpu="100")]
     entries = [("bind", "a", "n1"), ("bind", "b", "n1"), ("finish", "b", "n1")]
     assert failed(make_evidence(pods, entries=entries)) == []
@@ -71,7 +71,7 @@ def test_a_rejection_by_a_kubelet_is_found():
     assert only(failed(make_evidence([make_pod("a", "n1")], rejected={"OutOfcpu": 1})), "kubelet")
 
 
-def test_a_rejection_is_found_in_the_pods_where_the_server_keeps_no_count():
+def test_a_rejection_is_found_in_the_pods_if_the_server_has_no_count():
     pod = make_pod("a", "n1", phase="Failed")
     pod["status"]["reason"] = "OutOfcpu"
     assert only(failed(make_evidence([pod], entries=[])), "kubelet")
@@ -92,13 +92,13 @@ def test_a_pod_that_was_bound_twice_is_found():
         ),
     ],
 )
-def test_a_pod_on_a_node_that_does_not_suit_it_is_found(spec, node):
+def test_a_pod_on_an_unsuitable_node_is_found(spec, node):
     assert only(
         failed(make_evidence([make_pod("a", "n1", **spec)], [make_node(**node)])), "selectors, affinity and tolerations"
     )
 
 
-def test_a_tolerated_taint_and_one_that_only_discourages_are_fine():
+def test_tolerated_and_preferred_taints_are_allowed():
     spec = {"tolerations": [{"key": "gpu", "operator": "Exists"}]}
     nodes = [make_node(taints=[GPU_TAINT, {"key": "x", "effect": "PreferNoSchedule"}])]
     assert failed(make_evidence([make_pod("a", "n1", **spec)], nodes)) == []
@@ -110,7 +110,7 @@ def test_a_pod_on_a_node_that_does_not_exist_is_found():
     )
 
 
-def test_a_pod_that_waits_beside_room_is_found():
+def test_a_pod_that_waits_although_it_fits_is_found():
     # 4 cpu, 3 in use: a pod of 1 fits, one of 1.001 does not
     pods = [make_pod("a", "n1", cpu="3"), make_pod("w", cpu="1")]
     assert only(failed(make_evidence(pods)), "fits in the free capacity")
@@ -118,18 +118,18 @@ def test_a_pod_that_waits_beside_room_is_found():
     assert failed(make_evidence(pods)) == []
 
 
-def test_room_on_a_node_that_does_not_suit_is_no_room():
+def test_capacity_of_unsuitable_nodes_does_not_count():
     assert failed(make_evidence([make_pod("w")], [make_node(taints=[GPU_TAINT])])) == []
     assert failed(make_evidence([make_pod("w", nodeSelector={"pool": "x"})])) == []
 
 
-def test_what_ended_pods_held_is_room():
+def test_capacity_of_ended_pods_is_free():
     pods = [make_pod("a", "n1", cpu="4", phase="Succeeded"), make_pod("w", cpu="4")]
     entries = [("bind", "a", "n1"), ("finish", "a", "n1")]
     assert only(failed(make_evidence(pods, entries=entries)), "fits in the free capacity")
 
 
-def test_a_gated_pod_may_wait_beside_room():
+def test_a_gated_pod_may_wait_although_it_fits():
     assert failed(make_evidence([make_pod("w", schedulingGates=[{"name": "g"}])])) == []
 
 
@@ -144,7 +144,7 @@ def test_a_pod_that_waits_without_a_condition_is_found():
     assert only(failed(make_evidence([make_pod("w", cpu="100", reason="")])), "condition")
 
 
-def test_lost_pods_and_things_that_do_not_settle_are_found():
+def test_lost_pods_and_an_unsettled_workload_are_found():
     evidence = make_evidence([make_pod("a", "n1")])
     assert only(failed(evidence, expected=2), "every submitted pod")
     assert only(failed(evidence, settled=False), "every submitted pod")
@@ -161,15 +161,15 @@ def test_lost_pods_and_things_that_do_not_settle_are_found():
     ],
     ids=str,
 )
-def test_what_the_scheduler_admits_is_found(bad):
+def test_errors_that_the_scheduler_reports_are_found(bad):
     assert only(failed(make_evidence([make_pod("a", "n1")], metrics={**GOOD_METRICS, **bad})), "no error")
 
 
-def test_missing_metrics_do_not_pass_for_no_errors():
+def test_missing_metrics_fail_the_check():
     assert only(failed(make_evidence([make_pod("a", "n1")], metrics={})), "no error")
 
 
-def test_every_metric_that_is_read_exists(monkeypatch):
+def test_every_metric_that_the_check_reads_exists(monkeypatch):
     """A metric that the scheduler does not have would count as 0, and so as sound."""
     read = set()
 

@@ -50,7 +50,7 @@ def alive(pid):
     return True
 
 
-async def test_a_child_is_gone_after_stop(program, tmp_path):
+async def test_a_child_has_exited_after_stop(program, tmp_path):
     child = program(SLEEPER)
     await child.start()
     await child.until(lambda: "up" in (tmp_path / "log").read_text(), 30.0)
@@ -60,7 +60,7 @@ async def test_a_child_is_gone_after_stop(program, tmp_path):
     await child.stop()  # harmless
 
 
-async def test_a_child_that_does_not_listen_is_killed(program, tmp_path):
+async def test_a_child_that_ignores_sigterm_is_killed(program, tmp_path):
     child = program(STUBBORN)
     await child.start()
     await child.until(lambda: "up" in (tmp_path / "log").read_text(), 30.0)
@@ -68,7 +68,7 @@ async def test_a_child_that_does_not_listen_is_killed(program, tmp_path):
     assert not alive(child.pid)
 
 
-async def test_a_child_that_fails_says_why(program):
+async def test_the_output_of_a_failed_child_is_in_the_error(program):
     child = program(BROKEN)
     await child.start()
     with pytest.raises(ChildError, match=r"the program exited with code 1:\n  no luck today"):
@@ -116,7 +116,7 @@ def wait_until(holds, seconds=30.0):
     ],
     ids=["nothing said", "something else said", "said otherwise"],
 )
-def test_children_get_large_pages_unless_somebody_said_otherwise(own, tunables):
+def test_children_use_large_pages_unless_configured_otherwise(own, tunables):
     assert environment({"HOME": "/home", **own}) == {"HOME": "/home", "GLIBC_TUNABLES": tunables}
 
 

@@ -95,7 +95,7 @@ def test_measured_usage_is_shown_if_there_is_any(outcome):
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])
-def test_no_word_is_broken_in_a_narrow_terminal(outcome, width):
+def test_no_word_is_split_in_a_narrow_terminal(outcome, width):
     outcome(summary())
     output = CliRunner().invoke(cli.demo, [], env={"COLUMNS": str(width)}).output
     for word in ("submitted", "waiting", "requested", "offered", "memory"):
@@ -115,7 +115,7 @@ def test_the_live_table_fits_the_terminal(width):
     assert any("submitted" in line for line in lines) is (width > 20)
 
 
-def test_the_json_is_described():
+def test_the_documentation_describes_the_json():
     described = (DOCS / "demo.md").read_text()
     for key in summary().json():
         assert f"`{key}`" in described, f"docs/demo.md does not describe {key}"
@@ -151,7 +151,7 @@ def descendants(pid):
 
 
 @pytest.mark.e2e
-def test_the_real_thing_passes_its_checks_and_cleans_up(tmp_path):
+def test_the_demo_passes_its_checks_and_cleans_up(tmp_path):
     done = subprocess.run(
         [*COMMAND, "--nodes", "20", "--pods", "150", "--json", "--usage", "larger", "--policy", "cpu-memory"],
         env=environment(tmp_path),

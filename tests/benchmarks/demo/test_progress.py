@@ -37,7 +37,7 @@ def follow(*events, is_finite=lambda _: False):
     return progress
 
 
-def test_a_pod_waits_from_its_creation_to_its_bind():
+def test_bind_time_is_from_creation_to_bind():
     progress = follow(
         event(), event(uid="u2"), event("MODIFIED", node="n"), event("MODIFIED", node="n", phase="Running")
     )

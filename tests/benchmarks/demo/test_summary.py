@@ -19,7 +19,7 @@ def test_waiting_pods_are_grouped_by_what_their_conditions_say():
     assert found[0]["example"] == "default/w0"
 
 
-def test_utilisation_counts_what_is_held_now_and_at_most():
+def test_utilisation_has_the_current_and_the_peak_share():
     # 8 cpu: a holds 1, b held 6 before it ended -> 1/8 now, 7/8 at most
     pods = [make_pod("a", "n1", cpu="1"), make_pod("b", "n2", cpu="6", phase="Succeeded")]
     entries = [("bind", "a", "n1"), ("bind", "b", "n2"), ("finish", "b", "n2")]
@@ -28,7 +28,7 @@ def test_utilisation_counts_what_is_held_now_and_at_most():
     assert (use["offered"], use["requested"], use["share"], use["peak_share"]) == (8000, 1000, 1 / 8, 7 / 8)
 
 
-def test_balance_leaves_out_nodes_that_repel():
+def test_balance_excludes_tainted_nodes():
     taint = {"key": "gpu", "effect": "NoSchedule"}
     nodes = [make_node("n1"), make_node("n2"), make_node("gpu", taints=[taint])]
     even = balance(make_evidence([make_pod("a", "n1", cpu="2")], nodes))

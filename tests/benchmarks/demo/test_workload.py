@@ -39,7 +39,7 @@ def test_the_demo_submits_exactly_as_many_pods_as_asked_for(nodes, pods, seed):
         assert spec.get("replicas", spec.get("completions", 1)) == app.pods
 
 
-def test_the_demo_has_every_kind_and_asks_for_more_gpus_than_there_are():
+def test_the_demo_has_every_kind_and_requests_more_gpus_than_exist():
     apps = demo_apps(100, 1000, "poseidon", 0)
     assert {app.kind for app in apps} == {"service", "batch", "gpu", "bare", "large", "impossible", "gang"}
     gpus = sum(
@@ -52,7 +52,7 @@ def test_the_demo_has_every_kind_and_asks_for_more_gpus_than_there_are():
     assert gpus > there
 
 
-def test_shapes_go_through_the_command_line_unharmed_but_for_taints():
+def test_shapes_survive_the_command_line_except_for_taints():
     for shape in MIXED:
         parsed = NodeShape.parse(shape_argument(shape))
         assert allocatable(parsed) == allocatable(shape)

@@ -40,7 +40,7 @@ def run(values, ok=True, scale=1.0):
     return runner.run(SUITE, SUITE.cases[:1], Options(scale=scale), len(values), measure=measure)
 
 
-def test_where_figures_follow_from_the_seed_each_sample_has_its_own():
+def test_each_sample_has_another_seed_if_figures_follow_from_it():
     def measure(case, options):
         return Sample({"x_s": 10.0 * options.seed, **({"y": 1.0} if options.seed == 5 else {})})
 
@@ -53,7 +53,7 @@ def test_where_figures_follow_from_the_seed_each_sample_has_its_own():
         assert found.cases[0].seeds.get("y", []) == [5] * virtual
 
 
-def test_of_several_targets_all_must_be_met():
+def test_all_of_several_targets_must_be_met():
     raw = {"title": "t", "about": "a", "metrics": {"x_s": {"title": "x"}, "y": {"title": "y", "better": "higher"}}}
     aims = [{"metric": "x_s", "at_most": 2.0}, {"metric": "y", "at_least": 1.0}]
     suite = specs.parse("demo", raw | {"cases": [{"name": "one", "sizes": {}, "target": aims}]})
@@ -88,7 +88,7 @@ def test_results_survive_their_file(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1, "cases": [{}]}', '{"format": 99}'])
-def test_a_file_that_holds_no_results_is_refused(tmp_path, text):
+def test_a_file_without_results_is_rejected(tmp_path, text):
     (tmp_path / "r.json").write_text(text)
     with pytest.raises(ResultError, match=r"r\.json"):
         read(tmp_path / "r.json")
@@ -112,7 +112,7 @@ def stopping(error):
 @pytest.mark.parametrize(
     ("error", "why"), [(CannotMeasureError("no room"), "no room"), (KeyboardInterrupt(), runner.INTERRUPTED)]
 )
-def test_what_was_measured_before_the_end_is_kept(repeat, names, error, why):
+def test_results_before_an_interruption_are_kept(repeat, names, error, why):
     remaining: list[list[str]] = []
     found = runner.run(
         SUITE,
@@ -132,7 +132,7 @@ def test_what_was_measured_before_the_end_is_kept(repeat, names, error, why):
 @pytest.mark.parametrize(
     ("error", "code"), [(CannotMeasureError("no room"), 2), (KeyboardInterrupt(), 130)], ids=["cannot", "interrupted"]
 )
-def test_a_run_that_stops_writes_and_shows_what_there_is(monkeypatch, tmp_path, error, code):
+def test_an_interrupted_run_writes_and_shows_its_results(monkeypatch, tmp_path, error, code):
     monkeypatch.setattr(round_suite, "measure", stopping(error))
     out = tmp_path / "r.json"
     # the table does not know the metric, but the file does
@@ -169,7 +169,7 @@ def test_sigterm_ends_a_run_as_an_interrupt_does(monkeypatch, tmp_path, ignored)
     assert signal.getsignal(signal.SIGTERM) is terminate
 
 
-def test_a_result_is_written_whole_or_not_at_all(monkeypatch, tmp_path):
+def test_a_result_is_written_atomically(monkeypatch, tmp_path):
     out, link = tmp_path / "r.json", tmp_path / "link.json"
     run([1.0]).write(out)
     link.symlink_to(out)
@@ -187,7 +187,7 @@ def test_a_result_is_written_whole_or_not_at_all(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("command", [["run", "round"], ["simulate", "--preset", "philly"]], ids=["run", "simulate"])
-def test_a_file_that_cannot_be_written_is_told_before_anything_is_measured(monkeypatch, tmp_path, command):
+def test_an_unwritable_file_is_reported_before_measuring(monkeypatch, tmp_path, command):
     def measured(*_, **__):
         raise AssertionError("it was measured")
 
@@ -237,7 +237,7 @@ def test_a_suite_runs_from_the_command_line(tmp_path, suite):
     assert all(case["samples"] and not case["failed"] for case in raw["cases"])
 
 
-def test_a_broken_engine_is_told_by_the_exit_code(monkeypatch):
+def test_a_failed_check_sets_the_exit_code(monkeypatch):
     bad = Sample({"round_s": 0.1}, checks=[Check("no node is over-committed", False, "node-1 in cpu")])
     monkeypatch.setattr(round_suite, "measure", lambda case, options: bad)
     done = CliRunner().invoke(cli, ["run", "round", "--quick", "--case", "over"])
@@ -245,14 +245,14 @@ def test_a_broken_engine_is_told_by_the_exit_code(monkeypatch):
     assert "node-1 in cpu" in done.output
 
 
-def test_a_missed_target_fails_only_if_asked_to(monkeypatch):
+def test_a_missed_target_fails_only_with_enforce(monkeypatch):
     monkeypatch.setattr(round_suite, "measure", lambda case, options: Sample({"round_s": 99.0}))
     arguments = ["run", "round", "--quick", "--case", "35000-pods/20"]
     assert CliRunner().invoke(cli, arguments).exit_code == 0
     assert CliRunner().invoke(cli, [*arguments, "--enforce"]).exit_code == 1
 
 
-def test_the_table_of_another_scale_says_so(monkeypatch):
+def test_the_table_names_another_scale(monkeypatch):
     monkeypatch.setattr(round_suite, "measure", lambda case, options: Sample({"round_s": 0.1}))
     arguments = ["run", "round", "--quick", "--case", "35000-pods/20"]
     message = "all sizes times 0.1, so targets do not apply"
@@ -271,7 +271,7 @@ def test_comparing_files(tmp_path):
     assert CliRunner().invoke(cli, ["compare", str(fast), str(slow)]).exit_code == 0
 
 
-def test_comparing_enforces_checks_and_tells_what_cannot_be_compared(tmp_path):
+def test_comparing_enforces_checks_and_notes_what_is_not_compared(tmp_path):
     good, bad, small = (tmp_path / name for name in ("good.json", "bad.json", "small.json"))
     run([2.0, 2.1, 2.2, 2.3]).write(good)
     run([1.0, 1.1, 1.2, 1.3], ok=False).write(bad)
@@ -308,7 +308,7 @@ def test_list_names_all_suites():
     assert all(name in done.output for name in specs.available())
 
 
-def test_other_sizes_make_other_cases_each_once():
+def test_resized_cases_have_no_duplicates():
     suite = specs.load("end-to-end")
     chosen = [case for case in suite.cases if case.name.startswith("beforehand")]
     (only,) = runner.resized(chosen, nodes=7, pods=70)
@@ -317,7 +317,7 @@ def test_other_sizes_make_other_cases_each_once():
     assert runner.resized(chosen, None, None) == chosen
 
 
-def test_a_live_option_is_refused_where_it_means_nothing():
+def test_a_live_option_is_rejected_for_other_suites():
     done = CliRunner().invoke(cli, ["run", "round", "--nodes", "5"])
     assert done.exit_code == 2
     assert "--nodes does not apply to suite round" in done.output

@@ -56,7 +56,7 @@ def failed():
     return sample, [(check.name, check.detail) for check in sample.checks if not check.ok]
 
 
-def test_a_solver_that_is_installed_takes_part(install):
+def test_an_installed_solver_is_measured(install):
     install("theirs", "Theirs")
     suite = specs.load("solver")
     assert suite.metric("theirs_s").title == "theirs"
@@ -66,7 +66,7 @@ def test_a_solver_that_is_installed_takes_part(install):
     assert found.metrics["theirs_s"] == {"title": "theirs", "unit": "s", "better": "lower"}
 
 
-def test_without_one_there_are_ours(install):
+def test_without_other_solvers_ours_are_measured(install):
     assert [metric.name for metric in specs.load("solver").metrics] == ["ortools_s", "networkx_s", "speedup"]
     sample, wrong = failed()
     assert (set(sample.metrics), wrong) == ({"ortools_s", "networkx_s", "speedup"}, [])
@@ -90,7 +90,7 @@ def test_a_wrong_answer_fails(install):
         ("nowhere_at_all:X", "it cannot be loaded: ModuleNotFoundError"),
     ],
 )
-def test_a_solver_that_does_not_work_fails_alone(install, target, why):
+def test_a_failing_solver_affects_no_other(install, target, why):
     install("other", target)
     install("theirs", "Theirs")
     sample, ((name, detail),) = failed()
@@ -99,7 +99,7 @@ def test_a_solver_that_does_not_work_fails_alone(install, target, why):
     assert {"theirs_s", "ortools_s"} <= set(sample.metrics)
 
 
-def test_a_name_that_is_taken_is_told(install):
+def test_a_duplicate_name_is_reported(install):
     install("twice", "Theirs")
     install("twice", "Wrong")
     _, ((name, detail),) = failed()

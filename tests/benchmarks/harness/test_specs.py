@@ -47,22 +47,22 @@ def test_a_case_has_the_defaults_and_its_own_sizes():
         ),
     ],
 )
-def test_a_mistake_in_a_description_is_an_error(change, message):
+def test_an_invalid_description_is_an_error(change, message):
     with pytest.raises(SpecError, match=message):
         parse("demo", {**RAW, **change})
 
 
-def test_an_unknown_suite_is_answered_with_those_there_are():
+def test_an_unknown_suite_lists_the_known_ones():
     with pytest.raises(SpecError, match=r"unknown suite 'nix'; choose one of: .*round"):
         specs.load("nix")
 
 
-def test_targets_hold_their_bounds():
+def test_targets_compare_with_their_bounds():
     assert Target("x", at_most=1.0).met(1.0)
     assert not Target("x", at_most=1.0).met(1.01)
     assert Target("x", at_least=0.7).met(0.7)
     assert not Target("x", at_least=0.7).met(0.69)
 
 
-def test_scaling_keeps_nothing_at_nothing_and_something_at_something():
+def test_scaling_keeps_0_at_0_and_others_at_1_or_more():
     assert [Options(scale=0.01).scaled(n) for n in (0, 10, 1000)] == [0, 1, 10]

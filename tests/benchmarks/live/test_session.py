@@ -45,14 +45,14 @@ class Server:
 
 
 @pytest.mark.parametrize("failure", [LostAnswerError("lost"), api_error(504, b"", None)], ids=["lost", "504"])
-def test_what_a_server_could_not_delete_in_time_is_deleted_in_the_end(failure):
+def test_objects_that_remain_after_a_timeout_are_deleted_eventually(failure):
     server: Any = Server(pods=10, nodes=3, at_once=4, failure=failure)
     asyncio.run(remove(server))
     assert server.left == {"pods": 0, "nodes": 0}
     assert server.deletions == 3 + 1
 
 
-def test_a_server_that_deletes_nothing_is_not_asked_for_ever():
+def test_requests_to_a_server_that_deletes_nothing_end():
     server: Any = Server(pods=1, nodes=0, at_once=0, failure=LostAnswerError("lost"))
     asyncio.run(remove(server, ["pods"]))
     assert server.deletions == 20
@@ -104,13 +104,13 @@ def waited(server: Any, count=4, patience=60.0):
 OWN = [f"own-{n}" for n in range(4)]
 
 
-def test_what_a_server_bound_before_does_not_count():
+def test_earlier_binds_do_not_count():
     server = Bound(before=100)
     assert waited(server) == OWN
     assert server.audits == 1, "nothing but the counts is asked for while pods are bound"
 
 
-def test_what_others_bind_meanwhile_does_not_count():
+def test_concurrent_binds_of_other_pods_do_not_count():
     assert waited(Bound(before=3, others=2)) == OWN
 
 
@@ -134,7 +134,7 @@ def test_pods_of_others_that_are_watched_do_not_count():
     assert sorted(asyncio.run(wait())) == ["own-0", "own-1"]
 
 
-def test_pods_that_are_not_bound_are_told_however_many_others_are():
+def test_unbound_pods_are_reported_despite_binds_of_others():
     with pytest.raises(CannotMeasureError, match="only 3 of 4 pods were bound, and no more within 0 s"):
         waited(Bound(before=50, others=1, maximum=3), patience=0.1)
 
@@ -161,7 +161,7 @@ def synthetic(folder):
 
 @pytest.mark.e2e
 @pytest.mark.slow
-def test_samples_on_a_server_that_is_there_are_each_of_all_pods(tmp_path):
+def test_each_sample_on_an_existing_server_has_all_pods(tmp_path):
     out = tmp_path / "r.json"
     with synthetic(tmp_path) as kubeconfig:
         arguments = ["run", "end-to-end", "--case", "beforehand", "--nodes", "5", "--pods", "40", "--repeat", "2"]
@@ -177,7 +177,7 @@ def test_samples_on_a_server_that_is_there_are_each_of_all_pods(tmp_path):
 @pytest.mark.e2e
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
-def test_a_signal_leaves_nothing_on_the_server(tmp_path, number):
+def test_a_signal_removes_all_objects_from_the_server(tmp_path, number):
     """Its pods name a scheduler that is not there, so that it waits for them, and they are few to remove."""
     log = tmp_path / "bench"
 

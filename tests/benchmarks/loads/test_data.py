@@ -72,7 +72,7 @@ def least(load: DataLoad) -> int:
 @pytest.mark.parametrize("fill", [0.7, 0.98])
 @pytest.mark.parametrize("spots", [0.0, 0.5])
 @pytest.mark.parametrize("blocks", [(3, 8), (10, 10)], ids=["few-blocks", "many-blocks"])
-def test_quincy_moves_within_one_percent_of_the_least(fill, spots, blocks):
+def test_quincy_moves_within_one_percent_of_the_minimum(fill, spots, blocks):
     fewest, maximum = blocks
     data = DataSpec(fewest, maximum, rack_nodes=10, spots=spots)
     load = DataLoad(LoadSpec(nodes=80, pods=400, running=400, classes=1, fill=fill), data)

@@ -28,18 +28,18 @@ def described(workload):
         ("spread", "spread"),
     ],
 )
-def test_a_workload_demands_what_it_is_called(workload, field):
+def test_a_workload_has_the_constraints_of_its_name(workload, field):
     assert getattr(described(workload), field)
     assert described(workload) != described("basic")
 
 
-def test_groups_are_as_large_as_they_say():
+def test_groups_have_their_size():
     groups = [demands("gang", "a", number)[0] for number in range(3 * GANG)]
     names = [labels["pod-group.scheduling.x-k8s.io/name"] for labels in groups]
     assert [names.count(name) for name in sorted(set(names))] == [GANG] * 3
     assert {labels["pod-group.scheduling.x-k8s.io/min-available"] for labels in groups} == {str(GANG)}
 
 
-def test_an_unknown_workload_is_refused_with_those_there_are():
+def test_an_unknown_workload_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"unknown workload 'x'; choose one of: basic, .*gang"):
         demands("x", "a", 0)

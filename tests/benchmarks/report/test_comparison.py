@@ -36,7 +36,7 @@ def verdict(a, b, metric="s"):
 SLOW, FAST = [2.0, 2.1, 2.2, 2.3, 2.4], [1.0, 1.1, 1.2, 1.3, 1.4]
 
 
-def test_a_clear_difference_is_named_by_what_is_better():
+def test_a_clear_difference_is_better_or_worse():
     assert verdict(SLOW, FAST) is Verdict.BETTER
     assert verdict(FAST, SLOW) is Verdict.WORSE
     assert verdict(SLOW, FAST, "rate") is Verdict.WORSE
@@ -54,7 +54,7 @@ def test_three_samples_each_prove_nothing():
     assert verdict([2.0, 2.1, 2.2, 2.3], [1.0, 1.1, 1.2, 1.3]) is Verdict.BETTER
 
 
-def test_a_certain_but_tiny_difference_is_no_difference():
+def test_a_significant_but_small_difference_counts_as_same():
     a = [1.0, 1.0001, 1.0002, 1.0003, 1.0004]
     assert verdict(a, [1.01 * x for x in a]) is Verdict.SAME
     assert verdict(a, a) is Verdict.SAME
@@ -102,7 +102,7 @@ def test_results_at_different_scales_are_not_compared():
     )
 
 
-def test_a_metric_that_only_one_has_is_noted():
+def test_a_metric_of_one_result_only_is_noted():
     assert differences(result(SLOW), result(FAST, "rate")) == [
         "only one result has the metrics rate, s of one: not compared"
     ]
@@ -131,7 +131,7 @@ def test_a_small_difference_that_may_be_larger_is_noise():
     assert verdict_of(0.99, 0.7, 0.999, "lower") is Verdict.NOISE
 
 
-def test_failed_checks_are_a_verdict_whatever_the_figures():
+def test_failed_checks_are_a_verdict_for_any_figures():
     broken = result(FAST)
     broken.cases[0].failed.append(Check("sound", False, "no"))
     of_s, checks = compare(result(SLOW), broken)
@@ -168,7 +168,7 @@ def test_samples_of_one_seed_are_pairs():
     assert any("the results share no seed" in note for note in differences(virtual(TRACES), other))
 
 
-def test_what_only_one_of_them_has_a_seed_for_has_no_pair():
+def test_seeds_of_one_result_only_have_no_pair():
     one, other = virtual(TRACES, range(6)), virtual([0.8 * x for x in TRACES[1:]] + [7.0], range(1, 7))
     (only,) = compare(one, other)
     assert only.verdict is Verdict.UNSURE  # five pairs are not enough
@@ -176,7 +176,7 @@ def test_what_only_one_of_them_has_a_seed_for_has_no_pair():
     assert "only one result has seeds 0, 6: not compared" in differences(one, other)
 
 
-def test_the_same_seed_again_is_not_another_sample():
+def test_a_repeated_seed_is_not_another_sample():
     (only,) = compare(virtual([1.0] * 6, [0] * 6), virtual([2.0] * 6, [0] * 6))
     assert (only.verdict, only.ratio, only.low) == (Verdict.UNSURE, 2.0, None)
     (only,) = compare(virtual([1.0] * 6, [0] * 6), virtual([1.0] * 6, [0] * 6))

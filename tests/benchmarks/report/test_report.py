@@ -72,7 +72,7 @@ def test_cases_that_differ_in_size_alone_are_one_curve_of_growth():
     assert (list(line.low), list(line.high)) == ([0.01, 0.1, 1.0], [0.03, pytest.approx(0.3), 3.0])
 
 
-def test_cases_of_other_kinds_are_curves_of_their_own():
+def test_cases_of_other_kinds_are_separate_curves():
     extra = grown()
     for one in extra:
         one.sizes["fill"] = 0.9
@@ -81,7 +81,7 @@ def test_cases_of_other_kinds_are_curves_of_their_own():
     assert [line.label for line in growth.lines] == ["fresh", "full"]
 
 
-def test_what_a_suite_recorded_is_drawn_over_all_cases():
+def test_the_series_of_a_suite_are_drawn_over_all_cases():
     cases = [
         case(f"c{n}", 1, 1.0, series=[series("used", "timeline", [0, 1], [0.1, n]), series("wait", "cdf", [1], [1])])
         for n in range(18)
@@ -115,7 +115,7 @@ def test_no_two_lines_look_alike():
 
 @pytest.mark.parametrize("kind", ["timeline", "cdf", "curve", "growth"])
 @pytest.mark.parametrize("form", ["svg", "png"])
-def test_pictures_are_pictures_and_the_same_every_time(kind, form):
+def test_plots_are_reproducible_images(kind, form):
     ends = {"low": [0.5, 1.0, 2.0], "high": [1.5, 3.0, 9.0]} if kind == "growth" else {}
     figure = Figure(
         kind, "a title", "x", "y", lines=(Line("a line", [1, 10, 100], [1.0, 2.0, 4.0], **ends),), log_x=True
@@ -146,7 +146,7 @@ class Page(HTMLParser):
         self.words.append(data.strip())
 
 
-def test_a_page_needs_nothing_but_itself():
+def test_a_page_is_self_contained():
     reported: list[Figure] = []
     broken = case("d", 1, 1.0, failed=[Check("sound", False, "<b>not</b>")], checked=1, target="round_s <= 1")
     broken.target_met = False
@@ -176,7 +176,7 @@ def test_a_comparison_without_a_ratio_is_shown():
     assert words.count("failed checks") == 2
 
 
-def test_the_command_writes_a_page_and_pictures(tmp_path):
+def test_the_command_writes_a_page_and_plots(tmp_path):
     result(*grown()).write(tmp_path / "a.json")
     out, plots = tmp_path / "page.html", tmp_path / "plots"
     arguments = ["report", str(tmp_path / "a.json"), "--out", str(out), "--plots", str(plots), "--format", "png"]
@@ -213,7 +213,7 @@ def test_files_of_one_name_are_numbered(tmp_path):
     ],
     ids=lambda value: "" if isinstance(value, dict) else value,
 )
-def test_a_result_that_could_not_be_shown_is_refused(tmp_path, change, message):
+def test_an_incomplete_result_is_rejected(tmp_path, change, message):
     path = tmp_path / "a.json"
     result(*grown()).write(path)
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
@@ -223,7 +223,7 @@ def test_a_result_that_could_not_be_shown_is_refused(tmp_path, change, message):
     assert not (tmp_path / "page.html").exists()
 
 
-def test_a_file_without_results_is_told_and_nothing_written(tmp_path):
+def test_a_file_without_results_is_reported_and_no_page_is_written(tmp_path):
     (tmp_path / "a.json").write_text("{}")
     ran = CliRunner().invoke(cli, ["report", str(tmp_path / "a.json"), "--out", str(tmp_path / "page.html")])
     assert ran.exit_code == 2
@@ -231,7 +231,7 @@ def test_a_file_without_results_is_told_and_nothing_written(tmp_path):
     assert not (tmp_path / "page.html").exists()
 
 
-def test_without_matplotlib_it_says_what_to_install(tmp_path, monkeypatch):
+def test_without_matplotlib_the_error_names_the_package(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     result(*grown()).write(tmp_path / "a.json")
     ran = CliRunner().invoke(cli, ["report", str(tmp_path / "a.json"), "--out", str(tmp_path / "page.html")])

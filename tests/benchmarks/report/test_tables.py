@@ -61,7 +61,7 @@ def words(text: str) -> set[str]:
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", specs.available())
-def test_no_table_breaks_a_name(name, width):
+def test_no_table_splits_a_name(name, width):
     suite, result = measured(name)
     names = {case.name for case in suite.cases}
     shown = printed(width, lambda console: tables.show(console, suite, result))
@@ -77,7 +77,7 @@ def test_no_table_breaks_a_name(name, width):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_list_breaks_no_name(width):
+def test_the_list_splits_no_name(width):
     ran = CliRunner().invoke(cli, ["list", "-v"], env={"COLUMNS": str(width)})
     assert ran.exit_code == 0
     suites = [specs.load(name) for name in specs.available()]
@@ -85,7 +85,7 @@ def test_the_list_breaks_no_name(width):
     assert {word for suite in suites for word in suite.title.split()} <= words(ran.output)
 
 
-def test_what_fits_is_a_table_and_what_does_not_is_records():
+def test_rows_that_fit_are_a_table_and_others_are_records():
     rows = [("one-long-name/of-a-case", "1 ms", ""), ("two", "[bold]2 ms[/]", "12 passed")]
     wide = printed(60, lambda console: print_rows(console, ("case", "round", "checks"), rows, right=("round",)))
     assert [line.split() for line in wide.splitlines() if "two" in line] == [
@@ -103,7 +103,7 @@ def test_what_fits_is_a_table_and_what_does_not_is_records():
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_an_explanation_breaks_no_node_name(width):
+def test_an_explanation_splits_no_node_name(width):
     node = "ip-10-0-12-34.eu-central-1.compute.internal"
     body = {
         **dict.fromkeys(("node", "problem", "message"), ""),

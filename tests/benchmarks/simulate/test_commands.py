@@ -51,7 +51,7 @@ def test_making_describing_and_converting(tmp_path):
     assert "machines               8" in text
 
 
-def test_a_gang_that_the_cut_breaks_is_left_out_and_told(tmp_path):
+def test_a_gang_that_the_cut_breaks_is_left_out_and_reported(tmp_path):
     whole, cut = tmp_path / "whole.json", tmp_path / "cut.json"
     gang = [("gang", at, 60, 1, 0) for at in (0, 0, 4000, 4000)]
     files.write(small([*gang, ("one", 1, 60, 1, 0)], gangs={"gang": 4}), whole, "json")
@@ -110,7 +110,7 @@ def test_the_examples_of_the_documentation_are_traces_that_run(tmp_path, make, f
     assert case.facts["placements"] == case.facts["tasks"] == figures["tasks"]
 
 
-def test_tasks_that_fit_nowhere_are_told(tmp_path):
+def test_tasks_that_fit_nowhere_are_reported(tmp_path):
     path = tmp_path / "t.json"
     files.write(small([("a", 0, 9, 4, 8), ("huge", 1, 9, 5, 8)]), path, "json")
     note = (
@@ -163,7 +163,7 @@ def result(path):
 
 
 @pytest.mark.slow
-def test_the_result_is_the_same_but_for_the_environment(tmp_path):
+def test_the_result_is_the_same_except_for_the_environment(tmp_path):
     for name in ("a", "b"):
         done = shell(*SMALL, "--labels", "--audit", 5, "--json", tmp_path / f"{name}.json")
         assert done.exit_code == 0, done.output
@@ -201,7 +201,7 @@ def test_two_policies_are_compared_on_the_same_traces(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_trace_of_ones_own_in_a_process_of_its_own(tmp_path):
+def test_a_custom_trace_in_a_separate_process(tmp_path):
     trace = {
         "format": "poseidon-trace",
         "version": 1,
@@ -231,7 +231,7 @@ def test_a_trace_of_ones_own_in_a_process_of_its_own(tmp_path):
     assert case.samples["completion_s"] == [pytest.approx(120.3)]
 
 
-def test_measured_rounds_make_no_promise_but_work(tmp_path):
+def test_measured_rounds_work(tmp_path):
     done = shell(*SMALL[:3], "--nodes", 5, "--hours", 0.1, "--measured", "--facts", "--policy", "first-fit")
     assert done.exit_code == 0, done.output
     assert "rounds" in done.output
@@ -356,7 +356,7 @@ def test_series_survive_their_file_and_are_those_of_the_last_sample(tmp_path):
     assert len(found.cases[0].series) == 3
 
 
-def test_many_figures_are_a_list_where_a_table_has_no_room():
+def test_figures_that_do_not_fit_a_table_are_a_list():
     case = CaseResult("usual/google2011/load-spreading", {}, {m.name: [0.5] for m in specs.load("quality").metrics})
     where = {"cpu": "c", "cores": 1, "python": "3", "load_average": [0.0]}
     found = SuiteResult("quality", where, {"repeat": 1}, {}, [case])

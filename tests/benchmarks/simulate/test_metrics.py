@@ -40,7 +40,7 @@ def test_bytes_move_unless_their_holder_is_near():
     assert in_rack.tolist() == [True, True, False, False]
 
 
-def test_interference_counts_neighbours_and_not_oneself():
+def test_interference_counts_neighbours_but_not_the_task_itself():
     devil, turtle, rabbit = (KINDS.index(k) for k in ("devil", "turtle", "rabbit"))
     alone = effects.interference(np.array([0, 1]), np.array([devil, devil]), 2)
     assert alone == 0
@@ -63,7 +63,7 @@ def labelled(*jobs, racks=("r", "r", "s")):
     return builder.build()
 
 
-def test_effects_are_sampled_of_what_runs_and_summed_of_what_was_read():
+def test_effects_of_running_tasks_are_sampled_and_bytes_read_are_summed():
     # first-fit: j0 and j1 on m0, j2 and j3 on m1; j0 ends after 4.5 s, all others stay
     trace = labelled(
         (4, {"bandwidth-kbps": "50", "interference-class": "devil"}),
@@ -88,7 +88,7 @@ def test_effects_are_sampled_of_what_runs_and_summed_of_what_was_read():
     assert {"spread between nodes", "nodes used", "link p99", "bytes moved", "interference"} <= names
 
 
-def test_what_no_job_says_is_not_sampled():
+def test_effects_without_labels_are_not_sampled():
     outcome = replay(labelled((9, {"interference-class": "nobody"})), first_fit(), 2 * SECOND, Settings(samples=2))
     assert not {"fullest link", "bytes moved", "interference"} & set(outcome.sampled)
     assert "nodes used" in {line.name for line in metrics.series_of(outcome)}
@@ -103,7 +103,7 @@ def test_what_no_job_says_is_not_sampled():
         ({"bandwidth-kbps": ""}, "bandwidth-kbps"),
     ],
 )
-def test_a_label_that_is_no_number_is_told(labels, message):
+def test_a_label_that_is_not_a_number_is_an_error(labels, message):
     with pytest.raises(TraceError, match=message):
         replay(labelled((1, labels)), first_fit(), SECOND)
 
@@ -126,7 +126,7 @@ def test_waits_completions_and_slowdowns_by_hand():
     assert "gang_wait_s" not in summary
 
 
-def test_whose_waits_they_are_by_hand():
+def test_waits_by_size_by_hand():
     # a machine has 4; small asks for 4 and runs 1 s, middle for 12 and 2 s, large for 36 and 5 s, which never fits
     builder = TraceBuilder("whom")
     for i in range(3):

@@ -227,7 +227,7 @@ def test_the_same_seed_gives_the_same_figures_and_lines():
 
 
 @pytest.mark.parametrize("policy", [*BASELINES, "load-spreading"])
-def test_when_there_is_room_for_all_everything_ends(policy):
+def test_with_enough_capacity_all_tasks_end(policy):
     trace = small([(f"j{i % 3}", i / 10, 1, 1, 1) for i in range(12)], ((4, 4), (4, 4)), gangs={"j1": 4})
     _, outcome = run(trace, Run(policy, FAST), 60 * SECOND)
     assert (outcome.state == State.DONE).all()
@@ -244,20 +244,20 @@ def test_a_round_and_a_bind_take_their_time():
     assert seconds(found.end_us) == [3.15]
 
 
-def test_who_comes_during_a_round_waits_for_the_next_one():
+def test_tasks_submitted_during_a_round_wait_for_the_next_one():
     found = played(small([("a", 1, 9, 1, 1), ("b", 1.02, 9, 1, 1)]), settings=Settings(round_ms=100, bind_ms=0))
     assert seconds(found.first_start_us) == [1.1, 1.2]
     assert found.rounds == 2
 
 
-def test_rounds_keep_their_distance():
+def test_rounds_keep_a_minimum_gap():
     found = played(
         small([("a", 1, 9, 1, 1), ("b", 1.02, 9, 1, 1)]), settings=Settings(round_ms=100, bind_ms=0, gap_ms=500)
     )
     assert seconds(found.first_start_us) == [1.1, 1.6]
 
 
-def test_a_machine_that_goes_takes_its_tasks_along():
+def test_tasks_of_a_removed_machine_are_pending_again():
     # starts at 0.002 on the first of two machines, which goes at 3 s; starts again at 3.002 and runs its 5 s
     found = played(small([("a", 0, 5, 4, 4)], ((4, 4), (4, 4)), events=[(3, 0, REMOVE, 0, 0)]))
     assert seconds(found.first_start_us) == [0.002]
@@ -265,7 +265,7 @@ def test_a_machine_that_goes_takes_its_tasks_along():
     assert (found.restarts, found.attempts.tolist()) == (1, [1])
 
 
-def test_a_bind_to_a_machine_that_has_gone_fails():
+def test_a_bind_to_a_removed_machine_fails():
     found = played(
         small([("a", 1, 5, 4, 4)], ((4, 4), (4, 4)), events=[(1.05, 0, REMOVE, 0, 0)]),
         settings=Settings(round_ms=100, bind_ms=50),
@@ -315,7 +315,7 @@ def test_links_are_never_over_committed_by_a_policy_that_counts_them():
     assert (played(trace, InProcess("load-spreading")).machine >= 0).all()
 
 
-def test_who_disturbs_whom_is_told():
+def test_policies_see_interference_classes():
     trace = labelled(
         {"interference-class": "devil"}, {"interference-class": "rabbit"}, {"interference-class": "turtle"}
     )
@@ -323,7 +323,7 @@ def test_who_disturbs_whom_is_told():
     assert machine[0] != machine[1]
 
 
-def test_where_data_is_is_told():
+def test_policies_see_the_location_of_data():
     # machines are filled with the others in the order in which they come; quincy looks where the data is
     where = [{"data-bytes": str(2**30), "data-machines": name} for name in ("m1", "m2", "m0", "m2")]
     trace = labelled(*where, links=("1000",) * 3)
@@ -356,7 +356,7 @@ class Heard:
         pass
 
 
-def test_how_long_tasks_will_run_is_told_only_if_jobs_know():
+def test_expected_durations_are_given_only_with_expectations():
     trace = small([("a", 0, 61.234, 1, 1), ("a", 0, 3599.2, 1, 1), ("b", 0, None, 1, 1), ("b", 0, 0.2, 1, 1)])
     for expectations, expected in ((False, [0]), (True, [0, 1, 62, 3600])):
         service = Heard()
@@ -377,7 +377,7 @@ def test_expectations_are_rounded_as_the_bridge_does(us):
     assert rounded_s(np.array([FOREVER])).tolist() == [0]
 
 
-def test_when_a_task_began_is_told():
+def test_policies_see_the_start_of_a_task():
     service = InProcess("load-spreading")
     played(small([("a", 1, None, 1, 1)]), service, settings=Settings(round_ms=100, bind_ms=50))
     tasks = service.engine.state.tasks
@@ -445,7 +445,7 @@ def test_the_checks_pass_on_sound_placements():
     assert played(small(PAIR, ((4, 4), (4, 4)), {"g": 2}), Wrong({1: "m0", 2: "m1"}), seconds=1).violations == {}
 
 
-def test_a_scheduler_that_does_not_understand_ends_the_replay():
+def test_a_scheduler_that_rejects_an_event_ends_the_replay():
     service = InProcess("load-spreading")
     with pytest.raises(RefusedError):
         service.apply([PlacementRejected(5, "nowhere")])

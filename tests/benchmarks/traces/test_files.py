@@ -64,7 +64,7 @@ def test_presets_survive_our_formats(tmp_path, name):
 
 
 @given(trace=traces(), end_us=st.integers(1, 10**13), form=st.sampled_from(("json", "csv")))
-def test_what_is_left_of_a_cut_trace_survives(tmp_path_factory, trace, end_us, form):
+def test_a_cut_trace_survives(tmp_path_factory, trace, end_us, form):
     folder = tmp_path_factory.mktemp("t")
     whole, path = folder / "whole.json", folder / ("t.json" if form == "json" else "t")
     files.write(trace, whole, "json")
@@ -175,7 +175,7 @@ def test_the_life_of_a_task(tmp_path, events, tasks):
     assert trace.shapes[0].priority == 9
 
 
-def test_what_never_ran_is_left_out_and_told(tmp_path):
+def test_tasks_that_never_ran_are_left_out_and_reported(tmp_path):
     other = event(1, SUBMIT, 1) + event(2, SCHEDULE, 1)
     trace, notes = google(tmp_path, event(1, SUBMIT) + event(4, KILL) + event(5, FINISH, 2) + other)
     assert len(trace.task_us) == 1
@@ -232,7 +232,7 @@ def test_constraints_are_those_of_their_time(tmp_path):
     assert zones == {"1/0": [("a",)], "1/1": [("b",)], "1/2": [], "1/1000000": [("b",)]}
 
 
-def test_machines_come_change_and_go(tmp_path):
+def test_machines_are_added_updated_and_removed(tmp_path):
     machines = "0,7,0,X,0.5,0.5\n3,7,2,X,,0.25\n5,7,1\n6,7,0,X,1,1\n7,8,1\n9223372036854775807,7,1\n"
     trace, notes = google(tmp_path, event(1, SUBMIT) + event(2, SCHEDULE), machines)
     assert trace.event_kind.tolist() == [MachineEvent.ADD, MachineEvent.UPDATE, MachineEvent.REMOVE, MachineEvent.ADD]
@@ -291,12 +291,12 @@ def test_only_the_first_hours_are_read(tmp_path):
         pytest.param(event(1, 0), "0,,0,X,1,1\n", "line 1: machine ID is missing", id="machine id"),
     ],
 )
-def test_a_mistake_names_file_line_and_field(tmp_path, tasks, machines, message):
+def test_an_error_names_file_line_and_field(tmp_path, tasks, machines, message):
     with pytest.raises(TraceError, match=message):
         google(tmp_path, tasks, machines or "0,7,0,X,0.5,0.25\n")
 
 
-def test_a_broken_archive_is_told(tmp_path):
+def test_a_broken_archive_is_reported(tmp_path):
     google(tmp_path, event(1, SUBMIT) + event(2, SCHEDULE))
     (tmp_path / "task_events" / "part-1.csv.gz").write_bytes(b"no gzip")
     with pytest.raises(TraceError, match=r"cannot read .*part-1\.csv\.gz"):
@@ -304,7 +304,7 @@ def test_a_broken_archive_is_told(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["task_events/part-1.csv.gz", "t.json.gz"])
-def test_a_corrupt_archive_is_told(tmp_path, name):
+def test_a_corrupt_archive_is_reported(tmp_path, name):
     google(tmp_path, event(1, SUBMIT) + event(2, SCHEDULE))
     whole = gzip.compress(bytes(range(256)) * 9)
     (tmp_path / name).write_bytes(whole[:10] + bytes(b ^ 0xFF for b in whole[10:20]) + whole[20:])
@@ -312,7 +312,7 @@ def test_a_corrupt_archive_is_told(tmp_path, name):
         files.read(tmp_path / name if name.startswith("t.") else tmp_path)
 
 
-def test_the_google_layout_refuses_what_it_cannot_keep(tmp_path):
+def test_the_google_layout_rejects_what_it_cannot_represent(tmp_path):
     with pytest.raises(TraceError, match=r"cannot represent nvidia.com/gpu; use --format json"):
         files.write(generate(preset("philly"), 20, 12), tmp_path / "p", "google-v2")
     builder = TraceBuilder("t")
@@ -323,7 +323,7 @@ def test_the_google_layout_refuses_what_it_cannot_keep(tmp_path):
         files.write(builder.build(), tmp_path / "q", "google-v2")
 
 
-def test_what_the_google_layout_drops_is_told(tmp_path):
+def test_what_the_google_layout_drops_is_reported(tmp_path):
     builder = TraceBuilder("t")
     builder.event(0, builder.machine("m"), MachineEvent.ADD, {"cpu": 1})
     shape, job = builder.shape(Shape.of({"cpu": 1})), builder.job("j", 2, {"data-bytes": "1"})
@@ -436,13 +436,13 @@ JOB, TASK, MACHINE = ("jobs", 0), ("jobs", 0, "tasks", 0), ("machines", 0)
         pytest.param(changed(("jobs",), []), "0 tasks; a trace needs both", id="no jobs"),
     ],
 )
-def test_a_mistake_in_json_names_the_field(tmp_path, document, message):
+def test_an_error_in_json_names_the_field(tmp_path, document, message):
     (tmp_path / "t.json").write_text(json.dumps(document))
     with pytest.raises(TraceError, match=message):
         files.read(tmp_path / "t.json")
 
 
-def test_json_that_says_two_things_of_one_field(tmp_path):
+def test_json_with_a_duplicate_field(tmp_path):
     text = json.dumps(DOCUMENT).replace('"gang_minimum": 2', '"gang_minimum": 2, "gang_minimum": 3')
     (tmp_path / "t.json").write_text(text)
     with pytest.raises(TraceError, match=r"t\.json: field 'gang_minimum' appears twice in one object"):
@@ -510,7 +510,7 @@ def test_a_csv_trace_written_by_hand(tmp_path):
         pytest.param("job,submit_s,duration_s\nj,1,-5\n", "line 2: duration_s is '-5'", id="duration"),
     ],
 )
-def test_a_mistake_in_csv_names_line_and_field(tmp_path, tasks, message):
+def test_an_error_in_csv_names_line_and_field(tmp_path, tasks, message):
     with pytest.raises(TraceError, match=message):
         tables(tmp_path, tasks)
 
@@ -531,14 +531,14 @@ def test_machines_in_csv_keep_their_labels(tmp_path):
         pytest.param("t.json", "[" * 10**5, "is not JSON", id="deep"),
     ],
 )
-def test_what_is_no_trace_is_refused(tmp_path, name, text, message):
+def test_a_path_without_a_trace_is_rejected(tmp_path, name, text, message):
     if text is not None:
         (tmp_path / name).write_text(text)
     with pytest.raises(TraceError, match=message):
         files.read(tmp_path / name)
 
 
-def test_a_folder_with_something_in_it_is_not_overwritten(tmp_path):
+def test_a_folder_that_is_not_empty_is_not_overwritten(tmp_path):
     (tmp_path / "precious").write_text("x")
     with pytest.raises(TraceError, match="exists; csv needs"):
         files.write(generate(preset("google2011"), 5, 1), tmp_path, "csv")

@@ -46,7 +46,7 @@ def test_quantiles_are_those_of_the_formulas():
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_presets_say_where_their_parameters_are_from(name):
+def test_presets_state_the_source_of_each_parameter(name):
     one = preset(name)
     assert sum(t.share for t in one.tiers) == pytest.approx(1)
     assert {"kinds", "jobs_per_machine_hour", "tasks", "duration_s", "requests", "removals", "arrivals"} <= set(
@@ -97,7 +97,7 @@ def test_google_2011_jobs_are_small_and_short_and_many():
     assert removals == pytest.approx(0.025 * 1000 * 2, abs=3 * np.sqrt(50))
 
 
-def test_google_2011_services_hold_what_the_preset_says():
+def test_google_2011_services_use_the_share_of_the_preset():
     trace = generate(preset("google2011"), 400, 1)
     stays = trace.task_duration_us == FOREVER
     cpu = trace.resources.index("cpu")
@@ -160,7 +160,7 @@ def test_offered_load_by_hand():
     assert offered_load(trace, "cpu") == pytest.approx(17 / 40)
 
 
-def test_what_a_description_says():
+def test_a_description_has_the_figures_of_the_trace():
     trace = small([("a", 0, 5, 1, 0), ("a", 0, None, 2, 0), ("b", 3600, 1, 1, 1, 7)], gangs={"a": 2})
     message = describe(trace)
     assert (message["jobs"], message["tasks"], message["tasks_that_stay"], message["gangs"], message["hours"]) == (
@@ -199,7 +199,7 @@ def test_tasks_that_fit_on_no_machine_are_named():
     ]
 
 
-def test_no_task_fits_where_no_machine_ever_comes():
+def test_no_task_fits_without_machines():
     builder = TraceBuilder("t")
     builder.machine("m")
     builder.task(0, builder.job("j"), 1, builder.shape(Shape.of({}, 0, (Requirement("zone", Operator.EXISTS),))))
@@ -209,7 +209,7 @@ def test_no_task_fits_where_no_machine_ever_comes():
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_presets_ask_for_nothing_that_no_machine_has(name):
+def test_presets_request_only_what_some_machine_offers(name):
     assert notes(generate(preset(name), 100, 6)) == []
 
 
@@ -221,7 +221,7 @@ def test_a_trace_can_be_cut():
     assert len(short.task_us) == (trace.task_us < HOUR).sum()
 
 
-def test_a_cut_keeps_only_what_something_is_left_of():
+def test_a_cut_keeps_only_jobs_machines_and_shapes_in_use():
     late = [(100, 0, MachineEvent.UPDATE, 2, 8)]
     trace = small([("late", 100, 5, 2, 0), ("a", 0, 5, 1, 0), ("b", 9, 5, 1, 0), ("b", 99, 5, 3, 0)], events=late)
     short, reported = trace.until(99 * SECOND)
@@ -243,7 +243,7 @@ def test_a_cut_drops_machines_that_come_later():
     assert short.event_machine.tolist() == [0, 1]
 
 
-def test_a_gang_that_is_cut_below_its_minimum_goes_whole():
+def test_a_gang_that_is_cut_below_its_minimum_is_left_out():
     two_and_two = [("gang", at, 5, 1, 0) for at in (0, 0, 4000, 4000)]
     soft = [("enough", at, 5, 1, 0) for at in (0, 0, 4000)]
     trace = small([*two_and_two, *soft, ("one", 1, 5, 1, 0)], gangs={"gang": 4, "enough": 2})
@@ -259,12 +259,12 @@ def test_a_gang_that_is_cut_below_its_minimum_goes_whole():
     ("machines", "hours", "load", "message"),
     [(0, 1, None, "0 machines"), (1, 0, None, "0 hours"), (1, 1, 0, "the load is 0; give more than 0")],
 )
-def test_what_makes_no_trace_is_refused(machines, hours, load, message):
+def test_an_impossible_size_is_rejected(machines, hours, load, message):
     with pytest.raises(TraceError, match=message):
         generate(preset("google2011"), machines, hours, load=load)
 
 
-def test_an_unknown_preset_is_answered_with_those_there_are():
+def test_an_unknown_preset_lists_the_known_ones():
     with pytest.raises(TraceError, match="unknown preset 'nix'; choose one of: google2011"):
         preset("nix")
 
@@ -282,7 +282,7 @@ def test_an_unknown_preset_is_answered_with_those_there_are():
         pytest.param(lambda b: b.job("k", -1), "gang_minimum of job k is -1", id="gang"),
     ],
 )
-def test_a_trace_that_makes_no_sense_is_refused(spoil, message):
+def test_an_invalid_trace_is_rejected(spoil, message):
     builder = TraceBuilder("t")
     builder.event(0, builder.machine("m"), MachineEvent.ADD, {"cpu": 1})
     builder.task(0, builder.job("j"), 1, builder.shape(Shape.of({"cpu": 1})))

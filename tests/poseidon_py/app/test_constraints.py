@@ -273,7 +273,7 @@ async def test_a_bound_volume_ties_to_its_node_and_its_zone(running):
     await running.hears("n-0000", "0/6 nodes are available: 6 node(s) had no available volume zone.")
 
 
-async def test_a_volume_is_made_where_the_pod_goes(running):
+async def test_a_volume_is_provisioned_on_the_node_of_the_pod(running):
     zones = sorted({n["metadata"]["labels"][ZONE] for n in running.cluster.objects(NODES)})
     allowed = [{"matchLabelExpressions": [{"key": ZONE, "values": [zones[2]]}]}]
     running.storage_class("wait", allowedTopologies=allowed)
@@ -289,7 +289,7 @@ async def test_a_volume_is_made_where_the_pod_goes(running):
         assert claim["status"]["phase"] == "Bound"
 
 
-async def test_local_volumes_are_shared_out(running):
+async def test_each_local_volume_is_used_by_one_pod(running):
     running.storage_class("local", provisioner="kubernetes.io/no-provisioner")
     nodes = [node["metadata"]["name"] for node in running.cluster.objects(NODES)]
     for i, node in enumerate(nodes[:4]):
@@ -315,7 +315,7 @@ async def test_local_volumes_are_shared_out(running):
 
 
 @pytest.mark.slow
-async def test_a_gang_whose_members_are_placed_where_they_want_the_same_local_volume(world):
+async def test_gang_members_that_are_placed_with_the_same_local_volume(world):
     """bin-packing places all on one node, and that has one volume only."""
     world.storage_class("local", provisioner="kubernetes.io/no-provisioner")
     nodes = [node["metadata"]["name"] for node in world.cluster.objects(NODES)]

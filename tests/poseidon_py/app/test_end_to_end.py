@@ -89,7 +89,7 @@ async def test_faults_of_every_kind_at_once(world):
     world.check()
 
 
-async def test_a_flow_service_that_is_killed_comes_back_and_knows_everything(world):
+async def test_a_killed_flow_service_is_restarted_and_resynchronised(world):
     bridge = await world.bridge(own_service=True)
     world.cluster.add_pods(30, template(), prefix="before-")
     await world.until(lambda: len(world.bound()) == 30)
@@ -122,7 +122,7 @@ async def test_a_flow_service_that_is_killed_while_the_bridge_starts_is_started_
 
 
 @pytest.mark.parametrize("name", ["loop", "session", "pod worker 0", "gangs"])
-async def test_a_task_that_is_cancelled_from_within_ends_the_bridge(world, name):
+async def test_a_task_that_cancels_itself_stops_the_bridge(world, name):
     bridge = await world.bridge()
     (task,) = [task for task in asyncio.all_tasks() if task.get_name() == name]
     task.cancel()
@@ -131,7 +131,7 @@ async def test_a_task_that_is_cancelled_from_within_ends_the_bridge(world, name)
     assert bridge._alive() == f"{name} failed: CancelledError()"
 
 
-async def test_a_task_that_ends_by_itself_ends_the_bridge(world):
+async def test_a_task_that_returns_stops_the_bridge(world):
     bridge = await world.bridge()
     bridge.store.node_queue.shut_down()
     async with asyncio.timeout(10):
@@ -145,7 +145,7 @@ async def test_a_bridge_that_is_asked_to_stop_is_not_broken(world, caplog):
     assert not [record for record in caplog.records if record.name == "poseidon_py.app.bridge"]
 
 
-async def test_a_restarted_bridge_goes_on_where_the_last_one_stopped(world):
+async def test_a_restarted_bridge_continues_the_work_of_its_predecessor(world):
     first = await world.bridge()
     world.cluster.add_pods(150, template())
     await world.until(lambda: len(world.bound()) >= 10)
@@ -172,7 +172,7 @@ async def test_of_two_replicas_one_leads_and_the_other_takes_over(world):
     world.check()
 
 
-async def test_of_a_pod_that_cannot_be_understood_only_the_leader_speaks(world):
+async def test_only_the_leader_reports_an_invalid_pod(world):
     fast = {"leader_elect": True, "lease_duration": 3.0, "renew_deadline": 2.0, "retry_period": 0.2}
     leader = await world.bridge(**fast)
     await world.until(lambda: leader.election.leading)
@@ -214,7 +214,7 @@ async def test_confirmations_are_sent_when_a_burst_of_binds_is_over(world):
     world.check()
 
 
-async def test_a_leader_whose_lease_has_run_out_by_its_clock_binds_and_evicts_nothing(world):
+async def test_a_leader_whose_lease_has_expired_by_its_clock_neither_binds_nor_evicts(world):
     bridge = await world.bridge(leader_elect=True)
     await world.until(lambda: bridge.election.leading)
     binder, given_back = bridge.runtime.binder, []
@@ -238,7 +238,7 @@ async def test_a_leader_whose_lease_has_run_out_by_its_clock_binds_and_evicts_no
     await world.until(lambda: given_back[0].name not in world.pods)
 
 
-async def test_the_command_runs_until_it_is_asked_to_end_and_leaves_nothing_behind(world):
+async def test_the_command_runs_until_it_is_stopped_and_cleans_up(world):
     kubeconfig = world.folder / "kubeconfig"
     kubeconfig.write_text(world.cluster.kubeconfig())
     command = [

@@ -63,7 +63,7 @@ async def started():
         await supervisor.stop()
 
 
-async def test_a_service_is_started_answers_and_is_ended(started):
+async def test_a_service_is_started_answers_and_is_stopped(started):
     supervisor = await started()
     assert supervisor.addresses == [supervisor.address]
     engine = GrpcEngine(supervisor.address, 10)
@@ -91,7 +91,7 @@ async def test_a_service_is_started_answers_and_is_ended(started):
         await engine.hello()
 
 
-async def test_one_that_dies_is_started_again(started, caplog):
+async def test_a_service_that_exits_is_restarted(started, caplog):
     supervisor = await started(sleep=lambda seconds: asyncio.sleep(0))
     running = asyncio.create_task(supervisor.run())
     os.kill(supervisor.pid, signal.SIGKILL)
@@ -103,7 +103,7 @@ async def test_one_that_dies_is_started_again(started, caplog):
     await asyncio.gather(running, return_exceptions=True)
 
 
-async def test_one_that_dies_while_it_starts_is_started_again(started, caplog, tmp_path):
+async def test_a_service_that_exits_during_its_start_is_restarted(started, caplog, tmp_path):
     (tmp_path / "left").write_text("kk1")  # it is killed twice, exits once, then serves
     supervisor = await started(
         command=service(
@@ -153,7 +153,7 @@ async def test_only_its_owner_can_reach_a_service(started, tmp_path, monkeypatch
 
 
 @needs_proc
-async def test_statistics_are_served_on_a_port_if_that_is_asked_for(started):
+async def test_statistics_are_served_on_a_port_on_request(started):
     supervisor = await started(extra_args=("--stats-address", "127.0.0.1:0"))
     assert len(listening_ports(supervisor.pid)) == 1
 
@@ -170,7 +170,7 @@ async def test_a_folder_whose_path_is_too_long_for_a_socket_is_named(started, tm
         await started()
 
 
-async def test_one_is_started_again_after_temporary_files_were_cleaned_up(started, tmp_path, monkeypatch):
+async def test_a_service_is_restarted_after_temporary_files_were_removed(started, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     supervisor = await started()
     for left in tmp_path.iterdir():
@@ -196,22 +196,22 @@ async def test_the_failure_of_a_start_is_one_line_that_names_the_cause(started):
     assert caught.value.usage
 
 
-async def test_one_that_never_serves_is_ended(started):
+async def test_a_service_that_never_serves_is_stopped(started):
     with pytest.raises(FirmamentError, match=r"did not start within 0\.2 s"):
         await started(command=(sys.executable, "-c", "import sys; sys.stdin.read()"), startup_timeout=0.2)
 
 
-async def test_one_that_never_comes_to_serve_is_given_up_with_what_it_said_last(started):
+async def test_a_service_that_never_serves_is_reported_with_its_last_output(started):
     with pytest.raises(FirmamentError, match="the flow service exited with code 3: without an error message"):
         await started(command=(sys.executable, "-c", "import sys; sys.exit(3)"), startup_timeout=0.1)
 
 
-async def test_a_command_that_is_not_there_is_named(started):
+async def test_a_missing_command_is_named(started):
     with pytest.raises(FirmamentError, match="cannot start the flow service as /not/there: "):
         await started(command=("/not/there",), startup_timeout=0.1)
 
 
-async def test_one_that_does_not_end_when_asked_is_killed(started, monkeypatch):
+async def test_a_service_that_ignores_its_stop_is_killed(started, monkeypatch):
     monkeypatch.setattr("poseidon_py.app.engine_process._END_SECONDS", 0.1)
     supervisor = await started(command=service("import time; kept = serve(); time.sleep(600)"))
     pid = supervisor.pid
@@ -240,7 +240,7 @@ async def test_output_of_a_service_is_json_on_request(started, capfd):
     assert any(each["message"].startswith("serving on unix:") for each in message)
 
 
-async def test_a_long_line_of_a_service_does_not_silence_it(started, monkeypatch):
+async def test_a_long_line_of_a_service_does_not_stop_its_output(started, monkeypatch):
     message = io.StringIO()
     monkeypatch.setattr(sys, "stderr", message)
     supervisor = await started(
@@ -250,7 +250,7 @@ async def test_a_long_line_of_a_service_does_not_silence_it(started, monkeypatch
     assert [(set(line), len(line)) for line in message.getvalue().splitlines()] == [({"x"}, 200_000), (set("last"), 4)]
 
 
-async def test_words_of_a_service_that_are_not_of_its_log_go_into_ours_beside_json(started, capfd, caplog):
+async def test_with_json_other_output_of_a_service_is_logged_here(started, capfd, caplog):
     supervisor = await started(
         command=service("print('a library', file=sys.stderr, flush=True); kept = serve(); sys.stdin.read()"),
         log_format="json",
@@ -260,7 +260,7 @@ async def test_words_of_a_service_that_are_not_of_its_log_go_into_ours_beside_js
     assert "a library" not in capfd.readouterr().err
 
 
-async def test_no_line_of_a_service_is_so_long_that_what_follows_stops_it(started, monkeypatch):
+async def test_output_after_a_long_line_does_not_block_a_service(started, monkeypatch):
     """What follows is more than a pipe holds, and comes while the service is being ended."""
     message = io.StringIO()
     monkeypatch.setattr(sys, "stderr", message)
@@ -280,7 +280,7 @@ async def test_no_line_of_a_service_is_so_long_that_what_follows_stops_it(starte
     assert others[-1] == "last"
 
 
-async def test_half_a_line_of_a_service_that_was_killed_is_not_taken_for_json(started, capfd, caplog):
+async def test_a_partial_line_of_a_killed_service_is_not_copied_as_json(started, capfd, caplog):
     supervisor = await started(
         command=service(
             """sys.stderr.write('{"message": "ha'); sys.stderr.flush(); kept = serve(); sys.stdin.read()"""
@@ -295,5 +295,5 @@ async def test_half_a_line_of_a_service_that_was_killed_is_not_taken_for_json(st
 @pytest.mark.parametrize(
     ("line", "whole"), [('{"a": 1}', True), ("[1]", False), ('{"a', False), ('{"a": ' + "[" * 5000, False)]
 )
-def test_only_a_whole_json_object_is_a_line_of_the_services_log(line, whole):
+def test_only_a_complete_json_object_is_copied_as_a_log_line(line, whole):
     assert _is_object(line) is whole

@@ -13,7 +13,7 @@ from tests.poseidon_py.fakes import unavailable
 from tests.poseidon_py.rig import Rig
 
 
-async def test_a_restarted_service_is_sent_everything_and_nothing_is_bound_twice():
+async def test_a_restarted_service_is_resynchronised_and_no_pod_is_bound_twice():
     async with Rig(cpu="100", pods="100") as rig:
         for number in range(5):
             rig.pod(f"p{number}")
@@ -38,7 +38,7 @@ async def test_a_resync_sends_binds_in_flight_as_done():
         assert rig.agrees()
 
 
-async def test_changes_of_a_pod_do_not_undo_that_its_bind_was_sent_as_done():
+async def test_an_update_of_a_pod_keeps_a_bind_that_was_sent_as_done():
     async with Rig(cpu="1") as rig:
         await rig.bind_in_flight("a", cpu="1")
         rig.engine.restart()
@@ -71,7 +71,7 @@ async def test_a_resync_does_not_begin_while_a_call_is_in_flight():
         assert rig.bound == ["a"]
 
 
-async def test_pods_and_nodes_that_went_are_forgotten_once_the_engine_knows():
+async def test_deleted_pods_and_nodes_are_dropped_once_the_engine_has_removed_them():
     async with Rig() as rig:
         rig.pod("a")
         rig.node("m")
@@ -106,7 +106,7 @@ async def test_a_rejection_in_a_call_that_fails_is_sent_again():
         assert rig.state("a") == "waiting"
 
 
-async def test_a_round_is_run_when_the_engine_asked_for_it_though_nothing_has_changed():
+async def test_a_round_requested_by_the_engine_runs_without_a_change():
     async with Rig() as rig:
         rounds = rig.engine.round
 
@@ -160,7 +160,7 @@ async def test_a_call_that_fails_is_repeated(method, lost):
         assert rig.agrees()
 
 
-async def test_a_service_that_was_only_out_of_reach_is_not_sent_everything_again():
+async def test_a_service_that_was_only_unreachable_is_not_resynchronised():
     async with Rig() as rig:
         rig.engine.fail["apply"] = [unavailable()]
         rig.store.pod_queue._call_later = lambda seconds, call: call()
@@ -176,7 +176,7 @@ async def test_a_service_that_was_only_out_of_reach_is_not_sent_everything_again
         assert rig.engine.calls["resync"] == 2
 
 
-async def test_a_resync_that_broke_half_way_is_made_whole_even_if_the_service_did_not_notice():
+async def test_an_interrupted_resync_is_repeated_even_if_the_service_does_not_report_it():
     async with Rig(cpu="100", pods="100") as rig:
         rig.pod("a")
         await rig.settle()
@@ -196,7 +196,7 @@ async def test_a_resync_that_broke_half_way_is_made_whole_even_if_the_service_di
         assert rig.agrees()
 
 
-async def test_what_the_service_cannot_bear_is_isolated():
+async def test_an_object_that_makes_calls_fail_is_isolated():
     async with Rig(cpu="100", pods="100") as rig:
         apply = rig.engine.apply
 
@@ -231,7 +231,7 @@ async def test_classes_without_pods_are_pruned(monkeypatch):
         assert rig.bound[-1] == "again"
 
 
-async def test_a_round_whose_reply_was_lost_is_acted_upon_once():
+async def test_a_round_whose_reply_was_lost_is_carried_out_once():
     async with Rig() as rig:
         rig.engine.lose["round"] = [EngineError("Round", "DEADLINE_EXCEEDED", "slow")]
         rig.pod("a")
@@ -240,7 +240,7 @@ async def test_a_round_whose_reply_was_lost_is_acted_upon_once():
         assert rig.engine.rounds == 1
 
 
-async def test_classes_that_the_service_has_forgotten_are_sent_again():
+async def test_classes_that_the_service_has_lost_are_sent_again():
     async with Rig(cpu="100", pods="100") as rig:
         rig.pod("a")
         await rig.settle()
@@ -281,7 +281,7 @@ STEP = st.one_of(
 @pytest.mark.slow
 @given(st.lists(STEP, max_size=25))
 @examples(60)
-def test_whatever_happens_the_engine_ends_up_knowing_what_is_true_and_no_pod_is_bound_twice(steps):
+def test_after_any_faults_the_engine_has_the_true_state_and_no_pod_is_bound_twice(steps):
     from poseidon_py.kube.client import BusyError, LostAnswerError
 
     async def run():

@@ -23,7 +23,7 @@ async def test_a_pod_is_placed_bound_and_confirmed():
         assert rig.agrees()
 
 
-async def test_no_round_begins_before_everything_is_listed_and_sent():
+async def test_no_round_starts_before_all_objects_are_listed_and_sent():
     rig = Rig()
     rig.listed.set = lambda: None  # type: ignore[method-assign]
     async with rig:
@@ -90,7 +90,7 @@ async def test_gated_and_terminating_pods_are_not_placed():
         assert rig.agrees()
 
 
-async def test_a_waiting_pod_that_is_being_deleted_is_taken_back():
+async def test_a_pending_pod_that_is_being_deleted_is_removed_from_the_engine():
     async with Rig(cpu="1") as rig:
         rig.pod("big", cpu="9")
         await rig.settle()
@@ -135,7 +135,7 @@ async def test_the_job_of_a_pod_is_its_controller():
 # -- nodes ----------------------------------------------------------------------------------------------------------
 
 
-async def test_a_cordoned_node_and_a_node_that_leaves():
+async def test_a_cordoned_node_and_a_deleted_node():
     async with Rig(nodes=("n", "m")) as rig:
         rig.node("n", unschedulable=True)
         await rig.settle()
@@ -146,7 +146,7 @@ async def test_a_cordoned_node_and_a_node_that_leaves():
         assert set(rig.engine.nodes) == {rig.store.id_of_node("m")}
 
 
-async def test_pods_on_a_node_that_is_not_known_yet_count_when_it_comes():
+async def test_pods_on_an_unknown_node_count_once_it_is_observed():
     async with Rig(nodes=()) as rig:
         rig.pod("early", node="n", cpu="4")
         await rig.settle()
@@ -157,7 +157,7 @@ async def test_pods_on_a_node_that_is_not_known_yet_count_when_it_comes():
         assert rig.agrees()
 
 
-async def test_a_node_that_was_made_again_is_another_node_with_the_pods_that_are_on_it():
+async def test_a_recreated_node_is_a_new_node_with_its_pods():
     async with Rig(nodes=()) as rig:
         rig.node("n", uid="first", cpu="1")
         rig.pod("a", node="n", cpu="1")
@@ -171,7 +171,7 @@ async def test_a_node_that_was_made_again_is_another_node_with_the_pods_that_are
         assert rig.agrees()
 
 
-async def test_a_node_without_allocatable_is_kept_with_nothing_to_offer(caplog):
+async def test_a_node_without_allocatable_is_kept_without_capacity(caplog):
     async with Rig(nodes=()) as rig:
         rig.node("bare", allocatable={})
         rig.pod("a")
@@ -183,7 +183,7 @@ async def test_a_node_without_allocatable_is_kept_with_nothing_to_offer(caplog):
         assert rig.bound == ["a"]
 
 
-async def test_a_placement_on_a_node_that_left_meanwhile_is_rejected():
+async def test_a_placement_on_a_node_deleted_during_the_round_is_rejected():
     async with Rig(nodes=("n", "m")) as rig:
         rounds = rig.engine.round
 
@@ -221,7 +221,7 @@ async def test_a_round_does_not_report_on_a_pod_that_was_blocked_while_it_ran(bl
 # -- invalid pods -------------------------------------------------------------------------------------------------
 
 
-async def test_an_invalid_pod_is_skipped_named_once_and_stops_no_other(caplog):
+async def test_an_invalid_pod_is_skipped_reported_once_and_delays_no_other(caplog):
     async with Rig() as rig:
         rig.pod("good")
         for _ in range(3):
@@ -245,7 +245,7 @@ async def test_an_invalid_running_pod_holds_a_slot():
         assert rig.bound == []
 
 
-async def test_a_class_that_the_engine_refuses_is_reported_on_its_pods_and_not_sent_for_ever():
+async def test_a_rejected_class_is_reported_on_its_pods_and_sent_once():
     async with Rig() as rig:
         rig.engine.refuse_classes[describe_class(pod("bad", cpu="7m")).id] = "is beyond me"
         rig.pod("bad", cpu="7m")
@@ -258,7 +258,7 @@ async def test_a_class_that_the_engine_refuses_is_reported_on_its_pods_and_not_s
         assert rig.engine.calls["apply"] == calls
 
 
-async def test_refused_classes_are_not_remembered_without_end(monkeypatch):
+async def test_the_number_of_remembered_rejected_classes_is_bounded(monkeypatch):
     monkeypatch.setattr(resync, "_REFUSED_KEPT", 2)
     async with Rig() as rig:
         for i in range(4):
@@ -275,7 +275,7 @@ async def test_refused_classes_are_not_remembered_without_end(monkeypatch):
 TOLERANT = {"cpu": "7m", "node": "a", "spec": {"tolerations": [{"operator": "Exists"}]}}
 
 
-async def test_a_pod_that_runs_and_whose_class_is_refused_holds_what_it_requests():
+async def test_a_running_pod_of_a_rejected_class_occupies_its_requests():
     async with Rig(nodes=["a"]) as rig:
         wide = describe_class(pod("bad", **TOLERANT))
         rig.engine.refuse_classes[wide.id] = "is beyond me"
@@ -291,7 +291,7 @@ async def test_a_pod_that_runs_and_whose_class_is_refused_holds_what_it_requests
         assert rig.engine.calls["apply"] == calls
 
 
-async def test_a_pod_that_runs_and_whose_amounts_are_refused_too_holds_a_slot():
+async def test_a_running_pod_with_rejected_amounts_occupies_a_slot():
     classes = Classes()
     wide = classes.of(pod("bad", **TOLERANT))
     async with Rig(nodes=["a"]) as rig:
@@ -316,7 +316,7 @@ async def test_a_drained_queue_is_one_call():
         assert len(rig.engine.classes) == 1
 
 
-async def test_batches_have_a_largest_size():
+async def test_batches_have_a_maximum_size():
     async with Rig(batch_size=10) as rig:
         before = rig.engine.calls["apply"]
         for number in range(50):
@@ -329,7 +329,7 @@ async def test_batches_have_a_largest_size():
 # -- leadership -----------------------------------------------------------------------------------------------------
 
 
-async def test_a_standby_keeps_the_engine_warm_and_neither_places_nor_binds():
+async def test_a_standby_keeps_the_engine_synchronised_and_neither_places_nor_binds():
     async with Rig(leads=False) as rig:
         rig.pod("a")
         await rig.settle()
@@ -339,7 +339,7 @@ async def test_a_standby_keeps_the_engine_warm_and_neither_places_nor_binds():
         assert rig.bound == ["a"]
 
 
-async def test_a_standby_with_work_rests():
+async def test_a_standby_with_pending_pods_runs_no_rounds():
     async with Rig(leads=False) as rig:
         turns = []
 
@@ -353,7 +353,7 @@ async def test_a_standby_with_work_rests():
         assert turns == []
 
 
-async def test_placements_of_a_round_that_ends_after_the_fall_are_given_back():
+async def test_placements_of_a_round_that_ends_after_the_lease_is_lost_are_given_back():
     async with Rig() as rig:
         rounds = rig.engine.round
 
@@ -413,7 +413,7 @@ async def test_a_batch_that_fits_is_placed_by_one_round():
         assert rig.engine.rounds == 1
 
 
-async def test_not_found_and_already_known_end_nothing():
+async def test_not_found_and_already_known_replies_do_not_stop_the_bridge():
     """There, the bridge ended its process on such replies."""
     async with Rig() as rig:
         rig.pod("a")
@@ -432,7 +432,7 @@ async def test_not_found_and_already_known_end_nothing():
         assert rig.agrees()
 
 
-async def test_news_that_changes_nothing_for_the_engine_goes_with_what_does():
+async def test_updates_without_effect_on_the_engine_are_sent_with_the_next_that_has_one():
     """A confirmed bind, and what kubelets say of pods that run."""
     async with Rig(defer_seconds=1.0) as rig:
         timers = []
@@ -467,7 +467,7 @@ async def test_news_that_changes_nothing_for_the_engine_goes_with_what_does():
         ({"node": "m"}, True),
     ],
 )
-async def test_what_changes_what_a_pod_counts_for_does_not_wait_and_the_rest_does(change, urgent):
+async def test_only_updates_that_affect_the_description_of_a_pod_are_urgent(change, urgent):
     async with Rig(nodes=("n", "m"), defer_seconds=1.0) as rig:
         rig.store.pod_queue._call_later = lambda seconds, call: None
         rig.confirm = False
@@ -492,7 +492,7 @@ async def test_a_pod_bound_by_another_scheduler_is_sent_at_once(node):
         assert rig.state("other") == "bound"
 
 
-async def test_a_rejection_from_before_a_resync_does_not_hit_a_later_placement():
+async def test_a_rejection_from_before_a_resync_does_not_affect_a_later_placement():
     async with Rig(pods="1") as rig:  # the node takes one pod
         await rig.bind_in_flight("a")
         rig.engine.restart()
@@ -519,7 +519,7 @@ async def test_a_rejection_from_before_a_resync_does_not_hit_a_later_placement()
         assert rig.bound == ["a"]
 
 
-async def test_nor_does_one_that_could_not_be_sent_to_a_service_that_died():
+async def test_nor_does_one_that_could_not_be_sent_to_a_failed_service():
     async with Rig(pods="1") as rig:
         await rig.bind_in_flight("a")
         rig.kube.faults = [ConflictError(409, "Conflict", "a hook objects")]
@@ -547,7 +547,7 @@ async def test_a_class_that_is_refused_in_a_resync_is_reported_on_its_pods_too()
         assert "b" in {name for name, problem in rig.problems.invalid_pods if "no such resource" in problem}
 
 
-async def test_no_round_is_run_for_a_lease_that_comes_after_the_end():
+async def test_no_round_runs_for_a_lease_acquired_after_stop():
     async with Rig(leads=False) as rig:
         rig.loop.stop()
         rig.loop.lead()
@@ -556,7 +556,7 @@ async def test_no_round_is_run_for_a_lease_that_comes_after_the_end():
         assert rig.engine.calls["round"] == 0
 
 
-async def test_a_gang_does_not_keep_members_that_went_during_a_resync(monkeypatch):
+async def test_a_gang_does_not_keep_members_deleted_during_a_resync(monkeypatch):
     monkeypatch.setattr(resync, "_CHUNK", 1)
 
     def annotations(minimum):

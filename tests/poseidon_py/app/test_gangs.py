@@ -34,7 +34,7 @@ async def test_two_gangs_that_each_need_most_of_the_cluster_run_one_after_the_ot
     world.check()
 
 
-async def test_a_gang_that_does_not_fit_gets_nothing_and_others_use_the_room(world):
+async def test_a_gang_that_does_not_fit_holds_no_capacity_and_others_use_it(world):
     await world.bridge()
     world.create(job("large", 21, gang="all"), job("small", 3, gang="all"))
     world.cluster.add_pods(10, template(), prefix="single-")
@@ -50,7 +50,7 @@ async def test_a_gang_that_does_not_fit_gets_nothing_and_others_use_the_room(wor
     world.check()
 
 
-async def test_a_hundred_for_ninety_nine_gpus_leaves_them_to_others(world):
+async def test_a_gang_of_100_on_99_gpus_leaves_them_to_others(world):
     gpus = {"nvidia.com/gpu": "33"}
     for number in range(3):
         world.create(
@@ -86,7 +86,7 @@ async def test_a_hundred_for_ninety_nine_gpus_leaves_them_to_others(world):
     world.check()
 
 
-async def test_members_beyond_the_maximum_wait_until_one_of_the_others_goes(world):
+async def test_members_beyond_the_maximum_wait_until_another_ends(world):
     bridge = await world.bridge()
     annotations = {"poseidon.io/gang": "2", "poseidon.io/gang-max": "3"}
     marked = template(annotations=annotations | {"poseidon.io/gang-name": "g"})
@@ -133,7 +133,7 @@ async def test_a_group_that_is_disrupted_as_a_whole_is_evicted_with_a_member_tha
     assert lost not in world.pods
 
 
-async def test_members_that_are_missing_are_waited_for_and_said_so(world):
+async def test_a_gang_waits_for_missing_members_and_reports_them(world):
     await world.bridge()
     labels = {"pod-group.scheduling.x-k8s.io/name": "g", "pod-group.scheduling.x-k8s.io/min-available": "5"}
     world.cluster.add_pods(3, template(labels=labels), prefix="g-")
@@ -151,7 +151,7 @@ async def test_members_that_are_missing_are_waited_for_and_said_so(world):
     assert world.never_half({"g": 5}, gang_of=lambda name: "g")
 
 
-async def test_faults_of_binds_never_leave_half_a_gang(world):
+async def test_failing_binds_never_leave_a_gang_partly_bound(world):
     # 6 gangs of 6 on 20 cores: two or three at a time, each for a moment
     gangs = {f"g{number}": 6 for number in range(6)}
     bind = Rule(
@@ -168,7 +168,7 @@ async def test_faults_of_binds_never_leave_half_a_gang(world):
 
 
 @seeds(2)
-async def test_members_deleted_while_their_gang_is_bound_come_back_and_complete_it(world, seed):
+async def test_members_deleted_while_their_gang_is_bound_are_replaced_and_complete_it(world, seed):
     rng = random.Random(seed)
     world.cluster.faults.set(Rule(("create",), ("pods/binding",), latency_ms=30))
     await world.bridge(bind_concurrency=2, gang_timeout=5.0)
@@ -202,7 +202,7 @@ async def test_a_bridge_that_is_replaced_while_it_binds_leaves_a_gang_that_the_n
     world.check()
 
 
-async def test_a_flow_service_that_is_killed_in_the_middle_changes_nothing_for_gangs(world):
+async def test_a_killed_flow_service_does_not_affect_gangs(world):
     world.cluster.faults.set(Rule(("create",), ("pods/binding",), latency_ms=40))
     bridge = await world.bridge(own_service=True, bind_concurrency=1)
     gangs = {"a": 9, "b": 9}
@@ -214,7 +214,7 @@ async def test_a_flow_service_that_is_killed_in_the_middle_changes_nothing_for_g
     world.check()
 
 
-async def test_what_a_restart_leaves_half_is_unwound_when_the_rest_does_not_fit_any_more(world):
+async def test_a_gang_that_a_restart_leaves_partly_bound_is_unwound_if_the_rest_no_longer_fits(world):
     await leave_half_bound(world, 16)
     world.cluster.faults.clear()
     for node in world.cluster.objects(NODES):
@@ -306,7 +306,7 @@ async def test_a_pod_group_of_scheduler_plugins_whose_definition_appears_late_an
     assert world.never_half({"pg": 4})
 
 
-async def test_kubernetes_own_pod_groups_in_a_version_that_is_newer_than_we_are(world):
+async def test_kubernetes_pod_groups_of_an_unknown_version(world):
     await install(world, ("scheduling.k8s.io", "v7", "PodGroup"))
     await world.bridge()
     world.cluster.add_pods(3, template(schedulingGroup={"podGroupName": "pg"}), prefix="pg-")
@@ -350,7 +350,7 @@ async def test_explaining_a_gang_that_waits(world):
 
 
 @seeds(2)
-async def test_gangs_through_faults_restarts_and_losses_at_once(world, seed):
+async def test_gangs_with_faults_restarts_and_lost_nodes_combined(world, seed):
     rng = random.Random(seed)
     bind = Rule(
         ("create",), ("pods/binding",), latency_ms=10, rate_429=0.05, rate_500=0.05, rate_reset=0.05, rate_lost=0.1,

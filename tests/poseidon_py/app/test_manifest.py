@@ -73,7 +73,7 @@ def test_the_roles_are_bound_to_the_account_that_the_pods_run_as(manifest):
         assert binding["subjects"] == [subject]
 
 
-def test_replicas_stay_apart_and_go_one_at_a_time(manifest):
+def test_replicas_run_on_different_nodes_and_are_disrupted_one_at_a_time(manifest):
     (deployment,) = [each for each in manifest if each["kind"] == "Deployment"]
     (budget,) = [each for each in manifest if each["kind"] == "PodDisruptionBudget"]
     pod = deployment["spec"]["template"]

@@ -84,7 +84,7 @@ async def test_the_api_server_is_known_by_the_name_in_the_kubeconfig(pair, tmp_p
 
 
 @pytest.mark.parametrize("shows", [True, False])
-async def test_the_flow_service_asks_for_our_certificate(pair, shows):
+async def test_the_flow_service_requests_our_certificate(pair, shows):
     certificate, key = pair
     engine = Engine(LoadSpreading(), OrToolsSolver())
     server = Server(engine, "127.0.0.1:0", ServerTls(certificate, key, client_ca=certificate))
@@ -143,7 +143,7 @@ async def test_a_start_that_fails_for_lack_of_tls_names_the_cause(pair):
     server.stop(0)
 
 
-async def test_grpc_writes_nothing_of_its_own_between_lines_of_json(pair, tmp_path):
+async def test_grpc_writes_no_lines_between_lines_of_json(pair, tmp_path):
     plain = Server(Engine(LoadSpreading(), OrToolsSolver()), "127.0.0.1:0")
     plain.start()
     (tmp_path / "kubeconfig").write_text(
@@ -207,6 +207,6 @@ def test_files_that_cannot_be_used_are_named_before_anything_is_started(pair, tm
     assert "_ssl.c" not in str(caught.value)
 
 
-def test_files_that_can_be_used_are_taken(pair):
+def test_valid_tls_files_are_accepted(pair):
     certificate, key = pair
     assert given(certificate, certificate, key).firmament_key == key

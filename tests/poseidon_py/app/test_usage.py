@@ -53,7 +53,7 @@ def per_node(world, prefix):
         pytest.param("requests", {"node-00001": 1}, id="by-requests-it-is-full"),
     ],
 )
-async def test_prices_go_by_what_is_measured(world, basis, expected):
+async def test_costs_follow_measured_usage(world, basis, expected):
     """node-00000 has a pod that requests much and uses nothing, node-00001 one that does the opposite."""
     idle, busy = loaded("3", cpu="0.01", memory="0.01"), loaded("500m", cpu="5", memory="0.5")
     for name, made, node in (("idle", idle, "node-00000"), ("busy", busy, "node-00001")):
@@ -81,7 +81,7 @@ async def test_prometheus_adds_traffic(world):
     assert bridge.metrics.usage_polls.labels("prometheus", "answered")._value.get() > 0
 
 
-async def test_a_cluster_without_metrics_is_scheduled_all_the_same(world, caplog):
+async def test_a_cluster_without_metrics_is_scheduled(world, caplog):
     for kind in (POD_METRICS, NODE_METRICS):
         world.cluster.kinds.remove(kind)
     bridge = await world.bridge(usage="larger", usage_interval=1.0, log_level="warning")
@@ -106,7 +106,7 @@ async def test_usage_is_not_polled_when_nothing_uses_it(world):
     assert world.cluster.http.requests.get("list nodes", 0) == 1, "the watch's list, and no metrics"
 
 
-async def test_status_and_metrics_say_what_is_measured(world):
+async def test_status_and_metrics_report_measured_usage(world):
     bridge = await world.bridge(usage="larger", usage_interval=1.0)
     world.cluster.add_pods(4, template())
     await world.until(lambda: len(world.bound()) == 4)

@@ -132,7 +132,7 @@ async def test_it_is_saturated_while_binds_wait_for_a_slot_also_when_one_has_jus
     [UnreachableError("refused"), BusyError(429, "", ""), BusyError(500, "", ""), BusyError(503, "", "", 1.0)],
     ids=["refused", "429", "500", "503"],
 )
-async def test_what_may_be_repeated_is_repeated(error):
+async def test_temporary_failures_are_retried(error):
     async with Bench() as bench:
         bench.kube.faults = [error, error]
         bench.place()
@@ -218,7 +218,7 @@ async def test_a_pod_that_is_gone_ends_and_holds_nothing(there):
         assert await bench.store.pod_queue.get(10) == ["uid-a"]  # the engine is to be brought up to date
 
 
-async def test_the_successor_by_the_same_name_is_not_bound_for_its_predecessor():
+async def test_a_recreated_pod_is_not_bound_for_its_predecessor():
     async with Bench() as bench:
         bench.place("a", on="n")
         bench.kube.put("a", uid="uid-new")
@@ -227,7 +227,7 @@ async def test_the_successor_by_the_same_name_is_not_bound_for_its_predecessor()
         assert bench.kube.pods["default/a"].get("node") is None
 
 
-async def test_a_pod_that_cannot_be_bound_is_given_back_with_growing_rests():
+async def test_a_pod_that_cannot_be_bound_is_given_back_with_growing_delays():
     async with Bench() as bench:
         bench.kube.put("a", gates=True)
         ident = bench.store.id_of_node("n")
@@ -258,7 +258,7 @@ async def test_patience_ends():
         assert len(bench.rejected) == 1
 
 
-async def test_a_placement_that_the_state_has_overtaken_is_not_sent():
+async def test_an_obsolete_placement_is_not_sent():
     async with Bench(concurrency=1) as bench:
         bench.kube.hold = asyncio.Event()
         bench.place("first")

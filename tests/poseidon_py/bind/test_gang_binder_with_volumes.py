@@ -31,7 +31,7 @@ async def test_nothing_is_sent_before_the_volumes_of_all_are_ready():
     assert rig.bound == ["a", "b", "c"]
 
 
-async def test_volumes_that_cannot_be_made_ready_give_all_of_it_back():
+async def test_unavailable_volumes_give_back_the_whole_gang():
     rig = Rig()
     rig.pods("a", "b", "c")
     rig.store.pods["uid-b"].volumes.claims = (CLAIM,)
@@ -66,7 +66,7 @@ def volumes(rig, **what):
     rig.prepare = prepare
 
 
-async def test_a_gang_of_which_one_cannot_be_bound_as_is_known_at_once_sends_nothing():
+async def test_a_gang_with_a_member_known_to_fail_sends_no_binds():
     rig = Rig()
     rig.pods("a", "b", "c")
     volumes(rig, b=VolumeError("a persistentvolumeclaim went away"))
@@ -87,7 +87,7 @@ async def test_preparing_that_is_ended_before_it_has_begun_ends():
     assert await rig.binder.drain(0.1)
 
 
-async def test_members_do_not_wait_for_the_volumes_of_one_that_is_gone():
+async def test_members_do_not_wait_for_the_volumes_of_a_deleted_one():
     rig = Rig()
     rig.pods("a", "b", "c", "d")  # one more than has to be
     volumes(rig, a=forever)
@@ -114,7 +114,7 @@ async def test_the_others_wait_for_a_member_whose_volume_another_one_was_given()
     assert (rig.bound, rig.rejected, len(rig.gangs)) == (["a", "b", "c"], ["b"], 0)
 
 
-async def test_they_do_not_wait_for_ever_nor_for_one_that_is_gone():
+async def test_they_wait_neither_forever_nor_for_a_deleted_member():
     rig = Rig()
     rig.pods("a", "b", "c")
     taken = VolumesTakenError("the volumes that it could use there were given to other pods")
@@ -176,7 +176,7 @@ async def test_waiting_members_are_bound_with_those_placed_when_others_bind_memb
     assert rig.bound == ["a", "b", "e"]
 
 
-async def test_one_that_goes_while_it_waits_leaves_nothing_behind():
+async def test_a_member_deleted_while_it_waits_is_dropped():
     rig = Rig()
     await parked_without_c(rig)
     rig.gone("a")

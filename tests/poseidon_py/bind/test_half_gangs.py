@@ -20,7 +20,7 @@ async def half(rig, **fields):
     await settle()
 
 
-async def test_what_stays_half_is_evicted_after_its_time():
+async def test_a_partly_bound_gang_is_evicted_after_its_timeout():
     rig = Rig()
     await half(rig, owner=JOB)
     assert rig.deadlines[0].seconds == 60.0
@@ -38,7 +38,7 @@ async def test_members_without_a_controller_stay():
     assert {reason for _, reason, _ in rig.remarks} == {"GangHalfBound"}
 
 
-async def test_what_is_to_be_kept_stays():
+async def test_with_unwind_keep_members_stay():
     rig = Rig(unwind="keep")
     await half(rig, owner=JOB)
     assert rig.evicted == []
@@ -61,7 +61,7 @@ async def test_binds_that_are_still_repeated_at_the_deadline_are_given_back():
     assert await rig.binder.drain(0.1)
 
 
-async def test_a_gang_that_was_whole_is_never_unwound():
+async def test_a_gang_that_was_complete_is_never_unwound():
     rig = Rig()
     rig.pods("a", "b", "c", owner=JOB)
     rig.place("a", "b", "c")
@@ -112,7 +112,7 @@ async def test_a_gang_that_is_disrupted_as_a_whole_is_evicted_if_what_it_lost_is
     assert rig.remarks == [(name, "GangUnwound", text) for name in ("a", "c")]
 
 
-async def test_one_that_is_replaced_in_time_is_not_nor_one_without_waiting_members():
+async def test_it_is_not_if_members_are_replaced_in_time_or_none_is_pending():
     rig = Rig(whole=True)
     await broken(rig)
     await call(rig.deadlines)  # it was not replaced
@@ -126,7 +126,7 @@ async def test_one_that_is_replaced_in_time_is_not_nor_one_without_waiting_membe
     assert rig.bound == ["a", "b", "c", "d"]
 
 
-async def test_after_a_restart_only_a_gang_that_never_was_whole_is_unwound():
+async def test_after_a_restart_only_a_gang_that_never_was_complete_is_unwound():
     for since_us, evicted in ((2**60, ["a"]), (0, [])):  # the others wait since before that bind; since after it
         rig = Rig()
         rig.since_us = since_us
@@ -154,7 +154,7 @@ def under_a_budget(rig):
     return budget
 
 
-async def test_a_gang_that_became_whole_while_a_budget_was_waited_for_is_not_evicted(caplog):
+async def test_a_gang_completed_while_a_budget_prevents_evictions_is_not_evicted(caplog):
     rig = Rig()
     budget = under_a_budget(rig)
     await half(rig, owner=JOB)
@@ -173,7 +173,7 @@ async def test_a_gang_that_became_whole_while_a_budget_was_waited_for_is_not_evi
     "error",
     [BusyError(429, "TooManyRequests", "a budget"), UnreachableError("refused"), ApiError(403, "Forbidden", "no")],
 )
-async def test_who_cannot_be_evicted_is_asked_again_for_as_long_as_it_takes(error):
+async def test_a_rejected_eviction_is_retried_until_it_succeeds(error):
     rig, pauses = Rig(), []
     evict, tries = rig.unwinder._evict, []
 
@@ -202,7 +202,7 @@ async def test_who_cannot_be_evicted_is_asked_again_for_as_long_as_it_takes(erro
 
 
 @pytest.mark.parametrize("message", [b"3600", b"inf", b"nan"])
-async def test_no_budget_puts_an_eviction_off_for_ever(message):
+async def test_no_budget_delays_the_retry_of_an_eviction_forever(message):
     rig, pauses = Rig(), []
     evict, faults = rig.unwinder._evict, [api_error(429, b"", message)]
 
@@ -221,7 +221,7 @@ async def test_no_budget_puts_an_eviction_off_for_ever(message):
     assert [0 <= seconds <= MAX_SECONDS for seconds in pauses] == [True]
 
 
-async def test_no_member_is_evicted_once_none_waits_any_more():
+async def test_no_member_is_evicted_once_none_is_pending():
     rig = Rig()
     budget = under_a_budget(rig)
     await half(rig, owner=JOB)
@@ -232,7 +232,7 @@ async def test_no_member_is_evicted_once_none_waits_any_more():
     assert rig.evicted == []
 
 
-async def test_who_went_by_itself_meanwhile_is_not_evicted():
+async def test_a_member_that_was_deleted_is_not_evicted():
     rig = Rig()
     budget = under_a_budget(rig)
     await half(rig, owner=JOB)
@@ -243,7 +243,7 @@ async def test_who_went_by_itself_meanwhile_is_not_evicted():
     assert rig.evicted == ["c"]
 
 
-async def test_who_ends_by_itself_while_another_is_evicted_is_not():
+async def test_a_member_that_ends_during_another_eviction_is_not_evicted():
     rig = Rig()
     evict = rig.unwinder._evict
 
@@ -257,7 +257,7 @@ async def test_who_ends_by_itself_while_another_is_evicted_is_not():
     assert rig.evicted == ["a"]
 
 
-async def test_while_evictions_are_refused_another_timeout_begins_nothing():
+async def test_while_evictions_are_rejected_another_timeout_has_no_effect():
     rig = Rig()
     budget = under_a_budget(rig)
     await half(rig, owner=JOB)
@@ -273,7 +273,7 @@ async def test_while_evictions_are_refused_another_timeout_begins_nothing():
     assert not rig.unwinder._evicting
 
 
-async def test_who_was_bound_while_evictions_are_refused_is_evicted_too():
+async def test_a_member_bound_while_evictions_are_rejected_is_evicted_too():
     rig = Rig()
     budget = under_a_budget(rig)
     rig.pods("a", "b", "c", "d", minimum=4, owner=JOB)

@@ -33,7 +33,7 @@ def placement(name="a", on="n"):
 
 @pytest.mark.parametrize("to", PlacementState)
 @pytest.mark.parametrize("state", PlacementState)
-def test_every_pair_is_taken_or_refused(state, to):
+def test_every_pair_of_states_is_accepted_or_rejected(state, to):
     _, moved = placement()
     moved.state = state
     assert (to in TRANSITIONS[state]) is ((state, to) in LEGAL)
@@ -46,7 +46,7 @@ def test_every_pair_is_taken_or_refused(state, to):
         assert moved.state is state
 
 
-def test_what_has_overtaken_a_placement_is_named():
+def test_the_reason_for_an_obsolete_placement_is_named():
     store, at = placement()
     assert (at.overtaken(), at.holds) == ("", True)
     store.observe_pod(pod("a", deleting=True))
@@ -62,7 +62,7 @@ def test_what_has_overtaken_a_placement_is_named():
     assert at.overtaken() == "gone"
 
 
-async def test_slots_take_what_is_ready_in_order_and_not_what_was_removed():
+async def test_slots_take_ready_placements_in_order_without_removed_ones():
     slots = BindSlots()
     first, second, third = (placement(name)[1] for name in "abc")
     for each in (first, second, third):

@@ -87,7 +87,7 @@ class World(Bench):
         self.storage.put_claim(claim("c", bound_to=to, selected="n"))
 
 
-async def test_a_volume_is_given_then_the_pod_is_bound():
+async def test_a_volume_is_bound_and_then_the_pod():
     async with World(volume("big", on=["n"], size="9Gi"), volume("v", on=["n"])) as world:
         world.place()
         await settle()
@@ -108,7 +108,7 @@ async def test_a_volume_is_given_then_the_pod_is_bound():
         assert world.storage.reserved == {}
 
 
-async def test_a_volume_is_asked_for_then_the_pod_is_bound():
+async def test_a_volume_is_provisioned_and_then_the_pod_is_bound():
     async with World(provisioner="p") as world:
         world.place()
         await settle()
@@ -120,7 +120,7 @@ async def test_a_volume_is_asked_for_then_the_pod_is_bound():
         assert world.bound == [("a", "n")]
 
 
-async def test_volumes_that_are_there_already_cost_nothing():
+async def test_bound_volumes_need_no_request():
     async with World() as world:
         world.bound_by_controller()
         world.place()
@@ -143,7 +143,7 @@ async def test_volumes_that_are_there_already_cost_nothing():
     ],
     ids=["annotation taken back", "claim deleted", "made elsewhere"],
 )
-async def test_what_cannot_be_had_is_given_back(change, words):
+async def test_a_placement_whose_volume_is_unavailable_is_given_back(change, words):
     async with World(provisioner="p") as world:
         world.place()
         await settle()
@@ -169,7 +169,7 @@ async def test_of_two_that_one_round_places_with_a_claim_for_one_only_one_is_bou
         assert [name for name, *_ in world.rejected] == ["b"] * alone
 
 
-async def test_someone_was_faster():
+async def test_another_claim_got_the_volume_first():
     async with World(volume("v", on=["n"])) as world:
         world.api.fault = ConflictError(409, "Conflict", "the object has been modified")
         known = world.place()
@@ -198,7 +198,7 @@ async def test_a_node_without_the_volume_is_refused_at_once_and_not_tried_again(
         assert len(world.store.volumes.demands_of(known).further) == 1
 
 
-async def test_a_pod_is_not_bound_to_a_node_that_went_while_its_volume_was_made():
+async def test_a_pod_is_not_bound_to_a_node_deleted_during_provisioning():
     async with World(volume("v", on=["n"])) as world:
         known = world.place(on="n")
         await settle()
@@ -219,7 +219,7 @@ async def test_a_placement_that_is_given_back_at_once_writes_nothing_and_keeps_n
         assert await world.binder.drain(0.1)
 
 
-async def test_a_pod_that_goes_meanwhile_leaves_nothing_behind():
+async def test_a_pod_deleted_during_preparation_releases_everything():
     async with World(volume("v", on=["n"])) as world:
         world.place()
         await settle()
@@ -242,7 +242,7 @@ async def test_a_deposed_leader_stops_preparing():
 
 
 @pytest.mark.parametrize("objects", [(volume("v", on=["n"]),), ()], ids=["given", "asked for"])
-async def test_a_leader_whose_lease_has_run_out_unnoticed_writes_no_volumes(objects):
+async def test_a_leader_with_an_expired_lease_updates_no_volumes(objects):
     async with World(*objects, provisioner="p" if not objects else "kubernetes.io/no-provisioner") as world:
         world.leads = False
         known = world.place()
@@ -251,7 +251,7 @@ async def test_a_leader_whose_lease_has_run_out_unnoticed_writes_no_volumes(obje
         assert world.storage.reserved == {}
 
 
-def test_a_claim_that_went_away_before():
+def test_a_claim_that_was_deleted_before():
     world = World()
     world.store.observe_pod(pod("a", spec=SPEC))
     known = world.store.pods["uid-a"]

@@ -91,7 +91,7 @@ def test_an_unknown_context(kubeconfig):
 
 
 @pytest.mark.parametrize("server", ["https://127.0.0.1:99999", "ftp://h"])
-def test_an_address_of_the_api_server_that_cannot_be_one(tmp_path, server):
+def test_an_invalid_address_of_the_api_server(tmp_path, server):
     path = written(tmp_path / "kubeconfig", CONFIG.replace("http://127.0.0.1:9", server))
     line = refused("--kubeconfig", path, "--health-port", "-1")
     assert line.startswith(f"cannot use the kubeconfig {path}: the API server's address {server!r}")
@@ -148,7 +148,7 @@ def test_flags_that_cannot_be_used(kubeconfig, arguments, text):
     assert text in refused("--kubeconfig", kubeconfig, *default, *arguments)
 
 
-def test_a_health_port_that_is_taken(kubeconfig):
+def test_a_health_port_in_use(kubeconfig):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         line = refused("--kubeconfig", kubeconfig, "--health-port", port)
@@ -156,7 +156,7 @@ def test_a_health_port_that_is_taken(kubeconfig):
     assert "--health-port" in line
 
 
-def test_a_flow_service_that_is_not_there(kubeconfig):
+def test_an_unreachable_flow_service(kubeconfig):
     address = ("--firmament-address", "127.0.0.1:9", "--startup-timeout", "0.1")
     line = refused("--kubeconfig", kubeconfig, "--health-port", "-1", *address, code=1)
     assert line.startswith("no flow service at 127.0.0.1:9: ")

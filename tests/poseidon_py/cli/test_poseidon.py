@@ -100,7 +100,7 @@ def test_the_defaults_of_the_flow_service_are_shown_as_it_has_them():
         assert FIELDS[name].shown_default == (number_text(default) if isinstance(default, float) else str(default))
 
 
-def test_a_command_that_is_not_installed_says_what_to_install(monkeypatch):
+def test_a_command_that_is_not_installed_names_the_package(monkeypatch):
     monkeypatch.setitem(LazyGroup.lazy, "demo", ("poseidon_py.not_there", "demo"))
     result = run("demo", "--nodes", "5")
     assert result.exit_code == 1
@@ -112,7 +112,7 @@ def test_a_command_that_is_not_installed_says_what_to_install(monkeypatch):
 @pytest.mark.e2e
 @pytest.mark.slow
 class TestProcesses:
-    def test_an_unknown_policy_lists_those_there_are(self, kubeconfig):
+    def test_an_unknown_policy_lists_the_known_ones(self, kubeconfig):
         done = process("run", "--kubeconfig", kubeconfig, "--policy", "nope")
         assert done.returncode == 2
         assert done.stderr.startswith("error: there is no policy 'nope'; there are: ")
@@ -122,7 +122,7 @@ class TestProcesses:
         found = json.loads(process("policies", "--json").stdout)
         assert "load-spreading" in {policy["name"] for policy in found}
 
-    def test_an_api_server_that_is_not_there(self, kubeconfig):
+    def test_an_unreachable_api_server(self, kubeconfig):
         done = process(
             "run", "--kubeconfig", kubeconfig, "--health-port", "-1", "--log-level", "error", "--startup-timeout", "3"
         )
@@ -242,7 +242,7 @@ def test_a_kubeconfig_that_is_given_has_to_name_a_server(scheduler, kubeconfig):
     assert f"the kubeconfig {kubeconfig} has no server for context nope; correct" in result.output
 
 
-def test_questions_that_cannot_be_answered(scheduler):
+def test_queries_that_cannot_be_answered(scheduler):
     Answers.bodies = {"/status": (200, b"<html>")}
     for arguments, says in (
         (("explain", "a/b", "--address", scheduler), "knows no pod a/b"),

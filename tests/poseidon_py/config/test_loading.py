@@ -9,11 +9,11 @@ from poseidon_py.config.loading import OptionError
 from poseidon_py.config.settings import Settings
 
 
-def test_nothing_given_means_the_defaults():
+def test_without_options_the_defaults_apply():
     assert loading.settings({}, {"policy": None, "scheduler_name": ()}) == Settings()
 
 
-def test_flags_win_over_the_file_and_the_file_over_the_defaults(tmp_path):
+def test_flags_override_the_file_and_the_file_overrides_the_defaults(tmp_path):
     file = tmp_path / "c.yaml"
     file.write_text(
         "scheduler-name: [a, b]\nbatch_window: 1\nlog-level: debug\nkubeconfig: /k\n"
@@ -42,7 +42,7 @@ def test_options_of_the_policy_are_a_mapping_in_the_file(tmp_path, key):
     assert loading.settings(loading.read_file(file), flags).policy_option == ("by=tasks",)
 
 
-def test_an_empty_file_says_nothing(tmp_path):
+def test_an_empty_file_changes_no_setting(tmp_path):
     (tmp_path / "c").write_text("")
     assert loading.read_file(tmp_path / "c") == {}
 
@@ -131,7 +131,7 @@ def test_an_empty_file_says_nothing(tmp_path):
         ),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path, text, says):
+def test_an_invalid_setting_is_named(tmp_path, text, says):
     file = tmp_path / "c"
     file.write_text(text)
     with pytest.raises(OptionError, match=r".+") as caught:
@@ -146,7 +146,7 @@ def test_a_file_that_is_not_text(tmp_path):
         loading.read_file(tmp_path / "c")
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_a_file_that_does_not_exist(tmp_path):
     with pytest.raises(OptionError, match="No such file"):
         loading.read_file(tmp_path / "none")
 
@@ -161,19 +161,19 @@ def test_a_file_that_is_not_there(tmp_path):
         pytest.param("usage-interval: 2.5", 2.5, id="broken"),
     ],
 )
-def test_how_often_usage_is_polled(tmp_path, text, seconds):
+def test_the_interval_of_usage_polls(tmp_path, text, seconds):
     (tmp_path / "c").write_text(text)
     assert loading.usage_interval(loading.settings(loading.read_file(tmp_path / "c"), {})) == seconds
 
 
 @pytest.mark.parametrize(("text", "argument"), [("900", "900"), ("0", "0"), ("2.5", "2.5"), ("never", "never")])
-def test_after_how_long_the_supervised_flow_service_reserves_capacity(tmp_path, text, argument):
+def test_the_reserve_after_argument_of_the_supervised_flow_service(tmp_path, text, argument):
     (tmp_path / "c").write_text(f"gang-reserve-after: {text}")
     given = loading.settings(loading.read_file(tmp_path / "c"), {})
     assert loading.service_arguments(given) == ["--reserve-after", argument]
 
 
-def test_what_the_own_flow_service_is_to_know_of_usage():
+def test_the_usage_arguments_of_the_supervised_flow_service():
     assert loading.service_arguments(Settings(firmament_args=("-x",))) == ["-x"]
     given = Settings(usage="larger", usage_samples=5, usage_half_life=30.0, usage_stale=60.0)
     assert loading.service_arguments(given) == [
@@ -186,13 +186,13 @@ def test_what_the_own_flow_service_is_to_know_of_usage():
 
 
 @pytest.mark.parametrize(("text", "mode"), [("on", "on"), ("off", "off"), ("'on'", "on"), ("auto", "auto")])
-def test_on_and_off_are_words_although_yaml_takes_them_for_true_and_false(tmp_path, text, mode):
+def test_on_and_off_are_words_although_yaml_reads_booleans(tmp_path, text, mode):
     (tmp_path / "c").write_text(f"bandwidth: {text}")
     assert loading.settings(loading.read_file(tmp_path / "c"), {}).bandwidth == mode
 
 
 @pytest.mark.parametrize("content", ["policy: " + "[" * 5000, "policy: 2026-13-45"], ids=["nested", "no date"])
-def test_a_file_that_the_yaml_parser_chokes_on_is_named(tmp_path, content):
+def test_a_file_that_crashes_the_yaml_parser_is_named(tmp_path, content):
     (tmp_path / "c").write_text(content)
     with pytest.raises(OptionError, match="is not YAML"):
         loading.read_file(tmp_path / "c")

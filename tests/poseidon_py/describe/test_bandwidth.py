@@ -50,7 +50,7 @@ def links(amounts):
         pytest.param({OUT: "1G"}, {OWN_OUT: "2G"}, {"egress": 2 * G}, id="the-larger-is-requested"),
     ],
 )
-def test_what_a_pod_asks(annotations, extended, requested):
+def test_bandwidth_requests_of_a_pod(annotations, extended, requested):
     message = describe_class(annotated(annotations, requests={"cpu": "1", **extended}), bandwidth=COUNTED)
     assert links(message.requests) == requested
     assert links(describe_class(annotated(annotations, requests={"cpu": "1", **extended})).requests) == {}
@@ -76,7 +76,7 @@ def test_an_invalid_annotation(text):
     assert links(running.requests) == {"ingress": 5 * M}
 
 
-def test_the_key_tells_bandwidths_apart_and_nothing_else():
+def test_the_key_depends_on_bandwidth_only():
     one, other = annotated({IN: "1M", "x": "1"}), annotated({IN: "1M", "x": "2"})
     assert key_of(one, COUNTED) == key_of(other, COUNTED)
     assert key_of(one, COUNTED) != key_of(annotated({IN: "2M"}), COUNTED)
@@ -101,7 +101,7 @@ def test_the_key_tells_bandwidths_apart_and_nothing_else():
         pytest.param({OWN_OUT: "1500m"}, {}, {}, None, {"egress": 1}, id="rounds-down"),
     ],
 )
-def test_what_links_have(annotations, labels, allocatable, default, offered):
+def test_capacities_of_links(annotations, labels, allocatable, default, offered):
     node = a_node(annotations=annotations, labels=labels, allocatable={"cpu": "4", **allocatable})
     assert links(describe_node(node, "id", Bandwidth(True, default)).allocatable) == offered
     assert links(describe_node(node, "id", Bandwidth(False, default)).allocatable) == {}

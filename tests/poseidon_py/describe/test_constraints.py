@@ -191,7 +191,7 @@ def ports(*given):
         ),
     ],
 )
-def test_what_only_one_pod_of_a_node_can_hold(spec, want):
+def test_tokens_that_one_pod_of_a_node_can_hold(spec, want):
     assert tokens(pod(spec=spec)) == want
 
 
@@ -221,12 +221,12 @@ def test_preferred_nodes_and_images():
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_each_constraint_makes_another_class(change):
+def test_each_constraint_changes_the_class(change):
     assert key_of(pod(spec=change)) != key_of(pod())
     assert describe_class(pod(spec=change)).id != describe_class(pod()).id
 
 
-def test_labels_matter_to_the_profile_and_not_to_the_class():
+def test_labels_affect_the_profile_but_not_the_class():
     classes, profiles = Classes(), Profiles()
     a, b = labelled({"app": "a"}), labelled({"app": "b"}, name="b")
     assert classes.of(a) == classes.of(b)
@@ -236,7 +236,7 @@ def test_labels_matter_to_the_profile_and_not_to_the_class():
     assert profiles.of(pod(namespace="other")) != profiles.of(pod())
 
 
-def test_namespace_and_labels_matter_to_the_class_where_a_constraint_refers_to_them():
+def test_namespace_and_labels_affect_the_class_if_a_constraint_refers_to_them():
     classes = Classes()
     near = affinity(labelSelector=APP)
     assert classes.of(pod(spec=near)) != classes.of(pod(namespace="other", spec=near))
@@ -245,14 +245,14 @@ def test_namespace_and_labels_matter_to_the_class_where_a_constraint_refers_to_t
     assert classes.of(labelled({"r": "1"}, spec=keyed)) != classes.of(labelled({"r": "2"}, spec=keyed))
 
 
-def test_volumes_whose_names_are_drawn_at_random_do_not_make_classes():
+def test_generated_volume_names_do_not_change_the_class():
     def with_token(name):
         return pod(spec={"volumes": [{"name": name, "projected": {"sources": []}}]})
 
     assert key_of(with_token("kube-api-access-ab")) == key_of(with_token("kube-api-access-cd"))
 
 
-def test_what_a_pod_does_not_say_itself_extends_its_class():
+def test_requirements_from_other_objects_extend_the_class():
     classes = Classes()
     base = classes.of(pod())
     assert classes.extended(base, Extras()) == base

@@ -44,7 +44,7 @@ def blocks(text: str) -> list[tuple[int, list[str], list[str]]]:
         ("1500m@n", [(2, ["n"], [])]),
     ],
 )
-def test_what_may_be_written(text, expected):
+def test_valid_forms_of_the_annotation(text, expected):
     assert blocks(text) == expected
 
 
@@ -80,11 +80,11 @@ def test_an_invalid_annotation_is_named_with_the_remedy(text, field, remedy):
     assert remedy in caught.value.reason
 
 
-def test_both_sides_agree_on_what_is_too_much():
+def test_bridge_and_engine_have_the_same_limits():
     assert (MAX_BLOCKS, MAX_BYTES) == (engine_side.MAX_BLOCKS, engine_side.MAX_BYTES)
 
 
-def test_what_is_the_same_is_one_set():
+def test_equal_inputs_are_one_set():
     inputs = Inputs()
     first = inputs.of(reading("a", "1Ki@n2,n1"))
     assert first == inputs.of(reading("b", '[{"bytes": 1024, "nodes": ["n1", "n2"]}]')) != 0
@@ -139,7 +139,7 @@ async def test_a_changed_annotation_is_sent_while_the_pod_waits():
         assert known_to_engine(rig, "a") == []
 
 
-async def test_what_a_bound_pod_reads_does_not_matter():
+async def test_the_inputs_of_a_bound_pod_are_ignored():
     async with Rig() as rig:
         show(rig, "a", "1Ki@n")
         show(rig, "theirs", "invalid", node="n", scheduler="other")
@@ -169,7 +169,7 @@ async def test_an_invalid_annotation_is_ignored_with_an_event_and_the_pod_is_pla
         assert rig.bound == ["a"]
 
 
-async def test_a_set_that_the_engine_forgot_is_sent_again():
+async def test_a_set_that_the_engine_lost_is_sent_again():
     async with Rig(nodes=()) as rig:
         show(rig, "a", "1Ki@n")
         await rig.settle()
@@ -191,7 +191,7 @@ async def test_a_restarted_engine_learns_sets_again():
         assert known_to_engine(rig, "a") == [(1024, ["n"])]
 
 
-async def test_sets_that_no_pod_reads_are_forgotten():
+async def test_unused_sets_are_dropped():
     async with Rig(nodes=()) as rig:
         rig.store._prune_at = 0
         show(rig, "a", "1Ki@n")

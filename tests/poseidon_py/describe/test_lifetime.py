@@ -70,14 +70,14 @@ BAD = [
 
 
 @pytest.mark.parametrize("text", BAD)
-def test_what_is_no_duration_counts_as_unknown_and_is_complained_of(text):
+def test_an_invalid_duration_counts_as_unknown_and_is_reported(text):
     bad = annotated(text, activeDeadlineSeconds=60)
     assert expected_seconds(bad) == 0
     assert problem_of(bad).startswith(f"metadata.annotations[{ANNOTATION}]: ")
     assert problem_of(bad).endswith("give one like 90s, 1h30m or 5400")
 
 
-def test_the_annotation_goes_before_the_deadline():
+def test_the_annotation_takes_precedence_over_the_deadline():
     assert expected_seconds(pod()) == 0
     assert expected_seconds(pod(spec={"activeDeadlineSeconds": 60})) == 60
     assert expected_seconds(annotated("30s", activeDeadlineSeconds=60)) == 30
@@ -85,7 +85,7 @@ def test_the_annotation_goes_before_the_deadline():
 
 
 @pytest.mark.parametrize("annotations", [{"other": ANNOTATION}, {ANNOTATION: 5}, ["x", ANNOTATION]])
-def test_annotations_that_only_look_like_it_say_nothing(annotations):
+def test_similar_annotations_are_ignored(annotations):
     assert expected_seconds(pod(annotations=annotations)) == 0
     assert problem_of(pod(annotations=annotations)) == ""
 

@@ -45,12 +45,12 @@ def test_pods_that_differ_in_name_namespace_labels_and_owner_are_of_one_class():
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_each_thing_that_matters_makes_another_class(change):
+def test_each_relevant_field_changes_the_class(change):
     assert describe_class(pod(**change)).id != describe_class(pod()).id
     assert key_of(pod(**change)) != key_of(pod())
 
 
-def test_another_spelling_of_the_same_is_the_same_class():
+def test_different_spellings_of_a_pod_have_the_same_class():
     assert describe_class(pod(cpu="0.1")).id == describe_class(pod(cpu="100m")).id
 
 
@@ -193,7 +193,7 @@ def test_without_node_affinity_any_node_will_do_and_with_an_empty_one_none():
 
 
 @pytest.mark.parametrize("bound", ["x", "", "1_0", "1.5"])
-def test_a_bound_that_is_no_number_spoils_its_own_term_only(bound):
+def test_a_bound_that_is_not_a_number_disables_its_term_only(bound):
     odd = {"matchExpressions": [{"key": "cores", "operator": "Gt", "values": [bound]}]}
     given = affinity(odd, {"matchExpressions": [{"key": "z", "operator": "Exists"}]})
     terms = describe_class(pod(spec=given)).node_affinity.nodeSelectorTerms

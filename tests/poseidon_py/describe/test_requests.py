@@ -66,7 +66,7 @@ def test_overhead_comes_on_top_of_the_larger():
     assert of([box(cpu="100m")], [box(cpu="500m")], overhead={"cpu": "50m", "memory": "7"})["cpu"] == 550
 
 
-def test_every_pod_takes_one_slot_and_may_take_nothing_else():
+def test_every_pod_takes_one_slot_even_without_requests():
     assert of([box()]) == {"pods": 1}
     assert of([{"name": "c"}]) == {"pods": 1}
     assert of([{"name": "c", "resources": None}]) == {"pods": 1}

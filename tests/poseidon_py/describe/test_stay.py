@@ -32,7 +32,7 @@ def owned(kind, policy=None, **fields):
         ("", "Always", False, True),
     ],
 )
-def test_who_stays(kind, policy, mine, stays):
+def test_which_pods_are_lasting(kind, policy, mine, stays):
     assert lasting(owned(kind, policy), assigned_to_us=mine) is stays
 
 
@@ -50,7 +50,7 @@ def running(expected="60", started="2026-01-01T00:00:00Z"):
         (running(started="today"), 0),
     ],
 )
-def test_since_when_it_runs(made, since):
+def test_the_start_of_a_pod(made, since):
     assert started_us(made) == since
 
 
@@ -74,7 +74,7 @@ def test_the_rows_for_the_engine():
     assert list(tasks.lasting) == [False, True, False]
 
 
-def test_columns_that_say_nothing_are_left_out():
+def test_columns_of_defaults_are_omitted():
     tasks = rows_of(pod("a"), pod("b", node="n"))
     assert not tasks.started_us
     assert not tasks.lasting

@@ -62,12 +62,12 @@ def test_an_invalid_trait_is_ignored_and_reported(message, problem):
     assert problem_of(saying(message)).endswith("; it is ignored")
 
 
-def test_a_trait_that_is_understood_is_not_complained_of():
+def test_a_valid_trait_is_not_reported():
     assert problem_of(saying({KIND: "devil"}, {"taskType": "batch"})) == ""
     assert problem_of(pod()) == ""
 
 
-def test_only_traits_tell_pods_apart():
+def test_only_traits_change_the_key():
     one, other = saying({KIND: "devil", "x": "1"}, {"y": "1"}), saying({KIND: "devil", "x": "2"}, {"y": "2"})
     assert key_of(one) == key_of(other) != key_of(saying({KIND: "sheep"}))
     classes = Classes()

@@ -20,7 +20,7 @@ def test_each_key_is_described_once_and_equal_descriptions_share_an_id():
     assert len(vocabulary) == 2
 
 
-def test_what_is_not_in_use_is_dropped_and_described_again_when_it_returns():
+def test_unused_descriptions_are_dropped_and_made_again_on_use():
     vocabulary: Vocabulary[str, flow_pb2.Profile] = Vocabulary()
     vocabulary.id_of("a", lambda: profile(1))
     vocabulary.id_of("b", lambda: profile(2))

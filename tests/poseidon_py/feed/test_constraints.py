@@ -39,7 +39,7 @@ async def test_profiles_are_sent_once_and_change_with_the_labels():
         assert dict(rig.task("p1")["profile"].labels) == {"app": "a"}
 
 
-async def test_a_profile_that_the_engine_forgot_is_sent_again():
+async def test_a_profile_that_the_engine_lost_is_sent_again():
     async with Rig(nodes=()) as rig:
         rig.pod("a")
         await rig.settle()
@@ -79,7 +79,7 @@ async def test_labels_of_namespaces_are_sent_as_they_change():
         worker.cancel()
 
 
-async def test_a_pod_on_its_way_out_is_leaving():
+async def test_a_terminating_pod_is_leaving():
     async with Rig() as rig:
         rig.pod("a", node="n")
         await rig.settle()
@@ -107,7 +107,7 @@ async def test_a_pod_is_sent_once_its_claim_is_bound():
         assert len(blocks) == 2
 
 
-async def test_without_knowledge_of_storage_a_pod_with_a_claim_waits_in_silence():
+async def test_before_storage_is_listed_a_pod_with_a_claim_waits_without_a_report():
     spec = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}
     async with Rig() as rig:
         assert not rig.store.volumes.in_use.is_set()
@@ -123,7 +123,7 @@ async def test_without_knowledge_of_storage_a_pod_with_a_claim_waits_in_silence(
         assert sorted(rig.bound) == ["a", "b"]
 
 
-async def test_of_pods_with_one_single_pod_claim_one_at_a_time_is_sent():
+async def test_pods_of_one_read_write_once_pod_claim_are_sent_one_at_a_time():
     spec = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}
     async with Rig(nodes=()) as rig:
         rig.store.storage.ready = True
@@ -138,7 +138,7 @@ async def test_of_pods_with_one_single_pod_claim_one_at_a_time_is_sent():
         assert rig.state("b") == "waiting"
 
 
-async def test_a_volume_that_was_given_away_in_the_same_round():
+async def test_a_volume_given_to_another_pod_in_the_same_round():
     spec = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}
     async with Rig(nodes=()) as rig:
         storage, gate = rig.store.storage, rig.store.volumes

@@ -92,7 +92,7 @@ async def test_a_pod_blocked_by_its_gang_is_not_sent_and_one_that_was_sent_is_re
         assert rig.engine.tasks == {}
 
 
-async def test_gangs_that_the_engine_has_forgotten_are_sent_again():
+async def test_gangs_that_the_engine_has_lost_are_sent_again():
     async with Rig((COSCHEDULING, group(2))) as rig:
         rig.member("a")
         await rig.settle()
@@ -115,7 +115,7 @@ async def test_a_restarted_engine_is_sent_gangs_too():
         assert len(rig.engine.gang_of) == 2
 
 
-async def test_a_gang_that_is_gone_is_removed():
+async def test_a_deleted_gang_is_removed():
     async with Rig((COSCHEDULING, group(2))) as rig:
         rig.member("a")
         await rig.settle()

@@ -25,7 +25,7 @@ def failing_for(monkeypatch, *names):
         monkeypatch.setattr(module, "describe_pod", describe_pod)
 
 
-async def test_a_pod_that_cannot_be_described_stops_no_other(monkeypatch):
+async def test_a_pod_that_cannot_be_described_affects_no_other(monkeypatch):
     failing_for(monkeypatch, "bad")
     async with Rig() as rig:
         for name in ("a", "bad", "b", "c"):
@@ -50,7 +50,7 @@ async def test_nor_in_a_resync(monkeypatch):
         assert sorted(name for name, _ in rig.problems.invalid_pods) == ["bad", "worse"]
 
 
-async def test_a_node_that_cannot_be_described_stops_no_other(monkeypatch):
+async def test_a_node_that_cannot_be_described_affects_no_other(monkeypatch):
     describe = update_rows.node_message
 
     def node_message(store, known):
@@ -134,7 +134,7 @@ async def test_a_pod_with_a_number_out_of_range_is_invalid_and_no_defect(annotat
 
 
 @pytest.mark.parametrize("resync", [False, True])
-async def test_a_gang_that_cannot_be_described_stops_no_other(monkeypatch, resync):
+async def test_a_gang_that_cannot_be_described_affects_no_other(monkeypatch, resync):
     """That shows when the call is made, not when its pods are described."""
     merge = Group.merge
 
@@ -165,7 +165,7 @@ async def test_a_gang_that_cannot_be_described_stops_no_other(monkeypatch, resyn
         assert sorted(name for name, _ in rig.problems.invalid_pods) == ["bad-0", "bad-1"]
 
 
-async def test_what_cannot_be_described_any_more_is_not_placed_as_what_it_was(monkeypatch):
+async def test_a_pod_that_can_no_longer_be_described_is_not_placed_by_its_old_description(monkeypatch):
     async with Rig(cpu="1") as rig:
         rig.pod("bad", cpu="2")
         await rig.settle()
@@ -178,7 +178,7 @@ async def test_what_cannot_be_described_any_more_is_not_placed_as_what_it_was(mo
         assert rig.bound == []
 
 
-async def test_nor_does_it_keep_the_room_that_it_could_not_be_bound_to(monkeypatch):
+async def test_nor_does_it_keep_the_capacity_of_a_failed_placement(monkeypatch):
     async with Rig(cpu="1") as rig:
         await rig.bind_in_flight("bad", cpu="1")
         rig.kube.faults = [ConflictError(409, "Conflict", "no")]

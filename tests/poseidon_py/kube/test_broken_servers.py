@@ -43,7 +43,7 @@ async def kube(server):
 
 
 @pytest.mark.parametrize("body", NO_OBJECTS)
-async def test_an_answer_that_is_no_object_is_an_error_that_says_of_what(server, kube, body):
+async def test_an_answer_that_is_not_an_object_is_an_error_that_names_the_request(server, kube, body):
     for path in ("/version", "/api/v1/namespaces/ns/pods/p"):
         server.answers[path] = web.Response(body=body)
     with pytest.raises(MalformedAnswerError, match="is malformed: /version: "):
@@ -53,7 +53,7 @@ async def test_an_answer_that_is_no_object_is_an_error_that_says_of_what(server,
 
 
 @pytest.mark.parametrize("status", [b"5", b'{"conditions": 5}', b'{"conditions": ["x"]}', DEEP])
-async def test_a_pod_group_whose_conditions_make_no_sense_is_not_written(server, kube, status):
+async def test_a_pod_group_with_invalid_conditions_is_not_updated(server, kube, status):
     server.answers["/group"] = web.Response(body=b'{"status": ' + status + b"}")
     writer = StatusWriter(kube, Mock(), Mock(), lambda: True)
     with pytest.raises(MalformedAnswerError, match="/group: "):
@@ -68,7 +68,7 @@ def test_an_error_with_any_body_is_that_error(body):
 
 
 @pytest.mark.parametrize("what", ["page", "watch"])
-async def test_of_an_errors_body_only_the_beginning_is_read(server, kube, what):
+async def test_only_the_first_bytes_of_an_error_body_are_read(server, kube, what):
     sent = 0
 
     async def endless(request):
@@ -97,7 +97,7 @@ async def test_a_page_that_is_too_large_is_given_up(server, kube, monkeypatch):
         await kube.page("/y", {})
 
 
-async def test_a_watch_that_never_answers_is_lost_and_one_that_says_nothing_is_quiet(server, kube):
+async def test_a_watch_without_an_answer_is_lost_and_a_silent_one_is_quiet(server, kube):
     async def answer(request):
         answer = web.StreamResponse()
         if request.path == "/quiet":

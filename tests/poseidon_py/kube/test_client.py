@@ -40,7 +40,7 @@ def test_each_code_has_its_kind(code, kind):
     assert (error.code, error.reason, error.message, error.retry_after) == (code, "R", "m", 3.0)
 
 
-def test_a_header_says_more_precisely_how_long_to_wait():
+def test_a_retry_after_header_takes_precedence():
     assert api_error(429, b'{"details":{"retryAfterSeconds":3}}', b"7").retry_after == 7.0
     assert api_error(429, b"", "Wed, 21 Oct 2026 07:28:00 GMT").retry_after is None
 
@@ -67,12 +67,12 @@ async def test_a_bind_carries_the_uid_and_the_token(server, kube):
     assert b'"target":{"apiVersion":"v1","kind":"Node","name":"node-1"}' in body
 
 
-async def test_names_cannot_break_out_of_the_path(server, kube):
+async def test_names_are_quoted_in_paths(server, kube):
     await kube.bind("a/b", "c?d", "u", "n", 5)
     assert server.requests[0][1] == "/api/v1/namespaces/a%2Fb/pods/c%3Fd/binding"
 
 
-async def test_patches_say_what_sort_they_are(server, kube):
+async def test_patches_have_their_content_type(server, kube):
     await kube.patch_pod_status("ns", "p", {"status": {}})
     await kube.merge("/x", {})
     kinds = [headers["Content-Type"] for _, _, headers, _ in server.requests]
@@ -86,7 +86,7 @@ async def test_only_the_pod_of_that_uid_is_evicted(server, kube):
     assert b'"preconditions":{"uid":"u-1"}' in body
 
 
-async def test_a_refused_token_is_renewed_once_and_the_request_repeated(server, kube):
+async def test_a_rejected_token_is_renewed_once_and_the_request_repeated(server, kube):
     async def refuse(request):
         good = request.headers["Authorization"] == "Bearer fresh"
         return web.Response(status=201 if good else 401, text="{}")
@@ -141,7 +141,7 @@ async def test_a_silent_watch_is_given_up(server, kube):
     silent.set()
 
 
-async def test_a_watch_of_a_forgotten_version(server, kube):
+async def test_a_watch_of_a_compacted_version(server, kube):
     server.answers["/api/v1/pods"] = web.Response(status=410, text='{"reason":"Expired"}')
     with pytest.raises(GoneError):
         async for _ in kube.watch("/api/v1/pods", {}, 5):
@@ -188,7 +188,7 @@ async def test_a_token_that_would_break_a_header_is_refused(tmp_path):
 
 
 @pytest.mark.slow
-async def test_an_exec_plugin_is_asked_and_asked_again(tmp_path):
+async def test_an_exec_plugin_is_run_and_run_again(tmp_path):
     plugin = tmp_path / "plugin"
     count = tmp_path / "count"
     plugin.write_text(

@@ -41,7 +41,7 @@ async def test_a_value_of_the_wrong_type_is_named(tmp_path, text, says):
     assert str(caught.value).startswith(f"cannot use the kubeconfig {file}: {says}")
 
 
-async def test_of_several_files_the_wrong_one_is_named(tmp_path):
+async def test_of_several_files_the_invalid_one_is_named(tmp_path):
     good, bad = tmp_path / "good", tmp_path / "bad"
     good.write_text(CLUSTER)
     bad.write_text("users: 5")
@@ -83,7 +83,7 @@ async def test_it_is_spelled_as_the_scheduler_does(tmp_path, url):
     assert server_of(tmp_path / "k", None) == access.url
 
 
-async def test_what_else_is_wrong_is_said_in_the_words_of_the_loader(tmp_path):
+async def test_other_errors_have_the_message_of_the_loader(tmp_path):
     (tmp_path / "k").write_text(CLUSTER + CONTEXT)
     with pytest.raises(CredentialsError, match=r"k: .*name nope"):
         await credentials.load(tmp_path / "k", "nope")

@@ -135,7 +135,7 @@ async def world():
         await each.stop()
 
 
-async def test_one_alone_creates_the_lease_and_leads(world):
+async def test_a_single_replica_creates_the_lease_and_leads(world):
     a = world.replica("a")
     await world.pass_time(0)
     assert (a.leads, a.log) == (True, ["started"])
@@ -167,7 +167,7 @@ async def test_a_standby_takes_over_when_the_lease_has_not_changed_for_its_durat
     assert world.lease["spec"]["leaseTransitions"] == 1
 
 
-async def test_never_two_leaders_whatever_is_down_and_whatever_the_clocks_say(world):
+async def test_there_are_never_two_leaders_with_any_outages_and_clocks(world):
     a, b, c = world.replica("a", skew=500.0), world.replica("b", skew=-500.0), world.replica("c")
     leaders = set()
     for number in range(60):
@@ -211,7 +211,7 @@ async def test_a_leader_that_finds_another_holder_stops_at_once(world):
     assert a.leads
 
 
-async def test_a_short_failure_does_not_cost_the_lead(world):
+async def test_a_short_failure_does_not_end_leadership(world):
     a = world.replica("a")
     await world.pass_time(2)
     world.down.add("a")
@@ -241,7 +241,7 @@ async def test_only_the_holder_releases(world):
     assert world.lease["spec"]["holderIdentity"] == ("a" if a.leads else "b")
 
 
-async def test_two_that_create_the_lease_at_once(world):
+async def test_two_replicas_create_the_lease_at_once(world):
     a, b = world.replica("a"), world.replica("b")
     await world.pass_time(1)
     assert a.leads + b.leads == 1
@@ -294,7 +294,7 @@ async def test_a_slow_answer_does_not_make_two_leaders(world, renewed):
     assert b.leads
 
 
-async def test_one_that_was_stopped_knows_that_its_lease_has_run_out_before_it_hears_of_it(world):
+async def test_a_suspended_leader_detects_its_expired_lease_by_its_clock(world):
     a = world.replica("a")
     await world.pass_time(1)
     assert a.election.holds()
@@ -308,7 +308,7 @@ async def test_the_lease_is_never_written_for_less_than_it_is_held(world):
     assert world.lease["spec"]["leaseDurationSeconds"] == 3
 
 
-async def test_one_that_is_not_allowed_to_stands_by_says_how_to_allow_it_and_leads_then(world, caplog):
+async def test_a_forbidden_replica_stands_by_names_the_remedy_and_leads_once_allowed(world, caplog):
     a = world.replica("a")
     world.denied.add("a")
     await world.pass_time(10)

@@ -146,7 +146,7 @@ async def test_a_deleted_object_is_removed_even_if_it_is_invalid():
     assert log[-1] == ("removed", "a")
 
 
-async def test_a_watch_that_ends_goes_on_from_the_last_version_without_delay():
+async def test_a_watch_that_ends_resumes_at_the_last_version_without_delay():
     script, log, slept, _ = await play(("page", page()), ("watch", [line("ADDED", C)]), ("watch", [bookmark("30")]))
     assert [asked["resourceVersion"] for kind, asked in script.asked if kind == "watch"] == ["10", "7", "30"]
     assert slept == []
@@ -180,7 +180,7 @@ async def test_410_means_list_again(gone):
     assert script.asked[-1][1]["resourceVersion"] == "40"
 
 
-async def test_a_server_that_always_answers_410_is_not_hammered():
+async def test_a_server_that_always_answers_410_is_queried_with_delays():
     _, _, slept, _ = await play(*[("page", page()), ("watch", GoneError(410, "", ""))] * 4)
     assert len(slept) == 3
     assert slept == sorted(slept)
@@ -196,7 +196,7 @@ async def test_silence_has_a_limit():
     assert script.silence == 42.0
 
 
-async def test_one_bad_object_is_named_and_hides_no_other():
+async def test_an_invalid_object_is_named_and_hides_no_other():
     bad = pod_json("bad", version=8)
     bad["spec"]["priority"] = "high"
     _, log, _, _ = await play(
@@ -214,7 +214,7 @@ async def test_one_bad_object_is_named_and_hides_no_other():
     assert "priority" in next(entry[2] for entry in log if entry[0] == "invalid")
 
 
-async def test_a_server_that_ends_watches_at_once_is_not_hammered():
+async def test_a_server_that_ends_watches_at_once_is_queried_with_delays():
     _, _, slept, _ = await play(("page", page()), ("watch", []), ("watch", []), ("watch", []))
     assert slept == [0.375, 0.75, 1.5]
 
@@ -240,7 +240,7 @@ def raw_line(kind: bytes, obj: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("bad", malformed("bad", 8))
-async def test_an_object_that_cannot_be_decoded_costs_that_object_only(bad):
+async def test_an_object_that_cannot_be_decoded_affects_no_other(bad):
     listed = page(A, B).replace(b'"items": [', b'"items": [' + bad + b", ")
     lines = line("ADDED", C) + raw_line(b"MODIFIED", bad) + line("DELETED", A) + raw_line(b"DELETED", bad)
     script, log, slept, _ = await play(("page", listed), ("watch", [lines, raw_line(b"MODIFIED", bad)]))
@@ -260,7 +260,7 @@ async def test_an_object_that_cannot_be_decoded_costs_that_object_only(bad):
     assert script.asked[-1][1]["resourceVersion"] == "8"  # the same line does not come again
 
 
-async def test_a_bookmark_that_cannot_be_decoded_still_tells_the_version():
+async def test_the_version_of_an_undecodable_bookmark_is_used():
     odd = raw_line(b"BOOKMARK", b'{"metadata": {"resourceVersion": "31"}, "x": ' + DEEP + b"}")
     script, log, _, _ = await play(("page", page()), ("watch", [odd]))
     assert script.asked[-1][1]["resourceVersion"] == "31"
@@ -286,7 +286,7 @@ NO_EVENTS = [
 @pytest.mark.parametrize(
     "odd", NO_EVENTS, ids=["HTML", "bytes", "no object", "unknown type", "half a character", "brackets"]
 )
-async def test_a_line_that_is_no_event_hides_no_other_and_is_made_up_for_by_a_list(odd, caplog):
+async def test_a_line_that_is_not_an_event_hides_no_other_and_causes_a_list(odd, caplog):
     clock = [1000.0]
     lines = line("ADDED", A) + odd + odd + line("ADDED", B)
     script, log, slept, _ = await play(
@@ -318,12 +318,12 @@ async def test_a_line_that_is_too_long_is_left_out(monkeypatch):
     assert log == [("listed", []), ("observe", "a"), ("observe", "c")]
 
 
-async def test_a_server_that_answers_watches_with_something_else_is_not_hammered():
+async def test_a_server_with_wrong_answers_to_watches_is_queried_with_delays():
     _, _, slept, _ = await play(("page", page()), *[("watch", [b"<html>\n"])] * 4)
     assert slept == [0.375, 0.75, 1.5, 3.0]
 
 
-async def test_a_server_that_repeats_an_event_and_ends_is_not_hammered():
+async def test_a_server_that_repeats_an_event_and_ends_is_queried_with_delays():
     _, _, slept, _ = await play(("page", page()), *[("watch", [bookmark("11")])] * 4)
     assert slept == [0.375, 0.75, 1.5]
 
@@ -335,7 +335,7 @@ async def test_an_error_that_cannot_be_decoded_means_list_again(status):
     assert log[-1] == ("listed", ["uid-c"])
 
 
-async def test_a_version_that_the_server_does_not_take_means_list_again():
+async def test_a_version_that_the_server_rejects_means_list_again():
     bad = ApiError(400, "BadRequest", "invalid resource version")
     script, _, slept, _ = await play(("page", page()), ("watch", bad), ("page", page(version="12")))
     assert script.asked[-1][1]["resourceVersion"] == "12"
@@ -345,7 +345,7 @@ async def test_a_version_that_the_server_does_not_take_means_list_again():
 @pytest.mark.parametrize(
     "body", [b"<html>", b"", b"[]", b'{"items": 5}', b"\xff", DEEP, b'{"metadata":{},"items":' + DEEP]
 )
-async def test_a_list_that_cannot_be_decoded_is_asked_for_again_with_growing_delays(body, caplog):
+async def test_a_list_that_cannot_be_decoded_is_requested_again_with_growing_delays(body, caplog):
     _, log, slept, _ = await play(("page", body), ("page", body), ("page", page(A)))
     assert slept == [0.375, 0.75]
     assert log == [("observe", "a"), ("listed", ["uid-a"])]
@@ -364,7 +364,7 @@ async def test_pages_that_repeat_a_token_are_not_followed():
     assert log[-1] == ("listed", ["uid-a"])
 
 
-async def test_pages_without_anything_new_are_not_followed_for_ever():
+async def test_pages_without_new_objects_are_not_followed_forever():
     pages = [("page", page(A, token=f"token-{number}")) for number in range(21)]
     script, log, slept, _ = await play(*pages, ("page", page(B)))
     assert slept[-1] == 0.375
@@ -378,7 +378,7 @@ async def test_empty_pages_in_between_are_followed():
     assert log[-1] == ("listed", ["uid-a", "uid-b"])
 
 
-async def test_a_page_that_is_too_large_is_asked_for_in_smaller_pages():
+async def test_a_page_that_is_too_large_is_requested_in_smaller_pages():
     large = TooLargeError("more than a byte")
     script, log, slept, _ = await play(
         ("page", large), ("page", large), ("page", large), ("page", page(A)), page_size=40
@@ -388,7 +388,7 @@ async def test_a_page_that_is_too_large_is_asked_for_in_smaller_pages():
     assert log[-1] == ("listed", ["uid-a"])
 
 
-async def test_a_watch_with_nothing_to_tell_is_begun_again_without_a_warning(caplog):
+async def test_a_watch_without_events_is_restarted_without_a_warning(caplog):
     clock = [0.0]
 
     def quiet():
@@ -404,7 +404,7 @@ async def test_a_watch_with_nothing_to_tell_is_begun_again_without_a_warning(cap
     assert not [record for record in caplog.records if record.levelname == "WARNING"]
 
 
-async def test_a_watch_that_the_server_ends_in_time_with_nothing_to_tell_is_begun_again_at_once(caplog):
+async def test_a_watch_without_events_that_ends_in_time_is_restarted_at_once(caplog):
     clock = [0.0]
     _, _, slept, _ = await play(
         ("page", page()), *[("watch", within(clock, 300)) for _ in range(3)], now=lambda: clock[0]
@@ -458,7 +458,7 @@ class OneStream:
 
 @pytest.mark.slow
 @given(cut(mutated(STREAM, TOKENS)), st.sampled_from([None, QuietError("quiet"), LostAnswerError("reset")]))
-def test_whatever_a_broken_server_sends_it_is_read_once_and_the_watch_goes_on(pieces, end):
+def test_any_output_of_a_broken_server_is_read_once_and_the_watch_continues(pieces, end):
     async def run():
         source, slept = OneStream([*pieces, *([end] if end is not None else [])]), []
 
@@ -528,7 +528,7 @@ STEPS = st.lists(
 @pytest.mark.slow
 @given(STEPS)
 @examples(60)
-def test_after_any_gaps_the_store_knows_exactly_what_is_there(steps):
+def test_after_any_gaps_the_store_has_exactly_the_existing_objects(steps):
     server, store = Server(), Store(["poseidon"])
 
     class Source:
@@ -573,7 +573,7 @@ def test_after_any_gaps_the_store_knows_exactly_what_is_there(steps):
     assert not set(store.gone_tasks) & set(store.pods)
 
 
-def test_pods_that_make_no_sense_are_forgotten_when_they_go():
+def test_invalid_pods_are_dropped_when_they_are_deleted():
     store = Store(["poseidon"])
     handler = PodHandler(store)
     for uid in ("seen going", "gone unseen", "there"):

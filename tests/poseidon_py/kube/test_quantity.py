@@ -74,7 +74,7 @@ def test_an_invalid_quantity_is_named(text):
         ("pods", "110", 110, 110),
     ],
 )
-def test_what_is_asked_rounds_up_and_what_is_offered_rounds_down(resource, text, up, down):
+def test_requests_round_up_and_capacities_round_down(resource, text, up, down):
     assert requested(resource, nanos(text)) == up
     assert offered(resource, nanos(text)) == down
 

@@ -26,7 +26,7 @@ ANSWERS = [
 
 
 @pytest.mark.parametrize(("data", "status", "body"), ANSWERS)
-def test_an_answer_is_understood_however_it_is_cut(data, status, body):
+def test_an_answer_is_parsed_in_pieces_of_any_size(data, status, body):
     for at in range(1, len(data)):
         parser = AnswerParser()
         assert parser.feed(data[:at]) is None
@@ -38,7 +38,7 @@ def test_an_answer_is_understood_however_it_is_cut(data, status, body):
 
 
 @pytest.mark.parametrize("others", [b"next", b"H", OK])
-def test_what_comes_after_an_answer_makes_the_connection_useless(others):
+def test_bytes_after_an_answer_make_the_connection_unusable(others):
     parser = AnswerParser()
     answer = parser.feed(OK + others)
     assert answer is not None
@@ -71,7 +71,7 @@ def headed(*lines: bytes, body: bytes = b"abc") -> bytes:
         pytest.param(CHUNKED + b"2\r\nabc\r\n0\r\n\r\n", "chunk data", id="chunk longer than it says"),
     ],
 )
-def test_what_is_not_http_is_refused_and_the_reason_named(data, says):
+def test_an_answer_that_is_not_http_is_rejected_with_the_reason(data, says):
     with pytest.raises(ValueError, match=says):
         AnswerParser().feed(data)
 
@@ -95,7 +95,7 @@ def test_an_answer_that_is_too_long_is_refused(start, piece, limit):
         assert not any(taken)
 
 
-def test_answers_of_a_connection_do_not_add_up():
+def test_the_limit_applies_to_each_answer_of_a_connection():
     parser = AnswerParser(2 * len(OK))
     for _ in range(10):
         assert parser.feed(OK[:-1]) is None
@@ -146,12 +146,12 @@ def outcome(pieces):
 
 
 @given(cut(mutated([data for data, _, _ in ANSWERS], TOKENS)))
-def test_no_cut_makes_another_answer_of_what_a_broken_server_sends(pieces):
+def test_the_pieces_of_a_broken_answer_do_not_change_its_outcome(pieces):
     assert outcome(pieces) == outcome([b"".join(pieces)])
 
 
 @given(cut(mutated([data for data, _, _ in ANSWERS], TOKENS)))
-def test_whatever_a_broken_server_sends_and_then_closes_a_request_has_one_end(pieces):
+def test_with_any_broken_answer_a_request_has_one_outcome(pieces):
     """Every piece is read at most once, and the waiter has an answer or an error of ours when the server has closed."""
 
     async def run():
@@ -234,7 +234,7 @@ async def test_a_connection_is_used_again(pool_of):
         assert (peer.connections, peer.requests) == (1, 5)
 
 
-async def test_connections_are_bounded_and_everybody_gets_a_turn(pool_of):
+async def test_connections_are_bounded_and_every_request_is_sent(pool_of):
     async with Peer() as peer:
         pool = pool_of(peer, limit=3)
         answers = await asyncio.gather(*(pool.request(REQUEST, 5) for _ in range(20)))
@@ -260,7 +260,7 @@ async def test_an_unreachable_server_means_that_nothing_was_sent(pool_of):
         await pool_of(peer).request(REQUEST, 5)
 
 
-async def test_a_connection_that_breaks_means_that_anything_may_have_been_done(pool_of):
+async def test_a_broken_connection_means_that_the_outcome_is_unknown(pool_of):
     async with Peer(None, b"not HTTP at all") as peer:
         pool = pool_of(peer)
         for _ in range(2):
@@ -316,7 +316,7 @@ async def test_the_answer_to_a_cancelled_request_is_not_taken_for_another_ones(p
         assert peer.connections == 2
 
 
-async def test_a_cancelled_wait_for_a_turn_passes_the_turn_on(pool_of):
+async def test_a_cancelled_wait_for_a_connection_wakes_the_next(pool_of):
     async with Peer() as peer:
         peer.hold = asyncio.Event()
         pool = pool_of(peer, limit=1)

@@ -155,7 +155,7 @@ async def test_a_repeat_counts_up_the_event_and_leaves_the_condition():
         ]
 
 
-async def test_an_event_that_has_expired_is_made_again():
+async def test_an_event_that_has_expired_is_created_again():
     async with Bench() as bench:
         known = bench.pod()
         bench.api.merge_faults = [NotFoundError(404, "", "")]
@@ -227,7 +227,7 @@ async def test_an_event_has_the_time_at_which_it_happened():
         assert event["firstTimestamp"] == "2026-01-01T00:00:50Z"
 
 
-async def test_flush_does_not_wait_for_what_has_lost_its_point():
+async def test_flush_does_not_wait_for_obsolete_reports():
     async with Bench() as bench:
         bench.busy = True
         bench.reporter._pending._next = bench.now + 1000  # so that nothing is sent
@@ -270,7 +270,7 @@ async def test_a_report_that_could_not_be_sent_is_sent_later(error):
 
 
 @pytest.mark.parametrize("message", [b"3600", b"inf", b"nan", b"-1"])
-async def test_a_server_that_asks_to_wait_for_ever_holds_up_no_other_report(message):
+async def test_an_unlimited_retry_after_delays_no_other_report(message):
     async with Bench(concurrency=2) as bench:
         bench.api.faults = [api_error(429, b"", message) for _ in range(2)]
         for name in ("a", "b", "c"):
@@ -347,7 +347,7 @@ async def test_an_invalid_pod_gets_an_event_even_if_it_could_never_be_decoded():
         assert bench.api.patched == []
 
 
-async def test_a_remark_is_made_beside_the_rest_even_when_the_pod_is_bound():
+async def test_an_additional_event_is_sent_even_if_the_pod_is_bound():
     async with Bench() as bench:
         known = bench.pod()
         bench.reporter.remark(known, "InvalidAnnotation", "metadata.annotations[x]: is odd; write y")
@@ -361,7 +361,7 @@ async def test_a_remark_is_made_beside_the_rest_even_when_the_pod_is_bound():
         }
 
 
-async def test_the_condition_is_set_whatever_becomes_of_the_event():
+async def test_the_condition_is_set_even_if_the_event_fails():
     async with Bench() as bench:
         bench.api.faults = [ApiError(422, "Invalid", "a policy denies events")]
         bench.reporter.unschedulable(bench.pod(), "0/1 nodes are available: 1 Insufficient cpu.")

@@ -50,13 +50,13 @@ MANY = [f"p{number}" for number in range(3000)]
 
 
 @pytest.mark.parametrize("urgent", [False, True])
-async def test_with_no_binds_all_goes_at_the_rate(urgent):
+async def test_without_binds_all_reports_are_sent_at_the_rate(urgent):
     async with Bench() as bench:
         bench.put(*MANY, urgent=urgent)
         assert 195 <= await bench.run(2) <= 215
 
 
-async def test_without_a_limit_all_goes_at_once():
+async def test_without_a_limit_all_reports_are_sent_at_once():
     async with Bench(rate=0.0) as bench:
         bench.put(*MANY)
         await bench.run(1)
@@ -64,14 +64,14 @@ async def test_without_a_limit_all_goes_at_once():
 
 
 @pytest.mark.parametrize("saturated", [False, True])
-async def test_beside_binds_what_is_urgent_trickles(saturated):
+async def test_during_binds_urgent_reports_are_sent_slowly(saturated):
     async with Bench() as bench:
         bench.busy, bench.saturated = True, saturated
         bench.put(*MANY, urgent=True)
         assert 15 <= await bench.run(2) <= 25
 
 
-async def test_beside_binds_what_is_calm_waits_until_it_is_old():
+async def test_during_binds_calm_reports_wait_until_they_are_old():
     async with Bench() as bench:
         bench.busy = bench.saturated = True
         bench.put(*MANY)
@@ -80,7 +80,7 @@ async def test_beside_binds_what_is_calm_waits_until_it_is_old():
         assert 15 <= await bench.run(2) <= 25
 
 
-async def test_what_is_urgent_goes_before_what_is_calm_and_older():
+async def test_urgent_reports_precede_older_calm_ones():
     async with Bench() as bench:
         bench.busy = bench.saturated = True
         bench.put("calm")
@@ -94,7 +94,7 @@ async def test_what_is_urgent_goes_before_what_is_calm_and_older():
         assert [item for _, item in bench.taken] == ["calm", "calm 2", "urgent", "calm 3"]
 
 
-async def test_a_load_that_leaves_slots_free_does_not_hold_back_what_is_old():
+async def test_free_bind_slots_let_old_reports_be_sent():
     async with Bench() as bench:
         bench.busy = True
         bench.put(*MANY)
@@ -102,7 +102,7 @@ async def test_a_load_that_leaves_slots_free_does_not_hold_back_what_is_old():
         assert 195 <= await bench.run(2) <= 215
 
 
-async def test_after_binds_it_catches_up_at_once():
+async def test_after_binds_the_full_rate_applies_at_once():
     async with Bench() as bench:
         bench.busy = bench.saturated = True
         bench.put(*MANY, urgent=True)
@@ -111,7 +111,7 @@ async def test_after_binds_it_catches_up_at_once():
         assert 95 <= await bench.run(1) <= 115
 
 
-async def test_in_a_hurry_nothing_is_delayed():
+async def test_hurry_removes_all_delays():
     async with Bench(rate=1.0) as bench:
         bench.busy = bench.saturated = True
         bench.put(*MANY)
@@ -125,7 +125,7 @@ PUTS = st.lists(st.tuples(st.sampled_from("abcde"), st.booleans(), st.booleans()
 
 @given(PUTS)
 @settings(deadline=None)
-def test_the_last_word_on_each_key_is_taken_once(puts):
+def test_the_newest_item_of_each_key_is_taken_once(puts):
     async def run():
         bench = Bench()
         last: dict[str, str] = {}

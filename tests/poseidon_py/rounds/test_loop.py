@@ -49,7 +49,7 @@ class Bench:
 
 
 @pytest.mark.parametrize(("urgent", "windows"), [(True, 4), (False, 1)])
-async def test_only_pods_that_are_urgent_put_a_round_off(urgent, windows):
+async def test_only_urgent_pods_delay_a_round(urgent, windows):
     bench = Bench()
     bench.store.observe_pod(pod(node="" if urgent else "n"))
     if not urgent:  # a bound pod is urgent when it is first seen

@@ -47,14 +47,14 @@ def test_the_pause_after_a_round_has_a_limit():
     assert windows(after_a_round_of(4000, ago=0)) == 32
 
 
-def test_without_a_window_gathering_still_proceeds_and_ends():
+def test_without_a_window_collection_still_proceeds_and_ends():
     pacer = Pacer(0.0, 0.01)
     pacer.round_ended(NOW - 1.0, NOW)
     assert windows(pacer, arriving=True) * WINDOW == pytest.approx(0.01, abs=pacer.step)
 
 
 @pytest.mark.parametrize(("wake_in", "waits"), [(None, 10.0), (3.0, 3.0), (60.0, 10.0), (-5.0, 0.01)])
-def test_without_a_change_a_round_begins_when_the_engine_wants_one_and_now_and_then(wake_in, waits):
+def test_without_a_change_rounds_start_on_request_of_the_engine_and_periodically(wake_in, waits):
     pacer = Pacer(WINDOW, 32 * WINDOW)
     if wake_in is not None:
         pacer.wake_at(NOW + wake_in)

@@ -33,7 +33,7 @@ def record_in(state: PodState) -> PodRecord:
 
 @pytest.mark.parametrize("event", PodEvent)
 @pytest.mark.parametrize("state", PodState)
-def test_every_pair_leads_where_the_table_says_or_is_refused_and_changes_nothing(state, event):
+def test_every_pair_follows_the_table_or_is_rejected_without_a_change(state, event):
     record = record_in(state)
     before = (record.state, record.node, record.assumed)
     node = "" if event is E.OBSERVE_WAITING else "m"
@@ -54,7 +54,7 @@ def test_each_state_is_reached_and_left():
     assert {after for _, after in legal} == {before for before, _ in legal} == set(PodState)
 
 
-def test_what_the_store_refuses_is_counted_and_changes_nothing():
+def test_rejected_events_are_counted_and_change_nothing():
     store = Store(["poseidon"])
     store.observe_pod(pod("a", node="n"))
     known = store.pods["uid-a"]

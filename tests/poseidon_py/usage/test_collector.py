@@ -82,7 +82,7 @@ async def test_pods_and_nodes_are_sent_by_their_ids():
         assert math.isnan(world.engine.reports[0].tasks.rx[0])
 
 
-async def test_a_reading_from_before_a_pod_was_made_is_of_another():
+async def test_a_reading_older_than_a_pod_is_dropped():
     source = Source(pods={("default", "a"): used(5.0, at=CREATED_US - 1), ("default", "b"): used(5.0)})
     world = World(source)
     world.pod("a")
@@ -92,7 +92,7 @@ async def test_a_reading_from_before_a_pod_was_made_is_of_another():
         assert world.sent == {"b": 5.0}
 
 
-async def test_a_source_without_times_is_of_now():
+async def test_a_source_without_times_counts_as_current():
     world = World(Source(nodes={"n": used(5.0, at=0)}))
     async with world:
         await world.collector.poll()
@@ -107,7 +107,7 @@ async def test_a_source_without_times_is_of_now():
         pytest.param(5.0, False, True, id="the-user-asks"),
     ],
 )
-async def test_who_makes_it_poll(interval, expected, polls):
+async def test_settings_that_enable_polling(interval, expected, polls):
     source = Source(nodes={"n": used(5.0)})
     world = World(source, interval=interval)
     world.engine.wants_usage = expected
@@ -183,7 +183,7 @@ async def test_a_restarted_service_gets_usage_after_its_resync():
         assert world.collector.age == 10.0
 
 
-async def test_a_service_that_cannot_be_reached_costs_a_warning(caplog):
+async def test_an_unreachable_service_causes_one_warning(caplog):
     world = World(Source(nodes={"n": used(5.0)}))
     async with world:
         world.engine.fail["report_usage"] = [EngineError("ReportUsage", "INTERNAL", "boom")]
@@ -204,7 +204,7 @@ async def test_many_pods_are_sent_in_several_calls(monkeypatch):
         assert [len(report.node_id) for report in world.engine.reports] == [1, 0, 0]
 
 
-async def test_an_unexpected_error_of_a_source_ends_nothing(caplog):
+async def test_an_unexpected_error_of_a_source_does_not_stop_polling(caplog):
     caplog.set_level(logging.WARNING)
     odd, other = Source("prometheus"), Source(nodes={"n": used(5.0)})
     odd.problems = [RecursionError("maximum recursion depth exceeded")]

@@ -56,7 +56,7 @@ def rows(found):
 # -- metrics.k8s.io -----------------------------------------------------------------------------------------------
 
 
-async def test_containers_are_added_up_exactly(server, kube):
+async def test_the_usage_of_containers_is_added_exactly(server, kube):
     many = [("1n", "1Ki")] * 3
     serve(server, [node("n", "1", "1Gi")], [pod("a", ("1500m", "1.5Mi"), ("250u", "100")), pod("b", *many)])
     found = Gathered()
@@ -90,7 +90,7 @@ async def test_an_invalid_item_is_rejected_alone(server, kube, bad):
 
 
 @pytest.mark.parametrize("what", ["cpu", "memory"])
-async def test_what_is_left_out_is_unknown_and_not_0(server, kube, what):
+async def test_an_omitted_figure_is_unknown_rather_than_0(server, kube, what):
     part, some = node("n"), pod("a", ("1n", "1Ki"), ("1n", "1Ki"))
     del part["usage"][what], some["containers"][1]["usage"][what]
     serve(server, [part], [some, pod("b", ("1n", "1Ki"))])
@@ -123,7 +123,7 @@ def refusal(code, reason, message):
         pytest.param(web.json_response({"items": 5}), "cannot be decoded", id="another-type"),
     ],
 )
-async def test_a_half_that_is_missing_is_explained_and_the_other_is_there(server, kube, answer, says):
+async def test_a_missing_part_is_explained_and_the_other_is_used(server, kube, answer, says):
     serve(server, answer, [pod("a", ("1n", "1Ki"))])
     found = Gathered()
     with pytest.raises(SourceError) as caught:
@@ -217,7 +217,7 @@ async def test_figures_of_metrics_k8s_io_are_not_queried_again(server, source):
     assert rows(found.pods) == {("default", "web"): [AT_US - 1, 100.0, 5.0, 5.0, None]}
 
 
-async def test_a_query_of_ones_own_wins_and_an_empty_one_is_not_asked(server, source):
+async def test_a_replaced_query_takes_precedence_and_an_empty_one_is_not_sent(server, source):
     asked = prometheus(server, {"peaks": vector((WEB, "3"))})
     found = Gathered()
     found.pod("default", "web")[:3] = [AT_US, 100.0, 5.0]
@@ -227,7 +227,7 @@ async def test_a_query_of_ones_own_wins_and_an_empty_one_is_not_asked(server, so
     assert found.pods["default", "web"][1] == 3000.0
 
 
-async def test_series_that_make_no_sense_are_refused_alone(server, source):
+async def test_invalid_series_do_not_affect_others(server, source):
     bad = [({}, "1"), ({"namespace": "default"}, "1"), (WEB, "much"), (WEB, None)]
     prometheus(server, {"pod-cpu": vector(*bad, (WEB, "1"))})
     await (await source()).gather(found := Gathered())
@@ -251,7 +251,7 @@ async def test_series_that_make_no_sense_are_refused_alone(server, source):
         pytest.param(web.Response(body=b"[" * 5000), "pod-cpu", id="nested-too-deeply"),
     ],
 )
-async def test_one_query_that_fails_is_named_and_the_others_are_there(server, source, answer, says):
+async def test_a_failed_query_is_named_and_the_others_are_used(server, source, answer, says):
     prometheus(server, {"pod-cpu": answer, "pod-rx": vector((WEB, "5"))})
     found = Gathered()
     with pytest.raises(SourceError) as caught:
@@ -262,7 +262,7 @@ async def test_one_query_that_fails_is_named_and_the_others_are_there(server, so
     assert found.pods["default", "web"][3] == 5.0
 
 
-async def test_a_server_that_is_not_there(source, server):
+async def test_a_server_that_is_unreachable(source, server):
     made = await source()
     await server.runner.cleanup()
     with pytest.raises(SourceError) as caught:
@@ -271,7 +271,7 @@ async def test_a_server_that_is_not_there(source, server):
     assert server.url in str(caught.value)
 
 
-async def test_the_token_is_read_anew_each_time(server, source, tmp_path):
+async def test_the_token_is_read_for_each_poll(server, source, tmp_path):
     asked = prometheus(server, {})
     token = tmp_path / "token"
     made = await source({**dict.fromkeys(QUERIES, ""), "pod-cpu": "up"}, token)

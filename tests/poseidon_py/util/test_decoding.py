@@ -24,7 +24,7 @@ class Named(msgspec.Struct):
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b'{"name": 5}', b'{"name": "\xff"}', b'{"x": ' + b"[" * 5000, "\udcff"])
-def test_all_failures_are_one_error_that_names_the_place(data):
+def test_every_failure_is_one_error_that_names_the_place(data):
     decoder: Decoder[Named] = Decoder(Named, "the name")
     with pytest.raises(MalformedError, match=r"^the name: .+"):
         decoder.decode(data)
@@ -40,14 +40,14 @@ def test_lines_fail_together():
 
 
 @given(JSON)
-def test_what_is_readable_stays_as_it_is(value):
+def test_readable_bytes_are_unchanged(value):
     data = json.dumps(value, ensure_ascii=False).encode()
     assert readable(data) == data
     assert is_whole(data)
 
 
 @given(JSON, JSON, st.sampled_from([b"[%b]", b'{"a]":%b}', b'["}", %b, "\\"["]']), st.integers(DEPTH, 200))
-def test_only_what_is_nested_too_deeply_is_replaced(before, after, shell, depth):
+def test_only_values_nested_too_deeply_are_replaced(before, after, shell, depth):
     deep = b"1"
     for _ in range(depth):
         deep = shell % deep
@@ -73,13 +73,13 @@ def test_anything_can_be_made_readable(data):
         (b"<html>", ("?", "", "", "")),
     ],
 )
-def test_whose_object_it_is(data, who):
+def test_the_object_of_a_malformed_document_is_identified(data, who):
     found = salvage.identity(data)
     assert (found.name, found.namespace, found.uid, found.resource_version) == who
 
 
 @given(cut(st.lists(st.sampled_from([b"a", b"bb", b"\n"]), max_size=40).map(b"".join)), st.integers(1, 12))
-def test_lines_are_whole_in_order_and_only_long_ones_are_missing(pieces, limit):
+def test_lines_are_complete_and_in_order_without_those_that_are_too_long(pieces, limit):
     lines, stream = Lines(limit), b"".join(pieces)
     found = [lines.feed(piece) for piece in pieces]
     assert all(part == b"" or part.endswith(b"\n") for part in found)

@@ -14,7 +14,7 @@ def value(metrics, sample, **labels):
     return metrics.registry.get_sample_value(sample, labels)
 
 
-async def test_two_bridges_in_a_process_do_not_take_each_others_gauges():
+async def test_two_bridges_in_a_process_have_separate_gauges():
     first, second = Rig(), Rig()
     first.pod("a")
     assert value(first.store.metrics, "poseidon_workqueue_depth", name="pods") == 1
@@ -40,7 +40,7 @@ async def test_all_parts_of_a_bridge_count_into_the_same_metrics(monkeypatch):
 
 
 @pytest.mark.parametrize(("waits", "leads"), [(True, 0.0), (False, 1.0)])
-async def test_who_leads_is_looked_up_when_it_is_asked_for(waits, leads):
+async def test_the_leader_gauge_is_computed_on_request(waits, leads):
     bridge = Bridge(Settings())
     bridge._refresh()
     assert value(bridge.metrics, "poseidon_leader_election_master_status") == 0  # it has not started

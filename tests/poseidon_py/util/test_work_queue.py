@@ -126,7 +126,7 @@ async def test_a_worker_that_is_cancelled_as_it_is_woken_wakes_the_next(queue):
     assert await asyncio.wait_for(second, 1) == ["a"]
 
 
-async def test_retries_come_after_delays_that_double_until_forgotten(queue, later):
+async def test_delays_of_retries_double_until_the_key_is_forgotten(queue, later):
     for _ in range(3):
         queue.retry("a")
     assert [seconds for seconds, _ in later.calls] == [0.05, 0.1, 0.2]
@@ -161,7 +161,7 @@ async def test_deferred_keys_fill_a_batch_up_to_its_limit(queue, later):
     assert await take(queue) == ["b"]
 
 
-async def test_deferral_is_extended_while_its_callback_says_so(queue, later):
+async def test_deferral_is_extended_while_its_callback_returns_true(queue, later):
     busy = True
     queue.extend_deferral = lambda: busy
     queue.add("a", urgent=False)
@@ -177,7 +177,7 @@ async def test_deferral_is_extended_while_its_callback_says_so(queue, later):
     assert later.calls == []
 
 
-async def test_deferral_is_not_extended_for_ever(queue, later):
+async def test_deferral_is_not_extended_forever(queue, later):
     queue.extend_deferral = lambda: True
     for key in "ab":  # for the second no longer than for the first
         queue.add(key, urgent=False)
@@ -260,7 +260,7 @@ async def test_shutdown_drains(queue, later):
     assert await take(queue) == []
 
 
-async def test_shutdown_wakes_those_who_wait(queue):
+async def test_shutdown_wakes_waiting_workers(queue):
     workers = [asyncio.ensure_future(queue.get(1)) for _ in range(2)]
     await asyncio.sleep(0)
     queue.shut_down()

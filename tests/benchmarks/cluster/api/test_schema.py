@@ -34,7 +34,7 @@ def test_values_of_the_wrong_type(kind, obj, place, expected):
     assert refused.value.message.endswith(f" into {place}, which is {expected}")
 
 
-def test_what_is_right_stays_as_it_is():
+def test_a_valid_object_is_unchanged():
     obj = {
         "metadata": {"name": "p", "labels": {"a": "b"}, "managedFields": [{"fieldsV1": {"f:x": {}}}]},
         "spec": {
@@ -53,7 +53,7 @@ def test_what_is_right_stays_as_it_is():
     assert repr(obj) == before
 
 
-def test_null_means_unset_and_a_spec_is_seen_to():
+def test_null_means_unset_and_a_missing_spec_is_added():
     obj = {"metadata": {"name": "p", "labels": None}, "spec": None, "unknown": None}
     conform("v1", "Pod", obj)
     assert obj == {"metadata": {"name": "p"}, "spec": {}, "unknown": None}
@@ -72,7 +72,7 @@ def test_null_means_unset_and_a_spec_is_seen_to():
         ("metrics.k8s.io/v1beta1", "NodeMetrics"),
     ],
 )
-def test_kinds_that_only_look_familiar_are_not_checked_beyond_metadata(api_version, kind):
+def test_kinds_with_a_familiar_name_are_checked_by_metadata_only(api_version, kind):
     assert model_of(api_version, kind) is None
     obj = {"metadata": {"name": "x"}, "spec": ["anything", None]}
     conform(api_version, kind, obj)

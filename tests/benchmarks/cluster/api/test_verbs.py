@@ -128,7 +128,7 @@ def test_most_of_a_pods_spec_is_fixed(still):
     assert changed.parse()["metadata"]["generation"] == 2
 
 
-def test_scheduling_gates_can_only_go(still):
+def test_scheduling_gates_can_only_be_removed(still):
     still.api.create(PODS, "default", pod(schedulingGates=[{"name": "wait"}]))
     assert "non-empty .spec.schedulingGates" in refusal(still.bind, "p", "node-00000").message
     patch = {"spec": {"schedulingGates": None, "nodeSelector": {"a": "b"}}}
@@ -163,7 +163,7 @@ def test_binding_happens_once_and_to_the_right_pod(still):
     ]
 
 
-def test_pods_without_a_node_go_at_once_and_others_gracefully(still):
+def test_pods_without_a_node_are_deleted_at_once_and_others_gracefully(still):
     still.api.create(PODS, "default", pod("free"))
     still.api.create(PODS, "default", pod("bound"))
     still.bind("bound", "node-00000")
@@ -176,7 +176,7 @@ def test_pods_without_a_node_go_at_once_and_others_gracefully(still):
     assert not still.pods()
 
 
-def test_force_ends_a_pod_whose_node_is_dead(still):
+def test_force_deletes_a_pod_of_a_failed_node(still):
     still.api.create(PODS, "default", pod())
     still.bind("p", "node-00000")
     still.pass_time(2)
@@ -188,7 +188,7 @@ def test_force_ends_a_pod_whose_node_is_dead(still):
     assert not still.pods()
 
 
-def test_finalizers_hold_objects_back(still):
+def test_finalizers_delay_the_removal_of_objects(still):
     still.api.create(CONFIGMAPS, "default", {"metadata": {"name": "c", "finalizers": ["a/b"]}})
     record, gone = delete(still.api, CONFIGMAPS, "default", "c")
     assert not gone

@@ -131,7 +131,7 @@ def test_a_deployment_rolls_to_a_new_template(still):
     assert least >= 3  # maxUnavailable is 25%
 
 
-def test_a_stateful_set_goes_one_by_one(still):
+def test_a_stateful_set_creates_its_pods_one_by_one(still):
     still.cluster.create(replicated("StatefulSet", "db", 3, serviceName="db"))
     still.pass_time(0)
     assert [o["metadata"]["name"] for o in still.pods()] == ["db-0"]
@@ -186,7 +186,7 @@ def test_dependents_follow_the_deletion_of_their_owner(still, policy, left):
     assert len(still.pods()) == left
 
 
-def test_a_namespace_goes_with_all_that_is_in_it(still):
+def test_a_deleted_namespace_deletes_its_contents(still):
     still.api.create(NAMESPACES, "", {"metadata": {"name": "team"}})
     still.api.create(PODS, "team", pod())
     still.bind("p", "node-00000", "team")
@@ -199,7 +199,7 @@ def test_a_namespace_goes_with_all_that_is_in_it(still):
     assert still.store.get(NAMESPACES, "", "team") is None
 
 
-def test_a_definition_serves_its_resource_until_it_goes(still):
+def test_a_definition_serves_its_resource_until_it_is_deleted(still):
     definition = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

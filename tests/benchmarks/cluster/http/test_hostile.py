@@ -154,7 +154,7 @@ async def test_yaml_is_read_as_json_values(cluster):
     assert (made["x"], made["1"], made["z"]) == ("2020-01-01", {"y": 2}, [True, None, 1.5])
 
 
-async def test_the_deepest_object_that_is_taken_lives_a_whole_life(cluster):
+async def test_the_deepest_accepted_object_can_be_updated_and_deleted(cluster):
     levels = MAX_DEPTH - 1  # below the object itself
     code, _ = await answer(cluster.port, request("POST", MAPS, deep(levels)))
     assert code == 201

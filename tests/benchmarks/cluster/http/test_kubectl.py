@@ -159,7 +159,7 @@ async def test_jobs_events_and_watches(ctl, cluster):
     assert watched.splitlines()[1].split()[:2] == ["ADDED", name]
 
 
-async def test_what_else_users_try(ctl, cluster):
+async def test_other_commands_of_users(ctl, cluster):
     assert "nodes" in await ctl("api-resources")
     assert "v1.3" in await ctl("version")
     assert await ctl("auth", "can-i", "create", "pods") == "yes\n"
@@ -185,7 +185,7 @@ async def test_what_else_users_try(ctl, cluster):
     assert "Invalid value" in await ctl("create", "-f", "-", stdin=yaml.safe_dump(pod("p", cpu="-1")), fails=True)
 
 
-async def test_what_kubectl_makes_of_its_options(ctl, cluster):
+async def test_objects_that_kubectl_generates_from_options(ctl, cluster):
     """These bodies come in protobuf, like those of all `create` commands with options instead of files."""
     await ctl("create", "secret", "generic", "s", "--from-literal=a=b")
     secret = cluster.get(SECRETS, "s")

@@ -99,7 +99,7 @@ def test_times_and_numbers_or_strings():
         assert budget["spec"]["minAvailable"] == expected
 
 
-def test_parts_of_the_object_itself():
+def test_inlined_messages():
     variable = part(1, "A") + part(3, part(4, part(1, part(1, "s")) + part(2, "k")))
     source = part(3, part(1, part(1, "s")))
     probe = part(1, part(2, part(1, "/") + part(2, part(1, 0) + part(2, 80)))) + part(3, 1)
@@ -119,7 +119,7 @@ def test_bytes_are_base64_and_strings_are_not():
     assert (secret["data"], secret["stringData"], secret["type"]) == ({"k": "dg=="}, {"k": "v"}, "Opaque")
 
 
-def test_zeros_that_mean_none_are_dropped_and_others_kept():
+def test_zeros_that_mean_unset_are_dropped_and_others_kept():
     metadata = part(1, "s") + part(7, 0) + part(15, "") + part(17, part(1, "kubectl"))
     service = decode(envelope("v1", "Service", part(1, metadata) + part(2, part(12, 0) + part(13, 0)) + part(3, b"")))
     assert service["metadata"] == {"name": "s"}
@@ -148,7 +148,7 @@ def test_delete_options_come_in_any_group():
         (envelope("v1", "Pod", part(2, part(2, part(99, 1)))), "field 99 of Container"),
     ],
 )
-def test_what_would_be_lost_is_refused(body, what):
+def test_unsupported_fields_are_rejected(body, what):
     with pytest.raises(ApiError) as refused:
         decode(body)
     assert (refused.value.code, refused.value.reason) == (415, "UnsupportedMediaType")
@@ -156,12 +156,12 @@ def test_what_would_be_lost_is_refused(body, what):
     assert "application/json" in refused.value.message
 
 
-def test_empty_fields_of_newer_clients_are_no_loss():
+def test_empty_fields_of_newer_clients_are_ignored():
     newer = part(90, "") + part(91, 0) + part(92, b"")
     assert decode(envelope("v1", "Pod", newer + part(2, newer + part(10, "n"))))["spec"] == {"nodeName": "n"}
 
 
-def test_a_status_of_its_own_is_refused():
+def test_a_status_message_is_rejected():
     body = envelope("v1", "Pod", part(1, part(1, "p")) + part(3, part(1, "Running")))
     assert "status" not in decode(body)
     with pytest.raises(ApiError) as refused:
@@ -169,7 +169,7 @@ def test_a_status_of_its_own_is_refused():
     assert refused.value.code == 415
 
 
-async def test_refusals_reach_the_client(cluster, http):
+async def test_errors_reach_the_client(cluster, http):
     cluster.create(pod("p"))
     where = http.url + "/api/v1/namespaces/default/pods"
     status = envelope("v1", "Pod", part(1, part(1, "p")) + part(3, part(1, "Running")))
@@ -200,7 +200,7 @@ def test_the_table_names_fields_that_exist():
                 assert name in fields_of(model), (message, name)
 
 
-def test_the_table_has_what_its_kinds_need_and_nothing_else():
+def test_the_table_has_exactly_the_messages_of_its_kinds():
     todo = {model_of(*kind) or "" for kind in KINDS}
     found: set[str] = set()
     while todo:
@@ -282,7 +282,7 @@ def encoded(draw: st.DrawFn, message: str, depth: int = 0) -> tuple[bytes, dict[
 
 @examples(200)
 @given(st.data())
-def test_every_kind_comes_back_as_it_was_sent(data):
+def test_every_kind_survives_a_round_trip(data):
     api_version, kind = data.draw(st.sampled_from(KINDS))
     model = model_of(api_version, kind)
     assert model is not None
@@ -321,7 +321,7 @@ def test_damaged_bodies_are_refused_or_read(data):
         envelope("v1", "Pod", part(1, part(1, b"\xff\xfe"))),
     ],
 )
-def test_what_is_no_protobuf_is_a_400(body):
+def test_a_body_that_is_not_protobuf_is_a_400(body):
     with pytest.raises(ApiError) as refused:
         decode(body)
     assert refused.value.code == 400

@@ -50,7 +50,7 @@ async def test_pods_and_nodes(cluster, core):
     await asyncio.to_thread(use)
 
 
-async def test_a_lease_is_taken_by_one_of_two(core):
+async def test_a_lease_is_acquired_by_one_of_two(core):
     leases = client.CoordinationV1Api(core.api_client)
 
     def use() -> None:

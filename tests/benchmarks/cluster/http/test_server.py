@@ -82,7 +82,7 @@ async def test_refusals_are_status_objects(http, method, path, body, code, reaso
     assert status["message"]
 
 
-async def test_bodies_that_are_no_json(http):
+async def test_bodies_that_are_not_json(http):
     for kind, code in (
         ("application/json", 400),
         ("application/vnd.kubernetes.protobuf", 400),
@@ -116,7 +116,7 @@ async def test_lists_page_and_select(cluster, http):
 
 
 @pytest.mark.slow
-async def test_large_lists_are_whole(cluster, http):
+async def test_large_lists_are_complete(cluster, http):
     cluster.add_pods(6000, pod(annotations={"note": "x" * 400}))
     _, page = await http("GET", "/api/v1/pods")
     assert len({item["metadata"]["uid"] for item in page["items"]}) == 6000
@@ -138,7 +138,7 @@ async def test_watches_follow_a_selector(cluster, http):
         assert events[1]["object"]["metadata"]["resourceVersion"] == left["metadata"]["resourceVersion"]
 
 
-async def test_a_watch_list_ends_its_beginning_with_a_bookmark(cluster, http):
+async def test_a_bookmark_ends_the_initial_events_of_a_watch_list(cluster, http):
     cluster.add_pods(3, pod())
     query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
     async with http.watch(f"{PODS_PATH}?{query}") as response:
@@ -151,7 +151,7 @@ async def test_a_watch_list_ends_its_beginning_with_a_bookmark(cluster, http):
         assert (await read(response, 1))[0]["object"]["metadata"]["name"] == "late"
 
 
-async def test_bookmarks_carry_the_version_of_other_kinds_on():
+async def test_bookmarks_advance_with_the_versions_of_other_kinds():
     async with Cluster(ClusterSettings(bookmark_seconds=0.02)) as cluster, aiohttp.ClientSession() as session:
         version = cluster.store.version
         path = f"/api/v1/pods?watch=1&resourceVersion={version}&allowWatchBookmarks=true"
@@ -171,7 +171,7 @@ async def test_a_watch_ends_in_order_after_its_time(http):
     assert orjson.loads(lines)["type"] == "BOOKMARK"
 
 
-async def test_compacted_versions_are_gone(cluster, http):
+async def test_compacted_versions_are_a_410(cluster, http):
     version = cluster.store.version
     cluster.add_pods(2, pod())
     await http("POST", "/_faults", {"compact": True})
@@ -238,7 +238,7 @@ async def test_a_client_over_http_survives_drops_and_compaction(cluster, http):
     task.cancel()
 
 
-async def test_faults_come_as_told_and_in_the_same_order_for_a_seed(http, cluster):
+async def test_faults_follow_the_rules_and_repeat_with_the_seed(http, cluster):
     async def codes(seed: int) -> list[int]:
         cluster.faults.seed = seed
         cluster.faults.__post_init__()
@@ -257,7 +257,7 @@ async def codes_of(http, count: int) -> list[int]:
     return [(await http("GET", PODS_PATH))[0] for _ in range(count)]
 
 
-async def test_refused_requests_say_when_to_come_back(http, cluster):
+async def test_rejected_requests_have_a_retry_after(http, cluster):
     cluster.faults.set(Rule(rate_429=1, retry_after_s=3, first=1))
     async with http.session.get(http.url + PODS_PATH) as response:
         assert (response.status, response.headers["Retry-After"]) == (429, "3")
@@ -265,7 +265,7 @@ async def test_refused_requests_say_when_to_come_back(http, cluster):
     assert (await http("GET", PODS_PATH))[0] == 200
 
 
-async def test_an_answer_can_be_lost_after_the_deed(http, cluster):
+async def test_an_answer_can_be_lost_after_execution(http, cluster):
     cluster.faults.set(Rule(verbs=("create",), rate_lost=1, first=1))
     with pytest.raises(aiohttp.ClientError):
         await http("POST", PODS_PATH, pod())
@@ -289,7 +289,7 @@ async def test_an_answer_can_be_lost_after_the_deed(http, cluster):
         [],
     ],
 )
-async def test_bad_fault_orders_change_nothing(http, cluster, body):
+async def test_invalid_fault_rules_change_nothing(http, cluster, body):
     cluster.faults.set(Rule(latency_ms=1))
     code, status = await http("POST", "/_faults", body)
     assert (code, status["reason"]) == (400, "BadRequest")
@@ -310,7 +310,7 @@ async def test_tables_have_kubectls_columns(cluster, http):
         assert not second["object"]["columnDefinitions"]
 
 
-async def test_events_have_two_faces(http):
+async def test_events_are_served_in_both_groups(http):
     new = {
         "metadata": {"name": "e"},
         "regarding": {"kind": "Pod", "name": "p", "namespace": "default"},
@@ -367,7 +367,7 @@ async def test_discovery_in_both_forms_agrees(http):
             assert plain == {r["resource"] for r in version["resources"]}
 
 
-async def test_a_token_is_demanded_if_there_is_one():
+async def test_a_configured_token_is_required():
     async with Cluster(ClusterSettings(token="secret")) as cluster, aiohttp.ClientSession() as session:
         async with session.get(f"{cluster.url}/api/v1/nodes") as response:
             assert response.status == 401

@@ -85,7 +85,7 @@ def test_the_number_of_pods_and_node_selection_are_checked_too():
     assert other.cluster.rejected == {"NodeAffinity": 1}
 
 
-def test_an_ended_pod_makes_room():
+def test_an_ended_pod_releases_its_capacity():
     still = Still(nodes=1, shapes=(NodeShape(cpu="1"),), run_time=RunTime("fixed", 5))
     still.api.create(PODS, "default", pod("a", cpu="1", restartPolicy="Never"))
     still.bind("a", "node-00000")
@@ -150,7 +150,7 @@ def test_cordon_and_not_ready_set_taints():
     ]
 
 
-def test_a_pod_bound_to_a_node_that_comes_later_starts_then():
+def test_a_pod_bound_to_a_node_that_is_added_later_starts_then():
     still = Still()
     still.api.create(PODS, "default", pod())
     still.bind("p", "node-00000")
@@ -161,7 +161,7 @@ def test_a_pod_bound_to_a_node_that_comes_later_starts_then():
     assert still.phases() == {"Running": 1}
 
 
-def test_a_deleted_node_takes_its_pods_along():
+def test_a_deleted_node_deletes_its_pods():
     from benchmarks.cluster.api.deletion import delete
 
     still = Still(nodes=1)

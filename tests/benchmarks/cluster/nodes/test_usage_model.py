@@ -27,7 +27,7 @@ def running(name="p", *, owner="", uid=None, cpu="1", memory="1Gi", load=None):
     return made
 
 
-def test_use_stays_within_what_is_plausible():
+def test_usage_stays_within_plausible_bounds():
     for i in range(200):
         made = profile(running(f"p{i}"), 1, seed=0)
         for minute in range(0, 60, 7):
@@ -37,7 +37,7 @@ def test_use_stays_within_what_is_plausible():
             assert min(use.rx, use.tx) >= 0
 
 
-def test_use_is_a_function_of_pod_seed_and_time():
+def test_usage_is_a_function_of_pod_seed_and_time():
     made = running("a")
     assert profile(made, 1, 0).uses(START + 100) == profile(made, 2, 0).uses(START + 100)
     assert profile(made, 1, 0).uses(START + 100) != profile(made, 1, 1).uses(START + 100)
@@ -79,7 +79,7 @@ def test_annotations_state_figures_exactly(annotations, expected):
 
 
 @pytest.mark.parametrize("value", ["much", "-1", ""])
-def test_an_annotation_that_makes_no_sense_is_not_there(value):
+def test_an_invalid_annotation_is_ignored(value):
     plain = profile(running("a"), 1, 0)
     for name in Amounts._fields:
         assert profile(running("a", load={name: value}), 1, 0).uses(START) == plain.uses(START)
@@ -115,7 +115,7 @@ async def test_lists_by_namespace_label_and_all(busy):
     assert await names(busy, "/nodes?labelSelector=kubernetes.io%2Fhostname%3Dnode-00001") == {"node-00001"}
 
 
-async def test_one_of_each_and_what_is_not_there(busy):
+async def test_single_objects_and_missing_ones(busy):
     _, one = await busy("GET", METRICS + "/namespaces/default/pods/a")
     assert (one["kind"], one["apiVersion"], one["window"]) == ("PodMetrics", "metrics.k8s.io/v1beta1", "15s")
     assert one["containers"][0]["usage"]["cpu"] == "500000000n"
@@ -127,7 +127,7 @@ async def test_one_of_each_and_what_is_not_there(busy):
     assert code == 405
 
 
-async def test_a_node_uses_what_its_pods_use_and_a_little(busy):
+async def test_a_node_uses_the_sum_of_its_pods_plus_a_constant(busy):
     _, page = await busy("GET", METRICS + "/nodes")
     use = {item["metadata"]["name"]: item["usage"] for item in page["items"]}
     assert {name: units("cpu", used["cpu"]) for name, used in use.items()} == {
@@ -142,7 +142,7 @@ async def ask(http, query):
     return await http("GET", f"/_prometheus/api/v1/query?query={quote(query)}")
 
 
-async def test_a_stand_in_for_prometheus_knows_the_collectors_queries(busy):
+async def test_the_prometheus_api_answers_the_queries_of_the_collector(busy):
     from poseidon_py.usage.prometheus import QUERIES
 
     figures = {}
@@ -160,12 +160,12 @@ async def test_a_stand_in_for_prometheus_knows_the_collectors_queries(busy):
 
 
 @pytest.mark.parametrize("query", ["up", "", "sum by (node) (node_load1)"])
-async def test_other_queries_are_refused_as_prometheus_would(busy, query):
+async def test_other_queries_are_rejected_as_by_prometheus(busy, query):
     code, answer = await ask(busy, query)
     assert (code, answer["status"], answer["errorType"]) == (400, "error", "bad_data")
 
 
-async def test_profiles_are_forgotten_with_their_pods():
+async def test_profiles_are_dropped_with_their_pods():
     settings = ClusterSettings(nodes=1, shapes=(NodeShape(pods=9000),), start_seconds=0.0, stop_seconds=0.0)
     async with Cluster(settings) as cluster:
         usage = cluster.http._usage

@@ -36,7 +36,7 @@ def test_quantities_are_exact(text, value):
 @pytest.mark.parametrize(
     "text", ["", "1 Gi", "abc", "1e9999", "1Kib", "0x10", "--1", "1mm", "1K", "1_0", "NaN", "9" * 101]
 )
-def test_what_is_not_a_quantity_is_refused(text):
+def test_an_invalid_quantity_is_rejected(text):
     with pytest.raises(ValueError, match="quantities"):
         parse(text)
 

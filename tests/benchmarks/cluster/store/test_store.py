@@ -43,7 +43,7 @@ def test_lists_are_in_key_order_whatever_the_order_of_writes(store):
     assert [r.key for r in store.select(CONFIGMAPS, Selection("a"))] == ["a/b", "a/c"]
 
 
-def test_history_is_complete_or_says_that_it_is_not(store):
+def test_history_is_complete_or_reported_as_compacted(store):
     start = store.put(CONFIGMAPS, config("x"), None).version
     for _ in range(7):
         record = store.get(CONFIGMAPS, "a", "x")
@@ -98,7 +98,7 @@ def test_selection_by_fields_and_labels(store):
     assert names("metadata.name!=p", "app in (p,r)") == ["r"]
 
 
-def test_pages_show_one_moment_though_the_world_moves_on(store):
+def test_pages_show_one_version_despite_later_changes(store):
     lists = Lists(store)
     for i in range(5):
         store.put(CONFIGMAPS, config(f"c{i}"), None)
@@ -117,7 +117,7 @@ def test_pages_show_one_moment_though_the_world_moves_on(store):
     assert third.token == ""
 
 
-def test_a_token_that_is_too_old_says_how_to_go_on(store):
+def test_an_expired_token_comes_with_another_to_continue(store):
     lists = Lists(store)
     for i in range(5):
         store.put(CONFIGMAPS, config(f"c{i}"), None)
@@ -143,7 +143,7 @@ def test_a_token_that_is_too_old_says_how_to_go_on(store):
         ("1", "", 2, 410),
     ],
 )
-def test_versions_that_a_list_cannot_have(store, version, match, limit, code):
+def test_invalid_versions_of_lists(store, version, match, limit, code):
     for i in range(12):
         store.put(CONFIGMAPS, config(f"c{i}"), None)
     options = ListOptions(EVERYTHING, limit=limit, resource_version=version, match=match)
@@ -152,7 +152,7 @@ def test_versions_that_a_list_cannot_have(store, version, match, limit, code):
     assert refused.value.code == code
 
 
-def test_exact_versions_show_the_past(store):
+def test_exact_versions_show_earlier_states(store):
     record = store.put(CONFIGMAPS, config("x", v="1"), None)
     then = store.version
     store.put(CONFIGMAPS, config("x", v="2"), record)

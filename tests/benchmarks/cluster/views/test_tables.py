@@ -77,7 +77,7 @@ def test_states_of_jobs_and_selectors():
 
 
 @pytest.mark.parametrize("kind", [k for k in BUILT_IN if "list" in k.verbs], ids=lambda k: f"{k.plural}.{k.group}")
-def test_every_kind_can_show_a_bare_object(kind):
+def test_every_kind_has_a_table_for_a_minimal_object(kind):
     """An object with nothing but a name must not break a table."""
     obj = {"metadata": {"name": "x", "creationTimestamp": rfc3339(time.time())}, "spec": {}}
     for column in columns_of(kind):

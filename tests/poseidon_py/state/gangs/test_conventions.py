@@ -319,12 +319,12 @@ def test_what_is_declared(convention, labels, annotations, extra, objects, expec
 
 
 @pytest.mark.parametrize("convention", dict.fromkeys(case[0] for case in CASES), ids=lambda c: c.__name__)
-def test_a_pod_without_its_marks_says_nothing(convention):
+def test_a_pod_without_the_convention_declares_nothing(convention):
     assert convention().read(hints({"app": "x"}, {"note": "y"}), Objects()) is None
 
 
 @pytest.mark.parametrize("number", ["0", " 0 ", "00"])
-def test_a_batch_task_of_no_pods_is_an_ordinary_pod(number):
+def test_a_batch_task_of_0_pods_is_a_single_pod(number):
     declaration = resolve(hints({}, {NAME: "g", NUMBER: number}), Objects())
     assert (declaration.declaration, declaration.invalid, declaration.unknown) == (None, "", "")
 
@@ -500,7 +500,7 @@ def test_how_a_pod_group_may_be_disrupted(mode, whole):
     assert declaration.disrupted_whole is whole
 
 
-def test_an_owner_of_which_nothing_is_known_yet_leaves_it_open():
+def test_an_unknown_owner_makes_the_declaration_unknown():
     objects = Objects()
     objects.unknown.add(JOB.uid)
     with pytest.raises(Unknown):

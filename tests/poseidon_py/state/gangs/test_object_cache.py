@@ -100,7 +100,7 @@ def recheck(found):
     found._wake.set()
 
 
-async def test_what_is_asked_for_is_found_by_discovery_and_listed(rig):
+async def test_looked_up_objects_are_discovered_and_listed(rig):
     _api, found, known, _ = rig
     with pytest.raises(Unknown):
         found.find(JOBS, "ns", "j")
@@ -124,7 +124,7 @@ async def test_a_definition_that_is_not_installed_is_looked_for_again(rig):
     )
 
 
-async def test_what_we_may_not_see_counts_as_absent(rig):
+async def test_forbidden_resources_count_as_absent(rig):
     api, found, _known, _ = rig
     api.denied.add("/apis/batch/v1/jobs")
     with pytest.raises(Unknown):
@@ -133,7 +133,7 @@ async def test_what_we_may_not_see_counts_as_absent(rig):
     assert found.owner(JOB, "ns") is None
 
 
-async def test_an_owner_that_the_watch_has_not_shown_is_asked_for(rig):
+async def test_an_owner_that_the_watch_has_not_shown_is_fetched(rig):
     api, found, _known, changed = rig
     path = "/apis/batch/v1/namespaces/ns/jobs/j"
     api.items[path] = '{"metadata": {"name": "j", "namespace": "ns", "uid": "uid-j"}, "spec": {"parallelism": 3}}'
@@ -172,7 +172,7 @@ async def test_owners_of_unknown_kinds_are_not_looked_up(rig):
         UnreachableError("refused"),
     ],
 )
-async def test_an_api_server_that_restarts_does_not_take_owners_away(rig, fault):
+async def test_a_restarting_api_server_does_not_remove_owners(rig, fault):
     api, found, _known, changed = rig
     with pytest.raises(Unknown):
         found.owner(JOB, "ns")
@@ -187,7 +187,7 @@ async def test_an_api_server_that_restarts_does_not_take_owners_away(rig, fault)
     assert api.faults == []
 
 
-async def test_one_that_starts_is_asked_again_before_anything_counts_as_absent(rig):
+async def test_during_its_start_absence_is_confirmed_by_a_second_discovery(rig):
     api, found, known, _ = rig
     api.faults = [BusyError(503, "ServiceUnavailable", "starting")]
     with pytest.raises(Unknown):
@@ -257,7 +257,7 @@ async def test_an_invalid_owner_is_fetched_again(rig, retries, odd):
     assert "jobs.batch/uid-j" in known
 
 
-def test_an_object_that_no_longer_makes_sense_stays_as_it_was():
+def test_an_invalid_object_keeps_its_last_valid_state():
     changed = []
     cache = ResourceCache(
         COSCHEDULING,

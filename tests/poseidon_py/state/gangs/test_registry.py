@@ -88,7 +88,7 @@ class Rig(GangListener):
         return (message.minimum, message.name) if message else None
 
 
-def test_pods_that_say_nothing_leave_no_trace():
+def test_pods_without_declarations_are_not_stored():
     rig = Rig((JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 2})))
     rig.pod("a", labels={"app": "x"})
     rig.pod("b", owner=JOB)
@@ -107,7 +107,7 @@ def test_members_of_one_group_share_a_gang():
     assert rig.gang("c") == (3, "ns/other")
 
 
-def test_a_missing_pod_group_is_waited_for():
+def test_pods_wait_for_a_missing_pod_group():
     rig = Rig()
     rig.pod("a", labels={CRD: "g"})
     why = 'pod group "ns/g" not found: there is no such object among podgroups.scheduling.x-k8s.io'
@@ -123,7 +123,7 @@ def test_a_missing_pod_group_is_waited_for():
     assert rig.gang("a") == why
 
 
-def test_an_owner_that_is_not_heard_of_yet_holds_its_pods():
+def test_an_unknown_owner_blocks_its_pods():
     rig = Rig()
     rig.objects.unknown.add("uid-j")
     rig.pod("a", owner=JOB)
@@ -203,7 +203,7 @@ def test_a_job_that_nears_its_end_needs_fewer():
         ),
     ],
 )  # fmt: skip
-def test_odd_declarations_have_a_stated_result_and_a_warning(pods, minimum, warning):
+def test_contradictory_declarations_have_a_defined_result_and_a_warning(pods, minimum, warning):
     rig = Rig((JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 2})))
     for number, each in enumerate(pods):
         rig.pod(f"p{number}", **each)
@@ -260,7 +260,7 @@ def test_the_age_of_a_gang():
     assert age("d") == 3
 
 
-def test_gangs_of_one_second_have_an_order_that_does_not_depend_on_who_came_first():
+def test_gangs_created_in_one_second_have_a_fixed_order():
     def ages(names):
         rig = Rig()
         for name in names:
@@ -272,7 +272,7 @@ def test_gangs_of_one_second_have_an_order_that_does_not_depend_on_who_came_firs
     assert len({*ages(names).values()}) == 20
 
 
-def test_a_group_lives_as_long_as_a_member_or_its_object():
+def test_a_group_exists_as_long_as_a_member_or_its_object():
     rig = Rig()
     rig.pod("a", labels=light())
     gang = rig.known("a").gang.id
