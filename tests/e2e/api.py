@@ -1,6 +1,6 @@
 """A small blocking client of an API server, and a view that follows objects by watching.
 
-Shares no code with the product: what the scheduler believes is judged by what an unrelated client reads.
+Shares no code with the product: the scheduler's state is compared with what an independent client reads.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MERGE = "application/merge-patch+json"
 
 
 class ApiError(Exception):
-    """The server refused."""
+    """The server answered with an error."""
 
     def __init__(self, code: int, body: str) -> None:
         super().__init__(f"{code}: {body[:500]}")
@@ -37,7 +37,7 @@ class ApiError(Exception):
 
 @dataclass(frozen=True)
 class Api:
-    """One API server. A connection for each request: simple, and safe in threads."""
+    """One API server. Each request has a separate connection: simple, and thread-safe."""
 
     url: str
     token: str = ""
@@ -74,7 +74,7 @@ class Api:
         return json.loads(text) if text.startswith(("{", "[")) else text
 
     def many(self, method: str, requests: list[tuple[str, Any]]) -> list[Any]:
-        """Several at once; a 404 is None, for things that go by themselves."""
+        """Several concurrent requests; a 404 is None, for objects that are deleted independently."""
 
         def one(request: tuple[str, Any]) -> Any:
             try:
@@ -104,7 +104,7 @@ class Api:
 
 
 class View:
-    """Follows one kind of object: the newest state by UID, everything that happened, and waiting for conditions."""
+    """Follows one kind of object: the newest state by UID, all events, and waiting for conditions."""
 
     def __init__(self, api: Api, path: str) -> None:
         self._api = api
@@ -175,7 +175,7 @@ class View:
             self._changed.notify_all()
 
     def until(self, condition: Callable[[list[Json]], T], what: str = "", seconds: float = PATIENCE) -> T:
-        """Looks again after each change until the condition is truthy; returns what it said."""
+        """Evaluates the condition after each change until it is truthy; returns its value."""
         end = time.monotonic() + seconds
         with self._changed:
             while True:

@@ -1,7 +1,7 @@
-"""Two API servers behind one face: the synthetic cluster, and a real etcd with a real kube-apiserver.
+"""Two API servers with one interface: the synthetic cluster, and a real etcd with a real kube-apiserver.
 
-The real one is taken from the folder that KUBEBUILDER_ASSETS names (the envtest convention). Behind it there are
-no kubelets and no controllers: nodes and the ends of pods are written by the tests, on both backends the same way.
+The real one is taken from the folder that KUBEBUILDER_ASSETS names (the envtest convention). It has no kubelets and no
+controllers: the tests write nodes and the ends of pods, in the same way on both backends.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LEFT_BEHIND = (
 
 @dataclass(frozen=True)
 class Bind:
-    """A binding that the API server carried out."""
+    """A binding that the API server executed."""
 
     uid: str
     name: str
@@ -48,7 +48,7 @@ class Bind:
 
 
 class Backend(ABC):
-    """An API server, and for the time of a test the views of it."""
+    """An API server, and its views during a test."""
 
     name: str
     api: Api
@@ -64,20 +64,20 @@ class Backend(ABC):
 
     @abstractmethod
     def all_binds(self) -> list[Bind]:
-        """Every binding that succeeded since the start, in order."""
+        """All successful bindings since the start, in order."""
 
     @abstractmethod
     def rejections(self) -> dict[str, int]:
-        """Pods that kubelets refused since the start, by reason."""
+        """Number of pods that kubelets rejected since the start, by reason."""
 
     @contextmanager
     @abstractmethod
     def outage(self) -> Iterator[None]:
-        """The API server is away, with everything in flight; back afterwards, at the same address."""
+        """Stops the API server, with all requests in flight, and restarts it afterwards at the same address."""
 
     @abstractmethod
     def close(self) -> None:
-        """Ends the processes."""
+        """Stops the processes."""
 
     # -- life of a test ---------------------------------------------------------------------------------------
 
@@ -108,7 +108,7 @@ class Backend(ABC):
         self.api("DELETE", EVENTS)
 
     def check(self) -> None:
-        """The invariants: every pod bound at most once, no node over-committed at any time, no kubelet refused."""
+        """The invariants: every pod bound at most once, no node over-committed at any time, no kubelet rejection."""
         binds = self.binds()
         uids = [bind.uid for bind in binds]
         assert len(uids) == len(set(uids)), "a pod was bound twice"
@@ -143,15 +143,15 @@ class Backend(ABC):
                 assert overcommitted(mates, offered) == [], f"binding {item['metadata']['name']}"
 
     def binds(self) -> list[Bind]:
-        """Of this test."""
+        """The bindings of this test."""
         return self.all_binds()[self._binds_before :]
 
     def bound(self, prefix: str = "") -> dict[str, str]:
-        """Pod -> node, of those that are bound now."""
+        """Pod -> node, for pods that are bound now."""
         return self.pods.until(lambda pods: (True, bound(pods, prefix)))[1]
 
     def all_bound_once(self, count: int) -> None:
-        """So many pods are there, all are bound, and each was bound by one request."""
+        """Asserts that there are this many pods, all bound, each by one request."""
         self.until_bound(count)
         assert len(self.pods.objects) == count
         # a real server may write down a binding after everybody has seen it: there may be fewer, never more
@@ -170,7 +170,7 @@ class Backend(ABC):
     # -- doing things -----------------------------------------------------------------------------------------
 
     def create(self, *items: Json) -> list[Json]:
-        """Creates nodes, pods and other things; where nothing else is said, in the default namespace."""
+        """Creates nodes, pods and other objects, by default in the default namespace."""
         return self.api.many("POST", [(home_of(item), item) for item in items])
 
     def delete(self, path: str, *names: str, grace: int = 0) -> None:
@@ -189,19 +189,19 @@ class Backend(ABC):
         self.patch(f"{NODES}/{name}/status", body)
 
     def bind(self, pod: str, node: str) -> None:
-        """As another scheduler would."""
+        """Binds a pod as another scheduler would."""
         target = {"apiVersion": "v1", "kind": "Node", "name": node}
         body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": target}
         self.api("POST", f"{PODS}/{pod}/binding", body)
 
     def finish_pod(self, name: str, phase: str) -> None:
-        """As a kubelet would: the pod has Succeeded or Failed."""
+        """Ends a pod as a kubelet would: Succeeded or Failed."""
         self.patch(f"{PODS}/{name}/status", {"status": {"phase": phase}})
 
     # -- waiting ----------------------------------------------------------------------------------------------
 
     def until_bound(self, count: int, prefix: str = "", seconds: float = PATIENCE) -> dict[str, str]:
-        """Waits until at least so many pods (of these names) are bound; returns pod -> node."""
+        """Waits until at least this many pods (with these names) are bound; returns pod -> node."""
 
         def probe(pods: list[Json]) -> dict[str, str]:
             found = bound(pods, prefix)
@@ -210,7 +210,7 @@ class Backend(ABC):
         return self.pods.until(probe, f"{count} bound pods {prefix}*", seconds)
 
     def until_seen_by(self, scheduler: Scheduler) -> None:
-        """Waits until a scheduler knows of all nodes, and of all pods on them, that there are now."""
+        """Waits until a scheduler has all present nodes, and all pods on them."""
         nodes, pods = self.api("GET", NODES)["items"], self.api("GET", PODS)["items"]
         scheduler.until_knows(len(nodes), len(bound(pods)))
 
@@ -244,7 +244,7 @@ class Backend(ABC):
 
 
 def bound(pods: list[Json], prefix: str = "") -> dict[str, str]:
-    """Pod -> node, of the bound ones."""
+    """Pod -> node, for bound pods."""
     return {
         p["metadata"]["name"]: p["spec"]["nodeName"]
         for p in pods
@@ -259,7 +259,7 @@ _OF_NO_NAMESPACE = (
 
 
 def home_of(item: Json) -> str:
-    """The collection that a thing belongs to."""
+    """The collection of an object."""
     api, kind = item["apiVersion"], item["kind"].lower()
     root = f"/{'apis' if '/' in api else 'api'}/{api}"
     if item["kind"] not in _OF_NO_NAMESPACE:
@@ -276,7 +276,7 @@ def free_ports(count: int) -> list[int]:
 
 
 class Synthetic(Backend):
-    """`poseidon cluster` in a process of its own."""
+    """`poseidon cluster` in a separate process."""
 
     name = "synthetic"
 
@@ -344,7 +344,7 @@ class Real(Backend):
         flags: Sequence[str] = (),
         watched: str = "",
     ) -> None:
-        """`flags`: further ones of the API server. `watched`: a user whose every request is written down."""
+        """`flags`: additional ones of the API server. `watched`: a user whose requests are recorded."""
         super().__init__()
         self._assets, self._folder = assets, folder
         self._flags = ("--authorization-mode", authorization, *flags)
@@ -400,7 +400,7 @@ class Real(Backend):
         self._server.until_says("Serving securely on")
 
     def _await_ready(self, api: Api) -> None:
-        """Its hooks run for some seconds after it listens; it says on request which still do."""
+        """Waits for its start-up hooks, which run for some seconds after it listens."""
         end = time.monotonic() + PATIENCE
         while True:
             try:
@@ -412,11 +412,11 @@ class Real(Backend):
             time.sleep(0.1)  # nothing to watch yet
 
     def audited(self) -> list[Json]:
-        """What the server wrote down of requests: binds, and all of the user that is watched."""
+        """The requests that the server recorded: binds, and all requests of the watched user."""
         return [json.loads(line) for line in self._audit.read_text().splitlines()] if self._audit.exists() else []
 
     def kubeconfig_with(self, token: str, path: Path) -> Path:
-        """Written to `path`: for somebody who is not the administrator."""
+        """Writes a kubeconfig to `path` for a user other than the administrator."""
         path.write_text(yaml.safe_dump(_kubeconfig(self.url, self._folder / "certs" / "apiserver.crt", token)))
         return path
 

@@ -1,4 +1,4 @@
-"""Every test that asks for `backend` runs against the synthetic cluster and, where there is one, a real API server."""
+"""Every test with the fixture `backend` runs against the synthetic cluster and, if available, a real API server."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def shares_scheduler(item: pytest.Item) -> bool:
 
 @pytest.fixture(scope="session", params=["synthetic", "real"])
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
-    """One server for all tests, which leave it empty: starting a real one takes its time."""
+    """One server for all tests, which leave it empty, because starting a real one is slow."""
     folder = tmp_path_factory.mktemp(request.param)
     backend: Backend
     if request.param == "real":
@@ -60,7 +60,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def backend(server: Backend) -> Iterator[Backend]:
-    """An empty cluster; what happened in it is judged when the test has passed."""
+    """An empty cluster, whose invariants are checked when the test has passed."""
     server.begin()
     try:
         yield server
@@ -71,13 +71,13 @@ def backend(server: Backend) -> Iterator[Backend]:
 
 @pytest.fixture
 def synthetic(backend: Backend) -> Synthetic:
-    """For tests of what only the synthetic cluster can do; they are parametrised with SYNTHETIC."""
+    """For tests that only the synthetic cluster supports, parametrised with SYNTHETIC."""
     assert isinstance(backend, Synthetic)
     return backend
 
 
 class SharedScheduler:
-    """One `poseidon run` without flags for the tests that need no more; away while a test starts its own."""
+    """One `poseidon run` without flags, shared by tests; stopped while a test starts its own."""
 
     def __init__(self, server: Backend, folder: Path) -> None:
         self._server, self._folder = server, folder
@@ -89,7 +89,7 @@ class SharedScheduler:
         return self._running
 
     def give_up(self) -> None:
-        """It has failed a test: the next gets another."""
+        """Stops it after a failed test: the next test gets a new one."""
         if self._running is not None:
             self._running.end(signal.SIGKILL)
             self._running = None
@@ -109,7 +109,7 @@ def shared_scheduler(server: Backend, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture
 def scheduler(backend: Backend, shared_scheduler: SharedScheduler) -> Iterator[Scheduler]:
-    """A scheduler that has run for some time, in a cluster that was emptied; it must survive the test."""
+    """A scheduler that has run for some time, in an emptied cluster; it must survive the test."""
     shared = shared_scheduler.running()
     shared.until_knows(0, 0)
     before = len(shared.output)
@@ -124,7 +124,7 @@ def scheduler(backend: Backend, shared_scheduler: SharedScheduler) -> Iterator[S
 
 @pytest.fixture
 def schedule(backend: Backend, shared_scheduler: SharedScheduler, tmp_path: Path) -> Iterator[Callable[..., Scheduler]]:
-    """Starts `poseidon run` with flags, as often as a test likes; each must end cleanly when it is asked to."""
+    """Starts `poseidon run` with flags, any number of times; each must exit cleanly when it is stopped."""
     shared_scheduler.end()
     started: list[Scheduler] = []
 
@@ -139,7 +139,7 @@ def schedule(backend: Backend, shared_scheduler: SharedScheduler, tmp_path: Path
 
 
 def check(started: list[Scheduler]) -> None:
-    """Ends the processes; none may have had an unexpected end, or have lost its head on the way."""
+    """Stops the processes; none may have exited unexpectedly or logged a traceback."""
     codes = [(scheduler, scheduler.end()) for scheduler in started]
     for scheduler, code in codes:
         assert code in scheduler.expected, f"exit code {code}:\n{scheduler.output[-5000:]}"

@@ -1,4 +1,4 @@
-"""Manifests of nodes and pods, and the test's own arithmetic on them."""
+"""Manifests of nodes and pods, and independent arithmetic on them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def taint(key: str, value: str = "", effect: str = "NoSchedule") -> Json:
 
 
 def container(name: str = "main", **resources: str | int) -> Json:
-    """A container that requests so much; extended resources are limits, too."""
+    """A container with these requests; extended resources are limits, too."""
     requests = {_resource(key): str(value) for key, value in resources.items()}
     limits = {key: value for key, value in requests.items() if "/" in key}
     return {
@@ -85,7 +85,7 @@ def amount(text: Any) -> Fraction:
 
 
 def requests(item: Json) -> dict[str, Fraction]:
-    """What a pod of these tests requests: containers against init containers, sidecars, pod level, overhead."""
+    """The requests of a pod: the larger of containers and init containers, sidecars, pod level, overhead."""
     spec = item["spec"]
     total: dict[str, Fraction] = {}
     for one in spec["containers"]:
@@ -117,7 +117,7 @@ def _add(total: dict[str, Fraction], extra: Mapping[str, Fraction]) -> None:
 
 
 def overcommitted(pods: Iterable[Json], nodes: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """What is over, given the pods that are bound and what nodes (that exist) offer."""
+    """Over-committed resources, given the bound pods and the capacity of existing nodes."""
     used: dict[str, dict[str, Fraction]] = {}
     for item in pods:
         if item["status"].get("phase") not in ("Succeeded", "Failed"):

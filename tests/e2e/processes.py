@@ -1,4 +1,4 @@
-"""Processes that a test starts: their output is followed by a thread, they are ended by pid."""
+"""Processes that a test starts: a thread reads their output, and they are stopped by pid."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FIRMAMENT = (sys.executable, "-m", "firmament_py")
 
 
 def environment() -> dict[str, str]:
-    """Without a kubeconfig of the person who runs the tests."""
+    """The environment without a kubeconfig of the user who runs the tests."""
     remaining = {name: value for name, value in os.environ.items() if not name.startswith(("KUBE", "POSEIDON"))}
     return remaining | {"PYTHONUNBUFFERED": "1", "HOME": "/nonexistent", "COLUMNS": "200", "NO_COLOR": "1"}
 
@@ -36,7 +36,7 @@ def run(*command: str, timeout: float = PATIENCE) -> subprocess.CompletedProcess
 
 
 class Process:
-    """A running process and all that it has said."""
+    """A running process and its output."""
 
     def __init__(self, command: Sequence[str], log: Path | None = None) -> None:
         self.command = list(command)
@@ -59,7 +59,7 @@ class Process:
         self._reader.start()
 
     def _leave_nothing(self) -> None:
-        """For a test that failed before it came to the end of what it had started."""
+        """Kills the process, after a test that failed before it stopped it."""
         if self.popen.poll() is None:
             self.popen.kill()
 
@@ -129,11 +129,11 @@ class Scheduler(Process):
 
     @property
     def address(self) -> str:
-        """Of the health port."""
+        """The answer of the health port."""
         return self.until_says(r"health and metrics on http://([\w.:]+)")[1]
 
     def ready(self) -> Scheduler:
-        """Waits until the flow service has been told everything."""
+        """Waits until the flow service is synchronised."""
         self.until_says(r"the flow service \(policy \S+\) knows")
         return self
 
@@ -152,7 +152,7 @@ class Scheduler(Process):
         return found
 
     def until_knows(self, nodes: int, pods: int, seconds: float = PATIENCE) -> None:
-        """Waits until the flow service knows that many nodes, and that many pods that are on one."""
+        """Waits until the flow service has this many nodes, and this many pods on nodes."""
         end = time.monotonic() + seconds
         while (seen := self._seen()) != (nodes, pods):
             assert time.monotonic() < end, f"knows {seen} and not {(nodes, pods)} nodes and pods on them"
@@ -175,7 +175,7 @@ class Scheduler(Process):
 
     @property
     def firmament_pid(self) -> int:
-        """Of the newest flow service that it started."""
+        """The pid of the newest flow service that it started."""
         self.until_says(r"flow service started: pid=\d+")
         return int(re.findall(r"flow service started: pid=(\d+)", self.output)[-1])
 

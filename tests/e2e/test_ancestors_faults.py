@@ -1,4 +1,4 @@
-"""Faults that the original Poseidon was known for and never lost. None may come back."""
+"""Regression tests for known faults of the original Poseidon that were never fixed there."""
 
 from collections.abc import Callable
 
@@ -30,7 +30,7 @@ def test_pods_beyond_the_capacity_wait_and_are_placed_when_it_is_released(
 
 
 def test_the_replacement_of_a_failed_pod_of_a_job_is_scheduled(backend: Backend, scheduler: Scheduler) -> None:
-    """The original knew a job as failed and ignored its later pods. The test is the job's controller here."""
+    """The original recorded a job as failed and ignored its later pods. The test acts as the job's controller."""
     backend.create(node("n", cpu="1"))
     backend.until_seen_by(scheduler)
     job = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "job"}}
@@ -65,7 +65,7 @@ def test_a_job_whose_first_pods_fail_completes(synthetic: Backend, scheduler: Sc
 
 
 def test_a_batch_that_fits_is_placed_completely(backend: Backend, scheduler: Scheduler) -> None:
-    """The original left a part of a batch pending although there was room for it."""
+    """The original left a part of a batch pending although there was capacity for it."""
     backend.create(*(node(f"n{at}", cpu="2", pods=30) for at in range(4)))
     backend.until_seen_by(scheduler)
     for batch in range(3):
@@ -76,7 +76,7 @@ def test_a_batch_that_fits_is_placed_completely(backend: Backend, scheduler: Sch
 
 
 def test_the_whole_capacity_of_every_node_is_used(backend: Backend, scheduler: Scheduler) -> None:
-    """Different sizes at once: one commodity is not enough to know what fits together."""
+    """Different sizes at once: a single commodity does not represent what fits together."""
     backend.create(*(node(f"n{at}", cpu="4", memory="4Gi") for at in range(3)))
     backend.until_seen_by(scheduler)
     sizes = [("3", "1Gi"), ("1", "3Gi")]  # one of each fills a node in both dimensions
@@ -111,7 +111,7 @@ def test_the_whole_capacity_of_every_node_is_used(backend: Backend, scheduler: S
 
 
 def test_not_found_and_already_exists_answers_do_not_stop_the_bridge(backend: Backend, scheduler: Scheduler) -> None:
-    """The original's bridge ended itself on either."""
+    """The original's bridge exited on either."""
     backend.create(node("n", pods=200, cpu="64"))
     backend.until_seen_by(scheduler)
     names = [f"p{at}" for at in range(40)]

@@ -1,4 +1,4 @@
-"""Bandwidth that pods ask for: counted under the policy that wants it, and under no other unless it is asked for."""
+"""Bandwidth that pods request: counted under the policy that needs it, and under others only on request."""
 
 import random
 from collections.abc import Callable
@@ -18,7 +18,7 @@ G = 10**9
 
 
 def linked(name: str, egress: str | None = None, *, by: str = "annotations") -> Json:
-    """A node whose annotation or label says what its link has."""
+    """A node whose annotation or label states the capacity of its link."""
     item = node(name, cpu="100", pods="110")
     if egress is not None:
         item["metadata"].setdefault(by, {})["poseidon.io/egress-bandwidth"] = egress
@@ -30,12 +30,12 @@ def sender(name: str, egress: str) -> Json:
 
 
 def sent(item: Json) -> int:
-    """Gbit/s that a pod asks for."""
+    """Gbit/s that a pod requests."""
     return int(item["metadata"]["annotations"][EGRESS].removesuffix("G"))
 
 
 def judge_history(backend: Backend, links: dict[str, int]) -> None:
-    """At no bind that the API showed did a node's pods ask for more Gbit/s than its link has."""
+    """Asserts that after every observed bind a node's pods request at most the Gbit/s of its link."""
     bound: dict[str, Json] = {}
     judged = 0
     for what, item in backend.pods.history:
@@ -53,7 +53,7 @@ def judge_history(backend: Backend, links: dict[str, int]) -> None:
 
 @SYNTHETIC
 def test_links_are_never_over_committed(backend: Backend, schedule: Schedule) -> None:
-    """Four links, stated in each of the ways there are, and pods that come and go and want all that there is."""
+    """Four links, declared in all supported ways, and pods that are created and end and request all of the capacity."""
     scheduler = schedule("--policy", "network-aware", "--link-bandwidth", "7G")
     links = {"a": 10, "b": 12, "c": 7, "d": 7}
     backend.create(linked("a", "10G"), linked("b", "12G", by="labels"), linked("c"), linked("d"))

@@ -1,4 +1,4 @@
-"""Pods and nodes come, go, change and come back under the same name."""
+"""Pods and nodes are created, changed, deleted and recreated with the same name."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -126,7 +126,7 @@ def test_a_node_that_shrinks_takes_no_more_than_it_has(backend: Backend, schedul
 
 
 def test_a_resource_that_appears(backend: Backend, scheduler: Scheduler) -> None:
-    """A device plug-in registers, later than the node."""
+    """A device plug-in registers after the node."""
     backend.create(node("a"), node("b"))
     backend.until_seen_by(scheduler)
     backend.create(*(pod(f"p{at}", containers=[container(cpu="100m", gpu=1)]) for at in range(3)))
@@ -139,7 +139,7 @@ def test_a_resource_that_appears(backend: Backend, scheduler: Scheduler) -> None
 
 
 def test_our_pods_bound_by_another_client(backend: Backend, scheduler: Scheduler) -> None:
-    """Somebody binds our own pods by hand while we do: each once, and no node takes too much of ours."""
+    """Another client binds our pods concurrently: each is bound once, and ours over-commit no node."""
     backend.create(*(node(f"n{at}", cpu="4", pods=100) for at in range(3)))
     backend.until_seen_by(scheduler)
     names = [f"p{at}" for at in range(60)]
@@ -156,7 +156,7 @@ def test_our_pods_bound_by_another_client(backend: Backend, scheduler: Scheduler
 
 
 def test_everything_at_once(backend: Backend, scheduler: Scheduler) -> None:
-    """Afterwards the books agree with the API server's."""
+    """Afterwards the scheduler's state agrees with the API server's."""
     backend.create(*(node(f"n{at}", cpu="3", pods=12) for at in range(4)))
     backend.shrinking = {"n3"}
     backend.until_seen_by(scheduler)
@@ -188,7 +188,7 @@ def test_everything_at_once(backend: Backend, scheduler: Scheduler) -> None:
 
 @SYNTHETIC
 def test_a_node_that_fails_and_recovers(synthetic: Backend, scheduler: Scheduler) -> None:
-    """Its pods are evicted; what replaces them goes elsewhere, and back when it is back."""
+    """Its pods are evicted; the replacements run on other nodes, and on it once it is ready again."""
     synthetic.create(node("a", cpu="1"), node("b", cpu="1"))
     synthetic.until_seen_by(scheduler)
     synthetic.create(pod("p", cpu="1", tolerations=_impatient()))

@@ -1,7 +1,7 @@
-"""Constraints between pods, and of volumes: where a pod may run and what is said when nowhere, beside kube-scheduler.
+"""Inter-pod and volume constraints: where a pod may run, and the message if nowhere, compared with kube-scheduler.
 
 Cases are as in test_feasibility.py; `others` run on node `a`. Storage objects are named after their case, because a
-real API server without controllers does not let go of claims.
+real API server without controllers does not remove claims.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ VOLUMES: dict[str, tuple[list[Json], Case]] = {
 
 
 def make(backend: Backend, storage: list[Json]) -> None:
-    """Storage objects, unless an earlier test has left them."""
+    """Creates storage objects, unless an earlier test has left them."""
     for item in storage:
         home = {
             "PersistentVolume": "/api/v1/persistentvolumes",

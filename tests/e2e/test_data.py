@@ -1,4 +1,4 @@
-"""Pods go where their annotation says that their data is."""
+"""Pods run near the data that their annotation locates."""
 
 import json
 from collections.abc import Callable
@@ -18,7 +18,7 @@ def reading(name: str, data: object, **fields: str) -> dict[str, object]:
 
 
 def test_pods_run_near_their_data(backend: Backend, schedule: Schedule) -> None:
-    """n0 and n1 are in a rack. Of three that read from n0 two fit; the third, who has least to move, goes to n1."""
+    """n0 and n1 are in a rack. Of three that read from n0 two fit; the third, with the smallest input, runs on n1."""
     racks = {"n0": "r", "n1": "r", "n2": "s"}
     backend.create(*(node(name, cpu="2", labels={"topology.kubernetes.io/rack": rack}) for name, rack in racks.items()))
     backend.create(

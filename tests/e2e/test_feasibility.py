@@ -1,7 +1,7 @@
-"""Which nodes a pod may run on, and what is said when there is none: as kube-scheduler sees it.
+"""The nodes on which a pod may run, and the message if there is none, as in kube-scheduler.
 
-Each case is a few nodes and one pod. The oracle is what kube-scheduler does with the same pod: written down in the
-case, and, where its binary is beside the real API server's, asked.
+Each case is a few nodes and one pod. The oracle is kube-scheduler's result for the same pod: stated in the case and,
+if its binary is in the folder of the real API server, observed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MISMATCH = "node(s) didn't match Pod's node affinity/selector"
 
 @dataclass(frozen=True)
 class Case:
-    """A pod in a cluster: where it goes (one of `where`), or why it goes nowhere."""
+    """A pod in a cluster: its node (one of `where`), or why there is none."""
 
     nodes: list[Json]
     pod: Json
@@ -273,7 +273,7 @@ _LOOK_ALIKE: tuple[tuple[str, str], ...] = (
 
 
 def normal(message: str) -> str:
-    """The sentence about nodes; kube-scheduler goes on about preemption and claims."""
+    """The sentence about nodes; kube-scheduler continues with preemption and claims."""
     head, colon, reasons = message.partition(": ")
     reasons = reasons.split(". ")[0].rstrip(".")
     for pattern, text in _LOOK_ALIKE:

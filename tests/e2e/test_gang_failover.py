@@ -1,4 +1,4 @@
-"""Gangs in flight while the replica that leads dies, again and again: judged over the API server's whole history."""
+"""Gangs in flight while the leading replica is killed repeatedly, checked over the API server's whole history."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def gang(name: str, size: int = SIZE) -> list[Json]:
 
 
 def history(synthetic: Synthetic, since: int) -> list[tuple[str, Counter[str]]]:
-    """After each change that concerns who is bound: what changed, and how many of each gang are bound."""
+    """After each change of bound pods: the change, and the number of bound pods of each gang."""
     bound: dict[str, str] = {}
     found = []
     for entry in synthetic.api("GET", "/_audit")["entries"][since:]:
@@ -94,7 +94,7 @@ def test_a_leader_that_is_killed_at_any_stage_leaves_a_gang_that_the_next_one_co
 def test_a_leader_that_is_stopped_or_suspended_while_it_binds(
     synthetic: Synthetic, schedule: Schedule, number: int
 ) -> None:
-    """The one that slept must not go on binding when it wakes."""
+    """The suspended leader must not continue to bind when it resumes."""
     synthetic.create(*(node(f"n{at}", cpu="4") for at in range(5)))
     synthetic.faults({"rules": [{"verbs": ["create"], "resources": ["pods/binding"], "latency_ms": 60}]})
     since = len(synthetic.api("GET", "/_audit")["entries"])

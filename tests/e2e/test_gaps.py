@@ -1,4 +1,4 @@
-"""The way to the API server is rough: histories are compacted, watches break, answers are errors or get lost."""
+"""An unreliable API server: histories are compacted, watches break, answers are errors or get lost."""
 
 import time
 from collections.abc import Callable
@@ -49,7 +49,7 @@ def test_the_watches_continue_after_an_outage(backend: Backend, schedule: Schedu
 
 @SYNTHETIC
 def test_an_outage_during_which_pods_are_deleted_and_nodes_added(synthetic: Synthetic, schedule: Schedule) -> None:
-    """The history is forgotten meanwhile: only a list tells what went."""
+    """The history is compacted during the outage: only a list shows what was deleted."""
     synthetic.create(node("a", cpu="2"), node("b", cpu="2"))
     scheduler = schedule()
     synthetic.create(*(pod(f"p{at}", cpu="1") for at in range(6)))
@@ -155,7 +155,7 @@ def test_lost_answers_do_not_occupy_capacity_twice(synthetic: Synthetic, schedul
 
 @SYNTHETIC
 def test_a_pod_that_cannot_be_bound_delays_no_other(synthetic: Synthetic, schedule: Schedule) -> None:
-    """Its room is given back while it rests."""
+    """Its capacity is released while its retry is delayed."""
     synthetic.create(node("a", cpu="1"))
     synthetic.faults({"rules": [BIND | {"rate_429": 1.0, "retry_after_s": 3600, "first": 1}]})
     schedule()

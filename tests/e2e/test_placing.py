@@ -1,4 +1,4 @@
-"""Whose pods are placed, and that they are placed."""
+"""Which pods are placed."""
 
 from collections.abc import Callable
 

@@ -1,6 +1,6 @@
 """An installation without extras, and one without the benchmark suite, as in the container image.
 
-Both are simulated: every Python process that the tests start refuses to import what would be missing.
+Both are simulated: every Python process that the tests start fails to import the modules that would be missing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ sys.meta_path.insert(0, Refuse())
 
 @pytest.fixture
 def without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[tuple[str, ...]], None]:
-    """From now on, processes that the test starts do not have these modules."""
+    """Hides these modules from the processes that the test starts from now on."""
 
     def remove(missing: tuple[str, ...]) -> None:
         (tmp_path / "site").mkdir()

@@ -1,4 +1,4 @@
-"""Processes die in the middle of a burst. No pod is lost, none is bound twice, no node is over-committed."""
+"""Processes are killed during a burst: no pod is lost or bound twice, and no node is over-committed."""
 
 import os
 import signal

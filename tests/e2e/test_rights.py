@@ -1,7 +1,7 @@
 """The rights that deploy/poseidon.yaml grants, on an API server that enforces them.
 
-As the manifest's account the scheduler does all that it ever asks an API server for. What the server wrote down of that
-must be what is granted: a right that is missing shows as a refusal, one too many as never used.
+With the manifest's account the scheduler makes every kind of request that it ever makes. The requests that the server
+recorded must be exactly those granted: a missing right appears as a rejected request, a superfluous one as unused.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ def manifest(*kinds: str) -> list[Json]:
 
 @dataclass(frozen=True)
 class Guarded:
-    """A server, and whether it has PodGroups of its own, of the version that is known here."""
+    """A server, and whether it serves Kubernetes' PodGroups, in the version that is supported here."""
 
     server: Real
     native: bool
 
     def granted(self) -> set[Grant]:
-        """Group, resource and verb of all that the manifest allows, so far as this server has it."""
+        """Group, resource and verb of all rights in the manifest that this server supports."""
         rules = [rule for role in manifest("ClusterRole", "Role") for rule in role["rules"]]
         found = [each for r in rules for each in itertools.product(r["apiGroups"], r["resources"], r["verbs"])]
         return {grant for grant in found if self.native or grant[0] != NATIVE}
 
     def asked(self) -> Iterator[tuple[Grant, int]]:
-        """What the account asked for, and the server's answer."""
+        """The requests of the account, and the server's answers."""
         for entry in self.server.audited():
             if entry["user"]["username"] == ACCOUNT and (what := entry.get("objectRef")):
                 resource = "/".join(filter(None, (what["resource"], what.get("subresource"))))
@@ -65,7 +65,7 @@ class Guarded:
 
     @contextmanager
     def nothing_refused(self) -> Iterator[None]:
-        """Also told if something was waited for in vain: most likely for this reason."""
+        """Also checked after a timeout, whose most likely reason it is."""
         try:
             yield
         finally:
@@ -97,13 +97,13 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
 
 @pytest.fixture(scope="module")
 def server(guarded: Guarded) -> Real:
-    """For the fixtures that all tests share."""
+    """The server, for the shared fixtures."""
     return guarded.server
 
 
 @pytest.fixture(scope="module")
 def shared_scheduler(server: Real, tmp_path_factory: pytest.TempPathFactory) -> SharedScheduler:
-    """For `schedule`, which ends it first; no test here uses it."""
+    """Required by `schedule`, which stops it first; not used here."""
     return SharedScheduler(server, tmp_path_factory.mktemp("scheduler"))
 
 
@@ -123,7 +123,7 @@ def test_exactly_the_needed_requests_are_allowed(guarded: Guarded, backend: Back
 
 
 def do_everything(guarded: Guarded, backend: Backend, schedule: Schedule) -> None:
-    """All that makes the scheduler ask for anything, by two replicas of which the second takes over."""
+    """Causes every kind of request, with two replicas of which the second takes over."""
     backend.create(*(node(f"n{at}", cpu="8", pods=40) for at in range(3)), node("small", cpu="2"))
     define(backend)
     half_a_gang(backend)
@@ -144,7 +144,7 @@ def do_everything(guarded: Guarded, backend: Backend, schedule: Schedule) -> Non
 
 
 def define(backend: Backend) -> None:
-    """The kinds that other projects bring. None of their controllers runs: what is needed of them, the tests do."""
+    """Kinds of other projects. Their controllers do not run; the tests act for them."""
     kinds = [(group, "PodGroup", "podgroups", version) for group, version, _ in GROUPS]
     kinds += [("jobset.x-k8s.io", "JobSet", "jobsets", "v1alpha2")]
     kinds += [("metrics.k8s.io", f"{kind}Metrics", f"{kind.lower()}s", "v1beta1") for kind in ("Node", "Pod")]
@@ -168,7 +168,7 @@ def define(backend: Backend) -> None:
 
 
 def until(backend: Backend, path: str, true: Callable[[list[Json]], object]) -> None:
-    """Waits for something about other things than pods."""
+    """Waits for a condition on objects other than pods."""
     view = View(backend.api, path)
     try:
         view.until(true, path)
@@ -177,7 +177,7 @@ def until(backend: Backend, path: str, true: Callable[[list[Json]], object]) -> 
 
 
 def reports(backend: Backend) -> None:
-    """Events, one of them said twice, and conditions."""
+    """Causes events, one of them repeated, and conditions."""
     backend.create(pod("large", cpu="64"))
     backend.until_unschedulable("large")
     message = backend.until_event("FailedScheduling", "large")["message"]
@@ -231,7 +231,7 @@ def owner(kind: str, name: str, **metadata: object) -> Json:
 
 
 def half_a_gang(backend: Backend) -> None:
-    """Two of three are bound, as if a scheduler had died in between, and there is no room for the third."""
+    """Two of three are bound, as after the exit of a scheduler, and there is no capacity for the third."""
     spec = {**JOB, "parallelism": 3, "completions": 3}
     (job,) = backend.create(owner("Job", "half", annotations={"poseidon.io/gang": "all"}) | {"spec": spec})
     pods = members("half", 3, job, cpu="1", nodeSelector={"kubernetes.io/hostname": "small"})
@@ -291,7 +291,7 @@ def native_gang(backend: Backend) -> None:
 
 
 def volumes(backend: Backend) -> None:
-    """One that is there is given to its claim, one that is not is asked for; controllers would do the rest."""
+    """An existing volume is bound to its claim, another is requested; controllers would do the rest."""
     backend.create(waiting("there", NONE), volume("there", "n1"), waiting("made"), claim("there"), claim("made"))
     backend.patch("/api/v1/persistentvolumes/there/status", {"status": {"phase": "Available"}})
     for name in ("there", "made"):

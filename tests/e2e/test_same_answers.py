@@ -1,4 +1,4 @@
-"""What schedulers hear from an API server when they ask for something odd: both backends must say the same."""
+"""Answers to unusual requests of schedulers: both backends must give the same."""
 
 from __future__ import annotations
 

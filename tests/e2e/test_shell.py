@@ -1,6 +1,6 @@
-"""What people meet at the shell: mistakes get one clear line and an exit code, questions get answers.
+"""The command line: an error is one clear line and an exit code, and queries are answered.
 
-Whole processes; the tables of mistakes are in tests/poseidon_py/cli/test_mistakes.py.
+Whole processes; the tables of errors are in tests/poseidon_py/cli/test_mistakes.py.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Schedule = Callable[..., Scheduler]
 
 
 def refuse(*arguments: str, code: int) -> str:
-    """Runs `poseidon run` with a mistake; returns the one line that it says about it."""
+    """Runs `poseidon run` with invalid input; returns the one line of its error."""
     done = run(*POSEIDON, "run", "--no-leader-elect", *arguments)
     assert done.returncode == code, done.stderr
     message = [line for line in done.stderr.splitlines() if line.lower().startswith("error: ")]

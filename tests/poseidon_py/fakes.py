@@ -1,7 +1,7 @@
-"""Stand-ins for the two neighbours of the bridge: the flow service and the API server.
+"""Fakes of the flow service and the API server.
 
-FakeEngine keeps the promises of the contract (epochs, idempotent upserts, assumed placements, rejections, a reply that
-is sent again until it is acknowledged) with the simplest placement there is: first fit.
+FakeEngine implements the contract (epochs, idempotent upserts, assumed placements, rejections, a reply that is sent
+again until it is acknowledged) with the simplest placement: first fit.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ _epochs = itertools.count(100)
 
 
 class FakeEngine:
-    """`fail` holds errors to raise, by method, one for each call; `lose` those to raise after the work is done."""
+    """`fail`: errors to raise, by method, one per call; `lose`: those to raise after the work is done."""
 
     def __init__(self) -> None:
         self.fail: dict[str, list[Exception]] = {}
@@ -230,10 +230,10 @@ def unavailable(method="x"):
 
 
 class FakeKube:
-    """Binds like an API server: once, only the pod of that UID; and keeps an audit of what really happened.
+    """Binds like an API server: once, only the pod with that UID; and keeps an audit of the binds.
 
-    `faults` holds, for each bind to come, what goes wrong: None, an error to raise instead of binding, or
-    ("lost", error): bind, then raise.
+    `faults` has the fault of each further bind: None, an error to raise instead of binding, or ("lost", error): bind,
+    then raise.
     """
 
     def __init__(self) -> None:
@@ -292,7 +292,7 @@ class FakeKube:
 
 
 class BindReports:
-    """What the binder reports."""
+    """The reports of the binder."""
 
     def __init__(self) -> None:
         self.bound: list[tuple[str, str]] = []

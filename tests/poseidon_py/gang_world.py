@@ -1,4 +1,4 @@
-"""Worlds with gangs in them, and what the API server's history shows of them."""
+"""Worlds with gangs, and their history on the API server."""
 
 from collections import defaultdict
 
@@ -18,7 +18,7 @@ def template(cpu="1", *, labels=None, annotations=None, seconds=None, **fields):
 
 
 def job(name, size, *, cpu="1", gang=None, job_annotations=None, on_template=False, completions=None, **fields):
-    """A Job; `job_annotations` are annotations of its own, or of its pods."""
+    """A Job; `job_annotations`: annotations of the Job instead of its pods."""
     job_annotations = (
         {"poseidon.io/gang": gang} | (job_annotations or {}) if gang is not None else job_annotations or {}
     )
@@ -52,7 +52,7 @@ class World(world.World):
         evict(self.cluster.api, namespace, name, {"metadata": {"name": name}})
 
     def cordon(self, name):
-        """No further pod is placed there."""
+        """Cordons the node."""
         node = self.cluster.get(NODES, name)
         node["spec"]["unschedulable"] = True
         self.cluster.api.update(NODES, "", name, node)
@@ -61,9 +61,9 @@ class World(world.World):
         return {each["metadata"]["name"]: each for each in self.cluster.objects(JOBS)}
 
     def halves(self, minimum, gang_of=None):
-        """Replays the history: for each gang the stretches of time in which it had members bound, but fewer than its
-        minimum, as (gang, from, to); to is None if it ends so. Members that ended or went do not count any more, but
-        a gang that was whole once counts as whole until it has nothing bound."""
+        """Replays the history: for each gang the intervals in which it had bound members, but fewer than its
+        minimum, as (gang, from, to); to is None if it ends so. Ended and deleted members no longer count, but a gang
+        that was complete once counts as complete until no member is bound."""
         gang_of = gang_of or (lambda name: name.rpartition("-")[0])
         bound, whole, since, found = defaultdict(set), set(), {}, []
         for entry in self.cluster.audit.entries:
@@ -87,7 +87,7 @@ class World(world.World):
         return found + [(gang, began, None) for gang, began in since.items()]
 
     def never_half(self, minimum, seconds=15.0, gang_of=None):
-        """Whether gangs were half bound only while their binds were on the way, and none is now."""
+        """Whether gangs were partly bound only while their binds were in flight, and none is now."""
         for gang, began, ended in self.halves(minimum, gang_of):
             assert ended is not None, f"{gang} is half bound"
             assert ended - began < seconds, f"{gang} was half bound for {ended - began:.2f} s"

@@ -1,4 +1,4 @@
-"""An HTTP server for clients to speak to."""
+"""An HTTP server for tests of clients."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from aiohttp import web
 
 
 class Server:
-    """An API server that writes down what it is asked and answers by path."""
+    """An API server that records requests and answers by path."""
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, str, dict[str, str], bytes]] = []

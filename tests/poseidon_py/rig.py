@@ -1,4 +1,4 @@
-"""The bridge from store to binder, with both neighbours faked and no time passing."""
+"""The bridge from store to binder, with fakes of flow service and API server, and virtual time."""
 
 import asyncio
 from collections.abc import Callable
@@ -107,14 +107,14 @@ class Rig:
         self.store.observe_node(node(name, **fields))
 
     def pod(self, name, uid=None, **fields):
-        """A pod is made."""
+        """Creates a pod."""
         self.kube.put(
             name, uid, **{key: value for key, value in fields.items() if key in ("node", "deleting", "gates")}
         )
         self.store.observe_pod(pod(name, uid=uid, **fields))
 
     async def bind_in_flight(self, name, **fields):
-        """A pod is made whose bind the API server does not answer until `answered`."""
+        """Creates a pod whose bind the API server does not answer until `answered`."""
         self.kube.hold = asyncio.Event()
         self.pod(name, **fields)
         await self.settle()
@@ -130,7 +130,7 @@ class Rig:
         self.store.remove_pod(uid or f"uid-{name}")
 
     def task(self, name):
-        """What the engine knows of a pod."""
+        """The engine's state of a pod."""
         found = [task for task in self.engine.tasks.values() if task["name"] == f"default/{name}"]
         assert len(found) <= 1
         return found[0] if found else None
@@ -145,7 +145,7 @@ class Rig:
         return [uid.removeprefix("uid-") for uid, _ in self.kube.binds]
 
     def agrees(self):
-        """Whether the engine knows exactly what it should."""
+        """Asserts that the engine has exactly the expected state."""
         for known in self.store.pods.values():
             task = self.engine.tasks.get(known.task)
             if known.node:

@@ -1,4 +1,4 @@
-"""Waits until nothing happens any more without time passing: no clock, and no guess at turns of the event loop."""
+"""Waits until the event loop is idle, without real time: no clock, and no guessed number of iterations."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,11 +10,11 @@ TURNS = 20_000
 
 
 async def settle(turns: int = TURNS) -> None:
-    """Returns once the event loop has nothing to run but the caller: every other task waits for something that only
-    the test can do (an answer that is held back, a timer, an event). Connections and threads are outside its sight.
+    """Waits until the event loop has only the caller to run: every other task waits for an action of the test (an
+    answer that is held back, a timer, an event). Connections and threads are not considered.
 
-    Raises AssertionError if that is not so after `turns` turns of the loop; it names the tasks that still run.
-    Works on asyncio's own event loops.
+    Raises AssertionError after `turns` iterations of the loop, with the names of the tasks that still run. Works on
+    asyncio's own event loops.
     """
     loop = cast(Any, asyncio.get_running_loop())
     for _ in range(turns):
@@ -25,7 +25,7 @@ async def settle(turns: int = TURNS) -> None:
 
 
 async def turns_until(condition: Callable[[], object], turns: int = TURNS) -> None:
-    """For work that repeats itself, and so never settles: lets it run until `condition` holds."""
+    """For periodic work, which never settles: lets it run until `condition` holds."""
     for _ in range(turns):
         if condition():
             return
@@ -34,7 +34,7 @@ async def turns_until(condition: Callable[[], object], turns: int = TURNS) -> No
 
 
 def _due(loop: Any) -> list[asyncio.TimerHandle]:
-    """Timers that the next turn fires, such as those of call_later(0)."""
+    """Timers that the next iteration fires, such as those of call_later(0)."""
     now = loop.time()
     return [timer for timer in loop._scheduled if timer.when() <= now and not timer.cancelled()]
 

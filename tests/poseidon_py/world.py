@@ -1,7 +1,7 @@
-"""A synthetic cluster, and bridges beside it.
+"""A synthetic cluster with bridges.
 
-A bridge has a real flow service, over gRPC: on a thread of the test's own process, which starts at once. One that is
-to die, or whose flags matter, is a process that the bridge starts itself, as in production (`own_service`).
+A bridge has a real flow service, over gRPC: on a thread of the test's process, which starts at once. A service that the
+test kills, or whose flags matter, is a process that the bridge starts, as in production (`own_service`).
 """
 
 import asyncio
@@ -29,7 +29,7 @@ def template(cpu="100m", scheduler="poseidon", **fields):
 
 
 class World:
-    """Stops what it started: see `world_of`."""
+    """Stops its bridges: see `world_of`."""
 
     def __init__(self, cluster, folder) -> None:
         self.cluster = cluster
@@ -38,7 +38,7 @@ class World:
         self._services: dict[Bridge, Server] = {}
 
     async def bridge(self, *, own_service=False, **fields) -> Bridge:
-        """Started, with these settings. `own_service`: it starts its flow service itself, as a process."""
+        """A started bridge with these settings. `own_service`: it starts its flow service as a process."""
         kubeconfig = self.folder / "kubeconfig"
         kubeconfig.write_text(self.cluster.kubeconfig())
         defaults: dict[str, Any] = {
@@ -70,7 +70,7 @@ class World:
             await self.stop(bridge)
 
     async def until(self, condition, seconds=30.0):
-        """Polls; the time is a limit, not an expectation."""
+        """Polls until the condition holds; the time is only a limit."""
         async with asyncio.timeout(seconds):
             while not condition():  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
@@ -86,7 +86,7 @@ class World:
         return [event for event in self.cluster.objects(EVENTS) if event.get("reason") == reason]
 
     def check(self):
-        """No pod was bound twice, no node took too much."""
+        """Asserts that no pod was bound twice and no node is over-committed."""
         uids = [entry.uid for entry in self.cluster.audit.of("bind")]
         assert len(uids) == len(set(uids))
         assert dict(self.cluster.rejected) == {}

@@ -1,4 +1,4 @@
-"""Short ways to say what a test is about."""
+"""Builders of objects for tests."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def budget(name: str, app: str, **spec: Any) -> Json:
 
 
 async def until(condition: Callable[[], Any]) -> None:
-    """Wait for something that simulated components or a client bring about in their own time."""
+    """Wait for a condition that simulated components or a client bring about asynchronously."""
     while not condition():  # noqa: ASYNC110 - the conditions are about plain objects, which set no event
         await asyncio.sleep(0.002)
 
 
 class Still:
-    """A cluster that is not started: time passes only when a test says so."""
+    """A cluster that is not started: its time is controlled by the test."""
 
     def __init__(self, **settings: Any) -> None:
         self.time = 0.0
@@ -83,7 +83,7 @@ class Still:
         self.pass_time(0)
 
     def pass_time(self, seconds: float) -> None:
-        """Let everything happen that is due within these seconds."""
+        """Run all work that is due within these seconds."""
         end = self.time + seconds
         while True:
             wait = self.cluster.agenda.run()
@@ -97,7 +97,7 @@ class Still:
         bind(self.api, namespace, name, {"metadata": {"name": name, **metadata}, "target": {"name": node}})
 
     def bind_all(self, node: str = "node-00000") -> None:
-        """Bind every pod that waits."""
+        """Bind every pending pod."""
         for obj in self.pods():
             if not obj["spec"].get("nodeName"):
                 self.bind(obj["metadata"]["name"], node, obj["metadata"]["namespace"])
@@ -109,7 +109,7 @@ class Still:
         return self.cluster.objects(PODS, namespace)
 
     def phases(self) -> dict[str, int]:
-        """How many pods are in each phase."""
+        """The number of pods in each phase."""
         found: dict[str, int] = {}
         for obj in self.pods():
             phase = obj["status"]["phase"]

@@ -1,4 +1,4 @@
-"""The command: starts, serves, stops; bad input is one line and exit code 2."""
+"""The command: starts, serves, stops; invalid input is one line and exit code 2."""
 
 from __future__ import annotations
 

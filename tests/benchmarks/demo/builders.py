@@ -19,7 +19,7 @@ def make_node(name="n1", cpu="4", memory="8Gi", pods="10", labels=None, taints=(
 
 
 def make_pod(name="p1", node="", cpu="1", memory="1Gi", phase="", scheduler="poseidon", reason=None, **spec):
-    """Without a node it waits, and says why unless `reason` is empty."""
+    """Without a node it is pending, with a condition unless `reason` is empty."""
     requests = {"cpu": cpu, "memory": memory}
     conditions = []
     reason = "Unschedulable" if reason is None else reason
@@ -47,7 +47,7 @@ def audit(*entries):
 
 
 def make_evidence(pods, nodes=None, entries=None, **changes):
-    """Sound but for what `changes` says; binds of the bound pods are in the audit unless `entries` are given."""
+    """Valid evidence with `changes`; binds of the bound pods are in the audit unless `entries` are given."""
     if entries is None:
         entries = [
             ("bind", pod["metadata"]["name"], pod["spec"]["nodeName"]) for pod in pods if "nodeName" in pod["spec"]

@@ -1,4 +1,4 @@
-"""Each check passes on a sound outcome and fails on the very thing that it is there to find."""
+"""Each check passes on a sound outcome and fails on the violation that it should find."""
 
 import pytest
 
@@ -170,7 +170,7 @@ def test_missing_metrics_fail_the_check():
 
 
 def test_every_metric_that_the_check_reads_exists(monkeypatch):
-    """A metric that the scheduler does not have would count as 0, and so as sound."""
+    """A metric that the scheduler does not have would count as 0, and so pass."""
     read = set()
 
     def metric(self, name, **labels):

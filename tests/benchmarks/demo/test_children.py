@@ -1,4 +1,4 @@
-"""Processes are ended by their own pid, and their last words are passed on."""
+"""Processes are stopped by their own pid, and the end of their output is reported."""
 
 import asyncio
 import os
@@ -32,7 +32,7 @@ BROKEN = "import sys\nsys.exit('no luck today')\n"
 
 @pytest.fixture
 def program(tmp_path, monkeypatch):
-    """Makes a Child of a program's text."""
+    """A Child that runs this source code."""
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
     def make(text):

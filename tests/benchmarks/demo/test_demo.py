@@ -1,4 +1,4 @@
-"""`poseidon demo` from the outside: exit codes, output, and nothing left behind."""
+"""`poseidon demo` as a command: exit codes, output and cleaning up."""
 
 import io
 import json
@@ -45,7 +45,7 @@ def summary(ok=True, usage=None):
 
 @pytest.fixture
 def outcome(monkeypatch):
-    """Decides how the demo ends, without running it."""
+    """Sets the outcome of the demo, without running it."""
 
     def decide(result):
         async def run(stack, plan, display):

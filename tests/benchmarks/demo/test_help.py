@@ -1,4 +1,4 @@
-"""The help of every command fits a terminal of 80 columns, whole."""
+"""The complete help of every command fits a terminal of 80 columns."""
 
 from __future__ import annotations
 

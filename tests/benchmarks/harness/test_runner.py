@@ -1,4 +1,4 @@
-"""The runner and the command line, on suites that measure nothing, and every real suite at a tiny scale."""
+"""The runner and the command line, on fake suites, and every real suite at a small scale."""
 
 import json
 import signal

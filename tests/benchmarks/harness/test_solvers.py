@@ -1,4 +1,4 @@
-"""The solver suite: solvers of other people's packages are found and judged, and the networks are of several shapes."""
+"""The solver suite: solvers of other packages are found and checked, on networks of several shapes."""
 
 from dataclasses import replace
 from importlib.metadata import EntryPoint
@@ -15,14 +15,14 @@ pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every wor
 
 
 class Theirs:
-    """As good as ours, because it is ours."""
+    """A correct solver: ours."""
 
     def solve(self, network):
         return OrToolsSolver().solve(network)
 
 
 class Wrong(Theirs):
-    """Sends more than there is, and does not know what that costs."""
+    """A solver with an infeasible flow and a wrong cost."""
 
     def solve(self, network):
         found = super().solve(network)
@@ -40,7 +40,7 @@ class NoSolver:
 
 @pytest.fixture
 def install(monkeypatch):
-    """Registers a class of this module, or whatever else is named, as a solver."""
+    """Registers a class of this module, or another object, as a solver."""
     found: list[EntryPoint] = []
     monkeypatch.setattr(solvers, "entry_points", lambda group: [e for e in found if e.group == group])
 
@@ -51,7 +51,7 @@ def install(monkeypatch):
 
 
 def failed():
-    """The sample of the smallest case, and what failed in it."""
+    """The sample of the smallest case, and its failed checks."""
     sample = suite_module.measure(specs.load("solver").cases[0], Options())
     return sample, [(check.name, check.detail) for check in sample.checks if not check.ok]
 

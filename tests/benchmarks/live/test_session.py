@@ -1,5 +1,4 @@
-"""A live benchmark counts its own pods and nobody else's, and leaves nothing behind on a server, also if the server
-does not finish in one go."""
+"""A live benchmark counts only its own pods, and removes all objects from a server, if need be in several requests."""
 
 import asyncio
 import json
@@ -24,7 +23,7 @@ from poseidon_py.kube.client import Kube, LostAnswerError, api_error
 
 
 class Server:
-    """Deletes so many at a time, and then fails; the request that deletes the last of a kind is answered."""
+    """Deletes some objects per request, and then fails; the request that deletes the last of a kind is answered."""
 
     def __init__(self, pods, nodes, at_once, failure):
         self.left = {"pods": pods, "nodes": nodes}
@@ -59,8 +58,8 @@ def test_requests_to_a_server_that_deletes_nothing_end():
 
 
 class Bound:
-    """A synthetic cluster that has bound `before` pods of others. At each look at its counts it binds `others` more of
-    them, and one of those that were created, up to `most`."""
+    """A synthetic cluster that has bound `before` other pods. At each poll of its counts it binds `others` more of them,
+    and one of the created pods, up to `maximum`."""
 
     def __init__(self, before=0, others=0, maximum=1000):
         self.entries = [self._bind(f"old-{n}") for n in range(before)]
@@ -90,7 +89,7 @@ class Bound:
 
 
 def waited(server: Any, count=4, patience=60.0):
-    """The pods whose times are known when the wait is over."""
+    """The pods with bind times at the end of the wait."""
 
     async def wait():
         pods = Pods(server, "mine", nodes=1, pods=count, seed=0, has_audit=True)
@@ -150,7 +149,7 @@ def test_a_check_counts_the_pods_that_the_figures_are_of(monkeypatch):
 
 @contextmanager
 def synthetic(folder):
-    """The kubeconfig of a cluster of 5 nodes that is there already."""
+    """The kubeconfig of an existing cluster of 5 nodes."""
     kubeconfig, log = folder / "kubeconfig", folder / "log"
     arguments = ["poseidon_py", "cluster", "--nodes", "5", "--port", "0", "--kubeconfig-out", str(kubeconfig)]
     with child(arguments, log) as server:
@@ -178,7 +177,7 @@ def test_each_sample_on_an_existing_server_has_all_pods(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
 def test_a_signal_removes_all_objects_from_the_server(tmp_path, number):
-    """Its pods name a scheduler that is not there, so that it waits for them, and they are few to remove."""
+    """Its pods name a scheduler that does not run, so that it waits for them; they are few, so that removal is fast."""
     log = tmp_path / "bench"
 
     def last_words():

@@ -1,4 +1,4 @@
-"""The suite of constraints: its rounds are sound, and its judge sees what is wrong."""
+"""The suite of constraints: its rounds are valid, and its check finds violations."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The load of pods that read data: what it adds up, and what quincy moves of it beside the least there can be."""
+"""The load of pods that read data: its sums, and the bytes that quincy moves compared with the minimum."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def placed(load: DataLoad, policy) -> dict[int, int]:
 
 
 def least(load: DataLoad) -> int:
-    """Half MiB that have to be moved: every pod to every node, as many to a node as fit of the one class there is."""
+    """The minimum of half MiB to move, over all pods and nodes, with the capacity of a node for the only class."""
     cost = half_mib(load)
     pods, nodes = cost.shape
     free = load.load.allocatable - load.load._requested(np.zeros(0, np.int64), np.zeros(0, np.int64))

@@ -1,4 +1,4 @@
-"""Loads are the same for the same seed, and their judge finds what is wrong."""
+"""Loads are the same for the same seed, and their check finds violations."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def test_the_check_finds_a_bad_placement(spec, pairs, text):
 
 
 def test_natures_are_generated_and_checked():
-    """Of five classes one sends 400 Mbit/s: the 26th of them is more than the link has."""
+    """One of five classes sends 400 Mbit/s: 26 such tasks exceed the capacity of the link."""
     load = EngineLoad(LoadSpec(nodes=2, pods=130, classes=5, fill=0.01, natures=True))
     kinds = [cls.traits["interference-class"] for cls in load.classes]
     assert kinds == ["sheep", "rabbit", "devil", "turtle", "sheep"]

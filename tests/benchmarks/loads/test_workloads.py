@@ -1,4 +1,4 @@
-"""Workloads of live benchmarks: what their pods demand, as the bridge reads it."""
+"""Workloads of live benchmarks: the constraints of their pods, as the bridge describes them."""
 
 import msgspec
 import pytest
@@ -11,7 +11,7 @@ CONTAINER = {"name": "main", "image": "i"}
 
 
 def described(workload):
-    """The class that the bridge makes of a pod."""
+    """The class of a pod, as described by the bridge."""
     labels, spec = demands(workload, "a", 0)
     metadata = {"name": "p", "namespace": "default", "uid": "u", "labels": labels}
     raw = msgspec.json.encode({"metadata": metadata, "spec": {"containers": [CONTAINER], **spec}, "status": {}})

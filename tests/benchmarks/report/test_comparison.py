@@ -1,4 +1,4 @@
-"""The verdicts: certain differences are named, noise is called noise, and few samples prove nothing."""
+"""The verdicts: significant differences, noise, and too few samples."""
 
 import math
 import random

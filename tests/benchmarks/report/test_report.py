@@ -1,4 +1,4 @@
-"""Reports: what is drawn of a result, the pictures, the page, the command."""
+"""Reports: figures of a result, plots, the page, the command."""
 
 import base64
 import json

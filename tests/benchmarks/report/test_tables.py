@@ -1,4 +1,4 @@
-"""What people see in terminals of any width."""
+"""Tables in terminals of any width."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def printed(width: int, show: Callable[[Console], None]) -> str:
 
 @cache
 def measured(name: str, factor: float = 1.0) -> tuple[specs.Suite, SuiteResult]:
-    """A result with the longest names of a suite, every metric, checks that hold and one that fails."""
+    """A result with the longest names of a suite, every metric, passed checks and a failed one."""
     suite = specs.load(name)
     suite = replace(suite, cases=tuple(sorted(suite.cases, key=lambda case: len(case.name))[-6:]))
     cases = [

@@ -1,4 +1,4 @@
-"""Metrics of placements and replays by hand, and the series that plots are made from."""
+"""Metrics of placements and replays, compared with values by hand, and the series for plots."""
 
 import math
 

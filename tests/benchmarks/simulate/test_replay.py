@@ -1,4 +1,4 @@
-"""The replay against a simulation that steps through every millisecond, its checks, and replays with the engine."""
+"""The replay compared with a simulation in steps of a millisecond, its checks, and replays with the engine."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class Slow:
 
 
 def by_ticks(trace, horizon_ms, round_ms, bind_ms):
-    """First-fit on a trace, one millisecond after the other. What starts and ends when."""
+    """First-fit on a trace, in steps of a millisecond: the starts and ends of tasks."""
     tasks = [Slow(i) for i in range(len(trace.task_us))]
     ms = [int(us) // 1000 for us in trace.task_us]
     last = [None if d == FOREVER else int(d) // 1000 for d in trace.task_duration_us]
@@ -138,7 +138,7 @@ def by_ticks(trace, horizon_ms, round_ms, bind_ms):
 
 @st.composite
 def tiny(draw):
-    """Up to 3 machines, which may go, come back and change, and up to 10 tasks, some in gangs; times in hundredths."""
+    """Up to 3 machines, with removals, additions and updates, and up to 10 tasks, some in gangs; times in hundredths."""
     hundredths = st.integers(0, 30).map(lambda n: n / 100)
     machines = draw(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=1, max_size=3))
     events = []
@@ -295,7 +295,7 @@ def test_utilisation_is_weighted_with_time():
     assert found.contested_share == pytest.approx(2.002 / 10, rel=1e-3)
 
 
-# -- what policies are told of labels ---------------------------------------------------------------------------
+# -- labels in the policies' views ------------------------------------------------------------------------------
 
 
 def labelled(*labels, links=("1000", "1000")):
@@ -339,7 +339,7 @@ def test_quincy_moves_fewer_bytes():
 
 
 class Heard:
-    """Places nothing, and keeps what it is told."""
+    """Places nothing, and records all events."""
 
     name, counts_links, reserve_after_us = "heard", False, None
 
@@ -384,11 +384,11 @@ def test_policies_see_the_start_of_a_task():
     assert tasks.started_us[tasks.rows()].tolist() == [BEGIN_US + 1_150_000]
 
 
-# -- the judge ------------------------------------------------------------------------------------------------
+# -- the checks -----------------------------------------------------------------------------------------------
 
 
 class Wrong:
-    """Places everything that waits as it is told, right or wrong."""
+    """Places all pending tasks as configured, validly or not."""
 
     name, counts_links, reserve_after_us = "wrong", False, None
 

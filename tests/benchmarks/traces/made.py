@@ -1,4 +1,4 @@
-"""Traces for tests: random ones of any content, and a plain form in which two can be compared."""
+"""Traces for tests: random ones, and a plain form for comparison."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _draw(draw, resources, requirements, plain):
 
 
 def content(trace: Trace, names: bool = True):
-    """Everything a trace says, in one order; with `names` False machines and jobs are told by number."""
+    """The content of a trace in a canonical order; with `names` False machines and jobs are identified by number."""
 
     def offers(row):
         return tuple(sorted((k, v) for k, v in zip(trace.resources, row, strict=True) if v))

@@ -1,4 +1,4 @@
-"""Traces survive their files, and what is wrong with a file is told with its place."""
+"""Traces survive their files, and an error in a file is reported with its place."""
 
 import gzip
 import json

@@ -1,6 +1,6 @@
 """Constraints from a pod's manifest to its node: the bridge with a real flow service, on the synthetic cluster.
 
-Six nodes in three zones. What is asserted of placements is worked out by hand from the manifests.
+Six nodes in three zones. The expected placements are derived by hand from the manifests.
 """
 
 from collections import Counter
@@ -42,7 +42,7 @@ class Constrained(World):
         return next((c for c in found if c["type"] == "PodScheduled"), {})
 
     def says(self, name):
-        """The message on a waiting pod, as condition and as event."""
+        """The message on a pending pod, as condition and as event."""
         condition = self.condition(name)
         if condition.get("reason") != "Unschedulable":
             return ""
@@ -316,7 +316,7 @@ async def test_each_local_volume_is_used_by_one_pod(running):
 
 @pytest.mark.slow
 async def test_gang_members_that_are_placed_with_the_same_local_volume(world):
-    """bin-packing places all on one node, and that has one volume only."""
+    """bin-packing places all on one node, which has only one volume."""
     world.storage_class("local", provisioner="kubernetes.io/no-provisioner")
     nodes = [node["metadata"]["name"] for node in world.cluster.objects(NODES)]
     for i in range(4):

@@ -1,4 +1,4 @@
-"""The whole bridge with a real flow service, against the synthetic cluster over HTTP, while things go wrong."""
+"""The whole bridge with a real flow service, against the synthetic cluster over HTTP, with faults."""
 
 import asyncio
 import json
@@ -105,7 +105,7 @@ async def test_a_killed_flow_service_is_restarted_and_resynchronised(world):
 
 
 async def test_a_flow_service_that_is_killed_while_the_bridge_starts_is_started_again(world, monkeypatch):
-    """A start waits for both: for the service to state what it counts, and for the API server to come up."""
+    """A start waits for both: the service's answer on bandwidth, and the API server."""
     count, killed = Bridge._count_bandwidth, []
 
     async def kill_first(bridge):

@@ -1,4 +1,4 @@
-"""The own flow service: started, started again, and ended; and the client that talks to it."""
+"""The supervised flow service: started, restarted and stopped; and its client."""
 
 import asyncio
 import io
@@ -37,7 +37,7 @@ def serve():
 
 
 def service(text):
-    """The command of a service that does this; `serve()` makes it answer health checks."""
+    """The command of a service with this code; `serve()` makes it answer health checks."""
     return (sys.executable, "-c", f"{SERVE}\n{text}")
 
 
@@ -128,7 +128,7 @@ sys.stdin.read()"""
 
 
 def listening_ports(pid):
-    """Of the TCP sockets of a process those that listen, by inode."""
+    """The listening TCP sockets of a process, by inode."""
     listening = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         rows = [line.split() for line in Path(table).read_text().splitlines()[1:]]
@@ -261,7 +261,7 @@ async def test_with_json_other_output_of_a_service_is_logged_here(started, capfd
 
 
 async def test_output_after_a_long_line_does_not_block_a_service(started, monkeypatch):
-    """What follows is more than a pipe holds, and comes while the service is being ended."""
+    """The rest is more than the capacity of a pipe, and is written while the service is being stopped."""
     message = io.StringIO()
     monkeypatch.setattr(sys, "stderr", message)
     monkeypatch.setattr("poseidon_py.app.engine_process._LINE_BYTES", 4096)

@@ -1,4 +1,4 @@
-"""The bridge beside a flow service that restarts, refuses, forgets and loses replies."""
+"""The bridge with a flow service that restarts, rejects calls, and loses state and replies."""
 
 import asyncio
 

@@ -375,7 +375,7 @@ async def test_placements_of_a_round_that_ends_after_the_lease_is_lost_are_given
 
 @pytest.mark.slow
 async def test_300_pods_on_full_nodes_none_is_stuck_and_no_node_gets_too_many():
-    """There, 125 of 300 pods stayed pending until a restart, and pods were sent to nodes that were full."""
+    """In the original, 125 of 300 pods stayed pending until a restart, and pods were bound to full nodes."""
     async with Rig(nodes=[f"n{i}" for i in range(3)], cpu="1000", memory="1Ti", pods="60") as rig:
         for number in range(300):
             rig.pod(f"p{number}")
@@ -390,7 +390,7 @@ async def test_300_pods_on_full_nodes_none_is_stuck_and_no_node_gets_too_many():
 
 
 async def test_the_replacement_of_a_failed_pod_of_a_job_is_scheduled():
-    """There, the pod that a Job made for one that had failed was never scheduled."""
+    """In the original, the pod with which a Job replaced a failed one was never scheduled."""
     async with Rig(cpu="1") as rig:
         rig.pod("job-1", owner="job", cpu="1")
         await rig.settle()
@@ -404,7 +404,7 @@ async def test_the_replacement_of_a_failed_pod_of_a_job_is_scheduled():
 
 
 async def test_a_batch_that_fits_is_placed_by_one_round():
-    """There, a batch was split for no reason."""
+    """In the original, a batch was split without a reason."""
     async with Rig(nodes=("n", "m"), cpu="5", pods="50") as rig:
         for number in range(100):
             rig.pod(f"p{number}", cpu="100m")
@@ -414,7 +414,7 @@ async def test_a_batch_that_fits_is_placed_by_one_round():
 
 
 async def test_not_found_and_already_known_replies_do_not_stop_the_bridge():
-    """There, the bridge ended its process on such replies."""
+    """In the original, the bridge exited on such replies."""
     async with Rig() as rig:
         rig.pod("a")
         rig.pod("a")
@@ -433,7 +433,7 @@ async def test_not_found_and_already_known_replies_do_not_stop_the_bridge():
 
 
 async def test_updates_without_effect_on_the_engine_are_sent_with_the_next_that_has_one():
-    """A confirmed bind, and what kubelets say of pods that run."""
+    """A confirmed bind, and kubelets' updates of running pods."""
     async with Rig(defer_seconds=1.0) as rig:
         timers = []
         rig.store.pod_queue._call_later = lambda seconds, call: timers.append(call)

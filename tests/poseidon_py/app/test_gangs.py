@@ -1,4 +1,4 @@
-"""Gangs through the whole bridge with a real flow service, against the synthetic cluster, while things go wrong."""
+"""Gangs through the whole bridge with a real flow service, against the synthetic cluster, with faults."""
 
 import asyncio
 import contextlib
@@ -185,7 +185,7 @@ async def test_members_deleted_while_their_gang_is_bound_are_replaced_and_comple
 
 
 async def leave_half_bound(world, size):
-    """Gang g, by a bridge that is stopped while it binds."""
+    """Places gang g with a bridge that is stopped while it binds."""
     world.cluster.faults.set(Rule(("create",), ("pods/binding",), latency_ms=60))
     bridge = await world.bridge(bind_concurrency=1, shutdown_timeout=0.0)
     world.create(job("g", size, gang="all"))
@@ -233,7 +233,7 @@ async def test_a_gang_that_a_restart_leaves_partly_bound_is_unwound_if_the_rest_
 
 
 async def test_members_that_their_nodes_reject_are_replaced_and_rejoin(world):
-    """Pods of another scheduler take capacity while binds are in flight: kubelets refuse some of ours for good."""
+    """Pods of another scheduler take capacity while binds are in flight: kubelets reject some of ours permanently."""
     world.cluster.faults.set(Rule(("create",), ("pods/binding",), latency_ms=300))
     bridge = await world.bridge()
     world.create(job("g", 15, gang="all"))

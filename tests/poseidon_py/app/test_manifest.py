@@ -1,6 +1,6 @@
-"""What the manifest allows: all that the documentation says is needed, and nothing else.
+"""The manifest grants exactly the rights that the documentation lists.
 
-Whether that is what the scheduler does need, tests/e2e/test_rights.py asks an API server.
+tests/e2e/test_rights.py checks on an API server that the scheduler needs exactly these.
 """
 
 import itertools
@@ -29,7 +29,7 @@ def grants(rule: dict[str, list[str]]) -> list[Grant]:
 
 
 def documented() -> set[Grant]:
-    """The table of docs/bridge.md; where it has as many lists of resources as groups, they belong to each other."""
+    """The table of docs/bridge.md; equally many lists of resources and groups are paired."""
     section = (ROOT / "docs" / "bridge.md").read_text().split("## Permissions")[1].split("\n## ")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
     found: set[Grant] = set()

@@ -1,4 +1,4 @@
-"""Encrypted on both sides: the API server by a name of its own, the flow service with certificates for both."""
+"""TLS on both sides: the API server with a separate server name, the flow service with mutual TLS."""
 
 import asyncio
 import base64
@@ -173,7 +173,7 @@ def test_the_message_about_an_unreachable_service_leaves_out_its_addresses():
 
 
 def given(authority, certificate=None, key=None):
-    """What `poseidon run` makes of these files."""
+    """The output of `poseidon run` with these files."""
     files = {"firmament_ca": authority, "firmament_cert": certificate, "firmament_key": key}
     return loading.settings({"firmament_address": "h:1"}, files)
 

@@ -20,7 +20,7 @@ async def world(tmp_path):
 
 
 def loaded(requested, **loads):
-    """A pod that requests so much and uses such a share of it."""
+    """A pod with this request, of which it uses this share."""
     made = template(cpu=requested)
     made["metadata"] = {"annotations": {f"poseidon.io/load-{name}": value for name, value in loads.items()}}
     return made
@@ -31,7 +31,7 @@ async def usage(bridge):
 
 
 async def measured(world, bridge, pods):
-    """Until so many pods are measured, and all nodes."""
+    """Waits until this many pods are measured, and all nodes."""
     for _ in range(200):
         found = await usage(bridge)
         if found["pods"]["measured"] >= pods and found["nodes"]["measured"] == 2:

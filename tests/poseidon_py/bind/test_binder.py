@@ -1,4 +1,4 @@
-"""Every placement comes to a clear end, whatever the API server does; no pod is bound twice, and none is lost."""
+"""Every placement has a definite outcome with any API server; no pod is bound twice or lost."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from tests.poseidon_py.settling import settle
 
 
 class Bench:
-    """A binder with a clock of its own; timers fire when `later` is called."""
+    """A binder with a virtual clock; timers fire when `later` is called."""
 
     def __init__(self, concurrency=4, patience=60.0) -> None:
         self.now = 1000.0
@@ -75,7 +75,7 @@ class Bench:
         return known
 
     async def later(self):
-        """Everything that can happen now, then the next timer, until there is none."""
+        """Runs all work that is ready, then the next timer, until there is none."""
         await settle()
         while self.timers:
             self.timers.sort(key=lambda timer: timer[0])
@@ -381,7 +381,7 @@ def test_no_pod_is_bound_twice_and_none_is_lost(faults, read_faults, fates):
 
 
 async def test_a_leader_whose_lease_has_run_out_unnoticed_sends_nothing():
-    """A process that was stopped: answers that have come meanwhile wake workers before the election notices."""
+    """A suspended process: answers that arrived meanwhile wake workers before the election notices."""
     async with Bench(concurrency=1) as bench:
         bench.kube.hold = asyncio.Event()
         for name in ("a", "b"):

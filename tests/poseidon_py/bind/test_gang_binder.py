@@ -1,4 +1,4 @@
-"""Binding as a unit, with an API server that does what it likes."""
+"""Binding as a unit, with a failing API server."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Binding as a unit where members have volumes that may come late, never, or be another's."""
+"""Binding as a unit, with members whose volumes are ready late, never, or given to another pod."""
 
 import asyncio
 
@@ -53,7 +53,7 @@ async def forever():
 
 
 def volumes(rig, **what):
-    """What happens to the volumes of members, by name: forever, an error that is known at once, or nothing."""
+    """The preparation of members' volumes, by name: never ends, fails at once, or is not needed."""
     for name in what:
         rig.store.pods[f"uid-{name}"].volumes.claims = (CLAIM,)
 
@@ -141,7 +141,7 @@ def parked(rig):
 
 
 async def parked_without_c(rig):
-    """c is placed again, because others were given its volume, and a and b wait for it."""
+    """c is placed again, because its volume was given to another pod, and a and b wait for it."""
     rig.pods("a", "b", "c")
     volumes(rig, c=VolumesTakenError("the volumes that it could use there were given to other pods"))
     rig.place("a", "b", "c")

@@ -1,4 +1,4 @@
-"""What becomes of a gang that is bound in part: it is completed, taken back, or left as it is."""
+"""Partly bound gangs: completed, unwound, or kept."""
 
 import asyncio
 
@@ -79,7 +79,7 @@ async def test_a_gang_that_was_complete_is_never_unwound():
 
 
 def lost(rig, name, **fields):
-    """A member is evicted by others."""
+    """Another client evicts a member."""
     rig.pod(name, node="n", deleting=True, put=False, **fields)
     rig.gone(name)
 

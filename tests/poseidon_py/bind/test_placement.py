@@ -1,4 +1,4 @@
-"""The table of a placement's states, walked whole, and the slots that send placements."""
+"""All transitions of a placement's states, and the slots that send placements."""
 
 import asyncio
 

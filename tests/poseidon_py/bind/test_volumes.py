@@ -1,4 +1,4 @@
-"""Between placement and bind: volumes are given or asked for, on the version that was decided on, and waited for."""
+"""Between placement and bind: volumes are bound or provisioned, for the version of the decision, and awaited."""
 
 import asyncio
 import copy
@@ -51,7 +51,7 @@ class FakePatches:
 
 
 class World(Bench):
-    """A bench with volumes; the pod `a` has claim `c`."""
+    """A rig with volumes; the pod `a` has claim `c`."""
 
     def __init__(self, *volumes, provisioner="kubernetes.io/no-provisioner", timeout=60.0) -> None:
         super().__init__()
@@ -157,7 +157,7 @@ async def test_a_placement_whose_volume_is_unavailable_is_given_back(change, wor
 
 @pytest.mark.parametrize("mode", ["ReadWriteOncePod", "ReadWriteOnce"])
 async def test_of_two_that_one_round_places_with_a_claim_for_one_only_one_is_bound(mode):
-    """Each may have been sent while the other was not known to use the claim, or was still blocked."""
+    """Each may have been sent before the other was known to use the claim, or while it was blocked."""
     async with World(volume("v", on=["n"])) as world:
         world.storage.put_volume(volume("v", on=["n"], claimRef={"namespace": "default", "name": "c", "uid": "uid-c"}))
         world.storage.put_claim(claim("c", bound_to="v", accessModes=[mode]))

@@ -1,7 +1,7 @@
-"""What `poseidon run` refuses: one line that names the mistake, and an exit code.
+"""Invalid input of `poseidon run`: one line that names the error, and an exit code.
 
-The whole command runs inside the test's process, and so does the flow service's `check-policy` that it asks. That the
-same lines leave a real process is seen in test_poseidon.py and tests/e2e/test_shell.py.
+The whole command runs inside the test's process, and so does the flow service's `check-policy`. test_poseidon.py and
+tests/e2e/test_shell.py check the output of real processes.
 """
 
 import socket
@@ -47,7 +47,7 @@ def kubeconfig(tmp_path):
 
 
 def refused(*arguments, code=2):
-    """The one line that `poseidon run` prints about a mistake."""
+    """The one line that `poseidon run` prints about an error."""
     result = invoke(cli, "run", "--no-leader-elect", "--log-level", "error", *arguments)
     assert result.exit_code == code, result.output
     (line,) = (line for line in result.stderr.splitlines() if not line.startswith(("Usage: ", "Try ")) and line)
@@ -56,7 +56,7 @@ def refused(*arguments, code=2):
 
 
 def written(path, content):
-    """None: no such file."""
+    """None: the file does not exist."""
     if content is not None:
         path.write_text(content)
     return str(path)

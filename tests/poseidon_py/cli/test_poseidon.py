@@ -207,7 +207,7 @@ def serving(server, **fields):
 
 
 def test_a_scheduler_of_another_cluster_does_not_answer_for_this_one(scheduler, kubeconfig, monkeypatch):
-    """Without --address the scheduler on the default port is asked, which may belong to another cluster."""
+    """Without --address the scheduler on the default port is queried, which may belong to another cluster."""
     monkeypatch.setattr("poseidon_py.cli.ask._DEFAULT_ADDRESS", scheduler)
     monkeypatch.setenv("KUBECONFIG", kubeconfig)
     Answers.bodies = serving("http://127.0.0.1:9")

@@ -1,4 +1,4 @@
-"""What pods ask of links and what nodes' links have, as the bridge tells it."""
+"""Bandwidth requests of pods and capacities of links, as the bridge sends them."""
 
 import json
 from typing import Any
@@ -67,7 +67,7 @@ def test_bandwidth_requests_of_a_pod(annotations, extended, requested):
     ],
 )
 def test_an_invalid_annotation(text):
-    """It keeps a waiting pod back, and says why; a running pod still counts with all else that it requests."""
+    """It blocks a pending pod, with an event; of a running pod the other requests still count."""
     with pytest.raises(InvalidField, match=r"kubernetes.io/egress-bandwidth"):
         describe_class(annotated({OUT: text}), bandwidth=COUNTED)
     assert describe_class(annotated({OUT: text})).requests["cpu"] == 100

@@ -1,4 +1,4 @@
-"""The message of each constraint: tables against hand-worked messages."""
+"""The message of each constraint, compared with messages written by hand."""
 
 import json
 from typing import Any
@@ -23,7 +23,7 @@ R = flow_pb2.Reason
 
 
 def the(owner: Any, ident: int) -> Any:
-    """A description that is there."""
+    """A description, asserted not to be None."""
     found = owner.get(ident)
     assert found is not None
     return found

@@ -1,4 +1,4 @@
-"""The data annotation: what it may say, what is wrong with what it says, and what the engine learns of it."""
+"""The data annotation: its valid forms, its errors, and the input sets sent to the engine."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""How long pods expect to run."""
+"""The expected duration of pods."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""A pod's requests, as kube-scheduler counts them. The arithmetic stands above each case."""
+"""A pod's requests, as kube-scheduler counts them. The arithmetic is above each case."""
 
 import pytest
 

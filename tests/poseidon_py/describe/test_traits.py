@@ -1,4 +1,4 @@
-"""What pods say of their nature, as the bridge tells it."""
+"""Traits of pods, as the bridge sends them."""
 
 import json
 from typing import Any

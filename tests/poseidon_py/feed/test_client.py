@@ -1,4 +1,4 @@
-"""The client of a flow service that goes away under a call."""
+"""The client of a flow service that exits during a call."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from protos.gen import flow_pb2, flow_pb2_grpc
 
 
 class Silent(flow_pb2_grpc.FlowSchedulerServicer):
-    """Takes every call and answers none."""
+    """Accepts every call and answers none."""
 
     def __init__(self):
         self.called = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Profiles, namespaces, claims: what the engine learns of them, and when."""
+"""Profiles, namespaces, claims: what the engine is sent of them, and when."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""An object that cannot be described, by a defect or because a number is out of range, stops no other."""
+"""An object that cannot be described, by a defect or because a number is out of range, affects no other."""
 
 import asyncio
 
@@ -135,7 +135,7 @@ async def test_a_pod_with_a_number_out_of_range_is_invalid_and_no_defect(annotat
 
 @pytest.mark.parametrize("resync", [False, True])
 async def test_a_gang_that_cannot_be_described_affects_no_other(monkeypatch, resync):
-    """That shows when the call is made, not when its pods are described."""
+    """The error occurs when the call is made, not when its pods are described."""
     merge = Group.merge
 
     def failing(group):

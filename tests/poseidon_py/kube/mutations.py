@@ -1,4 +1,4 @@
-"""What a broken server, proxy or webhook may send: right bytes with something put in, taken out or said twice, cut
+"""Output of broken servers, proxies or webhooks: valid bytes with insertions, deletions and repetitions, cut
 anywhere."""
 
 import itertools

@@ -1,4 +1,4 @@
-"""The client of the API server: what it asks for, and which error stands for what."""
+"""The client of the API server: its requests, and its types of errors."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""A kubeconfig of the wrong form: the file, the key, what was found, what to give."""
+"""An invalid kubeconfig: the error names the file, the key, the value and the remedy."""
 
 import os
 from pathlib import Path

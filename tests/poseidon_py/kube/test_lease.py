@@ -1,4 +1,4 @@
-"""Leader election: replicas with clocks of their own, a lease that two cannot change at once, and no real time."""
+"""Leader election: replicas with separate clocks, a lease with optimistic concurrency, and virtual time."""
 
 import asyncio
 import json
@@ -279,7 +279,7 @@ def test_durations_that_cannot_work_are_refused():
 
 @pytest.mark.parametrize("renewed", [0, 20])
 async def test_a_slow_answer_does_not_make_two_leaders(world, renewed):
-    """The others count from when they see the lease, which is when it is written, the first time or later."""
+    """The others count from when they observe the lease, that is, from its write or later."""
     a = world.replica("a")
     a.api.slow = 0 if renewed else 7.5
     await world.pass_time(1)

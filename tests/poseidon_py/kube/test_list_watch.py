@@ -47,9 +47,9 @@ class Item:
 
 
 class Script:
-    """An API server that plays scenes in order; the last one is to hang for ever.
+    """An API server that plays scenes in order; the last one should hang forever.
 
-    A scene is (what was asked for: "page" or "watch", its answer: bytes, pieces, or an error to raise).
+    A scene is (request: "page" or "watch", answer: bytes, pieces, or an error to raise).
     """
 
     def __init__(self, *scenes) -> None:
@@ -225,7 +225,7 @@ DEEP = b"[" * 5000 + b"]" * 5000
 
 
 def malformed(name: str, version: int) -> list[Any]:
-    """Objects that no decoder takes, as bytes."""
+    """Objects that no decoder accepts, as bytes."""
     good = json.dumps(pod_json(name, version=version)).encode()
     return [
         pytest.param(good.replace(b'"Pending"', b'"\xff"'), id="not UTF-8"),
@@ -433,7 +433,7 @@ TOKENS = [
 
 
 class OneStream:
-    """Serves the same list each time, some pieces to the first watch, and lets the second hang."""
+    """Serves the same list each time, some pieces to the first watch, and never answers the second."""
 
     def __init__(self, pieces) -> None:
         self.pieces = iter(pieces)
@@ -532,7 +532,7 @@ def test_after_any_gaps_the_store_has_exactly_the_existing_objects(steps):
     server, store = Server(), Store(["poseidon"])
 
     class Source:
-        """Serves each stream what has happened, then breaks it; every round of the test serves one stream."""
+        """Serves each stream the changes so far, then breaks it; every round of the test serves one stream."""
 
         async def page(self, path, parameters):
             return page(*server.pods.values(), version=str(server.version))

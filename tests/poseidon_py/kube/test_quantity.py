@@ -1,4 +1,4 @@
-"""Quantities are exact, and each direction of rounding has its side."""
+"""Quantities are exact; requests round up and capacities round down."""
 
 from fractions import Fraction
 

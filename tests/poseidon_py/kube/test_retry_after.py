@@ -1,4 +1,4 @@
-"""What servers ask to wait is taken as far as it makes sense."""
+"""The delay that a server requests is bounded."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The small HTTP client: what it understands, and what it says may have happened when it goes wrong."""
+"""The small HTTP client: parsing, and errors by their possible effect on the server."""
 
 import asyncio
 from unittest.mock import Mock
@@ -152,7 +152,7 @@ def test_the_pieces_of_a_broken_answer_do_not_change_its_outcome(pieces):
 
 @given(cut(mutated([data for data, _, _ in ANSWERS], TOKENS)))
 def test_with_any_broken_answer_a_request_has_one_outcome(pieces):
-    """Every piece is read at most once, and the waiter has an answer or an error of ours when the server has closed."""
+    """Every piece is read at most once, and the request has an answer or one of our errors at the server's close."""
 
     async def run():
         pool = Pool("h", 1, None, 1)

@@ -1,4 +1,4 @@
-"""Events and conditions: complete when the burst is over, and never in the way of binds."""
+"""Events and conditions: complete after a burst, without delaying binds."""
 
 import asyncio
 from typing import Any

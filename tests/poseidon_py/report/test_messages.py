@@ -1,4 +1,4 @@
-"""kube-scheduler's words, which tools parse."""
+"""Messages in kube-scheduler's words, which tools parse."""
 
 import pytest
 

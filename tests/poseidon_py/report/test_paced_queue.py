@@ -1,4 +1,4 @@
-"""Telling stays out of the way of binds, and nothing that was put is lost."""
+"""Reports do not delay binds, and none is lost."""
 
 import asyncio
 from collections import Counter
@@ -11,7 +11,7 @@ from poseidon_py.report.paced_queue import Outbox
 
 
 class Bench:
-    """An outbox on a clock of its own, and one worker that notes what it took and when."""
+    """An outbox with a virtual clock, and one worker that records the items it takes and their times."""
 
     def __init__(self, rate=100.0) -> None:
         self.now, self.busy, self.saturated = 50.0, False, False
@@ -39,7 +39,7 @@ class Bench:
         await asyncio.gather(self._worker, return_exceptions=True)
 
     async def run(self, seconds):
-        """How many are taken in that time."""
+        """The number of items taken in that time."""
         before, end = len(self.taken), self.now + seconds
         while self.now < end and len(self.outbox):  # noqa: ASYNC110
             await asyncio.sleep(0)

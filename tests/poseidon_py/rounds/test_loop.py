@@ -1,4 +1,4 @@
-"""The loop waits as the pacer decides from the state of the queue of pods; it does not run after `stop`."""
+"""The loop waits as the pacer computes from the state of the queue of pods; it does not run after `stop`."""
 
 import asyncio
 from typing import Any
@@ -41,7 +41,7 @@ class Bench:
         self.now += seconds
 
     async def windows(self):
-        """Until the round begins."""
+        """Virtual time until the round starts."""
         self.changed.set()
         start = self.now
         await self.loop._gather_changes()

@@ -1,4 +1,4 @@
-"""When a round begins: soon after a change, later while changes keep arriving, and never more than half of the time."""
+"""Rounds start soon after a change, later while changes keep arriving, and run at most half of the time."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The table of a pod's states, walked whole."""
+"""All transitions of a pod's states."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The store against a model of plain dicts: pods and nodes that come, change, are bound and go in any order."""
+"""The store compared with a model of dicts: pods and nodes created, changed, bound and deleted in any order."""
 
 from dataclasses import dataclass
 

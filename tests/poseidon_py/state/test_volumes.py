@@ -1,4 +1,4 @@
-"""What claims require of nodes: tables against hand-worked expectations, and properties of the choice of volumes."""
+"""Requirements of claims on nodes: tables with expected values by hand, and properties of the choice of volumes."""
 
 import json
 from typing import Any

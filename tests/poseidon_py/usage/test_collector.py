@@ -1,4 +1,4 @@
-"""When each source is polled, what the flow service gets, and the cost of a source that fails."""
+"""The polls of each source, the samples sent to the flow service, and the effect of a failing source."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ NOW_US = CREATED_US + 60_000_000
 
 
 class Source:
-    """Tells the same every time; `problems` are raised afterwards, one a call."""
+    """Gives the same figures every time; then raises `problems`, one per call."""
 
     def __init__(self, name="metrics.k8s.io", pods=None, nodes=None) -> None:
         self.name = name

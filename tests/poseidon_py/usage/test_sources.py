@@ -1,4 +1,4 @@
-"""metrics.k8s.io and Prometheus over HTTP: what is understood, what is refused, what a failure is called."""
+"""metrics.k8s.io and Prometheus over HTTP: valid figures, rejected ones, and messages of failures."""
 
 import asyncio
 import json
@@ -49,7 +49,7 @@ def serve(server, nodes=(), pods=()):
 
 
 def rows(found):
-    """Comparable: NaN as None."""
+    """The row with NaN as None, for comparison."""
     return {key: [None if math.isnan(v) else v for v in row] for key, row in found.items()}
 
 

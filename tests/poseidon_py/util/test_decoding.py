@@ -1,4 +1,4 @@
-"""JSON that may be broken: one error for all failures, what can be salvaged, lines with a bound."""
+"""Malformed JSON: one error for all failures, what can be salvaged, lines of bounded length."""
 
 import json
 

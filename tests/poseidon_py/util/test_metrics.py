@@ -1,4 +1,4 @@
-"""Metrics: of one bridge each, and of the process."""
+"""Metrics of each bridge, and of the process."""
 
 import pytest
 

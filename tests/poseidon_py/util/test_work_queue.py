@@ -1,4 +1,4 @@
-"""Each promise of the keyed queue by its name, then all of them against a model."""
+"""Each guarantee of the keyed queue, then all of them compared with a model."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from tests.effort import examples
 
 
 class Later:
-    """Stands in for the event loop's timers."""
+    """A fake of the event loop's timers."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[float, Callable[[], None]]] = []

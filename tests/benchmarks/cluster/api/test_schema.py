@@ -1,4 +1,4 @@
-"""Objects of the wrong shape."""
+"""Objects with fields of the wrong type."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from tests.benchmarks.cluster.builders import Still, budget, job, pod, replicate
 
 
 def run(still: Still, seconds: float) -> None:
-    """A scheduler that binds whatever waits, for some time."""
+    """A scheduler that binds all pending pods, for some time."""
     for _ in range(round(seconds * 2)):
         still.bind_all()
         still.pass_time(0.5)

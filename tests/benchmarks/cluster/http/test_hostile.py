@@ -1,4 +1,4 @@
-"""Whatever bytes come in, a Status goes out, nothing is written and nothing fails inside the server."""
+"""Any hostile bytes are answered with a Status, without a write or a failure inside the server."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ REFUSED = [
 
 @pytest.fixture
 async def idle() -> AsyncIterator[Cluster]:
-    """A cluster in which nothing happens but requests."""
+    """A cluster that only handles requests."""
     async with Cluster(ClusterSettings(nodes=1, controllers=False, kubelets=False)) as running:
         running.create(replicated("Deployment"))
         yield running

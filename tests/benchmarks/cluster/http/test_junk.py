@@ -1,4 +1,4 @@
-"""Junk in any place of a manifest is taken or refused; it never breaks the server."""
+"""Junk in any place of a manifest is accepted or rejected; it never breaks the server."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ MANIFESTS = [
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The path of everything inside a manifest."""
+    """The path of every value inside a manifest."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [found for key, inner in items for found in [(*path, key), *places(inner, (*path, key))]]
 
@@ -84,7 +84,7 @@ def kind_of(manifest: dict[str, Any]) -> Kind:
 
 
 def use(still: Still, kind: Kind, manifest: Any) -> None:
-    """Create the object, live with it for a while, patch it, show it."""
+    """Create the object, let time pass, patch it, show it."""
     namespace = "default" if kind.namespaced else ""
     record = still.api.create(kind, namespace, manifest)
     still.pass_time(0.5)

@@ -1,4 +1,4 @@
-"""Bodies in protobuf, written by hand field by field."""
+"""Bodies in protobuf, encoded by hand field by field."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def test_the_table_has_exactly_the_messages_of_its_kinds():
 
 
 def leaf(type_: Type, mark: str) -> st.SearchStrategy[tuple[Any, Any]]:
-    """Wire value and JSON value of what is no message; never one that means unset."""
+    """Wire value and JSON value of a scalar; never one that means unset."""
     text = st.text(min_size=1, max_size=4)
     seconds = st.integers(0, 2**31)
     match mark or type_.name:
@@ -250,7 +250,7 @@ def leaf(type_: Type, mark: str) -> st.SearchStrategy[tuple[Any, Any]]:
 
 @st.composite
 def encoded(draw: st.DrawFn, message: str, depth: int = 0) -> tuple[bytes, dict[str, Any]]:
-    """A message and what it means, with some of the fields that it may have."""
+    """A message and its JSON, with some of the fields that it may have."""
     tokens = [(number, token) for number, token in enumerate(MESSAGES[message].split(), 1) if token[0] not in "-~"]
     chosen = draw(st.lists(st.sampled_from(tokens), unique=True, max_size=3 if depth < 5 else 1))
     wire = b""

@@ -1,4 +1,4 @@
-"""What goes over the wire: verbs, refusals, watches, tables, faults, admin paths."""
+"""The server over HTTP: verbs, errors, watches, tables, faults, admin paths."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ async def test_open_watches_can_be_broken(cluster, http):
 
 @pytest.mark.slow
 async def test_a_client_over_http_survives_drops_and_compaction(cluster, http):
-    """Writes go on while the client's watches break and its versions are compacted."""
+    """Writes continue while the client's watches break and its versions are compacted."""
     known: dict[str, str] = {}
 
     async def reflect() -> None:

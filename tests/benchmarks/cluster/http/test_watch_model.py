@@ -1,4 +1,4 @@
-"""A client that lists and then watches ends with what the store has, whatever happens in between."""
+"""A client that lists and then watches ends with the content of the store, after any faults in between."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ labels = st.sampled_from(["in", "out"])
 
 
 class Client:
-    """What a reflector does: list in pages, watch, resume where it was, list again on 410."""
+    """A reflector: lists in pages, watches, resumes at the last version, lists again on 410."""
 
     def __init__(self, store: Store, lists: Lists, selection: Selection) -> None:
         self.store, self.lists, self.selection = store, lists, selection
@@ -62,7 +62,7 @@ class Client:
                 return
 
     def drop(self) -> None:
-        """The connection breaks; what was not read is lost."""
+        """The connection breaks; unread events are lost."""
         if self.watch is not None:
             self.cancel()
             self.watch = None

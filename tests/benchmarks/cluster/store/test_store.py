@@ -58,7 +58,7 @@ def test_history_is_complete_or_reported_as_compacted(store):
 
 
 def test_a_version_takes_little_more_memory_than_its_text():
-    """Hundreds of thousands of them are kept."""
+    """Hundreds of thousands of versions are kept."""
     store = Store()
     record = store.put(CONFIGMAPS, {**config("x"), "data": {"text": "x" * 1500}}, None)
     tracemalloc.start()

@@ -1,4 +1,4 @@
-"""What kubectl's columns say."""
+"""The content of kubectl's columns."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_states_of_jobs_and_selectors():
 
 @pytest.mark.parametrize("kind", [k for k in BUILT_IN if "list" in k.verbs], ids=lambda k: f"{k.plural}.{k.group}")
 def test_every_kind_has_a_table_for_a_minimal_object(kind):
-    """An object with nothing but a name must not break a table."""
+    """An object with only a name must not break a table."""
     obj = {"metadata": {"name": "x", "creationTimestamp": rfc3339(time.time())}, "spec": {}}
     for column in columns_of(kind):
         column.cell(obj)

@@ -1,4 +1,4 @@
-"""Marks, objects and pods for tests of gangs."""
+"""Declarations, objects and pods for tests of gangs."""
 
 import json
 
@@ -47,7 +47,7 @@ SET = Owner("JobSet", "s", "uid-s", "jobset.x-k8s.io")
 
 
 class Objects:
-    """Objects that are there; `unknown` are UIDs and (resource, namespace, name) of which nothing can be said yet."""
+    """Existing objects; `unknown`: UIDs and (resource, namespace, name) whose existence is not known yet."""
 
     def __init__(self, *objects):
         self.by_name: dict[tuple, OwnerOrGroup] = {}

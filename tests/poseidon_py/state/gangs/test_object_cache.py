@@ -20,7 +20,7 @@ from tests.poseidon_py.state.gangs.builders import JOB, SET, owner_or_group
 
 
 class Api:
-    """Serves jobs, and what is put into `served`; `denied` paths answer 403."""
+    """Serves jobs, and the objects in `served`; `denied` paths answer 403."""
 
     def __init__(self):
         self.served = {"/apis/batch": ["v1"], "/apis/batch/v1": ["jobs"]}
@@ -94,7 +94,7 @@ async def rig(retries):
 
 
 def recheck(found):
-    """It is time to look again whether the resources are served."""
+    """Lets the next discovery of the resources begin."""
     for cache in found._caches.values():
         cache.checked_at = -1e9
     found._wake.set()

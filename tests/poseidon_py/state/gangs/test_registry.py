@@ -1,4 +1,4 @@
-"""Membership and definition of gangs, as pods and objects come, change and go."""
+"""Membership and declarations of gangs, as pods and objects are created, changed and deleted."""
 
 import pytest
 
@@ -74,13 +74,13 @@ class Rig(GangListener):
         return self.store.pods[f"uid-{name}"]
 
     def message(self, name) -> flow_pb2.Gang:
-        """What the engine hears of a pod's gang."""
+        """The message about a pod's gang for the engine."""
         found = self.registry.message(self.known(name).gang.id)
         assert found is not None
         return found
 
     def gang(self, name):
-        """What the engine hears of a pod's gang: (minimum, name), or why it hears nothing."""
+        """A pod's gang for the engine: (minimum, name), or why there is none."""
         known = self.known(name)
         if target(self.store, known) is None:
             return known.gang.blocked
