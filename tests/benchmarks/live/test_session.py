@@ -58,7 +58,7 @@ def test_requests_to_a_server_that_deletes_nothing_end():
 
 
 class Bound:
-    """A synthetic cluster that has bound `before` other pods. At each poll of its counts it binds `others` more of them,
+    """A synthetic cluster that has bound `before` other pods. At each poll of its counts it binds `others` more,
     and one of the created pods, up to `maximum`."""
 
     def __init__(self, before=0, others=0, maximum=1000):

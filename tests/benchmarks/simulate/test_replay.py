@@ -138,7 +138,7 @@ def by_ticks(trace, horizon_ms, round_ms, bind_ms):
 
 @st.composite
 def tiny(draw):
-    """Up to 3 machines, with removals, additions and updates, and up to 10 tasks, some in gangs; times in hundredths."""
+    """Up to 3 machines, removed, added again and updated, and up to 10 tasks, some in gangs; times in hundredths."""
     hundredths = st.integers(0, 30).map(lambda n: n / 100)
     machines = draw(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=1, max_size=3))
     events = []
