@@ -1,4 +1,4 @@
-"""The processes that the demo starts: each in a session of its own, ended by its pid, never left behind.
+"""The processes that the demo starts: each in a separate session, always stopped, by its pid.
 
 A child does not receive the terminal's Ctrl-C: the parent stops its children in order. If the parent dies without
 cleaning up, the kernel ends the child (Linux), and a child that reads its standard input sees it closed.

@@ -138,7 +138,7 @@ def read(path: Path) -> SuiteResult:
     if isinstance(found, int) and found != FORMAT:
         age = "an older" if found < FORMAT else "a newer"
         raise ResultError(
-            f"{path} is of format {found}, of {age} version; this reads format {FORMAT}: measure again with "
+            f"{path} is of format {found}, of {age} version; this version reads format {FORMAT}: measure again with "
             f"`run SUITE --json {path}`"
         )
     if found is None:

@@ -33,16 +33,16 @@ class Series:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ValueError(f"series {self.name!r}: kind is {self.kind!r}; it is one of {', '.join(KINDS)}")
+            raise ValueError(f"series {self.name!r}: kind is {self.kind!r}; give one of {', '.join(KINDS)}")
         if len(self.x) != len(self.y) or len(self.x) > MAX_POINTS:
             raise ValueError(
-                f"series {self.name!r} has {len(self.x)} and {len(self.y)} values; as many of each, and at most "
+                f"series {self.name!r} has {len(self.x)} x and {len(self.y)} y values; give equally many, and at most "
                 f"{MAX_POINTS}"
             )
         if not all(isinstance(v, int | float) and math.isfinite(v) for v in (*self.x, *self.y)):
-            raise ValueError(f"series {self.name!r} has values that are no finite numbers")
+            raise ValueError(f"series {self.name!r} has values that are not finite numbers")
         if any(b < a for a, b in zip(self.x, self.x[1:], strict=False)):
-            raise ValueError(f"series {self.name!r}: x falls")
+            raise ValueError(f"series {self.name!r}: x is not ascending")
 
 
 def parse(raw: Any) -> Series:

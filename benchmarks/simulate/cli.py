@@ -56,9 +56,7 @@ SUITE = "simulate"
     show_default=True,
     help="Simulated milliseconds that a round takes.",
 )
-@click.option(
-    "--measured", "as_measured", is_flag=True, help="Let rounds take as long as they really do; results then vary."
-)
+@click.option("--measured", "as_measured", is_flag=True, help="Use the real duration of each round; results then vary.")
 @click.option(
     "--bind-ms",
     type=click.FloatRange(0),
@@ -79,7 +77,7 @@ SUITE = "simulate"
     default=f"{RESERVE_AFTER_US // SECOND}",
     show_default=True,
     metavar="SECONDS",
-    help="Seconds after which room is reserved for a waiting gang or task, or `never`.",
+    help="Seconds after which capacity is reserved for a pending gang or task, or `never`.",
 )
 @click.option("--grpc", is_flag=True, help="Call the engine over gRPC, as the bridge does.")
 @click.option(
@@ -166,7 +164,7 @@ def simulate(
     except (TraceError, UnknownPolicyError) as error:
         raise click.UsageError(str(error)) from error
     except RefusedError as error:
-        raise click.ClickException(f"the scheduler did not understand what it was told: {error}") from error
+        raise click.ClickException(f"the scheduler rejected an event of the replay: {error}") from error
     result.environment |= {"wall_s": round(time.perf_counter() - began, 3), **times}
     there = {name for one in result.cases for name in one.samples}
     result.metrics = {name: about for name, about in result.metrics.items() if name in there}

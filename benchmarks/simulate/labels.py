@@ -19,7 +19,7 @@ _MAX_KBPS = 10**12
 
 
 class TraceLabels:
-    """J jobs, M machines; -1 for an absent label. A machine without a rack is a rack of its own. Raises TraceError for
+    """J jobs, M machines; -1 for an absent label. A machine without a rack is a separate rack. Raises TraceError for
     an invalid number.
 
     The machines that store a job's input are holder[first[j]] .. holder[first[j] + copies[j] - 1]. Machines that the

@@ -5,7 +5,7 @@
                  v
               closed --first bind about to be sent: still whole, and all volumes ready?--> open --> all bound: done
                  | no longer whole: a member was deleted                                     |
-                 v                                                                           | a bind fails for good
+                 v                                                                           | a bind fails permanently
               all rejected                                                                   v
                                                placed again, bound <-- engine ----------- half --> timeout: unwound
 

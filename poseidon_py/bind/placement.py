@@ -1,6 +1,6 @@
 """One placement that is carried out: its state and the transitions between states.
 
-    PREPARING --volumes ready--> READY --a slot is free--> SENDING --answered for good--> ENDED
+    PREPARING --volumes ready--> READY --a slot is free--> SENDING --final answer--> ENDED
                                    ^                          |
                                    +-- DEFERRED <-- retry ----+
                                    +-- PARKED <-- gang waits -+

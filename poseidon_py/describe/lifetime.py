@@ -36,7 +36,7 @@ def annotated(pod: Pod) -> str | None:
 
 
 def expected_seconds(pod: Pod) -> int:
-    """Seconds; 0: unknown. With an invalid annotation the duration is unknown, whatever the deadline."""
+    """Seconds; 0: unknown. With an invalid annotation the duration is unknown, even with a deadline."""
     text = annotated(pod)
     if text is None and not pod.spec.deadline:
         return 0

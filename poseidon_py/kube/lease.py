@@ -54,7 +54,7 @@ class LeaseApi(Protocol):
 
 
 class Election:
-    """`run` in a task of its own; `release` after that has ended."""
+    """`run` in a separate task; `release` after that has ended."""
 
     def __init__(
         self,

@@ -41,7 +41,7 @@ class Source(Protocol):
 
 
 class Collector:
-    """`run` in a task of its own.
+    """`run` in a separate task.
 
     interval: seconds between polls; None: the default, provided that the flow service uses measurements.
     """
@@ -192,7 +192,7 @@ class _Watched:
         except SourceError as error:
             problem = str(error)
         except Exception as error:
-            # whatever a source answers or its token file contains must not end the polling
+            # no answer of a source, and no content of its token file, may stop the polling
             problem = f"its answer cannot be used: {type(error).__name__}: {error}"
         self._metrics.usage_polls.labels(self.source.name, "failed" if problem else "answered").inc()
         if problem:

@@ -71,5 +71,5 @@ def _print_record(console: Console, header: Sequence[str], row: Sequence[str]) -
 
 
 def print_name(console: Console, name: str) -> None:
-    """Print a name on a line of its own; the terminal wraps a long one, so that it can be copied whole."""
+    """Print a name on a separate line; the terminal wraps a long one, so that it can be copied whole."""
     console.print(Text(name, style="bold"), soft_wrap=True)

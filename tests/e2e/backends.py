@@ -154,7 +154,7 @@ class Backend(ABC):
         """Asserts that there are this many pods, all bound, each by one request."""
         self.until_bound(count)
         assert len(self.pods.objects) == count
-        # a real server may write down a binding after everybody has seen it: there may be fewer, never more
+        # a real server may record a binding after clients have seen it: there may be fewer records, never more
         uids = [bind.uid for bind in self.binds()]
         assert len(uids) == len(set(uids))
         assert set(uids) <= set(self.pods.objects)
@@ -316,7 +316,7 @@ class Synthetic(Backend):
 
     @contextmanager
     def outage(self) -> Iterator[None]:
-        # the test itself goes on using the server: it creates pods, and nobody else does
+        # the test continues to use the server: it alone creates pods
         verbs = ["get", "list", "watch", "update", "patch", "delete"]
         rules = [
             {"verbs": ["create"], "resources": ["pods/binding"], "rate_lost": 0.5, "rate_reset": 0.5},

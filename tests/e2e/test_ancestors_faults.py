@@ -92,7 +92,7 @@ def test_the_whole_capacity_of_every_node_is_used(backend: Backend, scheduler: S
         return len(decided) == 9
 
     backend.pods.until(settled)
-    # whatever was chosen, nothing that would fit alone is left out
+    # for any selection, no pod is left pending that fits alone
     used: dict[str, list[tuple[int, int]]] = {f"n{at}": [] for at in range(3)}
     pods = backend.api("GET", PODS)["items"]
     for item in pods:

@@ -64,7 +64,7 @@ CASES = {
     "extended resource": Case(
         [node("a", gpu=1), node("b"), node("c", gpu=4)], pod("p", containers=[container(gpu=2)]), where="c"
     ),
-    "extended resource that nobody has": Case(
+    "extended resource that no node offers": Case(
         [node("a"), node("b")], pod("p", containers=[container(gpu=1)]), why="2 Insufficient example.com/gpu."
     ),
     "too many pods": Case([node("a", pods=1)], pod("p"), why="1 Too many pods.", others=[pod("other")]),

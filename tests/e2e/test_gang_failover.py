@@ -43,8 +43,8 @@ def history(synthetic: Synthetic, since: int) -> list[tuple[str, Counter[str]]]:
 
 
 def assert_never_beside(synthetic: Synthetic, since: int, one: str, other: str) -> None:
-    """At no instant members of both were bound; and none was given back, so that what was begun was brought to its
-    end by whoever led."""
+    """At no instant were members of both bound, and none was unwound, so the respective leader completed each gang that
+    was begun."""
     for what, counts in history(synthetic, since):
         assert not (counts[one] and counts[other]), f"after {what}: {counts}"
         assert not what.startswith("evict"), what
@@ -58,7 +58,7 @@ def test_a_leader_that_is_killed_at_any_stage_leaves_a_gang_that_the_next_one_co
     synthetic.faults({"rules": [{"verbs": ["create"], "resources": ["pods/binding"], "latency_ms": 60}]})
     leader = schedule(*LEASE, "--bind-concurrency", "2")
     leader.until_says("leading: ")
-    # one that never fits, and is never begun, whoever leads
+    # one that never fits, and is never begun by any leader
     synthetic.create(*gang("huge", 21))
     stages = (0, 1, SIZE // 2, SIZE - 1, SIZE)
     stages = stages if THOROUGH else stages[QUARTER : QUARTER + 2]

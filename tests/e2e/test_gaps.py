@@ -63,7 +63,7 @@ def test_an_outage_during_which_pods_are_deleted_and_nodes_added(synthetic: Synt
     synthetic.delete("/api/v1/nodes", "b")
     synthetic.create(node("c", cpu="1"), node("d", cpu="0"))
     synthetic.faults({"compact": True, "rules": broken[1:]})
-    # nodes first: until then nobody can know that b takes no more pods
+    # nodes first: until then the scheduler cannot know that b is full
     while scheduler.metric("poseidon_nodes") != 3:
         time.sleep(0.05)
     synthetic.faults({"rules": []})

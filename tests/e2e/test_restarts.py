@@ -87,7 +87,7 @@ def test_a_stopped_scheduler_exits_cleanly_and_its_successor_continues(
         until_gone(flow_service, handle)
         os.close(handle)
         creating.result()
-    # what it bound it has also told
+    # it has reported all of its binds
     for name in backend.bound():
         backend.until_event("Scheduled", name)
     schedule()

@@ -35,7 +35,7 @@ MANIFEST = ROOT / "deploy" / "poseidon.yaml"
 ACCOUNT = "system:serviceaccount:kube-system:poseidon"
 NATIVE = "scheduling.k8s.io"
 FEATURE = "GenericWorkload"
-"""With it a server has PodGroups of its own; older ones do not know the word."""
+"""Enables Kubernetes' PodGroups; older servers do not have this feature gate."""
 LABELS = {"app": "x"}
 
 

@@ -85,7 +85,7 @@ _task_groups: Decoder[list[_TaskGroup]] = Decoder(list[_TaskGroup], f"annotation
 class YuniKorn:
     """Task groups of a YuniKorn application.
 
-    Each task group is a gang of its own: the pods of one are often created by those of another, as executors are by
+    Each task group is a separate gang: the pods of one are often created by those of another, as executors are by
     their driver, so that a gang of all of them could never start. Often a single pod describes all task groups.
     """
 

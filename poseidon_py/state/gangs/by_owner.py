@@ -49,7 +49,7 @@ class Own:
             elif above is not None and m.OWN in above.annotations:
                 declaration = {**above.annotations, **declaration}
                 if owner.owner is not None and owner.owner.kind != "Deployment":
-                    # each ReplicaSet of a Deployment is a gang of its own: during a rollout there are two
+                    # each ReplicaSet of a Deployment is a separate gang: during a rollout there are two
                     anchor, kind = above, owner.owner
         value = declaration.get(m.OWN)
         if value is None:

@@ -66,7 +66,7 @@ class ObjectApi(Protocol):
 
 
 class ObjectCache:
-    """Implements model.Objects. `run` in a task of its own."""
+    """Implements model.Objects. `run` in a separate task."""
 
     def __init__(
         self,

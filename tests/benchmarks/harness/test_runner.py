@@ -220,7 +220,7 @@ def test_every_round_of_gangs_is_sound_at_a_twentieth_of_its_size(case):
     sample = gangs_suite.measure(case, Options(scale=0.05))
     assert [check for check in sample.checks if not check.ok] == []
     if "reservation" in case.name:
-        assert sample.facts["placed"] > 0, "somebody may use the room until then"
+        assert sample.facts["placed"] > 0, "backfilled tasks may use the reserved capacity until then"
     else:
         assert sample.metrics["admitted"] > 0
 

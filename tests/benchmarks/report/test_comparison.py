@@ -69,7 +69,7 @@ def test_critical_ranks_are_those_of_the_tables():
     # Mann-Whitney at 5 %, two-sided: U <= 0 for 4, 4; 2 for 5, 5; 5 for 6, 6; 23 for 10, 10; one more is the rank
     assert [_critical(n, n) for n in (3, 4, 5, 6, 10)] == [0, 1, 3, 6, 24]
     assert _critical(5, 3) == 1
-    # the approximation for many samples goes on where the exact count ends
+    # the approximation for many samples continues where the exact count ends
     assert _critical(31, 31) == pytest.approx(_critical(30, 30) * (31 / 30) ** 2, rel=0.02)
 
 

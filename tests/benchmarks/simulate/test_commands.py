@@ -333,7 +333,7 @@ def test_a_cluster_with_churn_is_sound_and_its_check_finds_violations():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"format": 1, "cases": []}', "of format 1, of an older version; this reads format 3: measure again"),
+        ('{"format": 1, "cases": []}', "of format 1, of an older version; this version reads format 3: measure again"),
         ('{"format": 99, "cases": []}', "of format 99, of a newer version"),
         ('{"format": 3, "cases": [{"name": "x", "failed": [], "series": [{}]}]}', "a series has the fields"),
     ],

@@ -184,7 +184,7 @@ def test_tasks_that_fit_on_no_machine_are_named():
     asked = [
         ({"cpu": 4, "memory": 8}, ()),
         ({"cpu": 4, "memory": 9}, ()),  # each machine lacks something
-        ({"cpu": 2, "pods": 7}, in_b),  # a task takes one slot, whatever it says
+        ({"cpu": 2, "pods": 7}, in_b),  # a task takes one slot, whatever it requests
         ({"cpu": 3}, in_b),  # what fits is excluded
         ({"example.com/gpu": 1}, ()),
         ({}, (Requirement("zone", Operator.DOES_NOT_EXIST),)),

@@ -71,7 +71,7 @@ SUBMIT, SCHEDULE, EVICT, FAIL, FINISH, KILL, LOST, UPDATE_PENDING = range(8)
             id="evicted twice, then lost",
         ),
         pytest.param(
-            [(0, SUBMIT), (1, SCHEDULE), (100, EVICT)], [(0, FOREVER)], id="evicted: it goes on after the end"
+            [(0, SUBMIT), (1, SCHEDULE), (100, EVICT)], [(0, FOREVER)], id="evicted: it continues after the end"
         ),
         pytest.param(
             [(5, SUBMIT), (7, SCHEDULE), (9, FAIL), (11, SUBMIT), (12, SCHEDULE), (20, FINISH)],

@@ -334,7 +334,7 @@ def test_after_any_faults_the_engine_has_the_true_state_and_no_pod_is_bound_twic
             assert rig.agrees()
             bound = [uid for uid, _ in rig.kube.binds]
             assert len(bound) == len(set(bound))
-            # none is lost: whoever may be placed is, for there is room
+            # none is lost: all that may be placed are, because they fit
             assert not [known.full_name for known in rig.store.pods.values() if known.schedulable]
 
     asyncio.run(run())

@@ -17,7 +17,7 @@ from poseidon_py.kube.retry_after import MAX_SECONDS, retry_after
         pytest.param(b"3600", None, MAX_SECONDS, id="an hour"),
         pytest.param(b"9" * 400, None, None, id="more than a float holds"),
         pytest.param(None, 1e300, MAX_SECONDS, id="an age in the body"),
-        pytest.param(b"inf", None, None, id="for ever"),
+        pytest.param(b"inf", None, None, id="forever"),
         pytest.param(b"nan", 3.0, 3.0, id="no number, but the body says"),
         pytest.param(b"-5", None, None, id="before now"),
         pytest.param("Wed, 21 Oct 2026 07:28:00 GMT", 3.0, 3.0, id="a date"),
