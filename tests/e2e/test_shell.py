@@ -51,7 +51,7 @@ def test_an_unreachable_api_server(tmp_path: Path) -> None:
     config = kubeconfig(tmp_path / "kubeconfig", f"http://127.0.0.1:{port}")
     message = refuse("--kubeconfig", config, "--health-port", "-1", "--startup-timeout", "5", code=1)
     assert f"cannot reach the API server at http://127.0.0.1:{port}" in message
-    assert "is it running" in message
+    assert "check that it is running" in message
 
 
 @REAL
