@@ -60,7 +60,7 @@ def test_a_leader_that_is_killed_at_any_stage_leaves_a_gang_that_the_next_one_co
     leader.until_says("leading: ")
     # one that never fits, and is never begun by any leader
     synthetic.create(*gang("huge", 21))
-    stages = (0, 1, SIZE // 2, SIZE - 1, SIZE)
+    stages: tuple[int, ...] = (0, 1, SIZE // 2, SIZE - 1, SIZE)
     stages = stages if THOROUGH else stages[QUARTER : QUARTER + 2]
     for stage, seen in enumerate(stages):
         standby = schedule(*LEASE, "--bind-concurrency", "2")
