@@ -1,1 +1,1 @@
-"""The policies that come with the scheduler; one module each."""
+"""The policies that are part of the scheduler, one module each."""

@@ -1,13 +1,13 @@
-"""Bin-packing: the next task goes to the node that is used most already, so that whole nodes stay free.
+"""Bin-packing: the next task goes to the fullest node with capacity for it, so that whole nodes stay free.
 
     place[n] = 1000 x (1 - s) + 1000 x (1 - g) x w        s: used share of n's scarcest resource
-                                                          g: the same of its scarce devices only
+                                                          g: used share of n's scarcest device
                                                           w: 4 if n has devices, else 0
 
-A fuller node costs less, whatever the number of tasks that it takes, so a flow fills it before it opens the next.
+A fuller node costs less, however many tasks it takes, so a flow fills it before it uses the next.
 Devices are resources that some nodes lack (GPUs): nodes whose devices are partly used are filled first, and nodes with
 devices come last for tasks that request none of them (+ 10,000). Example: of two nodes without devices, half and a
-quarter used, the first costs 500 and the second 750: the first takes all that fits.
+quarter used, the first costs 500 and the second 750: the first is filled first.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ _WASTED_DEVICES = 10_000
 
 
 class BinPacking:
-    """Fullest nodes first, partly used devices before all: keeps whole nodes free."""
+    """Fullest nodes first, above all those with partly used devices, so that whole nodes stay free."""
 
     name = "bin-packing"
 

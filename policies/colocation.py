@@ -1,12 +1,12 @@
-"""What tasks on one machine do to each other, by their kind: sheep are gentle, turtles use hardly anything that is
-shared, rabbits are fast and easily disturbed, devils disturb all others (Whare-Map's four classes; the penalties are
-the initial ones of Firmament's CoCo cost model).
+"""Interference between tasks on one machine, by their kind: sheep interfere little, turtles hardly use shared
+resources, rabbits are fast and sensitive, devils slow all others (Whare-Map's four classes; the penalties are the
+initial ones of Firmament's CoCo cost model).
 
-    penalty of one      beside one   sheep   rabbit   devil   turtle
-    sheep                               50      100     200       10
-    rabbit                              50      200    1000       10
-    devil                              200     1000     200       10
-    turtle                              50       50      50       50
+    penalty of       beside a   sheep   rabbit   devil   turtle
+    a sheep                        50      100     200       10
+    a rabbit                       50      200    1000       10
+    a devil                       200     1000     200       10
+    a turtle                       50       50      50       50
 """
 
 import numpy as np
@@ -27,10 +27,9 @@ def kind_number(name: str, option: str) -> int:
 
 
 def penalties(changes: str) -> F64:
-    """(4, 4) the penalty of a task of one kind (row) beside one of another; `changes`:
-    "rabbit-devil=500,devil-devil=0".
+    """(4, 4) the penalty of a task of one kind (row) beside a task of another kind (column).
 
-    Raises ValueError if `changes` is not of this form.
+    `changes` has the form "rabbit-devil=500,devil-devil=0". Raises ValueError for any other form.
     """
     table = np.array(_PENALTIES, np.float64)
     for change in (part.strip() for part in changes.split(",") if part.strip()):
@@ -46,12 +45,12 @@ def penalties(changes: str) -> F64:
 
 
 def kinds_of_classes(view: View, default: int) -> I64:
-    """(C,) the kind of each class; `default` of those that state none."""
+    """(C,) the kind of each class; `default` for classes that state none."""
     return np.array([KINDS.index(k) if k in KINDS else default for k in view.trait(TRAIT)], np.int64)
 
 
 def neighbours(view: View, default: int) -> I64:
-    """(N, 4) how many tasks of each kind are on each node."""
+    """(N, 4) number of tasks of each kind on each node."""
     values, census = view.census(TRAIT)
     counts = np.zeros((len(view.running), len(KINDS)), np.int64)
     for value, of_value in zip(values, census.T, strict=True):
@@ -62,19 +61,18 @@ def neighbours(view: View, default: int) -> I64:
 
 
 def relative_size(view: View) -> F64:
-    """(N,) the mean cpu of a machine / cpu of each, within a quarter and four: neighbours matter more on small
-    machines."""
+    """(N,) mean cpu of all machines / cpu of each, from 1/4 to 4: neighbours matter more on small machines."""
     if "cpu" not in view.resources or not len(view.allocatable):
         return np.ones(len(view.allocatable))
     cpu = view.allocatable[:, view.resources.index("cpu")].astype(np.float64)
-    mean = np.sort(cpu).mean()  # sorted: the same whatever the order of nodes, to the last bit
+    mean = np.sort(cpu).mean()  # sorted: bitwise independent of the order of nodes
     ratio: F64 = np.clip(mean / np.maximum(cpu, 1.0), 0.25, 4.0)
     return ratio
 
 
 def shares(view: View, resources: tuple[str, ...]) -> tuple[F64, F64]:
-    """(N, R') each: the used share (View.load) of each of `resources` that exists, 0 .. 1, and the share that a waiting
-    task requests on average."""
+    """(N, R') each: the used share (View.load), 0 .. 1, of those of `resources` that exist, and the share that waiting
+    tasks request on average."""
     columns = [view.resources.index(name) for name in resources if name in view.resources]
     offered = np.maximum(view.allocatable[:, columns], 1).astype(np.float64)
     used = np.clip(view.load[:, columns] / offered, 0.0, 1.0)

@@ -1,18 +1,18 @@
-"""cpu-memory: keeps cpu and memory of all nodes evenly used, and in balance with each other.
+"""cpu-memory: cpu and memory evenly used across nodes, and balanced on each node.
 
     slot[n, k] = 1000 x max over cpu, memory of (load + k x m) / allocatable
     place[c, n] = 10,000 x (v(n, c) - least v of c)     v: what a task of c adds to (cpu share - memory share)^2 of n
-    wait[t] = the usual + 0 .. 9999 by size
-    node_limit[n] = how many of the first tasks n takes if all nodes are filled to one level
+    wait[t] = waiting_cost + 0 .. 9999 by size
+    node_limit[n] = number of tasks of the first portion that n takes if all nodes are filled to one level
 
-`load` is View.load: requested, or measured. The first term levels nodes like water: the next task goes where the
-fuller of the two resources is emptiest. The second sends tasks that are heavy in one resource to nodes that are light
-in it (Poseidon's cpu-memory cost model adds the two in the same way: kube-scheduler's LeastAllocated and
-BalancedAllocation). Both are exact for the next task and less so for further ones. So tasks are placed in portions,
-large ones first, as small ones fit into gaps: the first tasks are those that request 35 % of all that waiting tasks
-request, m is their mean request, and for the rest costs are computed again. (If cpu or memory is short for all tasks
-together, or if tasks are left waiting nevertheless, large ones would take the place of several small ones: then all
-tasks are the first.)
+`load` is View.load: requested, or measured. The slot cost levels nodes like water: the next task goes to the node on
+which the fuller of the two resources is least used. The place cost sends tasks that are heavy in one resource to nodes
+that are light in it (Poseidon's cpu-memory cost model adds the two in the same way: kube-scheduler's LeastAllocated and
+BalancedAllocation). Both are exact for the next task and approximate for further ones. So tasks are placed in portions,
+large tasks first, as small ones fit into gaps: the first portion requests 35 % of all that waiting tasks request, m is
+its mean request, and costs are computed again for the other tasks. (If all tasks together request more cpu or memory
+than is free, or if tasks are left waiting, large tasks would displace several small ones each: then one portion holds
+all tasks.)
 Example: of two nodes of 4 cpu and 8 Gi, one has 1 cpu and 4 Gi in use, the other nothing: slots start at 500 and at
 0. A task of 0 cpu and 2 Gi adds (1/2)^2 - (1/4)^2 = 3/16 to the first and (1/4)^2 = 1/16 to the second, where it costs
 1250 less.
@@ -31,7 +31,7 @@ _BISECTIONS = 20
 
 
 class CpuMemory:
-    """Evenly used cpu and memory, in balance with each other."""
+    """Cpu and memory evenly used across nodes, and balanced on each node."""
 
     name = "cpu-memory"
 
@@ -42,7 +42,7 @@ class CpuMemory:
         open_to_some = view.depth[:, None] > 0
         requests = view.requests[:, columns].astype(np.float64)
         count = np.bincount(view.task_class, minlength=len(requests))
-        # sorted, because the last bits of a sum depend on the order of nodes, and costs must not
+        # sorted, because the last bits of a sum depend on the order of nodes, and costs must not depend on it
         free = np.where(open_to_some, np.maximum(view.free[:, columns], 0), 0).astype(np.float64)
         in_portions = not view.at_once and bool((count @ requests <= np.sort(free, axis=0).sum(axis=0)).all())
         size = _share(requests, allocatable.max(axis=0, initial=0.0)[None, :]).max(axis=1, initial=0.0)
@@ -62,7 +62,7 @@ class CpuMemory:
 
 
 def _imbalance(load: F64, requests: F64, allocatable: F64) -> I64:
-    """(C, N) what a task of each class adds to the square of the difference of shares, from the least of the class."""
+    """(C, N) what a task of each class adds to the squared difference of shares, minus the least of the class."""
     now = np.diff(_share(load, allocatable), axis=1)[:, 0]
     task = _share(requests[:, 1, None], allocatable[:, 1]) - _share(requests[:, 0, None], allocatable[:, 0])
     added = task * (2.0 * now + task)  # (now + task)^2 - now^2
@@ -72,7 +72,7 @@ def _imbalance(load: F64, requests: F64, allocatable: F64) -> I64:
 
 
 def _first(count: I64, size: F64, priority: I64) -> F64:
-    """(C,) how many of the waiting tasks of each class make up the first _AT_ONCE of all that they request."""
+    """(C,) number of waiting tasks of each class in the first portion, which is _AT_ONCE of all that they request."""
     order = np.lexsort((-size, -priority))
     volume = np.cumsum((count * size)[order])
     before = np.concatenate([[0.0], volume[:-1]])
@@ -83,7 +83,7 @@ def _first(count: I64, size: F64, priority: I64) -> F64:
 
 
 def _node_limit(load: F64, allocatable: F64, mean: F64, tasks: float) -> I64:
-    """(N,) how many of `tasks` tasks of the mean request each node takes if all nodes are filled to one level."""
+    """(N,) number of tasks on each node if `tasks` tasks of the mean request fill all nodes to one level."""
     matters = mean > 0
     if not matters.any():
         return np.full(len(allocatable), NODE_LIMIT_MAX)

@@ -1,18 +1,18 @@
-"""Load-spreading: the next task goes where the fewest tasks run (Firmament's simplest policy, OSDI'16 section 3.3), or,
-with the option by=requested, where least is requested or used (kube-scheduler's LeastAllocated).
+"""Load-spreading: the next task goes to the node with the fewest running tasks (Firmament's simplest policy, OSDI'16
+section 3.3), or, with by=requested, to the node with the smallest used share (kube-scheduler's LeastAllocated).
 
     by=tasks:      slot[n, k] = 100 x (tasks running on n + k) + share
     by=requested:  slot[n, k] = 10,000 x max over resources of (load + k x m) / allocatable
     place[c, n]  = 100 x spare-devices, if n has devices and tasks of class c request none; else 0
 
-share = 0 .. 99 is how much of n's scarcest resource is used already (View.load: requested, or measured): it breaks
-ties, and prefers the larger of two machines with as many tasks. m is the mean request of waiting tasks. Devices are
-resources that some nodes lack, such as GPUs: to tasks that need none, a node with devices looks as if `spare-devices`
-more tasks ran there (or as many hundredths more of it were used). Nodes that are alike have the same devices, so the
-balance among them is unaffected. Example: the next tasks on a node with 3 tasks that is half used cost 349, 449, 549,
-...; on a node with 4 tasks that is otherwise empty 400, 500, ...: one task goes to the first node, then they alternate.
-With by=requested and m = 1/10 of either node: 5000, 6000, ... against 0, 1000, ...: five tasks go to the second node
-first.
+share = 0 .. 99 is the used share of n's scarcest resource (View.load: requested, or measured): it breaks ties, and
+prefers the larger of two machines with the same number of tasks. m is the mean request of waiting tasks. Devices are
+resources that some nodes lack, such as GPUs: for tasks that request none, a node with devices costs as if
+`spare-devices` more tasks ran there (or as many hundredths more of it were used). Nodes of one kind have the same
+devices, so the balance among them is unaffected. Example: the next tasks on a node with 3 tasks that is half used cost
+349, 449, 549, ...; on a node with 4 tasks that is otherwise empty 400, 500, ...: one task goes to the first node, then
+they alternate. With by=requested and m = 1/10 of either node: 5000, 6000, ... against 0, 1000, ...: five tasks go to
+the second node first.
 """
 
 from typing import Literal
@@ -28,14 +28,14 @@ _SPARE_MAX = 1000
 
 
 class LoadSpreading:
-    """Fewest running tasks first; ties by the least used node."""
+    """Fewest running tasks first; of nodes with equally many, the least used one."""
 
     name = "load-spreading"
 
     def __init__(self, by: Literal["tasks", "requested"] = "tasks", spare_devices: int = 10) -> None:
         if not 0 <= spare_devices <= _SPARE_MAX:
             raise ValueError(
-                f"option spare-devices is {spare_devices}; give a number of tasks from 0 (devices do not matter) "
+                f"option spare-devices is {spare_devices}; give a number of tasks from 0 (ignore devices) "
                 f"to {_SPARE_MAX}"
             )
         self._by = by
@@ -57,9 +57,9 @@ def by_tasks(view: View) -> I64:
 
 
 def _by_requested(view: View) -> I64:
-    """(N, K): the share of the scarcest resource after as many tasks of the mean request."""
+    """(N, K) used share of the scarcest resource with that many more tasks of the mean request."""
     mean = view.waiting @ view.requests.astype(np.float64) / max(int(view.waiting.sum()), 1)
-    # one resource at a time: all together would be an array of N x K x R
+    # one resource at a time, to avoid an array of N x K x R
     slot = np.zeros((len(view.allocatable), len(view.slot_offsets)))
     for r in range(len(view.resources)):
         there = np.flatnonzero(view.allocatable[:, r])

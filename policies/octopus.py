@@ -1,12 +1,13 @@
-"""Octopus: the next task goes to the machine that ran least when the round began, one to a core (Firmament's Octopus
-cost model).
+"""Octopus: the next task goes to the machine with the fewest running tasks at the start of the round, one task per core
+(Firmament's Octopus cost model).
 
-    slot[n, k] = 100 x running[n] + 100 x q + min(i, 99)        q, i: quotient and rest of (running[n] + k) / P
+    slot[n, k] = 100 x running[n] + 100 x q + min(i, 99)        q, i: quotient and remainder of (running[n] + k) / P
 
-P is the number of n's cores (processing units): the first task on a machine takes core 0, and so on, cyclically; q
-tasks are on the core already, and i, its number, breaks ties. The load of a machine is what ran there when the round
-began, so a batch goes to the least loaded machine until all of its cores have a task more, while load-spreading counts
-every task that it adds: Octopus balances from round to round, and fills the cores of one machine before the next.
+P is the number of n's cores (processing units): the first task on a machine takes core 0, and so on, cyclically; the
+core runs q tasks already, and its number i breaks ties. The load of a machine is the number of tasks that ran there at
+the start of the round, so a batch goes to the least loaded machine until each of its cores has one more task, while
+load-spreading counts every task that it adds: Octopus balances from round to round, and fills the cores of one machine
+before the next.
 Example: two machines of 4 cores, one idle, the other with one task: 0, 1, 2, 3, then 100 for a second task on core 0,
 against 101, 102, 103, 200 on the other. Of 4 tasks all go to the idle machine; load-spreading sends 2 or 3 there.
 """
@@ -20,7 +21,7 @@ _MILLI = 1000
 
 
 class Octopus:
-    """Machines that ran least when the round began first, one task to a core before any gets two."""
+    """Fewest running tasks at the start of the round first; one task per core before any core runs two."""
 
     name = "octopus"
 

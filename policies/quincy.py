@@ -1,20 +1,20 @@
-"""Quincy: tasks go where their data is (Isard et al., SOSP'09, section 4; Firmament, OSDI'16, section 3.3).
+"""Quincy: tasks go to nodes near their data (Isard et al., SOSP'09, section 4; Firmament, OSDI'16, section 3.3).
 
 For a task that reads B bytes, of which r are in a node's rack and b <= r on the node itself, in units of `unit-mib`:
 
     cost of the node = (B - r) + rack-weight x (r - b)      bytes over the core, and bytes inside the rack
 
-A node gets an arc of its own if b is at least `threshold` of B, a rack if r is; the rack's arc costs what a node of the
-rack costs that holds nothing. All others are reached through the class, at B: the worst case. So a cost may be too high
-by less than `threshold` of B, never too low, and costs of nodes with arcs are exact.
+A node has a preference arc if b is at least `threshold` of B, a rack if r is; the rack's arc costs as much as a node of
+the rack that holds none of the data. All other nodes are reached through the class, at B: the worst case. So a cost can
+be too high by less than `threshold` of B, is never too low, and is exact for nodes with preference arcs.
 
-    slot[n, k] = spread-mib x used share of n's scarcest resource, if k mean tasks were added
+    slot[n, k] = spread-mib x used share of n's scarcest resource with k more tasks of the mean request
 
-makes nodes that are equally far from the data, or all nodes for tasks without data, fill evenly.
+fills nodes evenly that are equally far from the data, and all nodes for tasks without data.
 
-Example, unit 1 MiB, rack-weight 0.5: a task reads 1000 MiB, of which node a has 600 and node b, in a's rack, 200
-others. On a: 200 + 0.5 x 200 = 300; on b: 200 + 0.5 x 600 = 500; elsewhere in the rack 200 + 0.5 x 800 = 600; in any
-other rack 1000. If the worst case of a task exceeds COST_MAX, all its costs are scaled down to that.
+Example, unit 1 MiB, rack-weight 0.5: a task reads 1000 MiB, of which node a has 600 and node b, in a's rack, another
+200. On a: 200 + 0.5 x 200 = 300; on b: 200 + 0.5 x 600 = 500; elsewhere in the rack 200 + 0.5 x 800 = 600; in any
+other rack 1000. If the worst case of a task exceeds COST_MAX, all its costs are scaled down to COST_MAX.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ RACK_LABELS = ("topology.kubernetes.io/rack", "topology.kubernetes.io/zone")
 
 
 class Quincy:
-    """Where a task's input data is: least bytes moved, racks before the core."""
+    """Tasks near their input data: fewest bytes moved; bytes inside a rack cost less than bytes over the core."""
 
     name = "quincy"
 
@@ -81,7 +81,7 @@ class Quincy:
         )
 
     def _named(self, of_set: I64, stored: I64, total: F64) -> I64:
-        """Positions of the pairs of a set and a place that holds enough of it for an arc."""
+        """Positions of the pairs of an input set and a node or rack that holds enough of it for a preference arc."""
         return np.flatnonzero(stored >= self._threshold * total[of_set])
 
     def _cost(self, of_set: I64, total: F64, in_rack: I64, on_node: I64 | int, scale: F64) -> I64:
@@ -101,7 +101,7 @@ class Quincy:
 
 
 def _looked_up(inputs: Inputs, of_set: I64, rack: I64) -> I64:
-    """(K,) bytes of set of_set[i] in rack[i]; on nodes without a rack, what is on a node itself."""
+    """(K,) bytes of set of_set[i] in rack[i]; for nodes without a rack, the bytes on the node itself."""
     racks = int(inputs.rack.max(initial=-1)) + 1
     known = inputs.rack_set * racks + inputs.rack_id
     found = np.searchsorted(known, of_set * racks + rack)

@@ -1,14 +1,14 @@
-"""Random: every task goes to a random node (Firmament's random cost model): what any policy should beat.
+"""Random: every task goes to a random node (Firmament's random cost model): a baseline for comparison.
 
     slot[n, k] = sum of gaps g(n, 0) .. g(n, k)        g: exponential, mean 1000
     place[c, n] = 0 .. 999
 
-all of them hashes of the seed, the node, how many tasks run in all, and (place) what the class requests: the same view
-gives the same draw; another seed or more tasks, another one. A node's slot costs are the arrival times of a Poisson
-process. A flow takes the least costly slots of all nodes, which are the first arrivals, and these belong to each node
-with the same probability, whatever the others got: balls thrown into bins. The place cost shuffles which of the classes
-get which of the slots. Example: 1000 tasks on 1000 empty nodes leave about 368 = 1000/e nodes without a task, and one
-node has 5 or 6.
+Both are hashes of the seed, the node, the total number of running tasks, and (place) the content of the class: the
+same view gives the same costs; another seed or number of tasks gives others. A node's slot costs are the arrival times
+of a Poisson process. A flow takes the least costly slots of all nodes, which are the first arrivals; each belongs to
+any of the nodes with equal probability, independently of the others: balls thrown into bins. The place cost randomises
+which class takes which slot. Example: 1000 tasks on 1000 empty nodes leave about 368 = 1000/e nodes without a task, and
+the fullest node has 5 or 6.
 """
 
 from collections.abc import Mapping
@@ -24,10 +24,10 @@ _SEED_LIMIT = 2**63
 
 
 class Random:
-    """A random node: what any policy should beat."""
+    """A random node for each task: a baseline for comparison."""
 
     name = "random"
-    waives: ClassVar[Mapping[str, str]] = {"favourites": "it draws lots among equal nodes"}
+    waives: ClassVar[Mapping[str, str]] = {"favourites": "it chooses at random among equal nodes"}
 
     def __init__(self, seed: int = 0) -> None:
         if not 0 <= seed < _SEED_LIMIT:
@@ -39,7 +39,7 @@ class Random:
         nodes = _mixed(np.arange(len(view.allocatable), dtype=np.uint64) + draw)
         task = _mixed(view.slot_offsets.astype(np.uint64))
         uniform = (_mixed(nodes[:, None] ^ task[None, :]) >> np.uint64(11)) / 2.0**53
-        # where a run of slots has one cost, the gaps within it count with their mean
+        # where several slots share one cost, the gaps between them count with their mean
         skipped = np.diff(view.slot_offsets, prepend=-1) - 1
         slot = np.cumsum(_MEAN_GAP * (skipped - np.log1p(-uniform)), axis=1)
         return Costs(
@@ -49,7 +49,7 @@ class Random:
         )
 
     def _classes(self, view: View) -> U64:
-        """(C,) a hash of the content of each class, not of its number, which changes from network to network."""
+        """(C,) a hash of the content of each class; its number would not do, as it changes from network to network."""
         content: I64 = np.column_stack([view.requests, view.priority, view.expected_us])
         result: U64 = np.zeros(len(content), np.uint64)
         for column in content.T:
@@ -58,7 +58,7 @@ class Random:
 
 
 def _mixed(value: U64 | np.uint64) -> U64:
-    """The finaliser of splitmix64 (Steele et al., 2014), which lets every bit of `value` change every other."""
+    """The finaliser of splitmix64 (Steele et al., 2014): every bit of `value` affects all bits of the result."""
     mixed: U64 = np.atleast_1d(np.asarray(value, np.uint64))
     mixed = mixed + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -1,15 +1,15 @@
-"""Scarcity in a view: how full nodes are, and which resources are devices."""
+"""Scarcity in a view: the used shares of nodes, and which resources are devices."""
 
 import numpy as np
 
 from firmament_py.policy import F64, Bools, View
 
 PLAIN = ("cpu", "memory", "ephemeral-storage", "pods")
-"""Never devices, even if some node offers none."""
+"""These are not devices, even if some nodes lack them."""
 
 
 def used(view: View, of: Bools | None = None) -> F64:
-    """(N,) used share (View.load), 0 .. 1, of the scarcest resource of each node, or of those that `of` (R,) marks."""
+    """(N,) used share (View.load), 0 .. 1, of each node's scarcest resource, of those that `of` (R,) selects."""
     share = view.load / np.maximum(view.allocatable, 1)
     share[view.allocatable == 0] = 0.0
     if of is not None:
@@ -19,7 +19,7 @@ def used(view: View, of: Bools | None = None) -> F64:
 
 
 def devices(view: View) -> Bools:
-    """(R,) which resources some nodes have and others lack, such as GPUs."""
+    """(R,) whether a resource is a device, such as a GPU: some nodes have it and others lack it."""
     has = view.allocatable > 0
     plain = np.isin(np.array(view.resources, dtype=str), PLAIN)
     result: Bools = np.any(has, axis=0) & ~np.all(has, axis=0) & ~plain
@@ -27,7 +27,7 @@ def devices(view: View) -> Bools:
 
 
 def wasted(view: View) -> Bools | None:
-    """(C, N) whether a node has devices and tasks of a class request none; None: nowhere."""
+    """(C, N) whether a node has devices and the class requests none; None if that holds nowhere."""
     of = devices(view)
     if not of.any():
         return None

@@ -1,6 +1,6 @@
 """Trivial: every placement costs the same (Firmament's trivial cost model): a baseline for comparing policies.
 
-Which of the nodes with capacity takes a task is up to the solver.
+The solver chooses among the nodes with capacity.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ from firmament_py.policy import Costs, View, waiting_cost
 
 
 class Trivial:
-    """Any node with capacity: a baseline that prefers nothing."""
+    """Any node with capacity: a baseline without preferences."""
 
     name = "trivial"
 

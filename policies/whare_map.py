@@ -1,25 +1,25 @@
-"""Whare-map: each program on the machines that suit it (Whare-Map, ISCA'13, as in Firmament's cost model): unlike
-machines and neighbours together.
+"""Whare-map: each program on the machines that suit it (Whare-Map, ISCA'13, as in Firmament's cost model), by both
+platform and neighbours.
 
     place[c, n] = 1000 x (slowdown - 1)
     slot[n, k]  = 1000 x w[n] x k x (mean P among waiting tasks) / 10,000 + tasks running on n + k
     slowdown    = best speed of c / its speed on n's platform
                   x (1 + w[n] x sum over kinds x of (tasks of kind x on n) x P[c, x] / 10,000)
 
-slowdown is how much longer a task takes than alone on the best machine there is: what Whare-Map calls the score, time
-per instruction relative to the best. One solve gives the machines of a platform to the tasks that gain most.
+slowdown is the duration of a task relative to its duration alone on the best machine: Whare-Map's score, time per
+instruction relative to the best. One solve gives the machines of a platform to the tasks that gain most from it.
 
-Where tasks of a program (trait `program`) are measured, their usage gives their speed: the same work takes more cpu
-time on a slower machine, as with Whare-Map's time per instruction. The speed on a platform is 1 / the mean of at least
-3 tasks there, in the unit of `speed` if they share a platform; measured speeds come before stated ones. (This holds for
-tasks whose work arrives from outside, such as services; tasks that use all the cpu they can get use the same everywhere
-and count as equally fast.)
+If the usage of tasks of a program (trait `program`) is measured, it gives the program's speed: the same work takes more
+cpu time on a slower machine, as with Whare-Map's time per instruction. The speed on a platform is 1 / the mean cpu use
+of at least 3 tasks there, in the unit of `speed` if both know a common platform; measured speeds override stated ones.
+(This holds for tasks whose work arrives from outside, such as services; tasks that use all available cpu use the same
+amount everywhere and count as equally fast.)
 
 A platform is the value of a node label (option platform-label). A class's speeds come from the trait `speed`,
-"c5=1.6,m5=1": any unit, for only ratios count; a platform that it does not list counts as slow as the slowest that it
-does; a class without the trait is equally fast everywhere. P is the table of colocation.py, here hundredths of a per
-cent of slowdown by each neighbour; w[n] = mean cpu of a node / cpu of n. Example: with "c5=1.6,m5=1" an idle m5 costs
-1000 x (1.6 - 1) = 600; a rabbit beside one devil is slowed by 10 % more, 1000 x (1.6 x 1.1 - 1) = 760.
+"c5=1.6,m5=1", in any unit, as only ratios count; an unlisted platform counts as fast as the slowest listed one; a class
+without the trait is equally fast everywhere. P is the table of colocation.py, in hundredths of a per cent of slowdown
+per neighbour; w[n] = mean cpu of a node / cpu of n. Example: with "c5=1.6,m5=1" an idle m5 costs 1000 x (1.6 - 1) =
+600; one devil slows a rabbit by another 10 %: 1000 x (1.6 x 1.1 - 1) = 760.
 """
 
 import numpy as np
@@ -31,11 +31,11 @@ from policies.colocation import KINDS
 _SCALE = 1000
 _PER_PENALTY = 1 / 10_000
 _MIN_TASKS = 3
-_MIN_CPU = 1.0  # millicores; a smaller mean says nothing about speed
+_MIN_CPU = 1.0  # millicores; a smaller mean does not indicate speed
 
 
 class WhareMap:
-    """Each program on the machines and beside the neighbours that slow it least."""
+    """Each program on the platform and beside the neighbours that slow it least."""
 
     name = "whare-map"
     wants_usage = True
@@ -43,7 +43,7 @@ class WhareMap:
     def __init__(
         self, platform_label: str = "node.kubernetes.io/instance-type", penalties: str = "", default: str = "sheep"
     ) -> None:
-        """platform_label: the node label with the type of a machine; penalties, default: as of interference."""
+        """platform_label: the node label with the type of a machine; penalties, default: see policy interference."""
         if not platform_label:
             raise ValueError("platform-label is empty; name a node label")
         self._label = platform_label
@@ -66,7 +66,7 @@ class WhareMap:
         )
 
     def _slowdown(self, view: View) -> F64:
-        """(C, N), 1 or more: of each class on each node's platform, relative to the best one."""
+        """(C, N), 1 or more: slowdown of each class on each node's platform, relative to the best platform."""
         platforms, platform = view.domains(self._label)
         measured = self._measured(view)
         slowdown = np.ones((len(view.requests), len(platform)))
@@ -79,7 +79,7 @@ class WhareMap:
         return slowdown
 
     def _measured(self, view: View) -> dict[str, dict[str, float]]:
-        """Program -> platform -> speed, where enough tasks were measured."""
+        """Program -> platform -> speed, for those with enough measured tasks."""
         programs, platforms = view.census("program")[0], view.domains(self._label)[0]
         cpu, tasks = view.cpu_of("program", self._label)
         found: dict[str, dict[str, float]] = {}
@@ -100,7 +100,7 @@ def _merged(stated: dict[str, float], measured: dict[str, float]) -> dict[str, f
 
 
 def _speeds(text: str) -> dict[str, float]:
-    """Platform -> speed above 0; entries that cannot be read are ignored."""
+    """Platform -> speed above 0; invalid entries are ignored."""
     found = {}
     for part in text.split(","):
         platform, equals, number = (piece.strip() for piece in part.partition("="))

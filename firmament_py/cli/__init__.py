@@ -1,1 +1,1 @@
-"""The `firmament` command: its options, its log, and how it starts and ends the service."""
+"""The `firmament` command: its options, its log, and start and stop of the service."""

@@ -1,10 +1,10 @@
-"""Durations that the command line takes."""
+"""Durations on the command line."""
 
 _LONGEST_S = 1e9
 
 
 def parse_after(text: str) -> int | None:
-    """How long gangs wait before they keep room, of seconds as text: microseconds; None for `never`.
+    """Microseconds of the value of --reserve-after, which is seconds or `never`; None for `never`.
 
     Raises ValueError.
     """

@@ -1,4 +1,4 @@
-"""The service's log on standard error: readable lines, or one JSON object a line for what collects logs."""
+"""The service's log on standard error: lines of text, or one JSON object per line for log collectors."""
 
 import json
 import logging
@@ -10,7 +10,7 @@ FORMATS = ("text", "json")
 
 
 class JsonFormatter(logging.Formatter):
-    """The keys that `poseidon run --log-format json` uses: its own lines and those of its service go one way."""
+    """Writes the keys of `poseidon run --log-format json`, which prints the lines of its service with its own."""
 
     def format(self, record: logging.LogRecord) -> str:
         entry = {
@@ -25,7 +25,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def configure(level: str, style: str) -> None:
-    """Sends logs of this level and above to standard error, as `text` or `json`."""
+    """Sends log records of this level and above to standard error, as `text` or `json`."""
     handler = logging.StreamHandler(sys.stderr)
     text = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
     handler.setFormatter(JsonFormatter() if style == "json" else text)

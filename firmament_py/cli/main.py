@@ -1,6 +1,6 @@
 """The `firmament` command: serves the flow-graph service, lists and checks policies.
 
-Exit codes: 0 ended as asked, 1 failed while running, 2 wrong usage or configuration.
+Exit codes: 0 success, 1 failure while running, 2 wrong usage or configuration.
 """
 
 import json
@@ -37,7 +37,7 @@ _PEM = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def _usage_option(name: str, what: str) -> Callable[[F], F]:
-    """The field of UsageOptions with this name, as --usage-NAME."""
+    """The option --usage-NAME, which sets the field NAME of UsageOptions."""
     default = getattr(_USAGE, name.replace("-", "_"))
     return click.option(f"--usage-{name}", type=type(default), default=default, show_default=True, help=what)
 
@@ -54,13 +54,13 @@ def cli() -> None:
     default="127.0.0.1:9090",
     show_default=True,
     metavar="HOST:PORT|unix:PATH",
-    help="Address to serve on; port 0: any free one.",
+    help="Address to serve on; port 0 selects a free port.",
 )
 @click.option(
     "--stats-address",
     default="",
     metavar="HOST:PORT",
-    help="A second address, which serves usage statistics (stats.PoseidonStats) alone and without TLS.",
+    help="Second address, which serves only usage statistics (stats.PoseidonStats), without TLS.",
 )
 @click.option("--policy", "policy_name", default=DEFAULT_POLICY, show_default=True, help="See `firmament policies`.")
 @click.option(
@@ -88,16 +88,20 @@ def cli() -> None:
     default=f"{backfill.RESERVE_AFTER_US // 1_000_000}",
     show_default=True,
     metavar="SECONDS",
-    help="How long a gang or a single task waits before room is kept for it; 0: at once, never: smaller ones may "
-    "always pass it.",
+    help="How long a gang or a single task waits before capacity is reserved for it; 0: from the start; never: smaller "
+    "ones can always be placed before it.",
 )
-@click.option("--port-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the port here once serving.")
 @click.option(
-    "--exit-with-parent", is_flag=True, help="Stop when standard input ends, as it does when the parent dies."
+    "--port-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write the port to when the service is ready.",
 )
-@click.option("--tls-cert", type=_PEM, help="PEM certificate: serve TLS.")
+@click.option(
+    "--exit-with-parent", is_flag=True, help="Stop at the end of standard input, which comes when the parent exits."
+)
+@click.option("--tls-cert", type=_PEM, help="PEM certificate; enables TLS.")
 @click.option("--tls-key", type=_PEM, help="PEM key of the certificate.")
-@click.option("--tls-client-ca", type=_PEM, help="PEM CA: demand client certificates.")
+@click.option("--tls-client-ca", type=_PEM, help="PEM certificate of a CA; client certificates are required.")
 @click.option("--log-level", type=click.Choice(logs.LEVELS), default="info", show_default=True)
 @click.option("--log-format", type=click.Choice(logs.FORMATS), default="text", show_default=True)
 def serve(
@@ -167,14 +171,14 @@ def serve(
     where = f"port {server.port}" if server.port else address
     log.info("serving on %s with policy %s and solver %s", where, policy_name, solver_name)
     if stats_address:
-        log.info("serving statistics alone on %s", f"port {server.stats_port}" if server.stats_port else stats_address)
+        log.info("serving only statistics on %s", f"port {server.stats_port}" if server.stats_port else stats_address)
     if port_file is not None:
         try:
             _write_port(port_file, server.port)
         except OSError as error:
             server.stop(0)
             raise click.UsageError(
-                f"cannot write --port-file {port_file}: {error.strerror}; give a file in a folder that is writable"
+                f"cannot write --port-file {port_file}: {error.strerror}; give a file in a writable folder"
             ) from error
     stopping.wait()
     server.stop(_GRACE_SECONDS)
@@ -183,7 +187,7 @@ def serve(
 @cli.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def policies(as_json: bool) -> None:
-    """List the policies that --policy takes, with their options."""
+    """List the values of --policy, with the options of each policy."""
     found = registry.available()
     if as_json:
         click.echo(json.dumps([asdict(info) for info in found], indent=2))
@@ -192,7 +196,7 @@ def policies(as_json: bool) -> None:
     for info in found:
         click.echo(f"{info.name:<{width}}  {info.summary or info.error}")
         for option, kind in info.options.items():
-            click.echo(f"{'':<{width}}    --policy-option {option}=...  ({kind})")
+            click.echo(f"{'':<{width}}    --policy-option {option}={kind}")
 
 
 @cli.command("check-policy")
@@ -200,12 +204,13 @@ def policies(as_json: bool) -> None:
 @click.option(
     "--policy-option", "policy_options", multiple=True, metavar="K=V", help="An option of the policy; repeatable."
 )
-@click.option("--load-only", is_flag=True, help="Only see whether it can be loaded with these options.")
+@click.option("--load-only", is_flag=True, help="Only check that the policy can be loaded with these options.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def check_policy(name: str, policy_options: tuple[str, ...], load_only: bool, as_json: bool) -> None:
-    """Does a policy keep the rules that rounds rely on?
+    """Check that a policy keeps the rules that rounds rely on.
 
-    Asks it for prices of generated views. Exit codes: 0 it does, 1 it does not, 2 it cannot be loaded.
+    Asks the policy for the costs of generated views. Exit codes: 0 it keeps the rules, 1 it breaks one, 2 it cannot be
+    loaded.
     """
     try:
         policy = registry.load(name, _pairs(policy_options))
@@ -223,8 +228,8 @@ def check_policy(name: str, policy_options: tuple[str, ...], load_only: bool, as
         click.echo("\n".join(conformance.report(policy, findings)))
         if scale is not None:
             click.echo(
-                f"{scale.nodes:,} nodes x {scale.classes} classes are priced in {scale.seconds:.3f} s, "
-                f"with {scale.peak_bytes >> 20} MiB at the peak"
+                f"costs of {scale.nodes:,} nodes x {scale.classes} classes: {scale.seconds:.3f} s, "
+                f"{scale.peak_bytes >> 20} MiB at the peak"
             )
     if findings:
         sys.exit(1)
@@ -241,8 +246,7 @@ def _pairs(options: tuple[str, ...]) -> dict[str, str]:
 
 
 def _wait_for_end_of_input(stopping: threading.Event) -> None:
-    # not through sys.stdin: its lock would be held while this waits, and the interpreter aborts if it cannot have it
-    # at its end
+    # not sys.stdin, whose lock would be held during the wait: the interpreter aborts if it cannot take it at exit
     try:
         while os.read(0, 4096):
             pass
@@ -252,7 +256,7 @@ def _wait_for_end_of_input(stopping: threading.Event) -> None:
 
 
 def _write_port(path: Path, port: int) -> None:
-    """Whole or not at all: the parent may be reading."""
+    """Replaces the file atomically, because the parent may be reading it."""
     partial = path.with_name(path.name + ".partial")
     partial.write_text(f"{port}\n")
     partial.replace(path)

@@ -28,7 +28,7 @@ class UnknownPolicyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PolicyInfo:
-    """Name, one line of summary, and the options with their types and defaults as text."""
+    """Name, one line of summary, and the options: name -> type and default as text, "FLOAT  [default: 0.2]"."""
 
     name: str
     summary: str
@@ -150,14 +150,18 @@ def _describe(name: str, registered: Iterable[EntryPoint]) -> PolicyInfo:
     except UnknownPolicyError as error:
         return PolicyInfo(name, "", {}, str(error))
     summary = (inspect.getdoc(factory) or "").partition("\n")[0]
-    options = {
-        p.name.replace("_", "-"): _kind(p.annotation) + ("" if p.default is p.empty else f" = {p.default}")
-        for p in parameters.values()
-    }
+    options = {p.name.replace("_", "-"): f"{_kind(p.annotation)}  [{_default(p)}]" for p in parameters.values()}
     return PolicyInfo(name, summary, options)
 
 
 def _kind(annotation: Any) -> str:
     if get_origin(annotation) is Literal:
         return "|".join(map(str, get_args(annotation)))
-    return str(getattr(annotation, "__name__", annotation))
+    name = str(getattr(annotation, "__name__", annotation))
+    return {"str": "TEXT", "int": "INTEGER", "float": "FLOAT", "bool": "BOOLEAN"}.get(name, name)
+
+
+def _default(parameter: inspect.Parameter) -> str:
+    if parameter.default is parameter.empty:
+        return "required"
+    return f"default: {'none' if parameter.default in ('', None) else parameter.default}"

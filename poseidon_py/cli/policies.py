@@ -23,7 +23,7 @@ def policies(as_json: bool) -> None:
     for policy in found:
         click.echo(f"{policy['name']:<{width}}  {policy['summary'] or policy['error']}")
         for option, kind in policy["options"].items():
-            click.echo(f"{'':<{width}}    --policy-option {option}=...  ({kind})")
+            click.echo(f"{'':<{width}}    --policy-option {option}={kind}")
 
 
 def check_policy(settings: Settings) -> None:

@@ -132,9 +132,9 @@ def installed(tmp_path_factory) -> SimpleNamespace:
 
 def test_following_the_tutorial_ends_in_a_listed_policy_that_conforms_and_passes_its_test(installed):
     assert re.search(r"^headroom +Keeps a part of every node free while it can\.$", installed.said, re.MULTILINE)
-    assert "--policy-option keep=...  (float = 0.2)" in installed.said
+    assert "--policy-option keep=FLOAT  [default: 0.2]" in installed.said
     assert "FAILED" not in installed.said
-    assert "5,000 nodes x 256 classes are priced in" in installed.said
+    assert "costs of 5,000 nodes x 256 classes: " in installed.said
     assert "3 passed" in installed.said
 
 

@@ -1,4 +1,4 @@
-"""The `firmament` command: what it lists, and how it refuses."""
+"""The `firmament` command: its lists and its errors."""
 
 import json
 import shutil
@@ -24,14 +24,21 @@ def test_version():
     assert run("--version").output.strip() == f"firmament, version {VERSION}"
 
 
-def test_policies_are_listed_for_people():
+def test_policies_are_listed_as_text():
     result = run("policies")
     assert result.exit_code == 0
     (line,) = [line for line in result.output.splitlines() if line.startswith("load-spreading ")]
     assert "Fewest running tasks first" in line
 
 
-def test_policies_are_listed_for_machines():
+def test_options_of_policies_are_listed_with_type_and_default():
+    output = run("policies").output
+    assert "--policy-option by=tasks|requested  [default: tasks]" in output
+    assert "--policy-option seed=INTEGER  [default: 0]" in output
+    assert "--policy-option penalties=TEXT  [default: none]" in output
+
+
+def test_policies_are_listed_as_json():
     listed = json.loads(run("policies", "--json").output)
     assert {"name", "summary", "options", "error"} == set(listed[0])
     assert "load-spreading" in {policy["name"] for policy in listed}
@@ -55,7 +62,7 @@ def test_policies_are_listed_for_machines():
         pytest.param(["--port-file", "no/x"], "cannot write --port-file no/x: No such file", id="port-file"),
     ],
 )
-def test_wrong_usage_is_one_line_and_exit_code_2(words, reported, tmp_path, monkeypatch):
+def test_wrong_usage_gives_one_line_and_exit_code_2(words, reported, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "README.md").write_text("not a certificate\n")
     result = run("serve", *words)
@@ -86,10 +93,10 @@ def pairs(tmp_path_factory):
         pytest.param(("a.pem", "b.key"), "--tls-key b.key is not the key of --tls-cert a.pem", id="other-key"),
         pytest.param(("junk", "a.key"), "--tls-cert junk cannot be used; give a PEM certificate", id="certificate"),
         pytest.param(("a.pem", "a.key", "junk"), "--tls-client-ca junk cannot be used; give a PEM", id="client-ca"),
-        pytest.param(("a.pem", "a.key", "b.pem"), "cannot write --port-file no/x", id="these-will-do"),
+        pytest.param(("a.pem", "a.key", "b.pem"), "cannot write --port-file no/x", id="valid"),
     ],
 )
-def test_files_for_tls_that_cannot_be_used_are_named(pairs, files, reported, monkeypatch):
+def test_unusable_tls_files_are_named(pairs, files, reported, monkeypatch):
     monkeypatch.chdir(pairs)
     flags = [word for pair in zip(("--tls-cert", "--tls-key", "--tls-client-ca"), files, strict=False) for word in pair]
     result = run("serve", "--address", "127.0.0.1:0", "--port-file", "no/x", *flags)
@@ -98,7 +105,7 @@ def test_files_for_tls_that_cannot_be_used_are_named(pairs, files, reported, mon
 
 
 @pytest.mark.parametrize("address", ["9090", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:٣", "h:1x"])
-def test_an_address_needs_a_port_that_there_is(address):
+def test_an_address_needs_a_valid_port(address):
     result = run("serve", "--address", address)
     assert result.exit_code == 2
     assert "is not HOST:PORT with a port from 0 to 65535" in " ".join(result.output.split())
@@ -115,7 +122,7 @@ def test_an_address_needs_a_port_that_there_is(address):
         pytest.param(["--stats-address", "h"], "--stats-address 'h' is not HOST:PORT", id="stats"),
     ],
 )
-def test_a_socket_that_cannot_be_is_wrong_usage(words, reported, tmp_path, monkeypatch):
+def test_an_impossible_socket_is_wrong_usage(words, reported, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = run("serve", "--address", "127.0.0.1:0", *words)
     assert result.exit_code == 2
@@ -123,7 +130,7 @@ def test_a_socket_that_cannot_be_is_wrong_usage(words, reported, tmp_path, monke
 
 
 @pytest.mark.parametrize("flag", ["--address", "--stats-address"])
-def test_a_socket_that_somebody_listens_on_is_left_alone(flag, tmp_path, monkeypatch):
+def test_a_socket_in_use_is_left_alone(flag, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with socket.socket(socket.AF_UNIX) as taken:
         taken.bind("s")
@@ -135,7 +142,7 @@ def test_a_socket_that_somebody_listens_on_is_left_alone(flag, tmp_path, monkeyp
             client.connect("s")
 
 
-def test_an_address_in_use_is_wrong_usage_too():
+def test_an_address_in_use_is_wrong_usage():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         result = run("serve", "--address", address)
@@ -144,17 +151,17 @@ def test_an_address_in_use_is_wrong_usage_too():
     assert "choose another --address" in result.output
 
 
-def test_a_policy_that_conforms_is_said_to():
+def test_a_policy_that_conforms_is_reported():
     result = run("check-policy", "trivial")
     assert result.exit_code == 0
     assert "FAILED" not in result.output
-    assert "5,000 nodes x 256 classes are priced in" in result.output
+    assert "costs of 5,000 nodes x 256 classes: " in result.output
     reported = json.loads(run("check-policy", "random", "--policy-option", "seed=3", "--json").output)
     assert (reported["policy"], reported["findings"], list(reported["waived"])) == ("random", [], ["favourites"])
     assert reported["scale"]["nodes"] == 5000
 
 
-def test_a_policy_that_does_not_conform_is_exit_code_1(monkeypatch):
+def test_a_policy_that_does_not_conform_gives_exit_code_1(monkeypatch):
     broken = conformance.Finding("age", "it is upside down")
     monkeypatch.setattr(conformance, "check", lambda policy, name: [broken])
     result = run("check-policy")
@@ -174,21 +181,21 @@ def test_a_policy_that_does_not_conform_is_exit_code_1(monkeypatch):
         (["trivial", "--policy-option", "seed"], "is not of the form K=V"),
     ],
 )
-def test_a_policy_that_cannot_be_loaded_is_exit_code_2(words, reported):
+def test_a_policy_that_cannot_be_loaded_gives_exit_code_2(words, reported):
     for extra in ([], ["--load-only"]):
         result = run("check-policy", *words, *extra)
         assert result.exit_code == 2
         assert reported in " ".join(result.output.split())
 
 
-def test_loading_alone_says_nothing_if_it_works():
+def test_load_only_prints_nothing_on_success():
     result = run("check-policy", "--policy-option", "by=requested", "--load-only")
     assert (result.exit_code, result.output) == (0, "")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, None])
-def test_a_service_that_watches_its_parent_ends_in_peace(tmp_path, number):
+def test_a_service_that_watches_its_parent_exits_cleanly(tmp_path, number):
     port_file = tmp_path / "port"
     words = ["serve", "--address", "127.0.0.1:0", "--exit-with-parent", "--port-file", str(port_file)]
     command = [sys.executable, "-m", "firmament_py", *words]

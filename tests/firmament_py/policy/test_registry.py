@@ -227,10 +227,10 @@ def test_what_is_listed():
     (optional, spread) = available()
     assert (optional.name, optional.summary) == ("optional", "Takes options.")
     assert optional.options == {
-        "depth": "int = 3",
-        "weight": "float = 0.5",
-        "keep-old": "bool = False",
-        "zone": "str = any",
+        "depth": "INTEGER  [default: 3]",
+        "weight": "FLOAT  [default: 0.5]",
+        "keep-old": "BOOLEAN  [default: False]",
+        "zone": "TEXT  [default: any]",
     }
     assert (spread.name, spread.options) == ("spread", {})
 
@@ -263,7 +263,7 @@ def test_one_of_a_few_texts(entries):
     assert chosen.by == "share"
     with pytest.raises(UnknownPolicyError, match="policy chosen: option by is 'size'; give one of: tasks, share"):
         load("chosen", {"by": "size"})
-    assert {info.name: info.options for info in available()}["chosen"] == {"by": "tasks|share = tasks"}
+    assert {info.name: info.options for info in available()}["chosen"] == {"by": "tasks|share  [default: tasks]"}
 
 
 def test_a_policy_for_a_newer_interface_is_refused(entries):
