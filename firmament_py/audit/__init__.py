@@ -1,1 +1,1 @@
-"""Judges placements again from the tables alone, and shares no code with what placed them."""
+"""Checks placements against the state tables, with code that is independent of the code that places."""

@@ -1,8 +1,8 @@
-"""The independent check of what tasks demand of each other: batch after batch, in the order in which a round placed.
+"""The independent check of inter-task constraints: batch by batch, in the order in which the round placed them.
 
-Shares no code with snapshot/intertask.py. Selectors are judged one task label set at a time with model/constraints.py,
-domains are read from the nodes' labels, and the demands are judged on the state *after* a batch (tasks of one class
-that were placed together), which is what placing them one at a time would have ended in.
+Shares no code with snapshot/intertask.py. Selectors are evaluated one task label set at a time with
+model/constraints.py, domains are read from the nodes' labels, and constraints are checked on the state *after* a batch
+(tasks of one class that are placed together), which is the state that placing them one at a time ends in.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ class IntertaskCheck:
         self._batch = batch[self._order]
         self._before = len(before)
         rows = np.concatenate([before, tasks[self._order]])
-        # one entry for each task that is placed or was before: what is there grows from left to right
+        # one entry per task, those already placed first: the tasks placed so far are a prefix, which grows
         self._node = np.concatenate([table.node[before], nodes[self._order]])
         self._cls, self._label_set, self._leaving = table.cls[rows], table.label_set[rows], table.leaving[rows]
         self._refused = np.zeros(len(rows), np.bool_)
@@ -42,11 +42,11 @@ class IntertaskCheck:
         self._repelling = self._terms_that_repel()
 
     def sound(self) -> Bools:
-        """(K,): which placements are right. A batch that breaks a demand is refused whole."""
+        """(K,) whether each placement is valid. A batch that breaks a constraint is refused as a whole."""
         starts = np.flatnonzero(np.r_[True, np.diff(self._batch) != 0][: len(self._batch)])
         for low, high in pairwise([*starts.tolist(), len(self._batch)]):
             low, high = low + self._before, high + self._before
-            # what was there before the batch is read first: tallies only go forward
+            # counts before the batch are read first: tallies only advance
             kinds = [(*kind, self._founds(low, *kind[:2])) for kind in self._kinds(low, high)]
             if not all(
                 self._keeps(low, high, cls, label_set, founds, np.unique(self._node[low:high][mine]))
@@ -82,7 +82,7 @@ class IntertaskCheck:
         )
 
     def _founds(self, low: int, cls: int, label_set: int) -> bool:
-        """Whether tasks may go anywhere together: nobody before entry `low` meets their affinity, but they do."""
+        """Whether tasks can go to any domain together: no entry before `low` meets their affinity, but they do."""
         demands = self._demands(cls)
         return self._match_all(demands, label_set) and not any(
             tally.total(low) for tally in self._tallies_of_affinity(demands)
@@ -93,7 +93,7 @@ class IntertaskCheck:
         tallies = self._tallies_of_affinity(demands)
         if not all(tally.has_domain(nodes).all() for tally in tallies):
             return False
-        if founds:  # a home: all of the batch in one domain of each key
+        if founds:  # all of the batch in one domain of each key
             return all(len(np.unique(tally.domain[self._node[low:high]])) == 1 for tally in tallies)
         return all((tally.at(high, nodes) > itself).all() for tally in tallies)
 
@@ -119,13 +119,13 @@ class IntertaskCheck:
         return not domains or bool((tally.at(high, nodes) - emptiest <= spread.max_skew).all())
 
     def _taking_part(self, cls: int, spread: Spread) -> I64:
-        """Rows of the nodes that count for a spread of class row `cls`: they have the keys of all its spreads."""
+        """Rows of the nodes that count for a spread of class row `cls`: those with the keys of all its spreads."""
         demands, demand = self._demands(cls), self._state.classes.demand(cls)
         labelled = np.zeros(self._state.nodes.capacity, np.bool_)
         labelled[list(self._state.nodes.observed)] = True
         for key in demands.spread_keys:
             labelled &= np.greater_equal(self._domains(key)[1], 0)
-        own = replace(demand, further=())  # the task's own selector and affinity, not what else is demanded of its node
+        own = replace(demand, further=())  # the task's own selector and affinity, without further demands on its node
         rows = []
         for row in np.flatnonzero(labelled).tolist():
             node = self._state.nodes.observed[row]
@@ -144,7 +144,7 @@ class IntertaskCheck:
         )
 
     def _tallies_of_affinity(self, demands: "_Demands") -> list["_Tally"]:
-        """By key of the affinity: the tasks that meet all of its selectors."""
+        """By topology key of the affinity: the tally of tasks that meet all of its selectors."""
         return [
             self._tally(
                 (demands.cls, key),
@@ -227,7 +227,7 @@ class IntertaskCheck:
 
 
 class _Demands:
-    """What a class row demands of other tasks, looked up once for all of its terms."""
+    """The inter-task constraints of a class row, looked up once for all of its terms."""
 
     def __init__(self, cls: int, peers: PeerDemand) -> None:
         self.cls = cls
@@ -239,14 +239,14 @@ class _Demands:
 
 
 class _Tally:
-    """How many counted entries there are in each domain, as far as entry `reached`; read with ascending `high`."""
+    """Number of counted entries in each domain before entry `reached`; must be read with ascending `high`."""
 
     def __init__(self, node: I64, domain: I64, domains: int, counted: Callable[[int, int], Bools]) -> None:
         self.domain = domain  # (node capacity,), -1 without the label
         self._node = node
         self._counted = counted
         self._reached = 0
-        self._counts = np.zeros(domains + 1, np.int64)  # the last one takes nodes without the label
+        self._counts = np.zeros(domains + 1, np.int64)  # the last element is for nodes without the label
 
     def counts(self, high: int) -> I64:
         if high > self._reached:

@@ -1,7 +1,7 @@
-"""The independent check of gangs: their minimums, roles, maximums and required topologies, judged by the tables.
+"""The independent check of gangs: their minimums, roles, maximums and required topologies, from the state tables.
 
-Like audit/placements.py, of which it is a part, it shares no code with what decides: labels are read from the nodes as
-they were observed, and members are counted again.
+Like audit/placements.py, which calls it, it shares no code with the code that places: labels are read from the observed
+nodes, and members are counted again.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from firmament_py.state.cluster import ClusterState
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A gang with the rows of its members that are placed, and of those that would be, and the nodes of each."""
+    """A gang, with the task rows and node rows of its placed members and of those to be placed."""
 
     definition: GangObserved
     there: I64
@@ -26,8 +26,8 @@ class _Case:
 
 
 def gang_problems(state: ClusterState, tasks: I64, nodes: I64, sound: Bools) -> dict[str, Bools]:
-    """What would be wrong with gangs if task rows `tasks` (K,) were placed on node rows `nodes` (K,), as far as
-    `sound` (K,): for each complaint the placements (K,) that must not be. A gang is refused whole."""
+    """Constraints of gangs that placing task rows `tasks` (K,) on node rows `nodes` (K,), where `sound` (K,), breaks:
+    complaint -> the placements (K,) to refuse. A gang is refused as a whole."""
     table = state.tasks
     holding = ((table.state == TaskState.ASSUMED) | (table.state == TaskState.BOUND)) & ~table.leaving
     found = {what: np.zeros(len(tasks), np.bool_) for what in (_FEW, _MANY, _APART)}
@@ -51,15 +51,15 @@ _APART = "the gang would be spread over more than one domain of its topology"
 
 
 def _reaches(definition: GangObserved, roles: I64) -> bool:
-    """Whether members of these roles are enough."""
+    """Whether members of these roles meet the minimums."""
     return len(roles) >= definition.minimum and all(
         int((roles == number).sum()) >= minimum for number, (_, minimum) in enumerate(definition.roles)
     )
 
 
 def _together(state: ClusterState, case: _Case) -> bool:
-    """Whether what the gang still lacks is placed where its topology allows: in one domain, or in those of the members
-    that are placed; what goes beyond that may be anywhere."""
+    """Whether the members up to the minimum are in one domain of the gang's topology, or in those of its placed
+    members; further members can be anywhere."""
     definition, role = case.definition, state.tasks.role
     if not definition.topology_required or _reaches(definition, role[case.there]):
         return True
@@ -74,6 +74,6 @@ def _together(state: ClusterState, case: _Case) -> bool:
 
 
 def _domains(state: ClusterState, key: str, nodes: I64) -> list[str | None]:
-    """The value of label `key` on each of the node rows; None: it has none, or is not there."""
+    """The value of label `key` on each of the node rows; None if the node lacks the label or is absent."""
     observed = state.nodes.observed
     return [observed[row].labels.get(key) if row in observed else None for row in nodes.tolist()]

@@ -1,8 +1,8 @@
-"""The independent check: does a set of placements break anything, judged from the tables alone?
+"""The independent check of a set of placements: whether they break a constraint, from the state tables alone.
 
-It shares no code with the network builder: what nodes hold is added up again from the tasks (not read from the
-running totals), and labels and taints are judged one node at a time with model/constraints.py. A placement that fails
-here is a defect of the engine: it is logged, counted and dropped.
+It shares no code with the network builder: used resources are summed again from the tasks (not read from the running
+totals), and labels and taints are evaluated one node at a time with model/constraints.py. A placement that fails here
+is a defect of the engine: it is logged, counted and dropped.
 """
 
 from dataclasses import dataclass
@@ -20,24 +20,24 @@ from firmament_py.state.cluster import ClusterState
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """sound (K,): which placements may be carried out; complaints: a line for each reason why others may not."""
+    """sound (K,): whether each placement is valid; complaints: one line for each reason why others are not."""
 
     sound: Bools
     complaints: list[str]
 
 
 class Checker:
-    """Checks placements; caches the result of each (class, node) pair as long as neither changes."""
+    """Checks placements; caches the result of each (class, node) pair until either changes."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
         self._admitted: dict[tuple[object, int], tuple[object, bool]] = {}
 
     def check(self, tasks: I64, nodes: I64, batch: I64) -> CheckResult:
-        """Would placing task rows `tasks` on node rows `nodes`, (K,) each, be right?
+        """Checks the placement of task rows `tasks` on node rows `nodes`, (K,) each.
 
-        `batch` (K,) says what was placed together and, ascending, in which order; only demands between tasks care.
-        A node that would hold too much of what the new tasks request loses all of them.
+        Placements of equal `batch` (K,) are made together, batches in ascending order; this matters to inter-task
+        constraints only. If new tasks over-commit a node, all of its new tasks are refused.
         """
         state, complaints = self._state, []
         sound = np.ones(len(tasks), np.bool_)
@@ -48,17 +48,17 @@ class Checker:
                 np.logical_and(sound, ~bad, out=sound)
 
         refuse(state.tasks.state[tasks] != TaskState.WAITING, "the task is not waiting")
-        refuse(state.nodes.state[nodes] != NodeState.PRESENT, "the node is not there")
+        refuse(state.nodes.state[nodes] != NodeState.PRESENT, "the node is absent")
         unique, counts = np.unique(tasks, return_counts=True)
         refuse(np.isin(tasks, unique[counts > 1]), "the task is placed more than once")
         refuse(
             self._unwelcome(state.tasks.cls[tasks], nodes, sound),
             "selector, affinity or a taint forbids the node",
         )
-        refuse(self._unoffered(tasks), "no node has any of a resource that it requests")
+        refuse(self._unoffered(tasks), "the task requests a resource that no node has")
         refuse(self._overfull(tasks, nodes, sound), "the node would be over-committed")
         left = -1
-        while left != int(sound.sum()):  # what is refused may be what others counted on
+        while left != int(sound.sum()):  # others may depend on a refused placement
             left = int(sound.sum())
             if state.classes.has_intertask_terms:
                 together = np.ones(len(tasks), np.bool_)
@@ -69,7 +69,7 @@ class Checker:
         return CheckResult(sound, complaints)
 
     def _unoffered(self, tasks: I64) -> Bools:
-        """Placements of classes that request what is in none of the tables."""
+        """Placements of classes that request a resource that is in none of the tables."""
         classes = self._state.tasks.cls[tasks]
         known = {*self._state.resources.names, *LINKS}
         bad = [

@@ -1,1 +1,1 @@
-"""One cluster state, one lock and epochs, and a scheduling round from start to finish."""
+"""The engine: one cluster state, one lock, epochs, and scheduling rounds."""

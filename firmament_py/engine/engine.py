@@ -1,8 +1,8 @@
 """The engine behind the services: one cluster state, one scheduler, one lock, and epochs.
 
 Both services (service/flow_service.py, service/firmament_service.py) work on the same Engine. A call holds the lock
-from start to end, so a call never sees half of another's changes, and what is told during a round waits until it is
-over.
+from start to end, so a call never sees part of another's changes, and updates that arrive during a round wait for its
+end.
 """
 
 import logging
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class Engine:
-    """Owns the state. Take `lock` around everything."""
+    """Owns the state. Hold `lock` during every use."""
 
     def __init__(
         self,
@@ -62,22 +62,22 @@ class Engine:
         self.round_of_epoch = 0
 
     def apply(self, events: Iterable[Event]) -> Outcome:
-        """Applies events in order and gathers what became of them."""
+        """Applies events in order; their outcomes combined."""
         return apply_all(self.state, events)
 
     def replace(self, state: ClusterState) -> None:
-        """Takes `state` for all there is, in a new epoch. What was measured of what is in it stays known."""
+        """Replaces the state, in a new epoch. Usage samples of tasks and nodes in the new state are kept."""
         self.usage.carry(self.state, state)
         self._start(state)
         self.resynced = True
 
     @property
     def wants_usage(self) -> bool:
-        """Whether anything here makes use of samples of usage."""
+        """Whether the policy or the basis of usage needs usage samples."""
         return self.usage.options.basis is not Basis.REQUESTS or bool(getattr(self.policy, "wants_usage", False))
 
     def run_round(self, now_us: int) -> RoundResult | None:
-        """A round, or None if nothing has changed that could matter."""
+        """Runs a round; None if no change since the last one could matter."""
         if not self.scheduler.due(now_us):
             return None
         result = self.scheduler.run(now_us)
@@ -98,7 +98,7 @@ class Engine:
 
 
 def apply_all(state: ClusterState, events: Iterable[Event]) -> Outcome:
-    """Applies events in order; the outcomes added up."""
+    """Applies events in order; their outcomes combined."""
     total = Outcome()
     for event in events:
         outcome = state.apply(event)

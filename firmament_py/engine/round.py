@@ -1,4 +1,4 @@
-"""What one round works with: the state at its start, the policy and the solver behind their guards, and its figures."""
+"""The context of one round: the state at its start, guarded calls of policy and solver, and statistics."""
 
 import logging
 from collections.abc import Callable
@@ -20,8 +20,8 @@ from firmament_py.usage.usage import Usage
 log = logging.getLogger(__name__)
 
 COSTS_SECONDS = 30.0
-"""A policy that has taken longer than this in a round is not asked again before the next: a round has to end before its
-caller gives up, after a minute by default. Ours take a quarter of a second for 5,000 nodes and 256 classes."""
+"""A policy that has taken longer than this in a round is not called again in it: a round must end before its caller
+gives up, after a minute by default. Ours take a quarter of a second for 5,000 nodes and 256 classes."""
 
 _FALLBACK = AnywherePolicy()
 
@@ -30,7 +30,7 @@ Observer = Callable[[PlacementNetwork, Solution], None]
 
 
 class Round:
-    """The state as of `now_us`, microseconds since the epoch. certified: each solution is proved to be optimal."""
+    """A round at `now_us`, microseconds since the epoch. certified: check a proof that each solution is optimal."""
 
     def __init__(
         self,
@@ -62,12 +62,12 @@ class Round:
         self.stats.usage_missing, self.stats.usage_stale = self._reading.missing, self._reading.stale
 
     def placer(self, *, at_once: bool = False) -> Placer:
-        """A placer that has placed nothing yet, on a snapshot of its own. at_once: see View."""
+        """A new placer on a snapshot of its own. at_once: see View."""
         snapshot, self._first = self._first or self._snapshot(), None
         return Placer(snapshot, self._costs, self._solve, self.telemetry, self._reading, at_once=at_once)
 
     def finish(self, placed: int, waiting: int) -> RoundStats:
-        """The figures of the round, which ends here."""
+        """Ends the round; its statistics."""
         stats, telemetry = self.stats, self.telemetry
         stats.stage_seconds, stats.seconds = telemetry.stage_seconds, sum(telemetry.stage_seconds.values())
         stats.solves, stats.trials = telemetry.solves, telemetry.trials
@@ -85,11 +85,11 @@ class Round:
         )
 
     def _costs(self, view: View) -> Costs:
-        """The policy's costs, or flat ones if it fails or is slow: a broken policy never stops scheduling."""
+        """The policy's costs, or equal ones if it fails or is slow: a broken policy does not stop scheduling."""
         try:
             if self._policy_seconds > COSTS_SECONDS:
                 taken = f"costs() took more than {COSTS_SECONDS:g} s of a round"
-                raise PolicyError(f"policy {self._policy.name}: {taken}, and was not asked again")
+                raise PolicyError(f"policy {self._policy.name}: {taken}, and was not called again")
             started = perf_counter()
             try:
                 return checked_costs(self._policy, view)
@@ -97,7 +97,7 @@ class Round:
                 self._policy_seconds += perf_counter() - started
         except PolicyError as error:
             if not self.stats.fallback:
-                log.error("this round places tasks anywhere they fit: %s", error)
+                log.error("this round ignores the policy and places tasks anywhere they fit: %s", error)
             self.stats.fallback = str(error)
             return checked_costs(_FALLBACK, view)
 
@@ -106,7 +106,7 @@ class Round:
         if self._observer is not None:
             self._observer(network, solution)
         if solution.status is not Status.OPTIMAL:
-            log.error("the solver %s found the network %s", self._solver.name, solution.status)
+            log.error("the solver %s reports status %s for the network", self._solver.name, solution.status)
         if self._certified:
             self.telemetry.lap("solve")
             problems = certify(network.flow, solution)

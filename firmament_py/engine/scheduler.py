@@ -1,4 +1,4 @@
-"""A scheduling round in steps: admission of jobs in order, a second opinion on small rounds, the independent check,
+"""The steps of a scheduling round: admission of jobs in order, an alternative for small rounds, the independent check,
 commit, and the reasons why tasks wait."""
 
 import logging
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RoundResult:
-    """Task rows (K,) and the node rows (K,) that they were placed on; which classes wait and why; figures."""
+    """Task rows (K,) and the node rows (K,) that they were placed on; waiting classes with reasons; statistics."""
 
     tasks: I64
     nodes: I64
@@ -34,11 +34,11 @@ class RoundResult:
 
 
 class Scheduler:
-    """Runs rounds on a cluster state. Not safe for concurrent use with anything that touches the state.
+    """Runs rounds on a cluster state. Not safe for concurrent use with other users of the state.
 
-    With certified, each solution is proved to be optimal (flow/certificate.py); one that is not is counted and logged,
-    and used all the same: the independent check does not depend on it. reserve_after_us: how long a gang or a task
-    waits before capacity is reserved for it, None: that is never done.
+    With certified, each solution is checked for optimality (flow/certificate.py); one that fails is counted and logged,
+    but still used: the independent check does not depend on it. reserve_after_us: how long a gang or a task waits
+    before capacity is reserved for it; None: capacity is never reserved.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Scheduler:
         self._opportunity_us = 0  # the first round that saw the last opportunity
         self._unconsidered = False  # whether deferred tasks have not been considered since then
         self.gang_fits: dict[int, int] = {}
-        """Ids of gangs that the last round turned away -> how many of the members that they lack fitted at best."""
+        """Ids of gangs that the last round did not place -> how many of the members that they lack fitted at best."""
         self.gang_starts_us: dict[int, int] = {}
         """Ids of gangs that the last round reserved capacity for -> when they are expected to fit, 0: unknown."""
         self.task_starts_us: dict[int, int] = {}
@@ -81,8 +81,8 @@ class Scheduler:
         return wake != 0 and wake <= now_us
 
     def wake_us(self, now_us: int) -> int:
-        """When the next round is due without a change; 0: not before there is one. Tasks that are left out for a while
-        come back then, and those that were deferred are considered at once."""
+        """When the next round is due without a change, 0 if none is: at once for deferred tasks, and when the next
+        postponed task may be tried again."""
         if self._unconsidered:
             return now_us
         tasks = self.state.tasks
@@ -90,7 +90,7 @@ class Scheduler:
         return int(later.min()) if len(later) else 0
 
     def run(self, now_us: int) -> RoundResult:
-        """One round at `now_us`, microseconds since the epoch; what it placed is assumed in the state."""
+        """Runs a round at `now_us`, microseconds since the epoch; the state assumes its placements."""
         seen = self.state.opportunities
         current = Round(
             self.state, self._usage, self.policy, self._solver, now_us, self._observer, certified=self._certified
@@ -111,7 +111,7 @@ class Scheduler:
         return RoundResult(tasks, nodes, waiting, current.finish(len(tasks), sum(w.count for w in waiting)))
 
     def _admit(self, current: Round) -> Admission:
-        """Places by priority and age; once more without portions if those left tasks out that fit."""
+        """Places by priority and age; again without portions if portions left out tasks that fit."""
         admission = self._admission(current, at_once=False)
         if admission.placer.in_portions and _leaves_out(admission.placer):
             again = self._admission(current, at_once=True)
@@ -143,7 +143,7 @@ class Scheduler:
         return tasks[checked.sound], nodes[checked.sound]
 
     def _remember(self, rejected: list[Rejected]) -> None:
-        """For those who ask why a gang or a task waits."""
+        """Stores what explanations of waiting gangs and tasks need."""
         gangs = [each for each in rejected if each.demand.task < 0]
         self.gang_starts_us = {each.demand.definition.id: each.starts_us for each in gangs if each.reserves}
         self.gang_fits = {each.demand.definition.id: each.fitted for each in gangs if not each.untried}
@@ -153,7 +153,7 @@ class Scheduler:
 
 
 def _second_opinion(current: Round, placer: Placer) -> Placer:
-    """The better of `placer` and placing one task at a time, if the latter may place more."""
+    """The better of `placer` and placing one task at a time, if the latter could place more."""
     if not worth_asking(placer):
         return placer
     for emptiest_first in (False, True):
@@ -165,7 +165,7 @@ def _second_opinion(current: Round, placer: Placer) -> Placer:
 
 
 def _leaves_out(placer: Placer) -> bool:
-    """Whether tasks wait that would fit, other than those of gangs that do not fit as a whole."""
+    """Whether waiting tasks would fit, other than those of gangs that do not fit as a whole."""
     left = left_out(placer)
     for demand in placer.snapshot.gang_demands:
         left[demand.members] = False

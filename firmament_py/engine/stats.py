@@ -1,12 +1,12 @@
-"""Figures of a round."""
+"""Statistics of a round."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
 class RoundStats:
-    """Figures of a round; times in seconds. vertices, arcs and objective are those of the first network that had not to
-    be widened; usage_* count placed tasks, see Reading."""
+    """Statistics of a round; times in seconds. vertices, arcs and objective are those of the first network whose
+    solution was accepted; usage_* count placed tasks, see Reading."""
 
     started_us: int
     policy: str
@@ -27,8 +27,8 @@ class RoundStats:
     usage_missing: int = 0
     usage_stale: int = 0
     uncertified: int = 0
-    """Solutions without a proof that they are optimal, if the scheduler asks for one."""
+    """Solutions without a proof of optimality, if the scheduler checks for one."""
     trials: int = 0
-    """Networks solved to find out what could be placed, and where capacity is to be reserved; they place nothing."""
+    """Networks solved only to find out what could be placed, and where to reserve capacity; they place nothing."""
     pricing_rounds: int = 0
-    """Networks built again, because what they left out was not proved not to matter."""
+    """Networks built again with arcs that were left out and could have a negative reduced cost."""

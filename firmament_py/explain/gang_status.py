@@ -15,8 +15,8 @@ from firmament_py.state.gangs import NO_GANG
 
 @dataclass(frozen=True, slots=True)
 class GangStanding:
-    """present: members that wait or run; placed: those that run; missing: how many must be created before the gang can
-    be tried."""
+    """present: members that wait or run; placed: members that run; missing: members that must be created before the
+    gang can be tried."""
 
     definition: GangObserved
     present: int
@@ -25,7 +25,7 @@ class GangStanding:
 
 
 def gang_standing(state: ClusterState, row: int) -> GangStanding | None:
-    """The standing of the gang of a task row, None: it is in none."""
+    """The standing of the gang of a task row; None if it is in no gang."""
     tasks, gang = state.tasks, int(state.tasks.gang[row])
     if gang < 0:
         return None
@@ -48,7 +48,7 @@ def gang_reason(rejected: Rejected) -> Reason:
 
 
 def full_gangs(state: ClusterState, gangs: Iterable[int]) -> dict[int, Reason]:
-    """Of gang rows (-1: none) those of which no further member may be placed, since their maximum forbids it."""
+    """Those of the gang rows (-1: none) that have reached their maximum."""
     limited = {g: d for g in set(gangs) - {NO_GANG} if (d := state.gangs.definition(g)).maximum}
     if not limited:
         return {}

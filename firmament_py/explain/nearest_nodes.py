@@ -1,4 +1,4 @@
-"""Which nodes would take a task as things stand, and which come closest."""
+"""The nodes that could take a task now, and those that lack least for it."""
 
 import numpy as np
 
@@ -10,10 +10,9 @@ from firmament_py.state.cluster import ClusterState
 
 
 def nearest(state: ClusterState, cls: int, limit: int = 3) -> list[tuple[str, dict[str, int]]]:
-    """The suitable nodes that lack least for a task of class row `cls`, with what they lack: (name, amounts); of a
-    token, 1.
+    """The suitable nodes that lack least for a task of class row `cls`, as (name, lacking amounts); 1 for a token.
 
-    Least is judged by the largest lacking share of a request. Nodes that lack nothing come first, with {}.
+    Nodes are ordered by the largest lacking share of a request. Nodes that lack nothing come first, with {}.
     """
     nodes = state.present_nodes()
     selected, taint = state.node_index.evaluate(state.classes.demand(cls), nodes)
@@ -34,7 +33,7 @@ def nearest(state: ClusterState, cls: int, limit: int = 3) -> list[tuple[str, di
 
 
 def fitting_nodes(state: ClusterState, row: int) -> int:
-    """How many nodes would take a further task like task row `row` as things stand."""
+    """The number of nodes that could take a further task like task row `row` now."""
     cls, nodes = int(state.tasks.cls[row]), state.present_nodes()
     if state.classes.lacking(cls):
         return 0
@@ -50,7 +49,7 @@ def intertask_of_task(state: ClusterState, row: int) -> IntertaskConstraints:
 
 
 def lacks(state: ClusterState, cls: int, nodes: I64) -> I64:
-    """(len(nodes), R) by how much the request of a class row exceeds what node rows have free; <= 0 where it fits."""
+    """(len(nodes), R) request of a class row minus free amounts of node rows; <= 0 where it fits."""
     request = state.classes.requests[cls]
     free = state.nodes.allocatable[nodes] - state.nodes.used[nodes]
     return np.where(request > 0, request - np.maximum(free, 0), 0)

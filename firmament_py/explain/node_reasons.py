@@ -1,4 +1,4 @@
-"""Why nodes do not take a further task of a class, as kube-scheduler counts it: each node fails for one reason, or for
+"""Why nodes cannot take a further task of a class, counted as by kube-scheduler: each node fails for one reason, or for
 each resource that it lacks."""
 
 from collections.abc import Iterator
@@ -26,10 +26,10 @@ _INTERTASK_KINDS = {
 def node_reasons(
     state: ClusterState, cls: int, intertask: IntertaskConstraints, c: int, kept_for: str = ""
 ) -> tuple[Reason, ...]:
-    """Why nodes do not take a further task of class row `cls`, number `c` of `intertask`, as things stand.
+    """Why nodes cannot take a further task of class row `cls`, number `c` of `intertask`, now.
 
     In kube-scheduler's order: a node fails for a taint, else for the selector, else for a token, else for each resource
-    that it lacks, else for a further affinity, else for demands between tasks. A node that passes all of these counts
+    that it lacks, else for a further affinity, else for inter-task constraints. A node that passes all of these counts
     only if its free capacity is reserved; kept_for: the names of the holders of the reservations, empty: none.
     """
     nodes = state.present_nodes()
@@ -53,7 +53,7 @@ def node_reasons(
 
 
 def _taint_reasons(state: ClusterState, taint: I32) -> Iterator[Reason]:
-    """One reason for each key and value of the taints (N,) that repel; -1: none does."""
+    """One reason for each key and value of the taints (N,) that repel the task; -1: none does."""
     numbers, counts = np.unique(taint[taint >= 0], return_counts=True)
     by_taint: dict[tuple[str, str], int] = {}
     for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
@@ -64,7 +64,7 @@ def _taint_reasons(state: ClusterState, taint: I32) -> Iterator[Reason]:
 
 
 def _amount_reasons(state: ClusterState, cls: int, short: Bools, left: Bools) -> Iterator[Reason]:
-    """What nodes lack, short (N, R), of those in `left` (N,), from which nodes that fail are removed."""
+    """One reason for each resource that nodes in `left` (N,) lack, short (N, R); removes nodes that fail from `left`."""
     names = state.resources.names
     for r in (r for r in range(len(names)) if names[r].startswith(TOKEN)):
         yield from _counted(ReasonKind.TOKEN_TAKEN, short[:, r] & left, names[r].removeprefix(TOKEN))
@@ -81,6 +81,6 @@ def _amount_reasons(state: ClusterState, cls: int, short: Bools, left: Bools) ->
 
 
 def _counted(kind: ReasonKind, fails: Bools, detail: str = "") -> Iterator[Reason]:
-    """A reason with the number of nodes that fail, unless none does."""
+    """A reason with the number of nodes that fail, if any."""
     if count := int(fails.sum()):
         yield Reason(kind, count, detail)

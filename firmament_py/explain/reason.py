@@ -1,4 +1,4 @@
-"""A reason for waiting: its kind, the nodes that it concerns, and what it names."""
+"""A reason for waiting: its kind, the number of nodes that it concerns, and details."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -9,7 +9,7 @@ class ReasonKind(IntEnum):
 
     INSUFFICIENT_RESOURCE = 1  # detail: the resource
     TOO_MANY_TASKS = 2
-    UNTOLERATED_TAINT = 3  # detail, value: those of the taint
+    UNTOLERATED_TAINT = 3  # detail, value: key and value of the taint
     SELECTOR_MISMATCH = 4
     AFFINITY = 5
     ANTI_AFFINITY = 6
@@ -17,7 +17,7 @@ class ReasonKind(IntEnum):
     SPREAD = 8
     SPREAD_LABEL_MISSING = 9
     TOKEN_TAKEN = 10  # detail: the token
-    GANG_INCOMPLETE = 11  # detail: the gang, value: members that it still lacks before it can be tried
+    GANG_INCOMPLETE = 11  # detail: the gang, value: members that must be created before it can be tried
     GANG_DOES_NOT_FIT = 12  # detail: the gang, value: "fitting/needed" members
     FURTHER_AFFINITY = 13  # detail: its name
     RESERVED = 14  # detail: the gang or single task that the capacity of these nodes is reserved for

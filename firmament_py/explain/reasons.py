@@ -1,4 +1,4 @@
-"""Why tasks wait: reasons of nodes, of gangs, and capacity that is reserved for others."""
+"""Why tasks wait: reasons of nodes and gangs, and reserved capacity."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,9 +31,9 @@ class Waiting:
 
 
 def waiting_classes(state: ClusterState, rejected: list[Rejected], deferred: I64 = NO_ROWS) -> list[Waiting]:
-    """All waiting tasks by class; in one class, tasks are apart whose labels selectors of others tell apart, or whose
-    gangs differ. Marks their reasons as reported. rejected: the gangs that the round did not place. deferred: (K,) rows
-    of tasks that it did not consider; the reasons that were reported before stay."""
+    """All waiting tasks by class; a class is divided by gang, and by labels that selectors of other tasks distinguish.
+    Marks the reasons of the tasks as reported. rejected: the gangs that the round did not place. deferred: (K,) rows of
+    tasks that it did not consider; reasons that were reported for them before stay."""
     tasks = state.tasks
     rows = np.flatnonzero(tasks.state == TaskState.WAITING)
     answer = [
@@ -52,7 +52,7 @@ def waiting_classes(state: ClusterState, rejected: list[Rejected], deferred: I64
     for c, of_class in enumerate(np.split(rows, starts[1:])):
         cls, gang = int(tasks.cls[of_class[0]]), int(tasks.gang[of_class[0]])
         why: tuple[Reason, ...]
-        if gang in full:  # nodes do not matter
+        if gang in full:  # reasons of nodes do not matter
             why = (full[gang],)
         elif gang in of_gang:
             why = (of_gang[gang], *node_reasons(state, cls, intertask, c))
@@ -74,7 +74,7 @@ def _unreported(state: ClusterState, rows: I64, cls: int) -> I64:
 def reasons_of_task(
     state: ClusterState, row: int, reservation_holders: Sequence[tuple[int, str]] = ()
 ) -> tuple[Reason, ...]:
-    """Why one task row waits. reservation_holders: as from `reservation_holders_among`."""
+    """Why one task row waits. reservation_holders: see `reservation_holders_among`."""
     full = full_gangs(state, [int(state.tasks.gang[row])])
     if full:
         return tuple(full.values())

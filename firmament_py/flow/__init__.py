@@ -1,1 +1,1 @@
-"""Min-cost flow: networks, solvers and certificates, and nothing of scheduling."""
+"""Min-cost flow: networks, solvers and certificates, independent of scheduling."""

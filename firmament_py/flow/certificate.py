@@ -1,8 +1,8 @@
-"""Proves that a solution of any FlowNetwork is optimal, without asking a solver.
+"""Proves that a solution of any FlowNetwork is optimal, without a solver.
 
 Linear programming duality: a feasible flow is optimal if and only if there are potentials p such that the reduced cost
-c + p(head) - p(tail) of every arc is >= 0 where the arc has room and <= 0 where it has flow (complementary slackness).
-`potentials` finds them, `faults` checks them: only what `faults` says is a proof, however the potentials were found.
+c + p(head) - p(tail) of every arc is >= 0 if the arc has residual capacity and <= 0 if it has flow (complementary
+slackness). `potentials` finds them, `faults` checks them: the check alone is the proof, however potentials are found.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from firmament_py.flow.network import FlowNetwork, Solution, Status
 from firmament_py.model.arrays import I32, I64
 
 _BOUND = 2**61
-"""Potentials up to here, and costs up to 2**40, cannot wrap around when they are added."""
+"""Sums of potentials up to this bound and costs up to 2**40 do not overflow."""
 
 UNREACHED = 2**60
 
@@ -19,12 +19,12 @@ _CYCLE_CHECK_EVERY = 16
 
 
 def certify(network: FlowNetwork, solution: Solution) -> list[str]:
-    """What speaks against a solution being an optimum of the network; empty: it is one, and that is proved."""
+    """The reasons why a solution is not proved optimal for the network; empty: it is proved optimal."""
     if solution.status is not Status.OPTIMAL:
         return [f"the network is {solution.status}"]
     found = potentials(network, solution.flow)
     if found is None:
-        return ["the flow can be made cheaper along a cycle"]
+        return ["a residual cycle has a negative cost"]
     wrong = faults(network, solution.flow, found)
     cost = int(solution.flow @ network.unit_cost)
     if cost != solution.cost:
@@ -33,14 +33,14 @@ def certify(network: FlowNetwork, solution: Solution) -> list[str]:
 
 
 def faults(network: FlowNetwork, flow: I64, potential: I64) -> list[str]:
-    """What keeps flow (A,) and potential (V,) from proving each other optimal; empty: nothing."""
+    """The conditions of optimality that flow (A,) and potential (V,) violate; empty: both are optimal."""
     if len(flow) != len(network.tail) or len(potential) != len(network.supply):
-        return ["there is not one flow for each arc and one potential for each vertex"]
+        return ["the number of flows is not that of arcs, or the number of potentials not that of vertices"]
     found = []
     if potential.min(initial=0) < -_BOUND or potential.max(initial=0) > _BOUND:
         return ["a potential is out of range"]
     if (flow < 0).any() or (flow > network.capacity).any():
-        found.append("a flow is outside of 0 and the capacity")
+        found.append("the flow of an arc is below 0 or above its capacity")
     left = network.supply.copy()
     np.subtract.at(left, network.tail, flow)
     np.add.at(left, network.head, flow)
@@ -48,25 +48,24 @@ def faults(network: FlowNetwork, flow: I64, potential: I64) -> list[str]:
         found.append("flow is not conserved at a vertex")
     reduced = network.unit_cost + potential[network.head] - potential[network.tail]
     if (flow[reduced > 0] > 0).any():
-        found.append("an arc with flow costs more than its potentials allow")
+        found.append("an arc with flow has a positive reduced cost")
     if (flow < network.capacity)[reduced < 0].any():
-        found.append("an arc with room costs less than its potentials allow")
+        found.append("a residual arc has a negative reduced cost")
     return found
 
 
 def potentials(network: FlowNetwork, flow: I64) -> I64 | None:
-    """(V,) of a flow (A,), at most 0: the cost of the cheapest residual path from each vertex to anywhere.
+    """(V,) potentials of a flow (A,), at most 0: the cost of the cheapest residual path from each vertex to any other.
 
-    None if there is no end to it, because a residual cycle has a negative cost.
+    None if a residual cycle has a negative cost.
     """
     tail, head, cost = _residual(network, flow)
     return _cheapest(tail, head, cost, np.zeros(len(network.supply), np.int64))
 
 
 def lowest_potentials(network: FlowNetwork, flow: I64, root: int) -> I64 | None:
-    """(V,) the lowest that a flow (A,) can have if the root has 0: less the cheapest residual path from there.
-
-    -UNREACHED where there is no path. None as in `potentials`.
+    """(V,) the lowest potentials of a flow (A,) if the root has 0: minus the cost of the cheapest residual path from
+    the root; -UNREACHED where there is no path. None as in `potentials`.
     """
     tail, head, cost = _residual(network, flow)
     start = np.full(len(network.supply), UNREACHED)
@@ -76,7 +75,7 @@ def lowest_potentials(network: FlowNetwork, flow: I64, root: int) -> I64 | None:
 
 
 def _residual(network: FlowNetwork, flow: I64) -> tuple[I32, I32, I64]:
-    """Tails, heads and costs of the arcs with room, and of those with flow backwards."""
+    """Tails, heads and costs of the residual arcs: arcs below capacity, and arcs with flow, reversed."""
     open_arcs, used = flow < network.capacity, flow > 0
     tail = np.concatenate([network.tail[open_arcs], network.head[used]])
     head = np.concatenate([network.head[open_arcs], network.tail[used]])
@@ -84,9 +83,9 @@ def _residual(network: FlowNetwork, flow: I64) -> tuple[I32, I32, I64]:
 
 
 def _cheapest(tail: I32, head: I32, cost: I64, p: I64) -> I64 | None:
-    """(V,) the cost of the cheapest path from each vertex to wherever it ends, with p (V,) to be paid there.
+    """(V,) the cost of the cheapest path from each vertex to any vertex, plus p (V,) of its end.
 
-    Bellman and Ford over arrays: each pass relaxes all arcs that are violated. None if a cycle has a negative cost.
+    Bellman-Ford over arrays: each pass relaxes all violated arcs. None if a cycle has a negative cost.
     """
     vertices = len(p)
     towards = np.arange(vertices, dtype=np.int32)  # the next vertex on the cheapest path
@@ -95,7 +94,7 @@ def _cheapest(tail: I32, head: I32, cost: I64, p: I64) -> I64 | None:
         violated = np.flatnonzero(through < p[tail])
         if not len(violated):
             return p
-        # of several violated arcs of a vertex the cheapest is written last
+        # of several violated arcs of a vertex, the cheapest is assigned last
         violated = violated[np.argsort(-through[violated], kind="stable")]
         p[tail[violated]] = through[violated]
         towards[tail[violated]] = head[violated]
@@ -105,9 +104,9 @@ def _cheapest(tail: I32, head: I32, cost: I64, p: I64) -> I64 | None:
 
 
 def _has_cycle(towards: I32) -> bool:
-    """Whether following towards (V,), where a vertex that points at itself is an end, goes on for ever.
+    """Whether the pointers `towards` (V,) contain a cycle; a vertex that points to itself is an end.
 
-    While labels are corrected, a cycle of pointers exists only if there is a residual cycle of negative cost.
+    During label correction, the pointers have a cycle only if there is a residual cycle of negative cost.
     """
     jump = towards
     for _ in range(len(towards).bit_length()):

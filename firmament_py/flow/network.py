@@ -1,4 +1,4 @@
-"""What solvers take and give: networks of vertices and arcs as arrays, and flows through them."""
+"""Input and output of solvers: networks of vertices and arcs as arrays, and flows."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,11 +19,11 @@ class FlowNetwork:
 
 class Status(StrEnum):
     OPTIMAL = "optimal"
-    INFEASIBLE = "infeasible"  # the supplies cannot all reach the sink
+    INFEASIBLE = "infeasible"  # not all supply can reach the sink
     UNBALANCED = "unbalanced"  # the supplies do not add up to 0
     BAD_COST_RANGE = "bad cost range"  # unit costs are too large for the number of vertices
     BAD_CAPACITY_RANGE = "bad capacity range"
-    FAILED = "failed"  # the solver broke down
+    FAILED = "failed"  # the solver failed internally
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """Min-cost flow solvers behind one small interface. The only module that imports OR-Tools.
 
-Safe range: OR-Tools multiplies unit costs by the vertices, and its prices add that up along a path: costs times
-vertices times the arcs of the longest path have to stay below 2**62, and sums of capacities and supplies below 2**63.
-The policy contract keeps costs under 2**40, and placement networks have paths of a few arcs: 2**19 vertices are safe.
+Safe range: OR-Tools multiplies unit costs by the number of vertices, and its potentials are sums of these along a path:
+costs times vertices times the arcs of the longest path must stay below 2**62, and sums of capacities and supplies below
+2**63. The policy contract keeps costs below 2**40, and placement networks have paths of a few arcs: 2**19 vertices are
+safe.
 """
 
 from collections.abc import Callable
@@ -49,7 +50,7 @@ class OrToolsSolver:
 
 
 class NetworkxSolver:
-    """networkx's network simplex: hundreds of times slower, written by other people, hence the reference."""
+    """networkx's network simplex: hundreds of times slower; the reference, because it is an independent implementation."""
 
     name = "networkx"
 
@@ -57,7 +58,7 @@ class NetworkxSolver:
         empty = np.zeros(len(network.tail), np.int64)
         if network.supply.sum() != 0:
             return Solution(Status.UNBALANCED, empty, 0)
-        import networkx  # a fifth of the time that a flow service takes to start, and hardly ever used
+        import networkx  # rarely used, and a fifth of the start time of a flow service
 
         graph = networkx.MultiDiGraph()
         for vertex, supply in enumerate(network.supply.tolist()):
@@ -77,4 +78,4 @@ class NetworkxSolver:
 
 
 SOLVERS: dict[str, Callable[[], Solver]] = {"or-tools": OrToolsSolver, "networkx": NetworkxSolver}
-"""What --solver takes."""
+"""The values of --solver."""

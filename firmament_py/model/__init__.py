@@ -1,1 +1,1 @@
-"""Values and arrays that everything else speaks of: events, constraints, resources, life cycles."""
+"""Values and arrays that all other packages use: events, constraints, resources, life cycles."""

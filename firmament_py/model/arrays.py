@@ -1,4 +1,4 @@
-"""Names for the array types that the engine passes around; shapes are stated where a value is described."""
+"""Names for the array types of the engine; docstrings of values state their shapes."""
 
 from typing import TypeAlias
 
@@ -16,7 +16,7 @@ NO_ROWS: I64 = np.zeros(0, np.int64)
 
 
 def group_starts(counts: I64) -> I64:
-    """Where each of len(counts) consecutive runs begins: counts (K,) -> starts (K,), starts[0] = 0."""
+    """Start of each of len(counts) consecutive runs: counts (K,) -> starts (K,), starts[0] = 0."""
     starts = np.zeros(len(counts), np.int64)
     np.cumsum(counts[:-1], out=starts[1:])
     return starts
@@ -28,19 +28,19 @@ def run_positions(counts: I64) -> I64:
 
 
 def stable_order(values: I64, below: int) -> I64:
-    """The stable order of values (K,), each from 0 up to but not including `below`: what fits into 16 bits numpy sorts
-    by radix, ten times as fast."""
+    """The stable sort order of values (K,), 0 <= value < below; numpy sorts values that fit into 16 bits by radix, ten
+    times as fast."""
     return np.argsort(values.astype(np.uint16) if below <= 2**16 else values, kind="stable")
 
 
 def mix(matrix: I64 | Bools, seed: int) -> U64:
-    """A 64-bit hash of each column of `matrix` (K, N) -> (N,): equal columns, equal hash.
+    """A 64-bit hash of each column of `matrix` (K, N) -> (N,): equal columns have equal hashes.
 
-    A random linear combination modulo 2**64: two different columns collide with a chance of about 2**-63.
+    A random linear combination modulo 2**64: two different columns collide with a probability of about 2**-63.
     Deterministic for a seed.
     """
     random = np.random.default_rng(seed)
-    weights: U64 = 2 * random.integers(0, 2**63, size=len(matrix), dtype=np.uint64) + 1  # odd: no column is lost
+    weights: U64 = 2 * random.integers(0, 2**63, size=len(matrix), dtype=np.uint64) + 1  # odd, so invertible
     result: U64 = np.zeros(matrix.shape[1], np.uint64)
     for k in range(len(matrix)):
         result += matrix[k].astype(np.uint64) * weights[k]  # wraps around

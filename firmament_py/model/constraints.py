@@ -1,8 +1,8 @@
-"""What a task demands of a node, as values: selector requirements, terms, tolerations, taints.
+"""Demands of tasks on nodes, as values: selector requirements, terms, tolerations, taints.
 
-Semantics are those of Kubernetes' node selectors and taints; the words are generic. The evaluators here work on
-one node at a time and are meant to be read next to the documentation: the independent check uses them. The
-network builder has its own vectorised evaluation in state/label_index.py, and tests hold the two against each other.
+Semantics are those of Kubernetes' node selectors and taints; the names are generic. The evaluators here work on one
+node at a time and follow the documentation closely: the independent check uses them. The network builder has its own
+vectorised evaluation in state/label_index.py, and tests compare the two.
 """
 
 from collections.abc import Mapping
@@ -67,7 +67,7 @@ class Taint:
 
     @property
     def repels(self) -> bool:
-        """Whether it keeps tasks that do not tolerate it away; PreferNoSchedule only discourages."""
+        """Whether the taint excludes tasks that do not tolerate it; PreferNoSchedule does not."""
         return self.effect in ("NoSchedule", "NoExecute")
 
 
@@ -76,7 +76,7 @@ class Toleration:
     """An empty key with Exists tolerates every taint; an empty effect means every effect.
 
     An empty operator is Equal. Gt and Lt tolerate a taint whose value is a larger or smaller integer than theirs. An
-    operator that is not known tolerates nothing.
+    unknown operator tolerates nothing.
     """
 
     key: str = ""
@@ -101,10 +101,10 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class NodeDemand:
-    """Everything a class of tasks demands of a node's identity, as opposed to its free resources.
+    """The demands of a task class on a node's labels, name and taints, as opposed to its free resources.
 
-    selector: requirements that must all hold. affinity: groups of terms; of each group one term must match.
-    further: groups likewise, each with the name by which a reason for waiting calls it.
+    selector: requirements that must all hold. affinity: groups of terms; one term of each group must match.
+    further: groups likewise, each with the name that reasons for waiting use.
     """
 
     selector: tuple[Requirement, ...] = ()
@@ -114,14 +114,14 @@ class NodeDemand:
 
     @property
     def picky(self) -> bool:
-        """Whether it minds what labels or name a node has."""
+        """Whether labels or names of nodes matter to it."""
         return bool(self.selector or self.affinity or self.further)
 
     def is_tolerated(self, taint: Taint) -> bool:
         return any(t.tolerates(taint) for t in self.tolerations)
 
     def untolerated(self, taints: tuple[Taint, ...]) -> Taint | None:
-        """The first taint that keeps the task away."""
+        """The first taint that excludes the task, if any."""
         for taint in taints:
             if taint.repels and not self.is_tolerated(taint):
                 return taint
@@ -135,18 +135,18 @@ class NodeDemand:
 
 
 NO_DEMAND = NodeDemand()
-"""Any node that is not tainted will do."""
+"""Matches any node without taints."""
 
 NAME_FIELD = "metadata.name"
-"""The field that holds a node's name, the only one there is."""
+"""The field that holds a node's name; there are no other fields."""
 
 
 @dataclass(frozen=True, slots=True)
 class PeerSelector:
-    """Which tasks a term speaks of: by namespace, and by labels that must meet all requirements.
+    """The tasks that a term refers to: by namespace, and by labels that must meet all requirements.
 
-    namespaces: these, and those whose own labels meet namespace_selector (None: no more; empty: all).
-    labels None: no task at all (an absent label selector).
+    namespaces: these, and those whose own labels meet namespace_selector (None: no others; empty: all).
+    labels None: no task (an absent label selector).
     """
 
     namespaces: frozenset[str] = frozenset()
@@ -171,11 +171,11 @@ class PeerTerm:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Matching tasks in any domain of `topology_key` exceed those in the emptiest domain by max_skew at most.
+    """The number of matching tasks in any domain of `topology_key` exceeds that in the emptiest by at most max_skew.
 
     With fewer than min_domains domains the emptiest counts as 0. Domains are those of nodes that have the keys of
-    all the task's spreads and, if honor_affinity, meet its selector and affinity (not what is demanded further) and,
-    if honor_taints, have no taint that it does not tolerate. Semantics: Kubernetes' topologySpreadConstraints.
+    all the task's spreads and, if honor_affinity, meet its selector and affinity (further affinity is ignored) and, if
+    honor_taints, have only taints that it tolerates. Semantics: Kubernetes' topologySpreadConstraints.
     """
 
     selector: PeerSelector
@@ -188,7 +188,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class PeerDemand:
-    """Everything a class of tasks demands of where other tasks are."""
+    """The demands of a task class on the nodes of other tasks."""
 
     affinity: tuple[PeerTerm, ...] = ()
     anti_affinity: tuple[PeerTerm, ...] = ()
@@ -200,11 +200,11 @@ NO_PEERS = PeerDemand()
 
 @dataclass(frozen=True, slots=True)
 class PreferenceSet:
-    """What a class of tasks would like, as a matter of cost.
+    """The preferences of a task class, which count as costs.
 
     nodes: weight 1 .. 100 and a term that a node should match. peers: weight -100 .. 100, below 0 for tasks that
-    should not be near. images: names of what a node should hold already. avoided_as: nodes that ask for tasks of this
-    owner to stay away should be spared.
+    should not be near. images: names of images that a node should hold already. avoided_as: the owner of the tasks, for
+    nodes that ask to avoid tasks of certain owners.
     """
 
     nodes: tuple[tuple[int, Term], ...] = ()
@@ -218,18 +218,18 @@ NO_PREFERENCES = PreferenceSet()
 
 
 def decimal(text: str) -> int | None:
-    """The value of a 64-bit integer in its shortest form, or None: what tolerations compare."""
+    """The value of a 64-bit integer in its shortest form, as tolerations compare it; None for other text."""
     value = integer(text)
     return value if value is not None and str(value) == text else None
 
 
 def integer(text: str) -> int | None:
-    """The value of a decimal 64-bit integer, or None: what Gt and Lt compare."""
+    """The value of a decimal 64-bit integer, as Gt and Lt compare it; None for other text."""
     digits = text[1:] if text[:1] in "+-" else text
     if not (digits.isascii() and digits.isdigit()):
         return None
     digits = digits.lstrip("0") or "0"
-    if len(digits) > 19:  # beyond 64 bits, and Python refuses to convert thousands of digits
+    if len(digits) > 19:  # longer than 64 bits; Python refuses to convert thousands of digits
         return None
     value = -int(digits) if text[0] == "-" else int(digits)
     return value if -(2**63) <= value < 2**63 else None

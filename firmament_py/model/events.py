@@ -1,6 +1,6 @@
-"""What can be told to the cluster state, and what it answers: plain values, no behaviour.
+"""The events that change the cluster state, and their outcomes: plain values without behaviour.
 
-Events come in batches, tasks as columns of equal length, so that 100,000 of them cost no 100,000 calls.
+Events come in batches, and tasks as columns of equal length, so that 100,000 tasks do not take 100,000 calls.
 """
 
 from collections.abc import Mapping
@@ -19,14 +19,14 @@ from firmament_py.model.constraints import (
 )
 
 NO_NODE = 0
-"""Value in TasksObserved.node of a task that waits; k > 0 means nodes[k - 1]."""
+"""TasksObserved.node of a waiting task; k > 0 means nodes[k - 1]."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassDefined:
-    """Tasks of class `id` (!= 0) request these amounts (each >= 0) and demand this of a node.
+    """Tasks of class `id` (!= 0) request these amounts (each >= 0) and make these demands on a node.
 
-    Higher priority goes first.
+    Tasks of higher priority go first.
     """
 
     id: int
@@ -37,8 +37,8 @@ class ClassDefined:
     peers: PeerDemand = NO_PEERS
     preferences: PreferenceSet = NO_PREFERENCES
     tokens: tuple[str, ...] = ()  # see model/resources.py
-    traits: Mapping[str, str] = field(default_factory=dict)  # what policies may know of the tasks' nature
-    expected_us: int = 0  # how long a task expects to run, microseconds; 0: unknown
+    traits: Mapping[str, str] = field(default_factory=dict)  # properties of the tasks for policies
+    expected_us: int = 0  # expected duration of a task, microseconds; 0: unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class LabelSetDefined:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A piece of data, and the names of nodes, or of racks where no more is known, that each hold all of it."""
+    """A piece of data, and the names of the nodes, or of the racks if nodes are unknown, that each hold all of it."""
 
     bytes: int
     nodes: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class InputsDefined:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceObserved:
-    """The labels of a namespace as they are now; one that was never observed has none."""
+    """The current labels of a namespace; a namespace that was never observed has none."""
 
     name: str
     labels: Mapping[str, str]
@@ -77,12 +77,12 @@ class NamespaceObserved:
 
 @dataclass(frozen=True, slots=True)
 class GangObserved:
-    """A gang as it is now: at least `minimum` of its tasks are placed in one round, and of each role at least that
-    role's minimum, or none is; never more than `maximum`, 0: no such limit.
+    """The current definition of a gang: a round places at least `minimum` of its tasks, and at least the minimum of
+    each role, or none; never more than `maximum`, 0: no limit.
 
-    roles: (name, minimum) by the number that TasksObserved.role counts. created_us: its place in the queue. With a
-    topology_key all that the minimum takes is placed in one domain of that node label, if topology_required in any
-    case, else if possible.
+    roles: (name, minimum), indexed by TasksObserved.role. created_us: orders gangs in the queue. With a topology_key
+    the members up to the minimum are placed in one domain of that node label: always if topology_required, else if
+    possible.
     """
 
     id: int
@@ -97,14 +97,14 @@ class GangObserved:
 
 @dataclass(frozen=True, slots=True)
 class GangRemoved:
-    """The gang's owner is gone; members that are left stay a gang until they are gone too."""
+    """The gang's owner no longer exists; remaining members stay a gang until they are removed too."""
 
     id: int
 
 
 @dataclass(frozen=True, slots=True)
 class NodeObserved:
-    """A node as it is now: allocatable amounts (each >= 0; absent: 0), labels, taints."""
+    """The current properties of a node: allocatable amounts (each >= 0; absent: 0), labels, taints."""
 
     id: str
     name: str
@@ -112,7 +112,7 @@ class NodeObserved:
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
     images: Mapping[str, int] = field(default_factory=dict)  # name -> bytes
-    avoids: frozenset[str] = frozenset()  # owners whose tasks should rather go elsewhere
+    avoids: frozenset[str] = frozenset()  # owners whose tasks should go to other nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,15 +122,14 @@ class NodeRemoved:
 
 @dataclass(frozen=True, slots=True)
 class TasksObserved:
-    """Tasks as they are now; K rows.
+    """The current properties of K tasks.
 
     uid, class_id, job_id: (K,) uint64; created_us: (K,) int64; node: (K,) int64, see NO_NODE; names: K texts;
-    nodes: the ids that `node` counts from 1, which may be of nodes that are not known yet. A uid that comes
-    twice: the last row counts. label_set_id: (K,) uint64, 0 for no labels; leaving: (K,) bool, on their way out: they
-    hold their resources but do not count for spreading. gang_id: (K,) uint64, 0 for none; role: (K,) int64, a number
-    below MAX_ROLES. inputs_id: (K,) uint64, 0 for none. started_us: (K,) int64, when it began to run, 0: not yet;
-    lasting: (K,) bool, it stays as long as its node. None: no labels, nobody is leaving, no gangs, role 0, no inputs,
-    nobody began, nobody lasts.
+    nodes: ids of nodes, which can be unknown ones; `node` indexes them from 1. If a uid appears twice, the last row
+    counts. label_set_id: (K,) uint64, 0 for no labels; leaving: (K,) bool, terminating: they hold their resources but
+    do not count for spreading. gang_id: (K,) uint64, 0 for none; role: (K,) int64, below MAX_ROLES. inputs_id: (K,)
+    uint64, 0 for none. started_us: (K,) int64, start of execution, 0: not started; lasting: (K,) bool, runs as long as
+    its node exists. None for a column: all of its rows are 0 or false.
     """
 
     uid: U64
@@ -151,7 +150,7 @@ class TasksObserved:
 
 @dataclass(frozen=True, slots=True)
 class TasksEnded:
-    """Completed or failed: they hold nothing any more but stay known."""
+    """Tasks that completed or failed: they hold no resources but stay known."""
 
     uid: U64
 
@@ -163,8 +162,7 @@ class TasksRemoved:
 
 @dataclass(frozen=True, slots=True)
 class PlacementRejected:
-    """The placement of task `uid` on node `node_id` could not be carried out;
-    ignored if it is not that one any more."""
+    """The placement of task `uid` on node `node_id` failed; ignored if the task has another placement by now."""
 
     uid: int
     node_id: str
@@ -189,7 +187,7 @@ Event: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A part of an event that made no sense and was left out; everything else of the event was done."""
+    """An invalid part of an event, which was skipped; the rest of the event was applied."""
 
     kind: str  # class, node, task, gang, inputs
     id: str
@@ -199,10 +197,10 @@ class Refusal:
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of an event.
+    """The outcome of an event.
 
-    refused: parts that were left out. unknown_classes: classes that tasks named and nobody defined (those tasks
-    were left out). unknown: uids or node ids that are not known (nothing was done for these).
+    refused: parts that were skipped. unknown_classes: undefined classes that tasks refer to (those tasks were skipped).
+    unknown: uids or node ids that are not known (nothing was done for these).
     """
 
     refused: list[Refusal] = field(default_factory=list)

@@ -1,17 +1,17 @@
 """All legal changes of state of tasks and nodes, in two tables.
 
-Nothing else in the engine decides what may follow what. A pair that is absent from a table is refused: the
-caller reports it and changes nothing. This module knows neither clocks nor resources.
+Only these tables define legal transitions. A pair that is absent from a table is refused: the caller reports it and
+changes nothing. This module knows neither clocks nor resources.
 
-A task is GONE (has no row), WAITING for a placement, ASSUMED on a node since a round placed it and until the
-bridge confirms that, BOUND to a node, or ENDED (completed or failed, known until it is removed).
+A task is GONE (has no row), WAITING for a placement, ASSUMED on a node from its placement by a round until the
+bridge confirms it, BOUND to a node, or ENDED (completed or failed, known until it is removed).
 
             OBSERVE_WAITING            PLACE                OBSERVE_BOUND
     GONE -------------------> WAITING -------> ASSUMED ---------------------> BOUND
                                  ^    REJECT      |
                                  +----------------+
 
-A node is ABSENT while only tasks speak of it (they came first, or outlive it), and PRESENT otherwise.
+A node is ABSENT while only tasks refer to it (they came first, or outlive it), and PRESENT otherwise.
 """
 
 from enum import IntEnum
@@ -30,10 +30,10 @@ class TaskState(IntEnum):
 
 
 class TaskEvent(IntEnum):
-    OBSERVE_WAITING = 0  # the bridge sees it without a node
-    OBSERVE_BOUND = 1  # the bridge sees it on a node
+    OBSERVE_WAITING = 0  # the bridge observes it without a node
+    OBSERVE_BOUND = 1  # the bridge observes it on a node
     PLACE = 2  # a round gives it a node
-    REJECT = 3  # that placement could not be carried out
+    REJECT = 3  # the placement failed
     END = 4  # completed or failed
     REMOVE = 5  # deleted
 
@@ -45,7 +45,7 @@ class NodeState(IntEnum):
 
 
 class NodeEvent(IntEnum):
-    REFER = 0  # a task names it
+    REFER = 0  # a task refers to it
     OBSERVE = 1  # added or updated
     REMOVE = 2  # removed or failed, tasks may still be on it
     ABANDON = 3  # the last task left an absent node
@@ -56,11 +56,11 @@ TASK_TRANSITIONS: dict[tuple[TaskState, TaskEvent], TaskState] = {
     (_T.GONE, _E.OBSERVE_WAITING): _T.WAITING,
     (_T.GONE, _E.OBSERVE_BOUND): _T.BOUND,
     (_T.WAITING, _E.OBSERVE_WAITING): _T.WAITING,
-    (_T.WAITING, _E.OBSERVE_BOUND): _T.BOUND,  # somebody else placed it
+    (_T.WAITING, _E.OBSERVE_BOUND): _T.BOUND,  # placed by another scheduler
     (_T.WAITING, _E.PLACE): _T.ASSUMED,
     (_T.WAITING, _E.END): _T.ENDED,
     (_T.WAITING, _E.REMOVE): _T.GONE,
-    (_T.ASSUMED, _E.OBSERVE_WAITING): _T.ASSUMED,  # news from before the bind
+    (_T.ASSUMED, _E.OBSERVE_WAITING): _T.ASSUMED,  # an observation from before the bind
     (_T.ASSUMED, _E.OBSERVE_BOUND): _T.BOUND,
     (_T.ASSUMED, _E.REJECT): _T.WAITING,
     (_T.ASSUMED, _E.END): _T.ENDED,

@@ -1,4 +1,4 @@
-"""Where the blocks of input data are, as arrays."""
+"""The locations of blocks of input data, as arrays."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,8 @@ from firmament_py.model.arrays import I64
 
 @dataclass(frozen=True, slots=True)
 class BlockReplicas:
-    """Where blocks are: block (B,) belongs to set block_set and has block_bytes; replica (P,) is of block
-    replica_block, on node replica_node (-1: only its rack is known, or not even that), in rack replica_rack (-1: in
-    none)."""
+    """Blocks (B,): each belongs to set block_set and has block_bytes. Replicas (P,): each is of block replica_block,
+    on node replica_node (-1: unknown), in rack replica_rack (-1: none or unknown)."""
 
     block_set: I64
     block_bytes: I64

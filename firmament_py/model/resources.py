@@ -1,17 +1,17 @@
-"""Resource dimensions: which column of every amount matrix belongs to which resource.
+"""Resource dimensions: the mapping of resources to the columns of amount matrices.
 
-A resource has a column while a node offers some of it or a token while a class that has tasks names it, so extended
-resources need no registration, and one that nobody has costs nothing: what requests it fits nowhere.
-Amounts are non-negative integers in whatever unit the sender uses for that resource on nodes and classes alike
-(the bridge: millicores, bytes, pieces). Amounts are held below LIMIT, so that thousands of them add up in an
-int64 and a float64 holds each exactly: a request above it counts as LIMIT, which no node has.
+A resource has a column while a node offers some of it, a token while a class with tasks names it. So extended
+resources need no registration, and a resource that no node has takes no space: tasks that request it fit nowhere.
+Amounts are non-negative integers in the unit that the sender uses for that resource on both nodes and classes (the
+bridge: millicores, bytes, pieces). Amounts are kept below LIMIT, so that an int64 holds the sum of thousands of them
+and a float64 each one exactly: a larger request counts as LIMIT, which no node has.
 
-Tokens are resources that every node has of itself. No two tasks of a node may hold the same token: each takes all
-of what a node has of it. A qualified token "a/b" takes one piece of "a" and all of "a/b": it conflicts with "a" and
-with "a/b", not with "a/c". (A host port on every address, and on one.) A shared token "a/" takes
-one piece of "a" only: it conflicts with "a" and not with other shares. (A disk that is only read.)
+Tokens are resources that every node has implicitly. Two tasks on one node cannot hold the same token, as each takes the
+whole amount. A qualified token "a/b" takes one piece of "a" and all of "a/b": it conflicts with "a" and with "a/b", not
+with "a/c". (A host port on every address, and on one.) A shared token "a/" takes one piece of "a" only: it conflicts
+with "a" and not with other shares. (A disk that is only read.)
 
-Links are a node's connections to the network, in bits a second. A node that says nothing of one has no limit on it.
+Links are a node's connections to the network, in bits per second. A node that does not state one has no limit on it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,26 +21,26 @@ import numpy as np
 from firmament_py.model.arrays import I64
 
 LIMIT = 2**50
-"""No node has this much of anything; larger requests are counted as this."""
+"""No node has this amount of any resource; larger requests count as this."""
 
 TASK_SLOTS = "pods"
-"""The resource of which every task takes one. (Its name in the contract; Kubernetes calls it so.)"""
+"""The resource of which every task takes one. (Its name in the contract and in Kubernetes.)"""
 
 LINKS = ("bandwidth.ingress", "bandwidth.egress")
-"""What tasks receive and send."""
+"""Bandwidth that tasks receive and send."""
 
 UNLIMITED_LINK = LIMIT - 1
-"""What a node has of a link of which it says nothing."""
+"""The capacity of a link that the node does not state."""
 
 TOKEN = "token:"
 """Prefix of the resources that stand for tokens."""
 
 TOKEN_PIECES = 2**20
-"""What every node has of each token."""
+"""The amount of each token on every node."""
 
 
 def token_requests(tokens: Iterable[str]) -> dict[str, int]:
-    """What holding `tokens` takes of the resources that stand for them."""
+    """The requests that stand for `tokens`: resource -> amount."""
     amounts: dict[str, int] = {}
     for token in tokens:
         whole, slash, qualifier = token.partition("/")
@@ -69,26 +69,26 @@ class Resources:
         return tuple(self._column)
 
     def column(self, name: str) -> int:
-        """The column of resource `name`, a new one, the last, if it has none."""
+        """The column of resource `name`; appended if there is none yet."""
         return self._column.setdefault(name, len(self._column))
 
     def keep(self, columns: I64) -> None:
-        """Forgets all columns but these, ascending; they are numbered anew in their order."""
+        """Drops all columns but these, ascending; they are renumbered in their order."""
         names = self.names
         self._column = {names[old]: new for new, old in enumerate(columns.tolist())}
 
     def given(self) -> I64:
-        """(len(self),) what every node has without saying so: tokens and links."""
+        """(len(self),) amounts that nodes have without stating them: tokens and links."""
         return np.array([_given(name) for name in self._column], np.int64)
 
     def offered(self, stated: Mapping[str, int]) -> I64:
-        """(len(self),) what a node has that states these amounts, of resources that have a column."""
+        """(len(self),) amounts of a node that states `amounts`, of resources that have a column."""
         vector, given = self.vector(stated, LIMIT - 1), self.given()
         given[[self._column[link] for link in LINKS if link in stated and link in self._column]] = 0
         return np.maximum(given, vector)
 
     def vector(self, amounts: Mapping[str, int], ceiling: int) -> I64:
-        """`amounts` as a row (len(self),), each <= ceiling; those of resources without a column are left out."""
+        """`amounts` as a row (len(self),), each <= ceiling; resources without a column are left out."""
         known = {self._column[name]: amount for name, amount in amounts.items() if name in self._column}
         row = np.zeros(len(self), np.int64)
         row[list(known)] = [min(amount, ceiling) for amount in known.values()]
@@ -102,7 +102,7 @@ def _given(name: str) -> int:
 
 
 def resized(matrix: I64, rows: int, columns: int) -> I64:
-    """`matrix` with zeros added up to the shape (rows, columns); itself if it has that shape."""
+    """`matrix` padded with zeros to the shape (rows, columns); `matrix` itself if it has that shape."""
     if matrix.shape == (rows, columns):
         return matrix
     return np.pad(matrix, ((0, rows - matrix.shape[0]), (0, columns - matrix.shape[1])))

@@ -1,1 +1,1 @@
-"""What tasks and nodes really use, as last measured."""
+"""Measured usage of tasks and nodes."""

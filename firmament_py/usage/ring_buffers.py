@@ -1,14 +1,14 @@
 """The last samples of each row of a table, and their exponentially decayed means.
 
-One ring of `depth` samples a row, as arrays: a sample is a time and one value per metric, NaN where it was not
-measured. A ring belongs to a *generation* of its row (state/table.py): samples of a new generation replace all older
-ones, and reading for one generation never returns another's. There are as many rings as the highest row that ever had a
-sample needs, doubling; each takes BYTES_PER_ROW + depth x BYTES_PER_SAMPLE.
+One ring of `depth` samples per row, as arrays: a sample is a time and one value per metric, NaN if not measured. A ring
+belongs to one use of its row (`generation` of state/table.py): samples of the next use replace all older ones, and
+samples of another use are never returned. There are rings up to the highest row that ever had a sample, growing by
+doubling; each takes BYTES_PER_ROW + depth x BYTES_PER_SAMPLE.
 
     mean = sum(2**(-(newest - at) / half_life) x value) / sum(2**(-(newest - at) / half_life))
 
-over the values of the samples that are not older than `stale`. Since only ratios of weights count, they are taken from
-the newest sample: the mean changes when a sample comes or goes, not while time passes, and is kept until then.
+over the values of the samples that are not older than `stale`. As only ratios of weights count, weights are relative to
+the newest sample: the mean changes when a sample is added or becomes stale, and is cached until then.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from firmament_py.model.arrays import F64, I64, group_starts, run_positions
 
 METRICS = ("cpu", "memory", "rx", "tx")
-"""Millicores; bytes; bytes a second received and sent."""
+"""Millicores; bytes; bytes per second received and sent."""
 
 BYTES_PER_ROW = 4 * 8 + len(METRICS) * 8
 BYTES_PER_SAMPLE = 8 + len(METRICS) * 8
@@ -31,19 +31,19 @@ class Rings:
         self._depth = depth
         self._half_life_us = half_life_us
         self._stale_us = stale_us
-        self._generation: I64 = np.zeros(0, np.int64)  # 0: nobody has samples in this row
-        self._next: I64 = np.zeros(0, np.int64)  # where in the ring the next sample goes
+        self._generation: I64 = np.zeros(0, np.int64)  # 0: no samples in this row
+        self._next: I64 = np.zeros(0, np.int64)  # position of the next sample in the ring
         self._newest: I64 = np.zeros(0, np.int64)
-        self._good_until: I64 = np.zeros(0, np.int64)  # from then on _mean has to be computed anew
+        self._good_until: I64 = np.zeros(0, np.int64)  # when _mean must be computed again
         self._mean: F64 = np.zeros((0, len(METRICS)))
         self._at: I64 = np.zeros((0, depth), np.int64)  # 0: empty
         self._values: F64 = np.zeros((0, depth, len(METRICS)))
 
     def add(self, rows: I64, generations: I64, at_us: I64, values: F64) -> int:
-        """Adds samples (K,), values (K, M), in any order, several of a row too; returns how many were new.
+        """Adds samples (K,), values (K, M), in any order; a row may have several. Returns the number of new ones.
 
-        A sample that is not newer than all that its ring had before is passed over. Of two of one moment the last
-        counts; of more than a ring holds the newest stay, and all of these count as new.
+        A sample is skipped unless it is newer than all earlier samples of its ring. Of two samples of one time the last
+        counts; of more samples than a ring holds the newest are kept, and all of them count as new.
         """
         if not len(rows):
             return 0
@@ -69,8 +69,8 @@ class Rings:
         return new
 
     def means(self, rows: I64, generations: I64, now_us: int) -> tuple[F64, I64]:
-        """The decayed means of `rows` (K,) as (K, M), NaN where there is no sample that is not stale, and the times
-        of their newest samples, (K,), 0 for none ever. `now_us` does not fall from call to call."""
+        """The decayed means of `rows` (K,) as (K, M), NaN where all samples are stale or missing, and the times of
+        their newest samples, (K,), 0 if there were none. `now_us` must not decrease from call to call."""
         means = np.full((len(rows), len(METRICS)), np.nan)
         newest = np.zeros(len(rows), np.int64)
         mine = np.flatnonzero(rows < len(self._generation))
@@ -81,14 +81,14 @@ class Rings:
         return means, newest
 
     def samples(self, row: int, generation: int) -> list[tuple[int, list[float]]]:
-        """Times and values of one row's samples, oldest first: for people and tests."""
+        """Times and values of one row's samples, oldest first, for tests and debugging."""
         if row >= len(self._generation) or self._generation[row] != generation:
             return []
         order = [i for i in np.argsort(self._at[row], kind="stable").tolist() if self._at[row, i]]
         return [(int(self._at[row, i]), self._values[row, i].tolist()) for i in order]
 
     def move(self, before: I64, generations_before: I64, after: I64, generations_after: I64) -> "Rings":
-        """New rings in which rows `after` (K,) have the samples that `before` (K,) have here, and no other has any."""
+        """New rings in which rows `after` (K,) have the samples of rows `before` (K,) here; other rows have none."""
         moved = Rings(self._depth, self._half_life_us, self._stale_us)
         mine = np.flatnonzero(before < len(self._generation))
         mine = mine[self._generation[before[mine]] == generations_before[mine]]
@@ -101,7 +101,7 @@ class Rings:
 
     @property
     def nbytes(self) -> int:
-        """What all rings take, in bytes."""
+        """Memory of all rings, in bytes."""
         arrays = (self._generation, self._next, self._newest, self._good_until, self._mean, self._at, self._values)
         return sum(array.nbytes for array in arrays)
 
@@ -124,7 +124,7 @@ class Rings:
         self._good_until[rows] = expires
 
     def _give_to(self, rows: I64, generations: I64) -> None:
-        """Empties the rings of rows that have another generation now."""
+        """Empties the rings of rows that have been reused since."""
         other = self._generation[rows] != generations
         if other.any():
             taken, by = rows[other], generations[other]

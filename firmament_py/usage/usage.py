@@ -1,8 +1,8 @@
-"""What tasks and nodes really use, and what of that policies are to take for used.
+"""Measured usage of tasks and nodes, and the load that policies are given.
 
-Takes in samples (from metrics.k8s.io, Prometheus, Heapster's sink; who sends them is not known here), refuses those
-that make no sense one by one, keeps the last of each task and node (usage/ring_buffers.py), and answers a round with a
-Reading. Usage only prices: what fits is judged by requests alone.
+Takes in samples (from metrics.k8s.io, Prometheus or Heapster's sink; the source is not known here), refuses invalid
+samples one by one, keeps the last of each task and node (usage/ring_buffers.py), and gives each round a Reading. Usage
+affects costs only: whether a task fits depends on requests alone.
 
 Memory: rings.BYTES_PER_ROW + samples x rings.BYTES_PER_SAMPLE for each row of the task and node tables up to the
 highest that ever had a sample, and up to twice that after growth; 464 bytes with the default of 10 samples.
@@ -23,37 +23,37 @@ from firmament_py.usage.ring_buffers import METRICS, Rings
 
 log = logging.getLogger(__name__)
 
-_PRICED = ("cpu", "memory")  # METRICS[:2]: those that are resources too, in the same units
+_PRICED = ("cpu", "memory")  # METRICS[:2]: the metrics that are also resources, in the same units
 _AHEAD_US = 300_000_000
-"""A sample from further in the future is refused: somebody's clock, or unit of time, is wrong."""
+"""A sample from further in the future is refused: a clock or the unit of time is wrong."""
 _OVER = 4
-"""A sample of more than so many times what its node offers is refused: a wrong unit."""
+"""A sample of more than this multiple of its node's allocatable amount is refused: the unit is wrong."""
 _COMPLAIN_EVERY_US = 60_000_000
 _MOST_SAMPLES = 10_000
 
 
 class Basis(StrEnum):
-    """What counts as used of a node."""
+    """What counts as used on a node."""
 
     REQUESTS = "requests"
-    """What its tasks request."""
+    """The requests of its tasks."""
     USED = "used"
-    """What each task was measured to use; its requests where that is not known."""
+    """The measured usage of each task; its requests if usage is unknown."""
     LARGER = "larger"
     """The larger of the two for each task."""
 
 
 @dataclass(frozen=True, slots=True)
 class UsageOptions:
-    """Raises ValueError, naming the option, if one makes no sense."""
+    """Raises ValueError, naming the option, if one is invalid."""
 
     basis: Basis = Basis.REQUESTS
     samples: int = 10
     """Kept per task and per node."""
     half_life: float = 60.0
-    """Seconds after which a sample counts half in the mean."""
+    """Seconds in which the weight of a sample in the mean halves."""
     stale: float = 300.0
-    """Seconds after which a sample does not count any more."""
+    """Seconds after which a sample is ignored."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.samples <= _MOST_SAMPLES:
@@ -69,18 +69,18 @@ class Reading:
     """Usage as a round sees it, for N nodes."""
 
     load: I64 | None = None
-    """(N, R) what is used by tasks that are assumed or bound; None: their requests."""
+    """(N, R) amounts used by assumed and bound tasks; None: their requests."""
     usage: NodeUsage | None = None
-    """None: nothing was ever measured."""
+    """None if there never was a sample."""
     measured: int = 0
-    """Tasks that counted by what was measured, all of it. These three are 0 where requests are the basis."""
+    """Number of tasks that count by measured usage only. This and the next two are 0 if the basis is requests."""
     missing: int = 0
-    """Tasks that counted by their requests, in cpu or memory, because that was not measured."""
+    """Number of tasks that count by their request of cpu or memory because it was never measured."""
     stale: int = 0
-    """Tasks that did because it was measured too long ago."""
+    """Number of tasks that count by their request of cpu or memory because the samples are stale."""
 
     def less(self, freed: I64) -> "Reading":
-        """As if tasks had gone that requested `freed` (N, R): what each of them used is not known."""
+        """The reading without tasks that request `freed` (N, R), as the usage of each of them is unknown."""
         return self if self.load is None else replace(self, load=self.load - freed)
 
 
@@ -89,7 +89,7 @@ NOTHING_MEASURED = Reading()
 
 @dataclass(slots=True)
 class Noted:
-    """What became of samples. old: not newer than what was known. unknown: of no task or node that there is."""
+    """Counts of samples by outcome. old: not newer than known ones. unknown: of a task or node that does not exist."""
 
     taken: int = 0
     old: int = 0
@@ -119,7 +119,7 @@ class Usage:
 
     @property
     def nbytes(self) -> int:
-        """What the samples take, in bytes."""
+        """Memory of the samples, in bytes."""
         return self._tasks.nbytes + self._nodes.nbytes
 
     # -- samples in -------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ class Usage:
         return self._note(self._tasks, state, state.tasks, rows, node, at_us, values, now_us)
 
     def note_nodes(self, state: ClusterState, rows: I64, at_us: I64, values: F64, now_us: int) -> Noted:
-        """The same of node rows."""
+        """The same for node rows."""
         return self._note(self._nodes, state, state.nodes, rows, rows, at_us, values, now_us)
 
     def _note(
@@ -153,7 +153,7 @@ class Usage:
             what = ", ".join(f"{name} {value:g}" for name, value in zip(METRICS, values[first].tolist(), strict=True))
             who = "node" if isinstance(table, NodeTable) else "task"
             name = _name(table, int(rows[first]))
-            log.warning("refused %d samples of usage, such as that of %s %s: %s", noted.refused, who, name, what)
+            log.warning("refused %d usage samples; the first is of %s %s: %s", noted.refused, who, name, what)
         rows = rows[sound]
         noted.taken = rings.add(rows, table.generation[rows], np.minimum(at_us[sound], now_us), values[sound])
         noted.old = len(rows) - noted.taken
@@ -162,7 +162,7 @@ class Usage:
 
     @staticmethod
     def _sound(state: ClusterState, node: I64, at_us: I64, values: F64, now_us: int) -> Bools:
-        """Which samples (K,) make sense: something is measured, and nothing negative or beyond all measure."""
+        """(K,) whether each sample is valid: it has a value, and none is negative or too large."""
         measured = ~np.isnan(values)
         amount = np.where(measured, values, 0.0)
         sound = measured.any(axis=1) & ((amount >= 0) & (amount < LIMIT)).all(axis=1)
@@ -175,7 +175,7 @@ class Usage:
     # -- readings out -----------------------------------------------------------------------------------------
 
     def read(self, state: ClusterState, nodes: I64, now_us: int) -> Reading:
-        """What node rows `nodes` (N,) use, as things stand."""
+        """The current usage of node rows `nodes` (N,)."""
         usage = self._of_nodes(state, nodes, now_us) if self._nodes.nbytes else None
         if self.options.basis is Basis.REQUESTS:
             return Reading(usage=usage)
@@ -192,7 +192,7 @@ class Usage:
             amount, request = np.rint(means[counts, metric]).astype(np.int64), requests[counts, column]
             if self.options.basis is Basis.LARGER:
                 amount = np.maximum(amount, request)
-            # whole numbers below 2**53 all the way: exact
+            # exact: all values are integers below 2**53
             change = np.bincount(where[counts], amount - request, minlength=len(nodes))
             load[:, column] += change.astype(np.int64)
         complete = fresh[:, : len(_PRICED)].all(axis=1)
@@ -201,7 +201,7 @@ class Usage:
         return Reading(load, usage, measured, len(rows) - measured - int(stale.sum()), int(stale.sum()))
 
     def cpu_of(self, state: ClusterState, rows: I64, now_us: int) -> F64:
-        """Millicores that task rows (K,) use, (K,); NaN: not measured, or too long ago."""
+        """(K,) millicores that task rows (K,) use; NaN: not measured, or stale."""
         means, _ = self._tasks.means(rows, state.tasks.generation[rows], now_us)
         cpu: F64 = means[:, METRICS.index("cpu")]
         return cpu
@@ -215,8 +215,8 @@ class Usage:
         return NodeUsage(*columns)
 
     def ages(self, state: ClusterState, now_us: int) -> tuple[F64, F64]:
-        """Seconds since the newest sample of each task that holds something, and of each node that is there; NaN for
-        those that have none."""
+        """Seconds since the newest sample of each task that holds resources, and of each present node; NaN for those
+        without samples."""
         tasks, nodes = np.flatnonzero(state.tasks.node >= 0), state.present_nodes()
         ages = []
         for rings, generations, rows in (
@@ -228,7 +228,7 @@ class Usage:
         return ages[0], ages[1]
 
     def carry(self, before: ClusterState, after: ClusterState) -> None:
-        """`after` takes the place of `before`: tasks and nodes that are in both keep their samples."""
+        """Replaces state `before` by `after`: tasks and nodes that are in both keep their samples."""
         old, new = before.tasks.rows(), after.tasks.rows()
         _, i, j = np.intersect1d(before.tasks.uid[old], after.tasks.uid[new], return_indices=True)
         old, new = old[i], new[j]
@@ -239,7 +239,7 @@ class Usage:
 
 
 def _priced(state: ClusterState) -> list[tuple[int, int]]:
-    """Metrics that are resources of this state: position in METRICS, column of the resource."""
+    """The metrics that are resources of this state: position in METRICS, column of the resource."""
     names = state.resources.names
     return [(METRICS.index(name), names.index(name)) for name in _PRICED if name in names]
 

@@ -25,10 +25,10 @@ _CLAUSES = (
     "a task sends its unit through no arc of its own",
     "a task is not where its arc leads",
     "a removed task sends a unit",
-    "a flow is outside of 0 and the capacity",
+    "the flow of an arc is below 0 or above its capacity",
     "flow is not conserved at a vertex",
-    "an arc with flow costs more than its potentials allow",
-    "an arc with room costs less than its potentials allow",
+    "an arc with flow has a positive reduced cost",
+    "a residual arc has a negative reduced cost",
     "a task has a cheaper arc than the one it uses",
 )
 

@@ -88,7 +88,7 @@ def test_right_placements_pass(placements):
             "5 placements: the node",
             id="too-many",
         ),
-        pytest.param([(1, "absent"), (2, "a")], [False, True], "1 placements: the node is not there", id="absent"),
+        pytest.param([(1, "absent"), (2, "a")], [False, True], "1 placements: the node is absent", id="absent"),
         pytest.param([(21, "a"), (1, "a")], [False, True], "1 placements: the task is not waiting", id="bound"),
         pytest.param([(22, "a"), (1, "a")], [False, True], "1 placements: the task is not waiting", id="ended"),
     ],

@@ -281,7 +281,7 @@ def test_a_policy_that_is_slow_is_not_asked_again_in_a_round(monkeypatch):
     cluster = make_cluster(make_node("a"), make_class(1), make_tasks(range(1, 41), 1), policy=slow)
     result = cluster.run()
     assert (len(result.tasks), slow.answers) == (40, 2), "after 32 seconds the others are placed anywhere"
-    assert result.stats.fallback == "policy slow: costs() took more than 30 s of a round, and was not asked again"
+    assert result.stats.fallback == "policy slow: costs() took more than 30 s of a round, and was not called again"
     cluster.tell(make_tasks([50], 1))
     cluster.run()
     assert slow.answers == 3, "in the next round it is"

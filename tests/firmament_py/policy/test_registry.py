@@ -298,10 +298,10 @@ def test_a_class_that_makes_no_policy_is_named(entries, target, message):
 
 def test_an_option_whose_annotation_is_wrong_is_a_text(entries):
     entries.append(_entry("misspelt", "Misspelt"))
-    assert {info.name: info.options for info in available()}["misspelt"] == {"depth": "registry.Depth = 3"}
+    assert {info.name: info.options for info in available()}["misspelt"] == {"depth": "registry.Depth  [default: 3]"}
     assert load("misspelt", {"depth": "4"}).depth == "4"  # type: ignore[attr-defined]
 
 
-def test_an_option_without_a_default_is_listed_without_one(entries):
+def test_an_option_without_a_default_is_listed_as_required(entries):
     entries.append(_entry("demanding", "Demanding"))
-    assert {info.name: info.options for info in available()}["demanding"] == {"topology": "str"}
+    assert {info.name: info.options for info in available()}["demanding"] == {"topology": "TEXT  [required]"}

@@ -142,7 +142,7 @@ def test_a_placement_of_what_no_node_offers_is_refused_by_the_check():
     tasks, nodes = cluster.state.tasks.rows(), cluster.state.present_nodes()
     result = cluster.scheduler._checker.check(tasks, nodes, tasks)
     assert not result.sound.any()
-    assert result.complaints == ["1 placements: no node has any of a resource that it requests"]
+    assert result.complaints == ["1 placements: the task requests a resource that no node has"]
 
 
 def test_names_of_tokens_stand_for_columns():
