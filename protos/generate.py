@@ -1,6 +1,6 @@
 """Regenerates `protos/gen` from `protos/*.proto`: `python -m protos.generate [--check]`.
 
-With `--check` nothing is written; the exit code is 1 when the committed code is not what the .proto files give.
+With `--check` nothing is written; the exit code is 1 if the committed code differs from the generated code.
 """
 
 import filecmp
@@ -14,9 +14,9 @@ GENERATED = HERE / "gen"
 
 
 def generate(target: Path) -> None:
-    """Writes *_pb2.py, *_pb2.pyi and *_pb2_grpc.py of all our .proto files below `target`/protos/gen.
+    """Writes *_pb2.py, *_pb2.pyi and *_pb2_grpc.py for all .proto files to `target`/protos/gen.
 
-    The virtual path protos/gen makes protoc emit imports that are right for the package they live in.
+    The virtual path protos/gen makes protoc emit the right imports for that package.
     """
     protoc = import_module("grpc_tools.protoc")
     files = [f"protos/gen/{path.name}" for path in sorted(HERE.glob("*.proto"))]

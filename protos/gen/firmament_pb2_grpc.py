@@ -110,7 +110,7 @@ class FirmamentSchedulerServicer:
     """Missing associated documentation comment in .proto file."""
 
     def Schedule(self, request, context):
-        """Runs one scheduling round and returns only what changes.
+        """Runs one scheduling round and returns only the changes.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -75,16 +75,16 @@ class FlowSchedulerServicer:
     """Missing associated documentation comment in .proto file."""
 
     def Hello(self, request, context):
-        """Who is there: epoch, policy, version. Never fails, changes nothing.
+        """Epoch, policy and version of the service. Never fails, changes nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Resync(self, request_iterator, context):
-        """Replaces everything that the service knows by what the stream says, all at once at its end. The last update
-        says so (`complete`): to a service, a sender that dies can look like one that has no more to say. A stream that
-        ends otherwise changes nothing and fails with INVALID_ARGUMENT.
+        """Replaces the state of the service by the content of the stream, at its end and atomically. The last update must
+        set `complete`, because the service cannot otherwise distinguish the end of a stream from the death of its
+        sender. A stream without it changes nothing and fails with INVALID_ARGUMENT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -98,28 +98,28 @@ class FlowSchedulerServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Round(self, request, context):
-        """Runs a scheduling round, or says that nothing has changed that could matter.
+        """Runs a scheduling round, unless no change since the last one could matter.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReportUsage(self, request, context):
-        """Takes in samples of what tasks and nodes really use.
+        """Takes in usage samples of tasks and nodes.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Explain(self, request, context):
-        """Why is a task where it is, and what would it take?
+        """The state of a task, why it waits, and which nodes lack least for it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetStatus(self, request, context):
-        """What the service sees: counts, use of each resource, the last round.
+        """The state of the service: counts, use of each resource, the last round.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
