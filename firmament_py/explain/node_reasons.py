@@ -64,7 +64,7 @@ def _taint_reasons(state: ClusterState, taint: I32) -> Iterator[Reason]:
 
 
 def _amount_reasons(state: ClusterState, cls: int, short: Bools, left: Bools) -> Iterator[Reason]:
-    """One reason for each resource that nodes in `left` (N,) lack, short (N, R); removes nodes that fail from `left`."""
+    """One reason for each resource that nodes of `left` (N,) lack, short (N, R); removes failing nodes from `left`."""
     names = state.resources.names
     for r in (r for r in range(len(names)) if names[r].startswith(TOKEN)):
         yield from _counted(ReasonKind.TOKEN_TAKEN, short[:, r] & left, names[r].removeprefix(TOKEN))

@@ -50,7 +50,7 @@ class OrToolsSolver:
 
 
 class NetworkxSolver:
-    """networkx's network simplex: hundreds of times slower; the reference, because it is an independent implementation."""
+    """networkx's network simplex: hundreds of times slower; the reference, as it is an independent implementation."""
 
     name = "networkx"
 

@@ -1,1 +1,1 @@
-"""gRPC: messages in, events to the engine, replies out; decides nothing."""
+"""gRPC services: they translate messages to events and results to replies, and decide nothing."""

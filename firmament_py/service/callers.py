@@ -1,7 +1,7 @@
-"""The engine's lock for calls whose callers still wait for a reply.
+"""The engine's lock, for calls whose callers still wait for a reply.
 
-Calls wait for the lock while a round runs. A client that gives up meanwhile calls again, so that calls pile up whose
-replies are never read: these are dropped when they get the lock, before they do anything.
+Calls wait for the lock while a round runs. A client whose call times out meanwhile calls again, so calls accumulate
+whose replies are never read: such a call is dropped when it gets the lock, before it changes anything.
 """
 
 from collections.abc import Iterator
@@ -14,8 +14,8 @@ from firmament_py.engine.engine import Engine
 
 @contextmanager
 def locked(engine: Engine, context: grpc.ServicerContext) -> Iterator[None]:
-    """Holds the engine's lock. Ends the call with CANCELLED, with nothing done, if its caller has gone: the call was
-    cancelled, its connection was lost, or its deadline has passed."""
+    """Holds the engine's lock. If the call was cancelled, its connection was lost or its deadline has passed, ends it
+    with CANCELLED before anything is changed."""
     _drop_if_gone(context)
     with engine.lock:
         _drop_if_gone(context)
@@ -24,4 +24,4 @@ def locked(engine: Engine, context: grpc.ServicerContext) -> Iterator[None]:
 
 def _drop_if_gone(context: grpc.ServicerContext) -> None:
     if not context.is_active():
-        context.abort(grpc.StatusCode.CANCELLED, "the caller has gone: nothing was done; call again")
+        context.abort(grpc.StatusCode.CANCELLED, "the caller no longer waits: nothing was changed; call again")

@@ -1,4 +1,4 @@
-"""The reply to Explain: where a task is, why it waits, and what would let it run."""
+"""The reply to Explain: the node of a task, why it waits, and the nodes that lack least for it."""
 
 from firmament_py.engine.scheduler import Scheduler
 from firmament_py.explain.gang_status import gang_standing
@@ -12,7 +12,7 @@ from protos.gen import flow_pb2
 
 
 def explain_reply(state: ClusterState, uid: int, scheduler: Scheduler) -> flow_pb2.ExplainReply:
-    """`found` is unset if there is no such task."""
+    """`found` is false if there is no such task."""
     row = state.task_row(uid)
     if row is None:
         return flow_pb2.ExplainReply()

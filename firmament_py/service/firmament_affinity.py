@@ -1,8 +1,9 @@
-"""What tasks of the original contract want of nodes and of each other -> demands and preferences.
+"""Affinities of tasks of the original contract -> demands and preferences.
 
-The Go client loses a map on its way, the matchLabels of pod terms, and sends an empty one instead; what it meant cannot
-be known. An empty selector selects every task of its namespaces, as in Kubernetes: for who keeps away that is more than
-was meant, never less. Without a topology key a term speaks of the machine, as all terms did to the original service.
+The Go client loses the matchLabels of pod terms and sends an empty map instead; the original content is unknown. An
+empty selector selects every task of its namespaces, as in Kubernetes: for anti-affinity that is stricter than the
+original, never weaker. The domain of a term without a topology key is the machine, as of all terms in the original
+service.
 """
 
 from collections.abc import Iterable
@@ -21,22 +22,19 @@ from firmament_py.service import messages
 from protos.gen import firmament_pb2 as pb
 
 HOST = "kubernetes.io/hostname"
-"""The label that tells machines apart; one that has none is told to have its name."""
+"""The label that identifies a machine; a machine without it gets its name as the value."""
 
 _HEAVIEST = 100
 
 
 def namespace(task: pb.TaskDescriptor) -> str:
-    """Of a task: as it says, or the first part of its name."""
+    """The namespace of a task: as stated, or the first part of its name."""
     first, slash, _ = task.name.partition("/")
     return task.namespace or (first if slash else "")
 
 
 def peers(task: pb.TaskDescriptor) -> PeerDemand:
-    """What a task demands of where others are.
-
-    Raises InvalidField if a term cannot be understood.
-    """
+    """The inter-task constraints of a task. Raises InvalidField for an invalid term."""
     if not task.HasField("affinity"):
         return NO_PEERS
     required = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -47,10 +45,7 @@ def peers(task: pb.TaskDescriptor) -> PeerDemand:
 
 
 def preferences(task: pb.TaskDescriptor, avoided_as: str) -> PreferenceSet:
-    """What a task would like; avoided_as: see PreferenceSet.
-
-    Raises InvalidField if a term cannot be understood.
-    """
+    """The preferences of a task; avoided_as: see PreferenceSet. Raises InvalidField for an invalid term."""
     if not task.HasField("affinity"):
         return PreferenceSet(avoided_as=avoided_as) if avoided_as else NO_PREFERENCES
     preferred = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -79,8 +74,8 @@ def _weight(
 
 
 def _term(term: pb.PodAffinityTerm | pb.PodAffinityTermAntiAff, own: str) -> PeerTerm:
-    """own: the namespace of which a term speaks that names none."""
-    labels: tuple[Requirement, ...] | None = None  # without a selector: nobody
+    """own: the namespace of a term that names none."""
+    labels: tuple[Requirement, ...] | None = None  # without a selector: no task
     if term.HasField("labelSelector"):
         selector = term.labelSelector
         pair = selector.matchLabels

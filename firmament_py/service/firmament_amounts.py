@@ -1,7 +1,7 @@
 """Resource vectors of the original contract -> amounts.
 
-Units on that wire (see firmament.proto) are millicores and thousandths of a byte, which become bytes: requests are
-rounded up, capacities down.
+Units of that contract (see firmament.proto) are millicores and thousandths of a byte; the latter become bytes, where
+requests are rounded up and capacities down.
 """
 
 import math
@@ -28,6 +28,6 @@ def amounts(vector: pb.ResourceVector, *, round_up: bool) -> dict[str, int]:
 
 
 def links(vector: pb.ResourceVector) -> dict[str, int]:
-    """Bandwidth that a task requests or a node has, by link; 0 stands for unset and is left out."""
+    """Bandwidth that a task requests or a node has, by link; 0 means unset and is left out."""
     stated = zip(LINKS, (vector.net_rx_bw, vector.net_tx_bw), strict=True)
     return {link: min(amount, LIMIT) for link, amount in stated if amount}

@@ -1,7 +1,7 @@
-"""Placements that wait to be delivered as deltas of the original contract.
+"""Placements to be delivered as deltas of the original contract.
 
-Its client never confirms a placement, so that each is taken for bound at once; and it takes no message above 4 MiB, so
-that what does not fit into one reply is delivered with the next.
+Its client never confirms a placement, so each counts as bound at once; and it refuses messages above 4 MiB, so deltas
+that do not fit into one reply are delivered with the next.
 """
 
 import numpy as np
@@ -14,17 +14,17 @@ from firmament_py.state.cluster import ClusterState
 from protos.gen import firmament_pb2 as pb
 
 MAX_DELTAS = 50_000
-"""In one reply: a delta has at most 53 bytes."""
+"""Deltas in one reply: each has at most 53 bytes."""
 
 
 class PendingDeltas:
     """Placements in the order in which they were made."""
 
     def __init__(self) -> None:
-        self._machine: dict[int, str] = {}  # uid -> where it was placed
+        self._machine: dict[int, str] = {}  # uid -> node id
 
     def add(self, state: ClusterState, result: RoundResult) -> None:
-        """Takes in the placements of a round, which are bound from now on."""
+        """Adds the placements of a round; their tasks become bound."""
         uids = state.tasks.uid[result.tasks]
         machines = [state.nodes.id[row] for row in result.nodes.tolist()]
         if machines:
@@ -32,8 +32,8 @@ class PendingDeltas:
             self._machine.update(zip(uids.tolist(), machines, strict=True))
 
     def deliver(self, state: ClusterState, units: ProcessingUnits, reply: pb.SchedulingDeltas) -> None:
-        """Moves placements to a reply, as many as fit. Drops those that no longer hold: the client exits on a delta of
-        a task or machine that it has removed."""
+        """Moves as many placements to a reply as fit. Drops obsolete ones: the client exits on a delta of a task or
+        machine that it has removed."""
         while self._machine and len(reply.deltas) < MAX_DELTAS:
             uid = next(iter(self._machine))
             machine = self._machine.pop(uid)
@@ -42,7 +42,7 @@ class PendingDeltas:
 
 
 def bind(state: ClusterState, uids: U64, machines: list[str], label_set: LabelSetDefined | None = None) -> None:
-    """Binds known tasks (K,) to their machines. label_set: what they have from now on, None: no change."""
+    """Binds known tasks (K,) to their machines. label_set: the new one of the tasks; None: no change."""
     rows = np.array([state.task_row(uid) for uid in uids.tolist()], np.int64)
     nodes, index = np.unique(machines, return_inverse=True)
     gang = state.tasks.gang[rows]

@@ -1,4 +1,4 @@
-"""Machines of the original contract, trees of resources -> nodes; and the processing units that stand for them."""
+"""Machines of the original contract, which are trees of resources -> nodes; and their processing units."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from protos.gen import firmament_pb2 as pb
 
 
 class ProcessingUnits:
-    """Which processing units each machine has, by UUID: a placement names the first one, as the original does."""
+    """The processing units of each machine, by UUID: a placement names the first one, as in the original."""
 
     def __init__(self) -> None:
         self._of_machine: dict[str, list[str]] = {}  # in the order of its tree
@@ -22,11 +22,11 @@ class ProcessingUnits:
         return uuid in self._all
 
     def first(self, machine: str) -> str:
-        """The unit that stands for a machine; the machine itself if it has none."""
+        """The first unit of a machine; the machine itself if it has none."""
         return (self._of_machine.get(machine) or [machine])[0]
 
     def set(self, request: pb.ResourceTopologyNodeDescriptor) -> None:
-        """Takes the units of a machine from its tree; an update may leave them out."""
+        """Sets the units of a machine from its tree; an update may omit them."""
         machine = request.resource_desc.uuid
         units = [part.uuid for part in tree(request) if part.type == pb.ResourceDescriptor.RESOURCE_PU]
         if units or machine not in self._of_machine:

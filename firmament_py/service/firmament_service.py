@@ -1,8 +1,8 @@
 """The original FirmamentScheduler service, for the Go Poseidon and any other Firmament client.
 
-It answers like the original wherever a client depends on that, and more kindly where the original crashes or its client
-would exit: completing, failing or removing a known task always succeeds, whatever happened to its node. Ids are UUIDs
-of the machine; PLACE names the machine's first processing unit, as in the original.
+It replies like the original wherever clients depend on that, and is more tolerant where the original crashes or its
+client would exit: completing, failing or removing a known task always succeeds, whatever the state of its node. Ids are
+UUIDs of the machine; PLACE names the machine's first processing unit, as in the original.
 """
 
 import logging
@@ -26,7 +26,7 @@ from protos.gen import firmament_pb2_grpc
 
 log = logging.getLogger(__name__)
 
-_MAX_UNSCHEDULED = 100_000  # in one reply, with room for MAX_DELTAS in 4 MiB: a uid has at most 10 bytes
+_MAX_UNSCHEDULED = 100_000  # in one reply, besides MAX_DELTAS in 4 MiB: a uid has at most 10 bytes
 
 
 class FirmamentService(firmament_pb2_grpc.FirmamentSchedulerServicer):
@@ -91,7 +91,7 @@ class FirmamentService(firmament_pb2_grpc.FirmamentSchedulerServicer):
             return not self._engine.state.apply(event(np.array([request.task_uid], np.uint64))).unknown
 
     def _observe(self, request: pb.TaskDescription, context: grpc.ServicerContext, created_us: int) -> None:
-        """Takes in a waiting task, created at created_us unless it has a submit time."""
+        """Adds or updates a waiting task, created at created_us unless it has a submit time."""
         with invalid_argument(context, f"task {request.task_descriptor.uid}"):
             messages.require(request, "task_descriptor", "job_descriptor")
             links = counts_links(self._engine.policy)
@@ -178,7 +178,7 @@ class FirmamentService(firmament_pb2_grpc.FirmamentSchedulerServicer):
             try:
                 self._apply(foreign_events(request, uid, self._engine.now_us()))
             except InvalidField as invalid:
-                log.warning("task %s of another scheduler is not counted: %s", request.task_name, invalid)
+                log.warning("task %s of another scheduler is ignored: %s", request.task_name, invalid)
                 return pb.TaskInfoResponse(type=pb.TASKINFO_SUBMIT_FAILED)
             self._foreign[request.task_name] = uid
             return pb.TaskInfoResponse(type=pb.TASKINFO_SUBMITTED_OK)

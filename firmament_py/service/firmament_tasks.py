@@ -45,7 +45,7 @@ def task_events(
 ) -> Iterator[Event]:
     """The events for a waiting task, created at created_us (microseconds since the epoch) unless it has a submit time.
 
-    links: whether its bandwidth counts. Raises InvalidField if a field cannot be understood.
+    links: whether its bandwidth counts. Raises InvalidField for an invalid field.
     """
     task, job = request.task_descriptor, request.job_descriptor
     affinity = task.affinity.node_affinity
@@ -56,7 +56,7 @@ def task_events(
         tolerations=messages.tolerations(task.toleration),
     )
     requests = amounts(task.resource_request, round_up=True) | (links_of(task.resource_request) if links else {})
-    # an owner that no machine avoids must not make a class of its own
+    # an owner that no machine avoids must not lead to a separate class
     avoided_as = task.owner_ref_uid if state.node_index.avoided(task.owner_ref_uid) else ""
     cls = _class(
         {k: v for k, v in requests.items() if v},
@@ -79,7 +79,7 @@ def task_events(
         yield GangObserved(gang, job.min_number_of_tasks, since, name=job.name or job.uuid)
     yield _one_task(task.uid, cls.id, job_id, created_us, task.name, gang=gang, label_set=label_set.id)
     if gang:
-        yield GangRemoved(gang)  # the contract has no end of a job: the gang lasts as long as its tasks
+        yield GangRemoved(gang)  # the contract does not report the end of a job: the gang exists as long as its tasks
 
 
 def foreign_events(info: pb.TaskInfo, uid: int, now_us: int) -> Iterator[Event]:
@@ -93,7 +93,7 @@ def foreign_events(info: pb.TaskInfo, uid: int, now_us: int) -> Iterator[Event]:
     }
     cls = _class({k: v for k, v in requests.items() if v}, NodeDemand(), 0)
     yield cls
-    name, _, namespace = info.task_name.partition("/")  # in this message the other way round
+    name, _, namespace = info.task_name.partition("/")  # podname/namespace in this message
     yield _one_task(uid, cls.id, uid, now_us, f"{namespace}/{name}" if namespace else name, info.resource_id)
 
 

@@ -1,4 +1,4 @@
-"""The FlowScheduler service of flow.proto: batches of changes in, rounds out. It translates and decides nothing."""
+"""The FlowScheduler service of flow.proto: it takes batches of changes, runs rounds, and decides nothing itself."""
 
 import logging
 from collections.abc import Iterator
@@ -62,11 +62,11 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
             _TranslatedUpdate.of(update).apply(state, reply)
             complete = update.complete
         with invalid_argument(context):
-            if not complete:  # gRPC ends the iteration in the same way when the sender dies
+            if not complete:  # gRPC also ends the iteration normally when the sender dies
                 raise InvalidField(
                     "complete",
-                    "is not set in the last update, so that the stream may be cut off: nothing was changed; "
-                    "send everything again, and set it in the last update",
+                    "is not set in the last update, so the stream may be incomplete: nothing was changed; "
+                    "send everything again and set it in the last update",
                 )
         with locked(self._engine, context):
             self._engine.replace(state)
@@ -164,7 +164,7 @@ def _limited(state: ClusterState, nodes: I64) -> I64:
 
 @dataclass(frozen=True, slots=True)
 class _TranslatedUpdate:
-    """The events of an update, and the parts of it that cannot be understood.
+    """The events of an update, and its invalid parts.
 
     Classes come before tasks that name them, nodes before tasks that run on them, removals in between. A task that is
     both removed and described in one update was deleted and created again: it is removed first.

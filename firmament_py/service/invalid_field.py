@@ -1,4 +1,4 @@
-"""The one way to refuse a message: a field with what was found and the remedy."""
+"""Refusal of a message: the invalid field, what was found, and the remedy."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ import grpc
 
 
 class InvalidField(ValueError):
-    """A field of a message cannot be understood. reason: what was found, and what to give instead."""
+    """A field of a message is invalid. reason: what was found, and what to give instead."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field} {reason}")

@@ -1,6 +1,6 @@
 """Messages of the contract -> events of the engine.
 
-A message that cannot be understood raises InvalidField; the caller refuses that one and goes on.
+An invalid message raises InvalidField; the caller refuses that message and continues.
 """
 
 from collections.abc import Iterable
@@ -223,7 +223,7 @@ def gang_observed(message: flow_pb2.Gang) -> GangObserved:
 
 
 def usage_samples(count: int, message: flow_pb2.UsageColumns, what: str) -> tuple[I64, F64]:
-    """Times (count,) in microseconds since the epoch, and METRICS (count, 4) with NaN where nothing was measured.
+    """Times (count,) in microseconds since the epoch, and METRICS (count, 4) with NaN for missing values.
 
     Raises InvalidField if the columns differ in length.
     """
@@ -232,7 +232,8 @@ def usage_samples(count: int, message: flow_pb2.UsageColumns, what: str) -> tupl
         values_given = getattr(message, column)
         if len(values_given) != count and (values_given or column == "at_us"):
             raise InvalidField(
-                f"{what}.{column}", f"has {len(values_given)} rows, but {count} are named; columns must be equally long"
+                f"{what}.{column}",
+                f"has {len(values_given)} rows, but there are {count} ids; columns must be equally long",
             )
         if values_given and column != "at_us":
             values[:, METRICS.index(column)] = values_given

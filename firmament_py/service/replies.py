@@ -31,7 +31,7 @@ def reason(item: Reason) -> flow_pb2.Reason:
 
 
 def round_stats(stats: RoundStats) -> flow_pb2.RoundStats:
-    """Each figure has the same name on both sides."""
+    """Each field has the same name in both."""
     message = flow_pb2.RoundStats()
     for figure in fields(stats):
         value = getattr(stats, figure.name)
@@ -85,7 +85,7 @@ def unscheduled(state: ClusterState, waiting: Waiting, nodes: int) -> flow_pb2.U
 
 
 def amounts(names: tuple[str, ...], vector: Iterable[int]) -> dict[str, int]:
-    """The amounts that are not 0, by resource; tokens are none."""
+    """The amounts that are not 0, by resource, without tokens."""
     return {
         name: int(amount) for name, amount in zip(names, vector, strict=False) if amount and not name.startswith(TOKEN)
     }

@@ -1,6 +1,6 @@
-"""The gRPC server: both schedulers' services, the statistics service and the standard health service at one address.
+"""The gRPC server: both scheduler services, the statistics service and the standard health service at one address.
 
-The statistics service can have an address of its own beside that, for senders that must not reach the schedulers'.
+The statistics service can have a second address, for senders that must not reach the scheduler services.
 """
 
 import os
@@ -22,18 +22,18 @@ from protos.gen import firmament_pb2_grpc, flow_pb2_grpc, stats_pb2_grpc
 
 _SERVICES = ("", "firmament.FirmamentScheduler", "firmament.FlowScheduler", "stats.PoseidonStats")
 _MAX_MESSAGE_BYTES = 1 << 30
-_THREADS = 512  # made as needed: calls wait for the engine's lock in their threads, health checks need a free one
+_THREADS = 512  # created on demand: calls hold a thread while they wait for the lock, and health checks need a free one
 
 
-_STATS_THREADS = 64  # one for each stream, of which a sender has two
+_STATS_THREADS = 64  # one per stream; a sender has two streams
 _UNIX = "unix:"
 _UNIX_PATH_BYTES = 107
-"""Of the longest path that a unix socket can have on Linux."""
+"""Bytes of the longest path of a unix socket on Linux."""
 _PORT = re.compile(r".*:([0-9]{1,5})")
 
 
 class CannotListenError(OSError):
-    """An address cannot be listened on; the message says which and why. `address` is that one."""
+    """The server cannot listen on `address`; the message says why."""
 
     def __init__(self, address: str, why: str) -> None:
         super().__init__(f"cannot listen on {address}: {why}")
@@ -41,25 +41,25 @@ class CannotListenError(OSError):
 
 
 class CertificateError(ValueError):
-    """A file for TLS cannot be used; the message says which and what to do."""
+    """A file for TLS cannot be used; the message names the file and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """PEM files. With `client_ca` clients must present a certificate that it signed (mutual TLS)."""
+    """PEM files. With `client_ca` clients must present a certificate of this CA (mutual TLS)."""
 
     certificate: Path
     key: Path
     client_ca: Path | None = None
 
     def check(self) -> None:
-        """Raises CertificateError; gRPC only says that it cannot listen."""
+        """Raises CertificateError; the error of gRPC would say only that it cannot listen."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.set_ciphers("ALL:@SECLEVEL=0")  # whether a key is long enough is left to gRPC
+        context.set_ciphers("ALL:@SECLEVEL=0")  # gRPC checks the length of the key
         for flag, file in (("--tls-cert", self.certificate), ("--tls-client-ca", self.client_ca)):
             try:
                 context.load_verify_locations(file or self.certificate)
-            except OSError as error:  # of which SSLError is one
+            except OSError as error:  # SSLError is a subclass
                 raise CertificateError(f"{flag} {file} cannot be used; give a PEM certificate") from error
         try:
             context.load_cert_chain(self.certificate, self.key, password=lambda: "")
@@ -72,12 +72,12 @@ class Tls:
 
 
 def wrong_address(address: str) -> str:
-    """What is wrong with the form of an address to listen on, empty: nothing."""
+    """The error in the form of an address to listen on; empty if there is none."""
     if address.startswith(_UNIX):
         length = len(os.fsencode(address.removeprefix(_UNIX)))
         if 0 < length <= _UNIX_PATH_BYTES:
             return ""
-        return f"has a path of {length} bytes; a unix socket can have 1 to {_UNIX_PATH_BYTES}: give a shorter one"
+        return f"has a path of {length} bytes; a unix socket can have 1 to {_UNIX_PATH_BYTES}: give another path"
     port = _PORT.fullmatch(address)
     if port is None or int(port[1]) >= 2**16:
         return "is not HOST:PORT with a port from 0 to 65535, nor unix:PATH"
@@ -85,11 +85,11 @@ def wrong_address(address: str) -> str:
 
 
 class Server:
-    """Serves an engine. `port` is known once it exists, 0 of a unix socket; `start`, then `stop`."""
+    """Serves an engine. `port` is the actual port, 0 for a unix socket; call `start`, then `stop`."""
 
     def __init__(self, engine: Engine, address: str, tls: Tls | None = None, stats_address: str = "") -> None:
-        """Addresses are HOST:PORT or unix:PATH; `stats_address` is one more for statistics alone, without TLS, empty:
-        none. Raises CannotListenError."""
+        """Addresses are HOST:PORT or unix:PATH; `stats_address` serves only statistics, without TLS; empty: none.
+        Raises CannotListenError."""
         self._health = health.HealthServicer()
         self._grpc = self._server(_THREADS)
         flow_pb2_grpc.add_FlowSchedulerServicer_to_server(FlowService(engine), self._grpc)  # type: ignore[no-untyped-call]
@@ -104,20 +104,20 @@ class Server:
             self.stats_port = _listen(self._stats, stats_address, None)
 
     def _server(self, threads: int) -> grpc.Server:
-        """One with nothing but the health service."""
+        """A server with only the health service."""
         server = grpc.server(
             ThreadPoolExecutor(threads, thread_name_prefix="call"),
             options=[
                 ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
                 ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
-                ("grpc.so_reuseport", 0),  # a second service on the port is an error, not a lottery
+                ("grpc.so_reuseport", 0),  # a second server on the port is an error, instead of sharing its connections
             ],
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         return server
 
     def start(self) -> None:
-        # before calls are taken: so a health check that is answered is answered with the truth
+        # before the server takes calls, so that no health check gets a wrong reply
         for service in _SERVICES:
             self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
         self._grpc.start()
@@ -125,7 +125,7 @@ class Server:
             self._stats.start()
 
     def stop(self, grace_seconds: float) -> None:
-        """Takes no more calls and lets running ones end within the grace."""
+        """Stops taking calls; running calls can end within the grace period."""
         for service in _SERVICES:
             self._health.set(service, health_pb2.HealthCheckResponse.NOT_SERVING)
         ended = [server.stop(grace_seconds) for server in (self._grpc, self._stats) if server is not None]
@@ -134,22 +134,22 @@ class Server:
 
 
 def _listen(server: grpc.Server, address: str, tls: Tls | None) -> int:
-    """The port that the server listens on from now on, 0 for a unix socket. Raises CannotListenError."""
+    """Makes the server listen; its port, 0 for a unix socket. Raises CannotListenError."""
     unix = address.startswith(_UNIX)
     if unix and _answers(address.removeprefix(_UNIX)):
-        raise CannotListenError(address, "in use")  # gRPC would take it away from who listens there
+        raise CannotListenError(address, "in use")  # gRPC would replace the socket of the listening process
     try:
         port = server.add_secure_port(address, _credentials(tls)) if tls else server.add_insecure_port(address)
     except RuntimeError:
         port = 0
     if not port:
-        why = "not a path where a socket can be made" if unix else "in use, or not an address of this machine"
+        why = "not a path where a socket can be created" if unix else "in use, or not an address of this machine"
         raise CannotListenError(address, why)
     return 0 if unix else port
 
 
 def _answers(path: str) -> bool:
-    """Whether somebody listens on a unix socket, and has not just left it behind."""
+    """Whether a process listens on a unix socket; false for a stale socket file."""
     with socket.socket(socket.AF_UNIX) as client:
         try:
             client.connect(path)

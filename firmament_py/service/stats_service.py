@@ -1,10 +1,10 @@
-"""The original PoseidonStats service: streams of node and pod samples in, an answer to each.
+"""The original PoseidonStats service: streams of node and pod samples, with a reply to each sample.
 
-A stream is read by a thread of its own. Whatever has come while the engine was busy is taken in together, in one turn
-at its lock; a sender that waits for each answer before it goes on gets it at once.
+Each stream has a reader thread. Samples that arrive while the engine is busy are taken in as one batch, under one hold
+of its lock; a sender that waits for each reply before the next sample gets it at once.
 
-Nodes go by host name, which is the node's name, pods by namespace and name. Samples that make no sense are answered
-like any other (the contract has no word for them), refused one by one, and counted.
+Nodes are identified by host name, which is the node's name, pods by namespace and name. Invalid samples get the same
+reply as valid ones (the contract has no reply for them), are refused one by one, and are counted.
 """
 
 import queue
@@ -72,19 +72,19 @@ class StatsService(stats_pb2_grpc.PoseidonStatsServicer):
 
 
 class _Pods:
-    """Rows of tasks by name. Looked up in a map that is made anew when a name is missing and tasks have come since."""
+    """Rows of tasks by name, from a map that is rebuilt when a name is missing and tasks were added since."""
 
     def __init__(self) -> None:
         self._row: dict[str, int] = {}
         self._made_of = (0, 0)
 
     def rows(self, engine: Engine, names: list[str]) -> list[int]:
-        """-1: there is no such task."""
+        """Task rows (K,) of names; -1: there is no such task."""
         tasks, now = engine.state.tasks, (engine.epoch, engine.state.tasks.allocations)
         found = [self._find(tasks, name) for name in names]
         if -1 in found and self._made_of != now:
             rows = tasks.rows()
-            rows = rows[tasks.generation[rows].argsort()]  # of two of one name the later counts
+            rows = rows[tasks.generation[rows].argsort()]  # of two tasks with one name the later counts
             self._row = dict(zip(tasks.name[rows].tolist(), rows.tolist(), strict=True))
             self._made_of = now
             found = [self._find(tasks, name) for name in names]
@@ -97,13 +97,13 @@ class _Pods:
 
 
 def _rows_of_nodes(state: ClusterState, names: list[str]) -> list[int]:
-    """By name; -1: there is no such node."""
+    """Node rows (K,) of names; -1: there is no such node."""
     named = {node.name: row for row, node in state.nodes.observed.items()}
     return [named.get(name, -1) for name in names]
 
 
 class _Batches(Generic[T, R]):
-    """Turns a stream of messages into batches, and answers to these into a stream."""
+    """Turns a stream of messages into batches, and the replies to batches into a stream."""
 
     def __init__(
         self, messages: Iterator[T], context: grpc.ServicerContext, take: Callable[[list[T]], list[R]]
@@ -139,11 +139,11 @@ class _Batches(Generic[T, R]):
                 if not self._put(message):
                     return
         except grpc.RpcError:
-            pass  # the stream broke: what came of it counts
+            pass  # the stream broke off: samples received so far count
         self._put(None)
 
     def _put(self, message: T | None) -> bool:
-        """Whether somebody may still take it."""
+        """Queues a message; false if the stream is over."""
         while not self._over.is_set():
             try:
                 self._queue.put(message, timeout=_PATIENCE_SECONDS)

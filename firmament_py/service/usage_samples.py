@@ -1,11 +1,11 @@
-"""Samples of usage as the original contract carries them (stats.proto, TaskStats, ResourceStats) -> METRICS.
+"""Usage samples of the original contract (stats.proto, TaskStats, ResourceStats) -> METRICS.
 
-The messages cannot say that something was not measured: zeros are what Heapster sends for it. So a task without memory
-was not measured, and traffic was not if neither rate nor total is there. A rate that is no number becomes -1, which is
-refused further on.
+The messages cannot express missing values: Heapster sends zeros for them. So a task with 0 memory counts as not
+measured, and traffic counts as not measured if both rate and total are 0. A value of NaN becomes -1, which is
+refused later.
 
-A node's use comes as a share of what it offers to tasks. It is taken of what we know it to offer, because senders
-disagree on the unit of the amounts beside it.
+A node's usage is a share of its allocatable amounts. It is multiplied by the amounts of the node table, because senders
+use different units for the amounts in the message.
 """
 
 import math
@@ -22,19 +22,19 @@ Sample = tuple[int, list[float]]
 
 
 def of_pod(message: stats_pb2.PodStats | firmament_pb2.TaskStats) -> list[float]:
-    """METRICS of a pod: millicores, bytes of its working set (if there is none, of all its memory), bytes a second."""
+    """METRICS of a pod: millicores, bytes of the working set (of all memory if that is 0), bytes per second."""
     memory = message.mem_working_set or message.mem_usage or math.nan
     cpu = message.cpu_usage or (math.nan if math.isnan(memory) else 0.0)
     return [cpu, memory, _rate(message.net_rx_rate, message.net_rx), _rate(message.net_tx_rate, message.net_tx)]
 
 
 def of_node(message: stats_pb2.NodeStats, offered: Mapping[str, int]) -> list[float]:
-    """METRICS of a node that offers such amounts."""
+    """METRICS of a node with these allocatable amounts."""
     return _of_shares(message.cpu_utilization, message.mem_utilization, offered)
 
 
 def of_machine(message: firmament_pb2.ResourceStats, offered: Mapping[str, int]) -> list[float]:
-    """The same by the scheduler's own message, which has an entry for each processor."""
+    """The same for the message of FirmamentScheduler, which has one entry per processor."""
     weights = [max(cpu.cpu_allocatable, 0) for cpu in message.cpus_stats]
     if not sum(weights):
         weights = [1] * len(weights)
@@ -61,7 +61,7 @@ def _number(value: float) -> float:
 
 
 def micros(timestamp: int, now_us: int) -> int:
-    """A time of unknown unit (seconds, milli-, micro- or nanoseconds since the epoch) in microseconds; 0: now."""
+    """A time in seconds, milli-, micro- or nanoseconds since the epoch (by magnitude) in microseconds; 0: now."""
     if not timestamp:
         return now_us
     for limit, numerator, denominator in ((10**11, 10**6, 1), (10**14, 1000, 1), (10**17, 1, 1)):

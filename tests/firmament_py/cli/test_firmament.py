@@ -117,7 +117,7 @@ def test_an_address_needs_a_valid_port(address):
         pytest.param(["--address", "unix:"], "has a path of 0 bytes; a unix socket can have 1 to 107", id="no-path"),
         pytest.param(["--address", "unix:/" + "x" * 107], "has a path of 108 bytes", id="too-long"),
         pytest.param(["--address", "unix:" + "ü" * 54], "has a path of 108 bytes", id="too-long-in-bytes"),
-        pytest.param(["--address", "unix:no/x"], "not a path where a socket can be made", id="no-folder"),
+        pytest.param(["--address", "unix:no/x"], "not a path where a socket can be created", id="no-folder"),
         pytest.param(["--address", "unix:x", "--port-file", "y"], "--port-file needs an --address with", id="no-port"),
         pytest.param(["--stats-address", "h"], "--stats-address 'h' is not HOST:PORT", id="stats"),
     ],
