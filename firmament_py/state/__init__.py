@@ -1,1 +1,1 @@
-"""What the cluster is now, as tables, and the only code that changes it."""
+"""The current state of the cluster as tables, and the only code that changes it."""

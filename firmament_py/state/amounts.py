@@ -1,8 +1,8 @@
-"""Which resources have columns in the tables of amounts: those that a node offers, and tokens that tasks may hold.
+"""The resources that have columns in the tables of amounts: those that nodes offer, and tokens that tasks can hold.
 
-Tasks can name any number of resources, and must not make the tables grow by that. So a resource that no node offers has
-no column, and a class that requests it fits nowhere (`ClassTable.lacking`); a token gets a column with the first task
-of a class that names it; unused columns are removed.
+Tasks can name any number of resources, which must not make the tables grow. So a resource that no node offers has no
+column, and a class that requests it fits nowhere (`ClassTable.lacking`); a token gets a column with the first task of a
+class that names it; unused columns are removed.
 """
 
 from collections.abc import Mapping
@@ -15,15 +15,15 @@ from firmament_py.state.classes import ClassTable
 from firmament_py.state.tables import NodeTable, TaskTable
 
 SPARE_COLUMNS = 16
-"""So many unused columns are kept, so that a node that restarts does not rebuild the tables."""
+"""Number of unused columns that are kept, so that the restart of a node does not rebuild the tables."""
 
 
 def offer(
     classes: ClassTable, nodes: NodeTable, tasks: TaskTable, resources: Resources, amounts: Mapping[str, int]
 ) -> None:
-    """Adds columns for the resources of a node's `amounts` that have none, filled with what classes request and running
-    tasks use of them."""
-    # a link of 0 differs from a link that is not stated, which is no limit
+    """Adds missing columns for the resources of a node's `amounts`, filled with the requests of classes and the usage
+    by running tasks."""
+    # a link of 0 differs from a link that is not stated, which has no limit
     names = [name for name, amount in amounts.items() if (amount or name in LINKS) and name not in resources]
     if not names:
         return

@@ -1,6 +1,6 @@
-"""Limits on the description of a class. A longer one is refused, so that no sender slows down rounds for all others.
+"""Limits on the description of a class. A larger one is refused, so that one sender cannot slow down rounds for others.
 
-Each entry of a description costs a round work on all nodes, whether its tasks can be placed or not. The limits are far
+Each entry of a description costs a round work on all nodes, even if its tasks cannot be placed. The limits are far
 above what users and their tools write (a selector with many values is one requirement) and far below what fits into an
 object of an API server: tens of thousands of terms.
 """
@@ -11,8 +11,8 @@ from firmament_py.model.constraints import PeerSelector, Term
 from firmament_py.model.events import ClassDefined
 
 MAX_TERMS = 256
-"""Terms of affinity, anti-affinity and spread, required and preferred, together. A workload that must stay away from
-many others names them in the values of one selector; one term for each service of a large application is some tens."""
+"""Terms of affinity, anti-affinity and spread, required and preferred, together. A workload with anti-affinity to
+many others lists them as values of one selector; one term for each service of a large application is some tens."""
 
 MAX_REQUIREMENTS = 4096
 """Requirements on labels and fields in all selectors together: sixteen for each term, or the nodes of many volumes."""
@@ -29,7 +29,7 @@ MAX_IMAGES = 1024
 
 
 def excess(new: ClassDefined) -> tuple[str, str] | None:
-    """Field and reason of the first list in a definition that is too long, None: none is."""
+    """Field and reason of the first list in a definition that is too long; None if there is none."""
     of_field = terms(new)
     field = max(of_field, key=lambda name: of_field[name])
     for name, count, limit, what in (

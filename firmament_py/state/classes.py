@@ -1,4 +1,4 @@
-"""Equivalence classes of tasks: described once, then named by number.
+"""Equivalence classes of tasks: described once, then referred to by number.
 
 Tasks of one class are interchangeable to the network, so they share one supply vertex.
 """
@@ -20,7 +20,7 @@ SPARE_ROWS = 1024
 
 
 class ClassTable(KeyedTable[ClassDefined]):
-    """One row a class. `requests` is (capacity, R), one column a resource; every class takes one task slot."""
+    """One row per class. `requests` is (capacity, R), one column per resource; every class takes one task slot."""
 
     FIELDS: ClassVar = {
         **KeyedTable.FIELDS,
@@ -32,17 +32,17 @@ class ClassTable(KeyedTable[ClassDefined]):
         "has_traits": (np.bool_, False),
     }
     priority: I64
-    expected_us: I64  # how long a task expects to run, below LIMIT; 0: unknown
+    expected_us: I64  # expected duration of a task, below LIMIT; 0: unknown
     terms: I64  # terms of affinity, anti-affinity and spread, required and preferred
-    wishes: Bools  # whether its tasks prefer others near them or away; see carried
-    repels: Bools  # whether it has anti-affinity, which keeps others away from its tasks
+    wishes: Bools  # whether its tasks have inter-task preferences; see carried
+    repels: Bools  # whether it has anti-affinity, which excludes other tasks from the domains of its tasks
     has_traits: Bools
 
     def __init__(self, resources: Resources) -> None:
         super().__init__(SPARE_ROWS)
         self._resources = resources
         self.has_intertask_terms = False
-        """Whether a class ever demanded anything of other tasks."""
+        """Whether any class ever had inter-task constraints."""
         self._requests: I64 = np.zeros((self.capacity, len(resources)), np.int64)
         self._lacking: dict[int, dict[str, int]] = {}
 
@@ -59,7 +59,7 @@ class ClassTable(KeyedTable[ClassDefined]):
         return self._definition[row].demand
 
     def define(self, new: ClassDefined) -> Refusal | None:
-        """Adds a class, or returns why it is refused. To define the same again changes nothing."""
+        """Adds a class, or returns why it is refused. Defining the same class again changes nothing."""
         problem = _problem(new)
         if problem is not None:
             return Refusal("class", str(new.id), *problem)
@@ -88,13 +88,13 @@ class ClassTable(KeyedTable[ClassDefined]):
         return None
 
     def add_token_columns(self, rows: I64) -> None:
-        """Adds columns for the tokens of class rows (K,), which are about to have tasks."""
+        """Adds columns for the tokens of class rows (K,), which are about to get tasks."""
         names = {name for row in rows.tolist() for name in self.lacking(row) if name.startswith(TOKEN)}
         if names:
             self.add_columns(sorted(names))
 
     def add_columns(self, names: Iterable[str]) -> None:
-        """Adds columns for resources, filled with what classes request of them."""
+        """Adds columns for resources, filled with the requests of classes."""
         columns = {name: self._resources.column(name) for name in names}
         for row, lacking in list(self._lacking.items()):
             for name in columns.keys() & lacking.keys():
@@ -127,7 +127,7 @@ def carried(definition: ClassDefined) -> tuple[tuple[int, PeerTerm], ...]:
 
 
 def _problem(new: ClassDefined) -> tuple[str, str] | None:
-    """Field and reason of the first invalid value of a definition, None: all are valid."""
+    """Field and reason of the first invalid value of a definition; None if all are valid."""
     if new.id == 0:
         return "id", "must not be 0"
     for resource, amount in new.requests.items():

@@ -1,7 +1,7 @@
 """The state of the cluster: tasks, classes and nodes as tables, and the only code that changes them.
 
-`apply` takes in an event, `place` assumes the placements of a round. Both keep columns that depend on each other
-correct: what is used of nodes, and how many tasks refer to each row (state/invariants.py states and checks all).
+`apply` applies an event, `place` assumes the placements of a round. Both maintain derived columns: the used resources
+of nodes, and the number of tasks that refer to each row (state/invariants.py states and checks all of them).
 
 No I/O, no clock, no threads: the caller serialises calls and passes the time.
 """
@@ -68,7 +68,7 @@ class ClusterState:
     # -- events -----------------------------------------------------------------------------------------------
 
     def apply(self, event: Event) -> Outcome:
-        """Takes in an event. Invalid parts of it are left out and named in the outcome."""
+        """Applies an event. Its invalid parts are skipped and named in the outcome."""
         outcome = Outcome()
         match event:
             case TasksObserved():
@@ -134,19 +134,19 @@ class ClusterState:
     def _is_opportunity(self, found: ResolvedTasks, new: Bools, node: I64) -> bool:
         """Whether a round could place more after these changes; the table is still as it was before them."""
         tasks, rows = self.tasks, found.rows
-        # a gang may lack one member more, or have a place for one
+        # a gang may lack one more member, or may be below its maximum again
         of_gang = (found.gang >= 0) & ((tasks.leaving[rows] != found.leaving) | (tasks.role[rows] != found.role))
         reclassed = new | (tasks.cls[rows] != found.cls)
         moved = ~new & (reclassed | (tasks.node[rows] != node))
         regrouped = of_gang | (tasks.gang[rows] != found.gang)
-        # where tasks depend on each other a new neighbour can be an opportunity too
+        # with inter-task constraints a new neighbour can be an opportunity too
         relabelled = (tasks.label_set[rows] != found.label_set) | (tasks.leaving[rows] != found.leaving)
         neighbours = regrouped | (self.classes.has_intertask_terms & (new | relabelled))
         work = ((found.state == TaskState.WAITING) & reclassed) | moved
         return bool((neighbours | work).any())
 
     def _count_references(self, rows: I64, sign: int) -> None:
-        """Adds (+1) task rows to the counts of what they refer to, or takes them away (-1)."""
+        """Adds (+1) task rows to the counts of the rows that they refer to, or subtracts them (-1)."""
         tasks = self.tasks
         np.add.at(self.classes.tasks, tasks.cls[rows], sign)
         np.add.at(self.label_sets.tasks, tasks.label_set[rows], sign)
@@ -183,7 +183,7 @@ class ClusterState:
         self.nodes.allocatable[row] = 0
         del self.nodes.observed[row]
         self.node_index.forget(row)
-        self.opportunities += 1  # nothing new fits, but the reasons for waiting change
+        self.opportunities += 1  # no further task fits, but reasons for waiting change
         self.nodes.release_absent(np.array([row], np.int64))
 
     def _retire(self, uids: U64, event: TaskEvent, outcome: Outcome) -> None:
@@ -195,7 +195,7 @@ class ClusterState:
         tasks = self.tasks
         after = TASK_NEXT[tasks.state[rows], event]  # legal from every state
         on_nodes = (tasks.state[rows] == TaskState.ASSUMED) | (tasks.state[rows] == TaskState.BOUND)
-        # without a waiting member a gang may no longer be ahead of others
+        # a gang without waiting members may no longer be ahead of others
         if (on_nodes | ((tasks.state[rows] == TaskState.WAITING) & (tasks.gang[rows] >= 0))).any():
             self.opportunities += 1
         self._count_usage(rows, -1)
@@ -240,7 +240,7 @@ class ClusterState:
         self.history.add("placed", self.tasks.uid[rows], self._names(nodes))
 
     def sweep(self) -> None:
-        """Removes descriptions and columns that are not in use; for the end of a round."""
+        """Removes unused descriptions and columns; called at the end of a round."""
         self.classes.sweep()
         self.label_sets.sweep()
         self.inputs.sweep()
@@ -258,7 +258,7 @@ class ClusterState:
         return self._find_rows(uids)
 
     def node_row(self, node_id: str) -> int | None:
-        """The row of a node that can take tasks, None if there is none of this id."""
+        """The row of the node of this id that can take tasks, None if there is none."""
         row = self.nodes.row.get(node_id)
         return row if row is not None and self.nodes.state[row] == NodeState.PRESENT else None
 
@@ -276,7 +276,7 @@ class ClusterState:
         return np.flatnonzero(self.nodes.state == NodeState.PRESENT)
 
     def story(self, uid: int) -> list[str]:
-        """The events of a task, oldest first, as far as the bounded history goes back."""
+        """The events of a task in the bounded history, oldest first."""
         return [f"{what} on {node}" if node else what for what, node in self.history.of(uid)]
 
     def validate(self) -> None:
@@ -299,12 +299,12 @@ class ClusterState:
         return np.fromiter((find(u, -1) for u in uids.tolist()), np.int64, len(uids))
 
     def _count_usage(self, rows: I64, sign: int) -> None:
-        """Adds (+1) task rows to what is used of their nodes, or takes them away (-1); without a node they use none."""
+        """Adds (+1) task rows to the usage of their nodes, or subtracts them (-1); tasks without a node are skipped."""
         rows = rows[self.tasks.node[rows] >= 0]
         if not len(rows):
             return
         node, cls = self.tasks.node[rows], self.tasks.cls[rows]
-        # one addition for each distinct (node, class) instead of one a task
+        # one addition per distinct (node, class) instead of one per task
         pairs, counts = np.unique(node * self.classes.capacity + cls, return_counts=True)
         node, cls = np.divmod(pairs, self.classes.capacity)
         np.add.at(self.nodes.used, node, sign * counts[:, None] * self.classes.requests[cls])

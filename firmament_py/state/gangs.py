@@ -1,6 +1,6 @@
-"""Gangs: groups of tasks of which at least a minimum is placed in one round, or nothing.
+"""Gangs: groups of tasks of which a round places at least a minimum, or none.
 
-This table holds their definitions; admission/queue_order.py decides which are placed.
+This table holds their definitions; admission/queue_order.py decides the order in which they are placed.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ MAX_ROLES = 64
 
 
 class GangTable(KeyedTable[GangObserved]):
-    """One row a gang; `definition` has the rest. It stays until it is removed and no task refers to it any more."""
+    """One row per gang; `definition` has its other fields. A row stays until the gang is removed and has no tasks."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -21,12 +21,12 @@ class GangTable(KeyedTable[GangObserved]):
         self._removed: set[int] = set()
 
     def known(self, gang_id: int) -> GangObserved | None:
-        """The gang as it was observed last, None if it is unknown."""
+        """The gang as last observed, None if it is unknown."""
         row = self._row.get(gang_id)
         return None if row is None else self._definition.get(row)
 
     def observe(self, gang: GangObserved) -> tuple[Refusal | None, bool]:
-        """Takes in a gang as it is now, unless it is invalid: why it is refused, and whether anything has changed."""
+        """Adds or updates a gang unless it is invalid; returns why it is refused, and whether anything has changed."""
         problem = _problem(gang)
         if problem is not None:
             return Refusal("gang", gang.name or str(gang.id), *problem), False
@@ -40,21 +40,21 @@ class GangTable(KeyedTable[GangObserved]):
         return None, changed
 
     def remove(self, gang_id: int) -> None:
-        """Removes a gang, of which the owner is gone, as soon as no task refers to it."""
+        """Removes a gang whose owner no longer exists, as soon as no task refers to it."""
         row = self._row.get(gang_id)
         if row is not None and row != NO_GANG:
             self._removed.add(row)
             self.sweep()
 
     def sweep(self) -> None:
-        """Drops gangs that were removed and have no tasks left."""
+        """Drops removed gangs without tasks."""
         gone = [row for row in self._removed if self.tasks[row] == 0]
         self._removed.difference_update(gone)
         self.remove_rows(np.array(gone, np.int64))
 
 
 def _problem(gang: GangObserved) -> tuple[str, str] | None:
-    """Field and reason of the first invalid value, None: all are valid."""
+    """Field and reason of the first invalid value; None if all are valid."""
     if gang.id == 0:
         return "id", "must not be 0"
     if gang.minimum < 0:
@@ -65,7 +65,7 @@ def _problem(gang: GangObserved) -> tuple[str, str] | None:
     if 0 < gang.maximum < needed:
         return "maximum", f"is {gang.maximum}, but at least {needed} are needed; give {needed} or more, or 0 for none"
     if len(gang.roles) > MAX_ROLES:
-        return "roles", f"has {len(gang.roles)} entries; at most {MAX_ROLES} are possible"
+        return "roles", f"has {len(gang.roles)} entries; give at most {MAX_ROLES}"
     if any(minimum < 0 for _, minimum in gang.roles):
         return "roles", "has a minimum below 0"
     if gang.topology_required and not gang.topology_key:

@@ -1,4 +1,4 @@
-"""A bounded log of the events of tasks, stored by batch so that writing it costs no time per task."""
+"""A bounded log of the events of tasks, stored by batch so that the cost of writing does not depend on their number."""
 
 from collections import deque
 
@@ -10,7 +10,7 @@ _MAX_ENTRIES = 1_000_000
 
 
 class History:
-    """The newest batches, together about _MAX_ENTRIES entries."""
+    """The newest batches, with about _MAX_ENTRIES entries in total."""
 
     def __init__(self) -> None:
         self._batches: deque[tuple[str, U64, list[str]]] = deque()

@@ -1,7 +1,7 @@
-"""The data that tasks read, in blocks, and where replicas of the blocks are: described once, then named by number.
+"""The data that tasks read, as blocks with replicas: described once, then referred to by number.
 
-Blocks refer to nodes and racks by name. Names are resolved when a round begins: a node that does not exist at that time
-holds nothing, and its data counts again when the node is back.
+Blocks refer to nodes and racks by name. Names are resolved at the start of a round: replicas on nodes that do not exist
+then do not count, and count again when the node is back.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ NO_INPUTS = 0
 
 MAX_BLOCKS = 4096
 MAX_BYTES = 2**50
-"""Of one block, so that the sum over a set stays far below 2**63."""
+"""Largest size of a block, so that the sum over a set stays far below 2**63."""
 
 SPARE_ROWS = 4096
 _SPARE_NAMES = 1024
@@ -37,18 +37,18 @@ _NONE = _Blocks(*(np.zeros(0, np.int64) for _ in range(3)))
 
 
 class InputSetTable(KeyedTable[_Blocks]):
-    """One row an input set."""
+    """One row per input set."""
 
     def __init__(self) -> None:
         super().__init__(SPARE_ROWS)
         self.add(0, _NONE)  # NO_INPUTS
-        self._nodes: dict[str, int] = {}  # name that a set uses -> number
+        self._nodes: dict[str, int] = {}  # name in use by a set -> number
         self._racks: dict[str, int] = {}
 
     def define(self, new: InputsDefined) -> Refusal | None:
-        """Adds a set, unless its id is known (an id is a hash of the content); why it is refused, if it is.
+        """Adds a set, unless its id is known (an id is a hash of the content); returns why it is refused, if it is.
 
-        A refused set counts as one without blocks.
+        A refused set counts as a set without blocks.
         """
         if new.id and new.id in self._row:
             return None
@@ -58,7 +58,7 @@ class InputSetTable(KeyedTable[_Blocks]):
         return Refusal("inputs", str(new.id), *problem) if problem else None
 
     def placed(self, rows: I64, rack: I64, node_of: Mapping[str, int], rack_of: Mapping[str, int]) -> BlockReplicas:
-        """Where the blocks of the sets `rows` (S,) are. rack: (N,) of each node; node_of, rack_of: numbers by name."""
+        """Replicas of the blocks of sets `rows` (S,). rack: (N,) of each node; node_of, rack_of: numbers by name."""
         node = np.array([node_of.get(name, -1) for name in self._nodes] or [-1], np.int64)
         named = np.array([rack_of.get(name, -1) for name in self._racks] or [-1], np.int64)
         of_rows = [self._definition[row] for row in rows.tolist()]
@@ -78,7 +78,7 @@ class InputSetTable(KeyedTable[_Blocks]):
         )
 
     def sweep(self) -> None:
-        """Removes sets that no task has referred to for a while, if there are many of them, and the names they used."""
+        """Removes sets that no task has referred to for a while, if there are many of them, and their names."""
         if len(self.remove_unused()):
             self._renumber()
 
@@ -114,7 +114,7 @@ def _joined(arrays: list[I64]) -> I64:
 
 
 def _problem(new: InputsDefined) -> tuple[str, str] | None:
-    """Field and reason of the first invalid value of a definition, None: all are valid."""
+    """Field and reason of the first invalid value of a definition; None if all are valid."""
     if new.id == 0:
         return "id", "must not be 0"
     if len(new.blocks) > MAX_BLOCKS:

@@ -1,8 +1,8 @@
-"""What always holds of the tables of a cluster, recomputed from scratch.
+"""Invariants of the tables of a cluster, checked by recomputing them.
 
 - nodes.used[n] is the sum of the requests of the tasks that are ASSUMED or BOUND on node n, nodes.tasks[n] their count;
 - the column `tasks` of classes, label sets, input sets and gangs counts the task rows that refer to each row;
-- a task has a node exactly if it is ASSUMED or BOUND; a node that has a row is PRESENT or has tasks.
+- a task has a node if and only if it is ASSUMED or BOUND; a node that has a row is PRESENT or has tasks.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
-"""Tables of descriptions that a sender chose ids for: a row is found by its id and counts the tasks that refer to it.
+"""Tables of descriptions with ids chosen by the sender: a row is found by its id and counts the tasks that refer to it.
 
-A description stays as long as a task refers to it, and for a while after that, since what was just described may be
-about to be used: of many unused rows those are removed that were unused at two sweeps in a row. A sender that names
-one of them is asked to describe it again.
+A description stays as long as a task refers to it, and for a while after that, because a new description may not be
+in use yet: if there are many unused rows, those are removed that were unused at two consecutive sweeps. A sender that
+refers to one of them is asked to describe it again.
 """
 
 from typing import ClassVar, Generic, TypeVar
@@ -13,15 +13,15 @@ from firmament_py.model.arrays import I64, U64
 from firmament_py.state.table import Table
 
 UNKNOWN = -2
-"""What `find` answers for an id without a row; -1 is left for the id that stands for none."""
+"""Result of `find` for an id without a row; -1 is reserved for the id that means none."""
 
 D = TypeVar("D")
 
 
 class KeyedTable(Table, Generic[D]):
-    """Base of these tables. `definition` has what does not fit into columns.
+    """Base of these tables. `definition` has the fields that are not columns.
 
-    Id 0 stands for none: it is UNKNOWN, or a subclass gives it a row, which is never removed.
+    Id 0 means none: it is UNKNOWN, or a subclass gives it a row, which is never removed.
     """
 
     FIELDS: ClassVar = {"id": (np.uint64, 0), "tasks": (np.int64, 0)}
@@ -29,7 +29,7 @@ class KeyedTable(Table, Generic[D]):
     tasks: I64  # rows of the task table that refer to the row
 
     def __init__(self, spare_rows: int = 0) -> None:
-        """spare_rows: with so many unused rows, or fewer, a sweep removes none."""
+        """spare_rows: a sweep removes rows only if more than this number are unused."""
         super().__init__()
         self._row: dict[int, int] = {}
         self._definition: dict[int, D] = {}
@@ -46,7 +46,7 @@ class KeyedTable(Table, Generic[D]):
         return self._definition[row]
 
     def add(self, id_: int, definition: D) -> int:
-        """The new row of an id that has none."""
+        """Adds a row for an id that has none; the row."""
         row = int(self.allocate(1)[0])
         self._row[id_], self._definition[row] = row, definition
         self.id[row] = id_
@@ -58,7 +58,7 @@ class KeyedTable(Table, Generic[D]):
         self.release(rows)
 
     def remove_unused(self) -> I64:
-        """Removes rows that no task refers to, now and at the last call; the rows that were removed."""
+        """Removes rows to which no task refers, now and at the last call; the removed rows."""
         rows = self.rows()
         unused = rows[(self.tasks[rows] == 0) & (self.id[rows] != 0)]
         if len(unused) <= self._spare_rows:

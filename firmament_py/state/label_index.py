@@ -1,7 +1,7 @@
-"""Labels as columns: which rows meet a requirement is one vectorised comparison.
+"""Labels as columns: a requirement is evaluated for all rows by one vectorised comparison.
 
 A label key becomes a column (value number per row) when a requirement first names it and a row has it; other labels
-cost nothing. Of many columns those that requirements no longer name are removed.
+cost nothing. If there are many columns, those that requirements no longer name are removed.
 Used for nodes (state/node_index.py) and for the labels of tasks (state/label_sets.py).
 """
 
@@ -13,8 +13,8 @@ from firmament_py.model.arrays import I32, Bools
 from firmament_py.model.constraints import Operator, Requirement, integer
 
 _ABSENT = -1  # value number of a row without the label
-_SPARE_COLUMNS = 256  # so many columns may exist that no requirement names
-_SPARE_VALUES = 1024  # a column is rebuilt when it has so many values more than twice the number of rows
+_SPARE_COLUMNS = 256  # number of columns that are kept although no requirement names them
+_SPARE_VALUES = 1024  # a column is rebuilt when its values exceed twice the number of rows by this
 
 
 class _Column:
@@ -29,7 +29,7 @@ class _Column:
 
     @property
     def values(self) -> int:
-        """How many values have a number, in use or not."""
+        """Number of numbered values, in use or not."""
         return len(self._number)
 
     @property
@@ -49,11 +49,11 @@ class _Column:
 
 
 class LabelColumns:
-    """The labels of rows; rows are small integers that may be removed and used again."""
+    """The labels of rows; rows are small integers that can be removed and reused."""
 
     def __init__(self) -> None:
         self._labels: dict[int, Mapping[str, str]] = {}
-        self._rows_with: dict[str, int] = {}  # how many rows have a key, > 0
+        self._rows_with: dict[str, int] = {}  # number of rows with each key, > 0
         self._columns: dict[str, _Column] = {}
         self._no_row = _Column(64)  # of every key that no row has
         self._read: set[str] = set()
@@ -82,18 +82,18 @@ class LabelColumns:
         return self._labels.get(row)
 
     def meets(self, requirements: Iterable[Requirement]) -> Bools:
-        """(capacity,): rows that meet all `requirements`; removed rows count as rows without labels."""
+        """(capacity,) whether rows meet all `requirements`; removed rows count as rows without labels."""
         chosen = np.ones(self.capacity, np.bool_)
         for requirement in requirements:
             chosen &= self._holds(requirement)
         return chosen
 
     def domains(self, key: str) -> I32:
-        """(capacity,): a number for each row's value of label `key`, -1 where it has none."""
+        """(capacity,) the number of each row's value of label `key`, -1 if it has none."""
         return self._column(key).value
 
     def texts(self, key: str) -> list[str]:
-        """The values by their numbers in `domains`; some may no longer be in use."""
+        """The values by their numbers in `domains`; some can be unused."""
         return self._column(key).texts
 
     def _holds(self, requirement: Requirement) -> Bools:
@@ -114,7 +114,7 @@ class LabelColumns:
                 return column.compared(requirement.operator, bound)
 
     def sweep(self) -> None:
-        """Removes columns not read since the last sweep but one, if there are many; for the end of a round."""
+        """Removes columns not read since the last sweep but one, if there are many; called at the end of a round."""
         if len(self._columns) > _SPARE_COLUMNS:
             read = self._read | self._read_before
             self._columns = {key: column for key, column in self._columns.items() if key in read}

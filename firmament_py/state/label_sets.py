@@ -22,7 +22,7 @@ _SPARE_NAMESPACES = 1024
 
 
 class LabelSetTable(KeyedTable[Mapping[str, str]]):
-    """One row a label set."""
+    """One row per label set."""
 
     FIELDS: ClassVar = {**KeyedTable.FIELDS, "namespace": (np.int64, -1)}
     namespace: I64  # number of the namespace, -1: none
@@ -48,7 +48,7 @@ class LabelSetTable(KeyedTable[Mapping[str, str]]):
         self.version += 1
 
     def describe_namespace(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Sets the labels of a namespace; whether they have changed."""
+        """Sets the labels of a namespace; returns whether they have changed."""
         number = self._number(name)
         if self._namespace_labels.get(number) == labels:
             return False
@@ -57,7 +57,7 @@ class LabelSetTable(KeyedTable[Mapping[str, str]]):
         return True
 
     def matching(self, selector: PeerSelector) -> Bools:
-        """(capacity,) which rows `selector` matches."""
+        """(capacity,) whether `selector` matches each row."""
         cached = self._cache.get(selector)
         if cached is not None and cached[0] == self.version:
             return cached[1]
@@ -106,7 +106,7 @@ class LabelSetTable(KeyedTable[Mapping[str, str]]):
             self._renumber_namespaces()
 
     def _renumber_namespaces(self) -> None:
-        """Renumbers the namespaces, without those that have neither labels nor label sets."""
+        """Renumbers the namespaces, dropping those without labels and label sets."""
         names, labels = self._names, self._namespace_labels
         rows = self.rows()[1:]
         labelled = set(self.namespace[rows].tolist())

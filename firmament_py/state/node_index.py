@@ -1,4 +1,4 @@
-"""Labels, names and taints of nodes, and which nodes meet a demand: one vectorised pass for each demand.
+"""Labels, names and taints of nodes; a demand is evaluated for all nodes in one vectorised pass.
 
 Nodes with equal taints share a taint-set number, and tolerations are evaluated once for each set.
 """
@@ -13,12 +13,12 @@ from firmament_py.model.events import NodeObserved
 from firmament_py.state.label_index import LabelColumns
 
 _MAX_SETS = 1_000_000
-_SPARE_SETS = 1024  # taint sets are renumbered when there are so many more than twice the nodes
+_SPARE_SETS = 1024  # taint sets are renumbered when they exceed twice the number of nodes by this
 _MAX_CACHED_DEMANDS = 4096
 
 
 class NodeIndex:
-    """Labels, names and taints of all node rows; `version` rises whenever an answer could change."""
+    """Labels, names and taints of all node rows; `version` increases whenever a result could change."""
 
     def __init__(self) -> None:
         self._labels = LabelColumns()
@@ -35,7 +35,7 @@ class NodeIndex:
         self.version = 0
 
     def set(self, row: int, node: NodeObserved) -> bool:
-        """Sets the description of node row `row`; whether anything that a demand can name has changed."""
+        """Sets the description of node row `row`; returns whether anything that a demand can name has changed."""
         self._add_owners_and_images(row, node)
         fields, taints = {NAME_FIELD: node.name}, node.taints
         if (self._labels.get(row), self._fields.get(row), self._taints.get(row)) == (node.labels, fields, taints):
@@ -51,7 +51,7 @@ class NodeIndex:
         return True
 
     def forget(self, row: int) -> None:
-        """Removes node row `row`, which may be used again."""
+        """Removes node row `row`, which can be reused."""
         if self._taints.pop(row, None) is None:
             return
         self._remove_owners_and_images(row)
@@ -73,7 +73,7 @@ class NodeIndex:
         return cached[1][rows], cached[2][rows]
 
     def taint(self, number: int) -> Taint:
-        """The taint by the number that `evaluate` gave it: position in its set times _MAX_SETS, plus the set."""
+        """The taint of a number from `evaluate`: position in its set times _MAX_SETS, plus the set."""
         return list(self._taint_sets)[number % _MAX_SETS][number // _MAX_SETS]
 
     def preferred(self, term: Term, rows: I64) -> Bools:
@@ -81,8 +81,8 @@ class NodeIndex:
         return self._term(term)[rows]
 
     def discouraging(self, demand: NodeDemand, rows: I64) -> I64 | None:
-        """How many PreferNoSchedule taints of each of `rows` tasks with this demand do not tolerate, (N,); None: there
-        are none on any node."""
+        """Number of PreferNoSchedule taints of each of `rows` that tasks with this demand do not tolerate, (N,); None
+        if no node has any."""
         counts = [
             sum(t.effect == "PreferNoSchedule" and not demand.is_tolerated(t) for t in taints)
             for taints in self._taint_sets
@@ -113,8 +113,8 @@ class NodeIndex:
         return dense.astype(np.int64) - (1 if len(known) and known[0] < 0 else 0)
 
     def racks(self, keys: Iterable[str], rows: I64) -> tuple[I64, dict[str, int]]:
-        """The domains of `rows` (N,) by the first of the labels `keys` that any of them has, -1 without it, and each
-        one's number by name."""
+        """The domains of `rows` (N,) by the first of the labels `keys` that any of them has, -1 without it, and domain
+        numbers by name."""
         for key in keys:
             names, domain = self.named_domains(key, rows)
             if names:
@@ -133,7 +133,7 @@ class NodeIndex:
         return values, dense[numbers]
 
     def sweep(self) -> None:
-        """Removes columns of labels that demands no longer name; for the end of a round."""
+        """Removes columns of labels that demands no longer name; called at the end of a round."""
         self._labels.sweep()
         self._fields.sweep()
 

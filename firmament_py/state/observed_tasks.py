@@ -1,4 +1,4 @@
-"""Resolves an event about tasks: which of its rows can be taken in, and what the task table is to hold for them."""
+"""Resolves an event about tasks: which of its rows are valid, and the values of the task table for them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,12 +18,12 @@ from firmament_py.state.tables import TaskTable
 
 @dataclass(frozen=True, slots=True)
 class ResolvedTasks:
-    """K rows of an event that are taken in."""
+    """K valid rows of an event."""
 
     at: I64  # (K,) positions in the event
     rows: I64  # (K,) rows of the task table, -1: a new task
-    state: U8  # (K,) the TaskState that follows
-    cls: I64  # (K,) and so on: what the columns of the task table are to hold
+    state: U8  # (K,) the next TaskState
+    cls: I64  # (K,) like all below: values of the columns of the task table
     label_set: I64
     gang: I64
     role: I64
@@ -41,10 +41,10 @@ def resolve(
     inputs: InputSetTable,
     outcome: Outcome,
 ) -> ResolvedTasks:
-    """The rows of an event that can be taken in; the outcome names the others.
+    """The valid rows of an event; the outcome names the others.
 
-    Of several rows with one uid the last counts. Left out are rows that refer to something unknown, and those whose
-    transition would be illegal. rows: the event's tasks in the task table, -1 for new ones.
+    Of several rows with one uid the last counts. Rows are skipped that refer to unknown ids or whose transition is
+    illegal. rows: the event's tasks in the task table, -1 for new ones.
     """
     at = _last_of_each(event.uid)
     rows = rows[at]
@@ -86,7 +86,7 @@ def resolve(
 
 
 def optional(column: Any, at: I64, default: int | bool) -> Any:
-    """Rows `at` of a column that an event may leave out."""
+    """Rows `at` of a column that an event can leave out."""
     return np.full(len(at), default) if column is None else column[at]
 
 

@@ -1,9 +1,9 @@
-"""A growable table of typed numpy columns: rows are dense integers, freed rows are used again.
+"""A growable table of typed numpy columns: rows are dense integers, freed rows are reused.
 
-Promises: a row number means the same thing from `allocate` to `release`; `allocate` fills every column of the
-new rows with the column's fill value; a column is one contiguous array, so that whole-table work is vectorised;
-growing is amortised (capacity doubles). Hold row numbers, not the arrays: growing replaces them. Data about a row that
-is kept elsewhere is kept with the row's `generation`, which differs when the row is used again.
+Guarantees: a row number keeps its meaning from `allocate` to `release`; `allocate` fills every column of the new rows
+with the column's fill value; a column is one contiguous array, so that operations on the whole table are vectorised;
+growth is amortised (capacity doubles). Hold row numbers, not arrays, because growth replaces the arrays. Data about a
+row that is stored elsewhere must be stored with the row's `generation`, which changes when the row is reused.
 """
 
 from typing import Any, ClassVar
@@ -26,7 +26,7 @@ class Table:
         self._used_rows = 0  # rows below this have been allocated at least once
         self.live: Bools = np.zeros(capacity, np.bool_)
         self.generation: I64 = np.zeros(capacity, np.int64)
-        """Which use of the row this is: a number that no other allocation of this table has had, from 1."""
+        """Number of the row's allocation, unique within the table, from 1."""
         self._generations = 0
         for name, (dtype, fill) in self.FIELDS.items():
             setattr(self, name, np.full(capacity, fill, dtype))
@@ -37,7 +37,7 @@ class Table:
 
     @property
     def allocations(self) -> int:
-        """How many rows have been allocated so far, released ones included."""
+        """Number of rows allocated so far, including released ones."""
         return self._generations
 
     @property
@@ -49,7 +49,7 @@ class Table:
         return np.flatnonzero(self.live[: self._used_rows])
 
     def allocate(self, count: int) -> I64:
-        """`count` rows for use, each column at its fill value."""
+        """Allocates `count` rows, each column at its fill value."""
         reused = min(count, len(self._free))
         rows = np.empty(count, np.int64)
         if reused:
@@ -68,7 +68,7 @@ class Table:
         return rows
 
     def release(self, rows: I64) -> None:
-        """Makes rows free for use again. Raises ValueError, and changes nothing, if one is not in use."""
+        """Frees rows for reuse. Raises ValueError, and changes nothing, if one is not in use."""
         if not self.live[rows].all():
             raise ValueError("cannot release a row that is not in use")
         self.live[rows] = False

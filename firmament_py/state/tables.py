@@ -15,7 +15,7 @@ from firmament_py.state.table import Table
 
 
 class TaskTable(Table):
-    """One row a task."""
+    """One row per task."""
 
     FIELDS: ClassVar = {
         "uid": (np.uint64, 0),
@@ -42,7 +42,7 @@ class TaskTable(Table):
     node: I64  # row of the node table, -1: none
     state: U8  # TaskState
     created_us: I64
-    not_before_us: I64  # rounds leave it out until then
+    not_before_us: I64  # microseconds; rounds leave it out until then
     considered_us: I64  # when a round last considered it, 0: never; kept for classes with many inter-task terms only
     reported: U64  # hash of the reasons for waiting that were reported last, 0: none
     name: np.ndarray  # of str
@@ -51,16 +51,16 @@ class TaskTable(Table):
     role: I64  # number of its role in the gang
     inputs: I64  # row of the input table
     leaving: Bools  # terminating: holds its resources, does not count for spreading
-    started_us: I64  # when it began to run, 0: not yet
+    started_us: I64  # start of execution, 0: not started
     lasting: Bools  # runs as long as its node exists
 
 
 class NodeTable(Table):
-    """One row a node; `allocatable` and `used` are (capacity, R)."""
+    """One row per node; `allocatable` and `used` are (capacity, R)."""
 
     FIELDS: ClassVar = {"state": (np.uint8, NodeState.GONE), "tasks": (np.int64, 0)}
     state: U8  # NodeState
-    tasks: I64  # how many tasks are ASSUMED or BOUND there
+    tasks: I64  # number of ASSUMED and BOUND tasks
 
     def __init__(self, resources: Resources) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class NodeTable(Table):
         return self._used
 
     def refer(self, node_id: str) -> int:
-        """The row of a node that a task or an event names; a new one, ABSENT, if it has none."""
+        """The row of a node that a task or an event refers to; a new ABSENT row if it has none."""
         row = self.row.get(node_id)
         if row is None:
             row = int(self.allocate(1)[0])
@@ -92,7 +92,7 @@ class NodeTable(Table):
         return row
 
     def release_absent(self, rows: I64) -> None:
-        """Releases those of node rows (K,), -1: none, that are ABSENT and have no task."""
+        """Releases those of node rows (K,), -1: none, that are ABSENT and have no tasks."""
         rows = np.unique(rows)
         rows = rows[rows >= 0]
         rows = rows[(self.state[rows] == NodeState.ABSENT) & (self.tasks[rows] == 0)]

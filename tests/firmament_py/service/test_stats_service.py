@@ -267,9 +267,9 @@ def test_a_report_of_another_epoch_does_nothing(known):
 @pytest.mark.parametrize(
     ("report", "says"),
     [
-        ({"task_uid": [1], "tasks": columns([NOW_US], cpu=[1, 2])}, "tasks.cpu has 2 rows, but 1 are named"),
+        ({"task_uid": [1], "tasks": columns([NOW_US], cpu=[1, 2])}, "tasks.cpu has 2 rows, but there are 1 ids"),
         ({"task_uid": [1], "tasks": columns(cpu=[1])}, "tasks.at_us has 0 rows"),
-        ({"nodes": columns([NOW_US])}, "nodes.at_us has 1 rows, but 0 are named"),
+        ({"nodes": columns([NOW_US])}, "nodes.at_us has 1 rows, but there are 0 ids"),
     ],
 )
 def test_columns_that_do_not_go_together(known, report, says):
