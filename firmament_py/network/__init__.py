@@ -1,1 +1,1 @@
-"""Costs and capacities to a flow network, and its flow back to counts of tasks on nodes."""
+"""Builds a flow network from costs and capacities, and turns its flow into counts of tasks on nodes."""

@@ -1,13 +1,13 @@
 """Proves that an optimal flow in a part of a network is optimal in the whole network.
 
-By linear programming duality it is if there are potentials (dual prices of vertices) at which no arc that was left out
-has a negative reduced cost. In the part such potentials exist, because the flow is optimal there; they lie between
-bounds. The lowest potential of a class is the highest total cost that one of its tasks has now. The highest potential
-of a node is the cost of its next open slot, or the highest cost at which a task that uses the node would stay.
+By linear programming duality it is if there are potentials (dual prices of vertices) at which no omitted arc has a
+negative reduced cost. The part has optimal potentials, because the flow is optimal in it; they are bounded. The lowest
+potential of a class is the highest total cost that one of its tasks has now. The highest potential of a node is the
+cost of its next open slot, or the highest cost at which a task that uses the node stays on it.
 
-If a class at its lowest and a node at its highest potential leave no arc between them with a negative reduced cost,
-these are potentials of the whole network: raising a node's potential raises only the reduced costs of arcs into it, and
-what a part leaves out of a node is nothing but such arcs and its costliest slots.
+If no arc has a negative reduced cost with the lowest potentials of classes and the highest potentials of nodes, these
+are potentials of the whole network: raising a node's potential raises only the reduced costs of arcs into it, and a
+part omits only such arcs and the costliest slots of nodes.
 """
 
 import numpy as np
@@ -20,17 +20,17 @@ from firmament_py.network.capacities import Capacities
 from firmament_py.policy import Costs
 
 _UNBOUNDED = 2**61
-"""A potential above all costs; with a cost added it still fits 64 bits."""
+"""A potential above all costs; the sum with a cost fits 64 bits."""
 
 
 def negative_reduced_costs(
     whole: Capacities, part: Capacities, network: PlacementNetwork, flow: I64, costs: Costs, offsets: I64
 ) -> tuple[Bools, Bools]:
-    """What the part lacks and may have a negative reduced cost: pairs (C, N), and nodes (N,) that need more slots.
+    """Omitted arcs that can have a negative reduced cost: pairs (C, N), and nodes (N,) that need more slots.
 
-    If neither: `flow` (A,), an optimum of the network of the part, is one of the network of the whole. The part may
-    lack pairs of a class without limits that nodes share and a node, with all their slots, and the costliest slots of
-    nodes. There must be no costs of data.
+    If there are none, `flow` (A,), an optimum of the network of the part, is an optimum of the whole network. The part
+    can omit pairs of a class without limits shared by nodes and a node, with all their slots, and the costliest slots
+    of nodes. There must be no costs of data.
     """
     (classes, nodes), at_class = whole.slots.shape, len(network.group_class)
     sink = at_class + classes + len(network.member_start)
@@ -55,7 +55,7 @@ def negative_reduced_costs(
 def _highest_potentials(
     whole: Capacities, network: PlacementNetwork, flow: I64, lowest: I64, costs: Costs, offsets: I64
 ) -> I64:
-    """(M,) the highest potential that each node group can have."""
+    """(M,) the highest potential of each node group."""
     sizes, starts = np.diff(network.member_start), network.member_start[:-1]
     if not len(sizes):
         return sizes
@@ -64,7 +64,7 @@ def _highest_potentials(
     used = np.zeros(len(sizes), np.int64)
     np.add.at(used, network.pair_node_group, network.placed_on_nodes(flow))
     ends = np.cumsum(widths(offsets, depth), axis=1) * sizes[:, None]
-    run = (ends <= used[:, None]).sum(axis=1)  # the one with the next open slot
+    run = (ends <= used[:, None]).sum(axis=1)  # the arc with the next open slot
     highest: I64 = np.append(slot, np.full((len(slot), 1), _UNBOUNDED), axis=1)[np.arange(len(slot)), run]
 
     start = 2 * len(network.group_class)

@@ -1,4 +1,4 @@
-r"""The flow network of a round: arrays of vertices and arcs, and how to read a flow back.
+r"""The flow network of a round: arrays of vertices and arcs, and the meaning of its flow.
 
     supply groups ---> class aggregators ---> node groups ===> sink
          \                  \---> domains ---/                 /
@@ -6,19 +6,19 @@ r"""The flow network of a round: arrays of vertices and arcs, and how to read a 
 
 Units of flow are tasks. Two exact reductions keep it small:
 
-- Waiting tasks of one class that cost the same to leave waiting are one *supply group*; the group's arc to U
-  carries that cost. (U has no capacity, so one vertex serves the U_j of all jobs.)
+- Waiting tasks of one class with the same cost of waiting are one *supply group*; the group's arc to U has that
+  cost. (U has no capacity limit, so one vertex replaces the U_j of all jobs.)
 - Nodes with equal signatures (the same slots, costs and domains for every waiting class) are one *node group* of m
   members; capacities are m-fold. A flow through a group can be spread over the members evenly without changing its
   cost, since slot costs do not fall (network/decode.py).
 
-The double arrow stands for the slot arcs: parallel arcs of rising cost, each a slot or a run of slots. A class that
-may place only so many tasks in a domain (spread, anti-affinity over a zone) reaches its nodes through a vertex for
-each domain, or through a second arc to each node where the domain is the node.
+The double arrow stands for the slot arcs: parallel arcs of increasing cost, each a slot or a run of slots. A class with
+a limit on its tasks per domain (spread, anti-affinity over a zone) reaches its nodes through a vertex for each domain,
+or through a second arc to each node if the domain is the node.
 
-Where a policy costs data, tasks that read the same data and are alike otherwise are a supply group, with arcs of their
-own beside the one to their class (network/preference_arcs.py), and nodes and racks that such an arc leads to are kept
-apart.
+If a policy has costs of data, tasks of one class and waiting cost that read the same data are a supply group, with
+preference arcs besides the arc to their class (network/preference_arcs.py); nodes and racks at the head of such an arc
+are not grouped.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ from firmament_py.policy import Costs
 from firmament_py.snapshot.domain_limits import DomainLimit
 
 _EXACT_SLOTS = 16
-"""Slots of a node beyond twice the mean need that have costs of their own; further ones come in runs that double."""
+"""Number of slots beyond twice the mean need that have separate costs; further slots form runs of doubling length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,12 @@ class PlacementNetwork:
     pair_class: I64  # (P,)
     pair_node_group: I64  # (P,) ascending within a class
     arc_pair: I64  # (Q,)
-    pair_capacity: I64  # (P,) how many tasks it has slots for
+    pair_capacity: I64  # (P,) number of tasks that it has slots for
     arc_pool: I64  # (Q,)
     data: DataArcs  # the E and the L arcs; rack_pool counts from 0
     members: I64  # (N',) nodes, group after group
     member_start: I64  # (M + 1,): group m is members[member_start[m]:member_start[m + 1]]
-    member_depth: I64  # (M,) how many tasks each member of a group may be sent
+    member_depth: I64  # (M,) largest number of tasks for each member of a group
 
     def placed_from_groups(self, flow: I64) -> I64:
         """(G,) tasks of each supply group that `flow` (A,) places."""
@@ -74,10 +74,10 @@ class PlacementNetwork:
         return placed
 
     def excess(self, flow: I64) -> I64:
-        """(P,) by how many tasks `flow` (A,) exceeds each pair's slots.
+        """(P,) number of tasks by which `flow` (A,) exceeds each pair's slots.
 
-        Several paths lead into a pair whose nodes hold data, so its slots bound it only through a vertex of its own.
-        Few pairs need one: they are found by solving without, and the network is built again with them.
+        Several paths lead into a pair whose nodes hold data, so only a separate vertex enforces the bound by its slots.
+        Few pairs need one: they are found by solving without, and the network is built again with these vertices.
         """
         excess: I64 = np.maximum(self.placed_on_nodes(flow) - self.pair_capacity, 0)
         return excess
@@ -131,8 +131,8 @@ class _Arcs:
 def slot_offsets(waiting: int, depth: I64) -> I64:
     """(K,) the first slot of each run of slots with one cost, for `waiting` tasks and nodes of `depth` (N,).
 
-    Runs of one slot as far as an even spread could plausibly reach, then runs of doubling length: the number of slot
-    arcs does not grow with how much a node could hold.
+    Runs of one slot up to what an even spread plausibly needs, then runs of doubling length: the number of slot arcs
+    does not grow with the capacity of nodes.
     """
     open_nodes = max(int((depth > 0).sum()), 1)
     exact = 2 * -(-waiting // open_nodes) + _EXACT_SLOTS
@@ -151,9 +151,9 @@ def build(
     """The network for capacities, costs, slot offsets (K,) and the waiting tasks' classes (T,), ascending.
 
     Of the limits of each class the first that spans nodes and the first per node are built in; of the others,
-    `Intertask.trim` enforces constraints, and preferences are left to the next solve. Classes without a slot anywhere
-    must not be in `task_class`. over_capacity: which pairs (P,) are bounded by their slots even if arcs lead into them
-    that bypass their class; see `PlacementNetwork.excess`.
+    `IntertaskConstraints.trim` enforces constraints, and preferences are left to the next solve. Classes without slots
+    must not be in `task_class`. over_capacity: pairs (P,) to be bounded by their slots even if arcs that bypass their
+    class lead into them; see `PlacementNetwork.excess`.
     """
     return _Build(capacities, costs, offsets, task_class, over_capacity).network()
 
@@ -209,20 +209,20 @@ class _Build:
         )
 
     def _add_supply(self) -> None:
-        """Each supply group to its class, at the cost of data that is remote, and to U at the cost of waiting."""
+        """Arcs of each supply group to its class, at the cost of remote data, and to U at the cost of waiting."""
         groups = np.arange(len(self._group_class))
         self._arcs.add(groups, self._at_class + self._group_class, self._group_size, self._anywhere)
         self._arcs.add(groups, np.full(len(groups), self._unscheduled), self._group_size, self._group_wait)
 
     def _add_pairs(self) -> tuple[I64, I64, I64, I64, I64, DataArcs]:
-        """Each class to the node groups that have slots for it, through domains if these are limited."""
+        """Arcs of each class to the node groups that have slots for it, through domains if these are limited."""
         slots = self._capacities.slots[:, self._first]
         pair_class, pair_node = np.nonzero((slots > 0) & (self._waiting > 0)[:, None])
         place = np.broadcast_to(self._costs.place, self._capacities.slots.shape)[pair_class, self._first[pair_node]]
         capacity = np.minimum(slots[pair_class, pair_node] * self._sizes[pair_node], self._waiting[pair_class])
         tail = self._at_class + pair_class
-        base = capacity.copy()  # of each pair: how much of its capacity has no extra cost
-        extra = np.zeros(len(capacity), np.int64)  # the extra cost of the rest
+        base = capacity.copy()  # of each pair: the part of its capacity without extra cost
+        extra = np.zeros(len(capacity), np.int64)  # the extra cost of the remaining capacity
         for c, limits in self._capacities.limits.items():
             mine = slice(*np.searchsorted(pair_class, (c, c + 1)).tolist())
             nodes = pair_node[mine]
@@ -238,7 +238,7 @@ class _Build:
         head = self._at_node + pair_node
         data = self._data_arcs(pair_class, pair_node)
         if data.pools or len(data.near_pair):
-            # several paths lead into these pairs: a bound or extra cost for all of them goes behind a vertex
+            # several paths lead into these pairs: a bound or extra cost for all of them needs a vertex
             tight = base < capacity
             if self._over_capacity is not None:
                 tight |= self._over_capacity
@@ -268,7 +268,7 @@ class _Build:
         )
 
     def _add_data(self, data: DataArcs, head: I64, capacity: I64, place: I64) -> None:
-        """Racks of classes to pairs, groups to racks, groups to pairs; head (P,), where each pair is entered."""
+        """Arcs of (class, rack) vertices to pairs, groups to racks, groups to pairs; head (P,): entry of each pair."""
         rack = self._vertices + np.arange(data.pools)
         self._vertices += data.pools
         pair = data.pool_pair
@@ -278,7 +278,7 @@ class _Build:
         self._arcs.add(group, head[pair], self._group_size[group], data.near_cost + place[pair])
 
     def _add_domains(self, c: int, limit: DomainLimit, domains: I64) -> None:
-        """Class c to the vertices of `domains`: up to what each wants at no cost, the rest at an extra cost."""
+        """Arcs of class c to the vertices of `domains`: up to the soft limit at no cost, beyond it at an extra cost."""
         tail, head = np.full(len(domains), self._at_class + c), self._vertices + domains
         soft_limit, maximum = limit.soft_limit[domains], limit.maximum[domains]
         self._unread.add(tail, head, soft_limit, np.zeros(len(domains), np.int64))
@@ -302,7 +302,7 @@ class _Build:
 
 
 def supply_order(task_class: I64, costs: Costs) -> I64:
-    """(T,) the waiting tasks, group after group: by class, then costliest to leave waiting, then by their data."""
+    """(T,) the waiting tasks, group after group: by class, then highest waiting cost, then input set."""
     if costs.data is None:
         return np.lexsort((-costs.wait, task_class))
     return np.lexsort((costs.data.of_task, -costs.wait, task_class))
@@ -339,7 +339,7 @@ def _node_groups(capacities: Capacities, costs: Costs) -> tuple[I64, I64, I64]:
 
 
 def _signature_of_limit(limit: DomainLimit) -> I64:
-    """(N,): nodes may share a group if they share a domain, or if each is a domain and these are alike."""
+    """(N,) equal for nodes that can share a group: those of one domain, or of single-node domains with equal limits."""
     if not limit.is_per_node:
         return limit.domain
     alike = limit.maximum * (int(limit.soft_limit.max(initial=0)) + 1) + limit.soft_limit

@@ -1,9 +1,9 @@
-"""The part of a network's arcs that an optimum is likely to use: few tasks need not know the whole cluster.
+"""The part of a network's arcs that an optimum is likely to use: a few tasks do not need arcs to the whole cluster.
 
-Of each class the nodes are kept that cost it least, until they have slots for several times its tasks. Other classes
+For each class the nodes of least cost are kept, until they have slots for several times its tasks. Other classes
 compete for these, so of all nodes up to a cost at which there are slots for all waiting tasks of any class a random
-share is kept, too, large enough that every class has plenty of nodes and every node plenty of classes. The proof that
-nothing better was left out comes afterwards (network/arc_pricing.py): this is a guess, which must be good and quick.
+share is kept as well, large enough that every class has many nodes and every node many classes. The optimality of the
+result is proved afterwards (network/arc_pricing.py): this is a heuristic, which must be good and fast.
 """
 
 from collections.abc import Iterator
@@ -17,25 +17,25 @@ from firmament_py.policy import Costs
 
 _SHARES = (0.02, 0.05, 0.1, 0.25, 0.5)
 _PLENTY = (1.1, 1.5, 2.0, 3.0, 5.0, 8.0)
-"""Costs are tried up to which there seem to be slots for these shares of all tasks, or for as many times all tasks."""
+"""Cost bounds are tried up to which the estimated slots are these shares or multiples of the number of all tasks."""
 
 _OWN = 4
-"""The nodes that cost a class least have slots for so many times its tasks, ..."""
+"""The nodes of least cost that are kept for a class have slots for this multiple of its tasks, ..."""
 
 _KNOWN = 8
-"""... and those picked at random for so many times."""
+"""... and those chosen at random for this multiple."""
 
 _WORTHWHILE = 20
-"""With fewer arcs than so many for each task, about half of them or more would be kept."""
+"""With fewer arcs per task than this, about half of them or more would be kept."""
 
 _SMALL = 50_000
-"""Fewer arcs than this are solved sooner than reduced."""
+"""With fewer arcs than this, solving is faster than reducing."""
 
 _SAMPLE = 256
-"""Costs are estimated from so many of the nodes that cost least and as many others."""
+"""Costs are estimated from this number of the nodes of least cost, the same number of others, ..."""
 
 _RUNS = 8
-"""... and so many runs of slots on each."""
+"""... and this number of runs of slots on each."""
 
 _NO_BOUND = np.iinfo(np.int64).max
 
@@ -43,8 +43,8 @@ _NO_BOUND = np.iinfo(np.int64).max
 def candidate_part(whole: Capacities, costs: Costs, offsets: I64, waiting: I64) -> Capacities:
     """The likely part of the capacities for waiting (C,) tasks, at the costs of slots that begin at offsets (K,).
 
-    A pair of a class and a node is kept with all its slots or not at all; nodes may have fewer slots. Classes with
-    limits that nodes share keep all their pairs, and so do all classes if there are costs of data.
+    A pair of a class and a node is kept with all its slots or omitted; nodes can have fewer slots. Classes with limits
+    shared by nodes keep all their pairs, and so do all classes if there are costs of data.
     """
     tasks, there = int(waiting.sum()), whole.slots > 0
     arcs = np.count_nonzero(there[waiting > 0]) + int(np.searchsorted(offsets, whole.depth).sum())
@@ -54,7 +54,7 @@ def candidate_part(whole: Capacities, costs: Costs, offsets: I64, waiting: I64) 
     slot = np.broadcast_to(costs.slot, (nodes, len(offsets)))
     at_base_cost = _slots_at_base_cost(whole)
     has_base_cost = there if at_base_cost is whole.slots else at_base_cost > 0
-    likely_cost = np.full(nodes, np.iinfo(np.int64).min)  # the most that a task is likely to pay for a slot of a node
+    likely_cost = np.full(nodes, np.iinfo(np.int64).min)  # the highest likely cost of a slot
     pairs = np.zeros_like(there)
     for classes, row in _alike(costs.place, waiting):
         place = np.broadcast_to(row, nodes)
@@ -78,20 +78,20 @@ def candidate_part(whole: Capacities, costs: Costs, offsets: I64, waiting: I64) 
 
 
 def extended(part: Capacities, whole: Capacities, pairs: Bools, deeper: Bools) -> Capacities:
-    """The part with further pairs (C, N), and with all slots of the nodes `deeper` (N,) and of those of the pairs."""
+    """The part with further pairs (C, N), and with all slots of nodes `deeper` (N,) and of the nodes of these pairs."""
     slots = np.where(pairs, whole.slots, part.slots)
     return replace(part, slots=slots, depth=np.where(deeper | pairs.any(axis=0), whole.depth, part.depth))
 
 
 def widths(offsets: I64, depth: I64) -> I64:
-    """(N, K) how many slots of a node of depth (N,) each run has."""
+    """(N, K) number of slots in each run of a node of depth (N,)."""
     ends = np.append(offsets[1:], _NO_BOUND)
     found: I64 = np.maximum(np.minimum(ends, depth[:, None]) - offsets, 0)
     return found
 
 
 def _sample(first: I64) -> tuple[I64, I64]:
-    """Of nodes with costs first (N,): those of least cost, and some others; how many nodes each stands for (S,)."""
+    """A sample of the nodes by the cost of their first slot (N,): those of least cost and some others; weights (S,)."""
     nodes = len(first)
     if nodes <= 2 * _SAMPLE:
         return np.arange(nodes), np.ones(nodes, np.int64)
@@ -103,8 +103,8 @@ def _sample(first: I64) -> tuple[I64, I64]:
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """Some of the nodes: the slots (C, S) of classes with the same placement costs, total costs (S, K) of runs of
-    slots, their offsets (K,), and how many nodes each stands for, weight (S,)."""
+    """A sample of nodes: the slots (C, S) of classes with the same placement costs, total costs (S, K) of runs of
+    slots, their offsets (K,), and the number of nodes that each represents, weight (S,)."""
 
     slots: I64
     total: I64
@@ -112,8 +112,8 @@ class _Sample:
     weight: I64
 
     def bounds(self, waiting: I64, tasks: int) -> tuple[I64, I64, F64]:
-        """The cost (C,) up to which nodes are a class's own, that up to which all tasks might use them, and the share
-        (C,) of the latter that is kept for the class."""
+        """The cost (C,) up to which all nodes are kept for a class, the cost up to which all tasks might use nodes, and
+        the share (C,) of the latter nodes that is kept for the class."""
         own, known = np.full(len(waiting), _NO_BOUND), np.full(len(waiting), _NO_BOUND)
         share = np.ones(len(waiting))
         width = widths(self.offsets, self.slots.max(axis=0))[:, :_RUNS]
@@ -131,7 +131,7 @@ class _Sample:
         return own, known, share
 
     def _candidates(self, width: I64, tasks: int) -> tuple[int, list[int]]:
-        """Of the costs to try the least with capacity for all tasks, and all of them, ascending."""
+        """The least of the cost bounds with capacity for all tasks, and all cost bounds, ascending."""
         order = np.argsort(self.total, axis=None)
         upto = np.cumsum((self.weight[:, None] * width).ravel()[order])
         at = np.searchsorted(upto, [times * tasks for times in (*_SHARES, *_PLENTY)])
@@ -141,7 +141,7 @@ class _Sample:
 
 
 def _alike(place: I64, waiting: I64) -> Iterator[tuple[I64, I64]]:
-    """Waiting classes, those with the same placement costs together, and these costs, (N,) or (1,)."""
+    """Groups of waiting classes with the same placement costs, and these costs, (N,) or (1,)."""
     classes = np.flatnonzero(waiting)
     if len(place) == 1:
         yield classes, place[0]
@@ -153,17 +153,17 @@ def _alike(place: I64, waiting: I64) -> Iterator[tuple[I64, I64]]:
 
 
 def _picked(classes: I64, nodes: int, share: F64) -> Bools:
-    """(C, N) a pseudo-random share (C,) of all nodes for each class; for the same class always the same nodes."""
+    """(C, N) a pseudo-random share (C,) of all nodes for each class; always the same nodes for the same class."""
     rng = np.random.default_rng(1)
     of_node = rng.integers(0, 2**32, nodes, np.uint32)
     of_class = rng.integers(0, 2**32, int(classes.max(initial=0)) + 1, np.uint32)[classes] | np.uint32(1)
-    lot = of_class[:, None] * of_node  # multiplying by an odd number shuffles the numbers below 2**32
+    lot = of_class[:, None] * of_node  # multiplication by an odd number permutes the numbers below 2**32
     picked: Bools = lot <= (share * (2**32 - 1)).astype(np.uint32)[:, None]
     return picked
 
 
 def _slots_at_base_cost(whole: Capacities) -> I64:
-    """(C, N) the slots that no limit makes costlier or shares among nodes."""
+    """(C, N) the slots without an extra cost from a limit and without a limit shared by nodes."""
     if not whole.limits:
         return whole.slots
     slots = whole.slots.copy()

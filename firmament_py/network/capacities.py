@@ -1,4 +1,4 @@
-"""How many tasks one solve may send where: slots of nodes, limits of topology domains, limits that a policy sets."""
+"""The capacities of one solve: slots of nodes, limits of topology domains, limits set by the policy."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,11 +10,11 @@ from firmament_py.policy import Costs
 from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
 
 _LEAST_SHARE = 50
-"""A node limit lets at least one in so many of the waiting tasks be placed by a solve."""
+"""With a node limit, a solve can still place one in this number of the waiting tasks."""
 
 
 def built_in(limits: Sequence[DomainLimit]) -> list[DomainLimit]:
-    """The limits of a class that a network has arcs for: the first that spans nodes, and the first per node."""
+    """The limits of a class that are built into a network: the first that spans nodes, and the first per node."""
     first: dict[bool, DomainLimit] = {}
     for limit in limits:
         first.setdefault(limit.is_per_node, limit)
@@ -25,8 +25,8 @@ def built_in(limits: Sequence[DomainLimit]) -> list[DomainLimit]:
 class Capacities:
     """C classes, N nodes.
 
-    slots (C, N): how many tasks of a class a node could take if it took only those. depth (N,): how many tasks of all
-    classes together it may be sent, > 0 exactly where it has a slot for any. limits: by class, what domains may take.
+    slots (C, N): number of tasks of a class that a node can take without other classes. depth (N,): largest number of
+    tasks of all classes on a node, > 0 if and only if it has a slot for any. limits: by class, of domains.
     """
 
     slots: I64
@@ -35,15 +35,15 @@ class Capacities:
 
 
 def with_policy_limits(capacities: Capacities, costs: Costs, waiting: int) -> Capacities:
-    """The capacities within the limits that the policy sets, for `waiting` tasks."""
+    """The capacities reduced by the limits of the policy, for `waiting` tasks."""
     if costs.node_limit is not None:
         capacities = with_node_limit(capacities, costs.node_limit, waiting)
     return _with_soft_limit(capacities, costs)
 
 
 def with_node_limit(capacities: Capacities, node_limit: I64, waiting: int) -> Capacities:
-    """At most node_limit (N,) >= 0 tasks on each node. If less than a fiftieth of the `waiting` tasks, or of what there
-    is capacity for, could be placed in this way, the limit is doubled until they can; a limit of 0 becomes 1 first."""
+    """At most node_limit (N,) >= 0 tasks on each node. If less than a fiftieth of the `waiting` tasks, or of the
+    capacity, could be placed with it, the limit is doubled until that is possible; a limit of 0 becomes 1 first."""
     target = min(-(-waiting // _LEAST_SHARE), int(capacities.depth.sum()))
     while int(np.minimum(capacities.depth, node_limit).sum()) < target:
         node_limit = np.maximum(2 * node_limit, 1)
@@ -53,7 +53,7 @@ def with_node_limit(capacities: Capacities, node_limit: I64, waiting: int) -> Ca
 
 
 def _with_soft_limit(capacities: Capacities, costs: Costs) -> Capacities:
-    """The policy's soft limit comes after the limits that follow from the tasks' own constraints and preferences."""
+    """Adds the policy's soft limit after the limits from the tasks' own constraints and preferences."""
     if costs.soft_limit is None or costs.soft_limit_cost is None:
         return capacities
     classes, nodes = capacities.slots.shape

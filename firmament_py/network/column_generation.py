@@ -1,8 +1,8 @@
-"""The network of one solve and its optimal flow, whether or not the whole network was built.
+"""The network of one solve and an optimal flow of the whole network, by column generation.
 
-Where few of the arcs are likely to matter, only these are built; arcs of negative reduced cost are added until there
-are none (network/candidate_arcs.py, network/arc_pricing.py). Where preference arcs lead tasks to nodes past their
-class, the pairs that are over capacity get a bound.
+If few arcs are likely to matter, only these are built, and arcs of negative reduced cost are added until there are none
+(network/candidate_arcs.py, network/arc_pricing.py). If preference arcs that bypass the class put pairs over capacity,
+these pairs get a bound.
 """
 
 from collections.abc import Callable
@@ -19,17 +19,17 @@ from firmament_py.network.telemetry import Telemetry
 from firmament_py.policy import Costs
 
 PRICING_ROUNDS = 6
-"""After this many pricing rounds the whole network is solved."""
+"""After this many pricing rounds the full network is solved."""
 
 REBUILD_LIMIT = 4
-"""How many networks are built, at most, until no pair is over capacity; after that, fitting trims the excess."""
+"""Largest number of networks built until no pair is over capacity; after that, fitting trims the excess."""
 
 SMALL_NETWORK, FEW = 50_000, 20
-"""A network of more arcs than this is not built again for an excess of less than one in so many of its tasks."""
+"""A network with more than SMALL_NETWORK arcs is not built again if less than one in FEW of its tasks is in excess."""
 
 
 class ColumnGeneration:
-    """solve: finds a flow of least cost in one network, and is called for each."""
+    """solve: finds a flow of least cost in a network."""
 
     def __init__(self, solve: Callable[[PlacementNetwork], Solution], telemetry: Telemetry) -> None:
         self._solve = solve
@@ -41,7 +41,7 @@ class ColumnGeneration:
         self, capacities: Capacities, costs: Costs, offsets: I64, task_class: I64, *, trial: bool = False
     ) -> tuple[PlacementNetwork, Solution]:
         """A network for the waiting tasks' classes (T,), ascending, and slots that begin at offsets (K,), and a flow of
-        least cost that keeps every class within its slots. trial: how telemetry counts the solves."""
+        least cost that keeps every class within its slots. trial: count the solves as trials."""
         capacities = with_policy_limits(capacities, costs, len(task_class))
         found = (self._in_part if costs.data is None else self._within_capacity)(
             capacities, costs, offsets, task_class, trial
@@ -76,7 +76,7 @@ class ColumnGeneration:
             excess = network.excess(solution.flow)
             few = len(network.flow.tail) > SMALL_NETWORK and excess.sum() * FEW < len(task_class)
             if few or not excess.any():
-                break  # fitting rejects those few, and the next solve finds nodes for them
+                break  # fitting rejects these few tasks, and the next solve finds nodes for them
             over_capacity = excess > 0 if over_capacity is None else over_capacity | (excess > 0)
         return network, solution
 

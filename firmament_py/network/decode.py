@@ -1,4 +1,4 @@
-"""From a flow to counts of tasks of each class on each node, and, where tasks differ, to a node for each task."""
+"""Turns a flow into counts of tasks of each class on each node, and, if tasks of a class differ, a node per task."""
 
 from dataclasses import dataclass
 
@@ -17,17 +17,17 @@ class NodeCounts:
     count: I64
 
     def where(self, some: Bools) -> "NodeCounts":
-        """The entries that `some` (K,) marks."""
+        """The entries for which `some` (K,) is true."""
         return NodeCounts(self.cls[some], self.node[some], self.count[some])
 
 
 def spread_over_members(network: PlacementNetwork, flow: I64, *, fill: bool = False) -> NodeCounts:
-    """Spreads the flow into each node group over its members, evenly, or, with fill, one member after the other, each
-    up to its depth.
+    """Distributes the flow into each node group over its members: evenly, or, with fill, one member after the other,
+    each up to its depth.
 
-    Members take tasks in turn, class by class, each class continuing where the previous one stopped. So every member
-    gets its share of each class and of the total, rounded down or up: within every capacity, at the same cost as the
-    flow through the group, and with the mix of classes that leaves the least to repair when resources are counted.
+    Members take tasks round-robin, class by class, each class continuing where the previous one stopped. So every
+    member gets its share of each class and of the total, rounded down or up: within every capacity, at the same cost as
+    the flow through the group, and with a mix of classes that needs the least repair when resources are counted.
     """
     placed = network.placed_on_nodes(flow)
     used = np.flatnonzero(placed)
@@ -41,7 +41,7 @@ def spread_over_members(network: PlacementNetwork, flow: I64, *, fill: bool = Fa
 
     if fill:
         depth = network.member_depth[group]
-        touched = (start + amount - 1) // depth - start // depth + 1  # members that get any
+        touched = (start + amount - 1) // depth - start // depth + 1  # members that get tasks
         entry = np.repeat(np.arange(len(used)), touched)
         number = start[entry] // depth[entry] + run_positions(touched)
         end = np.minimum((start + amount)[entry], (number + 1) * depth[entry])
@@ -58,25 +58,25 @@ def spread_over_members(network: PlacementNetwork, flow: I64, *, fill: bool = Fa
 
 
 def placed_tasks(network: PlacementNetwork, flow: I64, order: I64) -> I64:
-    """Positions of the tasks that the flow places, ascending: of each supply group, group after group in `order` (T,),
-    the oldest."""
+    """Positions of the tasks that the flow places, ascending: the oldest of each supply group; `order` (T,) lists tasks
+    group after group."""
     sizes = network.group_size
     return np.sort(order[run_positions(sizes) < np.repeat(network.placed_from_groups(flow), sizes)])
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Which task a flow sends where, for networks in which tasks of one class differ. K placed tasks."""
+    """The node of each task in a flow, for networks in which tasks of one class differ. K placed tasks."""
 
     task: I64  # (K,) positions
     cls: I64  # (K,)
     node: I64  # (K,)
-    saving: I64  # (K,) how much more it would cost anywhere else
+    saving: I64  # (K,) additional cost of any other placement
 
     def select(self, accepted: NodeCounts, nodes: int, wait: I64) -> I64:
-        """Positions in K of the tasks that get the places of `accepted`, part of the spread counts: if not all that
-        were sent to a node may stay, those that cost most to leave waiting, then those that save most, then the
-        oldest."""
+        """Positions in K of the tasks that get the places of `accepted`, part of the distributed counts: if a node
+        cannot take all of its tasks, those with the highest waiting cost, then those that save most, then the oldest.
+        """
         key = self.cls * nodes + self.node
         order = np.lexsort((self.task, -self.saving, -wait[self.task], key))
         places = accepted.cls * nodes + accepted.node
@@ -90,8 +90,8 @@ class Assignment:
 def assign(network: PlacementNetwork, flow: I64, order: I64, spread: NodeCounts) -> Assignment:
     """Follows each task of `order` (T,), group after group, along the flow to one of the places in `spread`.
 
-    An arc to a node determines where its tasks go. Tasks that enter a pool may leave it on any arc, and tasks of one
-    class in a node group may go to any of its members.
+    Tasks on an arc to a node go to that node. Tasks that enter a pool can leave it on any arc, and tasks of one class
+    in a node group can go to any of its members.
     """
     groups, pools, data = len(network.group_class), int(network.arc_pool.max(initial=-1)) + 1, network.data
     amount = np.concatenate([network.flow_to_nodes(flow), network.flow_to_racks(flow), flow[:groups]])

@@ -1,11 +1,11 @@
-r"""Preference arcs of a network: from supply groups to the nodes and racks that hold data of theirs.
+r"""Preference arcs of a network: from supply groups to the nodes and racks that hold their data.
 
     supply group --near--------------------> pair
          \--rack--> (class, rack) vertex --> pair ---> node group
           \-------> class --> .. ----------> pair
 
-A pair is a class and a node group that has slots for it. All tasks of a class that have reached a rack's vertex, or
-their class's, are interchangeable from there on: these vertices are *pools*.
+A pair is a class and a node group that has slots for it. All tasks of a class in a rack's vertex, or in the vertex of
+the class, are interchangeable from there on: these vertices are *pools*.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class DataArcs:
     pool_pair: I64  # (K,)
 
     def enters(self, pairs: int) -> I64:
-        """(pairs,) how many of these arcs lead into each pair."""
+        """(pairs,) number of these arcs that lead into each pair."""
         return np.bincount(self.near_pair, minlength=pairs) + np.bincount(self.pool_pair, minlength=pairs)
 
 
@@ -40,8 +40,8 @@ NO_DATA_ARCS = DataArcs(_EMPTY, _EMPTY, _EMPTY, _EMPTY, _EMPTY, _EMPTY, 0, _EMPT
 
 
 def node_columns(data: DataCosts) -> I64:
-    """(2, N): nodes may share a group if these are equal: the node itself if an arc leads to it, and its rack if one
-    leads to that."""
+    """(2, N) equal columns for nodes that can share a group: the node itself if it has a preference arc, and its rack
+    if that has one."""
     nodes = len(data.rack)
     named = np.full(nodes, -1, np.int64)
     named[data.near_node] = data.near_node

@@ -1,11 +1,12 @@
-"""What the work of a round took: seconds by stage, and how many networks were solved."""
+"""Telemetry of a round: seconds by stage, and the number of solved networks."""
 
 from time import perf_counter
 
 
 class Telemetry:
-    """stage_seconds: seconds by stage. solves: networks solved to place tasks; trials: those solved only to find out
-    what could be placed. pricing_rounds: networks built again because arcs that were left out could matter."""
+    """stage_seconds: seconds by stage. solves: networks solved to place tasks; trials: networks solved only to find out
+    what could be placed. pricing_rounds: networks built again because omitted arcs could have a negative reduced cost.
+    """
 
     def __init__(self) -> None:
         self.stage_seconds: dict[str, float] = {}

@@ -1,1 +1,1 @@
-"""One moment of the cluster as dense arrays, and what tasks demand of each other in it."""
+"""The cluster at one point in time as dense arrays, with inter-task constraints and preferences."""

@@ -1,7 +1,7 @@
-"""Required affinity between tasks: where others are that a task must be near.
+"""Required affinity between tasks: the domains of the tasks that a task must be near.
 
-All terms of a class must be met by the same tasks, as in kube-scheduler. If no task meets them and those of the class
-would themselves, its first tasks may go anywhere, all into one domain.
+One task must meet all terms of a class, as in kube-scheduler. If no task meets them but the tasks of the class itself
+do, its first tasks can go to any one domain.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from firmament_py.state.label_sets import LabelSetTable
 
 
 class Affinity:
-    """Of C classes with these demands and label sets (C,). running: the tasks that count at the start."""
+    """Affinity of C classes with these demands and label sets (C,). running: the tasks that count at the start."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Affinity:
         self._domains = domains
         groups = Numbering[tuple[PeerSelector, ...]]()
         self._group = [groups.number(tuple(t.selector for t in d.affinity)) if d.affinity else -1 for d in demands]
-        """Number of each class's selectors, all of which a task must match to count, -1: it has none."""
+        """Number of each class's set of selectors, all of which a task must match to count; -1: none."""
         self._keys = [list(dict.fromkeys(term.topology_key for term in d.affinity)) for d in demands]
         matching = [np.logical_and.reduce([table.matching(s) for s in group]) for group in groups]
         self._matched = of_classes(matching, label_sets)  # (groups, C)
@@ -38,11 +38,11 @@ class Affinity:
         self._counts.add(c, node, count)
 
     def keys(self, c: int) -> list[str]:
-        """Keys of the domains that tasks of class c share with those they must be near."""
+        """Topology keys of the domains that tasks of class c share with those that they must be near."""
         return self._keys[c]
 
     def allowed(self, c: int) -> Bools:
-        """(N,) where a further task of class c is near others as it must, or may be the first."""
+        """(N,) nodes on which a further task of class c meets its affinity, or can be the first."""
         ok = np.ones(len(self._domains.nodes), np.bool_)
         if self._group[c] < 0:
             return ok
@@ -55,7 +55,8 @@ class Affinity:
         return ok
 
     def conceivable(self, c: int) -> Bools:
-        """(N,) where a task of class c may go if others come; as `allowed` if no waiting task meets its terms."""
+        """(N,) nodes that can become allowed for class c by placing others; `allowed` if no waiting task meets its
+        terms."""
         if self._group[c] >= 0 and not self._matched[self._group[c]].any():
             return self.allowed(c)
         ok = np.ones(len(self._domains.nodes), np.bool_)
@@ -64,7 +65,7 @@ class Affinity:
         return ok
 
     def may_be_first(self, c: int) -> bool:
-        """Whether class c has affinity that no task meets anywhere, but its own tasks would."""
+        """Whether class c has affinity that no placed task meets, but its own tasks do."""
         group = self._group[c]
         if group < 0 or not self._matched[group, c]:
             return False
@@ -74,15 +75,15 @@ class Affinity:
         return not self._counts[group][labelled].any()
 
     def first_domain(self, c: int, slots: I64) -> Bools:
-        """Nodes (N,) of the joint domain with the most slots (N,), where the first tasks of class c start together."""
+        """(N,) nodes of the joint domain with the most slots (N,), for the first tasks of class c."""
         joint = self._joint_domain(c)
         total = np.bincount(joint, slots)
         best = np.flatnonzero(total == total.max(initial=0))
-        # of equally good domains, several classes that start in one solve take different ones
+        # several classes that start in one solve choose different ones of equally good domains
         return np.equal(joint, best[c % len(best)] if len(best) else -1)
 
     def trim(self, c: int, node: I64, count: I64) -> I64:
-        """count (K,) of tasks on node (K,); of first tasks only those in the joint domain that has the most of them."""
+        """count (K,) of tasks on node (K,), reduced for first tasks to the joint domain that has the most of them."""
         if not self.may_be_first(c) or not count.any():
             return count
         joint = self._joint_domain(c)[node]

@@ -1,4 +1,4 @@
-"""Required anti-affinity between tasks, in both directions: what a task must not be near, and what it keeps away."""
+"""Required anti-affinity between tasks, in both directions: of a task to others, and of others to it."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from firmament_py.state.label_sets import LabelSetTable
 
 
 class AntiAffinity:
-    """Of C classes with these demands and label sets (C,). running: the tasks that count at the start."""
+    """Anti-affinity of C classes with these demands and label sets (C,). running: the tasks that count at the start."""
 
     def __init__(
         self,
@@ -26,12 +26,12 @@ class AntiAffinity:
     ) -> None:
         self._domains = domains
         self._own = [demand.anti_affinity for demand in demands]
-        # what is near a class that its own terms match
+        # tasks that the terms of a class match
         self._selectors = Numbering[PeerSelector](term.selector for terms in self._own for term in terms)
         matching = [table.matching(selector) for selector in self._selectors]
         self._matched = of_classes(matching, label_sets)  # (S, C)
         self._counts = TaskCounts(running.by_node(m[running.label_set] for m in matching), self._matched)
-        # what is near a class whose terms match it
+        # tasks with terms that match a class
         rows = running.classes_that(running_classes.repels)
         of_running = [running_classes.definition(row).peers.anti_affinity for row in rows]
         terms = Numbering[PeerTerm](term for of_one in (*of_running, *self._own) for term in of_one)
@@ -49,7 +49,7 @@ class AntiAffinity:
         return bool(self._terms)
 
     def repelling(self, c: int) -> int:
-        """How many terms, of waiting and running tasks, keep class c away."""
+        """Number of terms of waiting and running tasks that repel class c."""
         return int(self._repelled[:, c].sum())
 
     def add(self, c: int, node: I64, count: I64) -> None:
@@ -57,7 +57,7 @@ class AntiAffinity:
         self._holders.add(c, node, count)
 
     def clear(self, c: int) -> Bools:
-        """(N,) where no task is that class c must not be near."""
+        """(N,) nodes without tasks that class c must not be near."""
         ok = np.ones(len(self._domains.nodes), np.bool_)
         for term in self._own[c]:
             domain = self._domains[term.topology_key]
@@ -66,7 +66,7 @@ class AntiAffinity:
         return ok
 
     def clear_of_repelling(self, c: int) -> Bools:
-        """(N,) where no task is that keeps class c away."""
+        """(N,) nodes without tasks that repel class c."""
         ok = np.ones(len(self._domains.nodes), np.bool_)
         for number in np.flatnonzero(self._repelled[:, c]).tolist():
             holders = self._holders[number]
@@ -76,7 +76,7 @@ class AntiAffinity:
         return ok
 
     def limits(self, c: int) -> list[DomainLimit]:
-        """One task in each domain of the terms by which tasks of class c keep each other away."""
+        """One task in each domain of the terms by which tasks of class c repel each other."""
         found = []
         for domain in self._own_domains(c):
             size = domain_count(domain)
@@ -84,7 +84,7 @@ class AntiAffinity:
         return found
 
     def trim(self, c: int, node: I64, count: I64) -> I64:
-        """What may be kept of count (K,) tasks of class c on node (K,), as far as they keep each other away."""
+        """count (K,) of tasks of class c on node (K,), reduced to those that do not repel each other."""
         for domain in self._own_domains(c):
             count = keep_within(domain[node], count, np.ones(domain_count(domain), np.int64))
         return count

@@ -1,4 +1,4 @@
-"""How many tasks of a class one solve may place in each topology domain."""
+"""Limits on the number of tasks of a class that one solve places in each topology domain."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +12,7 @@ UNLIMITED = 2**40
 
 @dataclass(frozen=True)
 class DomainLimit:
-    """What one solve may place of a class in each domain.
+    """The number of tasks of a class that one solve can place in each domain.
 
     domain (N,): each node's domain, -1: no limit. maximum, soft_limit (D,): tasks, 0 <= soft_limit <= maximum.
     soft_limit_cost: added for each task above a domain's soft limit.

@@ -24,7 +24,7 @@ class Domains:
 
 
 def domain_count(domain: I64) -> int:
-    """How many domains (N,) numbers: D."""
+    """D, the number of domains in domain (N,)."""
     return int(domain.max(initial=-1)) + 1
 
 
@@ -36,11 +36,11 @@ def per_domain(domain: I64, counts: I64) -> I64:
 
 
 def keep_within(domain: I64, count: I64, limit: I64) -> I64:
-    """Cuts count (K,) so that no domain (K,) keeps more than its limit (D,), first come first; domain -1 keeps all."""
+    """count (K,) reduced to the limit (D,) of each domain (K,), earlier entries first; domain -1 has no limit."""
     order = np.argsort(domain, kind="stable")
     of, sorted_count = domain[order], count[order]
     total = np.cumsum(sorted_count) - sorted_count
-    first = np.searchsorted(of, of)  # where each entry's domain begins
+    first = np.searchsorted(of, of)  # start of each entry's domain
     before = total - total[first] if len(of) else total
     result = np.empty_like(count)
     result[order] = np.clip(np.append(limit, UNLIMITED)[of] - before, 0, sorted_count)

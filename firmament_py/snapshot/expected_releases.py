@@ -1,4 +1,4 @@
-"""When running tasks are expected to release their resources, and which never do."""
+"""The expected times at which running tasks release their resources, and the tasks that are not expected to."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,11 +14,11 @@ FOREVER = 2**62
 
 
 class Releases:
-    """Of the assumed and bound tasks on `nodes` (N,), rows of the node table, at `now_us`.
+    """Expected releases of the assumed and bound tasks on `nodes` (N,), rows of the node table, at `now_us`.
 
-    A task ends when its expected duration has passed; one that has not started starts now, and one that is overdue or
-    terminating ends now. Tasks are sorted once, on first use; after that, what is released by any time is a difference
-    of running sums.
+    A task ends when its expected duration has passed; one that has not started counts as starting now, and one that is
+    overdue or terminating as ending now. Tasks are sorted once, on first use; after that, the resources released by any
+    time are a difference of prefix sums.
     """
 
     def __init__(self, state: ClusterState, nodes: I64, now_us: int) -> None:
@@ -27,8 +27,8 @@ class Releases:
         self._now_us = now_us
 
     def staying(self, gang: int) -> tuple[I64, I64]:
-        """Rows (K,), ascending, of the tasks whose resources a gang, a row of the gang table, never gets: its own, and
-        those that run as long as their node and have no expected duration. And (N, R) what these use."""
+        """Rows (K,), ascending, of the tasks whose resources a gang, a row of the gang table, cannot get: its own tasks
+        and those that run as long as their node and have no expected duration. And (N, R) their usage."""
         tasks, (rows, node, _), (stay, lasting) = self.state.tasks, self._running, self._lasting
         own = np.flatnonzero((tasks.gang[rows] == gang) & ~tasks.leaving[rows] & ~stay)
         used = lasting.copy()
@@ -37,7 +37,7 @@ class Releases:
 
     @cached_property
     def _lasting(self) -> tuple[Bools, I64]:
-        """(P,) which of the running tasks stay as long as their node, and (N, R) what these use."""
+        """(P,) whether each running task stays as long as its node, and (N, R) the usage of those that do."""
         state, (rows, node, end) = self.state, self._running
         stay: Bools = state.tasks.lasting[rows] & (end == FOREVER)
         used = np.zeros((len(self._nodes), len(state.resources)), np.int64)
@@ -46,11 +46,11 @@ class Releases:
 
     @cached_property
     def ends(self) -> I64:
-        """(E,) when tasks are expected to end, ascending, microseconds since the epoch, >= now."""
+        """(E,) expected ends of tasks, ascending, microseconds since the epoch, >= now."""
         return self._sorted.ends
 
     def until(self, when_us: int) -> I64:
-        """(N, R) what tasks use now and are expected to have released at `when_us`."""
+        """(N, R) resources in use now that are expected to be released by `when_us`."""
         found, nodes = self._sorted, len(self._nodes)
         ended = int(np.searchsorted(found.ends, when_us, side="right"))
         key = found.node * len(found.ends) + found.rank
@@ -58,8 +58,8 @@ class Releases:
         return found.total.take(last, axis=0) - found.total.take(found.first, axis=0)
 
     def steps(self, on: Bools) -> tuple[I64, I64, I64]:
-        """Of the tasks on the nodes `on` (N,) that are expected to end, by node, then end: (K,) node numbers, (K,)
-        positions of their ends in `ends`, and (K, R) what is released on the node by then."""
+        """For the tasks on the nodes `on` (N,) that are expected to end, by node, then end: (K,) node numbers, (K,)
+        positions of their ends in `ends`, and (K, R) resources released on the node by then."""
         found = self._sorted
         chosen = np.flatnonzero(on[found.node])
         node = found.node[chosen]
@@ -69,7 +69,7 @@ class Releases:
     @cached_property
     def _sorted(self) -> "_Sorted":
         rows, node, end = (column[self._running[2] < FOREVER] for column in self._running)
-        order = np.argsort(end)  # tasks that end at one time may be in any order: only sums count
+        order = np.argsort(end)  # the order of tasks that end at the same time does not matter: only sums count
         end = end[order]
         new = np.diff(end, prepend=-1) > 0
         ends, rank = end[new], np.cumsum(new) - 1
@@ -98,9 +98,8 @@ class Releases:
 
 @dataclass(frozen=True, slots=True)
 class _Sorted:
-    """K tasks that are expected to end, by node, then end. ends: see Releases. node, rank: (K,) of each task its node
-    and the position of its end in `ends`. total: (K + 1, R) running sums of what tasks use. first: (N,) the first
-    task of each node."""
+    """K tasks that are expected to end, by node, then end. ends: see Releases. node, rank: (K,) node of each task and
+    position of its end in `ends`. total: (K + 1, R) prefix sums of usage. first: (N,) the first task of each node."""
 
     ends: I64
     node: I64

@@ -1,4 +1,4 @@
-"""What a gang that lacks members needs of a round."""
+"""The demand of a gang that lacks members in a round."""
 
 from dataclasses import dataclass
 
@@ -35,21 +35,21 @@ class GangDemand:
 
     @property
     def full(self) -> bool:
-        """Whether what it lacks would exceed its maximum: running members leave no place for those that it needs."""
+        """Whether the lacking members would exceed its maximum."""
         return self.lacking > self.quota
 
     @property
     def missing(self) -> int:
-        """How many members must be created before the gang can be tried."""
+        """Number of members that must be created before the gang can be tried."""
         present = np.bincount(self.role, minlength=len(self.lacking_of_role))
         by_role = sum(max(need - int(present[r]), 0) for r, need in enumerate(self.lacking_of_role))
         return max(by_role, self.lacking - len(self.members))
 
     def core(self, order: I64 | None = None, count: int = 0) -> I64:
-        """The members to place first, ascending: of each role as many as it lacks, then others until all are enough.
+        """The members to place first, ascending: of each role as many as it lacks, then others up to the minimum.
 
-        order: (M,) positions in `members`, in which they are chosen; None: by class, oldest first. count: choose at
-        least so many.
+        order: (M,) positions in `members`, in the order of choice; None: by class, oldest first. count: choose at least
+        this number.
         """
         count = max(count, self.lacking)
         order = np.arange(len(self.members)) if order is None else order
@@ -61,7 +61,7 @@ class GangDemand:
         return self.members[chosen]
 
     def satisfied(self, node_of: I64) -> bool:
-        """Whether enough members are placed. node_of: (T,) the node of each task, -1: none."""
+        """Whether the minimums are met. node_of: (T,) the node of each task, -1: none."""
         placed = node_of[self.members] >= 0
         of_role = np.bincount(self.role[placed], minlength=len(self.lacking_of_role))
         return int(placed.sum()) >= self.lacking and all(
@@ -69,7 +69,7 @@ class GangDemand:
         )
 
     def surplus(self, node_of: I64) -> I64:
-        """Placed members, of the youngest, beyond what the gang lacks. node_of: as in `satisfied`."""
+        """The youngest placed members in excess of what the gang lacks. node_of: as in `satisfied`."""
         placed = np.flatnonzero(node_of[self.members] >= 0)
         keep = np.zeros(len(self.members), np.bool_)
         for r, need in enumerate(self.lacking_of_role):

@@ -1,15 +1,15 @@
-"""Demands between tasks: affinity, anti-affinity in both directions, topology spread.
+"""Inter-task constraints: affinity, anti-affinity in both directions, topology spread.
 
-`IntertaskConstraints` counts the tasks on each node that the selectors of the waiting classes match, and keeps these
-counts current while a round places tasks. From the counts follow
+`IntertaskConstraints` counts the tasks on each node that the selectors of the waiting classes match, and updates these
+counts while a round places tasks. From the counts follow
 
-- `allowed`: on which nodes a further task of a class may go as things stand;
-- `limit`: how many tasks of a class that is matched by its own selectors each domain may take in one solve
-  (capacities of the network: exact for one demand, an upper bound for several that cross);
-- `trim`: the part of a solution for one class that keeps all its demands, given all that was placed before it.
+- `allowed`: the nodes that can take a further task of a class now;
+- `limit`: how many tasks of a class that is matched by its own selectors each domain can take in one solve
+  (capacities of the network: exact for one constraint, an upper bound for several with different domains);
+- `trim`: the part of a solution for one class that meets all its constraints, given all earlier placements.
 
 Classes are placed one after the other, so a class that depends on another is trimmed, or waits for the next solve of
-the round, when the other has been placed: stages, never one task at a time.
+the round, after the other is placed: the solves are stages, instead of one task at a time.
 
 Semantics are those of kube-scheduler's InterPodAffinity and PodTopologySpread filters. C classes, N nodes.
 """
@@ -38,17 +38,17 @@ class IntertaskConstraints:
         self.any = self._anti_affinity.any or self._spread.any or any(demand.affinity for demand in self._demands)
 
     def concerns(self, c: int) -> bool:
-        """Whether class c has demands on other tasks, or others on it."""
+        """Whether class c has constraints on other tasks, or others on it."""
         return self.terms(c) > 0
 
     def terms(self, c: int) -> int:
-        """How many demands decide where a further task of class c may go."""
+        """Number of constraints that apply to a further task of class c."""
         demand = self._demands[c]
         own = len(demand.affinity) + len(demand.anti_affinity) + len(demand.spread)
         return own + self._anti_affinity.repelling(c)
 
     def affine_keys(self, c: int) -> list[str]:
-        """Keys of the domains that tasks of class c have to share with others."""
+        """Topology keys of the domains that tasks of class c must share with others."""
         return self._affinity.keys(c)
 
     def add(self, c: int, node: I64, count: I64) -> None:
@@ -59,19 +59,19 @@ class IntertaskConstraints:
     # -- where a further task may go --------------------------------------------------------------------------
 
     def allowed(self, c: int) -> Bools:
-        """(N,) where a further task of class c may go."""
+        """(N,) nodes that can take a further task of class c."""
         return self._affinity.allowed(c) & self._clear(c) & self._spread.allowed(c)
 
     def conceivable(self, c: int) -> Bools:
-        """(N,) where a task of class c may go if others come: tasks that it must be near, or that level its spread.
+        """(N,) nodes that placing other tasks can make allowed for class c: peers of its affinity or of its spread.
 
-        Anti-affinity stays in force. So does affinity to tasks of which none waits.
+        Anti-affinity still applies, and so does affinity to tasks of which none waits.
         """
         return self._affinity.conceivable(c) & self._clear(c) & self._spread.labelled(c)
 
     def failures(self, c: int) -> dict[str, Bools]:
-        """(N,) each: which nodes fail which demand of class c, in kube-scheduler's order: a node counts for the first
-        that it fails."""
+        """(N,) each: the nodes that fail each constraint of class c, in kube-scheduler's order: a node counts for the
+        first that it fails."""
         unlabelled, uneven = self._spread.failures(c)
         return {
             "label": unlabelled,
@@ -85,10 +85,10 @@ class IntertaskConstraints:
         return self._anti_affinity.clear(c) & self._anti_affinity.clear_of_repelling(c)
 
     def _allowed_together(self, c: int) -> Bools:
-        """(N,) where one of several tasks of class c may go, beside others that level its spread.
+        """(N,) nodes that can take one of several tasks of class c, as the others level its spread.
 
-        Only with a single spread over its own tasks: of several, the final counts may keep all although no order of
-        placements does. And not for the first tasks of an affinity: the very first is placed with none beside it.
+        Only with a single spread over its own tasks: with several, the final counts may meet all of them although no
+        order of placements does. Not for the first tasks of an affinity, the first of which is placed alone.
         """
         own = self._spread.own(c)
         together = len(own) == 1 and not self._affinity.may_be_first(c)
@@ -97,7 +97,7 @@ class IntertaskConstraints:
     # -- how many may go in one solve -------------------------------------------------------------------------
 
     def limit(self, c: int, slots: I64, waiting: int) -> tuple[I64, list[DomainLimit]]:
-        """slots (N,) of class c, reduced to where its tasks may go, and what each domain may take in one solve."""
+        """slots (N,) of class c, 0 on nodes that its tasks cannot use, and what each domain can take in one solve."""
         slots = np.where(self._allowed_together(c), slots, 0)
         if self._affinity.may_be_first(c):
             slots = np.where(self._affinity.first_domain(c, slots), slots, 0)
@@ -107,7 +107,7 @@ class IntertaskConstraints:
         return slots, limits
 
     def trim(self, c: int, node: I64, count: I64) -> I64:
-        """(K,) how many of the count[i] tasks of class c on node[i] keep all demands, placed after all before."""
+        """(K,) how many of the count[i] tasks of class c on node[i] meet all constraints after earlier placements."""
         if not self.concerns(c):
             return count
         count = np.where(self._allowed_together(c)[node], count, 0)

@@ -1,7 +1,7 @@
-"""How many tasks with each value of a trait are on each node, kept current while a round places tasks.
+"""Number of tasks with each value of a trait on each node, updated while a round places tasks.
 
-Traits are properties of a class that policies may use (model/events.py). Nothing is counted until a policy asks; from
-then on the counts of a trait follow all that is placed and taken back.
+Traits are properties of a class that policies can use (model/events.py). A trait is counted from its first use by a
+policy; from then on its counts follow all placements and removals.
 """
 
 from collections.abc import Callable
@@ -50,7 +50,7 @@ class NeighbourCounts:
             self._changes.append((c, node, count))
 
     def census(self, trait: str) -> tuple[tuple[str, ...], I64]:
-        """The V values of a trait, ascending, and (N, V) how many tasks with each value are on each node."""
+        """The V values of a trait, ascending, and (N, V) the number of tasks with each value on each node."""
         counts = self._by_trait.get(trait)
         if counts is None:
             counts = self._by_trait[trait] = self._count(trait)
@@ -64,7 +64,7 @@ class NeighbourCounts:
         return counts.values, answer
 
     def domains(self, key: str) -> tuple[tuple[str, ...], I64]:
-        """The D values of node label `key`, ascending, and (N,) which of them each node has, -1 without the label."""
+        """The D values of node label `key`, ascending, and (N,) the index of each node's value, -1 if it has none."""
         found = self._domains.get(key)
         if found is None:
             found = self._domains[key] = self._node_index.named_domains(key, self._nodes)
@@ -73,7 +73,7 @@ class NeighbourCounts:
 
     def cpu(self, trait: str, key: str) -> tuple[F64, I64]:
         """(V, D) mean measured millicores of a task with a value of the trait in a domain of label `key`, NaN without
-        measurements, and (V, D) how many were measured; of the tasks that run at the start of the round."""
+        measurements, and (V, D) number of measured tasks; of the tasks that run at the start of the round."""
         values, _ = self.census(trait)
         names, domain = self.domains(key)
         value, where = self._by_trait[trait].of_task, domain[self._running.where]
@@ -96,11 +96,11 @@ class NeighbourCounts:
 
 
 class _Counts:
-    """Of one trait: (N, V) counts by node, in which the first `changes` recorded changes are included."""
+    """Counts of one trait: (N, V) by node, including the first `changes` recorded changes."""
 
     def __init__(self, values: tuple[str, ...], by_node: I64, of_class: list[int], of_task: I64) -> None:
         self.values = values
         self.by_node = by_node
         self.of_class = of_class  # number of each class's value, -1: none
-        self.of_task = of_task  # (P,) the same of each task that runs at the start
+        self.of_task = of_task  # (P,) likewise of each task that runs at the start
         self.changes = 0

@@ -1,4 +1,4 @@
-"""Soft preferences of classes, as costs that are added to those of any policy.
+"""Soft preferences of classes, as costs that are added to the costs of any policy.
 
 The scores and their weights are kube-scheduler's defaults, each score from 0 to 100:
 
@@ -6,12 +6,12 @@ The scores and their weights are kube-scheduler's defaults, each score from 0 to
     weight 2   preferred pod (anti-)affinity  weight 2   ScheduleAnyway spread
     weight 1   images that are already on the node
 
-A node costs UNIT for each point by which its weighted score falls short of the best possible. UNIT is what the
-load-spreading policy charges for a running task, so that one point of a score of weight 1 is worth one task more on a
-node. A node that asks to be avoided costs as much as all preferences together.
+A node costs UNIT for each point by which its weighted score is below the best possible. UNIT is the cost of a running
+task in the load-spreading policy, so that one point of a score of weight 1 equals one more task on a node. A node that
+asks to be avoided costs as much as all preferences together.
 
-Scores depend on other tasks, so they are computed anew for each solve of a round. Where the tasks of one class repel
-each other or prefer to be spread, `limits` bounds what a domain may take cheaply, so that a batch spreads in one solve.
+Scores depend on other tasks, so they are computed again for each solve of a round. If the tasks of one class repel each
+other or prefer to be spread, `limits` bounds what a domain takes at no extra cost: so a batch spreads in one solve.
 """
 
 import numpy as np
@@ -57,7 +57,7 @@ class Preferences:
             running.by_node(m[running.label_set] & ~running.leaving for m in matching), self._matched
         )
 
-        # preferences of running tasks for their neighbours: they attract and repel tasks that come later
+        # preferences of running tasks, which attract and repel later tasks
         rows = running.classes_that(state.classes.wishes)
         of_running = [carried(state.classes.definition(row)) for row in rows]
         of_waiting = [carried(state.classes.definition(row)) for row in self._rows]
@@ -103,7 +103,7 @@ class Preferences:
     def limits(self, c: int, slots: I64, waiting: int) -> list[DomainLimit]:
         """Limits beyond which a domain costs more, for preferences of class c about its own tasks.
 
-        slots (N,): what nodes can take of it; waiting: how many of its tasks wait.
+        slots (N,): tasks of the class that nodes can take; waiting: number of its waiting tasks.
         """
         found = []
         for spread in self._preferred[c].spread:
@@ -169,7 +169,7 @@ class Preferences:
             s = self._selectors.number(term.selector)
             counts = self._domain_counts(term.selector, term.topology_key)
             if weight > 0 and self._matched[s, c] and not self._counts[s].any():
-                # no task to be near yet: its own tasks start together
+                # no matching task yet: its own tasks start together
                 domain = self._domains[term.topology_key]
                 counts = np.equal(domain, c % max(domain_count(domain), 1)).astype(np.int64)
             raw += weight * counts

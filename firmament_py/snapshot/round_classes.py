@@ -1,4 +1,4 @@
-"""The classes of a round: those of the state, divided where selectors of other tasks tell the labels of tasks apart."""
+"""The classes of a round: those of the state, divided where selectors of tasks distinguish the labels of others."""
 
 import numpy as np
 
@@ -10,9 +10,9 @@ from firmament_py.state.cluster import ClusterState
 
 
 def by_class(state: ClusterState, rows: I64, apart: I64 | None = None) -> tuple[I64, I64]:
-    """Waiting task rows (K,) reordered by class of the round, and where each class begins (C,).
+    """Waiting task rows (K,) reordered by class of the round, and the start of each class (C,).
 
-    apart: (K,) tasks with different values are of different classes too.
+    apart: (K,) tasks with different values belong to different classes.
     """
     cls = state.tasks.cls[rows]
     signature = _signatures(state, cls, state.tasks.label_set[rows])
@@ -24,9 +24,9 @@ def by_class(state: ClusterState, rows: I64, apart: I64 | None = None) -> tuple[
 
 
 def _signatures(state: ClusterState, classes: I64, label_sets: I64) -> I64:
-    """(K,) numbers, equal for tasks, given as class and label set rows (K,), that no selector tells apart.
+    """(K,) numbers for tasks with these class and label set rows (K,), equal if no selector distinguishes the tasks.
 
-    Only selectors of waiting classes, and of anti-affinity and preferences of running tasks matter.
+    Only selectors of waiting classes, and of anti-affinity and preferences of running tasks, matter.
     """
     if not state.classes.has_intertask_terms:
         return np.zeros(len(classes), np.int64)

@@ -1,4 +1,4 @@
-"""The running tasks as arrays, and how many of them there are on each node."""
+"""The running tasks as arrays, and their counts by node."""
 
 from collections.abc import Iterable
 
@@ -31,23 +31,23 @@ class RunningTasks:
         self.classes: I64 = np.flatnonzero(np.bincount(self.cls))  # class rows, ascending
 
     def classes_that(self, marked: Bools) -> list[int]:
-        """Those of `classes` that a column of the class table marks."""
+        """Those of `classes` for which a column of the class table is true."""
         rows: list[int] = self.classes[marked[self.classes]].tolist()
         return rows
 
     def by_node(self, hits: Iterable[Bools]) -> I64:
-        """(H, N) how many tasks on each node each of `hits`, (P,) each, marks; takes one of them at a time."""
+        """(H, N) number of tasks on each node for which each of `hits`, (P,) each, is true; `hits` can be lazy."""
         counts = [np.bincount(self.where[hit], minlength=self._nodes) for hit in hits]
         return np.array(counts, np.int64).reshape(len(counts), self._nodes)
 
     def kinds(self, of_class: dict[int, int]) -> I64:
-        """(P,) the kind of each task, where of_class has the kinds of class rows; -1: none."""
+        """(P,) the kind of each task; of_class: class row -> kind; -1: none."""
         kind = np.full(int(self.classes.max(initial=-1)) + 1, -1, np.int64)
         kind[list(of_class)] = list(of_class.values())
         return kind[self.cls]
 
     def by_node_and(self, of_task: I64, kinds: int) -> I64:
-        """(N, kinds) how many tasks of each kind are on each node; of_task: (P,) their kinds, -1: not counted."""
+        """(N, kinds) number of tasks of each kind on each node; of_task: (P,) their kinds, -1: not counted."""
         counted = of_task >= 0
         pairs = self.where[counted] * kinds + of_task[counted]
         return np.bincount(pairs, minlength=self._nodes * kinds).astype(np.int64).reshape(self._nodes, kinds)

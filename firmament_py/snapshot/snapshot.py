@@ -1,7 +1,7 @@
-"""One moment of the cluster as plain arrays: what a round works on.
+"""The cluster at one point in time as plain arrays: the input of a round.
 
 Numbering inside a round is dense and local: class c, node n and task t are positions in `classes`, `nodes` and
-`tasks`, which hold the rows of the state's tables. Where selectors of tasks tell the labels of others apart, a class of
+`tasks`, which hold the rows of the state's tables. If selectors of tasks distinguish labels of other tasks, a class of
 the state is several classes of the round (snapshot/round_classes.py).
 """
 
@@ -34,13 +34,13 @@ class Snapshot:
     resources: tuple[str, ...]  # R names
     nodes: I64  # (N,) rows of the node table
     allocatable: I64  # (N, R)
-    free: I64  # (N, R) allocatable - used; below 0 where a node has shrunk or others have over-committed it
-    running: I64  # (N,) how many tasks are assumed or bound there
+    free: I64  # (N, R) allocatable - used; below 0 if the node has shrunk or is over-committed by others
+    running: I64  # (N,) number of assumed and bound tasks
     classes: I64  # (C,) rows of the class table, highest priority first
     label_sets: I64  # (C,) rows of the label set table: one for all tasks of the class
     requests: I64  # (C, R)
     priority: I64  # (C,) descending
-    expected_us: I64  # (C,) how long a task expects to run; 0: unknown
+    expected_us: I64  # (C,) expected duration of a task; 0: unknown
     suitable: (
         Bools  # (C, N) whether selectors, affinity and taints allow it; nowhere if no node offers a requested resource
     )
@@ -53,9 +53,9 @@ class Snapshot:
     task_created_us: I64  # (T,)
     task_uid: U64  # (T,)
     task_gang: I64  # (T,) rows of the gang table, NO_GANG: none
-    inputs: Inputs | None  # where the tasks' data is; None: not wanted, or there is none
+    inputs: Inputs | None  # locations of the tasks' data; None: not needed, or there is none
     gang_demands: list[GangDemand]  # of gangs that lack members and have waiting ones
-    quota: I64  # (Q,) of gangs with a maximum: how many more of their tasks may be placed
+    quota: I64  # (Q,) of gangs with a maximum: how many more of their tasks can be placed
     task_quota: I64  # (T,) which of these limits the task, -1: none
     node_index: NodeIndex
     releases: Releases
@@ -72,10 +72,10 @@ def take_snapshot(
     cpu_of: Callable[[I64], F64] = nothing_measured,
     deferred: I64 = NO_ROWS,
 ) -> Snapshot:
-    """The waiting tasks that a round at `now_us` (microseconds since the epoch) may place, and where.
+    """The snapshot for a round at `now_us` (microseconds since the epoch).
 
-    rack_labels: node labels of which the first that any node has makes the racks of `inputs`; None: no inputs are
-    wanted. cpu_of: measured millicores, (K,), of task rows (K,), NaN: not measured. deferred: task rows to leave out.
+    rack_labels: node labels, the first of which that any node has defines the racks of `inputs`; None: inputs are not
+    needed. cpu_of: measured millicores, (K,), of task rows (K,), NaN: not measured. deferred: task rows to leave out.
     """
     tasks = state.tasks
     waiting = waiting_tasks(state, now_us)
@@ -132,7 +132,7 @@ def take_snapshot(
 
 
 def once_gone(snapshot: Snapshot, gang: int) -> Snapshot:
-    """The same without the tasks that are expected to end before a gang, a row of the gang table, could be placed."""
+    """The same without the tasks that are expected to end before a gang, a row of the gang table, can be placed."""
     releases, nodes = snapshot.releases, snapshot.nodes
     rows, used = releases.staying(gang)
     intertask = snapshot.intertask
@@ -143,7 +143,7 @@ def once_gone(snapshot: Snapshot, gang: int) -> Snapshot:
 
 
 def _inputs(state: ClusterState, waiting: I64, nodes: I64, rack_labels: tuple[str, ...]) -> Inputs | None:
-    """Where on `nodes` the data of the task rows `waiting` is, None if they read none."""
+    """The locations on `nodes` of the data of the task rows `waiting`, None if they read none."""
     rows, of_task = np.unique(state.tasks.inputs[waiting], return_inverse=True)
     if not rows.any():
         return None

@@ -1,4 +1,4 @@
-"""How many tasks of each class a node could take if it took no others."""
+"""Number of tasks of each class that a node can take without tasks of other classes."""
 
 import numpy as np
 
@@ -6,10 +6,10 @@ from firmament_py.model.arrays import I64, Bools
 
 
 def task_slots(free: I64, requests: I64, suitable: Bools, waiting: I64) -> I64:
-    """slots[c, n] (C, N): how many tasks of class c alone fit on node n, at most waiting[c] (C,).
+    """slots[c, n] (C, N): number of tasks of class c alone that fit on node n, at most waiting[c] (C,).
 
-    free (N, R) and requests (C, R) are amounts, suitable (C, N) what labels and taints allow. A resource that a class
-    does not request does not limit it, however over-committed the node is in it, as in kube-scheduler.
+    free (N, R) and requests (C, R) are amounts, suitable (C, N) whether labels and taints allow the node. A resource
+    that a class does not request does not limit it, even if the node is over-committed in it, as in kube-scheduler.
     """
     slots = np.where(suitable, waiting[:, None], 0)
     available = np.ascontiguousarray(np.maximum(free, 0).T)

@@ -1,4 +1,4 @@
-"""Required topology spread: domains must not have more matching tasks than the emptiest one by more than max_skew."""
+"""Required topology spread: the matching tasks of a domain must not exceed those of the emptiest by over max_skew."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ from firmament_py.state.cluster import ClusterState
 
 
 class TopologySpread:
-    """Of C classes, rows of the class table, with these demands and label sets (C,)."""
+    """Topology spread of C classes, rows of the class table, with these demands and label sets (C,)."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class TopologySpread:
             eligibility.number((of_node, tuple(s.topology_key for s in spreads)))
             for of_node, spreads in zip(self._node_demands, self._spreads, strict=True)
         ]
-        """By class: equal where the same nodes count for its spreads."""
+        """By class: equal if the same nodes count for their spreads."""
         self._eligible: dict[tuple[int, bool, bool], Bools] = {}
         self._selectors = Numbering[PeerSelector](s.selector for spreads in self._spreads for s in spreads)
         matching = [state.label_sets.matching(selector) for selector in self._selectors]
@@ -64,7 +64,7 @@ class TopologySpread:
         return [s for s in self._spreads[c] if self._counted[self._selectors.number(s.selector), c]]
 
     def allowed(self, c: int, waived: Sequence[Spread] = ()) -> Bools:
-        """(N,) where a further task of class c keeps its spreads, but for those that are waived."""
+        """(N,) nodes on which a further task of class c keeps its spreads, except waived ones."""
         ok = self.labelled(c)
         for spread in self._spreads[c]:
             if spread not in waived:
@@ -72,14 +72,14 @@ class TopologySpread:
         return ok
 
     def labelled(self, c: int) -> Bools:
-        """(N,) which nodes have the labels of all spreads of class c."""
+        """(N,) whether nodes have the labels of all spreads of class c."""
         ok = np.ones(len(self._domains.nodes), np.bool_)
         for spread in self._spreads[c]:
             ok &= self._domains[spread.topology_key] >= 0
         return ok
 
     def failures(self, c: int) -> tuple[Bools, Bools]:
-        """(N,) each: which nodes lack the label, and which would be uneven, by the first spread that each fails."""
+        """(N,) each: nodes that lack the label, and nodes beyond max_skew, by the first spread that fails on each."""
         unlabelled, uneven = np.zeros((2, len(self._domains.nodes)), np.bool_)
         for spread in self._spreads[c]:
             unlabelled |= (self._domains[spread.topology_key] < 0) & ~uneven
@@ -87,9 +87,9 @@ class TopologySpread:
         return unlabelled, uneven
 
     def limits(self, c: int, slots: I64, waiting: int) -> list[DomainLimit]:
-        """What each domain may take of `waiting` tasks of class c in one solve, with slots (N,) on nodes.
+        """Number of `waiting` tasks of class c that each domain can take in one solve, with slots (N,) on nodes.
 
-        Beyond the level that the emptiest domain can reach, each task has a cost, so that others are filled first.
+        Above the level that the emptiest domain can reach, each task has a cost, so that others are filled first.
         """
         found = []
         for spread in self.own(c):
@@ -101,13 +101,13 @@ class TopologySpread:
         return found
 
     def trim(self, c: int, node: I64, count: I64) -> I64:
-        """What may be kept of count (K,) tasks of class c on node (K,)."""
+        """count (K,) of tasks of class c on node (K,), reduced to those that keep its spreads."""
         own = self.own(c)
         while own:
             before = count
             for spread in own:
                 count = self._trim_one(c, spread, node, count)
-            if (count == before).all():  # keeping one can break another: until all hold
+            if (count == before).all():  # trimming for one can break another: repeat until all hold
                 break
         return count
 
@@ -119,7 +119,7 @@ class TopologySpread:
         return keep_within(domain[node], count, limit)
 
     def _even(self, c: int, spread: Spread) -> Bools:
-        """(N,) where a further task of class c keeps max_skew; true where the label is missing."""
+        """(N,) nodes on which a further task of class c keeps max_skew; true if the label is missing."""
         domain, counts, eligible = self._counts_of(c, spread)
         itself = int(self._matched[self._selectors.number(spread.selector), c])
         highest = _emptiest(counts, eligible, spread) + spread.max_skew - itself
@@ -127,7 +127,7 @@ class TopologySpread:
         return even
 
     def _counts_of(self, c: int, spread: Spread) -> tuple[I64, I64, Bools]:
-        """(N,) domains, (D,) matching tasks on eligible nodes, (D,) which domains have eligible nodes."""
+        """(N,) domains, (D,) matching tasks on eligible nodes, (D,) whether domains have eligible nodes."""
         domain = self._domains[spread.topology_key]
         eligible = self._eligible_nodes(c, spread)
         size = domain_count(domain)
@@ -136,7 +136,7 @@ class TopologySpread:
         return domain, in_domain, np.bincount(domain[eligible], minlength=size) > 0
 
     def _eligible_nodes(self, c: int, spread: Spread) -> Bools:
-        """(N,) which nodes count for a spread of class c."""
+        """(N,) whether nodes count for a spread of class c."""
         key = (self._eligibility[c], spread.honor_affinity, spread.honor_taints)
         found = self._eligible.get(key)
         if found is None:
@@ -152,14 +152,14 @@ class TopologySpread:
 
 
 def _emptiest(counts: I64, eligible: Bools, spread: Spread) -> int:
-    """How many matching tasks the emptiest domain counts for."""
+    """Number of matching tasks that counts for the emptiest domain."""
     if int(eligible.sum()) < spread.min_domains:
         return 0
     return int(counts[eligible].min(initial=UNLIMITED)) if eligible.any() else UNLIMITED
 
 
 def _reachable_level(counts: I64, capacity: I64, eligible: Bools, waiting: int, spread: Spread) -> int:
-    """The highest count that the emptiest domain can be raised to with `waiting` tasks and `room` in each domain."""
+    """The highest count that the emptiest domain can reach with `waiting` tasks and capacity `room` in each domain."""
     if int(eligible.sum()) < spread.min_domains:
         return 0
     if not eligible.any():

@@ -1,4 +1,4 @@
-"""Counting tasks by node, by what selects them, while a round places more."""
+"""Counts of tasks by node and by the selectors that match them, updated while a round places tasks."""
 
 from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
@@ -25,14 +25,14 @@ class Numbering(Generic[T]):
         return iter(self._number)
 
     def number(self, value: T) -> int:
-        """The number of a value, a new one if it has none."""
+        """The number of a value; the next one if it has none."""
         return self._number.setdefault(value, len(self._number))
 
 
 class TaskCounts:
-    """How many tasks of each of H kinds are on each node; a task may be of several kinds.
+    """Number of tasks of each of H kinds on each node; a task can be of several kinds.
 
-    by_node: (H, N) the tasks that run at the start. of_class: (H, C) of which kinds the tasks of each class are.
+    by_node: (H, N) the tasks that run at the start. of_class: (H, C) whether the tasks of each class are of each kind.
     """
 
     def __init__(self, by_node: I64, of_class: Bools) -> None:
@@ -51,12 +51,12 @@ class TaskCounts:
 
 
 def of_classes(matching: list[Bools], label_sets: I64) -> Bools:
-    """(H, C): which of H columns of the label set table, (capacity,) each, mark the label sets (C,) of classes."""
+    """(H, C) the values of H columns of the label set table, (capacity,) each, at the label sets (C,) of classes."""
     return np.array([m[label_sets] for m in matching], np.bool_).reshape(len(matching), len(label_sets))
 
 
 def membership(numbers: list[list[int]], kinds: int) -> Bools:
-    """(kinds, K): which numbers each of K lists has."""
+    """(kinds, K) whether each of K lists contains each number."""
     marked = np.zeros((kinds, len(numbers)), np.bool_)
     for k, of_one in enumerate(numbers):
         marked[of_one, k] = True

@@ -1,4 +1,4 @@
-"""To which level tasks can fill the emptiest domains."""
+"""Water level: the level to which tasks can fill the emptiest domains."""
 
 import numpy as np
 
@@ -6,8 +6,8 @@ from firmament_py.model.arrays import I64
 
 
 def water_level(counts: I64, capacity: I64, waiting: int) -> int:
-    """The highest count that the emptiest domains, with counts (D,), can be raised to by `waiting` tasks, of which each
-    domain can take `room` (D,)."""
+    """The highest count that the emptiest domains, with counts (D,), can reach with `waiting` tasks and capacity `room`
+    (D,)."""
     if not len(counts):
         return 0
     low, high = int(counts.min()), int((counts + capacity).min())

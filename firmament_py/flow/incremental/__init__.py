@@ -1,1 +1,1 @@
-"""Networks that are kept between rounds, repaired to the new optimum, and certified."""
+"""Incremental min-cost flow: networks that persist between rounds are repaired to the new optimum and certified."""

@@ -1,4 +1,4 @@
-"""Compiled bookkeeping of a Graph: which tasks flow to a vertex, which arcs come into it."""
+"""Compiled adjacency of a Graph: the tasks that flow to a vertex, and the arcs into it."""
 
 import numpy as np
 
@@ -20,12 +20,12 @@ from firmament_py.flow.incremental.numba_intrinsics import borrowed, prefetch
 from firmament_py.model.arrays import I32, I64
 
 _AHEAD = 16
-"""What the arcs of so many tasks lead to is asked for at a time."""
+"""Number of tasks whose arcs' heads are prefetched at a time."""
 
 
 @compiled
 def assign(g: Graph, tasks: I64, arcs: I64) -> None:
-    """Lets tasks (K,) flow through arcs (K,), -1: not at all."""
+    """Routes tasks (K,) through arcs (K,), -1: unrouted."""
     g = borrowed(g)
     for i in range(len(tasks)):
         move_task(g, tasks[i], arcs[i])
@@ -33,7 +33,7 @@ def assign(g: Graph, tasks: I64, arcs: I64) -> None:
 
 @compiled
 def enter(g: Graph, v: int, arc: int, degree: int) -> None:
-    """Adds an arc to those into v, which has room for it."""
+    """Adds an arc to those into v, which must have a free place for it."""
     i = g.vertex[v, START] + g.vertex[v, SIZE_IN]
     g.in_arc[i] = arc
     g.in_word[i] = (g.arc[arc] >> HEAD_BITS) << TASK_BITS | arc // degree
@@ -43,7 +43,7 @@ def enter(g: Graph, v: int, arc: int, degree: int) -> None:
 
 @compiled
 def refresh(g: Graph, arcs: I64) -> None:
-    """Tells both ends of fixed arcs (K,) what they are like now."""
+    """Updates the copies of fixed arcs (K,) at both of their ends."""
     g = borrowed(g)
     for a in arcs:
         show(g, a)
@@ -51,7 +51,7 @@ def refresh(g: Graph, arcs: I64) -> None:
 
 @compiled
 def find_shortcuts(g: Graph, sink: int, units: int, length: int) -> None:
-    """Follows fixed arcs that `units` cannot fill up from the sink, at most `length` of them one after the other."""
+    """Finds paths to the sink of at most `length` fixed arcs that `units` cannot fill, from the sink backward."""
     g = borrowed(g)
     g.vertex[:, SHORTCUT] = -1
     wide = np.flatnonzero(g.capacity >= units)
@@ -70,7 +70,7 @@ def find_shortcuts(g: Graph, sink: int, units: int, length: int) -> None:
 
 @compiled
 def index_arcs(g: Graph, degree: int, slack: int) -> None:
-    """Builds the arcs by head anew; every vertex gets room for `slack` and a quarter more arcs."""
+    """Rebuilds the index of arcs by head; every vertex gets free places for `slack` and a quarter more arcs."""
     g = borrowed(g)
     vertices = len(g.deficit)
     size = np.zeros(vertices, np.int64)
@@ -93,7 +93,7 @@ def index_arcs(g: Graph, degree: int, slack: int) -> None:
 
 @compiled
 def enter_arcs(g: Graph, tasks: I64, degree: int) -> bool:
-    """Adds the arcs of tasks (K,) to the index; False if a vertex has no room for them: index_arcs is due."""
+    """Adds the arcs of tasks (K,) to the index; False if a vertex has too few free places: index_arcs is due."""
     g = borrowed(g)
     for t in tasks:
         for a in range(t * degree, (t + 1) * degree):
@@ -107,7 +107,7 @@ def enter_arcs(g: Graph, tasks: I64, degree: int) -> bool:
 
 @compiled
 def leave_arcs(g: Graph, tasks: I64, degree: int) -> None:
-    """Takes the arcs of tasks (K,), with their units, out of the index and off the network."""
+    """Removes the arcs of tasks (K,), with their units, from the index and the network."""
     g = borrowed(g)
     arc, in_arc, in_word, in_place, vertex = g.arc, g.in_arc, g.in_word, g.in_place, g.vertex
     vertices = len(g.deficit)
@@ -135,7 +135,7 @@ def leave_arcs(g: Graph, tasks: I64, degree: int) -> None:
 
 @inlined
 def _put(in_arc: I32, in_word: I64, in_place: I32, start: int, place: int, other: int) -> None:
-    """Puts an arc into a vertex from one place to another."""
+    """Moves an arc into a vertex from one place of the index to another."""
     a = in_arc[start + place]
     in_place[a] = other
     in_arc[start + other] = a
@@ -144,7 +144,7 @@ def _put(in_arc: I32, in_word: I64, in_place: I32, start: int, place: int, other
 
 @inlined
 def _prefetch_places(g: Graph, tasks: I64, degree: int) -> None:
-    """Asks for what leave_arcs will touch of tasks (K,), first for what says where the rest is."""
+    """Prefetches the memory that leave_arcs accesses for tasks (K,), indices first."""
     arc, in_arc, in_word, in_place, vertex = g.arc, g.in_arc, g.in_word, g.in_place, g.vertex
     vertices = len(g.deficit)
     for t in tasks:
@@ -173,7 +173,7 @@ def _prefetch_places(g: Graph, tasks: I64, degree: int) -> None:
 
 @compiled
 def change_costs(g: Graph, tasks: I64, degree: int) -> None:
-    """Tells the arcs by head, and the tasks, what arcs of tasks (K,) cost now."""
+    """Updates the costs of arcs of tasks (K,) in the index by head and in the tasks."""
     g = borrowed(g)
     for t in tasks:
         for a in range(t * degree, (t + 1) * degree):

@@ -1,28 +1,28 @@
 """Compiled shortest-path searches that move one unit of flow at a time and keep the potentials valid.
 
 Successive shortest paths (Ahuja, Magnanti, Orlin: Network Flows, 9.7) on reduced costs, stopped early: a search ends
-at the first place that can take the unit, and only vertices nearer than that get a new potential. Tasks are never
-labelled. A task that flows to v is a transit v -> g for each other arc (task -> g), because its potential is what its
-own arc makes it. Everything is compiled by numba at first use and cached beside this file.
+at the first vertex that can take the unit, and only vertices nearer than that get a new potential. Tasks are never
+labelled. A task that flows to v is a transit v -> g for each other arc (task -> g), because its potential follows from
+the arc that it uses. Everything is compiled by numba at first use and cached beside this file.
 
-Conventions: potential[v] stands for the cost of getting a unit from v to the sink, so the reduced cost of an arc
-u -> v is cost + potential[v] - potential[u], and is never negative where there is residual capacity.
+Conventions: potential[v] is the cost of moving a unit from v to the sink, so the reduced cost of an arc u -> v is
+cost + potential[v] - potential[u], and is never negative where there is residual capacity.
 
-What makes a search short:
+Searches are short because:
 
-- It looks in a small radius first, and farther only if there is nothing. What a radius without an end raises the
-  potentials by is progress, not waste.
+- They use a small radius first, and a larger one only if they find no end. A radius without an end raises potentials,
+  which later searches benefit from.
 - Of vertices with the same label the last one labelled comes first, fixed arcs come before tasks, and the arc that led
-  to an end last time comes first of all: on plateaus of zero reduced cost it goes straight for an end.
-- Forward, a task is looked at only if one of its other arcs may be near: `in_least` bounds from below what they cost
-  with the potentials of their heads. Rising potentials leave such a bound true; by how much any may have fallen since,
-  `fallen` says. So most tasks cost one comparison, round after round.
-- Backward, a vertex is looked through once a phase. Searches of a phase only lower potentials, so reduced costs into a
-  vertex fall only by what its own potential moved; the arcs that were far away then still are, and only those that
-  were near are looked at again.
+  to an end last time comes first of all: on plateaus of zero reduced cost a search leads straight to an end.
+- Forward, a task is inspected only if one of its other arcs may be near: `in_least` is a lower bound of their costs plus
+  the potentials of their heads. It stays valid when potentials rise; `fallen` bounds how much any of them has fallen
+  since. So most tasks need one comparison per round.
+- Backward, a vertex is scanned once per phase. Searches of a phase only lower potentials, so reduced costs into a
+  vertex fall only by the change of its own potential; arcs that were far away still are, and only those that were near
+  are inspected again.
 
-What makes it wait less: lines of memory that will be needed are asked for in blocks, as soon as their addresses are
-known, because a network of many nodes does not fit the caches of a core.
+They wait less for memory because cache lines are prefetched in blocks as soon as their addresses are known: a network
+of many nodes does not fit the caches of a core.
 """
 
 from firmament_py.flow.incremental.dijkstra import begin, give_label, next_step, update_potentials
@@ -68,15 +68,15 @@ from firmament_py.flow.incremental.numba_intrinsics import prefetch
 from firmament_py.model.arrays import I64
 
 KEEP = 16
-"""Near are arcs up to so many times what the search at hand needs."""
+"""Arcs are near up to this multiple of what the current search needs."""
 
 _AHEAD = 32
-"""Arcs of so many tasks are asked for at a time."""
+"""Number of tasks whose arcs are prefetched at a time."""
 
 
 @inlined
 def _prefetch_rows(arc: I64, in_word: I64, in_least: I64, degree: int, begin: int, end: int, bound: int) -> None:
-    """Asks for the arcs of the tasks at begin to end of in_word for which an other arc may cost less than `most`."""
+    """Prefetches the arcs of the tasks at begin to end of in_word with another arc that may cost less than `most`."""
     for i in range(begin, end):
         if in_least[i] - (in_word[i] >> TASK_BITS) < bound:
             row = (in_word[i] & TASK) * degree
@@ -87,7 +87,7 @@ def _prefetch_rows(arc: I64, in_word: I64, in_least: I64, degree: int, begin: in
 
 @inlined
 def _prefetch_tasks(now: I64, in_word: I64, begin: int, end: int) -> None:
-    """Asks for where the tasks at begin to end of in_word are."""
+    """Prefetches the vertices of the tasks at begin to end of in_word."""
     for i in range(begin, end):
         prefetch(now, in_word[i] & TASK)
 
@@ -110,7 +110,7 @@ def _prefetch_push(g: Graph, arc: int) -> None:
 
 @inlined
 def _keep_near(near: I64, near_of: I64, tally: I64, word: int, reduced: int) -> bool:
-    """Adds to the near arcs of a vertex; if there is no room, everybody's are forgotten."""
+    """Adds to the near arcs of a vertex; if the array is full, the near arcs of all vertices are dropped."""
     i = tally[NEAR]
     if i == len(near):
         near_of[:, COUNT] = -1
@@ -134,7 +134,7 @@ def _cheapest(arc: I64, degree: int, task: int, head: int) -> int:
 
 @inlined
 def _by_task(task: int, v: int) -> int:
-    """A Work.via: from v, V if it is nowhere, along an arc of a task; backward, along an arc of a task to v."""
+    """A Work.via: from v, V if the task is unrouted, along an arc of a task; backward, along an arc of a task to v."""
     return -1 - (v << TASK_BITS | task)
 
 
@@ -158,7 +158,7 @@ def _before(g: Graph, via: int, direction: int) -> int:
 
 @inlined
 def _change_flow(g: Graph, w: Work, degree: int, direction: int, end: int, vertex: int) -> None:
-    """Sends one unit along the path of labels that leads to `end` from `vertex`, or from a task that is nowhere."""
+    """Sends one unit along the path of labels that leads to `end` from `vertex`, or from an unrouted task."""
     nowhere, v = len(g.deficit), end
     while v != vertex and v != nowhere:
         via = w.via[v]
@@ -183,9 +183,9 @@ def _change_flow(g: Graph, w: Work, degree: int, direction: int, end: int, verte
 
 @compiled
 def augment_forward(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int) -> bool:
-    """Routes one unit from a task that flows nowhere (or, task < 0, from a vertex) to the nearest that misses one.
+    """Routes one unit from an unrouted task (or, task < 0, from a vertex) to the nearest vertex with a deficit.
 
-    False if there is none within the radius; then the potentials have moved as far as that allows.
+    False if there is none within the radius; then the potentials have changed by as much as the radius allows.
     """
     label, via, lists, tally, potential, deficit = w.label, w.via, w.lists, w.tally, g.potential, g.deficit
     places, out_word, into_word, into_arc = g.vertex, g.out_word, g.into_word, g.into_arc
@@ -219,7 +219,7 @@ def augment_forward(g: Graph, w: Work, degree: int, task: int, vertex: int, radi
             prefetch(in_word, places[v, START])
             prefetch(in_least, places[v, START])
             first, size = places[v, OUT], places[v, OUT_END] - places[v, OUT]
-            for j in range(size - 1, -1, -1):  # pushed last is followed first
+            for j in range(size - 1, -1, -1):  # the last one pushed is followed first
                 i = places[v, CURSOR + FORWARD] + j
                 i = first + (i if i < size else i - size)
                 word = out_word[i]
@@ -272,7 +272,7 @@ def augment_forward(g: Graph, w: Work, degree: int, task: int, vertex: int, radi
 
 @compiled
 def _shortcut_to_sink(g: Graph, w: Work, v: int, now: int) -> None:
-    """Follows the shortcut of v at once: what is farther than an end that is known need not be labelled."""
+    """Follows the shortcut of v at once: vertices farther than a known end need no label."""
     while g.vertex[v, SHORTCUT] >= 0 and w.tally[END] != v:
         a = g.vertex[v, SHORTCUT]
         word = g.out_word[a]
@@ -287,7 +287,7 @@ def _shortcut_to_sink(g: Graph, w: Work, v: int, now: int) -> None:
 
 @compiled
 def _shortcut_from_sink(g: Graph, w: Work, v: int, sink: int, now: int) -> None:
-    """_shortcut_to_sink against the arcs."""
+    """_shortcut_to_sink in the reverse direction."""
     while g.vertex[v, SHORTCUT] >= 0:
         a = g.vertex[v, SHORTCUT]
         word = g.out_word[a]
@@ -302,9 +302,9 @@ def _shortcut_from_sink(g: Graph, w: Work, v: int, sink: int, now: int) -> None:
 
 @compiled
 def augment_backward(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: int) -> bool:
-    """Routes one unit from the sink to a vertex that misses it, on the shortest path to there.
+    """Routes one unit from the sink to a vertex with a deficit, on a shortest path.
 
-    False if it is longer than the radius; then the potentials have moved as far as that allows.
+    False if it is longer than the radius; then the potentials have changed by as much as the radius allows.
     """
     label, via, lists, tally, potential = w.label, w.via, w.lists, w.tally, g.potential
     places, out_word, into_word, into_arc = g.vertex, g.out_word, g.into_word, g.into_arc

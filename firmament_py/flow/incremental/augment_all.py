@@ -26,24 +26,24 @@ from firmament_py.flow.incremental.numba_intrinsics import borrowed
 from firmament_py.model.arrays import I64
 
 _GROWTH = 4
-"""Each radius is so many times the one before."""
+"""Each radius is this multiple of the one before."""
 
 _FALLEN_MAX = 2**59
-"""Graph.fallen begins anew from here: it is added to distances."""
+"""Graph.fallen is reset when it reaches this value, because it is added to distances."""
 
 _PATIENCE = 3
-"""When one in so many arcs has been looked through vertex by vertex, one pass over all of them pays."""
+"""After one in this number of arcs has been scanned vertex by vertex, one pass over all of them is faster."""
 
 
 @compiled
 def _learn(w: Work, direction: int, needed: int) -> None:
-    """Remembers how far searches had to look lately: most of the next ones will not have to look much farther."""
+    """Records the radius that recent searches needed: most of the next ones will not need a much larger one."""
     w.radius[direction] = min(max((7 * w.radius[direction] + 2 * needed) // 8, 1), FARTHEST // 2**10)
 
 
 @compiled
 def _gather_near(g: Graph, w: Work, degree: int) -> None:
-    """Finds the near arcs of all vertices in one pass over the tasks, if there is room for them."""
+    """Finds the near arcs of all vertices in one pass over the tasks, if they fit the array."""
     arc, potential, now, near, near_of = g.arc, g.potential, g.now, w.near, w.near_of
     within = w.radius[BACKWARD] * KEEP
     vertices = len(near_of)
@@ -89,7 +89,7 @@ def _start_phase(w: Work) -> None:
 
 @compiled
 def route_excess(g: Graph, w: Work, degree: int, tasks: I64, vertices: I64) -> bool:
-    """Routes a unit from each of tasks (K,), then from each of vertices (L,). False: one of them has no path."""
+    """Routes a unit from each of tasks (K,), then from each of vertices (L,). False if one of them has no path."""
     g, w = borrowed(g), borrowed(w)
     _start_phase(w)
     for i in range(len(tasks) + len(vertices)):
@@ -105,7 +105,7 @@ def route_excess(g: Graph, w: Work, degree: int, tasks: I64, vertices: I64) -> b
 
 @compiled
 def _note_fall(g: Graph, before: I64) -> None:
-    """Notes by how much potentials, which were `before` (V,), may have fallen."""
+    """Records by how much potentials have fallen at most since `before` (V,)."""
     g.fallen[0] += (before - g.potential).max()
     if g.fallen[0] > _FALLEN_MAX:
         g.fallen[0] = 0
@@ -114,7 +114,7 @@ def _note_fall(g: Graph, before: I64) -> None:
 
 @compiled
 def fill_deficits(g: Graph, w: Work, degree: int, sink: int, vertices: I64) -> bool:
-    """Fetches what each of the vertices (K,) misses. False: one of them has no path."""
+    """Routes units to the vertices (K,) until they have no deficit. False if one of them has no path."""
     g, w = borrowed(g), borrowed(w)
     _start_phase(w)
     before = g.potential.copy()

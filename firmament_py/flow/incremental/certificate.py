@@ -2,9 +2,9 @@
 
 Linear programming duality: a feasible flow is optimal if there are potentials p such that every arc u -> v with
 residual capacity has a reduced cost c + p(v) - p(u) >= 0, and every arc with flow has one <= 0 (complementary
-slackness). The potentials need not be stored for tasks. A task sends its one unit through its chosen arc, so if there
-are potentials at all, then those with p(task) = c(chosen) + p(head of chosen) will do, and what remains to be shown
-for its other arcs is c + p(head) >= p(task).
+slackness). Potentials of tasks need not be stored. A task sends its one unit through its chosen arc, so if there are
+valid potentials, p(task) = c(chosen) + p(head of chosen) is valid, and what remains to be shown for its other arcs is
+c + p(head) >= p(task).
 """
 
 import numpy as np
@@ -16,25 +16,25 @@ from firmament_py.flow.incremental.numba_intrinsics import prefetch
 from firmament_py.model.arrays import I64, Bools
 
 _BOUND = 2**61
-"""Potentials up to here, and costs up to 2**40, cannot wrap around when they are added."""
+"""Sums of potentials up to this bound and costs up to 2**40 do not overflow."""
 
 _AHEAD = 24
-"""So many tasks ahead the arcs are asked for."""
+"""Number of tasks ahead for which arcs are prefetched."""
 
 _CLAUSES = (
-    "a task sends its unit through no arc of its own",
-    "a task is not where its arc leads",
+    "a task sends its unit through an arc of another task",
+    "a task is not at the head of its chosen arc",
     "a removed task sends a unit",
     "the flow of an arc is below 0 or above its capacity",
     "flow is not conserved at a vertex",
     "an arc with flow has a positive reduced cost",
     "a residual arc has a negative reduced cost",
-    "a task has a cheaper arc than the one it uses",
+    "a task has an arc that costs less than the one it uses",
 )
 
 
 def faults(network: TaskNetwork) -> list[str]:
-    """What is wrong with the flow or the potentials as a proof of optimality; empty: the flow is optimal."""
+    """The conditions of optimality that flow and potentials violate; empty: the flow is optimal."""
     p = network.graph.potential
     if p.min(initial=0) < -_BOUND or p.max(initial=0) > _BOUND:
         return ["a potential is out of range"]
@@ -44,7 +44,7 @@ def faults(network: TaskNetwork) -> list[str]:
 
 @compiled
 def _count(g: Graph, p: I64, live: Bools, degree: int, sink: int) -> I64:
-    """How often each clause is broken. p (V + 1,): potentials, and one for no arc, which is dearer than all arcs."""
+    """Number of violations of each clause. p (V + 1,): potentials; the last is for no arc and above all others."""
     arc, chosen, now, vertices = g.arc, g.chosen, g.now, len(p) - 1
     tails, heads, flows, capacities, costs = g.tail, g.head, g.flow, g.capacity, g.cost
     rows = arc.reshape(len(live), degree)

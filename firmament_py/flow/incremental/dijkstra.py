@@ -1,7 +1,7 @@
-"""Compiled labels of a shortest-path search: a heap, stacks for what is at the same distance, and potentials.
+"""Compiled labels of a shortest-path search: a heap, stacks for vertices at the same distance, and potentials.
 
 Dijkstra's algorithm on reduced costs. Of vertices with the same label the one that was labelled last comes first, and
-tasks come after all fixed arcs: where many reduced costs are 0 that goes straight for an end instead of around it.
+tasks come after all fixed arcs: if many reduced costs are 0, the search leads straight to an end.
 """
 
 from firmament_py.flow.incremental.layout import (
@@ -93,7 +93,7 @@ def give_label(
 
 @inlined
 def next_step(label: I64, lists: I32, tally: I64) -> int:
-    """What to do next: v, follow the fixed arcs of v; -1 - v, its tasks; FAR, nothing, the nearest end is known."""
+    """The next step: v, follow the fixed arcs of v; -1 - v, its tasks; FAR, done, as the nearest end is known."""
     if tally[LEVELS] > 0:
         tally[LEVELS] -= 1
         v = lists[LEVEL, tally[LEVELS]]
@@ -122,7 +122,7 @@ def begin(tally: I64, bound: int) -> None:
 
 @compiled
 def update_potentials(potential: I64, label: I64, lists: I32, tally: I64, sign: int) -> None:
-    """Moves the potentials of the vertices nearer than the end, and clears the labels."""
+    """Updates the potentials of the vertices nearer than the end, and clears the labels."""
     end = tally[DISTANCE]
     for i in range(tally[LABELLED]):
         v = lists[TOUCHED, i]

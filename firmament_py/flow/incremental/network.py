@@ -1,13 +1,13 @@
-"""The network of a scheduler that reconsiders everything, kept between rounds: tasks > vertices > sink.
+"""The network of a scheduler that reconsiders all tasks in every round, kept between rounds: tasks > vertices > sink.
 
     task --sparse arcs--> nodes, racks, cluster aggregator, unscheduled aggregators --fixed arcs--> .. --> sink
 
 A task sends one unit through one of at most D arcs; its row is an array of heads and costs. The fixed arcs among the
 other vertices have capacities; convex costs are parallel arcs. This is the form of Quincy's and Firmament's networks:
-nearly all arcs are tasks', so what has to be searched and certified are a few columns.
+nearly all arcs belong to tasks, so searches and certificates process a few columns.
 
-Changes are bulk calls that cost time in proportion to what changes; the flow and the potentials stay as they are and
-are made optimal again by Reoptimizer (flow/incremental/reoptimize.py).
+Changes are bulk calls whose time is proportional to the change; flow and potentials are kept, and Reoptimizer
+(flow/incremental/reoptimize.py) makes them optimal again.
 """
 
 import numpy as np
@@ -31,39 +31,38 @@ from firmament_py.flow.network import FlowNetwork
 from firmament_py.model.arrays import I32, I64, Bools
 
 COST_MAX = 2**40
-"""Largest amount of a unit cost."""
+"""Largest absolute value of a unit cost."""
 
 VERTICES_MAX = 2**18
-"""A residual path visits each vertex once and pays at most two costs on the way to the next: 2**59 in all. So
-potentials of what has a path to the sink stay within 2**59, distances in reduced costs below 2**61, and nothing that is
-added up reaches 2**63. Where nothing has one, potentials can rise round after round; flow/incremental/reoptimize.py
-looks at them."""
+"""A residual path visits each vertex once, at no more than two costs per vertex: 2**59 in total. So potentials of
+vertices with a path to the sink stay within 2**59, distances in reduced costs below 2**61, and no sum reaches 2**63.
+Without such a path, potentials can rise round after round; flow/incremental/reoptimize.py checks them."""
 
 TASKS_MAX = 2**TASK_BITS
-"""Most tasks at a time."""
+"""Largest number of tasks at a time."""
 
 DEGREE_MAX = 2**8
-"""Most arcs of a task: arcs of all tasks are numbered in 32 bits."""
+"""Largest number of arcs per task: arcs of all tasks are numbered in 32 bits."""
 
 CAPACITY_MAX = 2**40
 """Largest capacity."""
 
 FIXED_ARCS_MAX = 2**21
-"""Most fixed arcs: their capacities add up to 2**61 at most."""
+"""Largest number of fixed arcs: their capacities add up to 2**61 at most."""
 
 _SLACK = 8
 _NEAR = 2**20
 
 
 class RangeError(ValueError):
-    """A number is outside of what the search can calculate with; the message names the argument and the bound."""
+    """A number is outside the range of the search; the message names the argument and the bound."""
 
 
 class TaskNetwork:
-    """Tasks, fixed arcs, and the flow and potentials that were found last. V vertices, F fixed arcs.
+    """Tasks, fixed arcs, and the last flow and potentials. V vertices, F fixed arcs.
 
-    `capacity` and `unit_cost` of the fixed arcs are as in FlowNetwork; the sink takes what all tasks send.
-    Raises RangeError or ValueError where an argument makes no network.
+    `capacity` and `unit_cost` of the fixed arcs are as in FlowNetwork; the sink takes the units of all tasks.
+    Raises RangeError or ValueError for an invalid argument.
     """
 
     def __init__(
@@ -79,7 +78,7 @@ class TaskNetwork:
         tasks: int = 1024,
     ) -> None:
         if not 0 < vertices <= VERTICES_MAX:
-            raise RangeError(f"vertices is {vertices}; 1 to {VERTICES_MAX} can be had")
+            raise RangeError(f"vertices is {vertices}; give 1 to {VERTICES_MAX}")
         if not 0 <= sink < vertices:
             raise ValueError(f"sink is {sink}; the vertices are 0 to {vertices - 1}")
         if not 1 <= degree <= DEGREE_MAX:
@@ -88,17 +87,17 @@ class TaskNetwork:
         if len(set(lengths)) > 1:
             raise ValueError(f"tail, head, capacity and unit_cost hold {lengths} arcs; they must be as many")
         if lengths[0] > FIXED_ARCS_MAX:
-            raise RangeError(f"tail holds {lengths[0]} arcs; at most {FIXED_ARCS_MAX} can be had")
+            raise RangeError(f"tail holds {lengths[0]} arcs; give at most {FIXED_ARCS_MAX}")
         self.vertices, self.sink, self.degree = vertices, sink, degree
         tail, head = _vertices("tail", tail, vertices), _vertices("head", head, vertices)
         if (tail == sink).any():
             raise ValueError("tail holds the sink; nothing leaves the sink")
         order, place, out_start = _by_vertex(tail, vertices)
-        self._place = place.astype(np.int64)  # of a fixed arc, as the caller counts them, among those by tail
+        self._place = place.astype(np.int64)  # position of a fixed arc, numbered as by the caller, in the order by tail
         tail, head = tail[order], head[order]
         into_arc, into_place, into_start = _by_vertex(head, vertices)
         if tasks > TASKS_MAX:
-            raise RangeError(f"tasks is {tasks}; at most {TASKS_MAX} can be had")
+            raise RangeError(f"tasks is {tasks}; give at most {TASKS_MAX}")
         rows = max(tasks, 1)
         self.graph = Graph(
             arc=np.full(rows * degree, vertices, np.int64),
@@ -136,17 +135,17 @@ class TaskNetwork:
         g.vertex[:-1, INTO], g.vertex[:-1, INTO_END] = into_start[:-1], into_start[1:]
         adjacency.refresh(g, np.arange(len(tail)))
         self._live: Bools = np.zeros(rows, np.bool_)
-        self._free: I64 = np.arange(rows, dtype=np.int64)[::-1]  # rows to be given out, from the end
+        self._free: I64 = np.arange(rows, dtype=np.int64)[::-1]  # free rows, used from the end
         self._index()
 
     @property
     def size(self) -> int:
-        """How many tasks there are."""
+        """Number of tasks."""
         return len(self._live) - len(self._free)
 
     @property
     def live(self) -> Bools:
-        """(T,) which rows are tasks. Not to be written to."""
+        """(T,) whether rows are tasks; read-only."""
         return self._live
 
     def task_arcs(self, rows: I64) -> tuple[I64, I64]:
@@ -155,7 +154,7 @@ class TaskNetwork:
         return words & HEAD, words >> HEAD_BITS
 
     def task_heads(self, rows: I64) -> I64:
-        """(K,) the vertices that tasks flow to, -1: nowhere so far."""
+        """(K,) the vertices that tasks flow to, -1: unrouted."""
         heads = self.graph.now[rows] & HEAD
         return np.where(heads < self.vertices, heads, -1)
 
@@ -172,7 +171,7 @@ class TaskNetwork:
             raise ValueError("heads has a task without an arc; give it one to an unscheduled vertex")
         costs, heads = _within("costs", costs, -COST_MAX, COST_MAX), heads.astype(np.int64)
         if self.size + len(heads) > TASKS_MAX:
-            raise RangeError(f"heads holds {len(heads)} more tasks than {self.size}; at most {TASKS_MAX} can be had")
+            raise RangeError(f"heads holds {len(heads)} more tasks than {self.size}; the limit is {TASKS_MAX}")
         if len(self._free) < len(heads):
             self._grow(len(heads))
         rows = self._free[len(self._free) - len(heads) :][::-1].copy()
@@ -184,14 +183,14 @@ class TaskNetwork:
         return rows
 
     def remove_tasks(self, rows: I64) -> None:
-        """Removes the tasks at rows (K,); the rows are given to tasks that are added later."""
+        """Removes the tasks at rows (K,); the rows are reused for later tasks."""
         rows = self._rows(rows)
         adjacency.leave_arcs(self.graph, rows, self.degree)
         self._live[rows] = False
         self._free = np.concatenate([self._free, rows])
 
     def set_task_costs(self, rows: I64, costs: I64) -> None:
-        """New costs (K, D) of all arcs of tasks rows (K,). Tasks that now flow the wrong way lose their route."""
+        """Sets costs (K, D) of all arcs of task rows (K,). Tasks whose route is no longer optimal become unrouted."""
         rows = self._rows(rows)
         heads = self._arcs[rows] & HEAD
         there = heads < self.vertices
@@ -206,11 +205,11 @@ class TaskNetwork:
         adjacency.assign(self.graph, wrong, np.full(len(wrong), -1))
 
     def set_capacity(self, arcs: I64, capacity: I64) -> None:
-        """New capacities (K,) of fixed arcs (K,)."""
+        """Sets capacities (K,) of fixed arcs (K,)."""
         self._change_fixed(self.graph.capacity, arcs, _within("capacity", capacity, 0, CAPACITY_MAX))
 
     def set_unit_cost(self, arcs: I64, unit_cost: I64) -> None:
-        """New unit costs (K,) of fixed arcs (K,)."""
+        """Sets unit costs (K,) of fixed arcs (K,)."""
         self._change_fixed(self.graph.cost, arcs, _within("unit_cost", unit_cost, -COST_MAX, COST_MAX))
 
     def _change_fixed(self, column: I64, arcs: I64, values: I64) -> None:
@@ -221,11 +220,11 @@ class TaskNetwork:
         adjacency.refresh(self.graph, self._place[arcs])
 
     def cost(self) -> int:
-        """What the flow costs."""
+        """The cost of the flow."""
         return totals.cost(self.graph)
 
     def flow_network(self) -> tuple[FlowNetwork, I64]:
-        """All of it as a FlowNetwork: task arcs, then fixed arcs; and (A,) which arcs of the rows the first are.
+        """The whole network as a FlowNetwork: task arcs, then fixed arcs; and the positions of the former in the rows.
 
         Vertices are numbered as here; the tasks follow in the order of their rows.
         """
@@ -246,7 +245,7 @@ class TaskNetwork:
         ), arcs
 
     def load(self, flow: I64, arcs: I64) -> None:
-        """Takes over a flow of flow_network()."""
+        """Loads a flow of flow_network()."""
         rows = np.flatnonzero(self._live)
         self.graph.vertex[:, USED] = 0
         self.graph.now[:] = self.vertices
@@ -257,7 +256,7 @@ class TaskNetwork:
 
     @property
     def _arcs(self) -> I64:
-        """(T, D) the words of tasks' arcs."""
+        """(T, D) the words of the arcs of tasks."""
         return self.graph.arc.reshape(-1, self.degree)
 
     def _rows(self, rows: I64) -> I64:
@@ -269,7 +268,7 @@ class TaskNetwork:
         return rows
 
     def _grow(self, added: int) -> None:
-        """Room for at least `more` further tasks, and half as many again as there are."""
+        """Grows the arrays for at least `more` further tasks, and by at least half."""
         old = len(self._live)
         new = min(old + max(added, old // 2), TASKS_MAX)
 
@@ -309,12 +308,12 @@ def _vertices(name: str, values: I32, vertices: int) -> I32:
 def _within(name: str, values: I64, lower: int, upper: int) -> I64:
     values = np.array(values, np.int64)
     if values.size and (values.min() < lower or values.max() > upper):
-        raise RangeError(f"{name} holds {values.min()} to {values.max()}; {lower} to {upper} can be had")
+        raise RangeError(f"{name} holds {values.min()} to {values.max()}; give {lower} to {upper}")
     return values
 
 
 def _lines(rows: int, columns: int, dtype: type) -> np.ndarray:
-    """Zeros (rows, columns) where a row of 64 bytes is a line of the cache."""
+    """Zeros (rows, columns), aligned so that a row of 64 bytes is a cache line."""
     size = rows * columns * np.dtype(dtype).itemsize
     padded = np.zeros(size + 64, np.uint8)
     begin = -padded.ctypes.data % 64
@@ -322,7 +321,7 @@ def _lines(rows: int, columns: int, dtype: type) -> np.ndarray:
 
 
 def _by_vertex(end: I32, vertices: int) -> tuple[I32, I32, I32]:
-    """Arcs (F,) ordered by one of their ends, the place of each (F,), and where each vertex's begin (V + 1,)."""
+    """Arcs (F,) ordered by one of their ends, the position of each (F,), and the start of each vertex (V + 1,)."""
     start = np.zeros(vertices + 1, np.int32)
     np.cumsum(np.bincount(end, minlength=vertices), out=start[1:])
     order = np.argsort(end, kind="stable").astype(np.int32)

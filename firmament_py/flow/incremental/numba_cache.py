@@ -1,8 +1,8 @@
 """numba's compiler, with a cache on disk that notices a change of any module of this package.
 
-Numba looks only at the file that a function is in, but what it compiled contains constants and inlined functions of
-other modules: with an old layout of an array it would read the wrong memory. So what is cached is named after all
-sources. Files of former sources stay behind until somebody clears the cache.
+Numba checks only the file that contains a function, but compiled code includes constants and inlined functions of other
+modules: with an old layout of an array it would read the wrong memory. So cache files are named after a hash of all
+sources. Files of former sources remain until the cache is cleared.
 """
 
 import hashlib

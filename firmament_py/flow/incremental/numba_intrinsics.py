@@ -1,4 +1,4 @@
-"""What compiled code needs to wait less for memory: arrays without reference counts, and lines asked for ahead."""
+"""Intrinsics that make compiled code wait less for memory: arrays without reference counts, and prefetching."""
 
 from typing import Any
 
@@ -33,10 +33,10 @@ borrowed: Any = intrinsic(_borrowed)
 
 
 def _prefetch(typing_context, array, index):  # type: ignore[no-untyped-def]
-    """Asks for the line of memory that holds array[index] (of a flat view of it) and does not wait for it.
+    """Prefetches the cache line that holds array[index] (of a flat view of it).
 
-    Never reads: an index outside of the array does no harm. Worth it where many lines are known before the first of
-    them is needed, because a core waits for a dozen in the time of one.
+    Does not read it: an index outside the array is harmless. Useful if many lines are known before the first of them
+    is needed, because a core loads a dozen in the time of one.
     """
     if not isinstance(array, types.Array) or not isinstance(index, types.Integer):
         return None

@@ -1,4 +1,4 @@
-"""Compiled potentials of an optimal flow, found anew by label correction."""
+"""Compiled computation of the potentials of an optimal flow by label correction."""
 
 import numpy as np
 
@@ -24,13 +24,13 @@ from firmament_py.model.arrays import I32
 def find_potentials(g: Graph, sink: int, far: int) -> bool:
     """Finds potentials for an optimal flow: the cost of the cheapest residual path to the sink; without one, about far.
 
-    Label correction (Bellman, Ford, Moore) from the sink along residual arcs, and then from all that has no path, which
-    needs potentials that suit each other, too. False if there is a negative cycle, so that the flow was no optimum.
+    Label correction (Bellman, Ford, Moore) from the sink along residual arcs, and then from all vertices without a
+    path, which need valid potentials too. False if there is a negative cycle, so that the flow is not optimal.
     """
     g = borrowed(g)
     vertices = len(g.deficit)
     p = g.potential
-    g.fallen[0] = 0  # tasks that have just been routed have no bounds
+    g.fallen[0] = 0  # newly routed tasks have no bounds
     p[:] = far
     p[sink] = 0
     queue = np.full(vertices, sink, np.int32)
@@ -44,8 +44,8 @@ def find_potentials(g: Graph, sink: int, far: int) -> bool:
 
 @compiled
 def _correct_labels(g: Graph, sink: int, queue: I32, waiting: int, rounds: I32) -> bool:
-    """Corrects potentials against the residual arcs from the first `waiting` vertices of the queue (V,) on. False if a
-    vertex had its turn (rounds (V,)) more often than it can without a negative cycle."""
+    """Corrects potentials against the residual arcs, starting with the first `waiting` vertices of the queue (V,).
+    False if a vertex is processed (rounds (V,)) more often than is possible without a negative cycle."""
     vertices, p = len(queue), g.potential
     queued = np.zeros(vertices, np.uint8)
     queued[queue[:waiting]] = 1

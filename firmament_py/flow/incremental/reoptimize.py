@@ -14,13 +14,13 @@ from firmament_py.flow.solver import Solver
 log = logging.getLogger(__name__)
 
 _SHORTCUT_LENGTH = 8
-"""Shortcuts of more arcs are not looked for; they only speed a search up."""
+"""Longest shortcut, in arcs; shortcuts only speed up searches."""
 
 _FAR = 2**59
 """Potential of a vertex without a residual path to the sink."""
 
 _POTENTIAL_MAX = 2**60
-"""Where nothing has a path to the sink each round can raise all potentials; from here on they are found anew."""
+"""Without a path to the sink, each round can raise all potentials; above this value they are computed again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +37,22 @@ class Reoptimized:
 
 
 class Reoptimizer:
-    """Owns how a network is made optimal: repair, certificate, and a full solve where there is no certificate.
+    """Makes a network optimal: repair, certificate, and a full solve if the certificate fails.
 
-    repair_share: of how large a share of the tasks a change may displace before a full solve is thought cheaper.
+    repair_share: share of displaced tasks above which a full solve is expected to be cheaper.
     """
 
     def __init__(self, network: TaskNetwork, solver: Solver, repair_share: float = 0.25) -> None:
         self.network = network
         self.full_solves = 0
         self.rejected = 0
-        """Repairs whose certificate did not hold: a defect, if it is ever above 0."""
+        """Number of repairs whose certificate failed: a defect if above 0."""
         self._solver = solver
         self._share = repair_share
         self._solved = False
 
     def run(self) -> Reoptimized:
-        """An optimum of the network as it is now."""
+        """Finds an optimum of the current network."""
         if self._solved:
             result = self._repair()
             if result is not None:
@@ -60,7 +60,7 @@ class Reoptimizer:
         return self.solve_from_scratch()
 
     def solve_from_scratch(self) -> Reoptimized:
-        """Solves everything anew and finds potentials for the next repair."""
+        """Solves the whole network and finds potentials for the next repair."""
         began = perf_counter()
         self.full_solves += 1
         flow_network, arcs = self.network.flow_network()
@@ -100,7 +100,7 @@ class Reoptimizer:
         g.deficit[:] = np.maximum(-balance, 0)
         w.tally[layout.SETTLED] = 0
         adjacency.find_shortcuts(g, net.sink, net.size, _SHORTCUT_LENGTH)
-        g.deficit[net.sink] = searches + 1  # takes all there is
+        g.deficit[net.sink] = searches + 1  # takes all units
         if not (
             augment_all.route_excess(g, w, net.degree, unrouted, excess)
             and augment_all.fill_deficits(g, w, net.degree, net.sink, np.flatnonzero(balance < 0))
@@ -110,7 +110,7 @@ class Reoptimizer:
         found = certificate.faults(net)
         if found:
             self.rejected += 1
-            log.error("a repaired flow has no certificate, solving everything: %s", "; ".join(found))
+            log.error("a repaired flow has no certificate, solving from scratch: %s", "; ".join(found))
             return None
         return Reoptimized(
             Status.OPTIMAL,

@@ -1,4 +1,4 @@
-"""Compiled passes over a whole Graph: what it costs, what contradicts its potentials, what does not balance."""
+"""Compiled passes over a whole Graph: its cost, violations of its potentials, imbalances."""
 
 import numpy as np
 
@@ -9,12 +9,12 @@ from firmament_py.model.arrays import I64, Bools
 
 _SPLIT = 20
 _LARGE = 2**21
-"""Flows up to here, times half a cost, add up below 2**63 over all fixed arcs."""
+"""The sum of flows up to this value times half a cost, over all fixed arcs, is below 2**63."""
 
 
 @compiled
 def _cost(g: Graph) -> tuple[int, int, int]:
-    """Of tasks; and of fixed arcs without large flows in two parts, because flow times cost may need over 64 bits."""
+    """Cost of tasks; and of fixed arcs without large flows, in two parts, as flow times cost may need over 64 bits."""
     g = borrowed(g)
     tasks = high = low = 0
     for word in g.now:
@@ -27,16 +27,16 @@ def _cost(g: Graph) -> tuple[int, int, int]:
 
 
 def cost(g: Graph) -> int:
-    """What the flow costs."""
+    """The cost of the flow."""
     tasks, high, low = _cost(g)
-    large = np.flatnonzero(g.flow > _LARGE)  # larger than all tasks: only where costs are negative
+    large = np.flatnonzero(g.flow > _LARGE)  # larger than all tasks: only if costs are negative
     remainder: int = sum(flow * unit for flow, unit in zip(g.flow[large].tolist(), g.cost[large].tolist(), strict=True))
     return int(tasks) + (int(high) << _SPLIT) + int(low) + remainder
 
 
 @compiled
 def unrouted(g: Graph, live: Bools) -> I64:
-    """(K,) the tasks that flow nowhere."""
+    """(K,) the unrouted tasks."""
     g = borrowed(g)
     count = 0
     for t in range(len(live)):
@@ -52,9 +52,9 @@ def unrouted(g: Graph, live: Bools) -> I64:
 
 @compiled
 def obey_potentials(g: Graph) -> I64:
-    """Fills fixed arcs that are too cheap for the potentials and empties those that are too dear.
+    """Saturates fixed arcs of negative reduced cost and empties those of positive reduced cost.
 
-    Returns (V,) what then comes into each vertex less what leaves it.
+    Returns (V,) inflow minus outflow of each vertex afterwards.
     """
     g = borrowed(g)
     vertices = len(g.deficit)
