@@ -117,7 +117,7 @@ def test_costs_keep_the_contract(policy, view):
 @each_policy
 @examples(25)
 @given(view=views())
-def test_pricing_is_pure(policy, view):
+def test_costs_are_pure(policy, view):
     """The same view has the same costs, and is not touched."""
     before = {name: array.copy() for name, array in arrays(view).items()}
     for array in arrays(view).values():
@@ -153,7 +153,7 @@ def test_the_order_of_nodes_does_not_matter(policy, view, data):
 @each_policy
 @examples(25)
 @given(view=views())
-def test_waiting_costs_more_for_the_more_important_and_no_less_for_the_older(policy, view):
+def test_waiting_costs_increase_with_priority_and_do_not_decrease_with_age(policy, view):
     wait = policy.costs(view).wait.tolist()
     cls, age = view.task_class.tolist(), view.task_age_us.tolist()
     tasks = list(zip(cls, view.priority[view.task_class].tolist(), age, wait, strict=True))

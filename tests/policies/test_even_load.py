@@ -73,7 +73,7 @@ def test_at_95_percent_nodes_are_less_than_ten_points_apart(seed, rounds):
 
 
 @pytest.mark.slow
-def test_counting_tasks_does_not_do_it():
+def test_counting_tasks_does_not_even_out_load():
     """What the mixture is for: spread by number of tasks, nodes are either unequal or some tasks find no room."""
     left, shares = utilisation(LoadSpreading(), 0, 100, 1)
     assert left > 0 or spread(shares) > 0.1

@@ -96,7 +96,7 @@ COMPLAINTS = {
 }
 
 
-def test_the_template_is_what_the_tutorial_says():
+def test_the_template_matches_the_tutorial():
     there = {f"headroom-policy/{path.name}": path.read_text() for path in (DOCS / "policy-template").glob("*.*")}
     assert there == FILES
 
@@ -130,7 +130,7 @@ def installed(tmp_path_factory) -> SimpleNamespace:
     return SimpleNamespace(folder=folder, env=env, site=site, said=done.stdout)
 
 
-def test_following_the_tutorial_ends_in_a_listed_policy_that_conforms_and_passes_its_test(installed):
+def test_the_tutorial_leads_to_a_listed_conforming_policy_that_passes_its_test(installed):
     assert re.search(r"^headroom +Keeps a part of every node free while it can\.$", installed.said, re.MULTILINE)
     assert "--policy-option keep=FLOAT  [default: 0.2]" in installed.said
     assert "FAILED" not in installed.said
@@ -180,7 +180,7 @@ def updates(*parts):
     return iter([CLUSTER, *(flow_pb2.Update(tasks=part) for part in parts), flow_pb2.Update(complete=True)])
 
 
-def test_an_external_policy_is_chosen_by_flag_and_decides_rounds(installed):
+def test_an_external_policy_selected_by_flag_decides_rounds(installed):
     """a runs one task that leaves less than a fifth free, b three small ones: headroom prefers b, and load-spreading,
     which counts tasks, would prefer a."""
     there = (tasks([1], 1, on="a"), tasks([2, 3, 4], 2, on="b"), tasks([5], 2))
@@ -201,14 +201,14 @@ def test_an_external_policy_is_chosen_by_flag_and_decides_rounds(installed):
         (["broken-futuristic"], "policy broken-futuristic needs version 99 of the policy interface"),
     ],
 )
-def test_what_is_wrong_with_a_policy_from_elsewhere_is_said_before_anything_is_served(installed, words, reported):
+def test_errors_of_an_external_policy_are_reported_before_serving(installed, words, reported):
     done = firmament(installed, "serve", "--policy", *words)
     assert done.returncode == 2
     assert reported in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize("name", COMPLAINTS)
-def test_a_policy_that_fails_is_named_and_tasks_are_placed_all_the_same(installed, name):
+def test_a_failing_policy_is_named_and_tasks_are_still_placed(installed, name):
     with serving(installed, "--policy", f"broken-{name.lower()}") as flow:
         epoch = flow.Resync(updates(tasks(range(1, 21), 2))).epoch
         first = flow.Round(flow_pb2.RoundRequest(epoch=epoch, now_us=NOW_US))
@@ -224,7 +224,7 @@ def test_a_policy_that_fails_is_named_and_tasks_are_placed_all_the_same(installe
     assert [finding["rule"] for finding in json.loads(done.stdout)["findings"]] == ["contract"]
 
 
-async def test_pods_are_bound_under_a_policy_that_fails_and_the_failure_is_reported(
+async def test_pods_are_bound_under_a_failing_policy_and_the_failure_is_reported(
     installed, tmp_path, monkeypatch, caplog
 ):
     monkeypatch.setenv("PYTHONPATH", str(installed.site))

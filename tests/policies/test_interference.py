@@ -59,14 +59,14 @@ def test_neighbours_add_up(kind, beside, cost):
     assert costs(kind, beside=beside).place.tolist() == [[cost]]
 
 
-def test_a_busy_or_small_machine_makes_it_worse():
+def test_load_and_small_machines_increase_penalties():
     half = costs("devil", beside={"devil": 1}, free_cpu=4)
     assert half.place.tolist() == [[round(400 * math.exp(0.5))]]
     # the mean of 4 and 12 is 8: the small one counts double, the large one two thirds
     assert costs("devil", beside={"devil": 1}, free_cpu=12, cpus=(4, 12)).place.tolist() == [[800, 267]]
 
 
-def test_a_node_is_as_busy_as_requested_or_as_measured():
+def test_the_load_of_a_node_is_the_larger_of_requested_and_measured():
     view = make_view(
         resources=("cpu",), requests=[[0]], allocatable=[[8]] * 4, free=[[4]] * 4, traits=[{TRAIT: "devil"}],
         counts={TRAIT: {"devil": [1] * 4}}, running=[1] * 4, usage=node_usage(cpu=[8.0, 20.0, 1.0, math.nan]),
@@ -75,12 +75,12 @@ def test_a_node_is_as_busy_as_requested_or_as_measured():
     assert Interference().costs(view).place.tolist() == [[round(400 * math.exp(share)) for share in shares]]
 
 
-def test_slots_rise_with_what_the_kind_does_to_itself():
+def test_slot_costs_rise_with_the_penalty_of_a_kind_beside_itself():
     assert costs("devil").slot.tolist() == [[0, 400, 800]]
     assert costs("turtle").slot.tolist() == [[0, 100, 200]]
 
 
-def test_slots_hold_the_cost_vector():
+def test_slot_costs_include_the_cost_vector():
     # half of the cpu and a quarter of the memory are requested, the task wants a quarter and an eighth of them
     view = make_view(
         resources=("cpu", "memory", "gpu"),
@@ -94,7 +94,7 @@ def test_slots_hold_the_cost_vector():
     assert Interference().costs(view).slot.tolist() == [[round(cost) for cost in expected]]
 
 
-def test_whoever_does_not_say_is_of_the_default_kind():
+def test_tasks_without_a_kind_are_of_the_default_kind():
     assert costs("", beside={"devil": 1}).place.tolist() == [[400]]  # a sheep
     assert costs("", beside={"devil": 1}, options={"default": "turtle"}).place.tolist() == [[60]]
     view = make_view(
@@ -121,7 +121,7 @@ def test_the_table_can_be_changed():
     ],
 )
 @pytest.mark.parametrize("policy", [Interference, WhareMap], ids=lambda p: p.name)
-def test_options_that_make_no_sense(policy, options, complaint):
+def test_invalid_options(policy, options, complaint):
     with pytest.raises(ValueError, match=complaint):
         policy(**options)
 
@@ -156,7 +156,7 @@ def test_several_devils_of_one_round_are_kept_apart():
     assert len({placed[uid] for uid in (1, 2, 3, 4)}) == 4
 
 
-def test_rabbits_see_the_devils_that_came_in_the_same_round():
+def test_rabbits_avoid_devils_of_the_same_round():
     nodes = [make_node(f"n{i}", cpu=16) for i in range(5)]
     cluster = make_cluster(
         *(*nodes, of_kind(1, "rabbit", cpu=1), of_kind(2, "devil", cpu=1), of_kind(3, "sheep", cpu=1)),
@@ -168,7 +168,7 @@ def test_rabbits_see_the_devils_that_came_in_the_same_round():
     assert {placed[6], placed[7]}.isdisjoint({placed[3], placed[4], placed[5]})
 
 
-def test_a_priority_goes_before_every_turn():
+def test_priority_goes_before_every_stage():
     """One place: the sheep of a higher priority has it, though devils come first."""
     cluster = make_cluster(
         *(make_node("n", cpu=1), of_kind(1, "sheep", cpu=1, priority=5), of_kind(2, "devil", cpu=1)),
@@ -185,7 +185,7 @@ def test_a_priority_goes_before_every_turn():
     cpus=st.lists(st.integers(1, 6), min_size=4, max_size=4),
     priorities=st.lists(st.integers(0, 1), min_size=4, max_size=4),
 )
-def test_rounds_in_turns_are_optimal_each_and_waste_nothing(kinds, there, cpus, priorities):
+def test_every_stage_is_optimal_and_leaves_no_task_that_fits(kinds, there, cpus, priorities):
     seen = []
     cluster = make_cluster(
         *(make_node(f"n{i}", cpu=cpu) for i, cpu in enumerate(cpus)),
@@ -215,7 +215,7 @@ def suffering(where):
 
 
 @pytest.mark.slow
-def test_all_tasks_suffer_less_than_with_other_policies():
+def test_the_total_penalty_is_lower_than_with_other_policies():
     """A mixed batch on 40 nodes, a third of them with somebody there already: those of load-spreading do 1.4 times."""
 
     def outcome(policy):

@@ -44,7 +44,7 @@ def measured(
 @pytest.mark.parametrize(
     ("age_seconds", "goes_to"), [pytest.param(0, "b", id="fresh"), pytest.param(3600, "a", id="an-hour-old")]
 )
-def test_network_aware_sees_traffic_that_nobody_requested(age_seconds, goes_to):
+def test_network_aware_uses_measured_traffic_that_is_not_requested(age_seconds, goes_to):
     """Requests speak for a; measured traffic, 8 of 10 Gbit/s, against it, as long as it is fresh."""
     senders = [ClassDefined(i, {"cpu": 1, "bandwidth.egress": 10**9 * gigabits}) for i, gigabits in ((1, 3), (2, 1))]
     cluster = make_cluster(*NODES, *senders, make_tasks([1], 1, on="b"), make_tasks([2], 2), policy=NetworkAware())
@@ -53,7 +53,7 @@ def test_network_aware_sees_traffic_that_nobody_requested(age_seconds, goes_to):
 
 
 @pytest.mark.parametrize(("busy", "goes_to"), [pytest.param("b", "a", id="a"), pytest.param("a", "b", id="b")])
-def test_interference_is_felt_more_on_a_busy_node(busy, goes_to):
+def test_interference_costs_more_on_a_busy_node(busy, goes_to):
     """One rabbit on each; one of the two works at its limit, though both are requested as little."""
     cluster = make_cluster(
         *NODES,

@@ -53,7 +53,7 @@ def test_costs_are_those_of_a_cluster_in_which_the_load_is_requested(policy, dat
 
 
 @each_policy
-def test_the_idle_node_that_is_requested_full_is_told_from_the_busy_one(policy):
+def test_an_idle_node_with_full_requests_is_distinguished_from_a_busy_one(policy):
     """Node 0 is requested to 9/10 and idle, node 1 the other way round."""
     full, idle = [1000, 1000], [100, 100]
     by_requests = costs(policy, view([full, full], [idle, [900, 900]]))
@@ -62,7 +62,7 @@ def test_the_idle_node_that_is_requested_full_is_told_from_the_busy_one(policy):
     assert by_requests[0] != by_requests[1]
 
 
-def test_without_measurements_the_load_is_what_is_requested():
+def test_without_measurements_the_load_is_the_requests():
     seen = view([[10, 10], [20, 20]], [[4, 10], [-5, 20]])
     assert seen.load.tolist() == [[6, 0], [25, 0]]
     assert np.isnan(seen.usage.cpu).all()
@@ -71,5 +71,5 @@ def test_without_measurements_the_load_is_what_is_requested():
     assert replace(seen, measured_usage=used).usage is used
 
 
-def test_the_baseline_looks_at_nothing():
+def test_the_baseline_ignores_load():
     assert costs(Trivial(), view([[10, 10]], [[4, 4]], [[9, 9]])) == [0]

@@ -58,7 +58,7 @@ def test_among_equally_busy_nodes_the_larger_one_goes_first():
     assert cluster.round() == {3: "b"}
 
 
-def test_by_what_is_requested():
+def test_by_requested():
     # the example of the module: m = 1 of 10; the first node is half requested, and more by its other resource
     view = make_view(
         resources=("cpu", "memory"), requests=[[1, 0]], allocatable=[[10, 10], [10, 10], [0, 10]],
@@ -68,7 +68,7 @@ def test_by_what_is_requested():
     assert costs == [[5000, 6000, 7000], [0, 1000, 2000], [8000, 8000, 8000]]
 
 
-def test_by_what_is_requested_large_tasks_count_for_more():
+def test_by_requested_large_tasks_count_for_more():
     """a runs one large task, b four small ones: by tasks the next goes to a, by what is requested to b."""
     events: list[Event] = [
         *(make_node("a", cpu=8), make_node("b", cpu=8), make_class(1, cpu=5), make_class(2, cpu=1)),
@@ -79,7 +79,7 @@ def test_by_what_is_requested_large_tasks_count_for_more():
 
 
 @pytest.mark.parametrize("by", ["tasks", "requested"])
-def test_devices_are_left_to_those_who_need_them(by):
+def test_devices_are_left_to_tasks_that_request_them(by):
     events: list[Event] = [
         *(make_node("gpu", cpu=100, gpu=4), make_node("plain", cpu=100)),
         *(make_class(1, cpu=1), make_class(2, cpu=1, gpu=1)),
@@ -92,12 +92,12 @@ def test_devices_are_left_to_those_who_need_them(by):
     assert {careless[uid] for uid in range(1, 11)} == {"gpu", "plain"}
 
 
-def test_so_many_more_tasks_run_elsewhere_before_a_device_is_wasted():
+def test_spare_devices_more_tasks_run_elsewhere_before_a_device_node_is_used():
     events: list[Event] = [make_node("gpu", gpu=4), make_node("plain"), make_class(1), make_tasks(range(1, 21), 1)]
     assert per_node(places(LoadSpreading(spare_devices=6), *events)) == {"gpu": 7, "plain": 13}
 
 
-def test_a_node_that_offers_nothing_makes_no_devices_of_what_it_lacks():
+def test_a_node_without_resources_does_not_make_the_others_devices():
     events: list[Event] = [
         *(make_node("a", cpu=8), make_node("b", cpu=8), make_node("c", pods=9)),
         make_class(1),

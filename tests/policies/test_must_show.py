@@ -121,13 +121,13 @@ def test_there_is_a_case_for_every_policy(name):
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_policy_does_what_it_says(case):
+def test_a_policy_places_as_documented(case):
     assert run(case, case.policy) == case.expected
 
 
 @pytest.mark.parametrize("other", NAMES)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_and_others_do_not(case, other):
+def test_other_policies_place_differently(case, other):
     if other == case.policy:
         return
     if other in case.agree:
@@ -150,7 +150,7 @@ def loaded_one_way_or_the_other(busy: str) -> list[Event]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_trivial_alone_does_not_care_what_runs_where(name):
+def test_only_trivial_ignores_running_tasks(name):
     """The same tasks arrive; whether the first node or the last is busy makes a difference to all but trivial."""
     first, last = (per_node(places(load(name, {}), *loaded_one_way_or_the_other(busy))) for busy in "ad")
     if name == "trivial":
@@ -159,7 +159,7 @@ def test_trivial_alone_does_not_care_what_runs_where(name):
         assert first != last
 
 
-def test_random_follows_its_seed_and_nothing_else():
+def test_random_depends_only_on_its_seed():
     draws = [places(load("random", {"seed": str(seed)}), *CASES["random"].events) for seed in (1, 2, 1)]
     assert draws[0] == draws[2]
     assert draws[0] != draws[1]

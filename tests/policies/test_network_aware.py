@@ -63,7 +63,7 @@ def test_both_directions_add_up():
     assert NetworkAware().costs(view).place.tolist() == [[15_000]]
 
 
-def test_what_is_measured_counts_where_it_is_more():
+def test_measured_usage_counts_if_larger():
     """Bytes a second received and sent; the third was not measured."""
     view = make_view(
         resources=(EGRESS,),
@@ -100,7 +100,7 @@ def test_a_link_without_a_limit_is_weighed_like_the_largest():
     ("policy", "goes_to"),
     [pytest.param(NetworkAware(), "quiet", id="network-aware"), pytest.param(LoadSpreading(), "busy", id="others")],
 )
-def test_a_task_goes_where_the_link_is_used_least(policy, goes_to):
+def test_a_task_goes_to_the_least_used_link(policy, goes_to):
     """One task that sends much against three that send little."""
     cluster = make_cluster(
         *(linked("busy", egress=10 * G), linked("quiet", egress=10 * G), sending(1, 6 * G), sending(2, G // 10)),
@@ -110,7 +110,7 @@ def test_a_task_goes_where_the_link_is_used_least(policy, goes_to):
     assert cluster.round() == {5: goes_to}
 
 
-def test_what_does_not_fit_the_link_waits_and_is_told_why():
+def test_a_task_that_does_not_fit_a_link_waits_with_a_reason():
     cluster = make_cluster(
         *(linked("a", egress=1 * G), linked("b", egress=0), sending(1, 800_000_000), make_tasks([1, 2], 1)),
         policy=NetworkAware(),
@@ -121,7 +121,7 @@ def test_what_does_not_fit_the_link_waits_and_is_told_why():
     assert [(r.detail, r.nodes) for r in waiting.reasons] == [(EGRESS, 2)]
 
 
-def test_one_solve_does_not_send_a_quiet_link_all_the_large_tasks():
+def test_one_solve_does_not_send_all_large_tasks_to_one_little_used_link():
     """Of two quiet links each gets its part of the large ones, though all of them would rather go to the quieter."""
     cluster = make_cluster(
         *(linked(name, egress=100) for name in ("a", "b", "c")),
@@ -134,7 +134,7 @@ def test_one_solve_does_not_send_a_quiet_link_all_the_large_tasks():
     assert per_node({uid: node for uid, node in placed.items() if uid < 20}) == {"a": 2, "b": 2, "c": 2}
 
 
-def test_links_may_come_after_the_nodes():
+def test_links_can_be_reported_after_the_nodes():
     """Nodes that were told before anybody asked for bandwidth have no limit until they say so."""
     cluster = make_cluster(linked("a"), linked("b"), make_class(9), make_tasks([1], 9), policy=NetworkAware())
     cluster.round()
@@ -172,7 +172,7 @@ def linked_clusters(draw):
 
 @pytest.mark.slow
 @given(events=linked_clusters())
-def test_links_are_never_over_committed_and_no_room_is_wasted(events):
+def test_links_are_never_over_committed_and_no_task_that_fits_is_left(events):
     """Whatever is there already, the oracle counts links without a limit as endless."""
     nodes, classes, reported = events
     seen = []
@@ -221,7 +221,7 @@ def link_use(policy: Policy, fill: float, *, counted: bool, nodes: int = 300, bu
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("fill", "ratio"), [pytest.param(0.95, 1.4, id="95"), pytest.param(0.5, 1.7, id="50")])
-def test_the_upper_tail_of_link_use_is_lower_than_that_of_load_spreading(fill, ratio):
+def test_the_upper_tail_of_link_usage_is_lower_than_with_load_spreading(fill, ratio):
     """The 99th percentile and the busiest link, when tasks want 95 % and 50 % of all links together."""
     mine = link_use(NetworkAware(), fill, counted=True)
     others = link_use(LoadSpreading(), fill, counted=False)

@@ -50,7 +50,7 @@ def test_cpu_memory_levels_and_balances():
     assert costs.slot.tolist() == [[500, 500, 750], [0, 250, 500]]
 
 
-def test_cpu_memory_lets_large_tasks_go_first_and_asks_again():
+def test_cpu_memory_places_large_tasks_first_and_in_portions():
     # sizes 2/8 and 1/8; 35 % of the volume 4 x 2/8 + 4 x 1/8 = 12/8 is 4.2/8: three of the large kind, 2 cpu each.
     # a has 4 of 8 cpu requested; both stand at 5/8 when a has taken (5 - 4) / 2 and b 5 / 2, rounded up
     view = make_view(
@@ -89,7 +89,7 @@ def test_where_four_equal_tasks_go(policy, spread):
     assert sorted(per_node(cluster.round()).values()) == spread
 
 
-def test_a_task_goes_where_its_kind_of_load_is_missing():
+def test_a_task_goes_to_the_node_that_lacks_its_kind_of_load():
     """cpu-memory sends cpu to the node with memory in use; load-spreading cannot tell the two apart."""
     cluster = make_cluster(
         make_node("a", cpu=8, memory=8),
@@ -105,12 +105,12 @@ def test_a_task_goes_where_its_kind_of_load_is_missing():
     assert per_node(cluster.round()) == {"b": 1}
 
 
-def test_trivial_places_all_it_can():
+def test_trivial_places_all_tasks_that_fit():
     cluster = make_cluster(*NODES, make_class(1, cpu=5, memory=1), make_tasks(range(1, 7), 1), policy=Trivial())
     assert sorted(per_node(cluster.round()).values()) == [1, 1, 1, 1]
 
 
-def test_cpu_memory_does_not_let_a_large_task_take_the_room_of_small_ones():
+def test_cpu_memory_does_not_displace_small_tasks_by_a_large_one():
     cluster = make_cluster(
         *(make_node("a", cpu=8, memory=8), make_class(1, cpu=8, memory=1), make_class(2, cpu=1, memory=1)),
         *(make_tasks([1], 1), make_tasks(range(2, 10), 2)),

@@ -30,13 +30,13 @@ def test_cpu_memory_places_about_as_many_as_others_do(seed):
     assert mine >= 0.95 * min(others)
 
 
-def test_cpu_memory_places_as_many_in_all():
+def test_cpu_memory_places_as_many_in_total():
     mine, packing, spreading = np.sum([counts(seed) for seed in SEEDS], axis=0).tolist()
     assert mine >= packing
     assert mine >= spreading
 
 
-def test_cpu_memory_does_not_place_in_portions_where_that_left_tasks_waiting():
+def test_cpu_memory_does_not_use_portions_if_they_leave_tasks_waiting():
     view = make_view(
         resources=("cpu", "memory"), requests=[[2, 0], [1, 0]], allocatable=[[8, 8]] * 2, free=[[8, 8]] * 2
     )
@@ -67,7 +67,7 @@ class Portions:
         )
 
 
-def test_a_round_that_left_tasks_out_is_run_again_and_what_places_more_counts(monkeypatch):
+def test_a_round_that_left_out_tasks_is_run_again_and_the_better_one_counts(monkeypatch):
     monkeypatch.setattr("firmament_py.placement.second_opinion.MOST_TASKS", 0)
     policy = Portions()
     cluster = make_cluster(
@@ -80,7 +80,7 @@ def test_a_round_that_left_tasks_out_is_run_again_and_what_places_more_counts(mo
     assert policy.asked[-1] is True
 
 
-def test_nor_is_it_run_again_if_nothing_was_left_or_only_what_never_had_room(monkeypatch):
+def test_a_round_is_not_run_again_if_no_task_that_fits_was_left(monkeypatch):
     monkeypatch.setattr("firmament_py.placement.second_opinion.MOST_TASKS", 0)
     policy = Portions()
     cluster = make_cluster(

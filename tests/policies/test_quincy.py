@@ -87,7 +87,7 @@ def test_what_a_node_costs(options, costs):
     assert found.data.row(-1).tolist() == [0] * 5
 
 
-def test_racks_may_be_made_by_a_label_of_choice_or_by_zones():
+def test_racks_are_defined_by_a_configured_label_or_by_zones():
     events = (racked("a", "r", "my/row"), racked("b", "r", "my/row"), make_inputs(5, (100, "a")))
     assert Quincy(rack_label="my/row").rack_labels == ("my/row",)
     cluster = make_cluster(*events, make_class(1), make_tasks([1], 1, inputs=5))
@@ -100,7 +100,7 @@ def test_racks_may_be_made_by_a_label_of_choice_or_by_zones():
     assert costs_of(bare, Quincy()).data.row(0).tolist() == [60, 100], "a node without a rack is one of its own"
 
 
-def test_what_would_cost_too_much_is_scaled_down_as_a_whole():
+def test_costs_above_the_maximum_are_scaled_down_per_task():
     # 4 TiB in MiB are 4 x 2**20 > COST_MAX: everything shrinks alike, so half is still half
     tib = 2**20
     inputs = inputs_of(racked("a", "r"), racked("b", "s"), make_inputs(5, (2 * tib, "a"), (tib, "b"), (tib, "")))
@@ -114,7 +114,7 @@ def test_no_bytes_cost_nothing():
     assert costs_of(inputs, Quincy()).data.row(0).tolist() == [0]
 
 
-def test_the_further_tasks_of_a_node_cost_by_the_share_that_is_requested():
+def test_slot_costs_follow_the_requested_share():
     # 10 pods a node, none taken: 0, 1/10, 2/10 of 50
     assert costs_of(example(), Quincy(spread_mib=50)).slot.tolist() == [[0, 5, 10]] * 5
     assert costs_of(example(), Quincy(spread_mib=0)).slot.tolist() == [[0]]
@@ -132,7 +132,7 @@ def test_the_further_tasks_of_a_node_cost_by_the_share_that_is_requested():
         ("unit-mib", "1Gi", "type int"),
     ],
 )
-def test_options_that_make_no_sense_are_refused_by_name(option, value, hint):
+def test_invalid_options_are_refused_by_name(option, value, hint):
     with pytest.raises(UnknownPolicyError) as caught:
         load("quincy", {option: value})
     assert f"option {option}" in str(caught.value)
@@ -142,7 +142,7 @@ def test_options_that_make_no_sense_are_refused_by_name(option, value, hint):
 # -- placements -------------------------------------------------------------------------------------------------------
 
 
-def test_tasks_go_to_their_data_where_load_spreading_evens_out():
+def test_tasks_go_to_their_data_unlike_with_load_spreading():
     """a runs 3 tasks and holds all that the new ones read; b and c are empty."""
     events: list[Event] = [racked("a", "r"), racked("b", "r"), racked("c", "s"), make_class(1)]
     events += [make_tasks(range(1, 4), 1, on="a"), make_inputs(5, (1024, "a")), make_tasks(range(4, 8), 1, inputs=5)]
@@ -152,7 +152,7 @@ def test_tasks_go_to_their_data_where_load_spreading_evens_out():
     assert "a" not in spread
 
 
-def test_who_has_most_to_move_gets_the_node():
+def test_the_task_with_most_bytes_to_move_gets_the_node():
     """Both read from a, which has one slot: 900 MiB and 500 MiB; b in a's rack is next best, c far away.
 
     900 on a, 500 on b: 0 + 250; the other way round 450. d takes neither.
@@ -165,7 +165,7 @@ def test_who_has_most_to_move_gets_the_node():
         assert {first: placed[1], second: placed[2]} == {5: "b", 9: "a"}
 
 
-def test_a_task_rather_moves_its_data_than_waits():
+def test_moving_data_costs_less_than_waiting():
     # Quincy would let it wait for a while; here a round leaves nobody waiting who fits
     nodes = (racked("a", "r", pods=1), racked("b", "s", pods=1))
     events = (make_class(1), make_inputs(5, (500_000, "a")), make_tasks([1], 1, on="a"), make_tasks([2], 1, inputs=5))
@@ -201,7 +201,7 @@ def test_the_largest_reader_is_not_starved_by_the_oldest():
 
 
 @pytest.mark.parametrize("gib", [500, 1024, 9000])
-def test_a_large_reader_far_from_its_data_is_not_starved_by_those_who_read_nothing(gib):
+def test_a_large_reader_far_from_its_data_is_not_starved_by_tasks_without_data(gib):
     """However many bytes are elsewhere, an hour of waiting costs more."""
     events = (
         *(racked("a", "r", pods=1), racked("b", "s", pods=0), make_class(1), make_inputs(5, (gib * 1024, "b"))),
@@ -279,7 +279,7 @@ def least_moved(world) -> tuple[int, int]:
 
 
 @given(clusters())
-def test_a_round_moves_the_fewest_bytes_there_can_be(world):
+def test_a_round_moves_the_minimum_of_bytes(world):
     cluster = reported(world, Quincy(threshold=0, spread_mib=0))
     placed = cluster.round()
     moved = sum(half_mib_moved(world, uid - 1, node) for uid, node in placed.items())
@@ -287,7 +287,7 @@ def test_a_round_moves_the_fewest_bytes_there_can_be(world):
 
 
 @given(clusters(classes=3))
-def test_so_it_does_for_classes_that_request_the_same(world):
+def test_a_round_moves_the_minimum_of_bytes_for_classes_with_equal_requests(world):
     cluster = reported(world, Quincy(threshold=0, spread_mib=0))
     placed = cluster.round()
     moved = sum(half_mib_moved(world, uid - 1, node) for uid, node in placed.items())

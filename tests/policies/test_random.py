@@ -31,19 +31,19 @@ def test_tasks_fall_like_balls_into_bins():
     assert 4 <= found.max() <= 9
 
 
-def test_a_seed_is_a_draw():
+def test_a_seed_determines_the_costs():
     assert (counts(seed=5, nodes=50, tasks=100) == counts(seed=5, nodes=50, tasks=100)).all()
     draws = {tuple(counts(seed=seed, nodes=50, tasks=100)) for seed in range(8)}
     assert len(draws) == 8
 
 
-def test_no_node_is_luckier_than_another():
+def test_all_nodes_are_equally_likely():
     mean = np.mean([counts(seed=seed, nodes=40, tasks=200) for seed in range(60)], axis=0)
     # 60 draws of Poisson(5): standard deviation of the mean sqrt(5 / 60) = 0.29
     assert abs(mean - 5).max() < 4.5 * 0.29
 
 
-def test_the_next_round_draws_anew():
+def test_the_next_round_draws_again():
     """Nodes that were lucky once are not because of it again: rounds are hardly correlated."""
     cluster = make_cluster(*(make_node(f"n{i}") for i in range(400)), make_class(1, cpu=0), policy=Random())
     draws = []
@@ -58,7 +58,7 @@ def test_the_next_round_draws_anew():
     assert [again.get(f"n{i}", 0) for i in range(400)] == draws[0]  # the same view, the same draw
 
 
-def test_classes_have_costs_of_their_own_that_do_not_depend_on_their_number():
+def test_costs_of_a_class_do_not_depend_on_its_number():
     nodes = [[110, 8]] * 5
     both = Random().costs(make_view(requests=[[1, 2], [1, 3]], allocatable=nodes)).place.tolist()
     alone = Random().costs(make_view(requests=[[1, 3]], allocatable=nodes)).place.tolist()
@@ -66,7 +66,7 @@ def test_classes_have_costs_of_their_own_that_do_not_depend_on_their_number():
     assert both[1] == alone[0]
 
 
-def test_runs_of_slots_count_for_as_many_as_they_are():
+def test_runs_of_slots_count_all_their_slots():
     """At offset 1000 about 1000 gaps have passed, counted one by one or in one run."""
     fine = Random().costs(make_view(allocatable=[[110, 8]] * 30, offsets=range(400))).slot[:, -1].mean()
     rough = Random().costs(make_view(allocatable=[[110, 8]] * 30, offsets=(0, 1, 399))).slot[:, -1].mean()

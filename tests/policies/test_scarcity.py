@@ -23,17 +23,17 @@ def view(*nodes, requests=((1, 1, 0), (1, 1, 1)), free=None):
         pytest.param([], [False, False, False], id="no-nodes"),
     ],
 )
-def test_devices_are_what_some_nodes_lack(nodes, found):
+def test_devices_are_resources_that_some_nodes_lack(nodes, found):
     assert devices(view(*nodes)).tolist() == found
 
 
-def test_devices_are_wasted_on_those_who_request_none():
+def test_devices_are_wasted_on_tasks_that_request_none():
     found = wasted(view((9, 8, 4), (9, 8, 0)))
     assert found is not None
     assert found.tolist() == [[True, False], [False, False]]
 
 
-def test_nothing_is_wasted_where_there_is_nothing_or_all_want_it():
+def test_nothing_is_wasted_without_devices_or_if_all_request_them():
     assert wasted(view((9, 8, 0), (9, 8, 0))) is None
     assert wasted(view((9, 8, 4), (9, 8, 0), requests=[(1, 1, 1)])) is None
 

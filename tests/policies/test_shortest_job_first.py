@@ -28,7 +28,7 @@ def test_the_example_of_the_module():
     assert waits((10, 0), (3600, 0), (3600, 360)) == [50_000 * x for x in (50 - 3.5, 50 - 11.75, 50 - 11.75 + 8)]
 
 
-def test_what_expects_nothing_counts_as_the_mean_or_as_told():
+def test_unknown_durations_count_as_the_mean_or_as_configured():
     # mean of 10 and 20 is 15: log2(16) = 4
     assert waits((10, 0), (20, 0), (0, 0))[2] == 50_000 * 46
     # log2(64) = 6
@@ -36,11 +36,11 @@ def test_what_expects_nothing_counts_as_the_mean_or_as_told():
     assert waits((0, 0), (0, 3)) == [50_000 * 50, 50_000 * 52]  # nobody says anything: by age
 
 
-def test_patience_is_the_weight_of_length():
+def test_patience_is_the_weight_of_duration():
     assert waits((3, 0), policy=ShortestJobFirst(patience=0.5)) == [50_000 * 49]
 
 
-def test_priority_goes_before_length_and_age():
+def test_priority_goes_before_duration_and_age():
     dear, cheap = waits((2**40, 0), (1, 2**40), priority=[1, 0])
     assert dear >= cheap + PRIORITY_STEP
 
@@ -65,7 +65,7 @@ def length(number, seconds, **fields):
     return make_class(number, cpu=1, expected_us=seconds * SECOND_US, **fields)
 
 
-def test_the_shortest_of_those_that_came_together_goes_first():
+def test_of_tasks_of_one_age_the_shortest_goes_first():
     events = [NODE, length(1, 3600), length(2, 60), length(3, 600), make_tasks([1, 2, 3], [1, 2, 3])]
     cluster = cluster_under(ShortestJobFirst(), *events)
     order = []
@@ -90,7 +90,7 @@ def test_a_longer_task_of_a_higher_priority_goes_first():
         pytest.param(0.5, 1, 63, 127, id="patience-0.5"),
     ],
 )
-def test_nothing_starves_under_an_endless_stream_of_short_tasks(patience, stride, earliest, latest):
+def test_a_stream_of_short_tasks_starves_no_task(patience, stride, earliest, latest):
     """There is room for one task, and every time one of a second has come just now. Ages count in doublings."""
     cluster = cluster_under(ShortestJobFirst(patience), NODE, length(1, 3600), length(2, 1), make_tasks([1], 1))
     uid = seconds = 0
@@ -104,13 +104,13 @@ def test_nothing_starves_under_an_endless_stream_of_short_tasks(patience, stride
     assert earliest < seconds <= latest + stride
 
 
-def test_where_everything_fits_length_does_not_matter():
+def test_if_all_tasks_fit_duration_does_not_matter():
     nodes = [make_node(name, cpu=4) for name in "ab"]
     events = [*nodes, length(1, 3600), length(2, 1), make_tasks([1, 2, 3, 4], [1, 1, 2, 2])]
     assert sorted(places(ShortestJobFirst(), *events).values()) == ["a", "a", "b", "b"]
 
 
-def test_few_different_costs():
+def test_there_are_few_distinct_costs():
     rng = np.random.default_rng(0)
     view = make_view(
         requests=[[1, 1]] * 5000,

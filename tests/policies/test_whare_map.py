@@ -39,11 +39,11 @@ def place(speed, platforms, *, kind="sheep", beside=None, label=LABEL, **options
         pytest.param("c5=2,m5", ["c5", "m5"], [0, 0], id="only-one-speed"),
     ],
 )
-def test_unlike_machines(speed, platforms, costs):
+def test_platforms_of_different_speed(speed, platforms, costs):
     assert place(speed, platforms) == costs
 
 
-def test_neighbours_slow_on_top():
+def test_neighbours_add_to_the_slowdown():
     # the example: 1.6 x 1.1
     assert place("c5=1.6,m5=1", ["c5", "m5"], kind="rabbit", beside={"devil": [0, 1]}) == [0, 760]
     assert place("", ["c5", "m5"], kind="rabbit", beside={"devil": [0, 1]}, penalties="rabbit-devil=500") == [0, 50]
@@ -55,7 +55,7 @@ def test_the_label_is_an_option():
         WhareMap(platform_label="")
 
 
-def test_slots_rise_with_the_mean_of_those_who_wait():
+def test_slot_costs_rise_with_the_mean_of_waiting_tasks():
     view = make_view(
         resources=("cpu",), requests=[[1], [1]], allocatable=[[8]], traits=[{TRAIT: "rabbit"}, {TRAIT: "devil"}]
     )
@@ -75,7 +75,7 @@ def test_slots_rise_with_the_mean_of_those_who_wait():
         pytest.param("r5=3", {"c5": (200.0, 3), "m5": (300.0, 3)}, [0, 500, 500], id="nothing-in-common"),
     ],
 )
-def test_speeds_are_learnt_from_what_tasks_use(speed, used, costs):
+def test_speeds_are_learnt_from_usage(speed, used, costs):
     """On a c5, an m5 and an r5."""
     view = make_view(
         resources=("cpu",),
@@ -108,7 +108,7 @@ def time_lost(policy, speeds):
     return sum(speeds[uid // 10] - 1 for uid, node in placed.items() if node.startswith("slow"))
 
 
-def test_the_fast_machines_go_to_those_who_gain_most():
+def test_the_fast_machines_go_to_the_tasks_that_gain_most():
     assert time_lost(WhareMap(), (1.1, 2.0)) == pytest.approx(4 * 0.1)
     assert time_lost(WhareMap(), (3.0, 2.0)) == pytest.approx(4 * 1.0)
     assert time_lost(LoadSpreading(), (1.1, 2.0)) > 1.0

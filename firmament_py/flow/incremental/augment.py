@@ -14,8 +14,8 @@ Searches are short because:
   which later searches benefit from.
 - Of vertices with the same label the last one labelled comes first, fixed arcs come before tasks, and the arc that led
   to an end last time comes first of all: on plateaus of zero reduced cost a search leads straight to an end.
-- Forward, a task is inspected only if one of its other arcs may be near: `in_least` is a lower bound of their costs plus
-  the potentials of their heads. It stays valid when potentials rise; `fallen` bounds how much any of them has fallen
+- Forward, a task is inspected only if one of its other arcs may be near: `in_least` is a lower bound of their costs
+  plus the potentials of their heads. It stays valid when potentials rise; `fallen` bounds by how much any has fallen
   since. So most tasks need one comparison per round.
 - Backward, a vertex is scanned once per phase. Searches of a phase only lower potentials, so reduced costs into a
   vertex fall only by the change of its own potential; arcs that were far away still are, and only those that were near

@@ -224,7 +224,7 @@ class TaskNetwork:
         return totals.cost(self.graph)
 
     def flow_network(self) -> tuple[FlowNetwork, I64]:
-        """The whole network as a FlowNetwork: task arcs, then fixed arcs; and the positions of the former in the rows.
+        """The whole network as a FlowNetwork: task arcs, then fixed arcs; (A',) positions of the former in the rows.
 
         Vertices are numbered as here; the tasks follow in the order of their rows.
         """

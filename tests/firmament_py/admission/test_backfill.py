@@ -64,7 +64,7 @@ def kept_until(cluster: Cluster) -> list[int]:
     ids=["at once", "as long as it waits", "longer", "never"],
 )
 @pytest.mark.parametrize("resynchronised", [False, True])
-def test_how_long_a_gang_waits_before_room_is_kept_for_it_is_the_operators_choice(after_us, keeps, resynchronised):
+def test_reserve_after_is_configurable(after_us, keeps, resynchronised):
     engine = Engine(LoadSpreading(), OrToolsSolver(), reserve_after_us=after_us)
     if resynchronised:
         engine.replace(ClusterState())
@@ -79,19 +79,19 @@ def test_how_long_a_gang_waits_before_room_is_kept_for_it_is_the_operators_choic
 
 
 @pytest.mark.parametrize("text", ["", "-1", "nan", "inf", "1e10", "soon", "Never"])
-def test_what_is_no_time_to_wait_is_refused(text):
+def test_invalid_waiting_times_are_refused(text):
     with pytest.raises(ValueError, match=r"give seconds from 0 to 1000000000, or never"):
         parse_after(text)
 
 
-def test_times_to_wait():
+def test_waiting_times():
     assert [parse_after(text) for text in ("0", "2.5", "300", "never")] == [0, 2_500_000, RESERVE_AFTER_US, None]
 
 
 # -- when tasks end ---------------------------------------------------------------------------------------------------
 
 
-def test_when_room_is_given_back():
+def test_when_a_reservation_ends():
     cluster = make_cluster(
         *(
             *gpu_nodes(9, 9),
@@ -135,7 +135,7 @@ def test_when_room_is_given_back():
         pytest.param(LONG, False, id="does-not-say"),
     ],
 )
-def test_who_ends_in_time_may_use_the_room(single, placed):
+def test_tasks_that_end_in_time_can_use_reserved_capacity(single, placed):
     # 2 GPUs, one held for 120 s more; the gang needs both
     cluster = make_cluster(
         *(*gpu_nodes(2), *CLASSES, running(1, THREE, "n0", 60), *gang_of(2)), make_tasks([901], single)
@@ -148,7 +148,7 @@ def test_who_ends_in_time_may_use_the_room(single, placed):
         assert reported == (Reason(ReasonKind.RESERVED, 1, "gang-1"),)
 
 
-def test_room_that_the_gang_will_not_need_is_for_everybody():
+def test_capacity_that_the_gang_does_not_need_is_not_reserved():
     # 5 GPUs, 2 held for a minute, 3 free; the gang needs 4 of them: the fifth is anybody's, the other two are not
     cluster = make_cluster(
         *(*gpu_nodes(5), *CLASSES, running(1, MINUTE, "n0"), running(2, MINUTE, "n0"), *gang_of(4)),
@@ -158,7 +158,7 @@ def test_room_that_the_gang_will_not_need_is_for_everybody():
     assert kept_until(cluster) == [60]
 
 
-def test_both_kinds_are_placed_up_to_what_each_may_use():
+def test_tasks_that_end_in_time_and_others_are_placed_up_to_their_capacity():
     cluster = make_cluster(
         *(*gpu_nodes(5), *CLASSES, running(1, MINUTE, "n0"), running(2, MINUTE, "n0"), *gang_of(4)),
         *(make_tasks([901, 902, 903], LONG), make_tasks([911, 912, 913], MINUTE)),
@@ -168,7 +168,7 @@ def test_both_kinds_are_placed_up_to_what_each_may_use():
     assert len(set(placed) & {901, 902, 903}) <= 1
 
 
-def test_the_earliest_time_counts_and_not_every_end():
+def test_the_earliest_start_counts_and_not_every_end():
     # 4 GPUs, held for 60, 60, 120 and 180 s: two are free after 60
     in_use = [running(1, MINUTE, "n0"), running(2, MINUTE, "n0"), running(3, TWO, "n1"), running(4, THREE, "n1")]
     cluster = make_cluster(*gpu_nodes(2, 2), *CLASSES, *in_use, *gang_of(2))
@@ -179,14 +179,14 @@ def test_the_earliest_time_counts_and_not_every_end():
     assert kept_until(three) == [120]
 
 
-def test_members_of_two_need_two_on_one_node():
+def test_members_of_two_gpus_need_two_on_one_node():
     in_use = [running(1, MINUTE, "n0"), running(2, MINUTE, "n1"), running(3, THREE, "n1")]
     cluster = make_cluster(*gpu_nodes(2, 2), *CLASSES, make_class(9, gpu=2), *in_use, *gang_of(2, cls=9))
     cluster.round()
     assert kept_until(cluster) == [180]
 
 
-def test_those_who_do_not_say_when_they_end_never_do():
+def test_tasks_without_an_expected_end_never_end():
     """One of them holds what the gang needs: it keeps what it could take now, from everybody."""
     cluster = make_cluster(
         *(*gpu_nodes(2, 2), *CLASSES, running(1, LONG, "n0"), running(2, MINUTE, "n1"), *gang_of(4)),
@@ -197,7 +197,7 @@ def test_those_who_do_not_say_when_they_end_never_do():
 
 
 @pytest.mark.parametrize("topology", [{}, {"topology": "rack", "required": True}], ids=["anywhere", "one-rack"])
-def test_nodes_that_have_least_to_give_back_are_drained_for_large_members(topology):
+def test_nodes_with_least_to_release_are_drained_for_large_members(topology):
     """Two members of 4 GPUs; nobody says when they end. n1 and n2 hold least; n0 stays open to others."""
     racks = {"n0": "b", "n1": "b", "n2": "b"} if topology else {}
     in_use = [make_tasks(range(1, 4), LONG, on="n0"), make_tasks([4, 5], LONG, on="n1"), make_tasks([6], LONG, on="n2")]
@@ -214,7 +214,7 @@ def test_nodes_that_have_least_to_give_back_are_drained_for_large_members(topolo
     assert set(cluster.round()) == {101, 102}
 
 
-def test_room_is_kept_beside_what_fits_now():
+def test_capacity_is_reserved_in_addition_to_what_fits_now():
     """One of two members fits now on n0, for the other n1 is drained; n2 is for others."""
     in_use = [make_tasks([1], LONG, on="n1"), make_tasks([2, 3], LONG, on="n2")]
     cluster = make_cluster(
@@ -224,7 +224,7 @@ def test_room_is_kept_beside_what_fits_now():
     assert set(cluster.round().values()) == {"n2"}
 
 
-def test_of_one_priority_one_gang_reserves_capacity():
+def test_one_gang_per_priority_has_a_reservation():
     in_use = [make_tasks([1], LONG, on="n0"), make_tasks([2], LONG, on="n1")]
     cluster = make_cluster(
         *(*gpu_nodes(2, 2), *CLASSES, make_class(9, gpu=2), *in_use, *gang_of(1, 1, 9), *gang_of(2, 2, 9)),
@@ -234,7 +234,7 @@ def test_of_one_priority_one_gang_reserves_capacity():
     assert kept_until(cluster) == [-1]
 
 
-def test_the_earliest_of_many_ends():
+def test_the_earliest_of_many_ends_is_found():
     times = [make_class(20 + k, gpu=1, expected_us=10 * k * SECOND_US) for k in range(1, 10)]
     for members in range(1, 10):
         in_use = [running(k, 20 + k, "n0") for k in range(1, 10)]
@@ -243,7 +243,7 @@ def test_the_earliest_of_many_ends():
         assert kept_until(cluster) == [10 * members]
 
 
-def test_who_ends_in_time_takes_nothing_from_those_who_do_not():
+def test_tasks_that_end_in_time_take_nothing_from_those_that_do_not():
     """One more GPU will be there than the gang needs: the older task, which ends in time, need not use that one."""
     cluster = make_cluster(
         *(*gpu_nodes(5), *CLASSES, running(1, MINUTE, "n0"), running(2, MINUTE, "n0"), *gang_of(4)),
@@ -252,7 +252,7 @@ def test_who_ends_in_time_takes_nothing_from_those_who_do_not():
     assert set(cluster.round()) == {901, 911}
 
 
-def test_what_a_higher_priority_will_hold_is_not_there_for_a_lower_one():
+def test_a_lower_priority_reserves_nothing_that_a_higher_one_will_hold():
     """5 GPUs: after a minute the higher gang takes two of three, after two minutes the lower one the other three."""
     in_use = [*(running(k, MINUTE, "n0") for k in (1, 2)), *(running(k, TWO, "n0") for k in (3, 4))]
     cluster = make_cluster(
@@ -263,7 +263,7 @@ def test_what_a_higher_priority_will_hold_is_not_there_for_a_lower_one():
     assert kept_until(cluster) == [60, 120]
 
 
-def test_nor_the_other_way_round():
+def test_a_higher_priority_ignores_the_reservation_of_a_lower_one():
     """The higher gang waits two minutes for n0, and will have half of n1 then; the lower one takes the other half of n1
     after one."""
     in_rack = {name: selecting(needs("rack", "In", name)) for name in ("a", "b")}
@@ -279,7 +279,7 @@ def test_nor_the_other_way_round():
     assert kept_until(cluster) == [120, 60]
 
 
-def test_those_who_are_over_their_time_may_end_at_any_moment():
+def test_overdue_tasks_are_expected_to_end_now():
     cluster = make_cluster(
         *(*gpu_nodes(2), *CLASSES, running(1, MINUTE, "n0", 300), *gang_of(2)), make_tasks([901], MINUTE)
     )
@@ -287,7 +287,7 @@ def test_those_who_are_over_their_time_may_end_at_any_moment():
     assert kept_until(cluster) == [0]
 
 
-def test_a_younger_gang_that_ends_in_time_may_use_the_room():
+def test_a_younger_gang_that_ends_in_time_can_use_reserved_capacity():
     in_use = [running(1, THREE, "n0", 60)]
     cluster = make_cluster(*gpu_nodes(3), *CLASSES, *in_use, *gang_of(3), *gang_of(2, 2, MINUTE, created_us=NOW_US))
     assert set(cluster.round()) == {201, 202}
@@ -295,7 +295,7 @@ def test_a_younger_gang_that_ends_in_time_may_use_the_room():
     assert late.round() == {}
 
 
-def test_a_required_domain_is_the_one_that_is_free_first():
+def test_the_reservation_is_in_the_domain_that_is_free_first():
     """Rack a is free after 180 s, rack b after 60: who stays for two minutes may use rack a."""
     cluster = make_cluster(
         *(*gpu_nodes(2, 2, n0="a", n1="b"), *CLASSES, running(1, THREE, "n0"), running(2, MINUTE, "n1")),
@@ -305,7 +305,7 @@ def test_a_required_domain_is_the_one_that_is_free_first():
     assert kept_until(cluster) == [60]
 
 
-def test_gangs_of_two_priorities_each_keep_room():
+def test_gangs_of_two_priorities_have_a_reservation_each():
     """The higher one needs both GPUs of n0 after a minute, the lower one both of n1 after two."""
     cluster = make_cluster(
         *(*gpu_nodes(2, 2), *CLASSES, make_class(8, gpu=2, priority=5), make_class(9, gpu=2)),
@@ -318,7 +318,7 @@ def test_gangs_of_two_priorities_each_keep_room():
     assert cluster.round() == {901: "n0"}, "it ends before either begins"
 
 
-def test_lower_priorities_that_end_in_time_may_use_it_too():
+def test_lower_priorities_that_end_in_time_can_use_reserved_capacity():
     cluster = make_cluster(
         *(*gpu_nodes(2), *CLASSES, running(1, MINUTE, "n0"), *gang_of(2)),
         *(make_class(8, gpu=1, priority=-1, expected_us=SECOND_US), make_class(9, gpu=1, priority=-1)),
@@ -330,7 +330,7 @@ def test_lower_priorities_that_end_in_time_may_use_it_too():
 # -- what never goes --------------------------------------------------------------------------------------------------
 
 
-def test_room_that_is_held_for_ever_is_not_waited_for():
+def test_capacity_that_is_never_released_is_not_waited_for():
     """A daemon on each node leaves one GPU of two: a gang that needs two on a node keeps nothing."""
     daemons = [running(1, LONG, "n0", lasting=True), running(2, LONG, "n1", lasting=True)]
     cluster = make_cluster(
@@ -340,7 +340,7 @@ def test_room_that_is_held_for_ever_is_not_waited_for():
     assert kept_until(cluster) == []
 
 
-def test_beside_what_never_goes_room_is_kept():
+def test_capacity_is_reserved_beside_tasks_that_never_end():
     daemons = [running(1, LONG, "n0", lasting=True), running(2, LONG, "n1", lasting=True)]
     cluster = make_cluster(
         *(*gpu_nodes(2, 2), *CLASSES, *daemons, running(3, LONG, "n0"), *gang_of(2)), make_tasks([901], LONG)
@@ -427,7 +427,7 @@ def trials(draw) -> Trial:
 @pytest.mark.slow
 @examples(25)
 @given(trial=trials())
-def test_nobody_who_is_let_in_delays_the_gang(trial):
+def test_backfilled_tasks_do_not_delay_the_gang(trial):
     """All who run when it begins to keep room say when they end, and tell the truth."""
     alone = trial.start(with_others=False)
     assume(alone)

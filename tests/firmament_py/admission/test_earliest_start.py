@@ -103,7 +103,7 @@ def trials(draw) -> Trial:
 
 @pytest.mark.slow
 @given(trial=trials())
-def test_it_is_planned_when_it_fits_first(trial):
+def test_the_planned_start_is_the_earliest_one(trial):
     world, scheduler = trial.world, trial.cluster.scheduler
     possible = world.complete(1, NOW_US)
     fits_now = world.could_be_placed(1, NOW_US) is not None
@@ -123,7 +123,7 @@ def test_it_is_planned_when_it_fits_first(trial):
         assert found == [expected]
 
 
-def test_a_plan_takes_one_network_however_many_ends_there_are():
+def test_a_plan_needs_one_network_for_any_number_of_ends():
     lengths = [make_class(1000 + k, gpu=1, expected_us=k * SECOND_US) for k in range(1, 101)]
     in_use = [make_tasks([k], 1000 + k, on=f"n{k % 10}", started_us=NOW_US) for k in range(1, 101)]
     nodes = [make_node(f"n{i}", gpu=10) for i in range(10)]
@@ -135,7 +135,7 @@ def test_a_plan_takes_one_network_however_many_ends_there_are():
 
 
 @pytest.mark.parametrize("second", [10, 11, 12, 13, 17, 25, 39, 60])
-def test_where_the_bound_is_not_enough_later_ends_are_tried(second):
+def test_later_ends_are_tried_if_the_bound_is_too_early(second):
     """Tasks of 3, 3 and 2 GPUs: after 10 s two nodes of 4 are free, which by their sums would do; but what is over
     beside 3 takes no 2. That needs the third node. In each other second a GPU that is of no use becomes free."""
     times = [10, 10, second, *range(1, 45)]
@@ -156,7 +156,7 @@ def test_where_the_bound_is_not_enough_later_ends_are_tried(second):
 
 
 @pytest.mark.parametrize(("third", "remaining"), [(2, [0]), (1, [])], ids=["until-it-goes", "for-good"])
-def test_where_classes_compete_for_what_goes_there_is_no_plan(third, remaining):
+def test_there_is_no_plan_if_classes_compete_for_released_resources(third, remaining):
     """Who holds the third node does not say for how long: the room that has to go first is kept. Were that node too
     small as well, the gang could never be placed, and nothing is kept."""
     lengths = make_class(1000, gpu=4, expected_us=10 * SECOND_US)
@@ -239,7 +239,7 @@ def cases(draw) -> Case:
 @pytest.mark.slow
 @examples(150)
 @given(case=cases())
-def test_the_bound_is_what_it_says_for_each_choice(case):
+def test_the_bound_matches_its_definition(case):
     ends = case.releases.ends.tolist()
     expected = [
         next((i for i, end in enumerate(ends) if case.met(choice, end)), len(ends)) for choice in range(case.choices)

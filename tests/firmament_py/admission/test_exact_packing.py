@@ -64,7 +64,7 @@ def problems(draw):
 
 @pytest.mark.slow
 @given(problem=problems())
-def test_it_finds_a_way_exactly_if_there_is_one(problem):
+def test_a_packing_is_found_if_and_only_if_one_exists(problem):
     found = pack(*(*problem, MANY))
     there_is = brute_force(*problem)
     event(f"there is a way: {there_is}")
@@ -76,7 +76,7 @@ def test_it_finds_a_way_exactly_if_there_is_one(problem):
 
 @pytest.mark.slow
 @given(problem=problems(), steps=st.integers(1, 5))
-def test_it_says_if_it_gave_up(problem, steps):
+def test_a_search_that_gives_up_is_reported(problem, steps):
     found = pack(*(*problem, steps))
     assert found.steps <= steps
     if found.places is not None:
@@ -85,7 +85,7 @@ def test_it_says_if_it_gave_up(problem, steps):
         assert not brute_force(*problem)
 
 
-def test_many_members_on_many_nodes_need_one_way_down():
+def test_many_members_on_many_nodes_need_no_backtracking():
     """Three sizes that fill 500 nodes to the last unit: 8 = 5 + 3 and 8 = 6 + 1 + 1."""
     free = np.full((500, 1), 8, np.int64)
     requests = np.array([[6], [5], [3], [1]], np.int64)
@@ -95,7 +95,7 @@ def test_many_members_on_many_nodes_need_one_way_down():
 
 
 @pytest.mark.parametrize(("members", "fits"), [(4, True), (5, False)])
-def test_nodes_that_are_alike_are_tried_once(members, fits):
+def test_equal_nodes_are_tried_once(members, fits):
     """Members of 3 on 4 nodes of 5 with one of 2: without symmetry 5 would take thousands of steps to rule out."""
     free = np.full((4, 2), 5, np.int64)
     requests = np.array([[3, 1], [2, 3]], np.int64)

@@ -106,17 +106,17 @@ def rounds_of(mixture: GangMixture) -> None:
 
 
 @given(data=st.data(), preferences=st.booleans())
-def test_rounds_break_nothing_halve_no_gang_and_leave_nothing(data, preferences):
+def test_rounds_keep_constraints_and_gangs_whole_and_leave_no_task_that_fits(data, preferences):
     rounds_of(GangMixture(lambda options: data.draw(st.sampled_from(options)), preferences=preferences))
 
 
 @seeds(200)
-def test_rounds_of_crowded_clusters(seed):
+def test_rounds_of_full_clusters(seed):
     rounds_of(GangMixture(random.Random(seed).choice, preferences=seed % 2 == 1))
 
 
 @seeds(200, 400)
-def test_nor_with_few_flows_classes_in_turns_and_no_second_opinion(seed, monkeypatch):
+def test_rounds_with_few_flows_stages_and_no_second_opinion(seed, monkeypatch):
     monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
     monkeypatch.setattr(placer, "CLASSES_AT_ONCE", 1 + seed % 3)
     monkeypatch.setattr(placer, "FLOWS_PER_STAGE", 1 + seed % 2 * 11)

@@ -37,7 +37,7 @@ def optimum(maximum: int, gangs: list[tuple[int, int]]) -> int:
     nodes=st.lists(st.integers(1, 4), min_size=1, max_size=4),
     counts=st.lists(st.integers(1, 9), min_size=1, max_size=7),
 )
-def test_the_best_set_uses_less_than_the_smallest_gang_that_waits_more(nodes, counts):
+def test_the_optimum_exceeds_the_round_by_less_than_the_smallest_waiting_gang(nodes, counts):
     """Of gangs of one class: what is left is less than any that waits asks for, and no set uses more than there is."""
     gangs = [(count, 1) for count in counts]
     chosen = admitted(nodes, gangs)
@@ -51,7 +51,7 @@ def test_the_best_set_uses_less_than_the_smallest_gang_that_waits_more(nodes, co
 
 
 @pytest.mark.slow
-def test_how_far_from_the_best_set_gangs_of_several_sizes_are():
+def test_distance_from_the_optimum_with_gangs_of_several_sizes():
     """100 traces of ten gangs of 1 to 6 tasks of 1, 2, 4 or 8 GPUs for 5 nodes of 8, which sums decide, about twice
     what fits."""
     rng = np.random.default_rng(0)

@@ -60,7 +60,7 @@ def test_nodes_without_the_label_are_in_no_domain():
 
 
 @pytest.mark.parametrize(("required", "expected"), [(True, {}), (False, {103: "n2"})])
-def test_who_comes_later_follows_those_that_are_there(required, expected):
+def test_later_members_join_the_domain_of_placed_members(required, expected):
     """Two members run in rack a, which is full: the third has to wait, or may go elsewhere."""
     cluster = make_cluster(
         *(*gpu_nodes(1, 1, 2, n0="a", n1="a", n2="b"), GPU1, make_gang(1, 3, topology="rack", required=required)),
@@ -72,7 +72,7 @@ def test_who_comes_later_follows_those_that_are_there(required, expected):
         assert cluster.round() == {103: "n1"}
 
 
-def test_members_on_nodes_without_the_label_do_not_say_where_the_others_go():
+def test_members_on_nodes_without_the_label_do_not_fix_the_domain():
     """One member is on n2, which has no rack: the two that are lacked may go to any one rack."""
     cluster = make_cluster(
         *(*gpu_nodes(1, 2, 4, n0="a", n1="b"), GPU1, make_gang(1, 3, topology="rack", required=True)),
@@ -97,12 +97,12 @@ def starving(*, created_us: int = OVERDUE_US, others: int = 2) -> Cluster:
     ("created_us", "singles"),
     [pytest.param(OVERDUE_US, 0, id="waited"), pytest.param(OVERDUE_US + 1, 2, id="waited-too-little")],
 )
-def test_a_gang_that_has_waited_reserves_capacity_free(created_us, singles):
+def test_capacity_is_reserved_for_a_gang_that_has_waited(created_us, singles):
     cluster = starving(created_us=created_us)
     assert len(cluster.round()) == singles
 
 
-def test_the_room_grows_until_the_gang_fits():
+def test_the_reservation_grows_until_the_gang_fits():
     # 4 GPUs, all held; each task that goes leaves one to the gang, and none to the singles
     cluster = make_cluster(
         *(*gpu_nodes(2, 2), GPU1, make_tasks([1, 2], 1, on="n0"), make_tasks([3, 4], 1, on="n1")),
@@ -117,7 +117,7 @@ def test_the_room_grows_until_the_gang_fits():
     assert placed_gangs(cluster) == {1}
 
 
-def test_what_it_cannot_take_is_not_kept():
+def test_capacity_that_the_gang_cannot_use_is_not_reserved():
     # the gang of two lacks one GPU and can use nothing of n2, which has none
     cluster = make_cluster(
         *(*gpu_nodes(2), make_node("n2", cpu=4), GPU1, make_class(2, cpu=1), make_tasks([1], 1, on="n0")),
@@ -126,14 +126,14 @@ def test_what_it_cannot_take_is_not_kept():
     assert set(cluster.round()) == {901, 902}
 
 
-def test_lower_priorities_respect_it_and_higher_ones_do_not():
+def test_lower_priorities_respect_a_reservation_and_higher_ones_do_not():
     cluster = starving(others=0)
     cluster.tell(make_class(2, gpu=1, priority=-1), make_class(3, gpu=1, priority=1))
     cluster.tell(make_tasks([801], 2), make_tasks([951], 3))
     assert set(cluster.round()) == {951}
 
 
-def test_a_younger_gang_respects_it():
+def test_a_younger_gang_respects_a_reservation():
     cluster = starving(others=0)
     cluster.tell(make_gang(2, 2, created_us=NOW_US), make_tasks([201, 202], 1, gang=2))
     assert cluster.round() == {}
@@ -141,7 +141,7 @@ def test_a_younger_gang_respects_it():
     assert placed_gangs(cluster) == {1}
 
 
-def test_younger_gangs_that_fit_by_their_sums_do_not_overtake_it():
+def test_younger_gangs_that_fit_by_their_sums_do_not_overtake():
     """Sums say that all three fit: 9 GPUs, of which members of 3 can use one node only."""
     cluster = make_cluster(
         *(*gpu_nodes(3, 2, 2, 2), GPU1, make_class(3, gpu=3)),
@@ -152,7 +152,7 @@ def test_younger_gangs_that_fit_by_their_sums_do_not_overtake_it():
     assert placed_gangs(cluster) == {1, 2, 3}
 
 
-def test_two_gangs_that_starve_do_not_block_each_other():
+def test_two_starving_gangs_do_not_block_each_other():
     # 5 GPUs, one held: 3 would fit, 4 would fit, both never; only the older one keeps room
     cluster = make_cluster(
         *(*gpu_nodes(5), GPU1, make_tasks([1, 2], 1, on="n0")),
@@ -166,7 +166,7 @@ def test_two_gangs_that_starve_do_not_block_each_other():
     assert placed_gangs(cluster) == {2}
 
 
-def test_a_gang_that_no_empty_cluster_could_take_keeps_nothing():
+def test_a_gang_that_does_not_fit_an_empty_cluster_gets_no_reservation():
     cluster = make_cluster(
         *(*gpu_nodes(2, 2), GPU1, make_gang(1, 5, created_us=0), make_tasks(range(101, 106), 1, gang=1)),
         *(make_gang(2, 4, created_us=1), make_tasks(range(201, 205), 1, gang=2), make_tasks([901], 1)),
@@ -188,7 +188,7 @@ APART = PeerDemand(anti_affinity=(PeerTerm(tasks_like(needs("app", "In", "apart"
         pytest.param(host_nodes(2, 2), [8, 8], id="near-somebody-who-is-not-there"),
     ],
 )
-def test_nor_one_whose_members_could_never_all_be_placed(nodes, members):
+def test_a_gang_with_incompatible_members_gets_no_reservation(nodes, members):
     cluster = make_cluster(
         *(*nodes, GPU1, make_class(3, gpu=2), make_class(5, gpu=3)),
         *(make_class(6, gpu=3, traits={"kind": "other"}), make_label_set(1, app="apart")),
@@ -202,7 +202,7 @@ def test_nor_one_whose_members_could_never_all_be_placed(nodes, members):
 
 
 @pytest.mark.parametrize("trials", [1, 3])
-def test_a_round_places_no_more_gangs_on_trial_than_it_may(monkeypatch, trials):
+def test_the_trials_of_a_round_are_limited(monkeypatch, trials):
     """Gangs that are not possible, though sums do not say so: they want to be near somebody who is not there."""
     tried: list[int] = []
     really = Feasibility._try
@@ -221,7 +221,7 @@ def test_a_round_places_no_more_gangs_on_trial_than_it_may(monkeypatch, trials):
     assert cluster.scheduler.gang_starts_us == {}
 
 
-def test_nor_one_that_its_own_members_are_in_the_way_of():
+def test_a_gang_blocked_by_its_own_members_gets_no_reservation():
     """Of 3 GPUs its first member holds 2, and does not go before the second has come, which needs 2 as well."""
     cluster = make_cluster(
         *(*gpu_nodes(3), GPU1, make_class(3, gpu=2), make_gang(1, 2, created_us=OVERDUE_US)),
@@ -230,7 +230,7 @@ def test_nor_one_that_its_own_members_are_in_the_way_of():
     assert cluster.round() == {901: "n0"}
 
 
-def test_one_that_is_kept_away_by_somebody_who_may_go_reserves_capacity():
+def test_a_gang_repelled_by_a_task_that_can_end_gets_a_reservation():
     """Two that keep apart need both hosts; task 1, which keeps one of them out of n0, need not stay there."""
     cluster = make_cluster(
         *(*host_nodes(2, 2), GPU1, make_class(2, gpu=1, peers=APART), make_label_set(1, app="apart")),
@@ -242,7 +242,7 @@ def test_one_that_is_kept_away_by_somebody_who_may_go_reserves_capacity():
     assert placed_gangs(cluster) >= {1}
 
 
-def test_and_one_that_wants_to_be_near_somebody_who_is_there():
+def test_a_gang_with_affinity_to_a_placed_task_gets_a_reservation():
     cluster = make_cluster(
         *(*host_nodes(3, 3), GPU1, make_class(2, gpu=1, peers=WITH_LEAD), make_label_set(1, app="lead")),
         *(make_gang(1, 2, created_us=OVERDUE_US), make_tasks([101, 102], 2, gang=1)),
@@ -253,7 +253,7 @@ def test_and_one_that_wants_to_be_near_somebody_who_is_there():
     assert placed_gangs(cluster) == {1}
 
 
-def test_the_room_is_in_a_domain_that_can_become_large_enough():
+def test_the_reservation_is_in_a_domain_that_can_become_large_enough():
     """Rack b has the more room now, and never enough; rack a will have it when task 1 goes."""
     cluster = make_cluster(
         *(*gpu_nodes(2, 2, 3, n0="a", n1="a", n2="b"), GPU1, make_tasks([1, 2], 1, on="n0")),
@@ -284,20 +284,20 @@ def leader_and_workers(*racks: str, workers: int) -> Cluster:
     )
 
 
-def test_workers_that_want_to_be_near_their_leader_are_placed_with_it():
+def test_workers_with_affinity_to_their_leader_are_placed_with_it():
     placed = leader_and_workers("a", "a", "b", "b", workers=2).round()
     assert len({node in ("n0", "n1") for node in placed.values()}) == 1
     assert set(placed) == {101, 102, 103}
 
 
 @pytest.mark.parametrize("racks", ["abbbb", "bbbba"])
-def test_a_leader_goes_where_there_is_room_for_its_workers_too(racks):
+def test_a_leader_is_placed_where_its_workers_fit_too(racks):
     placed = leader_and_workers(*racks, workers=5).round()
     assert set(placed) == set(range(101, 107))
     assert {racks[int(node[1:])] for node in placed.values()} == {"b"}
 
 
-def test_a_half_gang_that_has_to_be_spread_is_completed():
+def test_a_partly_placed_gang_with_a_spread_is_completed():
     """One is in zone a: the next has to go to b, and only then there is a place in a again."""
     even = PeerDemand(spread=(Spread(WORKER, "zone", 1),))
     cluster = make_cluster(
@@ -309,7 +309,7 @@ def test_a_half_gang_that_has_to_be_spread_is_completed():
     assert set(cluster.round()) == {102, 103, 104}
 
 
-def test_a_further_member_that_depends_on_a_task_of_a_lower_priority_gets_its_turn():
+def test_a_further_member_that_depends_on_a_lower_priority_is_placed():
     near_single = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "single")), "rack"),))
     cluster = make_cluster(
         *(make_class(1, cpu=1, priority=5), make_class(2, cpu=1, priority=5, peers=near_single), make_class(3, cpu=1)),
@@ -322,7 +322,7 @@ def test_a_further_member_that_depends_on_a_task_of_a_lower_priority_gets_its_tu
 
 
 @pytest.mark.parametrize(("there", "fits"), [(False, 0), (True, 3)])
-def test_how_many_fit_does_not_count_on_tasks_that_nobody_waits_for(there, fits):
+def test_the_number_that_fits_does_not_assume_tasks_that_do_not_wait(there, fits):
     """Members want to be near a service that is nowhere, or in a rack that has room for three more."""
     service = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "service")), "rack"),))
     cluster = make_cluster(
@@ -337,7 +337,7 @@ def test_how_many_fit_does_not_count_on_tasks_that_nobody_waits_for(there, fits)
     assert list(cluster.scheduler.gang_fits.values()) == [fits]
 
 
-def test_a_round_tries_only_so_many_domains_for_gangs_that_want_to_share_one(monkeypatch):
+def test_the_domains_tried_for_gangs_in_a_round_are_limited(monkeypatch):
     """Three gangs, each of which has room in two racks for two of its three workers, beside its leader."""
     monkeypatch.setattr(gang_placement, "AFFINITY_DOMAINS_OF_A_ROUND", 3)
     tried = []

@@ -62,7 +62,7 @@ def test_a_large_task_is_not_starved_by_a_stream_of_small_ones(after_s):
     assert after_s is None, "it was starved"
 
 
-def test_room_is_kept_for_the_oldest_that_could_be_placed_and_said_to_others():
+def test_capacity_is_reserved_for_the_oldest_placeable_task_and_explained():
     cluster = make_cluster(
         *(make_node("n", cpu=4), *CLASSES, make_class(3, cpu=5), make_tasks([1], SMALL, on="n")),
         *(waits(99, 3, OVERDUE_US - SECOND_US), waits(), waits(101, created_us=OVERDUE_US + 1)),  # 99 is too large
@@ -81,7 +81,7 @@ def test_room_is_kept_for_the_oldest_that_could_be_placed_and_said_to_others():
     assert cluster.scheduler.task_starts_us == {}
 
 
-def test_those_who_end_in_time_may_use_the_room_until_then():
+def test_tasks_that_end_in_time_can_use_reserved_capacity():
     brief, minute = make_class(3, cpu=1, expected_us=30 * SECOND_US), make_class(4, cpu=1, expected_us=60 * SECOND_US)
     cluster = make_cluster(
         *(make_node("n", cpu=4), *CLASSES, brief, minute, waits()),
@@ -92,7 +92,7 @@ def test_those_who_end_in_time_may_use_the_room_until_then():
     assert cluster.scheduler.task_starts_us == {100: NOW_US + 60 * SECOND_US}
 
 
-def test_priorities_keep_room_apart_and_only_from_their_own_and_lower_ones():
+def test_each_priority_reserves_against_its_own_and_lower_ones():
     high, urgent = make_class(3, cpu=4, priority=5), make_class(4, cpu=1, priority=9)
     cluster = make_cluster(
         *(make_node("a", cpu=4), make_node("b", cpu=4), *CLASSES, high, urgent),
@@ -106,7 +106,7 @@ def test_priorities_keep_room_apart_and_only_from_their_own_and_lower_ones():
 
 
 @pytest.mark.parametrize("gang_is_older", [False, True])
-def test_of_a_gang_and_a_task_of_one_priority_the_older_reserves_capacity(gang_is_older):
+def test_of_a_gang_and_a_task_of_one_priority_the_older_gets_the_reservation(gang_is_older):
     cluster = make_cluster(
         *(make_node("a", cpu=4), make_node("b", cpu=4), *CLASSES, make_tasks([1], SMALL, on="a")),
         make_tasks([2], SMALL, on="b"),
@@ -118,7 +118,7 @@ def test_of_a_gang_and_a_task_of_one_priority_the_older_reserves_capacity(gang_i
     assert remaining == (({1}, set()) if gang_is_older else (set(), {100}))
 
 
-def test_members_beyond_the_minimum_of_their_gang_keep_no_room():
+def test_members_beyond_the_minimum_get_no_reservation():
     cluster = make_cluster(
         *(make_node("n", cpu=4), *CLASSES, make_gang(1, 1, created_us=OVERDUE_US)),
         *(make_tasks([201], SMALL, gang=1, on="n"), make_tasks([202], LARGE, gang=1, created_us=OVERDUE_US)),
@@ -128,7 +128,7 @@ def test_members_beyond_the_minimum_of_their_gang_keep_no_room():
     assert cluster.scheduler.task_starts_us == {}
 
 
-def test_who_could_never_be_placed_keeps_nothing_and_hides_nobody_for_long():
+def test_unplaceable_tasks_get_no_reservation_and_block_others_only_briefly():
     """Classes that want to be beside somebody who is not there."""
     lonely = [make_class(10 + i, cpu=4, peers=WITH_LEAD) for i in range(overdue_tasks.CLASSES_OF_A_PRIORITY - 1)]
     cluster = make_cluster(
@@ -142,7 +142,7 @@ def test_who_could_never_be_placed_keeps_nothing_and_hides_nobody_for_long():
     assert set(cluster.scheduler.task_starts_us) == {100}
 
 
-def test_classes_too_large_or_suited_nowhere_hide_nobody():
+def test_classes_that_fit_nowhere_block_no_others():
     """However many: mistaken selectors are no rare thing, and wait for ever."""
     nowhere = [make_class(10 + i, cpu=1, demand=selecting(needs("zone", "In", f"z{i}"))) for i in range(6)]
     too_large = [make_class(20 + i, cpu=5 + i) for i in range(6)]
@@ -155,7 +155,7 @@ def test_classes_too_large_or_suited_nowhere_hide_nobody():
     assert set(cluster.scheduler.task_starts_us) == {100}
 
 
-def test_who_wants_to_be_near_a_task_of_lower_priority_that_is_overdue_is_placed_in_the_same_round():
+def test_affinity_to_an_overdue_task_of_lower_priority_is_met_in_one_round():
     """Priorities where a task is overdue have their turns apart."""
     lead, follower = make_class(3, cpu=1, demand=selecting(needs("host", "In", "a"))), 4
     cluster = make_cluster(
@@ -169,7 +169,7 @@ def test_who_wants_to_be_near_a_task_of_lower_priority_that_is_overdue_is_placed
 
 
 @pytest.mark.parametrize("first", ["a", "b"])
-def test_who_is_overdue_and_fits_takes_nobody_the_only_place(first):
+def test_an_overdue_task_that_fits_leaves_others_their_only_node(first):
     """As many are placed as without anybody who is overdue."""
     picky = make_class(3, cpu=1, demand=selecting(needs("zone", "In", "x")))
     nodes = {"a": make_node("a", cpu=1, labels={"zone": "x"}), "b": make_node("b", cpu=1)}
@@ -180,7 +180,7 @@ def test_who_is_overdue_and_fits_takes_nobody_the_only_place(first):
     assert cluster.round() == {100: "b", 2: "a"}
 
 
-def test_a_stream_of_gangs_starves_no_older_task_behind_a_gang_that_never_fits():
+def test_a_stream_of_gangs_does_not_starve_a_task_behind_a_gang_that_never_fits():
     cluster = make_cluster(
         *(make_node("n", cpu=4), *CLASSES, make_class(3, cpu=9)),
         *(make_gang(9, 2, created_us=OVERDUE_US - SECOND_US), make_tasks([901, 902], 3, gang=9)),
@@ -193,7 +193,7 @@ def test_a_stream_of_gangs_starves_no_older_task_behind_a_gang_that_never_fits()
     assert cluster.round() == {100: "n"}
 
 
-def test_the_next_of_a_class_reserves_capacity_when_the_oldest_has_found_a_place():
+def test_the_next_task_of_a_class_gets_the_reservation_when_the_oldest_is_placed():
     """From lower priorities, in the same round."""
     low = make_class(3, cpu=1, priority=-1)
     cluster = make_cluster(
@@ -212,9 +212,7 @@ def test_the_next_of_a_class_reserves_capacity_when_the_oldest_has_found_a_place
         pytest.param(-1, -1, 0, id="of a lower one"),
     ],
 )
-def test_room_is_given_up_again_if_the_task_finds_a_place_beside_others_of_the_round(
-    priority_of_a, priority_of_b, gang
-):
+def test_a_reservation_ends_if_the_task_is_placed_later_in_the_round(priority_of_a, priority_of_b, gang):
     """It wants to be near a task whose node is full; another such task comes, to a node with room for both."""
     near = make_class(3, cpu=4, peers=WITH_LEAD)
     on_a = make_class(5, cpu=1, demand=selecting(needs("host", "In", "a")), priority=priority_of_a)
@@ -229,7 +227,7 @@ def test_room_is_given_up_again_if_the_task_finds_a_place_beside_others_of_the_r
     assert cluster.scheduler.reservation_holders == []
 
 
-def test_who_is_overdue_and_fits_takes_nobody_of_a_lower_priority_the_only_place():
+def test_an_overdue_task_that_fits_leaves_lower_priorities_their_only_node():
     """As many are placed as without anybody who is overdue."""
     picky, high = make_class(3, cpu=1, demand=selecting(needs("zone", "In", "x"))), make_class(4, cpu=1, priority=1)
     cluster = make_cluster(
@@ -240,7 +238,7 @@ def test_who_is_overdue_and_fits_takes_nobody_of_a_lower_priority_the_only_place
 
 
 @given(ages=st.lists(st.integers(0, 2 * RESERVE_AFTER_US), max_size=8), sizes=st.data())
-def test_at_most_one_reserves_capacity_and_only_if_it_waited_and_has_no_place(ages, sizes):
+def test_at_most_one_task_has_a_reservation_and_only_if_overdue_and_not_placed(ages, sizes):
     classes = [make_class(i + 1, cpu=i + 1) for i in range(4)]
     tasks = [waits(100 + i, sizes.draw(st.integers(1, 4)), NOW_US - age) for i, age in enumerate(ages)]
     cluster = make_cluster(make_node("a", cpu=4), make_node("b", cpu=3), *classes, waits(1, 2, on="a"), *tasks)

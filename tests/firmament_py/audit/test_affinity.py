@@ -80,7 +80,7 @@ def test_batches(peers, batches, sound):
 
 @pytest.mark.slow
 @seeds(60)
-def test_a_moved_task_is_judged_as_the_oracle_does(seed):
+def test_a_moved_task_is_checked_as_by_the_oracle(seed):
     """One placement of the last batch goes to another node: the check agrees with the oracle on the batch.
 
     A batch that the check refuses has no right order; one that has one is sound.

@@ -38,14 +38,14 @@ def checked(cluster: Cluster, *uids: int) -> list[bool]:
         pytest.param(make_gang(1, 0), [101], True, id="no-minimum"),
     ],
 )
-def test_half_a_gang_is_refused_and_the_others_are_not(gang, placed, sound):
+def test_part_of_a_gang_is_refused_and_other_placements_are_not(gang, placed, sound):
     cluster = make_cluster(
         *(*gpu_nodes(9), GPU1, gang, make_tasks([101, 102, 103], 1, gang=1, role=[0, 0, 1]), make_tasks([901], 1))
     )
     assert checked(cluster, *placed, 901) == [sound] * len(placed) + [True]
 
 
-def test_members_that_are_placed_already_count():
+def test_placed_members_count():
     cluster = make_cluster(
         *gpu_nodes(9), GPU1, make_gang(1, 3), make_tasks([101, 102], 1, gang=1, on="n0"), make_tasks([103], 1, gang=1)
     )
@@ -54,7 +54,7 @@ def test_members_that_are_placed_already_count():
     assert checked(cluster, 103) == [False]
 
 
-def test_a_member_that_is_refused_takes_its_gang_along_and_who_counts_on_the_gang():
+def test_a_refused_member_causes_refusal_of_its_gang_and_of_its_dependants():
     """102 is not welcome, so the gang is half; 901 wants to be beside 101."""
     cluster = make_cluster(
         make_node("n0", gpu=9, labels={"host": "n0"}),
@@ -117,14 +117,14 @@ def test_a_minimum_outside_one_domain_is_refused(minimum, there, placed, sound):
     assert judged_at(cluster, {**new, 901: "n4"}) == [sound] * len(new) + [True]
 
 
-def test_a_preferred_topology_is_no_demand():
+def test_a_preferred_topology_is_not_required():
     cluster = make_cluster(
         *(*gpu_nodes(1, 1, 1, 1, **RACKS), GPU1, make_gang(1, 2, topology="rack")), make_tasks([101, 102], 1, gang=1)
     )
     assert judged_at(cluster, {101: "n0", 102: "n2"}) == [True, True]
 
 
-def test_the_roles_that_are_lacked_must_be_in_the_domain_too():
+def test_lacking_roles_must_be_in_the_domain_too():
     cluster = make_cluster(
         *(*gpu_nodes(9, 9, 9, 9, **RACKS), GPU1),
         make_gang(1, 2, roles={"lead": 1, "rest": 1}, topology="rack", required=True),

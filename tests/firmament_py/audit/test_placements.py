@@ -63,7 +63,7 @@ def check(cluster: Cluster, *placements: tuple[int, str], checker: Checker | Non
         pytest.param([(14, "a")], id="a-toleration-does-not-bind"),
     ],
 )
-def test_right_placements_pass(placements):
+def test_valid_placements_pass(placements):
     assert check(cluster_to_check(), *placements) == ([True] * len(placements), [])
 
 
@@ -93,25 +93,25 @@ def test_right_placements_pass(placements):
         pytest.param([(22, "a"), (1, "a")], [False, True], "1 placements: the task is not waiting", id="ended"),
     ],
 )
-def test_wrong_placements_are_refused_and_the_others_are_not(placements, sound, complaint):
+def test_only_invalid_placements_are_refused(placements, sound, complaint):
     found, complaints = check(cluster_to_check(), *placements)
     assert found == sound
     assert len(complaints) == 1
     assert complaint in complaints[0]
 
 
-def test_a_placement_that_is_refused_takes_no_room_from_others():
+def test_a_refused_placement_uses_no_capacity():
     # 4 right ones and one that is not welcome: the four fill the node
     placements = [(11, "a"), *((uid, "a") for uid in range(1, 5))]
     assert check(cluster_to_check(), *placements)[0] == [False, True, True, True, True]
 
 
-def test_several_faults_have_a_complaint_each():
+def test_each_fault_has_a_complaint():
     _, complaints = check(cluster_to_check(), (22, "a"), (1, "absent"), (2, "gpu"), (15, "a"))
     assert len(complaints) == 4
 
 
-def test_a_node_that_others_over_committed_takes_what_does_not_request_that():
+def test_an_over_committed_node_takes_tasks_that_request_other_resources():
     cluster = make_cluster(
         *(make_class(1, cpu=4), make_class(2), make_class(3, cpu=1), make_tasks([1], 1, on="a"), make_node("a", cpu=2)),
         *(make_tasks([2], 2), make_tasks([3], 3)),
@@ -130,7 +130,7 @@ def test_a_node_that_others_over_committed_takes_what_does_not_request_that():
         pytest.param(NodeRemoved("id-fast"), False, id="removed"),
     ],
 )
-def test_a_result_is_not_remembered_longer_than_it_holds(change, sound):
+def test_cached_results_are_invalidated(change, sound):
     cluster = cluster_to_check()
     cluster.tell(make_tasks([99], 1, on="fast"))  # the node keeps its row when it is removed
     checker = Checker(cluster.state)
@@ -139,7 +139,7 @@ def test_a_result_is_not_remembered_longer_than_it_holds(change, sound):
     assert check(cluster, (11, "fast"), checker=checker)[0] == [sound]
 
 
-def test_what_nodes_hold_is_added_up_from_the_tasks_not_read_from_running_totals():
+def test_usage_of_nodes_is_summed_from_tasks():
     cluster = cluster_to_check()
     cluster.state.nodes.used[:] = 0
     assert check(cluster, (1, "full"))[0] == [False]
@@ -147,7 +147,7 @@ def test_what_nodes_hold_is_added_up_from_the_tasks_not_read_from_running_totals
 
 @pytest.mark.slow
 @given(events=clusters(), data=st.data())
-def test_what_a_round_decides_passes_and_a_change_of_it_is_judged_as_the_oracle_does(events, data):
+def test_rounds_pass_and_changed_placements_are_checked_as_by_the_oracle(events, data):
     cluster, world = make_cluster(*events), world_of(events)
     decided = _decide(cluster)
     if not decided:
@@ -187,7 +187,7 @@ def _decide(cluster: Cluster) -> dict[int, str]:
     return decided
 
 
-def test_a_round_drops_what_fails_the_check_says_so_and_places_the_rest(monkeypatch, caplog):
+def test_a_round_drops_and_logs_invalid_placements_and_places_the_others(monkeypatch, caplog):
     """A placing that has gone mad: everything to node `full`, one task to node a."""
     cluster = cluster_to_check()
     rows = np.array([cluster.state.task_row(u) for u in (1, 2, 3)])
@@ -203,7 +203,7 @@ def test_a_round_drops_what_fails_the_check_says_so_and_places_the_rest(monkeypa
     assert {1, 2} <= cluster.waiting()
 
 
-def test_who_waits_holds_nothing_on_any_node():
+def test_waiting_tasks_use_no_capacity():
     """As many nodes as the table has rows: the last is as good as any."""
     rows = make_cluster(make_node("n0")).state.nodes.capacity
     cluster = make_cluster(

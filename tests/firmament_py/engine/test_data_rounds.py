@@ -58,12 +58,12 @@ def rounds_of(one, **options) -> None:
 
 
 @given(data=st.data(), preferences=st.booleans())
-def test_rounds_break_nothing_and_leave_nothing(data, preferences):
+def test_rounds_keep_constraints_and_leave_no_task_that_fits(data, preferences):
     rounds_of(lambda options: data.draw(st.sampled_from(options)), preferences=preferences)
 
 
 @given(data=st.data(), flows=st.sampled_from([0, 1]), step=st.sampled_from([1, 2, 256]))
-def test_nor_when_flows_are_cut_short(data, flows, step):
+def test_rounds_with_a_limited_number_of_flows(data, flows, step):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placer, "FLOWS_PER_STAGE", flows)
         patch.setattr(placer, "CLASSES_AT_ONCE", step)
@@ -72,7 +72,7 @@ def test_nor_when_flows_are_cut_short(data, flows, step):
 
 
 @given(world=worlds(), data=st.data())
-def test_gangs_are_placed_whole_and_nothing_is_left_that_fits(world, data):
+def test_gangs_are_placed_whole_and_no_task_that_fits_is_left(world, data):
     """Every task reads something; the oracle of gangs knows nothing of it."""
     uids = sorted(world.tasks)
     sets = {uid: data.draw(st.integers(0, 3)) for uid in uids}
@@ -91,7 +91,7 @@ def racked(name: str, rack: str, pods: int = 110, cpu: int = 0):
     return make_node(name, labels={"topology.kubernetes.io/rack": rack}, pods=pods, cpu=cpu)
 
 
-def test_without_flows_those_who_save_most_bid_first(monkeypatch):
+def test_without_flows_the_largest_savings_go_first(monkeypatch):
     """a has room for two, b (same rack) for plenty. 900 and 500 go to a, 100 bids for its second best, b."""
     monkeypatch.setattr(placer, "FLOWS_PER_STAGE", 0)
     cluster = make_cluster(
@@ -105,7 +105,7 @@ def test_without_flows_those_who_save_most_bid_first(monkeypatch):
     assert 4 in placed
 
 
-def test_a_class_that_would_exceed_its_slots_at_its_data_is_bounded_there_at_least_cost():
+def test_a_class_over_its_slots_near_its_data_is_bounded_at_least_cost():
     """a and b take 1 large task each, or 100 small ones, so more small than large ones may come. Both large tasks are
     drawn to a: 1 would save 300 there and 295 on b, 2 saves 290 there and nothing on b. Together they save most if 1
     goes to b; turning 2 away from a, and no more than that, would leave it nothing.
@@ -129,7 +129,7 @@ def test_a_class_that_would_exceed_its_slots_at_its_data_is_bounded_there_at_lea
     assert len(networks) == 2, "solved without bounds for either, then with one"
 
 
-def test_many_classes_of_few_tasks_may_all_go_where_their_data_is():
+def test_many_classes_of_few_tasks_can_all_be_placed_near_their_data():
     """Each class alone has one task for node a, together they are ten."""
     cluster = make_cluster(
         *(racked("a", "r", cpu=100), racked("b", "s", cpu=100), make_inputs(1, (1000, "a"))),
@@ -161,6 +161,6 @@ def test_placing_one_by_one_considers_data(monkeypatch):
 
 
 @seeds(20)
-def test_rounds_of_crowded_clusters(seed):
+def test_rounds_of_full_clusters(seed):
     """With choices that are uniform: larger and more entangled than what hypothesis tries first."""
     rounds_of(random.Random(seed).choice, preferences=seed % 2 == 1, most_waiting=30)

@@ -36,7 +36,7 @@ def test_the_higher_priority_goes_first_whatever_the_age():
     assert cluster.round() == {1: "a"}
 
 
-def test_lower_priorities_get_what_the_higher_ones_cannot_use():
+def test_lower_priorities_get_capacity_that_higher_ones_cannot_use():
     # 10 cpu: one of the two 6-cpu tasks, then the 4 that are left go to the small ones in the same round
     cluster = make_cluster(
         *(make_node("a", cpu=10), make_class(1, cpu=6, priority=9), make_class(2, cpu=2)),
@@ -59,7 +59,7 @@ class Opposed:
         return Costs(place.astype(np.int64), np.zeros((1, 1), np.int64), waiting_cost(view))
 
 
-def test_who_was_sent_where_others_are_finds_another_place_before_lower_priorities_take_it(monkeypatch):
+def test_a_task_turned_away_is_placed_again_before_lower_priorities(monkeypatch):
     monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
     # both large ones are sent to a, where one fits, and the small ones to b, where the other would fit without them
     cluster = make_cluster(
@@ -74,7 +74,7 @@ def test_who_was_sent_where_others_are_finds_another_place_before_lower_prioriti
 
 
 @pytest.mark.parametrize("flows", [1, 2, 4])
-def test_priorities_that_are_turned_away_share_the_flows_of_a_turn(monkeypatch, flows):
+def test_priorities_that_are_turned_away_share_the_flows_of_a_stage(monkeypatch, flows):
     """All want to be on the largest node; of each priority one of two fits there, or none any more."""
     monkeypatch.setattr(placer, "FLOWS_PER_STAGE", flows)
     monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
@@ -99,7 +99,7 @@ class Crowding:
         return Costs(cost[None].astype(np.int64), np.zeros((1, 1), np.int64), waiting_cost(view))
 
 
-def test_a_large_task_gets_its_turn_among_small_ones_that_keep_coming():
+def test_a_stream_of_small_tasks_does_not_starve_a_large_one():
     """A node becomes empty again and again; a task that needs all of it has been waiting for a month."""
     cluster = make_cluster(
         *(make_node("a", cpu=10), make_class(1, cpu=10), make_class(2, cpu=1)),
@@ -115,7 +115,7 @@ def test_a_large_task_gets_its_turn_among_small_ones_that_keep_coming():
     pytest.fail("placed nothing but the small ones")
 
 
-def test_a_round_that_broke_down_is_due_again(monkeypatch):
+def test_a_failed_round_is_due_again(monkeypatch):
     cluster = make_cluster(make_node("a"), make_class(1), make_tasks([1], 1))
     with monkeypatch.context() as patch:
         patch.setattr(OrToolsSolver, "solve", lambda self: None)  # takes no network
@@ -135,7 +135,7 @@ class Scribbling:
         raise RuntimeError("and then breaks down")
 
 
-def test_a_policy_cannot_change_what_it_is_shown():
+def test_a_policy_cannot_change_its_view():
     cluster = make_cluster(make_node("a", cpu=3), make_class(1, cpu=2), make_tasks([1, 2, 3], 1), policy=Scribbling())
     result = cluster.scheduler.run(NOW_US)
     assert (result.stats.placed, result.stats.dropped) == (1, 0)
@@ -151,7 +151,7 @@ class Renaming:
         return AnywherePolicy().costs(view)
 
 
-def test_nor_what_a_class_is():
+def test_a_policy_cannot_change_a_class():
     tame = make_class(1, traits={"kind": "tame"})
     cluster = make_cluster(make_node("a"), tame, make_tasks([1], 1), policy=Renaming())
     assert "TypeError" in cluster.run().stats.fallback

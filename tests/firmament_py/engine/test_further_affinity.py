@@ -52,14 +52,14 @@ def test_names_in_the_contract():
         (["a", "a/b"], {"a": TOKEN_PIECES, "a/b": TOKEN_PIECES}),
     ],
 )
-def test_what_tokens_take(tokens, amounts):
+def test_requests_of_tokens(tokens, amounts):
     for order in (tokens, tokens[::-1]):
         got = token_requests(order)
         assert got.get(TOKEN + "a", 0) <= TOKEN_PIECES
         assert {name.removeprefix(TOKEN): amount for name, amount in got.items()} == amounts
 
 
-def test_a_reason_by_name_after_what_the_node_lacks():
+def test_a_named_reason_comes_after_lacking_resources():
     demand = NodeDemand(affinity=(on("a", "1"),), further=(("x", on("b", "1")), ("y", on("c", "1"))))
     nodes = [
         make_node("n1", cpu=9),
@@ -81,7 +81,7 @@ def test_a_reason_by_name_after_what_the_node_lacks():
     assert cluster.round() == {1: "n2"}
 
 
-def test_those_who_share_a_token_keep_out_the_one_who_wants_it_whole():
+def test_shares_of_a_token_exclude_its_exclusive_use():
     readers, writer = make_class(1, tokens=["disk/"]), make_class(2, tokens=["disk"])
     cluster = make_cluster(make_node("n"), readers, writer, make_tasks(range(1, 6), 1))
     assert per_node(cluster.round()) == {"n": 5}

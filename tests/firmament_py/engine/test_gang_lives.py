@@ -30,7 +30,7 @@ INCOMPLETE, DOES_NOT_FIT = ReasonKind.GANG_INCOMPLETE, ReasonKind.GANG_DOES_NOT_
         ),
     ],
 )
-def test_what_its_members_are_told(gang, members, gpus, reason):
+def test_reasons_of_members(gang, members, gpus, reason):
     # a second node keeps reservations possible
     cluster = make_cluster(
         *(*gpu_nodes(gpus, 3), GPU1, make_tasks([1, 2, 3], 1, on="n1"), gang),
@@ -40,7 +40,7 @@ def test_what_its_members_are_told(gang, members, gpus, reason):
     assert reasons[0] == reason
 
 
-def test_classes_that_compete_never_make_all_fit():
+def test_competing_classes_are_never_reported_to_fit_together():
     # 2 GPUs would take the member of 2, or two of 1 each: counted apart all three fit, together two
     cluster = make_cluster(
         *(*gpu_nodes(2), GPU1, make_class(2, gpu=2), make_gang(1, 3)),
@@ -49,12 +49,12 @@ def test_classes_that_compete_never_make_all_fit():
     assert all(reasons[0] == Reason(DOES_NOT_FIT, 0, "gang-1", "2/3") for reasons in why(cluster))
 
 
-def test_beyond_the_minimum_the_gang_is_no_reason():
+def test_members_beyond_the_minimum_have_no_gang_reason():
     cluster = make_cluster(*gpu_nodes(2), GPU1, make_gang(1, 2), make_tasks(range(101, 104), 1, gang=1))
     assert why(cluster) == [(Reason(ReasonKind.INSUFFICIENT_RESOURCE, 1, "gpu"),)]
 
 
-def test_a_change_of_the_gang_is_news():
+def test_a_change_of_the_gang_is_reported():
     cluster = make_cluster(*gpu_nodes(2), GPU1, make_gang(1, 4), make_tasks([101, 102], 1, gang=1))
     news = []
     for event in (make_tasks([103], 1, gang=1), make_gang(1, 4), make_gang(1, 3)):
@@ -68,7 +68,7 @@ def test_a_change_of_the_gang_is_news():
 # -- lives ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_hundred_for_ninety_nine():
+def test_a_hundred_tasks_on_ninety_nine_gpus():
     """100 tasks of one GPU each and 99 GPUs: none is placed, and others use the GPUs in the same round."""
     cluster = make_cluster(
         *(make_node(f"n{i}", gpu=9) for i in range(11)),
@@ -81,7 +81,7 @@ def test_a_hundred_for_ninety_nine():
     assert set(cluster.round()) == set(range(1, 101))
 
 
-def test_two_that_need_more_than_half_run_one_after_the_other():
+def test_two_gangs_that_need_more_than_half_run_one_after_the_other():
     """10 GPUs; A and B need 6 each, and their tasks come in turns."""
     tasks = [make_tasks([uid], 1, gang=1 + uid % 2, created_us=NOW_US + uid) for uid in range(12)[::-1] if uid]
     cluster = make_cluster(
@@ -95,7 +95,7 @@ def test_two_that_need_more_than_half_run_one_after_the_other():
     assert set(cluster.round()) == {2, 4, 6, 8, 10, 12}
 
 
-def test_three_with_tasks_of_others_in_between():
+def test_a_gang_of_three_interleaved_with_other_tasks():
     """4 GPUs, and tasks of others come between the members of a gang of three."""
     cluster = make_cluster(*gpu_nodes(2, 2), GPU1, make_gang(1, 3))
     seen: dict[int, str] = {}
@@ -111,7 +111,7 @@ def test_three_with_tasks_of_others_in_between():
     assert set(list(seen)[2:]) == {101, 102, 103}
 
 
-def test_a_member_that_its_node_rejects_comes_back_and_the_gang_is_complete_again():
+def test_a_rejected_member_is_placed_again():
     cluster = make_cluster(*gpu_nodes(1, 1, 1), GPU1, make_gang(1, 3), make_tasks([101, 102, 103], 1, gang=1))
     placed = cluster.round()
     assert set(placed) == {101, 102, 103}
@@ -122,7 +122,7 @@ def test_a_member_that_its_node_rejects_comes_back_and_the_gang_is_complete_agai
     assert cluster.round(NOW_US + SECOND_US) == {102: placed[102]}
 
 
-def test_a_gang_that_lost_a_node_gets_its_replacement_before_younger_ones():
+def test_a_gang_that_lost_a_node_is_completed_before_younger_gangs():
     # 3 GPUs hold the gang; n2 fails, n3 comes: its one GPU goes to the replacement, not to the single task
     cluster = make_cluster(
         *(*gpu_nodes(1, 1, 1), GPU1, make_gang(1, 3, created_us=NOW_US - 9)),
@@ -134,7 +134,7 @@ def test_a_gang_that_lost_a_node_gets_its_replacement_before_younger_ones():
 
 
 @pytest.mark.parametrize("other", ["older-gang", "older-single"])
-def test_a_gang_of_which_half_is_there_goes_first(other):
+def test_a_partly_placed_gang_goes_first(other):
     """Whoever bound the first two was killed: the third GPU is for the third member, though others wait for longer."""
     cluster = make_cluster(
         *(*gpu_nodes(3), GPU1, make_gang(1, 3), make_tasks([101, 102], 1, gang=1, on="n0")),
@@ -147,7 +147,7 @@ def test_a_gang_of_which_half_is_there_goes_first(other):
     assert set(cluster.round()) == {103}
 
 
-def test_a_gang_that_lost_two_gets_both_back_or_none():
+def test_a_gang_that_lost_two_members_gets_both_replaced_or_none():
     cluster = make_cluster(
         *(*gpu_nodes(1, 1, 1), GPU1, make_gang(1, 3), make_tasks([101], 1, gang=1, on="n0")),
         *(make_tasks([901], 1, on="n1"), make_tasks([102, 103], 1, gang=1)),
@@ -165,7 +165,7 @@ def test_a_gang_that_lost_two_gets_both_back_or_none():
         pytest.param(2, {103, 104}, id="lowered"),
     ],
 )
-def test_a_gang_may_be_resized(minimum, placed):
+def test_a_gang_can_be_resized(minimum, placed):
     # 4 GPUs, 2 held by the gang
     cluster = make_cluster(
         *(*gpu_nodes(4), GPU1, make_gang(1, 2), make_tasks([101, 102], 1, gang=1, on="n0")),
@@ -174,7 +174,7 @@ def test_a_gang_may_be_resized(minimum, placed):
     assert set(cluster.round()) == placed
 
 
-def test_who_waits_for_room_that_is_kept_is_told_for_whom():
+def test_a_reason_names_the_gang_that_capacity_is_reserved_for():
     # one of three GPUs is held: the overdue gang of three keeps the other two, and the single task is told so
     cluster = make_cluster(
         *gpu_nodes(3),

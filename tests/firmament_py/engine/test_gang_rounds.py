@@ -89,7 +89,7 @@ def cluster_of(world: GangWorld):
 
 
 @given(world=worlds())
-def test_a_round_places_whole_gangs_and_leaves_nothing_that_fits(world):
+def test_a_round_places_whole_gangs_and_leaves_no_task_that_fits(world):
     cluster = cluster_of(world)
     world.carry_out(cluster.round(), NOW_US)
     assert world.left_over(NOW_US) == []
@@ -98,7 +98,7 @@ def test_a_round_places_whole_gangs_and_leaves_nothing_that_fits(world):
 
 
 @given(world=worlds(classes=tuple(PLAIN), mixed=False))
-def test_no_gang_of_one_class_is_turned_away_that_could_be_placed(world):
+def test_every_placeable_gang_of_one_class_is_placed(world):
     """Maximality: brute force finds no way to place a gang of interchangeable members on what the round left."""
     world.carry_out(cluster_of(world).round(), NOW_US)
     for gang in world.gangs:
@@ -107,7 +107,7 @@ def test_no_gang_of_one_class_is_turned_away_that_could_be_placed(world):
 
 
 @given(world=worlds(classes=tuple(PLAIN)))
-def test_nor_one_of_several_classes(world):
+def test_every_placeable_gang_of_several_classes_is_placed(world):
     world.carry_out(cluster_of(world).round(), NOW_US)
     for gang in world.gangs:
         if world.lacking(gang)[0]:
@@ -115,7 +115,7 @@ def test_nor_one_of_several_classes(world):
 
 
 @given(world=worlds(mixed=False))
-def test_nor_if_its_members_keep_away_from_each_other_or_want_to_be_near_others(world):
+def test_every_placeable_gang_with_intertask_constraints_is_placed(world):
     world.carry_out(cluster_of(world).round(), NOW_US)
     for gang in world.gangs:
         if world.lacking(gang)[0]:
@@ -123,7 +123,7 @@ def test_nor_if_its_members_keep_away_from_each_other_or_want_to_be_near_others(
 
 
 @given(world=worlds(created_us=st.sampled_from([NOW_US, NOW_US - RESERVE_AFTER_US, NOW_US - 2 * RESERVE_AFTER_US])))
-def test_what_fits_is_left_out_for_a_reservation_only(world):
+def test_tasks_that_fit_wait_only_for_a_reservation(world):
     cluster = cluster_of(world)
     world.carry_out(cluster.round(), NOW_US)
     assert set(cluster.scheduler.gang_starts_us) <= set(world.may_reserve(NOW_US))
@@ -136,7 +136,7 @@ OVERDUE = st.just(NOW_US - RESERVE_AFTER_US)
 
 
 @given(world=worlds(created_us=OVERDUE), running=st.lists(st.sampled_from([1, 2, 3, 4, 5, 7]), max_size=5))
-def test_room_is_kept_for_gangs_only_that_could_be_placed_some_day(world, running):
+def test_capacity_is_reserved_only_for_gangs_that_are_placeable_in_future(world, running):
     """Brute force finds a way to place each when others have gone; of those that keep none and have one class that
     depends on nobody it finds no way."""
     for uid, cls in enumerate(running, 800):
@@ -157,12 +157,12 @@ def test_room_is_kept_for_gangs_only_that_could_be_placed_some_day(world, runnin
 
 
 @given(world=worlds())
-def test_the_same_again_for_the_same_events(world):
+def test_equal_events_give_equal_placements(world):
     assert cluster_of(world).round() == cluster_of(world).round()
 
 
 @given(world=worlds(), data=st.data())
-def test_nobody_gains_by_being_told_of_first(world, data):
+def test_order_of_reports_does_not_matter(world, data):
     """Tasks in another order: the same placements."""
     shuffled = world.copy()
     shuffled.tasks = {uid: shuffled.tasks[uid] for uid in data.draw(st.permutations(list(world.tasks)))}
@@ -170,7 +170,7 @@ def test_nobody_gains_by_being_told_of_first(world, data):
 
 
 @given(world=worlds())
-def test_a_second_round_at_once_changes_nothing(world):
+def test_an_immediate_second_round_changes_nothing(world):
     """Of what does not depend on where others are; the rest may find more when the others are there."""
     cluster = cluster_of(world)
     world.carry_out(cluster.round(), NOW_US)
@@ -180,7 +180,7 @@ def test_a_second_round_at_once_changes_nothing(world):
 
 
 @given(world=worlds(classes=(1,), mixed=False, topology=False))
-def test_of_gangs_that_ask_for_the_same_the_older_goes_first(world):
+def test_of_gangs_with_equal_requests_the_older_goes_first(world):
     """One class, no domains: whoever waits complete could not have been placed without a younger gang's places."""
     before = world.copy()
     world.carry_out(cluster_of(world).round(), NOW_US)
@@ -343,7 +343,7 @@ TestGangsThroughTheirLives = GangsThroughTheirLives.TestCase
 
 @seeds(3)
 @pytest.mark.parametrize(("mixed", "gangs"), [(False, 500), (True, 130)], ids=["one-gpu", "mixed"])
-def test_many_gangs_that_ask_for_twice_what_there_is_fill_the_nodes(mixed, gangs, seed):
+def test_gangs_that_request_twice_the_capacity_fill_the_nodes(mixed, gangs, seed):
     """4 to 64 tasks each on 1,000 nodes of 8 GPUs: whole gangs only, on at least 98 % of the GPUs."""
     load = GangLoad(GangSpec(nodes=1000, gangs=gangs, mixed=mixed, seed=seed))
     state = ClusterState()

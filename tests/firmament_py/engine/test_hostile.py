@@ -45,7 +45,7 @@ def under_attack(kind: str, tasks: int) -> Cluster:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_another_task_is_placed_in_the_next_round(kind):
+def test_tasks_of_others_are_placed_in_the_next_round(kind):
     cluster = under_attack(kind, 8)
     cluster.tell(*hostile(kind, 100, 2), make_tasks([VICTIM], VICTIM))
     assert VICTIM in cluster.round()
@@ -54,7 +54,7 @@ def test_another_task_is_placed_in_the_next_round(kind):
 
 
 @pytest.mark.parametrize("kind", ONE_OF_EACH)
-def test_what_is_longer_than_it_may_be_is_left_out_and_holds_nobody_up(kind):
+def test_too_long_descriptions_are_refused_and_delay_no_others(kind):
     cluster = under_attack(kind, 1)
     says = ONE_OF_EACH[kind](10 * class_bounds.MAX_REQUIREMENTS)
     [outcome] = cluster.tell(make_class(50, **says))
@@ -73,14 +73,14 @@ def work(kind: str, tasks: int) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_twice_as_many_cost_twice_as_much(kind):
+def test_work_is_proportional_to_the_number_of_descriptions(kind):
     tasks = len(ONE_OF_EACH) if kind == "all" else 4 if kind in TERMS else 8
     few, many = work(kind, tasks), work(kind, 2 * tasks)
     assert many <= 2.4 * few
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_once_they_are_gone_a_round_costs_what_it_did(kind):
+def test_work_returns_to_normal_after_their_removal(kind):
     cluster = under_attack(kind, 0)
     cluster.tell(make_tasks([VICTIM], VICTIM))
     before = calls(lambda: cluster.scheduler.run(NOW_US))

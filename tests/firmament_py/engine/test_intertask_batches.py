@@ -53,13 +53,13 @@ def zone_of(cluster: Cluster, name: str) -> str:
     return cluster.state.nodes.observed[cluster.state.nodes.row[f"id-{name}"]].labels["zone"]
 
 
-def test_groups_that_want_one_zone_each():
+def test_groups_with_affinity_to_one_zone_each():
     cluster, of = placed_by_group(lambda g: PeerDemand(affinity=(PeerTerm(group(g), "zone"),)))
     for names in of.values():
         assert len({zone_of(cluster, name) for name in names}) == 1
 
 
-def test_groups_with_at_most_one_on_a_host():
+def test_groups_with_at_most_one_task_per_host():
     # 100 of each group on 200 hosts, 18 of 36 groups on each
     _, of = placed_by_group(lambda g: PeerDemand(anti_affinity=(PeerTerm(group(g), "host"),)))
     for names in of.values():
@@ -85,7 +85,7 @@ def test_one_group_spread_over_zones_of_different_size():
 
 
 @pytest.mark.slow
-def test_hosts_that_a_few_keep_for_themselves():
+def test_a_few_tasks_with_exclusive_hosts():
     """100 tasks that repel the others on 2,000 hosts, then 1,900 of those others: one host each is left."""
     cluster = make_cluster(
         *(make_node(f"n{n}", pods=20, labels={"host": f"n{n}"}) for n in range(2_000)),

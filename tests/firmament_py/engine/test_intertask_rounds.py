@@ -83,18 +83,18 @@ def rounds_of(one, *, preferences: bool = False) -> None:
 
 
 @given(data=st.data(), preferences=st.booleans())
-def test_rounds_break_nothing_leave_nothing_and_say_why(data, preferences):
+def test_rounds_keep_constraints_leave_no_task_that_fits_and_give_reasons(data, preferences):
     rounds_of(lambda options: data.draw(st.sampled_from(options)), preferences=preferences)
 
 
 @seeds(40)
-def test_rounds_of_crowded_clusters(seed):
+def test_rounds_of_full_clusters(seed):
     """The same with choices that are uniform: larger and more entangled than what hypothesis tries first."""
     rounds_of(random.Random(seed).choice, preferences=seed % 2 == 1)
 
 
 @given(data=st.data(), few=st.integers(0, 1), at_once=st.integers(1, 3))
-def test_nor_with_few_flows_and_classes_in_turns(data, few, at_once):
+def test_rounds_with_few_flows_and_stages(data, few, at_once):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placer, "FLOWS_PER_STAGE", few)
         patch.setattr(placer, "CLASSES_AT_ONCE", at_once)
@@ -103,7 +103,7 @@ def test_nor_with_few_flows_and_classes_in_turns(data, few, at_once):
 
 
 @pytest.mark.parametrize("classes", [CLASSES_AT_ONCE, CLASSES_AT_ONCE + 44])
-def test_who_depends_on_a_class_of_a_later_turn_is_placed_in_the_same_round(classes):
+def test_a_task_that_depends_on_a_later_stage_is_placed_in_the_same_round(classes):
     """The first wants to be near the last; with so many tasks there is no second opinion."""
     db = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "db")), "zone"),))
     cluster = make_cluster(
@@ -116,7 +116,7 @@ def test_who_depends_on_a_class_of_a_later_turn_is_placed_in_the_same_round(clas
     assert len(cluster.round()) == 5 + 3 * (classes - 1)
 
 
-def test_nor_does_it_matter_that_no_flow_is_left(monkeypatch):
+def test_a_dependent_task_is_placed_in_the_same_round_without_flows(monkeypatch):
     """One of class 1 wants to be near one of class 2."""
     monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
     monkeypatch.setattr(placer, "FLOWS_PER_STAGE", 0)
@@ -128,7 +128,7 @@ def test_nor_does_it_matter_that_no_flow_is_left(monkeypatch):
     assert set(cluster.round()) == {1, 2}
 
 
-def test_nor_that_a_policy_has_turns(monkeypatch):
+def test_a_dependent_task_is_placed_in_the_same_round_with_a_staged_policy(monkeypatch):
     """The second devil is to be in zone a, which is even only when the turtle, which has its turn later, is in b."""
     monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
     even = PeerDemand(spread=(Spread(tasks_like(needs("app", "In", "w")), "zone", 1),))

@@ -90,7 +90,7 @@ def alike(draw):
     return nodes, classes, of
 
 
-def test_tasks_that_differ_only_in_where_they_may_go():
+def test_tasks_that_differ_only_in_node_demands():
     """Unless capacity is reserved for a task that has waited for long: in few of the examples, or nothing is shown."""
     cases: Counter[str] = Counter()
 
@@ -153,7 +153,7 @@ def judge_one_class(one) -> str:
     return "judged"
 
 
-def test_one_class_with_one_demand_that_its_own_tasks_count_for():
+def test_one_class_with_one_constraint_on_its_own_tasks():
     cases: Counter[str] = Counter()
 
     @given(data=st.data())
@@ -165,12 +165,12 @@ def test_one_class_with_one_demand_that_its_own_tasks_count_for():
 
 
 @seeds(100)
-def test_one_class_in_a_crowded_cluster(seed):
+def test_one_class_in_a_full_cluster(seed):
     assert judge_one_class(random.Random(seed).choice) == "judged"
 
 
 @seeds(150)
-def test_whatever_waits_a_small_round_places_no_fewer_than_one_by_one(seed):
+def test_a_small_round_places_no_fewer_than_one_by_one(seed):
     mixture = Mixture(random.Random(seed).choice)
     before = copy.deepcopy(mixture.world)
     batches, _ = mixture.round()
@@ -181,7 +181,7 @@ def test_whatever_waits_a_small_round_places_no_fewer_than_one_by_one(seed):
     assert [placed[p] for p in priorities] >= [other[p] for p in priorities]
 
 
-def test_the_reference_places_and_leaves_the_world_alone():
+def test_the_reference_does_not_change_the_world():
     cls = make_class(1, cpu=1, peers=PeerDemand())
     assert cls.peers == NO_PEERS
     world = World({"id-a": make_node("a", cpu=2)}, tasks={uid: Task(cls) for uid in range(3)})

@@ -30,7 +30,7 @@ def parts():
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.name)
 @given(events=clusters())
-def test_a_round_in_parts_breaks_nothing_and_leaves_nothing(policy, events):
+def test_rounds_with_partial_networks_keep_constraints_and_leave_no_task_that_fits(policy, events):
     cluster, world = make_cluster(*events, policy=policy), world_of(events)
     result = cluster.run()
     carry_out(world, cluster.names(result))
@@ -40,7 +40,7 @@ def test_a_round_in_parts_breaks_nothing_and_leaves_nothing(policy, events):
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.name)
 @given(events=clusters(max_nodes=8, max_tasks=10), tries=st.integers(0, 3))
-def test_what_is_accepted_is_an_optimum_of_the_whole_network(policy, events, tries):
+def test_accepted_flows_are_optima_of_the_whole_network(policy, events, tries):
     accepted, widened = 0, 0
     real = negative_reduced_costs
 
@@ -66,14 +66,14 @@ def test_what_is_accepted_is_an_optimum_of_the_whole_network(policy, events, tri
 
 
 @given(events=clusters())
-def test_nobody_waits_for_room_that_a_round_in_parts_gave_to_a_lower_priority(events):
+def test_no_task_waits_for_capacity_given_to_a_lower_priority(events):
     cluster, world = make_cluster(*events), world_of(events)
     placed = cluster.round()
     carry_out(world, placed)
     assert inversions(world, placed) == []
 
 
-def test_what_a_guess_has_missed_is_added_and_counted(monkeypatch):
+def test_missing_arcs_are_added_and_counted(monkeypatch):
     """Tasks of two classes; the cheap nodes are known to neither at first."""
     nodes = [make_node(f"n{i}", cpu=8) for i in range(6)]
     busy = [make_tasks(range(100 * i, 100 * i + i), 3, on=f"n{i}") for i in range(1, 6)]

@@ -10,7 +10,7 @@ from tests.builders import NOW_US, ended, make_class, make_cluster, make_node, m
 from tests.firmament_py.engine.test_rounds import carry_out, left_over, world_of
 
 
-def test_max_pods_is_never_exceeded_and_the_rest_is_placed_when_room_comes():
+def test_max_pods_is_never_exceeded_and_waiting_tasks_are_placed_later():
     """5 tasks for 3 task slots: 3 at once, one more for each that goes."""
     cluster = make_cluster(make_node("a", pods=3, cpu=1000), make_class(1, cpu=1), make_tasks(range(1, 6), 1))
     assert per_node(cluster.round()) == {"a": 3}
@@ -96,7 +96,7 @@ def test_classes_of_one_round_never_over_commit_a_node():
         pytest.param({1999: 1, 1: 5}, 2000, id="one-that-leaves-room-for-one"),
     ],
 )
-def test_different_classes_on_one_node_never_add_up_to_too_much(requests, node):
+def test_different_classes_never_over_commit_one_node_together(requests, node):
     events: list[Event] = [make_node("a", cpu=node)]
     for i, (request, count) in enumerate(requests.items(), 1):
         events += [make_class(i, cpu=request), make_tasks(range(100 * i, 100 * i + count), i)]

@@ -110,7 +110,7 @@ EVEN = PeerDemand(spread=(Spread(A, "zone"),))
         ),
     ],
 )
-def test_what_brings_a_task_back(cls, events, change):
+def test_events_that_make_a_round_due(cls, events, change):
     cluster = make_cluster(
         *(
             make_class(8),
@@ -137,7 +137,7 @@ def test_what_brings_a_task_back(cls, events, change):
         pytest.param(make_tasks([9], 8, on="n", label_set=1), id="the-same-task-again"),
     ],
 )
-def test_what_changes_nothing_asks_for_no_round(change):
+def test_events_that_make_no_round_due(change):
     cluster = make_cluster(
         *(make_class(8), make_class(1, cpu=2, peers=NO_PEERS), make_label_set(1, app="a"), TAINTED, there()),
         *(NamespaceObserved("other", {}), make_tasks([1], 1, label_set=1)),

@@ -165,7 +165,7 @@ RESERVE_AFTER = st.sampled_from([None, RESERVE_AFTER_US])
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.name)
 @given(events=clusters(), reserve_after_us=RESERVE_AFTER)
-def test_a_round_breaks_nothing_and_leaves_nothing(policy, events, reserve_after_us):
+def test_a_round_keeps_constraints_and_leaves_no_task_that_fits(policy, events, reserve_after_us):
     cluster, world = make_cluster(*events, policy=policy, reserve_after_us=reserve_after_us), world_of(events)
     placements = cluster.round()
     carry_out(world, placements)
@@ -210,7 +210,7 @@ def test_many_rounds_with_changes_in_between(policy, events, steps, reserve_afte
 
 
 @given(events=clusters(plain=True), few=st.integers(0, 2))
-def test_the_last_resort_breaks_nothing_and_leaves_nothing(events, few):
+def test_the_last_resort_keeps_constraints_and_leaves_no_task_that_fits(events, few):
     """With hardly any flows to go, the rest is placed class by class."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placer, "FLOWS_PER_STAGE", few)
@@ -220,7 +220,7 @@ def test_the_last_resort_breaks_nothing_and_leaves_nothing(events, few):
 
 
 @given(events=clusters(), at_once=st.integers(1, 2))
-def test_classes_in_turns_break_nothing_and_leave_nothing(events, at_once):
+def test_stages_keep_constraints_and_leave_no_task_that_fits(events, at_once):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placer, "CLASSES_AT_ONCE", at_once)
         cluster, world = make_cluster(*events, reserve_after_us=None), world_of(events)
@@ -275,7 +275,7 @@ class Slow(Portions):
         return 16.0 * self.answers
 
 
-def test_a_policy_that_is_slow_is_not_asked_again_in_a_round(monkeypatch):
+def test_a_slow_policy_is_not_called_again_in_a_round(monkeypatch):
     slow = Slow()
     monkeypatch.setattr(firmament_py.engine.round, "perf_counter", slow.clock)
     cluster = make_cluster(make_node("a"), make_class(1), make_tasks(range(1, 41), 1), policy=slow)
@@ -336,7 +336,7 @@ def test_the_same_events_give_the_same_placements(events):
 
 
 @given(events=clusters(plain=True), data=st.data())
-def test_the_order_in_which_tasks_are_told_does_not_matter(events, data):
+def test_the_order_of_reports_does_not_matter(events, data):
     tasks = [e for e in events if type(e).__name__ == "TasksObserved"]
     others = [e for e in events if type(e).__name__ != "TasksObserved"]
     shuffled = data.draw(st.permutations(tasks))
@@ -382,7 +382,7 @@ def inversions(world: World, placed: dict[int, str]) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize("policy", [LoadSpreading(), AnywherePolicy()], ids=lambda p: p.name)
 @given(events=clusters())
-def test_nobody_waits_for_room_that_the_round_gave_to_a_lower_priority(policy, events):
+def test_no_task_waits_for_capacity_given_to_a_lower_priority(policy, events):
     """Holds for prices that do not depend on the class: see below for the others."""
     cluster, world = make_cluster(*events, policy=policy), world_of(events)
     placed = cluster.round()
@@ -391,7 +391,7 @@ def test_nobody_waits_for_room_that_the_round_gave_to_a_lower_priority(policy, e
 
 
 @given(events=clusters(plain=True, priorities=4), few=st.integers(0, 1), at_once=st.sampled_from([1, 2, 256]))
-def test_nor_when_the_rest_is_placed_class_by_class(events, few, at_once):
+def test_no_task_waits_for_capacity_given_to_a_lower_priority_class_by_class(events, few, at_once):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placer, "FLOWS_PER_STAGE", few)
         patch.setattr(placer, "CLASSES_AT_ONCE", at_once)
@@ -411,7 +411,7 @@ class Particular:
         return Costs(place.astype(np.int64), np.zeros((1, 1), np.int64), waiting_cost(view))
 
 
-def test_no_price_of_a_placement_outweighs_a_priority():
+def test_no_cost_of_a_placement_outweighs_a_priority():
     # room for one; placing the important task saves WAIT_MIN + 12,000,000 - 1,000,000, the other WAIT_MIN + 10,000
     cluster = make_cluster(
         *(make_node("a", cpu=1), make_class(1, cpu=1, priority=5), make_class(2, cpu=1, priority=1)),
@@ -426,7 +426,7 @@ def test_no_price_of_a_placement_outweighs_a_priority():
 
 @examples(20)
 @given(events=clusters())
-def test_the_figures_of_a_round_add_up(events):
+def test_the_statistics_of_a_round_add_up(events):
     cluster, world = make_cluster(*events, reserve_after_us=None), world_of(events)
     result = cluster.run()
     stats = result.stats

@@ -6,7 +6,7 @@ from tests.builders import make_class, make_cluster, make_gang, make_node, make_
 from tests.paths import ROOT
 
 
-def test_what_is_only_tried_is_counted_apart():
+def test_trials_are_counted_separately():
     """A gang of two classes waits for task 2 to go: whether it would fit then, and when, is tried."""
     seen = []
     cluster = make_cluster(

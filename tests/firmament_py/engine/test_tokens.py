@@ -29,7 +29,7 @@ EVERYWHERE, HERE, THERE, OTHER = "TCP:80", "TCP:80/10.0.0.1", "TCP:80/10.0.0.2",
         pytest.param((THERE,), (EVERYWHERE, HERE), False, id="another-address-then-both"),
     ],
 )
-def test_who_may_join_whom(in_use, expected, fits):
+def test_tokens_that_conflict(in_use, expected, fits):
     cluster = make_cluster(
         *(make_class(1, tokens=in_use), make_class(2, tokens=expected), make_node("a"), make_tasks([1], 1, on="a")),
         make_tasks([2], 2),
@@ -38,7 +38,7 @@ def test_who_may_join_whom(in_use, expected, fits):
     assert cluster.round() == ({2: "a"} if fits else {})
 
 
-def test_a_batch_takes_a_node_each():
+def test_a_batch_with_one_token_takes_a_node_per_task():
     cluster = make_cluster(
         *(make_class(1, tokens=(EVERYWHERE,)), make_class(2, tokens=(HERE,)), make_node("a"), make_node("b")),
         *(make_tasks(range(1, 4), 1), make_tasks([4, 5], 2)),
@@ -47,7 +47,7 @@ def test_a_batch_takes_a_node_each():
     assert sorted(placed.values()) == ["a", "b"]
 
 
-def test_a_token_comes_free():
+def test_a_released_token_can_be_taken():
     cluster = make_cluster(
         make_class(1, tokens=(EVERYWHERE,)), make_node("a"), make_tasks([1], 1, on="a"), make_tasks([2], 1)
     )
@@ -56,7 +56,7 @@ def test_a_token_comes_free():
     assert cluster.round() == {2: "a"}
 
 
-def test_a_node_that_comes_after_its_tasks_has_the_tokens_that_are_left():
+def test_a_node_observed_after_its_tasks_has_the_remaining_tokens():
     cluster = make_cluster(
         *(make_class(1, tokens=(EVERYWHERE,)), make_tasks([1], 1, on="a"), make_class(2, tokens=(THERE,))),
         *(make_tasks([2], 2), make_tasks([3], 1), make_node("a"), make_node("b")),
@@ -66,7 +66,7 @@ def test_a_node_that_comes_after_its_tasks_has_the_tokens_that_are_left():
     assert cluster.round() == {}
 
 
-def test_two_that_hold_the_same_already_keep_others_out_and_trouble_nobody_else():
+def test_two_holders_of_one_token_exclude_only_tasks_with_that_token():
     cluster = make_cluster(
         *(make_class(1, tokens=(EVERYWHERE,)), make_class(2, tokens=(HERE,)), make_class(3), make_node("a")),
         *(make_tasks([1, 2], 1, on="a"), make_tasks([3], 2), make_tasks([4], 3)),

@@ -101,7 +101,7 @@ def test_a_tolerated_taint_is_no_reason():
     assert why(cluster) == expected
 
 
-def test_what_is_taken_counts():
+def test_used_capacity_counts():
     # 4 - 3 = 1 cpu is left
     cluster = make_cluster(
         *(make_class(1, cpu=3), make_node("a", cpu=4), make_tasks([1], 1, on="a"), make_tasks([2], 1))
@@ -111,7 +111,7 @@ def test_what_is_taken_counts():
 
 @pytest.mark.slow
 @given(events=clusters())
-def test_a_node_has_a_reason_exactly_if_it_would_not_take_one(events):
+def test_a_node_has_a_reason_if_and_only_if_it_cannot_take_the_task(events):
     cluster, world = make_cluster(*events), world_of(events)
     for uid, task in world.tasks.items():
         if task.state != "waiting":
@@ -168,7 +168,7 @@ def reported(cluster: Cluster) -> list[tuple[int, int, set[int]]]:
     ]
 
 
-def test_reasons_are_news_once():
+def test_reasons_are_reported_once():
     cluster = make_cluster(
         *(make_class(1, cpu=8), make_class(2, cpu=9), make_node("a", cpu=1)),
         *(make_tasks([1, 2], 1), make_tasks([3], 2)),
@@ -183,7 +183,7 @@ def test_reasons_are_news_once():
     assert [cls for cls, _, _ in reported(cluster)] == [2]
 
 
-def test_a_task_that_was_placed_and_comes_back_is_told_again():
+def test_reasons_are_reported_again_after_a_placement():
     cluster = make_cluster(make_class(1, cpu=8), make_node("a", cpu=1), make_tasks([1], 1))
     assert reported(cluster) == [(1, 1, {1})]
     cluster.tell(make_node("a", cpu=8))
@@ -192,7 +192,7 @@ def test_a_task_that_was_placed_and_comes_back_is_told_again():
     assert reported(cluster) == [(1, 1, {1})]
 
 
-def test_other_tasks_keep_a_node_from_fitting():
+def test_other_tasks_can_exclude_a_node():
     web = tasks_like(needs("app", "In", "web"))
     alone = make_class(1, cpu=1, peers=PeerDemand(anti_affinity=(PeerTerm(web, "host"),)))
     nodes = [make_node(name, cpu=9, labels={"host": name}) for name in "abc"]
@@ -202,7 +202,7 @@ def test_other_tasks_keep_a_node_from_fitting():
     assert fitting(cluster, waits) == 0
 
 
-def test_a_token_that_is_lacking_is_one():
+def test_the_lacking_amount_of_a_token_is_one():
     cluster = make_cluster(
         *(make_class(1, tokens=["TCP:80"]), make_node("a"), make_tasks([1], 1, on="a"), make_tasks([2], 1)),
     )

@@ -40,7 +40,7 @@ def test_every_optimum_has_a_proof(network, solver):
 
 
 @given(network=networks(), data=st.data())
-def test_no_flow_that_is_dearer_has_one(network, data):
+def test_no_flow_of_higher_cost_has_a_proof(network, data):
     best = OrToolsSolver().solve(network)
     # the same supply over other prices: a feasible flow that may or may not be optimal here
     prices = np.array(data.draw(st.lists(st.integers(-3, 8), min_size=len(network.tail), max_size=len(network.tail))))
@@ -86,7 +86,7 @@ def test_a_wrong_cost_or_status_is_no_optimum():
     assert certify(TRIANGLE, Solution(Status.INFEASIBLE, FLOW, 6)) == ["the network is infeasible"]
 
 
-def test_a_cycle_that_saves_is_found_in_a_long_network_too():
+def test_a_negative_cycle_is_found_in_a_long_network():
     # a path of 500 arcs, and back from its end to its start for less than nothing
     n = 500
     network = FlowNetwork(
@@ -122,7 +122,7 @@ class Careless:
         return Solution(Status.OPTIMAL, found.flow, int(found.flow @ network.unit_cost))
 
 
-def test_a_round_counts_and_tells_solutions_without_a_proof(caplog):
+def test_a_round_counts_and_logs_solutions_without_a_proof(caplog):
     # two classes that want the one slot: placing the one that is dearer to leave waiting is the optimum
     events = make_node("a", cpu=1000), make_class(1, cpu=1000, priority=5), make_class(2, cpu=1000)
     cluster = make_cluster(*events, make_tasks([1, 2], 1), make_tasks([3, 4, 5], 2))
@@ -133,7 +133,7 @@ def test_a_round_counts_and_tells_solutions_without_a_proof(caplog):
 
 
 @pytest.mark.parametrize("certified", [True, False])
-def test_an_engine_tells_how_many_solutions_have_no_proof_if_it_was_asked_to(certified):
+def test_an_engine_reports_solutions_without_a_proof_if_enabled(certified):
     engine = Engine(LoadSpreading(), Careless(), certified=certified)
     engine.apply([make_node("a", cpu=1000), make_class(1, cpu=1000), make_class(2, cpu=500)])
     engine.apply([make_tasks([1, 2], 1), make_tasks([3, 4, 5], 2)])

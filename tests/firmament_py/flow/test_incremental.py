@@ -158,7 +158,7 @@ def test_any_history_of_changes_is_repaired_to_the_optimum(history):
     run_state_machine_as_test(history, settings=examples(60, steps=30))
 
 
-def test_potentials_that_have_risen_too_far_are_found_anew(caplog):
+def test_potentials_that_have_risen_too_far_are_computed_again(caplog):
     network, _, reoptimizer = routed_network()
     network.graph.potential[:] += 2**60 + 1
     result = reoptimizer.run()
@@ -211,7 +211,7 @@ def test_an_unchanged_network_needs_no_search():
     assert_optimal(network, again)
 
 
-def test_rows_of_removed_tasks_are_given_out_again():
+def test_rows_of_removed_tasks_are_reused():
     network, rows, _ = routed_network(tasks=6)
     network.remove_tasks(rows[2:4])
     extra = network.add_tasks(np.full((2, 1), FIRST_JOB), np.zeros((2, 1), np.int64))
@@ -219,7 +219,7 @@ def test_rows_of_removed_tasks_are_given_out_again():
     assert network.size == 6
 
 
-def test_fixed_arcs_keep_the_numbers_that_they_were_given():
+def test_fixed_arcs_keep_their_numbers():
     order = np.random.default_rng(0).permutation(len(FIXED))
     networks = [small_network(), small_network(fixed=FIXED[order])]
     of = [np.arange(len(FIXED)), np.argsort(order)]
@@ -236,7 +236,7 @@ def test_fixed_arcs_keep_the_numbers_that_they_were_given():
         assert result.cost < costs[0]
 
 
-def test_a_freed_slot_goes_to_whom_it_is_worth_most():
+def test_a_freed_slot_goes_to_the_task_that_saves_most():
     # one slot at node 0, three tasks that pay 1, 5 and 3 less there than at their job's unscheduled
     fixed = FIXED.copy()
     fixed[: 2 * NODES, 2] = 0
@@ -253,7 +253,7 @@ def test_a_freed_slot_goes_to_whom_it_is_worth_most():
     assert network.task_heads(rows[[0, 2]]).tolist() == [FIRST_JOB, 0]
 
 
-def test_a_drained_node_sends_its_tasks_elsewhere():
+def test_tasks_of_a_drained_node_move():
     network, rows, reoptimizer = routed_network()
     node = int(np.bincount(network.task_heads(rows), minlength=VERTICES)[:NODES].argmax())
     slots = np.flatnonzero((FIXED[:, 0] == node) & (FIXED[:, 1] == SINK))
@@ -264,7 +264,7 @@ def test_a_drained_node_sends_its_tasks_elsewhere():
     assert (network.task_heads(rows) != node).all()
 
 
-def test_what_cannot_be_routed_is_infeasible_until_it_can():
+def test_a_network_is_infeasible_while_a_task_cannot_be_routed():
     network, _, reoptimizer = routed_network()
     row = network.add_tasks(np.array([[0]]), np.array([[1]]))
     slots = np.arange(2)  # of node 0
@@ -286,7 +286,7 @@ def test_a_large_change_is_solved_from_scratch():
     del reoptimizer
 
 
-def test_an_arc_without_bound_that_becomes_cheap_is_solved_from_scratch():
+def test_an_unbounded_arc_whose_cost_falls_is_solved_from_scratch():
     network, _, _ = routed_network()
     reoptimizer = Reoptimizer(network, OrToolsSolver())
     reoptimizer.run()
@@ -369,13 +369,13 @@ def test_the_certificate_rejects_a_removed_task_that_sends():
     assert "a removed task sends a unit" in certificate.faults(network)
 
 
-def test_the_certificate_rejects_a_task_that_is_not_where_its_arc_leads():
+def test_the_certificate_rejects_a_task_that_is_not_at_the_head_of_its_arc():
     network, rows, _ = routed_network()
     network.graph.now[rows[0]] = network.graph.now[rows[0]] ^ 1
-    assert certificate.faults(network) == ["a task is not where its arc leads"]
+    assert certificate.faults(network) == ["a task is not at the head of its chosen arc"]
 
 
-def test_no_more_tasks_than_can_be_numbered_are_taken(monkeypatch):
+def test_the_number_of_tasks_is_limited(monkeypatch):
     monkeypatch.setattr("firmament_py.flow.incremental.network.TASKS_MAX", 7)
     network, rows, reoptimizer = routed_network(tasks=6)
     with pytest.raises(RangeError, match="2 more tasks than 6; at most 7"):
@@ -385,7 +385,7 @@ def test_no_more_tasks_than_can_be_numbered_are_taken(monkeypatch):
     assert_optimal(network, reoptimizer.run())
 
 
-def test_the_largest_numbers_are_calculated_with_exactly():
+def test_arithmetic_with_the_largest_numbers_is_exact():
     network, rows, reoptimizer = routed_network()
     costs = np.tile([COST_MAX, -COST_MAX, COST_MAX - 1, COST_MAX], (len(rows), 1))
     network.set_task_costs(rows, costs)
@@ -437,7 +437,7 @@ def test_the_last_vertex_and_the_largest_costs_fit_a_word():
         (lambda n: n.remove_tasks(np.array([0, 0])), ValueError, "twice"),
     ],
 )
-def test_what_makes_no_network_is_refused_and_changes_nothing(change, error, says):
+def test_invalid_changes_are_refused_and_change_nothing(change, error, says):
     network, rows, reoptimizer = routed_network()
     cost, size = network.cost(), network.size
     with pytest.raises(error, match=says):
@@ -466,7 +466,7 @@ def test_what_makes_no_network_is_refused_and_changes_nothing(change, error, say
         ({"unit_cost": np.array([2 * COST_MAX])}, "unit_cost holds"),
     ],
 )
-def test_a_network_that_cannot_be_is_refused(arguments, says):
+def test_invalid_networks_are_refused(arguments, says):
     good = {
         "vertices": VERTICES,
         "sink": SINK,

@@ -81,7 +81,7 @@ EVENTS: dict[TaskEvent, Event] = {
 @pytest.mark.parametrize(
     ("state", "event"), [pytest.param(s, e, id=f"{s.name}-{e.name}") for s, e in PAIRS if e is not TaskEvent.PLACE]
 )
-def test_a_task_goes_where_the_table_says_or_nothing_changes(state, event):
+def test_a_task_follows_the_table_or_nothing_changes(state, event):
     cluster = _cluster_with_task(state)
     before = _everything(cluster)
     (outcome,) = cluster.tell(EVENTS[event])
@@ -145,7 +145,7 @@ def _node_state(cluster: Cluster) -> NodeState:
     return NodeState.GONE if row is None else NodeState(int(cluster.state.nodes.state[row]))
 
 
-def test_a_node_lives_through_all_of_its_table():
+def test_a_node_goes_through_all_of_its_table():
     """REFER by a bound task, OBSERVE, REMOVE, REFER again, ABANDON by its last task: absent, present, gone."""
     cluster = make_cluster(make_class(1, cpu=1))
     steps: list[tuple[Event, NodeEvent | None, NodeState]] = [
@@ -175,7 +175,7 @@ def test_a_node_lives_through_all_of_its_table():
 
 
 @pytest.mark.parametrize("node_id", ["id-x", "", "id-absent"])
-def test_removing_a_node_that_is_not_there_is_reported_and_changes_nothing(node_id):
+def test_removing_an_unknown_node_is_reported_and_changes_nothing(node_id):
     cluster = make_cluster(make_node("a", cpu=1), make_class(1, cpu=1), make_tasks([1], 1, on="absent"))
     before = _everything(cluster)
     (outcome,) = cluster.tell(NodeRemoved(node_id))
@@ -192,7 +192,7 @@ def test_removing_a_node_that_is_not_there_is_reported_and_changes_nothing(node_
     ],
 )
 @pytest.mark.parametrize("known", [True, False], ids=["node-known", "node-not-known"])
-def test_a_task_that_moves_takes_what_it_holds_along(observed, known):
+def test_the_resources_of_a_task_move_with_it(observed, known):
     """Its old node gets everything back, and is forgotten if only this task spoke of it."""
     name, cls = observed
     classes = make_class(1, cpu=2), make_class(2, cpu=3)

@@ -22,14 +22,14 @@ def test_task_slots_come_first():
     assert Resources().names == (TASK_SLOTS,)
 
 
-def test_names_get_columns_in_the_order_in_which_they_come():
+def test_columns_are_in_the_order_of_first_use():
     resources = Resources()
     assert [resources.column(n) for n in ("cpu", "memory", "cpu", TASK_SLOTS)] == [1, 2, 1, 0]
     assert resources.names == (TASK_SLOTS, "cpu", "memory")
     assert len(resources) == 3
 
 
-def test_columns_that_are_kept_move_together():
+def test_kept_columns_become_contiguous():
     resources = Resources()
     for name in ("cpu", "gpu", "memory"):
         resources.column(name)
@@ -39,7 +39,7 @@ def test_columns_that_are_kept_move_together():
     assert [resources.column(name) for name in ("memory", "gpu")] == [2, 3]
 
 
-def test_a_vector_leaves_out_what_has_no_column():
+def test_a_vector_leaves_out_resources_without_a_column():
     resources = Resources()
     resources.column("cpu")
     assert resources.vector({"gpu": 2, TASK_SLOTS: 7}, LIMIT).tolist() == [7, 0]
@@ -54,7 +54,7 @@ def test_a_vector_leaves_out_what_has_no_column():
         pytest.param(0, LIMIT, 0, id="nothing"),
     ],
 )
-def test_amounts_are_held_below_the_ceiling(amount, ceiling, counted):
+def test_amounts_are_limited_to_the_ceiling(amount, ceiling, counted):
     assert Resources().vector({TASK_SLOTS: amount}, ceiling).tolist() == [counted]
 
 
@@ -76,7 +76,7 @@ def test_every_node_has_pieces_of_every_token():
     assert resources.given().tolist() == [0, 0, TOKEN_PIECES]
 
 
-def test_a_link_of_which_nothing_is_said_has_no_limit():
+def test_an_unstated_link_has_no_limit():
     resources = Resources()
     resources.column("cpu")
     assert resources.offered({"cpu": 4}).tolist() == [0, 4]
@@ -101,7 +101,7 @@ def test_run_positions(counts):
     assert run_positions(counts).tolist() == [i for c in counts.tolist() for i in range(c)]
 
 
-def test_equal_columns_and_only_they_have_equal_hashes():
+def test_only_equal_columns_have_equal_hashes():
     matrix = np.array([[1, 1, 2, 0, 0], [5, 5, 5, 0, 1]])
     hashes = mix(matrix, seed=1).tolist()
     assert hashes[0] == hashes[1]

@@ -36,7 +36,7 @@ def parts(draw):
 
 @examples(500)
 @given(parts())
-def test_what_is_proved_is_an_optimum_of_the_whole(problem):
+def test_a_proved_flow_is_an_optimum_of_the_whole_network(problem):
     whole, part, costs, offsets, task_class = problem
     network, found = solved(part, costs, offsets, task_class)
     best = NetworkxSolver().solve(build(whole, costs, offsets, task_class).flow)
@@ -50,7 +50,7 @@ def test_what_is_proved_is_an_optimum_of_the_whole(problem):
 
 @examples(200)
 @given(parts())
-def test_adding_bargains_ends_with_an_optimum_that_is_proved(problem):
+def test_adding_negative_reduced_costs_ends_with_a_proved_optimum(problem):
     whole, part, costs, offsets, task_class = problem
     for _ in range(1 + whole.slots.size + len(whole.depth)):
         network, found = solved(part, costs, offsets, task_class)
@@ -65,7 +65,7 @@ def test_adding_bargains_ends_with_an_optimum_that_is_proved(problem):
     assert found.cost == OrToolsSolver().solve(build(whole, costs, offsets, task_class).flow).cost
 
 
-def test_the_whole_has_no_bargains():
+def test_the_whole_network_has_no_negative_reduced_costs():
     slots = ints([[1, 1, 1], [2, 0, 2]])
     costs = Costs(ints([[0, 4, 1], [3, 3, 3]]), ints([[0], [1], [2]]), np.full(3, WAIT_MIN))
     capacities = Capacities(slots, slots.max(axis=0), {})
@@ -75,7 +75,7 @@ def test_the_whole_has_no_bargains():
     assert not deeper.any()
 
 
-def test_a_cheaper_node_that_was_left_out_is_a_bargain():
+def test_an_omitted_node_of_lower_cost_has_a_negative_reduced_cost():
     slots = np.ones((2, 3), np.int64)
     costs = Costs(ints([[0, 0, 0], [0, 0, 9]]), ints([[5], [6], [1]]), np.full(2, WAIT_MIN))
     whole = Capacities(slots, ints([1, 1, 1]), {})
@@ -87,7 +87,7 @@ def test_a_cheaper_node_that_was_left_out_is_a_bargain():
     assert not deeper.any()
 
 
-def test_a_cheaper_slot_that_was_left_out_makes_a_node_deeper():
+def test_an_omitted_slot_of_lower_cost_is_found():
     slots = np.full((1, 2), 2)
     costs = Costs(np.zeros((1, 1), np.int64), ints([[1, 2], [7, 8]]), np.full(2, WAIT_MIN))
     whole = Capacities(slots, ints([2, 2]), {})

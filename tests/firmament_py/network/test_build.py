@@ -93,7 +93,7 @@ def test_a_small_network_arc_by_arc():
     )
 
 
-def test_the_last_run_of_slots_is_cut_at_what_the_node_takes():
+def test_the_last_run_of_slots_is_cut_at_the_depth_of_the_node():
     # offsets 0, 1, 3: runs of 1, 2 and the rest; 5 slots = 1 + 2 + 2
     network = build(
         room_of(ints([[5]])),
@@ -163,7 +163,7 @@ def test_the_reductions_do_not_change_the_optimum(problem):
 
 
 @given(problems())
-def test_a_dealt_flow_costs_what_the_flow_costs(problem):
+def test_distributing_a_flow_keeps_its_cost(problem):
     """Dealing undoes the node groups: its cost, slot by slot and node by node, is the objective again."""
     slots, costs, offsets, task_class = problem
     network = build(room_of(slots), costs, offsets, task_class)
@@ -183,7 +183,7 @@ def test_a_dealt_flow_costs_what_the_flow_costs(problem):
 
 
 @given(problems(nodes=6, tasks=12))
-def test_dealing_is_even_within_capacity_and_loses_nothing(problem):
+def test_distribution_is_even_within_capacity_and_complete(problem):
     slots, costs, offsets, task_class = problem
     network = build(room_of(slots), costs, offsets, task_class)
     flow = OrToolsSolver().solve(network.flow).flow
@@ -320,7 +320,7 @@ def test_a_flow_levels_domains(limits, tasks, by_zone):
     assert (taken.get(0, 0) + taken.get(1, 0), taken.get(2, 0), taken.get(3, 0)) == by_zone
 
 
-def test_of_two_limits_by_node_only_the_first_is_built_and_both_bound_the_slots():
+def test_of_two_limits_per_node_the_first_is_built_and_both_bound_the_slots():
     first, second = limit([0, 1], [3, 3], [1, 3]), limit([0, 1], [2, 2], [2, 0])
     # 4 tasks at nothing extra: 1 on node 0 and 3 on node 1; slots let through only 2 each
     assert solved([3, 3], [first, second], 4) == {0: 1, 1: 3}
@@ -336,7 +336,7 @@ def test_of_two_limits_by_node_only_the_first_is_built_and_both_bound_the_slots(
         pytest.param([3, 0, -4], Status.UNBALANCED, id="unbalanced"),
     ],
 )
-def test_a_solver_answers_with_a_status_and_never_raises(solver, supply, status):
+def test_a_solver_returns_a_status_and_never_raises(solver, supply, status):
     # 0 > 1 > 2 with room for 3; two arcs from 1, the cheaper with room for 1: 3 * 1 + 1 * 2 + 2 * 5 = 15
     network = FlowNetwork(
         np.array([0, 1, 1], np.int32), np.array([1, 2, 2], np.int32), ints([3, 1, 2]), ints([1, 2, 5]), ints(supply)
@@ -347,7 +347,7 @@ def test_a_solver_answers_with_a_status_and_never_raises(solver, supply, status)
         assert (solution.cost, solution.flow.tolist()) == (15, [3, 1, 2])
 
 
-def test_costs_beyond_the_safe_range_have_a_status_of_their_own():
+def test_costs_outside_the_safe_range_have_a_separate_status():
     network = FlowNetwork(np.array([0], np.int32), np.array([1], np.int32), ints([1]), ints([2**62]), ints([1, -1]))
     assert OrToolsSolver().solve(network).status is Status.BAD_COST_RANGE
 

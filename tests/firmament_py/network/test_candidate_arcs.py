@@ -65,7 +65,7 @@ def hopeful(problem):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(problems())
-def test_a_part_has_whole_pairs_and_the_cheapest_slots(problem):
+def test_a_part_has_whole_pairs_and_the_slots_of_least_cost(problem):
     capacities, costs, offsets, task_class = hopeful(problem)
     part = candidate_part(capacities, costs, offsets, np.bincount(task_class, minlength=len(capacities.slots)))
     assert ((part.slots == 0) | (part.slots == capacities.slots)).all()
@@ -100,7 +100,7 @@ def test_the_part_for_few_tasks_does_not_grow_with_the_nodes(nodes):
 
 
 @pytest.mark.parametrize("kind", ["scarce", "elsewhere", "shared"])
-def test_a_class_that_has_little_room_keeps_all_of_it(kind):
+def test_a_class_with_few_slots_keeps_all_of_them(kind):
     nodes, limits = 1000, {}
     slots = np.full((2, nodes), 1)
     if kind == "scarce":
@@ -114,7 +114,7 @@ def test_a_class_that_has_little_room_keeps_all_of_it(kind):
     assert 20 <= part.slots[0].sum() < 200
 
 
-def test_a_class_knows_some_of_the_nodes_that_all_might_use():
+def test_a_class_keeps_some_of_the_nodes_that_all_might_use():
     """Else a few classes with the same favourites would be sent past each other again and again."""
     nodes, classes = 2000, 20
     capacities = Capacities(np.ones((classes, nodes), np.int64), np.ones(nodes, np.int64), {})
@@ -127,7 +127,7 @@ def test_a_class_knows_some_of_the_nodes_that_all_might_use():
     assert np.array_equal(again.slots, part.slots), "the same every time"
 
 
-def test_where_much_of_the_network_is_needed_nothing_is_left_out():
+def test_nothing_is_omitted_if_much_of_the_network_is_needed():
     slots = np.full((1, 50), 2)
     capacities = Capacities(slots, slots[0], {})
     # 50 pairs and 50 runs of slots
@@ -135,7 +135,7 @@ def test_where_much_of_the_network_is_needed_nothing_is_left_out():
     assert candidate_part(capacities, flat(5)(50), ints([0]), ints([5])).slots.sum() < 100
 
 
-def test_a_small_network_is_left_as_it_is(monkeypatch):
+def test_a_small_network_is_not_reduced(monkeypatch):
     slots = np.full((1, 50), 2)
     capacities = Capacities(slots, slots[0], {})
     monkeypatch.setattr(candidate_arcs, "_SMALL", 101)
@@ -144,7 +144,7 @@ def test_a_small_network_is_left_as_it_is(monkeypatch):
     assert candidate_part(capacities, flat(1)(50), ints([0]), ints([1])) is not capacities
 
 
-def test_slots_that_a_limit_makes_dearer_do_not_count():
+def test_slots_with_an_extra_cost_do_not_count():
     nodes, tasks = 1000, 10
     limit = DomainLimit(np.arange(nodes), np.full(nodes, 9), np.ones(nodes, np.int64), 1000)
     capacities = Capacities(np.full((1, nodes), 10), np.full(nodes, 10), {0: [limit]})
@@ -155,7 +155,7 @@ def test_slots_that_a_limit_makes_dearer_do_not_count():
     assert (one_each.slots > 0).sum() >= 40 > (all_there.slots > 0).sum()
 
 
-def test_costs_of_data_leave_everything_in():
+def test_nothing_is_omitted_with_costs_of_data():
     slots = np.ones((1, 100), np.int64)
     capacities = Capacities(slots, slots[0], {})
     costs = flat(1)(100)

@@ -28,14 +28,14 @@ def capacities(slots):
         pytest.param([1, 1, 1], 9999, [8, 4, 3], id="raised-to-all-there-is"),
     ],
 )
-def test_no_more_than_asked_for_and_no_less_than_progress(maximum, waiting, depth):
+def test_node_limits_are_kept_but_allow_progress(maximum, waiting, depth):
     cut = with_node_limit(capacities([[8, 4, 0], [1, 1, 3]]), np.array(maximum), waiting)
     assert cut.depth.tolist() == depth
     assert (cut.slots <= cut.depth).all()
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=5), st.integers(1, 3), st.integers(0, 999))
-def test_nodes_with_room_keep_some(slots, maximum, waiting):
+def test_open_nodes_keep_some_capacity(slots, maximum, waiting):
     before = capacities([slots])
     cut = with_node_limit(before, np.full(len(slots), maximum), waiting)
     assert ((cut.depth > 0) == (before.depth > 0)).all()
@@ -43,7 +43,7 @@ def test_nodes_with_room_keep_some(slots, maximum, waiting):
     assert cut.depth.sum() >= min(-(-waiting // 50), before.depth.sum())
 
 
-def test_portions_are_placed_one_after_the_other_until_all_are():
+def test_portions_are_placed_until_no_task_is_left():
     networks = []
     cluster = make_cluster(
         *(make_node(name, cpu=8) for name in "ab"),

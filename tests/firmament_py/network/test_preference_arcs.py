@@ -121,7 +121,7 @@ def solved(capacities, costs, offsets, task_class, solver=None):
 
 
 @given(problems())
-def test_the_optimum_is_that_of_the_network_in_full(problem):
+def test_the_optimum_is_that_of_the_full_network(problem):
     network, solution = solved(*problem)
     assert solution.cost == in_full(*problem)
     assert solution.cost == NetworkxSolver().solve(network.flow).cost
@@ -157,7 +157,7 @@ def test_every_task_can_be_followed_at_the_cost_of_the_flow(problem):
 
 
 @given(problems(), st.data())
-def test_who_may_stay_is_dearest_to_leave_waiting_then_saves_most_then_is_oldest(problem, data):
+def test_accepted_tasks_are_ordered_by_waiting_cost_savings_and_age(problem, data):
     capacities, costs, _, task_class = problem
     network, solution = solved(*problem)
     dealt = spread_over_members(network, solution.flow)
@@ -173,7 +173,7 @@ def test_who_may_stay_is_dearest_to_leave_waiting_then_saves_most_then_is_oldest
     assert len(remaining) == accepted.count.sum()
 
 
-def test_of_those_sent_to_a_node_the_dearest_to_leave_waiting_stay_then_who_saves_most_then_the_oldest():
+def test_tasks_of_one_node_are_ordered_by_waiting_cost_savings_and_age():
     # all of class 0 on node 0, but for the last one, who is alone on node 1
     routing = Assignment(ints([3, 0, 1, 2, 4]), ints([0] * 5), ints([0, 0, 0, 0, 1]), ints([9, 1, 5, 5, 0]))
     wait = ints([WAIT_MIN + 1, WAIT_MIN, WAIT_MIN, WAIT_MIN, WAIT_MIN])
@@ -186,7 +186,7 @@ def test_of_those_sent_to_a_node_the_dearest_to_leave_waiting_stay_then_who_save
 
 
 @given(problems())
-def test_costs_without_arcs_make_the_network_that_there_was(problem):
+def test_data_costs_without_arcs_do_not_change_the_network(problem):
     """Data that costs the same everywhere leaves classes' arcs and nodes' groups as they are."""
     capacities, costs, offsets, task_class = problem
     plain = build(capacities, Costs(costs.place, costs.slot, costs.wait), offsets, task_class)
@@ -201,7 +201,7 @@ def test_costs_without_arcs_make_the_network_that_there_was(problem):
     assert solve(with_data.flow).cost == solve(plain.flow).cost
 
 
-def test_nodes_that_no_arc_names_share_a_vertex_by_rack():
+def test_nodes_without_arcs_are_grouped_by_rack():
     """Of 8 equal nodes in racks 0 and 1 one is named: it, the rest of rack 0, and all of rack 1, which no arc names."""
     data = DataCosts(
         of_task=ints([0, 0, -1]),

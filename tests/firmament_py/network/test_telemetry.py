@@ -4,7 +4,7 @@ from firmament_py.network import telemetry
 from firmament_py.network.telemetry import Telemetry
 
 
-def test_laps_of_a_stage_add_up_and_leave_nothing_out(monkeypatch):
+def test_laps_of_a_stage_add_up_to_the_total_time(monkeypatch):
     clock = iter([10.0, 11.0, 13.0, 16.5])
     monkeypatch.setattr(telemetry, "perf_counter", lambda: next(clock))
     found = Telemetry()

@@ -87,7 +87,7 @@ def allotments(draw):
 
 
 @given(allotments())
-def test_never_too_much_never_more_than_wanted_always_something(problem):
+def test_accepted_counts_are_within_capacity_and_request_and_make_progress(problem):
     rows, requests, free, _ = problem
     taken, left = run(*problem)
     asked = {(c, n): k for c, n, k in rows}

@@ -45,7 +45,7 @@ def cpu(ledger: Ledger, free: np.ndarray) -> list[int]:
     return amounts
 
 
-def test_what_is_placed_counts_everywhere_and_what_is_removed_nowhere():
+def test_placements_count_everywhere_and_removals_nowhere():
     ledger = Ledger(snapshot())
     before = counted(ledger)
     ledger.place(EVERYTHING, np.array([0, 1, 0, 0]))
@@ -57,7 +57,7 @@ def test_what_is_placed_counts_everywhere_and_what_is_removed_nowhere():
     assert counted(ledger) == before
 
 
-def test_a_transaction_takes_back_what_is_placed_within_and_nothing_else():
+def test_a_transaction_rolls_back_only_its_placements():
     ledger = Ledger(snapshot())
     ledger.place(np.array([0]), np.array([1]))
     before = counted(ledger)
@@ -67,7 +67,7 @@ def test_a_transaction_takes_back_what_is_placed_within_and_nothing_else():
     assert counted(ledger) == before
 
 
-def test_one_that_is_committed_stays_unless_the_one_around_it_is_taken_back():
+def test_a_committed_transaction_stays_unless_the_outer_one_is_rolled_back():
     ledger = Ledger(snapshot())
     before = counted(ledger)
     with ledger.transaction() as outer:
@@ -80,7 +80,7 @@ def test_one_that_is_committed_stays_unless_the_one_around_it_is_taken_back():
     assert counted(ledger) == before
 
 
-def test_an_error_takes_back_what_was_placed():
+def test_an_error_rolls_back_placements():
     ledger = Ledger(snapshot())
     before = counted(ledger)
 
@@ -138,7 +138,7 @@ def test_reserved_capacity_is_left_by_tasks_that_end_too_late():
     assert cpu(ledger, ledger.unreserved) == [10, 7]
 
 
-def test_counts_that_intertask_constraints_forbid_are_trimmed_and_taken_back():
+def test_counts_that_intertask_constraints_forbid_are_trimmed_and_rolled_back():
     alone = PeerDemand(anti_affinity=(PeerTerm(tasks_like(needs("app", "In", "x")), "host"),))
     cluster = make_cluster(
         make_node("a", cpu=10, labels={"host": "a"}),

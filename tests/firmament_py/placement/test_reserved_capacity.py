@@ -24,12 +24,12 @@ def left(keep, without=-1):
 
 
 @given(keep=remaining, data=st.data())
-def test_what_is_given_up_is_as_if_it_had_never_been_kept(keep, data):
+def test_a_released_reservation_has_no_effect(keep, data):
     gone = data.draw(st.integers(0, len(keep) - 1))
     assert left(keep, gone) == left([one for i, one in enumerate(keep) if i != gone])
 
 
-def test_who_ends_later_than_the_start_leaves_what_is_kept():
+def test_tasks_that_end_after_the_start_leave_reserved_capacity():
     (_, at_1, at_2, *_, forever), _ = left([(1, np.array([[4, 0], [0, 8]]))])
     assert at_1 == CAPACITY.tolist()
     assert at_2 == forever == [[6, 20], [30, 32]]

@@ -193,14 +193,14 @@ def test_waiting_cost(priority, age_seconds, cost):
     assert (waiting_cost(view) - WAIT_MIN).tolist() == list(cost)
 
 
-def test_ages_never_come_near_another_priority():
+def test_age_never_outweighs_priority():
     view = make_view(priority=(2, 1), task_class=(0, 1), age_us=(0, 2**63 - 1))
     first, second = waiting_cost(view).tolist()
     assert first - second >= PRIORITY_STEP
 
 
 @pytest.mark.parametrize(("dearer", "hours"), [(COST_MAX, 2), (2 * COST_MAX, 24), (3 * COST_MAX, 7 * 24)])
-def test_who_costs_more_to_place_goes_before_those_that_keep_coming_in_the_end(dearer, hours):
+def test_a_costly_task_finally_goes_before_a_stream_of_new_ones(dearer, hours):
     """Against tasks that came a minute ago; `place`, `slot` and `data` come to three times COST_MAX at most."""
     view = make_view(priority=(1,), task_class=(0, 0), age_us=(hours * 3600 * SECOND_US, 60 * SECOND_US))
     old, fresh = waiting_cost(view).tolist()
@@ -212,6 +212,6 @@ def test_tasks_of_one_burst_cost_the_same():
     assert len(set(waiting_cost(view).tolist())) == 1
 
 
-def test_what_only_looks_like_an_array_is_refused():
+def test_array_lookalikes_are_refused():
     with pytest.raises(PolicyError, match="place is"):
         checked_costs(Answering(replace(GOOD, place=np.ma.masked_array(GOOD.place))), VIEW)

@@ -289,17 +289,17 @@ BROKEN: list[tuple[Any, str, str]] = [
 ]
 
 
-def test_a_sound_policy_has_no_findings():
+def test_a_valid_policy_has_no_findings():
     assert check(AnywherePolicy()) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", [Moving(), MovingInOtherWords()], ids=["as-told", "in-other-words"])
-def test_a_sound_policy_with_costs_for_data_has_no_findings(policy):
+def test_a_valid_policy_with_data_costs_has_no_findings(policy):
     assert check(policy) == []
 
 
-def test_only_a_policy_that_says_what_makes_racks_is_shown_inputs():
+def test_only_a_policy_with_rack_labels_gets_inputs():
     styles, looks_not = AskedForData(), Asked()
     assert check(styles) == check(looks_not) == []
     assert any(inputs is None for inputs in styles.seen)
@@ -309,7 +309,7 @@ def test_only_a_policy_that_says_what_makes_racks_is_shown_inputs():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("policy", "rule", "message"), BROKEN, ids=[type(policy).__name__ for policy, _, _ in BROKEN])
-def test_a_broken_policy_is_found_out(policy, rule, message):
+def test_a_broken_policy_is_detected(policy, rule, message):
     findings = check(policy)
     reported = [finding.message for finding in findings if finding.rule == rule]
     assert len(reported) == 1
@@ -321,14 +321,14 @@ def test_every_rule_has_a_policy_that_breaks_it():
     assert {rule for _, rule, _ in BROKEN} == set(RULES)
 
 
-def test_a_finding_says_in_which_view_and_how_often():
+def test_a_finding_names_the_view_and_the_count():
     (finding,) = check(Negative())
     assert finding.message.startswith("with 0 classes, 0 nodes, 0 tasks: policy broken: place leaves")
     assert finding.message.endswith(" more)")
     assert str(finding) == f"contract: {finding.message}"
 
 
-def test_what_is_broken_on_purpose_is_waived_and_said():
+def test_waived_rules_are_reported():
     class Deliberate(Alphabetical):
         waives = {"favourites": "it is made for demonstrations"}  # noqa: RUF012
 
@@ -347,14 +347,14 @@ def test_a_report_has_a_line_for_each_rule():
     ]
 
 
-def test_measuring_says_what_was_measured():
+def test_a_measurement_states_its_scale():
     scale = measure(AnywherePolicy())
     assert (scale.nodes, scale.classes) == (5000, 256)
     assert scale.seconds > 0
     assert scale.peak_bytes > 0
 
 
-def test_views_cover_the_corners():
+def test_views_cover_edge_cases():
     seen = list(views())
     for axis in ("requests", "allocatable", "task_class"):
         assert {0, 1} <= {len(getattr(view, axis)) for view in seen}
@@ -366,14 +366,14 @@ def test_views_cover_the_corners():
     assert all(not array.flags.writeable for view in seen for array in arrays(view).values())
 
 
-def test_every_field_of_a_view_is_known_to_be_per_node_or_not():
+def test_every_field_of_a_view_is_classified_as_per_node_or_not():
     """Whoever adds a field to View says here whether it has a row for each node, and makes views that have it."""
     others = {"resources", "requests", "priority", "waiting", "slot_offsets", "task_class"}
     others |= {"task_age_us", "expected_us", "measured_usage", "traits", "surroundings", "inputs", "at_once"}
     assert {field.name for field in fields(View)} == others | set(PER_NODE)
 
 
-def test_a_policy_has_the_name_that_it_is_registered_under():
+def test_a_policy_must_have_its_registered_name():
     assert check(AnywherePolicy(), "anywhere") == []
     (finding,) = check(AnywherePolicy(), "everywhere")
     assert str(finding) == "identity: its name is 'anywhere', but it is registered as 'everywhere'; use one name"

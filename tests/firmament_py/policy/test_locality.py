@@ -75,7 +75,7 @@ def test_a_breach_is_named(change, complaint):
         checked_costs(Answering(replace(GOOD, data=replace(DATA, **change))), VIEW)
 
 
-def test_data_has_to_be_data():
+def test_data_must_be_data_costs():
     with pytest.raises(PolicyError, match="policy answering: data is dict, not DataCosts"):
         checked_costs(Answering(replace(GOOD, data=cast(Any, {}))), VIEW)
 
@@ -101,7 +101,7 @@ class Watching:
 EVENTS = (make_node("a"), make_class(1), make_inputs(5, (1, "a")), make_tasks([1, 2], 1, inputs=[0, 5]))
 
 
-def test_a_policy_sees_inputs_if_it_says_what_racks_are():
+def test_a_policy_with_rack_labels_gets_inputs():
     blind, seeing = Watching(None), Watching(())
     make_cluster(*EVENTS, policy=blind).round()
     make_cluster(*EVENTS, policy=seeing).round()
@@ -114,14 +114,14 @@ def test_a_policy_sees_inputs_if_it_says_what_racks_are():
     assert nothing.seen == [None]
 
 
-def test_data_that_is_broken_stops_nobody():
+def test_invalid_data_costs_do_not_stop_scheduling():
     cluster = make_cluster(*EVENTS, policy=Watching((), broken=True))
     result = cluster.run()
     assert len(result.tasks) == 2
     assert "data.of_task" in result.stats.fallback
 
 
-def test_input_sets_change_nothing_for_policies_that_do_not_look():
+def test_input_sets_change_nothing_for_policies_that_ignore_them():
     found: list[PlacementNetwork] = []
     for events in (EVENTS, (*EVENTS[:2], make_tasks([1, 2], 1))):
         make_cluster(*events, policy=LoadSpreading(), observer=lambda network, _: found.append(network)).round()
@@ -167,7 +167,7 @@ def inputs(draw, nodes=3):
     weight=st.sampled_from([0.0, 0.3, 1.0]),
     unit=st.sampled_from([1, 64]),
 )
-def test_quincy_keeps_the_contract_and_never_costs_below_what_is_moved(seen, threshold, weight, unit):
+def test_quincy_keeps_the_contract_and_never_costs_less_than_the_moved_bytes(seen, threshold, weight, unit):
     costs = checked_costs(Quincy(threshold=threshold, rack_weight=weight, unit_mib=unit), replace(VIEW, inputs=seen))
     assert costs.data is not None
     for s, total in enumerate(seen.total.tolist()):

@@ -150,7 +150,7 @@ def test_a_policy_is_loaded_by_its_name():
         pytest.param("", "no policy ''; there are: optional, spread", id="empty"),
     ],
 )
-def test_an_unknown_policy_lists_those_there_are(name, message):
+def test_an_unknown_policy_lists_the_known_ones(name, message):
     with pytest.raises(UnknownPolicyError) as caught:
         load(name, {})
     assert message in str(caught.value)
@@ -166,7 +166,7 @@ def test_an_unknown_policy_lists_those_there_are(name, message):
         pytest.param({"keep_old": "False", "zone": "b=c"}, (3, 0.5, False, "b=c"), id="underscore-and-text"),
     ],
 )
-def test_options_become_what_the_constructor_wants(options, values):
+def test_options_are_converted_to_the_types_of_the_constructor(options, values):
     policy = load("optional", options)
     assert isinstance(policy, Optional)
     assert policy.values == values
@@ -183,7 +183,7 @@ def test_options_become_what_the_constructor_wants(options, values):
         pytest.param({"depth": "-1"}, "policy optional: depth is below 0; give 0 or more", id="policy-refuses"),
     ],
 )
-def test_options_that_do_not_fit_are_named(options, message):
+def test_invalid_options_are_named(options, message):
     with pytest.raises(UnknownPolicyError) as caught:
         load("optional", options)
     assert message in str(caught.value)
@@ -223,7 +223,7 @@ def test_a_policy_that_cannot_be_loaded_is_listed_with_its_error(entries, target
     assert by_name["spread"].error == ""
 
 
-def test_what_is_listed():
+def test_listed_policies_and_options():
     (optional, spread) = available()
     assert (optional.name, optional.summary) == ("optional", "Takes options.")
     assert optional.options == {
@@ -235,7 +235,7 @@ def test_what_is_listed():
     assert (spread.name, spread.options) == ("spread", {})
 
 
-def test_an_option_that_is_missing_is_named(entries):
+def test_a_missing_option_is_named(entries):
     entries.append(_entry("demanding", "Demanding"))
     with pytest.raises(
         UnknownPolicyError, match="policy demanding needs a value for: topology; give it with --policy-option"
@@ -250,13 +250,13 @@ def test_a_policy_that_cannot_be_called_does_not_hide_the_others(entries):
     assert by_name["odd"].error.endswith(f"{PATH}:NOT_CALLABLE is not a class")
 
 
-def test_a_policy_that_inherits_the_protocol_has_no_options_of_it(entries):
+def test_a_policy_that_inherits_the_protocol_has_none_of_its_parameters(entries):
     entries.append(_entry("derived", "Derived"))
     with pytest.raises(UnknownPolicyError, match="it has: none"):
         load("derived", {"args": "1"})
 
 
-def test_one_of_a_few_texts(entries):
+def test_an_option_with_a_choice_of_texts(entries):
     entries.append(_entry("chosen", "Chosen"))
     chosen = load("chosen", {"by": "share"})
     assert isinstance(chosen, Chosen)
@@ -290,13 +290,13 @@ def test_a_policy_for_a_newer_interface_is_refused(entries):
         pytest.param("OneRackLabel", "rack_labels is 'topology.kubernetes.io/rack'; give a tuple", id="rack-labels"),
     ],
 )
-def test_a_class_that_makes_no_policy_is_named(entries, target, message):
+def test_a_class_that_is_not_a_policy_is_named(entries, target, message):
     entries.append(_entry("odd", target))
     with pytest.raises(UnknownPolicyError, match=f"policy odd .*{message}"):
         load("odd", {})
 
 
-def test_an_option_whose_annotation_is_wrong_is_a_text(entries):
+def test_an_option_with_an_invalid_annotation_is_text(entries):
     entries.append(_entry("misspelt", "Misspelt"))
     assert {info.name: info.options for info in available()}["misspelt"] == {"depth": "registry.Depth  [default: 3]"}
     assert load("misspelt", {"depth": "4"}).depth == "4"  # type: ignore[attr-defined]

@@ -116,7 +116,7 @@ def test_the_template_of_version_1_conforms():
     assert check(Headroom()) == []
 
 
-def test_it_costs_what_the_template_of_today_says():
+def test_its_costs_equal_those_of_the_current_template():
     spec = importlib.util.spec_from_file_location("headroom_policy", DOCS / "policy-template" / "headroom_policy.py")
     assert spec is not None
     assert spec.loader is not None
@@ -135,7 +135,7 @@ def test_it_is_loaded_by_name_with_its_options(monkeypatch):
     assert checked_costs(policy, view).slot.tolist() == Headroom(keep=0.4).price(view).slot.tolist()
 
 
-def test_every_field_arrives_under_its_new_name():
+def test_every_field_is_renamed():
     view = make_view()
     assert same(checked_costs(in_current_version(Everything()), view), TodaysEverything().costs(view))
     assert same(checked_prices(Everything(), view), Everything().price(view))
@@ -143,7 +143,7 @@ def test_every_field_arrives_under_its_new_name():
     assert DataPrices is DataCosts
 
 
-def test_what_else_a_policy_states_is_passed_on():
+def test_other_attributes_of_a_policy_are_passed_on():
     adapted = in_current_version(Everything())
     assert isinstance(adapted, Version1Policy)
     assert (adapted.name, adapted.wants_usage, adapted.counts_links) == ("everything", True, True)
@@ -151,7 +151,7 @@ def test_what_else_a_policy_states_is_passed_on():
     assert not hasattr(adapted, "waives")
 
 
-def test_a_round_places_as_under_the_same_policy_of_today():
+def test_a_round_places_as_under_the_current_version_of_the_policy():
     events: list[Event] = [
         *(make_class(number, cpu=number) for number in (1, 2)),
         *(make_node(f"n{i}", cpu=20) for i in range(3)),
@@ -168,17 +168,17 @@ def test_a_round_places_as_under_the_same_policy_of_today():
 
 
 @pytest.mark.parametrize("policy", [AnywherePolicy(), TodaysEverything(), Late(), Neither()])
-def test_policies_of_today_stay_as_they_are(policy):
+def test_current_policies_are_not_wrapped(policy):
     assert in_current_version(policy) is policy
 
 
-def test_the_nearest_class_with_either_method_decides():
+def test_the_most_derived_class_with_either_method_decides():
     assert in_current_version(Derived()).costs(make_view()).place.tolist() == [[7]]
     assert isinstance(in_current_version(Typed()), Version1Policy)  # type: ignore[abstract]
     assert Late().costs(make_view()).place.tolist() == [[0]]
 
 
-def test_one_of_today_that_only_has_the_old_method_is_refused(monkeypatch):
+def test_a_current_policy_with_only_the_old_method_is_refused(monkeypatch):
     entry = EntryPoint("neither", "tests.firmament_py.policy.test_version_1:Neither", registry.GROUP)
     monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
     with pytest.raises(UnknownPolicyError, match=r"it needs a text `name` and a method costs\(view\)"):
@@ -186,7 +186,7 @@ def test_one_of_today_that_only_has_the_old_method_is_refused(monkeypatch):
     assert [finding.rule for finding in check(Neither())] == ["identity"]
 
 
-def test_an_answer_that_is_no_prices_is_named():
+def test_a_result_that_is_not_prices_is_named():
     with pytest.raises(PolicyError, match=r"price\(\) returned NoneType, not Prices"):
         checked_costs(in_current_version(Silent()), make_view())
     assert {finding.rule for finding in check(Silent())} == {"contract"} <= set(RULES)

@@ -50,7 +50,7 @@ def test_a_unix_socket_serves_all_services(serve, tmp_path):
         assert reply.status == health_pb2.HealthCheckResponse.SERVING
 
 
-def test_a_socket_that_was_left_behind_is_taken_over(serve, tmp_path):
+def test_a_stale_socket_is_replaced(serve, tmp_path):
     address = f"unix:{tmp_path}/s"
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(f"{tmp_path}/s")
@@ -59,7 +59,7 @@ def test_a_socket_that_was_left_behind_is_taken_over(serve, tmp_path):
         assert hello(channel).policy
 
 
-def test_statistics_have_an_address_where_nothing_else_is_served(serve, tmp_path):
+def test_the_statistics_address_serves_only_statistics(serve, tmp_path):
     server = serve(f"unix:{tmp_path}/s", "127.0.0.1:0")
     with grpc.insecure_channel(f"127.0.0.1:{server.stats_port}") as channel:
         assert pod_stats(channel) == [stats_pb2.POD_NOT_FOUND]

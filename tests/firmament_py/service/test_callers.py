@@ -76,7 +76,7 @@ CALLS = tuple(calls_of(Engine(LoadSpreading(), OrToolsSolver())))
 
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("waited", [False, True], ids=["before it waits", "while it waits"])
-def test_a_call_does_nothing_for_a_caller_that_has_gone(name, waited):
+def test_a_call_whose_caller_no_longer_waits_does_nothing(name, waited):
     engine, caller = Engine(LoadSpreading(), OrToolsSolver(), lambda: NOW_US), Caller()
     call, epoch = calls_of(engine)[name], engine.epoch
     engine.lock = lock = Impatient(caller)  # type: ignore[assignment]
@@ -88,7 +88,7 @@ def test_a_call_does_nothing_for_a_caller_that_has_gone(name, waited):
     assert (engine.rounds, len(engine.state.tasks), engine.epoch) == (0, 0, epoch)
 
 
-def test_rounds_that_were_given_up_are_not_run_when_the_engine_is_free_again(service, monkeypatch):
+def test_abandoned_rounds_are_not_run(service, monkeypatch):
     contexts: list[grpc.ServicerContext] = []
     arrived, ended = threading.Semaphore(0), threading.Semaphore(0)
 

@@ -31,7 +31,7 @@ from tests.firmament_py.service.poseidon import MIB, description, generate_uuid,
         pytest.param(topology("n"), pb.ResourceVector(ram_cap=2**64 - 1), 1, 0, id="largest"),
     ],
 )
-def test_what_fits(poseidon, node, request_, count, placed):
+def test_requests_and_capacities(poseidon, node, request_, count, placed):
     poseidon.add_node(node)
     poseidon.submit(*(description(uid, request_) for uid in range(1, count + 1)))
     assert len(poseidon.schedule()) == placed
@@ -71,7 +71,7 @@ def test_bandwidth(service, poseidon, policy, link, placed):
         pytest.param(77, "sheep", id="unheard-of"),
     ],
 )
-def test_the_type_of_a_task_is_told_to_policies(service, poseidon, kind, trait):
+def test_the_type_of_a_task_is_passed_to_policies(service, poseidon, kind, trait):
     task = description(1)
     task.task_descriptor.task_type = kind
     poseidon.submit(task)
@@ -95,7 +95,7 @@ def test_place_names_the_processing_unit(service, poseidon):
     assert [d.resource_id for d in reply.deltas] == [generate_uuid("n1_PU #0")]
 
 
-def test_place_names_it_wherever_in_the_tree_of_the_machine_it_is(service, poseidon):
+def test_place_names_the_processing_unit_at_any_depth(service, poseidon):
     node = topology("n1")
     unit = node.children.pop()
     socket = node.children.add().resource_desc
@@ -106,7 +106,7 @@ def test_place_names_it_wherever_in_the_tree_of_the_machine_it_is(service, posei
     assert poseidon.schedule() == {1: "n1"}
 
 
-def test_an_update_may_leave_the_processing_unit_out(service, poseidon):
+def test_an_update_can_omit_the_processing_unit(service, poseidon):
     poseidon.add_node(topology("n1"))
     without = topology("n1", labels={"zone": "a"})
     del without.children[:]
@@ -115,7 +115,7 @@ def test_an_update_may_leave_the_processing_unit_out(service, poseidon):
     assert poseidon.schedule() == {1: "n1"}
 
 
-def test_a_machine_that_comes_back_may_have_another_processing_unit(service, poseidon):
+def test_a_machine_that_comes_back_can_have_another_processing_unit(service, poseidon):
     poseidon.add_node(topology("n1"))
     poseidon.remove_node("n1")
     node = topology("n1")
@@ -224,7 +224,7 @@ def wants(uid, affinity, job="job", cpu=100):
         pytest.param(apart(APP_IS_DB, weight=50), {"n1"}, id="rather-apart"),
     ],
 )
-def test_where_others_are(poseidon, affinity, where):
+def test_pod_affinity(poseidon, affinity, where):
     """A db runs in zone b. More runs where the task is to go than on the other machine."""
     in_zones(poseidon)
     poseidon.submit(description(1, job="db", selector={"zone": "b"}))
@@ -237,14 +237,14 @@ def test_where_others_are(poseidon, affinity, where):
 
 
 @pytest.mark.parametrize("key", ["zone", "kubernetes.io/hostname", ""])
-def test_who_keeps_apart_from_its_like_is_spread_in_one_round(poseidon, key):
+def test_tasks_with_anti_affinity_to_each_other_are_spread_in_one_round(poseidon, key):
     in_zones(poseidon)
     poseidon.submit(*(wants(uid, apart(EXISTS_APP, key=key)) for uid in (1, 2, 3)))
     assert sorted(poseidon.schedule().values()) == ["n1", "n2"]
     assert len(poseidon.unscheduled) == 1
 
 
-def test_who_runs_keeps_others_away_too(poseidon):
+def test_anti_affinity_of_running_tasks_counts(poseidon):
     in_zones(poseidon)
     poseidon.submit(wants(1, apart(APP_IS_DB)))
     (taken,) = poseidon.schedule().values()
@@ -254,7 +254,7 @@ def test_who_runs_keeps_others_away_too(poseidon):
     assert set(placed.values()) == set(ZONES) - {taken}
 
 
-def test_match_labels_of_clients_that_do_not_lose_them(poseidon):
+def test_match_labels_of_other_clients(poseidon):
     in_zones(poseidon)
     poseidon.submit(description(1, job="db", selector={"zone": "b"}), description(2, job="web", selector={"zone": "a"}))
     poseidon.schedule()
@@ -277,7 +277,7 @@ def test_labels_that_change_while_a_task_runs_count(poseidon):
     assert poseidon.schedule() == {2: "n2"}
 
 
-def test_an_operator_of_a_pod_term_that_nobody_knows_is_refused_by_name(service):
+def test_an_unknown_operator_of_a_pod_term_is_refused_by_name(service):
     with pytest.raises(grpc.RpcError) as caught:
         service.wire.TaskSubmitted(wants(1, near(pb.LabelSelectorRequirement(key="app", operator="Like"))))
     assert "operator of 'app' is 'Like'" in (caught.value.details() or "")
@@ -297,7 +297,7 @@ def test_preferred_node_affinity(poseidon, weight, node):
     assert poseidon.schedule()[1] == node
 
 
-def test_machines_that_ask_tasks_of_an_owner_to_stay_away(poseidon):
+def test_machines_that_avoid_tasks_of_an_owner(poseidon):
     node = topology("n1", cpu=8000)
     node.resource_desc.avoids.add(kind="ReplicaSet", uid="web")
     poseidon.add_node(node, topology("n2", cpu=1000))
@@ -331,14 +331,14 @@ def test_an_update_does_not_make_a_task_younger(service, poseidon):
     assert int(state.tasks.created_us[state.task_row(1)]) == NOW_US
 
 
-def test_a_bound_that_is_no_number_matches_nothing_and_kills_nobody(poseidon):
+def test_a_bound_that_is_not_a_number_matches_nothing_and_is_harmless(poseidon):
     word = pb.NodeSelectorRequirement(key="cores", operator="Gt", values=["many"])
     poseidon.add_node(topology("n1", labels={"cores": "8"}))
     poseidon.submit(description(1, affinity=required(word)))
     assert poseidon.schedule() == {}
 
 
-def test_any_submit_time_will_do(poseidon):
+def test_any_submit_time_is_accepted(poseidon):
     task = description(1)
     task.task_descriptor.submit_time = 2**64 - 1
     poseidon.submit(task)
@@ -364,7 +364,7 @@ def test_a_gang_job_is_placed_whole_or_not_at_all(poseidon):
     assert set(poseidon.schedule()) == {1, 2, 3}
 
 
-def test_a_job_that_is_no_gang_has_a_minimum_for_nothing(poseidon):
+def test_the_minimum_of_a_job_that_is_not_a_gang_is_ignored(poseidon):
     poseidon.add_node(topology("n1", cpu=2000))
     task = member(1)
     task.job_descriptor.is_gang_scheduling_job = False
@@ -396,7 +396,7 @@ def test_a_gang_job_is_as_old_as_its_first_task(service, poseidon):
     assert set(poseidon.schedule()) == {1, 3, 4}
 
 
-def test_a_gang_job_without_tasks_is_forgotten(service, poseidon):
+def test_a_gang_job_without_tasks_is_removed(service, poseidon):
     poseidon.submit(member(1), member(2))
     poseidon.update(member(2))
     assert len(service.engine.state.gangs) == 1
@@ -407,7 +407,7 @@ def test_a_gang_job_without_tasks_is_forgotten(service, poseidon):
 
 
 @pytest.mark.parametrize("minimum", [1, 2**63, 2**64 - 1])
-def test_any_minimum_will_do(poseidon, minimum):
+def test_any_minimum_is_accepted(poseidon, minimum):
     poseidon.add_node(topology("n1"))
     poseidon.submit(member(1, minimum))
     poseidon.schedule()
@@ -416,7 +416,7 @@ def test_any_minimum_will_do(poseidon, minimum):
 # -- tasks of others ------------------------------------------------------------------------------------------------
 
 
-def test_tasks_of_other_schedulers_hold_what_they_request_in_plain_bytes(poseidon):
+def test_requests_of_tasks_of_other_schedulers_are_in_bytes(poseidon):
     poseidon.add_node(topology("n1", cpu=1000, memory=1024 * MIB, pods=3))
     assert poseidon.foreign("other", "n1", cpu=500, memory=512 * MIB) == pb.TASKINFO_SUBMITTED_OK
     poseidon.submit(description(1, resources(memory=513 * MIB)), description(2, resources(cpu=501)))
@@ -437,14 +437,14 @@ def test_tasks_of_other_schedulers_count_as_pods(poseidon):
     assert poseidon.schedule() == {1: "n1"}
 
 
-def test_a_task_of_others_that_comes_before_its_node_counts(poseidon):
+def test_a_task_of_another_scheduler_observed_before_its_node_counts(poseidon):
     poseidon.foreign("other", "n1", cpu=500)
     poseidon.add_node(topology("n1", cpu=1000))
     poseidon.submit(description(1, resources(cpu=501)))
     assert poseidon.schedule() == {}
 
 
-def test_replies_about_tasks_of_others(poseidon):
+def test_replies_about_tasks_of_other_schedulers(poseidon):
     poseidon.add_node(topology("n1"))
     assert poseidon.foreign("x", "n1", remove=True) == pb.TASKINFO_REMOVE_FAILED
     nowhere = pb.TaskInfo(task_name="x/default", cpu_utilization=500, type=pb.TASKINFO_ADD)
@@ -456,7 +456,7 @@ def test_replies_about_tasks_of_others(poseidon):
     assert poseidon.foreign("x", "n1") == pb.TASKINFO_SUBMITTED_OK, "the name may come again"
 
 
-def test_amounts_below_zero_of_others_count_as_nothing(poseidon):
+def test_negative_amounts_of_other_schedulers_count_as_zero(poseidon):
     poseidon.add_node(topology("n1", cpu=100))
     assert poseidon.foreign("x", "n1", cpu=-500, memory=-1) == pb.TASKINFO_SUBMITTED_OK
     poseidon.submit(description(1), description(2))

@@ -20,12 +20,12 @@ from tests.firmament_py.service.poseidon import MIB, Poseidon, description, gene
 # -- order and replies ----------------------------------------------------------------------------------------------
 
 
-def test_the_loop_starts_before_anything_is_known(poseidon):
+def test_schedule_works_on_an_empty_state(poseidon):
     assert poseidon.schedule() == {}
     assert poseidon.schedule() == {}
 
 
-def test_tasks_may_come_before_nodes(poseidon):
+def test_tasks_can_be_submitted_before_nodes(poseidon):
     poseidon.submit(description(1), description(2))
     assert poseidon.schedule() == {}
     assert poseidon.unscheduled == {1, 2}
@@ -34,7 +34,7 @@ def test_tasks_may_come_before_nodes(poseidon):
     assert poseidon.unscheduled == set()
 
 
-def test_schedule_tells_changes_only(poseidon):
+def test_schedule_returns_only_changes(poseidon):
     poseidon.add_node(topology("n1"))
     poseidon.submit(description(1))
     assert poseidon.schedule() == {1: "n1"}
@@ -43,7 +43,7 @@ def test_schedule_tells_changes_only(poseidon):
     assert poseidon.schedule() == {2: "n1"}
 
 
-def test_what_was_told_is_taken_as_done(service, poseidon):
+def test_delivered_placements_count_as_bound(service, poseidon):
     """This client never confirms a placement, and cannot reject one."""
     poseidon.add_node(topology("n1"))
     poseidon.submit(description(1), description(2))
@@ -52,7 +52,7 @@ def test_what_was_told_is_taken_as_done(service, poseidon):
     assert dict(status.tasks) == {"waiting": 0, "assumed": 0, "bound": 2, "ended": 0}
 
 
-def test_a_task_that_lost_is_unscheduled_and_is_placed_when_room_comes(poseidon):
+def test_an_unscheduled_task_is_placed_when_capacity_is_released(poseidon):
     poseidon.add_node(topology("n1", cpu=1000))
     poseidon.submit(*(description(uid, resources(cpu=400)) for uid in (1, 2, 3)))
     assert len(poseidon.schedule()) == 2
@@ -65,7 +65,7 @@ def test_a_task_that_lost_is_unscheduled_and_is_placed_when_room_comes(poseidon)
 
 
 @pytest.mark.parametrize("name", ["", "firmament"])
-def test_check_is_asked_of_the_service_as_a_whole(poseidon, name):
+def test_check_is_about_the_whole_service(poseidon, name):
     expected = pb.UNKNOWN if name else pb.SERVING
     assert poseidon.stub.Check(pb.HealthCheckRequest(grpc_service=name)).status == expected
 
@@ -123,7 +123,7 @@ def test_replies_of_the_original(service, poseidon, method, request_, reply):
     assert (len(service.engine.state.tasks), len(service.engine.state.nodes)) == before
 
 
-def test_a_known_uid_is_told_before_its_state(poseidon):
+def test_a_known_uid_is_reported_before_its_state(poseidon):
     poseidon.submit(description(9))
     assert poseidon.stub.TaskSubmitted(not_created()).type == pb.TASK_ALREADY_SUBMITTED
 
@@ -145,7 +145,7 @@ def test_a_known_uid_is_told_before_its_state(poseidon):
         pytest.param("TaskSubmitted", pb.TaskDescription(), "task_descriptor is missing; set it", id="empty-task"),
     ],
 )
-def test_nonsense_is_refused_by_name_and_the_service_lives_on(service, poseidon, method, request_, reported):
+def test_invalid_messages_are_refused_by_name_and_the_service_continues(service, poseidon, method, request_, reported):
     with pytest.raises(grpc.RpcError) as caught:
         getattr(service.wire, method)(request_)
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
@@ -182,7 +182,7 @@ LIFECYCLES = {
 
 
 @pytest.mark.parametrize("steps", [pytest.param(steps, id=name) for name, steps in LIFECYCLES.items()])
-def test_no_lifecycle_gets_a_reply_that_poseidon_dies_of(service, poseidon, steps):
+def test_no_lifecycle_gets_a_reply_that_is_fatal_to_poseidon(service, poseidon, steps):
     """Each twice in a row: after its removal, a uid may come again."""
     task, node = description(7), topology("n1")
     act = {
@@ -209,7 +209,7 @@ def test_no_lifecycle_gets_a_reply_that_poseidon_dies_of(service, poseidon, step
     assert not state.nodes.used.any()
 
 
-def test_an_ended_task_stays_known_until_it_is_removed_and_holds_nothing(service, poseidon):
+def test_an_ended_task_stays_known_until_removed_and_holds_nothing(service, poseidon):
     poseidon.add_node(topology("n1", cpu=100))
     poseidon.submit(description(1))
     poseidon.schedule()
@@ -243,7 +243,7 @@ def test_tasks_of_a_lost_node_are_not_placed_again_but_count_when_it_is_back(pos
     assert poseidon.schedule() == {2: "n1"}
 
 
-def test_a_job_goes_on_after_its_first_task_has_gone(poseidon):
+def test_a_job_continues_after_its_first_task_is_removed(poseidon):
     """In the original the first task was the root of its job, and without it nothing was scheduled any more."""
     poseidon.add_node(topology("n1"))
     poseidon.submit(description(1), description(2))
@@ -257,7 +257,7 @@ def test_a_job_goes_on_after_its_first_task_has_gone(poseidon):
 # -- large replies --------------------------------------------------------------------------------------------------
 
 
-def test_what_does_not_fit_a_reply_is_told_in_the_next_ones(monkeypatch, service, poseidon):
+def test_deltas_that_do_not_fit_a_reply_are_in_the_next_ones(monkeypatch, service, poseidon):
     """Five placements, two a reply; a task and a machine that are gone by then are not spoken of."""
     monkeypatch.setattr(firmament_deltas, "MAX_DELTAS", 2)
     poseidon.add_node(topology("n1", pods=5))
@@ -273,7 +273,7 @@ def test_what_does_not_fit_a_reply_is_told_in_the_next_ones(monkeypatch, service
     assert dict(status.tasks) == {"waiting": 0, "assumed": 0, "bound": 4, "ended": 0}
 
 
-def test_a_task_that_comes_again_while_its_placement_waits_to_be_told(monkeypatch, poseidon):
+def test_a_task_submitted_again_before_its_placement_is_delivered(monkeypatch, poseidon):
     monkeypatch.setattr(firmament_deltas, "MAX_DELTAS", 1)
     poseidon.add_node(topology("n1"))
     poseidon.submit(description(1), description(2))
@@ -286,7 +286,7 @@ def test_a_task_that_comes_again_while_its_placement_waits_to_be_told(monkeypatc
 
 
 @pytest.mark.parametrize("how", ["complete", "fail"])
-def test_a_task_that_has_ended_meanwhile_is_not_told(monkeypatch, poseidon, how):
+def test_the_placement_of_a_task_that_has_ended_is_not_delivered(monkeypatch, poseidon, how):
     monkeypatch.setattr(firmament_deltas, "MAX_DELTAS", 1)
     poseidon.add_node(topology("n1"))
     poseidon.submit(description(1), description(2))
@@ -295,7 +295,7 @@ def test_a_task_that_has_ended_meanwhile_is_not_told(monkeypatch, poseidon, how)
     assert poseidon.schedule() == {}
 
 
-def test_a_machine_that_has_gone_meanwhile_is_not_told(monkeypatch, poseidon):
+def test_a_placement_on_a_removed_machine_is_not_delivered(monkeypatch, poseidon):
     monkeypatch.setattr(firmament_deltas, "MAX_DELTAS", 1)
     poseidon.add_node(topology("n1"))
     poseidon.submit(description(1), description(2))

@@ -31,7 +31,7 @@ def labelled(name: str, rack: str) -> flow_pb2.Node:
 DATA_NODES = [labelled("a", "r"), labelled("b", "s"), labelled("c", "t")]
 
 
-def test_tasks_go_to_their_data(quincy):
+def test_tasks_are_placed_near_their_data(quincy):
     sets = [input_set(5, 2**30, "a"), input_set(6, 2**30, "b", "gone"), input_set(7, 2**30, racks=("t",))]
     reply = quincy.apply(
         nodes=DATA_NODES, classes=[task_class(1)], inputs=sets, tasks=reading(tasks([1, 2, 3], 1), 5, 6, 7)
@@ -40,7 +40,7 @@ def test_tasks_go_to_their_data(quincy):
     assert placed(quincy.round()) == {1: "id-a", 2: "id-b", 3: "id-c"}
 
 
-def test_unknown_inputs_are_asked_for_and_then_all_is_well(quincy):
+def test_unknown_inputs_are_requested_and_then_accepted(quincy):
     reported = reading(tasks([1, 2], 1), 0, 6)
     reply = quincy.apply(nodes=DATA_NODES, classes=[task_class(1)], tasks=reported)
     assert list(reply.unknown_inputs) == [6]
@@ -50,7 +50,7 @@ def test_unknown_inputs_are_asked_for_and_then_all_is_well(quincy):
     assert placed(quincy.round(acknowledged=1)) == {2: "id-b"}
 
 
-def test_inputs_that_make_no_sense_are_refused_alone_and_count_as_none(quincy):
+def test_invalid_inputs_are_refused_alone_and_count_as_none(quincy):
     reply = quincy.apply(
         nodes=DATA_NODES,
         classes=[task_class(1)],

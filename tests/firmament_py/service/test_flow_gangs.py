@@ -33,7 +33,7 @@ def test_a_gang_is_placed_whole(service):
     assert set(placed(service.round(acknowledged=reply.round))) == {1, 2, 3}
 
 
-def test_roles_have_minimums_of_their_own(service):
+def test_roles_have_minimums(service):
     gang = flow_pb2.Gang(id=7, minimum=2, roles=[flow_pb2.GangRole(name="lead", minimum=1), flow_pb2.GangRole()])
     service.apply(
         classes=[task_class(1)], nodes=[node("a")], gangs=[gang], tasks=in_gang(tasks([1, 2, 3], 1), 7, 1, 1, 1)
@@ -45,7 +45,7 @@ def test_roles_have_minimums_of_their_own(service):
     assert set(placed(service.round(acknowledged=1))) == {1, 2, 3, 4}
 
 
-def test_tasks_may_name_a_gang_that_comes_with_them_and_no_other(service):
+def test_tasks_can_refer_to_a_gang_of_the_same_update_but_not_to_unknown_ones(service):
     reply = service.apply(
         classes=[task_class(1)], gangs=[flow_pb2.Gang(id=7, minimum=1)], tasks=in_gang(tasks([1], 1), 7)
     )
@@ -63,7 +63,7 @@ def test_a_removed_gang_is_known_as_long_as_it_has_members(service):
     assert list(service.apply(tasks=in_gang(tasks([3], 1), 7)).unknown_gangs) == [7]
 
 
-def test_a_gang_that_is_removed_with_its_tasks_and_made_again_in_one_update_is_the_new_one(service):
+def test_a_gang_removed_and_created_again_in_one_update_is_the_new_one(service):
     service.apply(classes=[task_class(1)], gangs=[flow_pb2.Gang(id=7, minimum=1)], tasks=in_gang(tasks([1], 1), 7))
     reply = service.apply(removed_tasks=[1], removed_gangs=[7])
     assert len(service.engine.state.gangs) == 0
@@ -81,7 +81,7 @@ def test_a_gang_that_is_removed_with_its_tasks_and_made_again_in_one_update_is_t
         pytest.param({"id": 5, "minimum": 3, "maximum": 2}, "maximum", id="maximum"),
     ],
 )
-def test_a_gang_that_makes_no_sense_is_refused_alone(service, gang, field):
+def test_an_invalid_gang_is_refused_alone(service, gang, field):
     service.tell_small()
     reply = service.apply(gangs=[flow_pb2.Gang(**gang), flow_pb2.Gang(id=6)], tasks=in_gang(tasks([9], 1), 6))
     assert [(r.kind, r.field) for r in reply.refused] == [("gang", field)]
@@ -98,7 +98,7 @@ def test_a_gang_that_makes_no_sense_is_refused_alone(service, gang, field):
         pytest.param({"lasting": [True, True, True]}, "tasks.lasting", id="too-many-that-last"),
     ],
 )
-def test_columns_of_gangs_that_make_no_sense_are_refused(service, change, field):
+def test_invalid_columns_of_gangs_are_refused(service, change, field):
     reported = tasks([1, 2], 1)
     reported.MergeFrom(flow_pb2.Tasks(**change))
     reply = service.apply(classes=[task_class(1)], gangs=[flow_pb2.Gang(id=7, minimum=1)], tasks=reported)
@@ -124,7 +124,7 @@ def test_a_gang_has_no_more_than_its_maximum(service):
         pytest.param(1, True, False, 0, id="never-ends"),
     ],
 )
-def test_when_room_that_is_kept_for_a_gang_will_do(service, in_use, lasting, reserves, starts_us):
+def test_the_expected_start_of_a_gang_with_a_reservation(service, in_use, lasting, reserves, starts_us):
     minute = task_class(2, cpu=1)
     minute.expected_seconds = 60
     running = tasks([9], in_use, on="a")
@@ -156,7 +156,7 @@ def test_gangs_survive_a_resync(service):
     assert placed(service.round()) == {4: "id-a"}
 
 
-def test_explain_names_the_gang_that_room_is_kept_for(service):
+def test_explain_names_the_gang_that_capacity_is_reserved_for(service):
     gang = flow_pb2.Gang(id=7, minimum=2, created_us=NOW_US - RESERVE_AFTER_US, name="big")
     service.apply(
         classes=[task_class(1, gpu=2), task_class(2, gpu=1)],
@@ -171,7 +171,7 @@ def test_explain_names_the_gang_that_room_is_kept_for(service):
     assert list(service.explain(9).reasons) == reported
 
 
-def test_explain_says_that_room_is_kept_for_a_single_task_and_from_whom(service):
+def test_explain_shows_reservations_of_single_tasks(service):
     minute = task_class(2, gpu=1)
     minute.expected_seconds = 60
     running = tasks([50], 2, on="a")
@@ -193,7 +193,7 @@ def test_explain_says_that_room_is_kept_for_a_single_task_and_from_whom(service)
     assert (list(remaining.reasons), remaining.fits_now) == ([], 1), "nobody's room is kept from themselves"
 
 
-def test_explain_shows_a_new_gang_nothing_of_one_that_is_gone(service):
+def test_explain_shows_nothing_of_a_removed_gang_to_a_new_one(service):
     old = flow_pb2.Gang(id=7, minimum=3, created_us=NOW_US - RESERVE_AFTER_US, name="old")
     service.apply(classes=[task_class(1, gpu=1)], nodes=[node("a", gpu=2)], gangs=[old])
     service.apply(tasks=in_gang(tasks([1, 2, 3], 1), 7))
@@ -205,7 +205,7 @@ def test_explain_shows_a_new_gang_nothing_of_one_that_is_gone(service):
     assert (gang.name, gang.fits, gang.reserves, gang.starts_us) == ("new", -1, False, 0)
 
 
-def test_a_minimum_beyond_all_counting_can_be_explained(service):
+def test_a_huge_minimum_can_be_explained(service):
     huge = flow_pb2.Gang(id=7, minimum=5_000_000_000, name="huge")
     service.apply(classes=[task_class(1)], nodes=[node("a")], gangs=[huge], tasks=in_gang(tasks([1], 1), 7))
     service.round()

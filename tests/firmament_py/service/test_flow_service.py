@@ -15,7 +15,7 @@ STALE = flow_pb2.STALE_EPOCH
 # -- epochs ---------------------------------------------------------------------------------------------------------
 
 
-def test_hello_says_who_is_there(service):
+def test_hello_describes_the_service(service):
     hello = service.flow.Hello(flow_pb2.HelloRequest())
     assert hello == flow_pb2.HelloReply(
         epoch=service.engine.epoch, version=VERSION, policy="load-spreading", solver="or-tools", resynced=False
@@ -23,7 +23,7 @@ def test_hello_says_who_is_there(service):
     assert hello.epoch != 0
 
 
-def test_hello_says_whether_bandwidth_is_wanted(service):
+def test_hello_states_whether_links_count(service):
     service.engine.policy = NetworkAware()
     hello = service.flow.Hello(flow_pb2.HelloRequest())
     assert (hello.policy, hello.counts_links) == ("network-aware", True)
@@ -109,7 +109,7 @@ def test_a_resync_that_breaks_off_changes_nothing(service):
     ],
     ids=["empty", "without an end", "going on after its end"],
 )
-def test_a_resync_that_does_not_say_that_it_is_complete_changes_nothing(service, stream):
+def test_a_resync_without_complete_changes_nothing(service, stream):
     """What a service sees of a bridge that dies is, for a moment, a stream that has ended well."""
     service.tell_small()
     old = service.engine.epoch
@@ -122,7 +122,7 @@ def test_a_resync_that_does_not_say_that_it_is_complete_changes_nothing(service,
     assert len(placed(service.round())) == 3
 
 
-def test_a_resync_that_says_nothing_leaves_nothing(service):
+def test_an_empty_resync_clears_the_state(service):
     service.tell_small()
     service.resync()
     assert len(service.engine.state.tasks) == len(service.engine.state.nodes) == 0
@@ -151,7 +151,7 @@ def test_a_round_places_and_counts(service):
     assert {"snapshot", "build", "solve", "check", "commit"} <= set(stats.stage_seconds)
 
 
-def test_a_round_that_was_not_acknowledged_is_answered_again(service):
+def test_an_unacknowledged_reply_is_sent_again(service):
     service.tell_small()
     lost = service.round()
     service.apply(tasks=tasks([4], 1))
@@ -164,7 +164,7 @@ def test_a_round_that_was_not_acknowledged_is_answered_again(service):
     assert service.engine.rounds == 2
 
 
-def test_nothing_new_is_no_round(service):
+def test_without_changes_no_round_runs(service):
     service.tell_small()
     reply = service.round(acknowledged=service.round().round)
     assert reply == flow_pb2.RoundReply()
@@ -172,7 +172,7 @@ def test_nothing_new_is_no_round(service):
     assert service.engine.rounds == 1
 
 
-def test_the_last_round_of_another_epoch_is_not_answered_again(service):
+def test_the_reply_of_another_epoch_is_not_sent_again(service):
     service.tell_small()
     assert service.round().round == 1
     service.resync(flow_pb2.Update(classes=[task_class(1)], nodes=[node("b")], tasks=tasks([7], 1)))
@@ -197,7 +197,7 @@ def test_a_rejected_placement_is_tried_again_at_once_or_later(service):
     assert placed(service.round(acknowledged=2)) == {2: "id-a"}
 
 
-def test_who_waits_is_told_once_with_reasons(service):
+def test_waiting_tasks_are_reported_once_with_reasons(service):
     service.apply(classes=[task_class(1, cpu=9)], nodes=[node("a", cpu=4)], tasks=tasks([1, 2], 1))
     reply = service.round()
     reasons = [flow_pb2.Reason(kind=flow_pb2.Reason.INSUFFICIENT_RESOURCE, detail="cpu", nodes=1)]
@@ -214,14 +214,14 @@ def test_who_waits_is_told_once_with_reasons(service):
 # -- updates --------------------------------------------------------------------------------------------------------
 
 
-def test_an_update_may_be_said_twice(service):
+def test_an_update_can_be_repeated(service):
     service.tell_small()
     assert len(placed(service.round())) == 3
     service.tell_small()
     assert service.round(acknowledged=1) == flow_pb2.RoundReply()
 
 
-def test_unknown_classes_are_asked_for_and_then_all_is_well(service):
+def test_unknown_classes_are_requested_and_then_accepted(service):
     reply = service.apply(nodes=[node("a")], tasks=tasks([1], 78))
     assert list(reply.unknown_classes) == [78]
     assert placed(service.round()) == {}
@@ -262,7 +262,7 @@ BAD_AFFINITY = flow_pb2.TaskClass(
         ),
     ],
 )
-def test_a_refusal_leaves_the_rest_untouched_and_done(service, parts, expected):
+def test_a_refusal_does_not_affect_other_parts(service, parts, expected):
     """Beside what is refused, the update describes a node, a class and a removal, which all happen."""
     service.tell_small()
     update = {key: list(value) for key, value in parts.items() if key != "tasks"}
@@ -295,21 +295,21 @@ def test_an_absurd_number_matches_nothing(service, demand):
     assert [r.kind for r in service.explain(9).reasons] == [flow_pb2.Reason.SELECTOR_MISMATCH]
 
 
-def test_a_task_that_was_deleted_and_made_again_in_one_update_is_the_new_one(service):
+def test_a_task_removed_and_created_again_in_one_update_is_the_new_one(service):
     service.tell_small()
     assert len(placed(service.round())) == 3
     service.apply(removed_tasks=[1], tasks=tasks([1], 1))
     assert placed(service.round(acknowledged=1)) == {1: "id-a"}
 
 
-def test_a_node_that_was_replaced_in_one_update_is_the_new_one(service):
+def test_a_node_replaced_in_one_update_is_the_new_one(service):
     service.tell_small()
     service.apply(removed_nodes=["id-a"], nodes=[node("a", cpu=1)])
     assert len(placed(service.round())) == 1
 
 
 @pytest.mark.parametrize("amount", [0, 1, 2**53, 2**63 - 1])
-def test_any_amount_is_taken_for_what_it_is(service, amount):
+def test_any_amount_is_accepted(service, amount):
     service.apply(
         classes=[task_class(1, cpu=amount), task_class(2, cpu=1)],
         nodes=[node("a", cpu=amount)],
@@ -321,13 +321,13 @@ def test_any_amount_is_taken_for_what_it_is(service, amount):
 
 
 @pytest.mark.parametrize("now_us", [0, 1, 2**63 - 1])
-def test_any_clock_will_do(service, now_us):
+def test_any_clock_is_accepted(service, now_us):
     service.tell_small()
     service.clock.now_us = now_us
     assert len(placed(service.round())) == 3
 
 
-def test_an_update_may_describe_any_number_of_classes_before_their_tasks(service):
+def test_an_update_can_describe_any_number_of_classes_before_their_tasks(service):
     """As a resynchronisation of a cluster with 3000 different kinds of tasks does."""
     numbers = range(1, 3001)
     everything = flow_pb2.Tasks(
@@ -376,7 +376,7 @@ def test_explain_a_task_through_its_life(service):
     assert list(service.explain(1).reasons) == []
 
 
-def test_explain_a_task_that_is_not_known(service):
+def test_explain_an_unknown_task(service):
     assert service.explain(99) == flow_pb2.ExplainReply()
 
 

@@ -19,14 +19,14 @@ def test_each_service_is_healthy(service, name):
     assert stub.Check(health_pb2.HealthCheckRequest(service=name)).status == SERVING
 
 
-def test_a_service_that_is_not_there_is_not_found(service):
+def test_an_unknown_service_is_not_found(service):
     stub = health_pb2_grpc.HealthStub(service.channel)
     with pytest.raises(grpc.RpcError) as caught:
         stub.Check(health_pb2.HealthCheckRequest(service="firmament.Nothing"))
     assert caught.value.code() is grpc.StatusCode.NOT_FOUND
 
 
-def test_health_is_answered_during_a_round(service):
+def test_health_checks_are_answered_during_a_round(service):
     """Neither health check waits for the engine."""
     with service.engine.lock:
         stub = health_pb2_grpc.HealthStub(service.channel)
@@ -34,7 +34,7 @@ def test_health_is_answered_during_a_round(service):
         assert service.wire.Check(firmament_pb2.HealthCheckRequest(), timeout=30).status == firmament_pb2.SERVING
 
 
-def test_an_address_in_use_is_said_to_be_in_use(service):
+def test_an_address_in_use_is_reported(service):
     address = f"127.0.0.1:{service.server.port}"
     with pytest.raises(CannotListenError, match=f"cannot listen on {address}: in use"):
         Server(Engine(LoadSpreading(), OrToolsSolver()), address)

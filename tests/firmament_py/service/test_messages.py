@@ -48,7 +48,7 @@ def test_selectors_of_tasks(message, expected):
     assert cls.peers == PeerDemand((PeerTerm(expected, "zone"),), (PeerTerm(expected, "zone"),))
 
 
-def test_spreads_are_demands_or_wishes():
+def test_spreads_are_constraints_or_preferences():
     hard = flow_pb2.Spread(topology_key="zone", max_skew=2)
     soft = flow_pb2.Spread(
         topology_key="host", max_skew=1, min_domains=3, ignore_affinity=True, honor_taints=True, preferred=True
@@ -58,7 +58,7 @@ def test_spreads_are_demands_or_wishes():
     assert cls.preferences.spread == (Spread(PeerSelector(), "host", 1, 3, False, True),)
 
 
-def test_wishes_and_tokens():
+def test_preferences_and_tokens():
     preferred = firmament_pb2.PreferredSchedulingTerm(
         weight=7, preference=firmament_pb2.NodeSelectorTerm(matchExpressions=[requirement("disk")])
     )
@@ -98,7 +98,7 @@ def test_groups_of_node_affinity():
         ),
     ],
 )
-def test_what_makes_no_sense_is_named(message, field):
+def test_invalid_fields_are_named(message, field):
     with pytest.raises(InvalidField) as caught:
         class_defined(flow_pb2.TaskClass(id=1, **message))
     assert caught.value.field == field
@@ -110,7 +110,7 @@ def tasks(**columns) -> flow_pb2.Tasks:
     )
 
 
-def test_label_sets_and_leaving_may_be_left_out_altogether_but_not_in_part():
+def test_optional_columns_are_complete_or_empty():
     event = tasks_observed(tasks())
     assert (event.label_set_id, event.leaving) == (None, None)
     event = tasks_observed(tasks(profile_id=[3, 0], leaving=[True, False]))
@@ -122,12 +122,12 @@ def test_label_sets_and_leaving_may_be_left_out_altogether_but_not_in_part():
             tasks_observed(tasks(**column))
 
 
-def test_how_long_a_task_expects_to_run():
+def test_expected_duration():
     assert class_defined(flow_pb2.TaskClass(id=1, expected_seconds=90)).expected_us == 90_000_000
     assert class_defined(flow_pb2.TaskClass(id=1)).expected_us == 0
 
 
-def test_every_figure_of_a_round_has_its_field():
+def test_every_statistic_of_a_round_has_a_field():
     figures: dict[str, Any] = {name: number for number, name in enumerate(RoundStats.__dataclass_fields__, 1)}
     figures |= {"policy": "trivial", "fallback": "why", "stage_seconds": {"solve": 2.0}}
     message = round_stats(RoundStats(**figures))

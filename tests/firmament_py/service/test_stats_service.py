@@ -66,7 +66,7 @@ def of_node(service, name):
 # -- PoseidonStats ------------------------------------------------------------------------------------------------
 
 
-def test_pods_are_known_by_namespace_and_name(known, stats):
+def test_pods_are_identified_by_namespace_and_name(known, stats):
     sent = [
         pod("task-1", cpu_usage=250, mem_working_set=GIB, mem_usage=2 * GIB, net_rx_rate=10.5, net_tx_rate=2.0),
         pod("task-2", "elsewhere", cpu_usage=1),
@@ -83,7 +83,7 @@ def test_pods_are_known_by_namespace_and_name(known, stats):
     assert known.engine.usage.total == Noted(taken=2, unknown=2)
 
 
-def test_nodes_are_known_by_name_and_use_a_share_of_what_they_offer(known, stats):
+def test_nodes_are_identified_by_name_and_use_a_share_of_allocatable(known, stats):
     when = (NOW_US - 5 * SECOND) // SECOND
     sent = [
         # amounts beside the shares are in units that senders disagree about
@@ -98,7 +98,7 @@ def test_nodes_are_known_by_name_and_use_a_share_of_what_they_offer(known, stats
     assert of_node(known, "n1") == [2000.0, 2.0 * GIB, 5.0]
 
 
-def test_a_sender_that_waits_for_each_answer_gets_it(known, stats):
+def test_a_sender_that_waits_for_each_reply_gets_it(known, stats):
     outbox: queue.Queue = queue.Queue()
     answers = stats.ReceivePodStats(iter(outbox.get, None))
     for name in ("task-1", "task-9", "task-2"):
@@ -130,7 +130,7 @@ def test_a_bad_sample_is_answered_refused_and_counted_alone(known, stats):
     assert newest(known, 2) is not None
 
 
-def test_many_messages_are_taken_in_together_while_the_engine_is_busy(known, stats):
+def test_messages_that_arrive_while_the_engine_is_busy_are_batched(known, stats):
     """What has come while somebody else held the lock takes one more turn at it, not thousands."""
     turns = []
     note = known.engine.usage.note_tasks
@@ -158,7 +158,7 @@ def test_many_messages_are_taken_in_together_while_the_engine_is_busy(known, sta
     assert len(turns) < sent / 2
 
 
-def test_a_stream_that_breaks_off_harms_nobody(known, stats):
+def test_a_stream_that_breaks_off_does_not_affect_others(known, stats):
     outbox: queue.Queue = queue.Queue()
     answers = stats.ReceivePodStats(iter(outbox.get, None))
     outbox.put(pod("task-1", cpu_usage=1, mem_usage=1))
@@ -169,7 +169,7 @@ def test_a_stream_that_breaks_off_harms_nobody(known, stats):
     assert again.type == stats_pb2.POD_STATS_OK
 
 
-def test_a_pod_that_was_made_again_under_its_name_is_another(known, stats):
+def test_a_pod_created_again_under_its_name_is_a_different_one(known, stats):
     """The old one is on its way out when the new one comes; then it is gone."""
     again = tasks([4], 7, on="n1")
     again.name[0] = "ns/task-1"
@@ -272,14 +272,14 @@ def test_a_report_of_another_epoch_does_nothing(known):
         ({"nodes": columns([NOW_US])}, "nodes.at_us has 1 rows, but there are 0 ids"),
     ],
 )
-def test_columns_that_do_not_go_together(known, report, says):
+def test_columns_of_different_lengths_are_refused(known, report, says):
     with pytest.raises(grpc.RpcError) as caught:
         known.flow.ReportUsage(flow_pb2.UsageReport(epoch=known.engine.epoch, **report))
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
     assert says in (caught.value.details() or "")
 
 
-def test_status_says_what_there_is(known):
+def test_status_describes_the_samples(known):
     assert not known.flow.Hello(flow_pb2.HelloRequest()).wants_usage
     report = flow_pb2.UsageReport(
         epoch=known.engine.epoch,
@@ -312,11 +312,11 @@ class Looking(LoadSpreading):
         pytest.param(LoadSpreading(), Basis.LARGER, True, id="larger"),
     ],
 )
-def test_who_asks_for_usage(policy, basis, expected):
+def test_when_usage_is_wanted(policy, basis, expected):
     assert Engine(policy, OrToolsSolver(), usage=UsageOptions(basis)).wants_usage is expected
 
 
-def test_what_was_measured_outlives_a_resync(known):
+def test_samples_survive_a_resync(known):
     report = flow_pb2.UsageReport(epoch=known.engine.epoch, task_uid=[3], tasks=columns([NOW_US], cpu=[7]))
     known.flow.ReportUsage(report)
     known.resync(

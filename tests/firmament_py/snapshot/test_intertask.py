@@ -112,7 +112,7 @@ ZONED = ["a1", "a2", "b", "c"]
         ),
     ],
 )
-def test_where_one_more_may_go(peers, events, where):
+def test_nodes_for_one_more_task(peers, events, where):
     cluster = three_zones(peers, *events)
     assert names(cluster, intertask_of(cluster).allowed(0)) == where
     # one round places the task exactly if there is such a node
@@ -146,7 +146,7 @@ def test_which_nodes_count_for_a_spread(honor_affinity, honor_taints, where):
         pytest.param(NodeDemand(further=(("volume", (Term((needs("zone", "In", "a"),)),)),)), False, id="volume"),
     ],
 )
-def test_what_is_demanded_further_does_not_say_which_zones_count(demand, placed):
+def test_further_affinity_does_not_affect_which_zones_count(demand, placed):
     cluster = three_zones(EVEN, running(2, "a1"), demand=demand)
     assert bool(cluster.round()) == placed
 
@@ -170,7 +170,7 @@ def limits_of(cluster: Cluster, waiting: int, slots: int = 9):
         pytest.param(NOT_NEAR_A, [], 9, [1, 1, 1], [0, 0, 0], id="anti-affinity"),
     ],
 )
-def test_what_domains_may_take_at_once(peers, events, waiting, maximum, expected):
+def test_limits_of_domains_in_one_solve(peers, events, waiting, maximum, expected):
     (limit,) = limits_of(three_zones(peers, *events), waiting)[1]
     assert (limit.maximum.tolist(), limit.soft_limit.tolist()) == (maximum, expected)
     assert limit.domain.tolist() == [0, 0, 1, 2, -1]
@@ -191,7 +191,7 @@ def test_the_capacity_of_a_small_domain_bounds_the_level():
     assert intertask_of(cluster).limit(0, slots, 20)[1][0].maximum.tolist() == [2, 2, 2]
 
 
-def test_tasks_that_want_to_be_together_look_for_the_largest_home():
+def test_tasks_with_affinity_to_each_other_choose_the_largest_domain():
     cluster = three_zones(NEAR_A)
     # a holds 2 + 2, b 3, c 1
     slots, limits = intertask_of(cluster).limit(0, np.array([2, 2, 3, 1, 9], np.int64), 5)
@@ -214,12 +214,12 @@ def test_tasks_that_want_to_be_together_look_for_the_largest_home():
         pytest.param(EVEN, [running(2, "a1")], [1, 0, 1, 0, 0], [0, 0, 1, 0, 0], id="level-does-not-rise"),
     ],
 )
-def test_what_is_kept(peers, events, count, remaining):
+def test_trimmed_counts(peers, events, count, remaining):
     cluster = three_zones(peers, *events)
     assert intertask_of(cluster).trim(0, np.arange(5), np.array(count, np.int64)).tolist() == remaining
 
 
-def test_what_is_added_counts_like_what_was_there():
+def test_added_tasks_count_like_running_ones():
     cluster = three_zones(EVEN)
     intertask = intertask_of(cluster)
     intertask.add(0, np.array([0, 2]), np.array([1, 1]))
@@ -271,7 +271,7 @@ def test_one_solve_levels_zones_exactly(waiting, expected):
         assert found == expected
 
 
-def test_a_lower_priority_does_not_take_what_an_uneven_spread_will_need():
+def test_a_lower_priority_does_not_take_capacity_that_a_spread_needs_later():
     """Zone a is ahead by one, so it takes nobody before the others have caught up: that is no room to give away."""
     cluster = make_cluster(
         *(make_node(zone, pods=3, labels={"zone": zone}) for zone in "abc"),
@@ -305,7 +305,7 @@ def test_several_spreads_at_once():
     assert len(placed) <= 11
 
 
-def test_a_home_is_where_the_first_may_go():
+def test_the_first_domain_is_one_that_is_allowed():
     """Zone a has more room, but is ahead by one: tasks that also want to be near each other start in zone b."""
     both = PeerDemand(affinity=(PeerTerm(tasks_like(needs("new")), "zone"),), spread=(Spread(A, "zone"),))
     cluster = make_cluster(
@@ -334,7 +334,7 @@ def test_two_groups_that_must_be_near_each_other():
     assert placed[1] == placed[2] == placed[3]
 
 
-def test_who_repels_is_placed_first_or_alone():
+def test_repelling_tasks_are_placed_first_or_alone():
     # one zone each: the repelling class keeps app a out of its zone, in whichever order they are placed
     cluster = make_cluster(
         *(make_node(zone, labels={"zone": zone}) for zone in "ab"),

@@ -84,7 +84,7 @@ def test_neighbour_counts_follow_every_change(steps):
     sizes=st.lists(st.tuples(st.integers(1, 7), st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=4),
     alone=st.lists(st.integers(1, 7), max_size=8),
 )
-def test_what_gangs_give_back_is_not_counted(sizes, alone):
+def test_released_placements_of_gangs_are_not_counted(sizes, alone):
     """Capacity that is reserved for a gang counts as used, but no task runs there."""
     policy = Counting(exact=False)
     cluster = make_cluster(*NODES[:2], *kinds(), policy=policy)
@@ -142,7 +142,7 @@ def test_domains_are_named_and_ascending():
     assert (policy.seen[0], policy.seen[1].tolist()) == (("north", "west"), [1, -1, 0, 1])
 
 
-def test_what_tasks_use_by_trait_and_place():
+def test_measured_cpu_by_trait_and_domain():
     """Means over tasks that were measured; those without the trait, or on nodes without the label, are in none."""
 
     class Reading(LoadSpreading):
@@ -173,7 +173,7 @@ def test_what_tasks_use_by_trait_and_place():
     assert np.isnan(mean[1]).all()
 
 
-def test_a_view_without_surroundings_knows_nobody():
+def test_a_view_without_surroundings_has_no_neighbours():
     view = View(
         resources=("pods",),
         requests=np.ones((2, 1), np.int64),

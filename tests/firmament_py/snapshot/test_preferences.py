@@ -137,7 +137,7 @@ def test_a_tolerated_taint_does_not_discourage():
     assert costs(cluster) == [0, 0]
 
 
-def test_scores_are_relative_to_the_nodes_that_could_take_it():
+def test_scores_are_relative_to_feasible_nodes():
     # without b the best is c with 20: 100 points
     wish = PreferenceSet(nodes=(node_wish(60, "b"), node_wish(20, "c")))
     assert costs(liking(wish, *THREE), [True, False, True]) == [20_000, 0, 0]
@@ -152,12 +152,12 @@ def test_scores_are_relative_to_the_nodes_that_could_take_it():
         pytest.param(PreferenceSet(peers=((50, PeerTerm(B, "zone")),)), [0, 0, 0], id="somebody-else"),
     ],
 )
-def test_what_tasks_there_wish_counts_for_those_who_come(there, expected):
+def test_preferences_of_running_tasks_count_for_new_ones(there, expected):
     events = [make_class(3, preferences=there), *THREE, make_tasks([2], 3, on="a", label_set=2)]
     assert costs(liking(PreferenceSet(), *events)) == expected
 
 
-def test_a_required_affinity_of_those_there_attracts_with_weight_1():
+def test_a_required_affinity_of_running_tasks_attracts_with_weight_1():
     required = PeerDemand(affinity=(PeerTerm(A, "zone"),))
     wished = PreferenceSet(peers=((-1, PeerTerm(A, "zone")),))
     events = [make_class(3, peers=required), *THREE, make_tasks([2, 3], 3, on="a", label_set=2)]
@@ -196,7 +196,7 @@ def test_a_soft_spread_gives_way():
     assert (placed["b"], sum(placed.values())) == (1, 12)
 
 
-def test_a_batch_that_would_rather_be_apart_takes_a_zone_each_first():
+def test_a_batch_with_preferred_anti_affinity_takes_one_zone_each_first():
     apart = PreferenceSet(peers=((-100, PeerTerm(A, "zone")),))
     nodes = [*(zoned(f"a{i}", "a") for i in range(5)), zoned("b", "b"), zoned("c", "c")]
     placed, solves = batch(apart, 3, *nodes)
@@ -204,7 +204,7 @@ def test_a_batch_that_would_rather_be_apart_takes_a_zone_each_first():
     assert sum(batch(apart, 9, *nodes)[0].values()) == 9
 
 
-def test_a_batch_that_would_rather_be_together_starts_in_one_zone():
+def test_a_batch_with_preferred_affinity_starts_in_one_zone():
     placed, _ = batch(PreferenceSet(peers=((100, PeerTerm(A, "zone")),)), 6, *THREE)
     assert list(placed.values()) == [6]
 
@@ -221,7 +221,7 @@ def test_one_point_is_worth_one_task():
     assert batch(wish, 12, *THREE[:2])[0] == {"a": 9, "b": 3}
 
 
-def test_an_important_node_wish_beats_load():
+def test_a_node_preference_of_high_weight_outweighs_load():
     cluster = make_cluster(
         *(make_class(1, preferences=PreferenceSet(nodes=(node_wish(1, "a"),))), make_class(2)),
         *THREE,

@@ -32,7 +32,7 @@ def problems(draw):
 
 
 @given(problems())
-def test_against_counting_in(problem):
+def test_slots_equal_incremental_counts(problem):
     free, requests, suitable, waiting = problem
     slots = task_slots(free, requests, suitable, waiting)
     assert slots.shape == suitable.shape
@@ -42,12 +42,12 @@ def test_against_counting_in(problem):
             assert slots[c, n] == expected
 
 
-def test_what_a_class_does_not_request_does_not_limit_it():
+def test_resources_that_a_class_does_not_request_do_not_limit_it():
     # cpu is 5 over-committed; a task without a cpu request still finds 3 of 4 pods free, 3 waiting
     free, request = np.array([[3, -5]]), np.array([[1, 0], [1, 1]])
     assert task_slots(free, request, np.ones((2, 1), bool), np.array([9, 9])).tolist() == [[3], [0]]
 
 
-def test_exactly_enough_is_enough():
+def test_an_exact_fit_counts():
     # 1250 / 250 = 5
     assert task_slots(np.array([[1250]]), np.array([[250]]), np.ones((1, 1), bool), np.array([9])).tolist() == [[5]]

@@ -19,7 +19,7 @@ def reasons(cluster, uid):
     return reasons_of_task(cluster.state, cluster.state.task_row(uid))
 
 
-def test_what_no_node_offers_has_no_column_and_is_said_to_be_insufficient():
+def test_a_resource_that_no_node_offers_has_no_column_and_is_insufficient():
     odd: dict[str, Any] = {f"example.com/r{i}": 1 for i in range(MAX_RESOURCES - 1)}
     cluster = make_cluster(
         *(make_node("a", cpu=4), make_node("b", cpu=4)),
@@ -33,7 +33,7 @@ def test_what_no_node_offers_has_no_column_and_is_said_to_be_insufficient():
     assert nearest(cluster.state, int(cluster.state.tasks.cls[row]))[0] == ("a", odd)
 
 
-def test_a_node_fails_for_what_it_lacks_beside_what_nobody_has():
+def test_a_node_fails_for_its_lacking_resources_and_for_unoffered_ones():
     cluster = make_cluster(
         *(make_node("a", cpu=4), make_node("b", cpu=1)),
         *(make_class(1, cpu=2, gpu=1), make_tasks([1], 1)),
@@ -44,12 +44,12 @@ def test_a_node_fails_for_what_it_lacks_beside_what_nobody_has():
     )
 
 
-def test_nothing_of_what_nobody_has_can_be_requested():
+def test_zero_of_an_unoffered_resource_can_be_requested():
     cluster = make_cluster(make_node("a"), make_class(1, gpu=0), make_tasks([1], 1))
     assert cluster.round() == {1: "a"}
 
 
-def test_a_link_of_which_a_node_has_nothing_limits_it_though_no_task_named_it_before():
+def test_a_link_of_capacity_0_limits_tasks_that_are_described_later():
     [link, _] = LINKS
     none: dict[str, Any] = {link: 0}
     one: dict[str, Any] = {link: 1}
@@ -58,7 +58,7 @@ def test_a_link_of_which_a_node_has_nothing_limits_it_though_no_task_named_it_be
     assert list(cluster.round().values()) == ["b"]
 
 
-def test_a_resource_that_a_node_begins_to_offer_is_full_of_what_runs_there():
+def test_a_newly_offered_resource_includes_the_usage_of_running_tasks():
     """A device plug-in that starts after the tasks that use its devices."""
     cluster = make_cluster(
         *(make_node("a", cpu=8), make_class(1, cpu=1, gpu=2), make_class(2, cpu=1, gpu=1)),
@@ -88,7 +88,7 @@ def test_tokens_have_columns_only_while_classes_that_name_them_have_tasks():
     assert len(resources) == 1
 
 
-def test_a_token_that_placed_tasks_hold_is_held_when_another_class_names_it():
+def test_a_token_held_by_placed_tasks_conflicts_with_later_classes():
     cluster = make_cluster(
         make_node("a"),
         *(
@@ -105,7 +105,7 @@ def test_a_token_that_placed_tasks_hold_is_held_when_another_class_names_it():
 
 
 @pytest.mark.parametrize("what", ["resources", "ports"])
-def test_tables_do_not_grow_with_names_that_come_and_go(what):
+def test_tables_do_not_grow_with_unused_names(what):
     cluster = make_cluster(make_node("a", cpu=1))
     state = cluster.state
     for step in range(40):
@@ -120,7 +120,7 @@ def test_tables_do_not_grow_with_names_that_come_and_go(what):
     assert state.nodes.used.shape[1] == state.classes.requests.shape[1] == len(state.resources)
 
 
-def test_resources_that_nodes_offered_are_given_back_and_come_again():
+def test_columns_of_unoffered_resources_are_removed_and_added_again():
     many: dict[str, Any] = {f"r{i}": 4 for i in range(2 * SPARE_COLUMNS)}
     cluster = make_cluster(
         *(make_node("a", cpu=9, **many), make_node("b", cpu=9)),
@@ -137,7 +137,7 @@ def test_resources_that_nodes_offered_are_given_back_and_come_again():
     assert cluster.round() == {2: "a"}
 
 
-def test_a_placement_of_what_no_node_offers_is_refused_by_the_check():
+def test_the_check_refuses_a_placement_that_requests_an_unoffered_resource():
     cluster = make_cluster(make_node("a", cpu=4), make_class(1, cpu=1, gpu=1), make_tasks([1], 1))
     tasks, nodes = cluster.state.tasks.rows(), cluster.state.present_nodes()
     result = cluster.scheduler._checker.check(tasks, nodes, tasks)

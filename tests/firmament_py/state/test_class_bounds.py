@@ -22,7 +22,7 @@ LIMITS = {
 
 
 @pytest.mark.parametrize("kind", LIMITS)
-def test_a_class_that_says_too_much_is_refused_and_hears_what_and_how_much_is_possible(kind):
+def test_a_class_above_a_limit_is_refused_with_field_and_limit(kind):
     field, maximum = LIMITS[kind]
     cluster = make_cluster(make_class(1, **OTHERS[kind](maximum)))
     [outcome] = cluster.tell(make_class(2, **OTHERS[kind](maximum + 1)))
@@ -34,7 +34,7 @@ def test_a_class_that_says_too_much_is_refused_and_hears_what_and_how_much_is_po
 
 
 @pytest.mark.parametrize("kind", TERMS)
-def test_terms_of_all_sorts_count_together(kind):
+def test_terms_of_all_kinds_count_together(kind):
     cluster = make_cluster(make_class(1, **TERMS[kind](class_bounds.MAX_TERMS)))
     [outcome] = cluster.tell(make_class(2, **TERMS[kind](class_bounds.MAX_TERMS + 1)))
     [refusal] = outcome.refused
@@ -55,7 +55,7 @@ def test_the_field_that_is_named_has_the_most_terms():
     assert [refusal.field for refusal in outcome.refused] == ["anti_affinity"]
 
 
-def test_one_selector_may_have_any_number_of_values():
+def test_one_selector_can_have_any_number_of_values():
     many = needs("kubernetes.io/hostname", "In", *(f"n{i}" for i in range(2 * class_bounds.MAX_REQUIREMENTS)))
     assert make_cluster().tell(make_class(1, demand=selecting(many))) == [Outcome()]
 
@@ -84,7 +84,7 @@ def work_of_rounds(says, labelled: bool) -> int:
 
 @pytest.mark.parametrize("labelled", [True, False], ids=["labelled", "unlabelled"])
 @pytest.mark.parametrize("kind", [*TERMS, *OTHERS])
-def test_work_grows_no_faster_than_what_is_said(kind, labelled):
+def test_work_is_at_most_proportional_to_the_description(kind, labelled):
     says = {**TERMS, **OTHERS}[kind]
     maximum = class_bounds.MAX_TOKENS if kind == "ports" else class_bounds.MAX_TERMS
     half, whole = (work_of_rounds(says(size), labelled) for size in (maximum // 2, maximum))

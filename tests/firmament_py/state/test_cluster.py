@@ -63,7 +63,7 @@ def small_cluster():
         pytest.param(PlacementRejected(2, "id-a"), False, id="rejection-of-nothing"),
     ],
 )
-def test_what_makes_a_round_worth_while(event, rises):
+def test_events_that_make_a_round_due(event, rises):
     cluster = make_cluster(
         *(make_node("a", cpu=4), make_class(1, cpu=1), make_class(2, cpu=2), make_class(9, cpu=9)),
         *(make_tasks([1], 1, on="a"), make_tasks([2], 9)),
@@ -75,7 +75,7 @@ def test_what_makes_a_round_worth_while(event, rises):
     assert cluster.scheduler.due(NOW_US) is rises
 
 
-def test_a_rejection_makes_a_round_worth_while_at_once_or_later():
+def test_a_rejection_makes_a_round_due_at_once_or_later():
     cluster = small_cluster()
     cluster.run(NOW_US)
     cluster.tell(PlacementRejected(2, "id-a", NOW_US + 50))
@@ -100,7 +100,7 @@ def test_a_rejection_makes_a_round_worth_while_at_once_or_later():
         pytest.param(make_node("a", cpu=-1), "allocatable[cpu]", "0 or more", id="node-negative"),
     ],
 )
-def test_nonsense_is_refused_with_a_remedy_and_changes_nothing(event, field, reason):
+def test_invalid_events_are_refused_with_a_remedy_and_change_nothing(event, field, reason):
     cluster = small_cluster()
     before = cluster.state.opportunities
     (outcome,) = cluster.tell(event)
@@ -112,13 +112,13 @@ def test_nonsense_is_refused_with_a_remedy_and_changes_nothing(event, field, rea
     assert cluster.state.nodes.allocatable[cluster.state.node_row("id-a")].max() == 110
 
 
-def test_a_class_may_be_described_twice():
+def test_a_class_can_be_described_twice():
     cluster = small_cluster()
     assert cluster.tell(make_class(1, cpu=1)) == [Outcome()]
     assert len(cluster.state.classes) == 2
 
 
-def test_a_class_takes_one_task_slot_whatever_it_says():
+def test_a_class_takes_one_task_slot_whatever_it_requests():
     cluster = make_cluster(make_node("a", pods=2), make_class(1, pods=50), make_tasks([1, 2, 3], 1))
     assert len(cluster.round()) == 2
 
@@ -130,7 +130,7 @@ def test_tasks_of_unknown_classes_are_left_out_and_the_others_are_not():
     assert cluster.waiting() == {2, 5}
 
 
-def test_of_a_uid_that_comes_twice_the_last_row_counts():
+def test_of_a_repeated_uid_the_last_row_counts():
     cluster = small_cluster()
     cluster.tell(make_tasks([5, 6, 5], [1, 1, 2]))
     state = cluster.state
@@ -158,7 +158,7 @@ def test_a_node_that_comes_back_still_holds_its_tasks():
     assert cluster.round() == {2: "a"}
 
 
-def test_a_node_that_shrinks_below_what_it_holds_takes_nothing_more_of_that():
+def test_a_node_that_shrinks_below_its_usage_takes_no_more_of_that_resource():
     cluster = make_cluster(
         make_node("a", cpu=4, memory=9),
         make_class(1, cpu=4),
@@ -172,7 +172,7 @@ def test_a_node_that_shrinks_below_what_it_holds_takes_nothing_more_of_that():
     assert cluster.round() == {3: "a"}
 
 
-def test_a_placement_that_was_confirmed_cannot_be_rejected():
+def test_a_confirmed_placement_cannot_be_rejected():
     cluster = small_cluster()
     assert cluster.round() == {2: "a"}
     (bound, rejected) = cluster.tell(make_tasks([2], 1, on="a"), PlacementRejected(2, "id-a"))
@@ -211,7 +211,7 @@ def known(state: ClusterState, *numbers: int) -> list[bool]:
     return [row >= 0 for row in state.classes.find(np.array(numbers, np.uint64)).tolist()]
 
 
-def test_unused_classes_are_forgotten_if_there_are_many_at_two_sweeps_in_a_row():
+def test_many_classes_unused_at_two_consecutive_sweeps_are_removed():
     state = make_cluster(make_class(1), make_tasks([1], 1)).state
     last = SPARE_ROWS + 2
     for number in range(2, last + 1):
@@ -227,7 +227,7 @@ def test_unused_classes_are_forgotten_if_there_are_many_at_two_sweeps_in_a_row()
     assert state.apply(make_tasks([3], 3)).unknown_classes == {3}, "asked for again"
 
 
-def test_few_unused_classes_stay_for_good():
+def test_few_unused_classes_are_kept():
     state = make_cluster(*(make_class(number) for number in range(1, SPARE_ROWS + 1))).state
     for _ in range(3):
         state.sweep()
@@ -242,7 +242,7 @@ def test_a_round_sweeps():
     assert len(cluster.state.classes) == 0
 
 
-def test_unused_label_sets_go_in_the_same_way_and_the_unlabelled_never_do():
+def test_unused_label_sets_are_removed_except_the_empty_one():
     state = make_cluster(make_class(1)).state
     count = SPARE_LABEL_SETS + 1
     for number in range(1, count + 1):
@@ -259,7 +259,7 @@ def test_unused_label_sets_go_in_the_same_way_and_the_unlabelled_never_do():
     assert state.apply(make_tasks([3], 1, label_set=8)).unknown_label_sets == {8}
 
 
-def test_what_happened_to_a_task_is_told_in_order():
+def test_events_of_a_task_are_listed_in_order():
     cluster = small_cluster()
     cluster.round()
     cluster.tell(PlacementRejected(2, "id-a"))
@@ -272,14 +272,14 @@ def test_what_happened_to_a_task_is_told_in_order():
     assert cluster.state.story(99) == []
 
 
-def test_a_story_names_a_node_that_has_gone():
+def test_events_name_a_removed_node():
     cluster = make_cluster(make_node("a"), make_class(1), make_tasks([1], 1))
     cluster.round()
     cluster.tell(NodeRemoved("id-a"))
     assert cluster.state.story(1) == ["observed", "placed on a"]
 
 
-def test_a_story_never_names_a_node_that_the_task_was_not_on():
+def test_events_never_name_a_node_that_the_task_was_not_on():
     cluster = make_cluster(make_node("a"), make_class(1), make_tasks([1], 1))
     cluster.round()
     cluster.tell(PlacementRejected(1, "id-a"), NodeRemoved("id-a"), make_node("b"))
@@ -295,7 +295,7 @@ def test_the_history_is_bounded(monkeypatch):
     assert [what for what, _ in history.of(7)] == ["step 5", "step 6", "step 7"]
 
 
-def test_an_empty_state_validates_and_answers():
+def test_an_empty_state_is_valid():
     state = ClusterState()
     state.validate()
     assert state.present_nodes().tolist() == []
@@ -303,7 +303,7 @@ def test_an_empty_state_validates_and_answers():
     assert state.apply(make_class(1, demand=NodeDemand())) == Outcome()
 
 
-def test_any_number_of_absurd_requests_on_a_node_leaves_no_room():
+def test_the_sum_of_absurd_requests_does_not_overflow():
     """Tasks that others bound there: each counts for 2**50, so that the sum of 1025 stays below 2**61."""
     cluster = make_cluster(make_node("a", pods=5000, cpu=10), make_class(1, cpu=2**63 - 1), make_class(2, cpu=1))
     cluster.state.apply(make_tasks(range(1, 1026), 1, on="a"))

@@ -44,7 +44,7 @@ def claim(lacking: int, of_role: tuple[int, ...] = (), role: str = "") -> GangDe
         pytest.param(claim(1, (0,), "7"), 0, [10], id="a-role-that-has-no-minimum"),
     ],
 )
-def test_what_a_gang_lacks(it, missing, core):
+def test_lacking_members(it, missing, core):
     assert it.missing == missing
     assert it.core().tolist() == core
 
@@ -65,7 +65,7 @@ def test_the_core_can_be_chosen_in_another_order():
         pytest.param(claim(0, (), "0"), [], True, [], id="lacks-nothing"),
     ],
 )
-def test_whether_a_claim_is_met(it, placed, satisfied, surplus):
+def test_satisfied_demands(it, placed, satisfied, surplus):
     node_of = np.full(20, -1)
     node_of[placed] = 3
     assert it.satisfied(node_of) is satisfied
@@ -95,7 +95,7 @@ def test_whether_a_claim_is_met(it, placed, satisfied, surplus):
         pytest.param(GangObserved(1, 1, topology_required=True), "topology_key", "name a node label", id="no-key"),
     ],
 )
-def test_nonsense_is_refused_and_changes_nothing(gang, field, reason):
+def test_invalid_gangs_are_refused_and_change_nothing(gang, field, reason):
     cluster = make_cluster(make_gang(1, 3), GPU1, make_tasks([1], 1, gang=1))
     before = cluster.state.opportunities
     (outcome,) = cluster.tell(gang)
@@ -114,7 +114,7 @@ def test_tasks_of_unknown_gangs_are_left_out_and_the_others_are_not():
     assert cluster.waiting() == {1, 2}
 
 
-def test_a_gang_lives_while_its_owner_or_a_member_does():
+def test_a_gang_exists_while_its_owner_or_a_member_does():
     cluster = make_cluster(GPU1, make_gang(1, 1), make_tasks([1, 2], 1, gang=1))
     gangs = cluster.state.gangs
     cluster.tell(removed(1, 2))
@@ -135,7 +135,7 @@ def test_a_gang_that_is_observed_again_is_not_removed():
     assert cluster.state.gangs.known(1) == make_gang(1, 2)
 
 
-def test_a_removed_gang_whose_last_member_joins_another_is_forgotten():
+def test_a_removed_gang_whose_last_member_joins_another_is_dropped():
     cluster = make_cluster(GPU1, make_gang(1, 1), make_gang(2, 1), make_tasks([1], 1, gang=1), GangRemoved(1))
     cluster.tell(make_tasks([1], 1, gang=2))
     assert cluster.state.gangs.known(1) is None
@@ -161,7 +161,7 @@ def test_a_removed_gang_whose_last_member_joins_another_is_forgotten():
         pytest.param(removed(9), False, id="a-single-task-that-waits-is-removed"),
     ],
 )
-def test_what_makes_a_round_worth_while(event, rises):
+def test_events_that_make_a_round_due(event, rises):
     cluster = make_cluster(
         *(*gpu_nodes(1), GPU1, make_class(2, gpu=9), make_gang(1, 3), make_tasks([1, 2], 1, gang=1)),
         make_tasks([9], 2),
@@ -184,7 +184,7 @@ def test_what_makes_a_round_worth_while(event, rises):
         pytest.param((0, 0), (1, 1), 1, id="the-first-known"),
     ],
 )
-def test_who_goes_first(ages, classes, winner):
+def test_queue_order(ages, classes, winner):
     # 3 GPUs, 2 each: one of the two gangs. Class 2 has priority
     cluster = make_cluster(
         *(*gpu_nodes(3), GPU1, make_class(2, gpu=1, priority=1)),
@@ -198,7 +198,7 @@ def test_who_goes_first(ages, classes, winner):
     ("age", "placed"),
     [pytest.param(10, {9}, id="older-than-the-gang"), pytest.param(1, {1}, id="younger-than-the-gang")],
 )
-def test_a_single_task_takes_its_turn_by_age(age, placed):
+def test_a_single_task_is_ordered_by_age(age, placed):
     # 2 GPUs: the gang of two, or the single task, which leaves one
     cluster = make_cluster(
         *(*gpu_nodes(2), GPU1, make_gang(1, 2, created_us=NOW_US - 5), make_tasks([101, 102], 1, gang=1)),
@@ -217,7 +217,7 @@ def test_an_incomplete_gang_makes_no_single_task_older():
     assert placed_gangs(cluster) == {9}
 
 
-def test_what_an_older_gang_cannot_use_goes_to_a_younger_one_and_to_singles():
+def test_capacity_that_an_older_gang_cannot_use_goes_to_others():
     # 4 GPUs; 5 do not fit, so 3 and 1
     cluster = make_cluster(
         *(*gpu_nodes(2, 2), GPU1),
@@ -250,7 +250,7 @@ def test_members_of_a_lower_priority_beyond_the_minimum_wait_for_theirs():
     assert set(cluster.round()) == {101, 102, 901}
 
 
-def test_the_smallest_members_will_do_if_the_oldest_do_not_fit():
+def test_the_smallest_members_are_placed_if_the_oldest_do_not_fit():
     # 3 GPUs; two of four members are enough: 4 + 4 do not fit, nor 4 + 1, but 1 + 1 do
     cluster = make_cluster(
         *(*gpu_nodes(3), GPU1, make_class(2, gpu=4), make_gang(1, 2)),
@@ -262,7 +262,7 @@ def test_the_smallest_members_will_do_if_the_oldest_do_not_fit():
 # -- members that depend on where others are --------------------------------------------------------------------------
 
 
-def test_a_gang_that_wants_to_be_near_a_task_that_is_placed_later_in_the_round_is_tried_again():
+def test_a_gang_with_affinity_to_a_task_placed_later_is_tried_again():
     cluster = make_cluster(
         *(*host_nodes(3), GPU1, make_class(2, gpu=1, peers=WITH_LEAD), make_label_set(1, app="lead")),
         *(make_gang(1, 2, created_us=NOW_US - 9), make_tasks([101, 102], 2, gang=1), make_tasks([901], 1, label_set=1)),
@@ -270,7 +270,7 @@ def test_a_gang_that_wants_to_be_near_a_task_that_is_placed_later_in_the_round_i
     assert set(cluster.round()) == {101, 102, 901}
 
 
-def test_what_a_member_counts_on_is_not_taken_back_as_surplus():
+def test_a_member_that_others_depend_on_is_not_surplus():
     """A follower needs a lead beside it; two of the three members are enough."""
     cluster = make_cluster(
         *(*host_nodes(2, 2), GPU1, make_class(2, gpu=1, peers=WITH_LEAD), make_label_set(1, app="lead")),
@@ -306,7 +306,7 @@ def test_no_more_than_the_maximum_is_placed(gang, on_nodes, waiting, placed):
     assert reported == ({full} if placed < waiting else set())
 
 
-def test_the_oldest_members_go_first_and_a_member_that_goes_makes_room_for_the_next():
+def test_the_oldest_members_go_first_and_a_removed_member_is_replaced():
     cluster = make_cluster(
         *(*gpu_nodes(9), GPU1, make_gang(1, 1, maximum=2)),
         make_tasks([101, 102, 103], 1, gang=1, created_us=[NOW_US - 1, NOW_US - 3, NOW_US - 2]),
@@ -318,7 +318,7 @@ def test_the_oldest_members_go_first_and_a_member_that_goes_makes_room_for_the_n
     assert set(cluster.round()) == {101}
 
 
-def test_where_the_oldest_do_not_fit_others_are_placed_up_to_the_maximum():
+def test_other_members_are_placed_up_to_the_maximum_if_the_oldest_do_not_fit():
     # two of five, 3 GPUs: the two large ones, which are offered first, do not fit
     cluster = make_cluster(
         *(*gpu_nodes(3), GPU1, make_class(2, gpu=4, priority=0), make_gang(1, 0, maximum=2)),
@@ -328,7 +328,7 @@ def test_where_the_oldest_do_not_fit_others_are_placed_up_to_the_maximum():
     assert set(placed) == {103, 104}
 
 
-def test_a_full_gang_that_lacks_a_role_waits_for_one_of_the_others_to_go():
+def test_a_full_gang_that_lacks_a_role_waits_until_a_member_is_removed():
     cluster = make_cluster(
         *(*gpu_nodes(9), GPU1, make_gang(1, 2, roles={"lead": 1, "rest": 0}, maximum=2)),
         *(make_tasks([101, 102], 1, gang=1, role=1, on="n0"), make_tasks([103], 1, gang=1, role=0)),
@@ -339,7 +339,7 @@ def test_a_full_gang_that_lacks_a_role_waits_for_one_of_the_others_to_go():
     assert set(cluster.round()) == {103}
 
 
-def test_members_that_others_count_on_stay_within_the_maximum():
+def test_members_that_others_depend_on_count_for_the_maximum():
     """A follower needs a lead beside it: two of the three members may be placed, and one of them is enough."""
     cluster = make_cluster(
         *(*host_nodes(9), make_class(2, gpu=1, peers=WITH_LEAD), GPU1, make_label_set(1, app="lead")),
@@ -348,7 +348,7 @@ def test_members_that_others_count_on_stay_within_the_maximum():
     assert set(cluster.round()) == {101, 103}
 
 
-def test_a_maximum_holds_when_nothing_is_lacked_and_tasks_could_be_placed_one_by_one():
+def test_a_maximum_holds_for_members_placed_one_by_one():
     """Single tasks that want to be near each other are looked at again one by one: not past a maximum."""
     cluster = make_cluster(
         *(*host_nodes(9), GPU1, make_class(2, gpu=1, peers=WITH_LEAD), make_gang(1, 0, maximum=1)),

@@ -56,7 +56,7 @@ def test_a_block_counts_once_on_a_node_and_once_in_a_rack():
     assert racks(inputs) == {(0, r): 30, (0, s): 40}
 
 
-def test_a_rack_may_be_all_that_is_known():
+def test_a_replica_can_have_a_known_rack_only():
     cluster = make_cluster(
         *(racked("a", "r"), racked("b", "s"), make_class(1)),
         make_inputs(5, (10, "a", "s"), (20, "", "s unknown"), (40, "", "r s")),
@@ -67,7 +67,7 @@ def test_a_rack_may_be_all_that_is_known():
     assert racks(inputs) == {(0, inputs.rack[0]): 50, (0, inputs.rack[1]): 70}
 
 
-def test_without_the_first_label_the_next_makes_racks_and_without_any_there_are_none():
+def test_the_first_label_in_use_defines_racks():
     events = (make_class(1), make_inputs(5, (10, "a"), (20, "", "z")), make_tasks([1], 1, inputs=5))
     zoned = seen(make_cluster(racked("a", "", zone="z"), racked("b", "", zone="y"), racked("c", ""), *events))
     assert racks(zoned) == {(0, zoned.rack[0]): 30}
@@ -79,7 +79,7 @@ def test_without_the_first_label_the_next_makes_racks_and_without_any_there_are_
     assert racks(mixed) == {(0, 0): 10}
 
 
-def test_a_node_that_goes_takes_its_data_along_and_brings_it_back():
+def test_data_counts_while_its_node_exists():
     cluster = make_cluster(
         *(racked("a", "r"), racked("b", "s"), make_class(1)),
         make_inputs(5, (10, "a b"), (20, "later")),
@@ -93,7 +93,7 @@ def test_a_node_that_goes_takes_its_data_along_and_brings_it_back():
     assert {names[n]: b for (_, n), b in near(seen(cluster)).items()} == {"a": 10, "b": 10, "later": 20}
 
 
-def test_nobody_asked_or_nobody_reads_anything():
+def test_no_inputs_if_not_needed_or_not_read():
     cluster = make_cluster(make_node("a"), make_class(1), make_inputs(5, (1, "a")), make_tasks([1], 1))
     assert take_snapshot(cluster.state, NOW_US, RACKS).inputs is None
     cluster.tell(make_tasks([2], 1, inputs=5))
@@ -111,7 +111,7 @@ blocks = st.lists(
     sets=st.lists(blocks, min_size=1, max_size=4),
     rack=st.lists(st.sampled_from(["r", "s", None]), min_size=3, max_size=3),
 )
-def test_bytes_are_counted_as_by_hand(sets, rack):
+def test_bytes_are_counted_correctly(sets, rack):
     table = InputSetTable()
     for number, described in enumerate(sets):
         assert table.define(InputsDefined(number + 1, tuple(described))) is None
@@ -159,7 +159,7 @@ def test_the_largest_set_adds_up_exactly():
         pytest.param((Block(1),) * (MAX_BLOCKS + 1), "blocks", "at most 4096", id="many"),
     ],
 )
-def test_a_set_that_makes_no_sense_is_refused_and_its_tasks_read_nothing(described, field, remedy):
+def test_an_invalid_set_is_refused_and_its_tasks_read_nothing(described, field, remedy):
     cluster = make_cluster(make_node("a"), make_class(1))
     outcome = cluster.tell(InputsDefined(7, described))[0]
     [refusal] = outcome.refused
@@ -183,14 +183,14 @@ def test_tasks_of_an_unknown_set_are_left_out_and_named():
     assert cluster.waiting() == {1, 2, 3}
 
 
-def test_a_task_may_come_to_read_something_else():
+def test_the_input_set_of_a_task_can_change():
     cluster = make_cluster(*(racked("a", "r"), make_class(1)), make_inputs(7, (1, "a")), make_inputs(8, (2, "a")))
     cluster.tell(make_tasks([1], 1, inputs=7), make_tasks([1], 1, inputs=8))
     assert near(seen(cluster)) == {(0, 0): 2}
     assert int(cluster.state.inputs.tasks.sum()) == 1
 
 
-def test_sets_that_nobody_reads_are_forgotten_and_asked_for_again(monkeypatch):
+def test_unused_sets_are_removed_and_requested_again(monkeypatch):
     monkeypatch.setattr(module, "_SPARE_NAMES", 0)
     cluster = make_cluster(make_node("a"), make_class(1))
     state = cluster.state
@@ -207,7 +207,7 @@ def test_sets_that_nobody_reads_are_forgotten_and_asked_for_again(monkeypatch):
     assert int(state.inputs.tasks[1:].sum()) == 0
 
 
-def test_bound_and_ended_tasks_go_on_counting_until_they_are_removed():
+def test_bound_and_ended_tasks_count_until_they_are_removed():
     cluster = make_cluster(make_node("a"), make_class(1), make_inputs(7, (1, "a")), make_tasks([1], 1, inputs=7))
     assert cluster.round() == {1: "a"}
     cluster.tell(make_tasks([1], 1, on="a", inputs=7))

@@ -60,7 +60,7 @@ class ColumnsAgreeWithOneNodeAtATime(RuleBasedStateMachine):
 TestColumnsAgreeWithOneNodeAtATime = pytest.mark.slow(ColumnsAgreeWithOneNodeAtATime.TestCase)
 
 
-def test_a_key_that_no_row_has_costs_nothing():
+def test_a_key_that_no_row_has_gets_no_column():
     columns = LabelColumns()
     columns.set(0, {"a": "b"})
     assert not columns.meets([needs(f"key{i}") for i in range(10_000)]).any()
@@ -70,7 +70,7 @@ def test_a_key_that_no_row_has_costs_nothing():
     assert len(columns._columns) == 0
 
 
-def test_the_last_row_of_a_key_takes_its_column_along():
+def test_a_column_is_removed_with_the_last_row_of_its_key():
     columns = LabelColumns()
     columns.set(0, {"a": "b"})
     columns.set(1, {"a": "c"})
@@ -82,7 +82,7 @@ def test_the_last_row_of_a_key_takes_its_column_along():
     assert columns.meets([needs("a", "In", "c")])[:2].tolist() == [True, False]
 
 
-def test_columns_that_nobody_asks_for_any_more_are_forgotten_and_made_anew(monkeypatch):
+def test_unused_columns_are_removed_and_built_again(monkeypatch):
     monkeypatch.setattr("firmament_py.state.label_index._SPARE_COLUMNS", 3)
     columns, keys = LabelColumns(), [f"key{i}" for i in range(8)]
     columns.set(0, dict.fromkeys(keys, "x"))
@@ -114,7 +114,7 @@ def _matching(labels: NodeIndex, demand: NodeDemand, *rows: int) -> list[bool]:
     return [bool(b) for b in selected & (taint < 0)]
 
 
-def test_saying_the_same_again_changes_nothing():
+def test_a_repeated_description_changes_nothing():
     table = NodeIndex()
     assert table.set(0, probe("n", {"k": "v"}))
     generation = table.version
@@ -131,7 +131,7 @@ def test_saying_the_same_again_changes_nothing():
         pytest.param(probe("n", {"k": "v"}, Taint("t", "", "NoSchedule")), id="taint"),
     ],
 )
-def test_a_change_is_seen_by_a_demand_judged_before(change):
+def test_a_change_affects_demands_evaluated_before(change):
     table = NodeIndex()
     table.set(0, probe("n", {"k": "v"}))
     demand = selecting(needs("k", "In", "v"))
@@ -142,7 +142,7 @@ def test_a_change_is_seen_by_a_demand_judged_before(change):
     assert _matching(table, demand, 0) == [change == probe("m", {"k": "v"})]
 
 
-def test_a_row_that_was_forgotten_and_used_again_has_nothing_of_the_old_node():
+def test_a_reused_row_has_nothing_of_the_old_node():
     table = NodeIndex()
     table.set(0, probe("n", {"k": "v"}, Taint("t", "", "NoExecute")))
     assert _matching(table, selecting(needs("k")), 0) == [False]
@@ -152,13 +152,13 @@ def test_a_row_that_was_forgotten_and_used_again_has_nothing_of_the_old_node():
     assert _matching(table, NO_DEMAND, 0) == [True]
 
 
-def test_forgetting_a_row_that_was_never_told_is_nothing():
+def test_removing_an_unknown_row_does_nothing():
     table = NodeIndex()
     table.forget(5)
     assert table.version == 0
 
 
-def test_values_and_taints_that_are_gone_are_forgotten():
+def test_unused_values_and_taints_are_dropped():
     """Nodes come and go for years, each with a name of its own in a label and in a taint."""
     table = NodeIndex()
     in_use = selecting(needs("name", "NotIn", "none"))
@@ -178,7 +178,7 @@ def test_values_and_taints_that_are_gone_are_forgotten():
     assert len(table._taint_sets) < 3000
 
 
-def test_many_distinct_taints_are_told_apart():
+def test_many_distinct_taints_are_distinguished():
     table = NodeIndex()
     for row in range(200):
         table.set(row, probe(f"n{row}", {}, Taint("soft", "", "PreferNoSchedule"), Taint("t", str(row), "NoSchedule")))

@@ -44,7 +44,7 @@ def table() -> LabelSetTable:
         pytest.param(PeerSelector(frozenset(["default"]), None, (needs("app", "NotIn", "a"),)), {2}, id="notin"),
     ],
 )
-def test_whom_a_selector_speaks_of(selector, expected):
+def test_tasks_that_a_selector_matches(selector, expected):
     label_sets = table()
     chosen = label_sets.matching(selector)
     assert set(label_sets.id[chosen].tolist()) == expected
@@ -53,7 +53,7 @@ def test_whom_a_selector_speaks_of(selector, expected):
         assert chosen[row] == (row != NO_LABELS and selector.matches(*label_sets.describe(row)))
 
 
-def test_answers_follow_namespaces_and_label_sets():
+def test_results_follow_namespaces_and_label_sets():
     label_sets, selector = table(), PeerSelector(frozenset(), RED, APP)
     assert label_sets.describe_namespace("unknown", {"team": "red"})
     assert not label_sets.describe_namespace("unknown", {"team": "red"})
@@ -90,7 +90,7 @@ def test_against_the_oracle(data):
             assert label_sets.matching(selector)[row] == peer_oracle.matches(world, selector, task)
 
 
-def test_a_label_set_that_nobody_defined_is_asked_for():
+def test_an_undefined_label_set_is_requested():
     cluster = make_cluster(make_class(1), make_label_set(1, app="a"))
     outcome = cluster.tell(make_tasks([1], 1, label_set=7))[0]
     assert (outcome.unknown_label_sets, cluster.waiting()) == ({7}, set())
@@ -98,7 +98,7 @@ def test_a_label_set_that_nobody_defined_is_asked_for():
     assert cluster.waiting() == {1}
 
 
-def test_label_sets_that_nobody_has_any_more_make_room(monkeypatch):
+def test_unused_label_sets_are_removed(monkeypatch):
     monkeypatch.setattr("firmament_py.state.label_sets.SPARE_ROWS", 2)
     cluster = make_cluster(make_class(1), make_label_set(1, app="a"), make_tasks([1], 1, label_set=1))
     cluster.tell(*(make_label_set(number, n=str(number)) for number in range(2, 30)))
@@ -112,14 +112,14 @@ def test_label_sets_that_nobody_has_any_more_make_room(monkeypatch):
     assert all(labels for _, _, labels in (label_sets.describe(row) for row in np.flatnonzero(chosen).tolist()))
 
 
-def test_a_namespace_is_described_once_it_is_known():
+def test_a_namespace_is_described_after_it_is_observed():
     cluster = make_cluster()
     before = cluster.state.opportunities
     cluster.tell(NamespaceObserved("x", {}), NamespaceObserved("x", {"team": "red"}))
     assert cluster.state.opportunities > before
 
 
-def test_namespaces_that_are_gone_are_forgotten(monkeypatch):
+def test_removed_namespaces_are_dropped(monkeypatch):
     monkeypatch.setattr("firmament_py.state.label_sets._SPARE_NAMESPACES", 3)
     monkeypatch.setattr("firmament_py.state.label_sets.SPARE_ROWS", 0)
     label_sets, selector = table(), PeerSelector(frozenset(["default", "red"]), RED, APP)

@@ -25,7 +25,7 @@ def test_new_rows_are_at_their_fill_values():
     assert len(table) == 3
 
 
-def test_a_released_row_is_used_again_and_at_its_fill_value():
+def test_a_released_row_is_reused_at_its_fill_value():
     table = Pets()
     rows = table.allocate(2)
     table.legs[rows] = [0, 8]
@@ -35,7 +35,7 @@ def test_a_released_row_is_used_again_and_at_its_fill_value():
     assert table.legs[rows].tolist() == [4, 8]
 
 
-def test_growing_keeps_what_is_there():
+def test_growth_keeps_values():
     table = Pets(capacity=2)
     first = table.allocate(2)
     table.legs[first] = [1, 2]
@@ -46,7 +46,7 @@ def test_growing_keeps_what_is_there():
     assert len(table.live) == len(table.legs) == len(table.name) == table.capacity
 
 
-def test_growing_doubles():
+def test_growth_doubles_capacity():
     table = Pets(capacity=64)
     table.allocate(65)
     assert table.capacity == 128

@@ -132,7 +132,7 @@ def test_a_sample_counts_half_after_its_half_life():
     assert newest.tolist() == [now]
 
 
-def test_samples_that_are_stale_do_not_count_one_by_one():
+def test_each_stale_sample_is_ignored():
     rings = Rings(10, HALF_LIFE, STALE)
     start = 1_000 * SECOND
     rings.add(column(0, 0), column(1, 1), column(start, start + 60 * SECOND), cpu(600, 300))
@@ -170,7 +170,7 @@ def test_the_order_of_arrival_within_a_batch_does_not_matter(order):
     assert [v[0] for _, v in rings.samples(0, 1)] == [4.0, 5.0, 6.0, 7.0]
 
 
-def test_memory_is_what_the_highest_row_needs_and_no_more():
+def test_memory_is_determined_by_the_highest_row():
     rings = Rings(10, HALF_LIFE, STALE)
     assert rings.nbytes == 0
     rings.add(column(999), column(1), column(SECOND), cpu(1))
@@ -182,7 +182,7 @@ def test_memory_is_what_the_highest_row_needs_and_no_more():
 
 
 @pytest.mark.parametrize("depth", [1, 2, 7])
-def test_a_ring_holds_as_many_as_it_is_deep(depth):
+def test_a_ring_holds_depth_samples(depth):
     rings = Rings(depth, HALF_LIFE, STALE)
     for i in range(1, 20):
         rings.add(column(0), column(1), column(i * SECOND), cpu(i))

@@ -72,7 +72,7 @@ def cluster():
     )
 
 
-def test_measured_tasks_count_by_use_others_by_requests(cluster):
+def test_measured_tasks_count_by_usage_and_others_by_requests(cluster):
     used, larger = usage(Basis.USED), usage(Basis.LARGER)
     for one in (used, larger):
         measure(one, cluster.state, 1, cpu=300.2, memory=150)
@@ -81,7 +81,7 @@ def test_measured_tasks_count_by_use_others_by_requests(cluster):
     assert load(used, cluster.state)["b"] == {"pods": 1, "cpu": 1000, "memory": 100}
 
 
-def test_requests_are_the_default_and_cost_nothing(cluster):
+def test_requests_are_the_default_and_need_no_samples(cluster):
     measure(plain := Usage(), cluster.state, 1, cpu=300)
     reading = plain.read(cluster.state, cluster.state.present_nodes(), NOW_US)
     assert (reading.load, reading.measured, reading.missing, reading.stale) == (None, 0, 0, 0)
@@ -100,14 +100,14 @@ def test_fallbacks_are_counted(cluster):
     assert load(one, cluster.state)["b"] == {"pods": 1, "cpu": 1, "memory": 100}
 
 
-def test_a_node_without_cpu_among_its_resources_is_read_too():
+def test_a_node_without_cpu_has_a_reading():
     cluster = make_cluster(make_node("a"), make_class(1), make_tasks([1], 1, on="a"))
     one = usage()
     measure(one, cluster.state, 1, cpu=5)
     assert load(one, cluster.state) == {"a": {"pods": 1}}
 
 
-def test_raw_use_of_nodes(cluster):
+def test_raw_usage_of_nodes(cluster):
     one = Usage()
     nodes = cluster.state.present_nodes()
     assert one.read(cluster.state, nodes, NOW_US).usage is None
@@ -155,7 +155,7 @@ def test_a_slightly_fast_clock_counts_as_now(cluster):
     assert measure(one, cluster.state, 1, cpu=7, at=NOW_US + SECOND, now=NOW_US + SECOND) == Noted(taken=1)
 
 
-def test_what_is_not_newer_is_not_taken_again(cluster):
+def test_samples_that_are_not_newer_are_skipped(cluster):
     one = usage()
     measure(one, cluster.state, 1, cpu=5)
     assert measure(one, cluster.state, 1, cpu=6) == Noted(old=1)
@@ -163,7 +163,7 @@ def test_what_is_not_newer_is_not_taken_again(cluster):
     assert load(one, cluster.state)["a"]["cpu"] == 1005
 
 
-def test_samples_survive_a_resynchronisation(cluster):
+def test_samples_survive_a_resync(cluster):
     one = usage()
     measure(one, cluster.state, 3, cpu=5, memory=5)
     measure(one, cluster.state, 1, cpu=7, memory=7)
@@ -184,7 +184,7 @@ def test_samples_survive_a_resynchronisation(cluster):
     np.testing.assert_allclose(read.cpu, [math.nan, 9])
 
 
-def test_a_uid_that_is_used_again_does_not_inherit(cluster):
+def test_a_reused_uid_inherits_no_samples(cluster):
     one = usage()
     measure(one, cluster.state, 3, cpu=5, memory=5)
     cluster.tell(removed(3), make_tasks([3], 1, on="b"))
@@ -202,7 +202,7 @@ def test_a_uid_that_is_used_again_does_not_inherit(cluster):
         ({"stale": math.inf}, "usage-stale"),
     ],
 )
-def test_options_that_make_no_sense(options, says):
+def test_invalid_options(options, says):
     with pytest.raises(ValueError, match=says):
         UsageOptions(**options)
 
@@ -214,7 +214,7 @@ def scheduler(cluster, policy, usage):
     return Cluster(cluster.state, Scheduler(cluster.state, policy, OrToolsSolver(), usage=usage))
 
 
-def test_prices_go_by_use_and_room_by_requests():
+def test_costs_depend_on_usage_and_capacity_on_requests():
     """Node a is requested full but idle, but for one slot; b is requested less and busy."""
     reported: list[Event] = [
         make_node("a", cpu=10_000, memory=1000),
@@ -234,7 +234,7 @@ def test_prices_go_by_use_and_room_by_requests():
     assert per_node(make_cluster(*reported, policy=CpuMemory()).round()) == {"b": 2}
 
 
-def test_what_a_round_has_placed_counts_by_its_requests():
+def test_placements_of_a_round_count_by_their_requests():
     """Seen by a policy in a round of several solves."""
     seen = []
 
@@ -268,7 +268,7 @@ def test_what_a_round_has_placed_counts_by_its_requests():
         assert (loaded - first_load == first_free - free).all()
 
 
-def test_trials_on_nodes_that_others_have_left_are_priced_by_use_too():
+def test_trials_without_other_tasks_have_costs_by_usage_too():
     """Whether a gang could fit some day is tried as if task 2 had gone, whose use is not known apart."""
     seen = []
 
@@ -293,7 +293,7 @@ def test_trials_on_nodes_that_others_have_left_are_priced_by_use_too():
         assert loaded == [max(100 + 600 - free[0], 0), max(50 + 400 - free[1], 0)]
 
 
-def test_the_tie_breaker_of_load_spreading_goes_by_use():
+def test_the_tie_breaker_of_load_spreading_depends_on_usage():
     cluster = make_cluster(
         make_node("a", cpu=1000),
         make_node("b", cpu=1000),
