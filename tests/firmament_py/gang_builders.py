@@ -1,4 +1,4 @@
-"""Clusters for tests of gangs, and what their rounds say."""
+"""Clusters for tests of gangs, and the results of their rounds."""
 
 from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.explain.reason import Reason
@@ -12,7 +12,7 @@ RACKS = {"n0": "a", "n1": "a", "n2": "b", "n3": "b"}
 
 
 def gpu_nodes(*sizes: int, **racks: str):
-    """Nodes n0, n1, ... with so many GPUs each; racks: by node."""
+    """Nodes n0, n1, ... with the given numbers of GPUs; racks: by node."""
     return [
         make_node(f"n{i}", gpu=gpus, labels={"rack": racks[f"n{i}"]} if f"n{i}" in racks else {})
         for i, gpus in enumerate(sizes)

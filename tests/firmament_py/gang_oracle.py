@@ -1,7 +1,7 @@
-"""A cluster with gangs in plain Python, told the same events as the engine, which judges every round of it.
+"""A cluster with gangs in plain Python that gets the same events as the engine and checks each of its rounds.
 
-Three of its classes depend on where others are: ALONE keeps away from its like on a host, NEAR wants one of those
-in its rack, EVEN is spread over racks. Brute force over all ways to place a gang: for a handful of nodes and members.
+Three of its classes have inter-task constraints: ALONE repels itself on a host, NEAR has affinity to it in its rack,
+EVEN is spread over racks. Brute force over all placements of a gang, for a handful of nodes and members.
 """
 
 from collections import Counter
@@ -98,7 +98,7 @@ class GangWorld:
         return {rack: where.count(rack) for rack in self.racks()}
 
     def problems(self) -> list[str]:
-        """What no round may ever bring about."""
+        """Violations that no round may cause."""
         found = []
         for name, node in self.nodes.items():
             if self.used(name) - offers(node):
@@ -143,7 +143,7 @@ class GangWorld:
         )
 
     def may_reserve(self, now_us: int) -> list[int]:
-        """Gangs that have waited long enough to keep room free."""
+        """Gangs that have waited long enough for a reservation."""
         return [
             gang
             for gang, definition in self.gangs.items()
@@ -158,7 +158,7 @@ class GangWorld:
     # -- what a round did -----------------------------------------------------------------------------------------
 
     def carry_out(self, placed: dict[int, str], now_us: int) -> None:
-        """Takes over what a round placed; asserts that it was right."""
+        """Applies the placements of a round; asserts that they are valid."""
         before = self.copy()
         for uid, name in placed.items():
             task = self.tasks[uid]
@@ -201,7 +201,7 @@ class GangWorld:
     # -- what it could have done ----------------------------------------------------------------------------------
 
     def left_over(self, now_us: int) -> list[tuple[int, str]]:
-        """Waiting tasks that no gang holds back, and a node that would take each."""
+        """Waiting tasks whose gang does not prevent their placement, each with a node that could take it."""
         return [
             (uid, name)
             for uid, task in self.tasks.items()
@@ -212,7 +212,7 @@ class GangWorld:
         ]
 
     def could_be_placed(self, gang: int, now_us: int) -> dict[int, str] | None:
-        """A way to place what a gang lacks with what is left, None if there is none. Brute force."""
+        """A placement of the lacking members in the remaining capacity, None if there is none. Brute force."""
         total, of_role = self.lacking(gang)
         if not self.complete(gang, now_us):
             return None
@@ -229,7 +229,7 @@ class GangWorld:
         return None
 
     def could_be_placed_some_day(self, gang: int, now_us: int) -> bool:
-        """Whether it could if all others had gone, or stayed whom members want near them or away but needed no room."""
+        """Whether it could without all others, or if those that its members attract or repel used nothing."""
         empty, weightless = self.copy(), self.copy()
         for uid, task in self.tasks.items():
             if task.node and task.gang != gang:

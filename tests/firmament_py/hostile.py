@@ -1,4 +1,4 @@
-"""Descriptions of tasks as long as somebody who means harm would make them."""
+"""Descriptions of hostile tasks, as long as possible."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

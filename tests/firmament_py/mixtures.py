@@ -1,7 +1,7 @@
-"""Random clusters in which tasks demand things of each other, drawn one choice at a time.
+"""Random clusters with inter-task constraints, drawn one choice at a time.
 
-`Mixture` tells a cluster and a plain world (peer_oracle.py) the same story. All its choices go through `one`, so that
-it can be driven by hypothesis (and shrinks) as well as by random.Random.
+`Mixture` sends the same events to a cluster and a plain world (peer_oracle.py). All its choices go through `one`, so
+that hypothesis (which shrinks) can drive it as well as random.Random.
 """
 
 from collections.abc import Callable, Sequence
@@ -237,7 +237,7 @@ class Mixture:
         self.world.tasks[uid] = Task(cls, namespace, labels, on and f"id-{on}", leaving, created_us)
 
     def change(self) -> None:
-        """Something happens."""
+        """Applies a random event."""
         one, world = self.one, self.world
         placed = sorted(uid for uid, task in world.tasks.items() if task.node is not None)
         nodes = sorted(world.nodes)
@@ -290,7 +290,7 @@ class Mixture:
 
 
 class Recorder:
-    """Passes on to the independent check and remembers what was asked."""
+    """Records the placements that are passed to the independent check."""
 
     def __init__(self, checker: Any) -> None:
         self.checker = checker

@@ -111,7 +111,7 @@ class World:
         return total
 
     def overcommitted(self) -> dict[str, Counter[str]]:
-        """Nodes that hold more of something than they offer."""
+        """Nodes that hold more of a resource than they offer."""
         over = {i: self.used(i) - offers(node) for i, node in self.nodes.items()}
         return {i: excess for i, excess in over.items() if excess}
 
@@ -121,9 +121,9 @@ class World:
         return selected(demand, node) and not repelled(demand, node)
 
     def fits(self, cls: int, node_id: str, without: Counter[str] | None = None) -> bool:
-        """Is there room for one more task of class `cls`, after giving back `without`?
+        """Whether one more task of class `cls` fits after the release of `without`.
 
-        A resource that is not requested does not matter, even where others have taken too much of it.
+        A resource that is not requested does not matter, even if others over-commit it.
         """
         used, offered = self.used(node_id) - (without or Counter()), offers(self.nodes[node_id])
         wants = requests(self.classes[cls])

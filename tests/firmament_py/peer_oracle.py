@@ -1,4 +1,4 @@
-"""May a task go to a node, one task at a time, in plain Python: everything that tasks demand of nodes and each other.
+"""Whether a task can be placed on a node, one task at a time, in plain Python: all demands on nodes and other tasks.
 
 Written from the Kubernetes documentation and the filters of kube-scheduler (NodePorts, NodeResourcesFit,
 PodTopologySpread, InterPodAffinity); labels, taints and amounts are judged by oracle.py. Shares nothing with the
@@ -18,7 +18,7 @@ LABEL, SPREAD, AFFINITY, ANTI_AFFINITY, OTHERS = "spread label", "spread", "affi
 
 @dataclass
 class Task:
-    """labels None: it has no label set, so nobody's selector speaks of it. node: id of a node, perhaps unknown."""
+    """labels None: it has no label set, so no selector matches it. node: id of a node, perhaps unknown."""
 
     cls: ClassDefined
     namespace: str = ""
@@ -43,7 +43,7 @@ class World:
 
 
 def may_place(world: World, task: Task, node_id: str) -> str | None:
-    """Why not (the first reason in kube-scheduler's order of filters), or None: it may."""
+    """The first reason against it in kube-scheduler's order of filters; None: it can be placed."""
     node = world.nodes[node_id]
     if oracle.repelled(task.cls.demand, node):
         return TAINT
@@ -116,7 +116,7 @@ def _affinity(world: World, task: Task, node: NodeObserved) -> str | None:
         return None
     if any(term.topology_key not in node.labels for term in terms):
         return AFFINITY
-    # pairs of key and value where somebody is whom all terms speak of
+    # pairs of key and value with a task that all terms match
     pairs = {
         (term.topology_key, where.labels[term.topology_key])
         for other, where in world.placed()

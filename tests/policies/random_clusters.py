@@ -1,5 +1,5 @@
-"""Clusters drawn at random, of several shapes of nodes, that are asked for a little less than they have: the hard case
-for placing, since what is left of one resource is on nodes that have none left of another."""
+"""Random clusters of several shapes of nodes, with requests slightly below capacity: the hard case for placement, as
+what is free of one resource is on nodes with nothing free of another."""
 
 import numpy as np
 
@@ -56,7 +56,7 @@ def _demand(rng: np.random.Generator, shapes: int) -> NodeDemand:
 
 
 def placed(events: list[Event], policy: Policy) -> int:
-    """How many tasks one round places."""
+    """Number of tasks that one round places."""
     state = ClusterState()
     for event in events:
         assert not state.apply(event).refused

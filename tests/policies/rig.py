@@ -18,7 +18,7 @@ def is_optimal(network: PlacementNetwork, solution: Solution) -> None:
 
 
 def cluster_under(policy: Policy, *events: Event) -> Cluster:
-    """Nobody keeps room: what waiting brings is the policy's doing alone."""
+    """A cluster without reservations: only the policy affects waiting tasks."""
     return make_cluster(*events, policy=policy, observer=is_optimal, reserve_after_us=None)
 
 

@@ -1,4 +1,4 @@
-"""What every registered policy must keep, whatever it costs: the contract, purity, determinism, no favourites."""
+"""Rules for every registered policy, whatever its costs: the contract, purity, determinism, no favourites."""
 
 from dataclasses import fields, replace
 
@@ -169,8 +169,8 @@ def test_waiting_costs_increase_with_priority_and_do_not_decrease_with_age(polic
 @examples(25)
 @given(view=views(min_nodes=1))
 def test_no_cost_of_a_placement_outweighs_a_priority(policy, view):
-    """On each node: what the important task costs more there is less than what its waiting costs more. This is what
-    keeps a round from giving a node to the less important of two."""
+    """On each node, the additional cost of the task of higher priority is below its additional waiting cost. So a round
+    never gives a node to the task of lower priority."""
     place, _, wait, _ = full(policy.costs(view), view)
     tasks = list(zip(view.task_class.tolist(), wait, strict=True))
     for cls, cost in tasks:

@@ -1,4 +1,4 @@
-"""cpu-memory under 95 % load: nodes of several shapes, tasks of many kinds, and how far apart the nodes end up."""
+"""cpu-memory under 95 % load: nodes of several shapes, tasks of many kinds, and the resulting differences of load."""
 
 import numpy as np
 import pytest
@@ -74,6 +74,6 @@ def test_at_95_percent_nodes_are_less_than_ten_points_apart(seed, rounds):
 
 @pytest.mark.slow
 def test_counting_tasks_does_not_even_out_load():
-    """What the mixture is for: spread by number of tasks, nodes are either unequal or some tasks find no room."""
+    """The purpose of the mixture: if spread by number of tasks, nodes are unequal or some tasks do not fit."""
     left, shares = utilisation(LoadSpreading(), 0, 100, 1)
     assert left > 0 or spread(shares) > 0.1

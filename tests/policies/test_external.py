@@ -1,4 +1,4 @@
-"""Policies of other people: the tutorial's package, built from its very text, and packages whose policies fail."""
+"""External policies: the tutorial's package, built from its text, and packages whose policies fail."""
 
 import json
 import logging
@@ -103,9 +103,9 @@ def test_the_template_matches_the_tutorial():
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory) -> SimpleNamespace:
-    """A folder where somebody has followed the tutorial, without network, and installed the broken policies too.
+    """A folder after the steps of the tutorial, without network, with the broken policies installed too.
 
-    `.venv` is our environment, but what is installed goes to a folder of its own, which `env` puts on the path.
+    `.venv` is our environment, but packages are installed to a separate folder, which `env` puts on the path.
     """
     folder = tmp_path_factory.mktemp("external")
     (folder / ".venv").symlink_to(sys.prefix)
@@ -151,7 +151,7 @@ def firmament(installed, *words):
 
 @contextmanager
 def serving(installed, *words) -> Iterator[flow_pb2_grpc.FlowSchedulerStub]:
-    """A process of its own that serves under these arguments; it ends with its standard input."""
+    """A separate process that serves with these arguments; it ends with its standard input."""
     port_file = installed.folder / f"port-{time.monotonic_ns()}"
     command = [sys.executable, "-m", "firmament_py", "serve", "--address", "127.0.0.1:0", "--exit-with-parent"]
     with subprocess.Popen(

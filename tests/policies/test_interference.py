@@ -1,4 +1,4 @@
-"""Interference: the table, the arithmetic, and who is kept apart from whom."""
+"""Interference: the table, the arithmetic, and which kinds are kept apart."""
 
 import math
 from collections import Counter
@@ -145,7 +145,7 @@ def test_a_devil_stays_away_from_rabbits(policy, goes_to):
 
 
 def test_several_devils_of_one_round_are_kept_apart():
-    """Of two classes, so that only the costs can know that both are devils."""
+    """Of two classes, so that only the costs show that both are devils."""
     nodes = [make_node(f"n{i}", cpu=16 + i) for i in range(4)]
     cluster = make_cluster(
         *(*nodes, of_kind(1, "devil", cpu=1), of_kind(2, "devil", cpu=2), of_kind(3, "turtle", cpu=1)),
@@ -169,7 +169,7 @@ def test_rabbits_avoid_devils_of_the_same_round():
 
 
 def test_priority_goes_before_every_stage():
-    """One place: the sheep of a higher priority has it, though devils come first."""
+    """One slot: the sheep of higher priority gets it, although the stage of devils comes first."""
     cluster = make_cluster(
         *(make_node("n", cpu=1), of_kind(1, "sheep", cpu=1, priority=5), of_kind(2, "devil", cpu=1)),
         *(make_tasks([1], 1), make_tasks([2], 2)),
@@ -208,7 +208,7 @@ def test_every_stage_is_optimal_and_leaves_no_task_that_fits(kinds, there, cpus,
 
 
 def suffering(where):
-    """What all tasks suffer together; where: (node, kind) of each."""
+    """The total penalty of all tasks; where: (node, kind) of each."""
     return sum(
         penalty(a, b) + penalty(b, a) for (n, a), (m, b) in combinations(where, 2) if n == m
     )  # fmt: skip
@@ -216,7 +216,7 @@ def suffering(where):
 
 @pytest.mark.slow
 def test_the_total_penalty_is_lower_than_with_other_policies():
-    """A mixed batch on 40 nodes, a third of them with somebody there already: those of load-spreading do 1.4 times."""
+    """A mixed batch on 40 nodes, a third of them with running tasks: the penalty with load-spreading is 1.4 times."""
 
     def outcome(policy):
         there = [(f"n{i}", KINDS[(i // 3) % 4]) for i in range(0, 40, 3)]
@@ -233,7 +233,7 @@ def test_the_total_penalty_is_lower_than_with_other_policies():
 
 
 def test_no_stream_of_one_kind_starves_another():
-    """One slot, which is freed every minute, when a devil comes, too; the turtle waits since the first."""
+    """One slot, which is released every minute, when a new devil arrives; the turtle has waited since the first."""
     kinds = {1: "devil", 2: "turtle"}
     cluster = make_cluster(
         make_node("a", cpu=1),

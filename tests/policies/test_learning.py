@@ -1,4 +1,4 @@
-"""Samples of usage in, placements out: what the policies that want usage make of it in whole rounds."""
+"""Usage samples in, placements out: the effect of usage on whole rounds with policies that use it."""
 
 from collections.abc import Mapping
 
@@ -45,7 +45,7 @@ def measured(
     ("age_seconds", "goes_to"), [pytest.param(0, "b", id="fresh"), pytest.param(3600, "a", id="an-hour-old")]
 )
 def test_network_aware_uses_measured_traffic_that_is_not_requested(age_seconds, goes_to):
-    """Requests speak for a; measured traffic, 8 of 10 Gbit/s, against it, as long as it is fresh."""
+    """By requests a costs less; by measured traffic, 8 of 10 Gbit/s, more, until the samples are stale."""
     senders = [ClassDefined(i, {"cpu": 1, "bandwidth.egress": 10**9 * gigabits}) for i, gigabits in ((1, 3), (2, 1))]
     cluster = make_cluster(*NODES, *senders, make_tasks([1], 1, on="b"), make_tasks([2], 2), policy=NetworkAware())
     traffic = (np.nan, np.nan, 0.0, 1e9)  # bytes a second
@@ -54,7 +54,7 @@ def test_network_aware_uses_measured_traffic_that_is_not_requested(age_seconds, 
 
 @pytest.mark.parametrize(("busy", "goes_to"), [pytest.param("b", "a", id="a"), pytest.param("a", "b", id="b")])
 def test_interference_costs_more_on_a_busy_node(busy, goes_to):
-    """One rabbit on each; one of the two works at its limit, though both are requested as little."""
+    """One rabbit on each; one of the nodes is fully used, although the requests on both are equally low."""
     cluster = make_cluster(
         *NODES,
         make_class(1, cpu=1, traits={"interference-class": "rabbit"}),

@@ -1,4 +1,4 @@
-"""Policies whose costs follow View.load: what is taken for used, whatever is requested."""
+"""Policies whose costs follow View.load, the amounts that count as used, instead of requests."""
 
 from dataclasses import replace
 
@@ -54,7 +54,7 @@ def test_costs_are_those_of_a_cluster_in_which_the_load_is_requested(policy, dat
 
 @each_policy
 def test_an_idle_node_with_full_requests_is_distinguished_from_a_busy_one(policy):
-    """Node 0 is requested to 9/10 and idle, node 1 the other way round."""
+    """Requests on node 0 are 9/10 of capacity and it is idle; node 1 the other way round."""
     full, idle = [1000, 1000], [100, 100]
     by_requests = costs(policy, view([full, full], [idle, [900, 900]]))
     by_use = costs(policy, view([full, full], [idle, [900, 900]], [[100, 100], [900, 900]]))

@@ -127,7 +127,7 @@ def test_50_000_equal_tasks_on_5000_equal_nodes_are_ten_on_each(by):
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["tasks", "requested"])
 def test_equal_tasks_that_come_in_bursts_differ_by_one_at_most(by):
-    """On 5000 nodes of which some have devices: equal nodes are balanced, whatever there is beside them."""
+    """On 5000 nodes of which some have devices: equal nodes are balanced, whatever the other nodes are."""
     state = ClusterState()
     for i in range(5000):
         state.apply(make_node(f"n{i}", cpu=32, gpu=4 if i % 10 == 0 else 0))
@@ -145,7 +145,7 @@ def test_equal_tasks_that_come_in_bursts_differ_by_one_at_most(by):
 
 @pytest.mark.parametrize("classes", [1, 4, 40])
 def test_an_idle_node_takes_tasks_of_many_classes_as_it_takes_those_of_one(classes):
-    """One node runs fifty, the other nothing: forty more go to the other, whatever they are like."""
+    """One node runs fifty tasks, the other none: forty more go to the other, whatever their classes."""
     cluster = make_cluster(
         *(make_node("idle", cpu=100_000, pods=500), make_node("busy", cpu=100_000, pods=500)),
         *(make_class(c, cpu=c) for c in range(1, 42)),

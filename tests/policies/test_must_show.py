@@ -1,7 +1,7 @@
-"""Each policy places as its paper or its documentation says, and where that matters, as no other policy does.
+"""Each policy places as its paper or its documentation says, and, where that matters, as no other policy does.
 
-Every case is a cluster and what one policy does with it. Everybody else is put before the same cluster and must do
-something else, unless the case says who agrees with it and why. All networks are solved by the reference solver too.
+Every case is a cluster and the placements of one policy. All other policies get the same cluster and must place
+differently, unless the case names those that agree, and why. All networks are solved by the reference solver too.
 """
 
 from collections.abc import Callable
@@ -139,7 +139,7 @@ def test_other_policies_place_differently(case, other):
 
 
 def loaded_one_way_or_the_other(busy: str) -> list[Event]:
-    """Four nodes with room for plenty, of which one runs three tasks."""
+    """Four nodes with ample capacity, of which one runs three tasks."""
     nodes = [make_node(name, cpu=64_000, memory=64) for name in "abcd"]
     return [
         *nodes,

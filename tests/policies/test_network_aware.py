@@ -101,7 +101,7 @@ def test_a_link_without_a_limit_is_weighed_like_the_largest():
     [pytest.param(NetworkAware(), "quiet", id="network-aware"), pytest.param(LoadSpreading(), "busy", id="others")],
 )
 def test_a_task_goes_to_the_least_used_link(policy, goes_to):
-    """One task that sends much against three that send little."""
+    """One task that sends much, and three that send little."""
     cluster = make_cluster(
         *(linked("busy", egress=10 * G), linked("quiet", egress=10 * G), sending(1, 6 * G), sending(2, G // 10)),
         *(make_tasks([1], 1, on="busy"), make_tasks([2, 3, 4], 2, on="quiet"), sending(3, 2 * G), make_tasks([5], 3)),
@@ -122,7 +122,7 @@ def test_a_task_that_does_not_fit_a_link_waits_with_a_reason():
 
 
 def test_one_solve_does_not_send_all_large_tasks_to_one_little_used_link():
-    """Of two quiet links each gets its part of the large ones, though all of them would rather go to the quieter."""
+    """Each of two little used links gets its share of the large tasks, although the less used one costs all less."""
     cluster = make_cluster(
         *(linked(name, egress=100) for name in ("a", "b", "c")),
         *(sending(1, 10), sending(2, 1), sending(3, 3), make_tasks([1], 3, on="a"), make_tasks([2, 3], 3, on="b")),
@@ -135,7 +135,7 @@ def test_one_solve_does_not_send_all_large_tasks_to_one_little_used_link():
 
 
 def test_links_can_be_reported_after_the_nodes():
-    """Nodes that were told before anybody asked for bandwidth have no limit until they say so."""
+    """Nodes that were observed before any task requests bandwidth have no limit until they state one."""
     cluster = make_cluster(linked("a"), linked("b"), make_class(9), make_tasks([1], 9), policy=NetworkAware())
     cluster.round()
     cluster.tell(sending(1, 5), make_tasks(range(10, 14), 1), linked("a", egress=5), linked("b", egress=9))
@@ -173,7 +173,7 @@ def linked_clusters(draw):
 @pytest.mark.slow
 @given(events=linked_clusters())
 def test_links_are_never_over_committed_and_no_task_that_fits_is_left(events):
-    """Whatever is there already, the oracle counts links without a limit as endless."""
+    """With any running tasks; the oracle treats links without a limit as unlimited."""
     nodes, classes, reported = events
     seen = []
     cluster = make_cluster(*nodes, *classes, policy=NetworkAware(), observer=lambda *pair: seen.append(pair))
@@ -196,9 +196,9 @@ LINK = 10_000
 
 
 def link_use(policy: Policy, fill: float, *, counted: bool, nodes: int = 300, bursts: int = 30) -> F64:
-    """(nodes,) shares of links that are requested when tasks that want `fill` of all links have come in bursts.
+    """(nodes,) requested shares of links after bursts of tasks that request `fill` of all links in total.
 
-    counted: whether requests for bandwidth are told, as they only are to a policy that counts links."""
+    counted: whether requests for bandwidth are reported, as for policies that count links."""
     random = np.random.default_rng(7)
     of_class = random.choice(5, size=nodes * 200, p=SHARES) + 1
     wants = np.array([SIZES[c] for c in of_class.tolist()])
@@ -222,7 +222,7 @@ def link_use(policy: Policy, fill: float, *, counted: bool, nodes: int = 300, bu
 @pytest.mark.slow
 @pytest.mark.parametrize(("fill", "ratio"), [pytest.param(0.95, 1.4, id="95"), pytest.param(0.5, 1.7, id="50")])
 def test_the_upper_tail_of_link_usage_is_lower_than_with_load_spreading(fill, ratio):
-    """The 99th percentile and the busiest link, when tasks want 95 % and 50 % of all links together."""
+    """The 99th percentile and the busiest link, if tasks request 95 % and 50 % of all links in total."""
     mine = link_use(NetworkAware(), fill, counted=True)
     others = link_use(LoadSpreading(), fill, counted=False)
     assert mine.max() <= 1.0

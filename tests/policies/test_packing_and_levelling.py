@@ -90,7 +90,7 @@ def test_where_four_equal_tasks_go(policy, spread):
 
 
 def test_a_task_goes_to_the_node_that_lacks_its_kind_of_load():
-    """cpu-memory sends cpu to the node with memory in use; load-spreading cannot tell the two apart."""
+    """cpu-memory sends cpu-heavy tasks to the node with memory in use; to load-spreading both nodes are equal."""
     cluster = make_cluster(
         make_node("a", cpu=8, memory=8),
         make_node("b", cpu=8, memory=8),

@@ -1,4 +1,4 @@
-"""Placing in portions, large tasks first, must not leave out what other policies place."""
+"""Placing in portions, large tasks first, must not leave out tasks that other policies place."""
 
 from dataclasses import replace
 from functools import cache
@@ -19,7 +19,7 @@ SEEDS = range(40)
 
 @cache
 def counts(seed: int) -> tuple[int, int, int]:
-    """What cpu-memory, bin-packing and load-spreading place of the same."""
+    """Number of the same tasks that cpu-memory, bin-packing and load-spreading place."""
     events = over_capacity(seed)
     return placed(events, CpuMemory()), placed(events, BinPacking()), placed(events, LoadSpreading())
 
@@ -47,7 +47,7 @@ def test_cpu_memory_does_not_use_portions_if_they_leave_tasks_waiting():
 
 
 class Portions:
-    """Sends the class of one task to the first node, where it is in the way; asked again, to the last."""
+    """Sends the class of one task to the first node, where it blocks others; in the next portion, to the last."""
 
     name = "portions"
 

@@ -1,4 +1,4 @@
-"""The arithmetic of quincy, and what rounds make of it: least bytes moved, held against the network in full."""
+"""The arithmetic of quincy, and its rounds: fewest bytes moved, against the full network."""
 
 import networkx
 import numpy as np
@@ -143,7 +143,7 @@ def test_invalid_options_are_refused_by_name(option, value, hint):
 
 
 def test_tasks_go_to_their_data_unlike_with_load_spreading():
-    """a runs 3 tasks and holds all that the new ones read; b and c are empty."""
+    """a runs 3 tasks and holds all data of the new ones; b and c are empty."""
     events: list[Event] = [racked("a", "r"), racked("b", "r"), racked("c", "s"), make_class(1)]
     events += [make_tasks(range(1, 4), 1, on="a"), make_inputs(5, (1024, "a")), make_tasks(range(4, 8), 1, inputs=5)]
     assert per_node(make_cluster(*events, policy=Quincy()).round()) == {"a": 4}
@@ -166,7 +166,7 @@ def test_the_task_with_most_bytes_to_move_gets_the_node():
 
 
 def test_moving_data_costs_less_than_waiting():
-    # Quincy would let it wait for a while; here a round leaves nobody waiting who fits
+    # Quincy would let it wait for a while; here a round leaves no task waiting that fits
     nodes = (racked("a", "r", pods=1), racked("b", "s", pods=1))
     events = (make_class(1), make_inputs(5, (500_000, "a")), make_tasks([1], 1, on="a"), make_tasks([2], 1, inputs=5))
     assert make_cluster(*nodes, *events, policy=Quincy()).round() == {2: "b"}
@@ -191,7 +191,7 @@ def test_tasks_of_one_job_share_a_vertex():
 
 
 def test_the_largest_reader_is_not_starved_by_the_oldest():
-    """A flow counts what leaving each waiting costs first: age, not bytes, decides who waits when there is no room."""
+    """Waiting costs dominate a flow: without capacity, age decides which task waits, not bytes."""
     events = (
         *(racked("a", "r", pods=1), make_class(1), make_inputs(5, (1, "a")), make_inputs(6, (9000, "a"))),
         make_tasks([1], 1, inputs=5, created_us=NOW_US - 3_600_000_000),
@@ -202,7 +202,7 @@ def test_the_largest_reader_is_not_starved_by_the_oldest():
 
 @pytest.mark.parametrize("gib", [500, 1024, 9000])
 def test_a_large_reader_far_from_its_data_is_not_starved_by_tasks_without_data(gib):
-    """However many bytes are elsewhere, an hour of waiting costs more."""
+    """However many bytes must be moved, an hour of waiting costs more."""
     events = (
         *(racked("a", "r", pods=1), racked("b", "s", pods=0), make_class(1), make_inputs(5, (gib * 1024, "b"))),
         make_tasks([1], 1, inputs=5, created_us=NOW_US - 3_600_000_000),
@@ -218,7 +218,7 @@ STEP = 2  # MiB: bytes inside a rack at half the cost are whole units
 
 @st.composite
 def clusters(draw, most_tasks=10, classes=1):
-    """Nodes with room for some pods, in racks or not, and waiting tasks, most with data of their own."""
+    """Nodes with capacity for some pods, in racks or not, and waiting tasks, most with separate data."""
     names = [f"n{i}" for i in range(draw(st.integers(1, 6)))]
     rack = {name: draw(st.sampled_from(["r", "s", ""])) for name in names}
     pods = {name: draw(st.integers(0, 4)) for name in names}
@@ -296,7 +296,7 @@ def test_a_round_moves_the_minimum_of_bytes_for_classes_with_equal_requests(worl
 
 @given(clusters(), st.sampled_from([0.02, 0.14, 0.5, 1.0]))
 def test_a_threshold_costs_at_most_what_it_hides(world, threshold):
-    """On each place that a task gets, the cost exceeds what is really moved by less than the threshold of its input."""
+    """On the node of each task, the cost exceeds the moved bytes by less than the threshold of its input."""
     cluster = reported(world, Quincy(threshold=threshold, spread_mib=0))
     placed = cluster.round()
     moved = sum(half_mib_moved(world, uid - 1, node) for uid, node in placed.items())

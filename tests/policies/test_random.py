@@ -1,4 +1,4 @@
-"""random throws balls into bins: reproducible, and as uneven as chance is."""
+"""random: balls into bins, reproducible, and as uneven as expected by chance."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from tests.policies.rig import make_view
 
 
 def counts(seed=0, nodes=1000, tasks=1000):
-    """(nodes,) how many tasks each of as many equal nodes is given."""
+    """(nodes,) number of tasks on each of the equal nodes."""
     cluster = make_cluster(
         *(make_node(f"n{i}") for i in range(nodes)),
         make_class(1, cpu=0),
@@ -44,7 +44,7 @@ def test_all_nodes_are_equally_likely():
 
 
 def test_the_next_round_draws_again():
-    """Nodes that were lucky once are not because of it again: rounds are hardly correlated."""
+    """Rounds are hardly correlated: a node with many tasks in one round is not more likely to get many in the next."""
     cluster = make_cluster(*(make_node(f"n{i}") for i in range(400)), make_class(1, cpu=0), policy=Random())
     draws = []
     for step in range(2):

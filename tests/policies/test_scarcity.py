@@ -1,4 +1,4 @@
-"""Which resources are devices, where they would be wasted, and how full nodes are."""
+"""The resources that are devices, the nodes on which they are wasted, and the used shares of nodes."""
 
 import numpy as np
 import pytest

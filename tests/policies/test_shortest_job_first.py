@@ -1,4 +1,4 @@
-"""shortest-job-first: short ones first, priority before length, age in the end."""
+"""shortest-job-first: short tasks first, priority before duration, age finally outweighs duration."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_unknown_durations_count_as_the_mean_or_as_configured():
     assert waits((10, 0), (20, 0), (0, 0))[2] == 50_000 * 46
     # log2(64) = 6
     assert waits((10, 0), (0, 0), policy=ShortestJobFirst(unknown_seconds=63))[1] == 50_000 * 44
-    assert waits((0, 0), (0, 3)) == [50_000 * 50, 50_000 * 52]  # nobody says anything: by age
+    assert waits((0, 0), (0, 3)) == [50_000 * 50, 50_000 * 52]  # no durations: by age
 
 
 def test_patience_is_the_weight_of_duration():
@@ -91,7 +91,7 @@ def test_a_longer_task_of_a_higher_priority_goes_first():
     ],
 )
 def test_a_stream_of_short_tasks_starves_no_task(patience, stride, earliest, latest):
-    """There is room for one task, and every time one of a second has come just now. Ages count in doublings."""
+    """Capacity for one task, and in every round a new task of one second. Ages count in doublings."""
     cluster = cluster_under(ShortestJobFirst(patience), NODE, length(1, 3600), length(2, 1), make_tasks([1], 1))
     uid = seconds = 0
     while uid != 1 and seconds < 2 * latest:

@@ -1,4 +1,4 @@
-"""Whare-map: the arithmetic, and who gets which machines."""
+"""Whare-map: the arithmetic, and the machines that tasks get."""
 
 import pytest
 from hypothesis import given
@@ -96,7 +96,7 @@ NODES = [
 
 
 def time_lost(policy, speeds):
-    """By how much tasks of two programs, four of each, take longer together than on the fast machines."""
+    """Additional total time of tasks of two programs, four of each, relative to the fast machines."""
     cluster = make_cluster(
         *NODES,
         *(make_class(i, cpu=1, traits={"speed": f"fast={speed},slow=1"}) for i, speed in enumerate(speeds, start=1)),

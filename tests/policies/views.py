@@ -11,7 +11,7 @@ from firmament_py.policy import NodeUsage, View
 
 @dataclass
 class Around:
-    """Answers to what a view can be asked: counts[trait] = {value: (N,)}, labels[key] = (N,) texts, "" without."""
+    """Surroundings of a view: counts[trait] = {value: (N,)}, labels[key] = (N,) texts, "" without the label."""
 
     nodes: int
     counts: Mapping[str, Mapping[str, Sequence[int]]] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Around:
 
 
 def node_usage(**columns: Sequence[float]) -> NodeUsage:
-    """What nodes use; what is not said was not measured."""
+    """Usage of nodes; unstated metrics were not measured."""
     nodes = len(next(iter(columns.values())))
     return replace(NodeUsage.unknown(nodes), **{name: np.array(values) for name, values in columns.items()})
 

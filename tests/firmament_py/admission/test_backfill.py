@@ -1,4 +1,4 @@
-"""Room that is kept for a gang: by when those who run are expected to end, or by age where that is not known."""
+"""Capacity reserved for a gang: by the expected ends of running tasks, or by age if these are unknown."""
 
 import heapq
 from dataclasses import dataclass, field
@@ -187,7 +187,7 @@ def test_members_of_two_gpus_need_two_on_one_node():
 
 
 def test_tasks_without_an_expected_end_never_end():
-    """One of them holds what the gang needs: it keeps what it could take now, from everybody."""
+    """One of them holds what the gang needs: what the gang could take now is reserved against all others."""
     cluster = make_cluster(
         *(*gpu_nodes(2, 2), *CLASSES, running(1, LONG, "n0"), running(2, MINUTE, "n1"), *gang_of(4)),
         make_tasks([901, 902], MINUTE),
@@ -198,7 +198,7 @@ def test_tasks_without_an_expected_end_never_end():
 
 @pytest.mark.parametrize("topology", [{}, {"topology": "rack", "required": True}], ids=["anywhere", "one-rack"])
 def test_nodes_with_least_to_release_are_drained_for_large_members(topology):
-    """Two members of 4 GPUs; nobody says when they end. n1 and n2 hold least; n0 stays open to others."""
+    """Two members of 4 GPUs; no task has an expected end. n1 and n2 hold least; n0 stays open to others."""
     racks = {"n0": "b", "n1": "b", "n2": "b"} if topology else {}
     in_use = [make_tasks(range(1, 4), LONG, on="n0"), make_tasks([4, 5], LONG, on="n1"), make_tasks([6], LONG, on="n2")]
     cluster = make_cluster(
@@ -296,7 +296,7 @@ def test_a_younger_gang_that_ends_in_time_can_use_reserved_capacity():
 
 
 def test_the_reservation_is_in_the_domain_that_is_free_first():
-    """Rack a is free after 180 s, rack b after 60: who stays for two minutes may use rack a."""
+    """Rack a is free after 180 s, rack b after 60: tasks of two minutes can use rack a."""
     cluster = make_cluster(
         *(*gpu_nodes(2, 2, n0="a", n1="b"), *CLASSES, running(1, THREE, "n0"), running(2, MINUTE, "n1")),
         *(*gang_of(2, topology="rack", required=True), make_tasks([901, 902], TWO)),
@@ -331,7 +331,7 @@ def test_lower_priorities_that_end_in_time_can_use_reserved_capacity():
 
 
 def test_capacity_that_is_never_released_is_not_waited_for():
-    """A daemon on each node leaves one GPU of two: a gang that needs two on a node keeps nothing."""
+    """A daemon on each node leaves one GPU of two: a gang that needs two on a node gets no reservation."""
     daemons = [running(1, LONG, "n0", lasting=True), running(2, LONG, "n1", lasting=True)]
     cluster = make_cluster(
         *gpu_nodes(2, 2), *CLASSES, make_class(9, gpu=2), *daemons, *gang_of(1, cls=9), make_tasks([901, 902], LONG)
@@ -350,7 +350,7 @@ def test_capacity_is_reserved_beside_tasks_that_never_end():
     assert set(cluster.round()) == {101, 102}
 
 
-# -- nobody who is let in delays it -----------------------------------------------------------------------------------
+# -- backfilled tasks do not delay it ----------------------------------------------------------------------------------
 
 
 @dataclass
@@ -366,7 +366,7 @@ class Trial:
     _ends: list[tuple[int, int]] = field(default_factory=list)
 
     def start(self, *, with_others: bool) -> int | None:
-        """In which second the gang starts, None: it never does."""
+        """The second in which the gang starts, None if it never does."""
         arrivals = sorted(self.arrivals) if with_others else []
         cluster = make_cluster(*self.nodes, *self.classes.values())
         cluster.tell(*(running(uid, cls, node, ago) for uid, cls, node, ago in self.in_use), *self.gang)
@@ -428,7 +428,7 @@ def trials(draw) -> Trial:
 @examples(25)
 @given(trial=trials())
 def test_backfilled_tasks_do_not_delay_the_gang(trial):
-    """All who run when it begins to keep room say when they end, and tell the truth."""
+    """All tasks that run when the reservation begins have an expected end, and meet it."""
     alone = trial.start(with_others=False)
     assume(alone)
     beside = trial.start(with_others=True)
@@ -439,7 +439,7 @@ def test_backfilled_tasks_do_not_delay_the_gang(trial):
 
 @st.composite
 def streams(draw) -> Trial:
-    """Nobody says when they end, everybody runs for 40 s, and small tasks keep coming."""
+    """No task has an expected end, every task runs for 40 s, and there is a stream of small tasks."""
     trial = draw(trials())
     unsaid = {d.requests["gpu"]: c for c, d in trial.classes.items() if not d.expected_us}
     in_use = [

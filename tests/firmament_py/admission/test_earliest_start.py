@@ -1,4 +1,4 @@
-"""When a gang that waits is expected to fit: brute force over times and places; the bound, by its definition."""
+"""The expected start of a waiting gang, against brute force over times and nodes; the bound, by its definition."""
 
 from dataclasses import dataclass, replace
 
@@ -31,7 +31,7 @@ KNOWN = [
 ]
 
 
-# -- the earliest time at which it fits if those who run end as expected and nobody else comes -----------------------
+# -- the earliest time at which it fits if running tasks end as expected and no others arrive -----------------------
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Trial:
         return world
 
     def starts(self) -> list[int | None]:
-        """Second in which the gang fits at the earliest, -1: after those have gone who do not say when, None: never."""
+        """Earliest second in which the gang fits, -1: after the end of tasks without an expected one, None: never."""
         for second in sorted({end for end in self.ends.values() if end is not None}):
             gone = {uid for uid, end in self.ends.items() if end is not None and end <= second}
             if self.after(gone).could_be_placed(1, NOW_US) is not None:
@@ -157,8 +157,8 @@ def test_later_ends_are_tried_if_the_bound_is_too_early(second):
 
 @pytest.mark.parametrize(("third", "remaining"), [(2, [0]), (1, [])], ids=["until-it-goes", "for-good"])
 def test_there_is_no_plan_if_classes_compete_for_released_resources(third, remaining):
-    """Who holds the third node does not say for how long: the room that has to go first is kept. Were that node too
-    small as well, the gang could never be placed, and nothing is kept."""
+    """The task on the third node has no expected end: what must be released is reserved. If that node were too
+    small as well, the gang could never be placed, and nothing is reserved."""
     lengths = make_class(1000, gpu=4, expected_us=10 * SECOND_US)
     cluster = make_cluster(
         *(make_node("n0", gpu=4), make_node("n1", gpu=4), make_node("n2", gpu=third), lengths, make_class(1, gpu=1)),

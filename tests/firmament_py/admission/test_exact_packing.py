@@ -1,4 +1,4 @@
-"""The search for a way to place a gang of several classes, against brute force over every way."""
+"""The search for a placement of a gang of several classes, against brute force over all placements."""
 
 from itertools import product
 
@@ -13,7 +13,7 @@ MANY = 1_000_000
 
 
 def brute_force(free, requests, suitable, kinds, lacking, lacking_of_role) -> bool:
-    """Whether there is a way: tries every node, or none, for every member."""
+    """Whether there is a placement: tries every node, or none, for every member."""
     members = [kind for kind in kinds for _ in range(kind.count)]
     for where in product(range(-1, len(free)), repeat=len(members)):
         placed = [(kind, node) for kind, node in zip(members, where, strict=True) if node >= 0]

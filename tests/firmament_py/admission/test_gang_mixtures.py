@@ -1,4 +1,4 @@
-"""Random clusters where gangs, their roles, limits and topologies meet all that tasks demand of each other."""
+"""Random clusters with gangs, their roles, limits and topologies, and all inter-task constraints."""
 
 import random
 
@@ -72,8 +72,8 @@ class GangMixture(Mixture):
 
 
 def carry_out(mixture: GangMixture) -> None:
-    """A round: the oracle accepts each batch in some order, no gang of which something was placed is short or has too
-    many, and who still waits and may be placed alone has no place, unless room is kept for somebody."""
+    """Runs a round: the oracle accepts each batch in some order, no gang with placed tasks is below its minimum or
+    above its maximum, and waiting tasks that can be placed alone fit nowhere, unless capacity is reserved."""
     world = mixture.world
     batches, _ = mixture.round()
     placed = {uid for batch in batches for uid, _ in batch}

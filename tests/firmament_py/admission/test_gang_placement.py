@@ -1,4 +1,4 @@
-"""Where gangs go, and the room that is kept for one that has waited long."""
+"""Placement of gangs, and the capacity reserved for a gang that has waited long."""
 
 import pytest
 
@@ -203,7 +203,7 @@ def test_a_gang_with_incompatible_members_gets_no_reservation(nodes, members):
 
 @pytest.mark.parametrize("trials", [1, 3])
 def test_the_trials_of_a_round_are_limited(monkeypatch, trials):
-    """Gangs that are not possible, though sums do not say so: they want to be near somebody who is not there."""
+    """Gangs that cannot be placed although their sums fit: they have affinity to a task that does not exist."""
     tried: list[int] = []
     really = Feasibility._try
 
@@ -254,7 +254,7 @@ def test_a_gang_with_affinity_to_a_placed_task_gets_a_reservation():
 
 
 def test_the_reservation_is_in_a_domain_that_can_become_large_enough():
-    """Rack b has the more room now, and never enough; rack a will have it when task 1 goes."""
+    """Rack b has more free capacity now, but never enough; rack a has enough after task 1 ends."""
     cluster = make_cluster(
         *(*gpu_nodes(2, 2, 3, n0="a", n1="a", n2="b"), GPU1, make_tasks([1, 2], 1, on="n0")),
         *(make_gang(1, 4, created_us=OVERDUE_US, topology="rack", required=True), make_tasks(range(901, 909), 1)),
@@ -274,7 +274,7 @@ WITH_LEADER = PeerDemand(affinity=(PeerTerm(LEADER, "rack"),))
 
 
 def leader_and_workers(*racks: str, workers: int) -> Cluster:
-    """Nodes of 2 cpu in these racks; task 101 leads, and who works has to be in its rack."""
+    """Nodes of 2 cpu in these racks; task 101 leads, and its workers must be in its rack."""
     return make_cluster(
         *(make_class(1, cpu=1), make_class(2, cpu=1, peers=WITH_LEADER)),
         *(make_label_set(1, app="leader"), make_label_set(2, app="worker"), make_gang(1, 1 + workers)),
@@ -323,7 +323,7 @@ def test_a_further_member_that_depends_on_a_lower_priority_is_placed():
 
 @pytest.mark.parametrize(("there", "fits"), [(False, 0), (True, 3)])
 def test_the_number_that_fits_does_not_assume_tasks_that_do_not_wait(there, fits):
-    """Members want to be near a service that is nowhere, or in a rack that has room for three more."""
+    """Members have affinity to a service that does not exist, or is in a rack with capacity for three more."""
     service = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "service")), "rack"),))
     cluster = make_cluster(
         *(make_class(1, cpu=1), make_class(2, cpu=1, peers=service)),
@@ -338,7 +338,7 @@ def test_the_number_that_fits_does_not_assume_tasks_that_do_not_wait(there, fits
 
 
 def test_the_domains_tried_for_gangs_in_a_round_are_limited(monkeypatch):
-    """Three gangs, each of which has room in two racks for two of its three workers, beside its leader."""
+    """Three gangs; two racks have capacity for each gang's leader and two of its three workers."""
     monkeypatch.setattr(gang_placement, "AFFINITY_DOMAINS_OF_A_ROUND", 3)
     tried = []
     within = gang_placement.GangPlacer.within

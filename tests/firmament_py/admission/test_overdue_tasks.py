@@ -1,4 +1,4 @@
-"""Single tasks that have waited for long: small ones cannot starve them, and they keep room as gangs do."""
+"""Single tasks that have waited for long: small ones cannot starve them, and capacity is reserved as for gangs."""
 
 import pytest
 from hypothesis import given
@@ -129,7 +129,7 @@ def test_members_beyond_the_minimum_get_no_reservation():
 
 
 def test_unplaceable_tasks_get_no_reservation_and_block_others_only_briefly():
-    """Classes that want to be beside somebody who is not there."""
+    """Classes with affinity to a task that does not exist."""
     lonely = [make_class(10 + i, cpu=4, peers=WITH_LEAD) for i in range(overdue_tasks.CLASSES_OF_A_PRIORITY - 1)]
     cluster = make_cluster(
         make_node("n", cpu=4, labels={"host": "n"}),
@@ -143,7 +143,7 @@ def test_unplaceable_tasks_get_no_reservation_and_block_others_only_briefly():
 
 
 def test_classes_that_fit_nowhere_block_no_others():
-    """However many: mistaken selectors are no rare thing, and wait for ever."""
+    """However many there are: tasks with wrong selectors are common, and wait for ever."""
     nowhere = [make_class(10 + i, cpu=1, demand=selecting(needs("zone", "In", f"z{i}"))) for i in range(6)]
     too_large = [make_class(20 + i, cpu=5 + i) for i in range(6)]
     before = make_tasks(range(50, 62), [*range(10, 16), *range(20, 26)], created_us=OVERDUE_US - SECOND_US)
@@ -156,13 +156,13 @@ def test_classes_that_fit_nowhere_block_no_others():
 
 
 def test_affinity_to_an_overdue_task_of_lower_priority_is_met_in_one_round():
-    """Priorities where a task is overdue have their turns apart."""
+    """Priorities with an overdue task are placed separately."""
     lead, follower = make_class(3, cpu=1, demand=selecting(needs("host", "In", "a"))), 4
     cluster = make_cluster(
         *(make_node("a", cpu=9, labels={"host": "a"}), make_node("b", cpu=20, labels={"host": "b"}), *CLASSES, lead),
         make_label_set(1, app="lead"),
         *(make_class(follower, cpu=4, priority=5, peers=WITH_LEAD), make_class(5, cpu=20)),
-        *(make_tasks([1], SMALL, on="b"), waits(99, 5)),  # room is kept on b
+        *(make_tasks([1], SMALL, on="b"), waits(99, 5)),  # capacity is reserved on b
         *(make_tasks([2], 3, label_set=1), make_tasks([3], follower)),
     )
     assert cluster.round() == {2: "a", 3: "a"}
@@ -213,7 +213,7 @@ def test_the_next_task_of_a_class_gets_the_reservation_when_the_oldest_is_placed
     ],
 )
 def test_a_reservation_ends_if_the_task_is_placed_later_in_the_round(priority_of_a, priority_of_b, gang):
-    """It wants to be near a task whose node is full; another such task comes, to a node with room for both."""
+    """It has affinity to a task whose node is full; another such task arrives on a node with capacity for both."""
     near = make_class(3, cpu=4, peers=WITH_LEAD)
     on_a = make_class(5, cpu=1, demand=selecting(needs("host", "In", "a")), priority=priority_of_a)
     on_b = make_class(6, cpu=1, demand=selecting(needs("host", "In", "b")), priority=priority_of_b)

@@ -1,4 +1,4 @@
-"""The independent check refuses whatever breaks a demand between tasks, and nothing that a round decides."""
+"""The independent check refuses placements that break inter-task constraints, and none of a round."""
 
 import random
 
@@ -18,7 +18,7 @@ ZONES = [("a1", "a"), ("a2", "a"), ("b", "b"), ("c", "c")]
 
 def cluster_of(peers: PeerDemand, *events) -> Cluster:
     """Nodes a1, a2, b, c of zones a, b, c, and one of none. Tasks 1-9 app a with these demands; 11-19 app b with none;
-    21-29 app b that mind app a in their zone."""
+    21-29 app b with anti-affinity to app a in their zone."""
     return make_cluster(
         *(make_node(name, labels={"zone": zone}) for name, zone in ZONES),
         *(make_node("none"), make_class(1, peers=peers), make_class(2)),
@@ -68,7 +68,7 @@ EVEN = PeerDemand(spread=(Spread(A, "zone"),))
         pytest.param(EVEN, [[(1, "a1"), (2, "a2")]], [False], id="uneven"),
         pytest.param(EVEN, [[(1, "a1")], [(2, "a2")]], [True, False], id="uneven-later"),
         pytest.param(EVEN, [[(1, "none")]], [False], id="no-domain"),
-        # what was refused counts for nobody: the second batch is right although the first would have made it uneven
+        # refused placements do not count: the second batch is valid although the first would have made it uneven
         pytest.param(EVEN, [[(1, "a1"), (2, "a2")], [(3, "a1")]], [False, True], id="refused-ones-do-not-count"),
         pytest.param(NEAR, [[(1, "b")], [(11, "b")], [(2, "b")]], [False, True, True], id="goes-on-after-a-refusal"),
     ],

@@ -20,7 +20,7 @@ from tests.firmament_py.gang_builders import GPU1, RACKS, WITH_LEAD, gpu_nodes
 
 
 def checked(cluster: Cluster, *uids: int) -> list[bool]:
-    """What the check says of placing these on n0, one after the other."""
+    """The result of the check for these tasks on n0, one after the other."""
     rows = np.array([cluster.state.task_row(uid) for uid in uids], np.int64)
     nodes = np.full(len(uids), cluster.state.node_row("id-n0"), np.int64)
     return [bool(sound) for sound in Checker(cluster.state).check(rows, nodes, np.arange(len(uids))).sound]
@@ -55,7 +55,7 @@ def test_placed_members_count():
 
 
 def test_a_refused_member_causes_refusal_of_its_gang_and_of_its_dependants():
-    """102 is not welcome, so the gang is half; 901 wants to be beside 101."""
+    """102 does not tolerate the node, so the gang is incomplete; 901 has affinity to 101."""
     cluster = make_cluster(
         make_node("n0", gpu=9, labels={"host": "n0"}),
         *(GPU1, make_class(2, gpu=1, peers=WITH_LEAD), make_class(3, gpu=1, demand=selecting(needs("k")))),
@@ -83,7 +83,7 @@ def test_more_than_the_maximum_is_refused(maximum, there, placed, sound):
 
 
 def judged_at(cluster: Cluster, placed: dict[int, str]) -> list[bool]:
-    """What the check says of placing these at once."""
+    """The result of the check for these placements at once."""
     rows = np.array([cluster.state.task_row(uid) for uid in placed], np.int64)
     nodes = np.array([cluster.state.node_row(f"id-{name}") for name in placed.values()], np.int64)
     return [bool(sound) for sound in Checker(cluster.state).check(rows, nodes, np.zeros(len(placed), np.int64)).sound]

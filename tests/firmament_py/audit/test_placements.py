@@ -1,4 +1,4 @@
-"""The independent check refuses every wrong placement, and none that is right."""
+"""The independent check refuses every invalid placement, and no valid one."""
 
 import numpy as np
 import pytest
@@ -173,7 +173,7 @@ def test_rounds_pass_and_changed_placements_are_checked_as_by_the_oracle(events,
 
 
 def _decide(cluster: Cluster) -> dict[int, str]:
-    """What a round would place, without placing it."""
+    """The placements of a round, without carrying them out."""
     decided: dict[int, str] = {}
     scheduler = Scheduler(cluster.state, LoadSpreading(), OrToolsSolver())
     with pytest.MonkeyPatch.context() as patch:
@@ -188,7 +188,7 @@ def _decide(cluster: Cluster) -> dict[int, str]:
 
 
 def test_a_round_drops_and_logs_invalid_placements_and_places_the_others(monkeypatch, caplog):
-    """A placing that has gone mad: everything to node `full`, one task to node a."""
+    """A broken placer: all tasks to node `full`, except one task to node a."""
     cluster = cluster_to_check()
     rows = np.array([cluster.state.task_row(u) for u in (1, 2, 3)])
     nodes = np.array([cluster.state.node_row("id-full")] * 2 + [cluster.state.node_row("id-a")])

@@ -1,4 +1,4 @@
-"""Tasks with data in rounds beside everything else: demands between tasks, gangs, many classes, trouble."""
+"""Rounds of tasks with data, combined with inter-task constraints, gangs, many classes and failures."""
 
 import random
 from dataclasses import replace
@@ -73,7 +73,7 @@ def test_rounds_with_a_limited_number_of_flows(data, flows, step):
 
 @given(world=worlds(), data=st.data())
 def test_gangs_are_placed_whole_and_no_task_that_fits_is_left(world, data):
-    """Every task reads something; the oracle of gangs knows nothing of it."""
+    """Every task reads data, which the oracle of gangs ignores."""
     uids = sorted(world.tasks)
     sets = {uid: data.draw(st.integers(0, 3)) for uid in uids}
     reported = [replace(task(uid, world.tasks[uid]), inputs_id=np.array([sets[uid]], np.uint64)) for uid in uids]
@@ -141,7 +141,7 @@ def test_many_classes_of_few_tasks_can_all_be_placed_near_their_data():
 
 
 def test_placing_one_by_one_considers_data(monkeypatch):
-    """What the second opinion asks for: nodes by cost, data included."""
+    """The second opinion orders nodes by cost, including costs of data."""
     cluster = make_cluster(
         *(racked("a", "r"), racked("b", "s"), make_class(1), make_inputs(1, (10, "b"))),
         make_tasks([1, 2], 1, inputs=[0, 1]),

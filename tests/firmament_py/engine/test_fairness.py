@@ -1,4 +1,4 @@
-"""Who gets what first, round after round: age within a class, and whether the large ever get their turn."""
+"""Order of tasks over many rounds: age within a class, and no starvation of large tasks."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_lower_priorities_get_capacity_that_higher_ones_cannot_use():
 
 
 class Opposed:
-    """The important want to be on the larger nodes, the others on the smaller ones."""
+    """Larger nodes cost less for high priorities, smaller ones for the others."""
 
     name = "opposed"
 
@@ -75,7 +75,7 @@ def test_a_task_turned_away_is_placed_again_before_lower_priorities(monkeypatch)
 
 @pytest.mark.parametrize("flows", [1, 2, 4])
 def test_priorities_that_are_turned_away_share_the_flows_of_a_stage(monkeypatch, flows):
-    """All want to be on the largest node; of each priority one of two fits there, or none any more."""
+    """The largest node costs least for all; of each priority one of two tasks fits there, or none."""
     monkeypatch.setattr(placer, "FLOWS_PER_STAGE", flows)
     monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
     nodes = [make_node("large", cpu=21), *(make_node(f"n{i}", cpu=6) for i in range(30))]
@@ -90,7 +90,7 @@ def test_priorities_that_are_turned_away_share_the_flows_of_a_stage(monkeypatch,
 
 
 class Crowding:
-    """The largest node is free of charge."""
+    """The largest node costs nothing."""
 
     name = "crowding"
 
@@ -126,7 +126,7 @@ def test_a_failed_round_is_due_again(monkeypatch):
 
 
 class Scribbling:
-    """Changes what it is shown: everything becomes free of charge."""
+    """Changes its view: all costs become 0."""
 
     name = "scribbling"
 
@@ -142,7 +142,7 @@ def test_a_policy_cannot_change_its_view():
 
 
 class Renaming:
-    """Changes what it is shown of a class for good."""
+    """Changes the attributes of a class in its view."""
 
     name = "renaming"
 

@@ -1,4 +1,4 @@
-"""Demands with a name, whose failure is a reason of its own; and tokens that are shared."""
+"""Named demands, whose failure is a separate reason; and shared tokens."""
 
 import pytest
 

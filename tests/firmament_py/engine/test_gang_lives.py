@@ -1,4 +1,4 @@
-"""What gangs go through over several rounds, and what they are told meanwhile."""
+"""Gangs over several rounds, and the reasons reported for them."""
 
 import pytest
 
@@ -82,7 +82,7 @@ def test_a_hundred_tasks_on_ninety_nine_gpus():
 
 
 def test_two_gangs_that_need_more_than_half_run_one_after_the_other():
-    """10 GPUs; A and B need 6 each, and their tasks come in turns."""
+    """10 GPUs; A and B need 6 each, and their tasks arrive alternately."""
     tasks = [make_tasks([uid], 1, gang=1 + uid % 2, created_us=NOW_US + uid) for uid in range(12)[::-1] if uid]
     cluster = make_cluster(
         *(*gpu_nodes(5, 5), GPU1, make_gang(1, 6, created_us=NOW_US + 1), make_gang(2, 6, created_us=NOW_US)),
@@ -135,7 +135,8 @@ def test_a_gang_that_lost_a_node_is_completed_before_younger_gangs():
 
 @pytest.mark.parametrize("other", ["older-gang", "older-single"])
 def test_a_partly_placed_gang_goes_first(other):
-    """Whoever bound the first two was killed: the third GPU is for the third member, though others wait for longer."""
+    """The bridge was killed after binding the first two: the third GPU is for the third member, although others have
+    waited longer."""
     cluster = make_cluster(
         *(*gpu_nodes(3), GPU1, make_gang(1, 3), make_tasks([101, 102], 1, gang=1, on="n0")),
         make_tasks([103], 1, gang=1),

@@ -1,4 +1,4 @@
-"""Random gangs on random clusters through rounds, failures and restarts, judged by plain Python and brute force."""
+"""Random gangs on random clusters through rounds, failures and restarts, against plain Python and brute force."""
 
 import numpy as np
 import pytest
@@ -80,7 +80,7 @@ def worlds(draw, classes=tuple(ALL), mixed: bool = True, topology: bool = True, 
 
 
 def cluster_of(world: GangWorld):
-    """A cluster that was told a world."""
+    """A cluster with the state of a world."""
     events: list[Event] = [*CLASSES.values(), *LABEL_SETS.values(), *world.nodes.values(), *world.gangs.values()]
     return make_cluster(*events, *(task(uid, member) for uid, member in world.tasks.items()))
 
@@ -99,7 +99,7 @@ def test_a_round_places_whole_gangs_and_leaves_no_task_that_fits(world):
 
 @given(world=worlds(classes=tuple(PLAIN), mixed=False))
 def test_every_placeable_gang_of_one_class_is_placed(world):
-    """Maximality: brute force finds no way to place a gang of interchangeable members on what the round left."""
+    """Maximality: brute force finds no placement of a gang of interchangeable members in the remaining capacity."""
     world.carry_out(cluster_of(world).round(), NOW_US)
     for gang in world.gangs:
         if world.lacking(gang)[0]:
@@ -129,7 +129,7 @@ def test_tasks_that_fit_wait_only_for_a_reservation(world):
     assert set(cluster.scheduler.gang_starts_us) <= set(world.may_reserve(NOW_US))
     reserving = [world.priority(gang, NOW_US) for gang in cluster.scheduler.gang_starts_us]
     for uid, _ in world.left_over(NOW_US):
-        assert world.tasks[uid].priority <= max(reserving, default=-1), "nobody keeps that room"
+        assert world.tasks[uid].priority <= max(reserving, default=-1), "that capacity is not reserved"
 
 
 OVERDUE = st.just(NOW_US - RESERVE_AFTER_US)
@@ -171,7 +171,7 @@ def test_order_of_reports_does_not_matter(world, data):
 
 @given(world=worlds())
 def test_an_immediate_second_round_changes_nothing(world):
-    """Of what does not depend on where others are; the rest may find more when the others are there."""
+    """Except tasks with inter-task constraints, which later placements of others can make placeable."""
     cluster = cluster_of(world)
     world.carry_out(cluster.round(), NOW_US)
     again = cluster.round()
@@ -181,7 +181,7 @@ def test_an_immediate_second_round_changes_nothing(world):
 
 @given(world=worlds(classes=(1,), mixed=False, topology=False))
 def test_of_gangs_with_equal_requests_the_older_goes_first(world):
-    """One class, no domains: whoever waits complete could not have been placed without a younger gang's places."""
+    """One class, no domains: no complete waiting gang could be placed without the nodes of a younger gang."""
     before = world.copy()
     world.carry_out(cluster_of(world).round(), NOW_US)
     waits = [g for g in world.gangs if world.lacking(g)[0] and world.complete(g, NOW_US)]
@@ -204,7 +204,7 @@ def _complete_in(world: GangWorld, gang: int) -> bool:
 
 
 class GangsThroughTheirLives(RuleBasedStateMachine):
-    """Whatever happens between rounds: no round places half a gang, breaks a node or leaves what fits."""
+    """After any events: no round places part of a gang, over-commits a node or leaves a task that fits."""
 
     def __init__(self):
         super().__init__()
@@ -303,7 +303,7 @@ class GangsThroughTheirLives(RuleBasedStateMachine):
 
     @rule()
     def restart(self):
-        """All that is known is told anew; what was assumed counts as bound."""
+        """The whole state is sent again; assumed tasks count as bound."""
         for member in self.world.tasks.values():
             member.assumed, member.not_before_us = False, 0
         self.cluster = cluster_of(self.world)

@@ -1,5 +1,5 @@
-"""Whatever one namespace submits, tasks of another are placed in the next round, for work in proportion to how many
-there are of those that mean harm."""
+"""Whatever one namespace submits, tasks of another are placed in the next round, with work proportional to the number
+of hostile tasks."""
 
 import pytest
 
@@ -64,7 +64,7 @@ def test_too_long_descriptions_are_refused_and_delay_no_others(kind):
 
 
 def work(kind: str, tasks: int) -> int:
-    """Calls of two rounds: of all, and once more with one that came later."""
+    """Function calls of two rounds: of all tasks, and again with a later task."""
     cluster = under_attack(kind, tasks)
     first = calls(lambda: cluster.scheduler.run(NOW_US))
     cluster.tell(make_tasks([VICTIM], VICTIM))

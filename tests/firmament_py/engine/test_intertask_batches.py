@@ -1,4 +1,4 @@
-"""Large batches with demands between tasks: all placed in one round, and right by the oracle's rules at the end."""
+"""Large batches with inter-task constraints: all placed in one round, and valid by the oracle's rules at the end."""
 
 from collections import Counter
 
@@ -86,7 +86,7 @@ def test_one_group_spread_over_zones_of_different_size():
 
 @pytest.mark.slow
 def test_a_few_tasks_with_exclusive_hosts():
-    """100 tasks that repel the others on 2,000 hosts, then 1,900 of those others: one host each is left."""
+    """100 tasks that repel others on 2,000 hosts, then 1,900 others: one host each is left."""
     cluster = make_cluster(
         *(make_node(f"n{n}", pods=20, labels={"host": f"n{n}"}) for n in range(2_000)),
         make_class(1, peers=PeerDemand(anti_affinity=(PeerTerm(group(1), "host"), PeerTerm(group(2), "host")))),

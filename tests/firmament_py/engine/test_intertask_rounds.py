@@ -1,4 +1,4 @@
-"""Rounds in which tasks demand things of each other, held against an oracle that places one task at a time."""
+"""Rounds with inter-task constraints, against an oracle that places one task at a time."""
 
 import random
 
@@ -36,7 +36,7 @@ KINDS = {
 
 
 def carry_out(mixture: Mixture) -> None:
-    """A round: the oracle accepts each batch in some order, and would place nobody of those who still wait."""
+    """Runs a round: the oracle accepts each batch in some order, and could place none of the waiting tasks."""
     batches, _ = mixture.round()  # asserts that the independent check dropped nothing
     for batch in batches:
         assert an_order(mixture.world, batch) is not None, f"no order of {batch} is right"
@@ -51,7 +51,7 @@ def carry_out(mixture: Mixture) -> None:
 
 
 def assert_reasons(mixture: Mixture) -> None:
-    """Each node that would not take a task is counted under its first reason; the others are in none."""
+    """Each node that cannot take a task is counted under its first reason; other nodes are not counted."""
     world, state = mixture.world, mixture.cluster.state
     for uid in mixture.waiting():
         row = state.task_row(uid)
@@ -104,7 +104,7 @@ def test_rounds_with_few_flows_and_stages(data, few, at_once):
 
 @pytest.mark.parametrize("classes", [CLASSES_AT_ONCE, CLASSES_AT_ONCE + 44])
 def test_a_task_that_depends_on_a_later_stage_is_placed_in_the_same_round(classes):
-    """The first wants to be near the last; with so many tasks there is no second opinion."""
+    """The first has affinity to the last; with this number of tasks there is no second opinion."""
     db = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "db")), "zone"),))
     cluster = make_cluster(
         *(make_class(1, cpu=1, peers=db), *(make_class(k, cpu=1, memory=k) for k in range(2, classes + 1))),
@@ -117,7 +117,7 @@ def test_a_task_that_depends_on_a_later_stage_is_placed_in_the_same_round(classe
 
 
 def test_a_dependent_task_is_placed_in_the_same_round_without_flows(monkeypatch):
-    """One of class 1 wants to be near one of class 2."""
+    """A task of class 1 has affinity to one of class 2."""
     monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
     monkeypatch.setattr(placer, "FLOWS_PER_STAGE", 0)
     later = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "later")), "zone"),))
@@ -129,7 +129,7 @@ def test_a_dependent_task_is_placed_in_the_same_round_without_flows(monkeypatch)
 
 
 def test_a_dependent_task_is_placed_in_the_same_round_with_a_staged_policy(monkeypatch):
-    """The second devil is to be in zone a, which is even only when the turtle, which has its turn later, is in b."""
+    """The second devil must be in zone a, which is even only after the turtle of a later stage is in b."""
     monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
     even = PeerDemand(spread=(Spread(tasks_like(needs("app", "In", "w")), "zone", 1),))
     cluster = make_cluster(

@@ -1,15 +1,15 @@
-"""Against placing one task after the other: when a round is sure to place no fewer.
+"""Rounds compared with placing one task after the other: when a round is guaranteed to place no fewer.
 
-With several resources, or with classes that keep each other out, whoever places first decides how much fits, and
-neither way is always ahead. Counted from the highest priority down, a round places at least as many as any order of
-nodes would, one task at a time, if
+With several resources, or with classes that repel each other, the number that fits depends on the order, and neither
+way is always better. Counted from the highest priority down, a round places at least as many as any order of nodes,
+one task at a time, if
 
-- tasks differ in nothing but node demands, priority and age: equal requests, no tokens, nothing demanded of tasks, and
-  prices that do not depend on the class (the sets of tasks that fit are then a matroid, and the optimum is a basis);
-- or one class waits, with at most one demand that its own tasks count for, whatever else it demands.
+- tasks differ only in node demands, priority and age: equal requests, no tokens, no inter-task constraints, and costs
+  that do not depend on the class (the sets of tasks that fit are then a matroid, and the optimum is a basis);
+- or one class waits, with at most one constraint for which its own tasks count, whatever its other constraints.
 
-And whatever waits, a round of few tasks never places fewer than placing them one by one, emptiest nodes first, would
-have: it asks for that second opinion (placement/second_opinion.py).
+And in any case a round of few tasks never places fewer than placing them one by one, emptiest nodes first: it compares
+its result with that second opinion (placement/second_opinion.py).
 """
 
 import copy
@@ -45,8 +45,8 @@ ORDERS = {
 
 
 def one_by_one(world: World, order) -> Counter[int]:
-    """Tasks by priority that are placed by priority, then age, then uid, each on the first node that takes it; again
-    until nobody is placed any more. The world is left as it was."""
+    """Number of tasks by priority, placed by priority, then age, then uid, each on the first node that can take it;
+    repeated until no task is placed. The world is not changed."""
     world = copy.deepcopy(world)
     counts: Counter[int] = Counter()
     others = sorted(

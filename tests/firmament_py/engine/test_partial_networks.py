@@ -1,4 +1,4 @@
-"""Rounds whose networks are built in part, as those of large clusters are: small ones with skimpy parts."""
+"""Rounds with partial networks, as used for large clusters: small ones with parts that are often too small."""
 
 from dataclasses import replace
 
@@ -74,7 +74,7 @@ def test_no_task_waits_for_capacity_given_to_a_lower_priority(events):
 
 
 def test_missing_arcs_are_added_and_counted(monkeypatch):
-    """Tasks of two classes; the cheap nodes are known to neither at first."""
+    """Tasks of two classes; the first part has the nodes of least cost for neither."""
     nodes = [make_node(f"n{i}", cpu=8) for i in range(6)]
     busy = [make_tasks(range(100 * i, 100 * i + i), 3, on=f"n{i}") for i in range(1, 6)]
     classes = [make_class(1, cpu=2), make_class(2, cpu=3), make_class(3)]

@@ -1,4 +1,4 @@
-"""Faults that Poseidon with Firmament was known for and that were never repaired there: none of them here."""
+"""Known faults of Poseidon with Firmament that were never repaired there: none of them occurs here."""
 
 import pytest
 from hypothesis import given

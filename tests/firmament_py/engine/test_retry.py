@@ -1,4 +1,4 @@
-"""What can bring a waiting task back does so at once: a round is due, and places it."""
+"""Events after which a waiting task can be placed make a round due at once, which places it."""
 
 import pytest
 

@@ -1,5 +1,5 @@
-"""Whole rounds on random clusters, judged by the oracle: nothing over-committed, nobody unwelcome, nobody twice,
-nothing left over that fits, the optimum each time, and the same again for the same events."""
+"""Whole rounds on random clusters, checked by the oracle: no over-commitment, no node that a task must avoid, no task
+placed twice, no waiting task that fits, an optimum each time, and equal placements for equal events."""
 
 from collections import Counter
 from dataclasses import replace
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 
 class Patchwork:
-    """A policy with prices that differ for every class and node, as far apart as they may be."""
+    """A policy with costs that differ for every class and node, as far apart as the contract allows."""
 
     name = "patchwork"
 
@@ -43,7 +43,7 @@ class Patchwork:
 
 
 class Portions:
-    """Wants to be asked again after each task of a node."""
+    """Computes costs again after each task of a node."""
 
     name = "portions"
 
@@ -52,7 +52,7 @@ class Portions:
 
 
 class InTurns(Patchwork):
-    """Places classes in turns, and finds a task or two of a class enough for a node."""
+    """Places classes in stages, with a soft limit of one or two tasks of a class per node."""
 
     name = "in-turns"
 
@@ -134,7 +134,7 @@ def carry_out(world: World, placements: dict[int, str]) -> None:
 
 
 def left_over(world: World) -> list[tuple[int, str]]:
-    """Waiting tasks and a node that would take them."""
+    """Waiting tasks, each with a node that could take it."""
     return [
         (uid, node)
         for uid, task in world.tasks.items()
@@ -145,8 +145,8 @@ def left_over(world: World) -> list[tuple[int, str]]:
 
 
 def unexplained(cluster: Cluster, world: World) -> list[tuple[int, str]]:
-    """Waiting tasks and a node that would take them, unless its capacity is reserved for a task that goes first, and
-    the task's reasons include that."""
+    """Waiting tasks, each with a node that could take it, unless its capacity is reserved for a task that goes first
+    and the task's reasons include that."""
     holders = cluster.scheduler.reservation_holders
     left = []
     for uid, node in left_over(world):
@@ -181,7 +181,7 @@ def test_a_round_keeps_constraints_and_leaves_no_task_that_fits(policy, events, 
     reserve_after_us=RESERVE_AFTER,
 )
 def test_many_rounds_with_changes_in_between(policy, events, steps, reserve_after_us):
-    """Tasks end, placements are rejected, nodes leave and come back smaller; the next round makes good use of it."""
+    """Tasks end, placements are rejected, nodes leave and come back smaller; the next round uses the capacity."""
     cluster, world = make_cluster(*events, policy=policy, reserve_after_us=reserve_after_us), world_of(events)
     for kind, which in steps:
         carry_out(world, cluster.round())
@@ -211,7 +211,7 @@ def test_many_rounds_with_changes_in_between(policy, events, steps, reserve_afte
 
 @given(events=clusters(plain=True), few=st.integers(0, 2))
 def test_the_last_resort_keeps_constraints_and_leaves_no_task_that_fits(events, few):
-    """With hardly any flows to go, the rest is placed class by class."""
+    """With few flows left, the remaining tasks are placed class by class."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placer, "FLOWS_PER_STAGE", few)
         cluster, world = make_cluster(*events, reserve_after_us=None), world_of(events)
@@ -260,7 +260,7 @@ def test_a_policy_that_fails_stops_nothing_and_is_named(events):
 
 
 class Slow(Portions):
-    """Sixteen seconds for each answer, by a clock that only it moves; wants to be asked again after each task."""
+    """Takes sixteen seconds for each result, by a clock that only it moves; computes costs again after each task."""
 
     name = "slow"
 
@@ -303,7 +303,7 @@ def assert_flow_is_right(network: PlacementNetwork, solution: Solution) -> None:
 
 
 def assert_solved_to_optimum(seen: list[tuple[PlacementNetwork, Solution]]) -> None:
-    """What an observer saw: each solution is right, and as cheap as the reference solver's."""
+    """Checks observed solutions: each is valid, at the cost of the reference solver's."""
     for network, solution in seen:
         assert solution.status is Status.OPTIMAL
         assert_flow_is_right(network, solution)
@@ -383,7 +383,7 @@ def inversions(world: World, placed: dict[int, str]) -> list[tuple[int, str]]:
 @pytest.mark.parametrize("policy", [LoadSpreading(), AnywherePolicy()], ids=lambda p: p.name)
 @given(events=clusters())
 def test_no_task_waits_for_capacity_given_to_a_lower_priority(policy, events):
-    """Holds for prices that do not depend on the class: see below for the others."""
+    """Holds for costs that do not depend on the class: see below for the others."""
     cluster, world = make_cluster(*events, policy=policy), world_of(events)
     placed = cluster.round()
     carry_out(world, placed)
@@ -402,7 +402,7 @@ def test_no_task_waits_for_capacity_given_to_a_lower_priority_class_by_class(eve
 
 
 class Particular:
-    """The important class is as dear as can be on the only node, the other one is free of charge."""
+    """The class of high priority has the highest cost on the only node, the other one costs nothing."""
 
     name = "particular"
 

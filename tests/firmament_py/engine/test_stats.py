@@ -1,4 +1,4 @@
-"""What the figures of a round count."""
+"""The statistics of a round."""
 
 import re
 

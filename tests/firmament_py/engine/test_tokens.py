@@ -1,4 +1,4 @@
-"""Tokens: no two tasks of a node hold the same one. A host port on every address, or on one of them."""
+"""Tokens: two tasks on one node cannot hold the same one. A host port on every address, or on one of them."""
 
 import pytest
 

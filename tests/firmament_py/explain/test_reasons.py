@@ -1,4 +1,4 @@
-"""Why a task waits: which nodes fail for what, in kube-scheduler's order, and which come closest."""
+"""Why a task waits: the nodes that fail for each reason, in kube-scheduler's order, and those that lack least."""
 
 import pytest
 from hypothesis import given

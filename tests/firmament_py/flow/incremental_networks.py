@@ -1,4 +1,4 @@
-"""Small networks of Quincy's form, and how they are judged."""
+"""Small networks of Quincy's form, and checks of them."""
 
 import numpy as np
 
@@ -43,12 +43,12 @@ BOUNDED = np.flatnonzero(FIXED[:, 2] < PLENTY)
 
 
 def small_network(tasks=4, fixed=FIXED):
-    """A network without tasks, with room for so many before its arrays have to grow."""
+    """A network without tasks, with capacity for this number before its arrays grow."""
     return TaskNetwork(VERTICES, SINK, *fixed.T[:2], *fixed.T[2:], degree=DEGREE, tasks=tasks)
 
 
 def routed_network(tasks=6, seed=0):
-    """A network with tasks that are routed by a full solve, and who reoptimizes it."""
+    """A network with tasks that are routed by a full solve, and its reoptimizer."""
     from firmament_py.flow.incremental.reoptimize import Reoptimizer
 
     rng = np.random.default_rng(seed)
@@ -85,7 +85,7 @@ def expanded(network, arcs):
 
 
 def assert_index(network):
-    """All that searches rely on between rounds: arcs by head, where tasks are, what fixed arcs are like, bounds."""
+    """Checks the data that searches rely on between rounds: arcs by head, positions of tasks, fixed arcs, bounds."""
     g, degree = network.graph, network.degree
     heads, costs = g.arc & HEAD, g.arc >> HEAD_BITS
     task = np.arange(len(g.arc)) // degree

@@ -1,4 +1,4 @@
-"""The proof of optimality of any network: it holds for optima, and for nothing else."""
+"""The proof of optimality of any network: it holds for optima, and only for these."""
 
 import logging
 from dataclasses import replace
@@ -21,7 +21,7 @@ from tests.firmament_py.engine.test_rounds import clusters
 
 @st.composite
 def networks(draw):
-    """Any small network, with a dear arc from each source to the sink so that there is a flow."""
+    """Any small network, with a costly arc from each source to the sink so that there is a flow."""
     vertices = draw(st.integers(2, 6))
     arc = st.tuples(
         st.integers(0, vertices - 1), st.integers(0, vertices - 1), st.integers(0, 4), st.integers(-3, 8)
@@ -64,15 +64,15 @@ FLOW, POTENTIAL = np.array([1, 1, 1]), np.array([5, 0, 0])  # the last unit cost
     ("flow", "potential", "complaint"),
     [
         ([1, 1, 1], [5, 0, 0], None),
-        ([1, 1, 1], [5, 4, 0], None),  # the rent may be at either of the two full arcs
-        ([2, 2, 0], [5, 0, 0], "outside"),
-        ([-1, -1, 3], [5, 0, 0], "outside"),
+        ([1, 1, 1], [5, 4, 0], None),  # the dual price of capacity can be at either of the two full arcs
+        ([2, 2, 0], [5, 0, 0], "below 0 or above its capacity"),
+        ([-1, -1, 3], [5, 0, 0], "below 0 or above its capacity"),
         ([1, 0, 1], [5, 0, 0], "not conserved"),
-        ([0, 0, 2], [5, 0, 0], "with room"),
+        ([0, 0, 2], [5, 0, 0], "residual arc"),
         ([1, 1, 1], [4, 0, 0], "with flow"),
-        ([1, 1, 1], [6, 0, 0], "with room"),
+        ([1, 1, 1], [6, 0, 0], "residual arc"),
         ([1, 1, 1], [5, 2**62, 0], "out of range"),
-        ([1, 1], [5, 0, 0], "one flow for each arc"),
+        ([1, 1], [5, 0, 0], "number of flows"),
     ],
 )
 def test_each_clause_can_fail(flow, potential, complaint):
@@ -113,7 +113,7 @@ def test_rounds_certify_every_network(events):
 
 
 class Careless:
-    """Ships everything, at the highest price."""
+    """Ships all supply, at the highest cost."""
 
     name = "careless"
 

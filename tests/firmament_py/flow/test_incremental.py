@@ -1,4 +1,4 @@
-"""Networks that are kept: long histories against two other solvers, and what is refused."""
+"""Incremental networks: long histories against two other solvers, and refused changes."""
 
 import logging
 
@@ -51,7 +51,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_grou
 
 
 class History(RuleBasedStateMachine):
-    """Any history of changes; now and then the network is reoptimized and judged."""
+    """Any history of changes; from time to time the network is reoptimized and checked."""
 
     rows: np.ndarray
 
@@ -119,8 +119,8 @@ class History(RuleBasedStateMachine):
 
 
 class TightHistory(History):
-    """Nobody may stay unscheduled: networks are exactly full, infeasible, or have parts without a way to the sink; and
-    some tasks have an arc to the sink itself."""
+    """No task can stay unscheduled: networks are exactly full, infeasible, or have parts without a path to the sink;
+    and some tasks have an arc to the sink itself."""
 
     @initialize(few=st.booleans(), seed=st.integers(0, 10**6))
     def begin(self, few, seed):
@@ -298,7 +298,7 @@ def test_an_unbounded_arc_whose_cost_falls_is_solved_from_scratch():
 
 
 class Wrong:
-    """Answers with a flow that is no optimum."""
+    """Returns a flow that is not optimal."""
 
     name = "wrong"
 

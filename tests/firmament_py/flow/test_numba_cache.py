@@ -1,4 +1,4 @@
-"""What numba keeps on disk is used again, but never after a change of any module that it was compiled from."""
+"""Code that numba caches on disk is reused, but never after a change of any module that it was compiled from."""
 
 import os
 import shutil
@@ -42,7 +42,7 @@ def package(tmp_path):
 
 
 def ask(package: Path, value: int) -> tuple[int, int]:
-    """What the compiled function answers, and how often it was found on disk, in a process of its own."""
+    """The result of the compiled function, and the number of cache hits, in a separate process."""
     (package / "layout.py").write_text(CONSTANT.format(value=value))
     environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
     words = [sys.executable, "-c", ASK]

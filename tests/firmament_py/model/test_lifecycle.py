@@ -1,4 +1,4 @@
-"""The transition tables, walked through whole: what is in them happens, what is not is refused and changes nothing."""
+"""The complete transition tables: listed transitions happen, others are refused and change nothing."""
 
 import itertools
 
@@ -36,7 +36,7 @@ def test_no_state_is_called_illegal():
 
 
 def _cluster_with_task(state: TaskState) -> Cluster:
-    """A cluster whose task 7 is in `state`, on node a where it has one."""
+    """A cluster whose task 7 is in `state`, on node a if it has a node."""
     cluster = make_cluster(make_node("a", cpu=10), make_node("b", cpu=10), make_class(1, cpu=2))
     if state is TaskState.GONE:
         return cluster
@@ -59,7 +59,7 @@ def _state(cluster: Cluster) -> TaskState:
 
 
 def _everything(cluster: Cluster) -> tuple:
-    """All that an event could have changed."""
+    """All values that an event could change."""
     state = cluster.state
     tasks = {
         int(state.tasks.uid[r]): (int(state.tasks.state[r]), int(state.tasks.node[r]), int(state.tasks.cls[r]))
@@ -160,7 +160,7 @@ def test_a_node_goes_through_all_of_its_table():
         (removed(1, 2), None, NodeState.ABSENT),
         (removed(3), NodeEvent.ABANDON, NodeState.GONE),
         (make_node("n", cpu=7), NodeEvent.OBSERVE, NodeState.PRESENT),
-        (NodeRemoved("id-n"), None, NodeState.GONE),  # REMOVE, then ABANDON at once: nobody is there
+        (NodeRemoved("id-n"), None, NodeState.GONE),  # REMOVE, then ABANDON at once: it has no tasks
     ]
     walked = set()
     for event, kind, after in steps:
@@ -193,7 +193,7 @@ def test_removing_an_unknown_node_is_reported_and_changes_nothing(node_id):
 )
 @pytest.mark.parametrize("known", [True, False], ids=["node-known", "node-not-known"])
 def test_the_resources_of_a_task_move_with_it(observed, known):
-    """Its old node gets everything back, and is forgotten if only this task spoke of it."""
+    """Its old node gets all resources back, and is removed if only this task referred to it."""
     name, cls = observed
     classes = make_class(1, cpu=2), make_class(2, cpu=3)
     cluster = make_cluster(make_node("other", cpu=1), *classes, make_tasks([7], 1, on="a"))

@@ -1,4 +1,4 @@
-"""The proof that a flow in a part of a network is an optimum of the whole: sound, and found where it should be."""
+"""The proof that a flow in a part of a network is an optimum of the whole: sound, and found when expected."""
 
 import numpy as np
 from hypothesis import event, given
@@ -21,7 +21,7 @@ def solved(capacities, costs, offsets, task_class):
 
 @st.composite
 def parts(draw):
-    """A problem, and any part of its room: pairs are left out, and nodes lose their dearest slots."""
+    """A problem, and any part of its capacities: pairs are omitted, and nodes lose their costliest slots."""
     capacities, costs, offsets, task_class = hopeful(draw(problems()))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     slots = np.where(rng.random(capacities.slots.shape) < draw(st.sampled_from([0.2, 0.5, 0.9])), capacities.slots, 0)

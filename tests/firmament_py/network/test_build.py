@@ -1,4 +1,4 @@
-"""Networks: their slots' costs, their arcs, and that the reductions change nothing about the optimum."""
+"""Networks: the costs of slots, the arcs, and that the reductions do not change the optimum."""
 
 from itertools import pairwise
 
@@ -22,7 +22,7 @@ def ints(values) -> np.ndarray:
 
 
 def room_of(slots: np.ndarray) -> Capacities:
-    """Room without limits, as deep as the deepest slots of any class."""
+    """Capacities without limits, with depths of the largest slots of any class."""
     return Capacities(slots, slots.max(axis=0, initial=0), {})
 
 
@@ -107,7 +107,7 @@ def test_the_last_run_of_slots_is_cut_at_the_depth_of_the_node():
 
 @st.composite
 def problems(draw, nodes=4, classes=3, tasks=7):
-    """Slots, costs, offsets and classes of tasks, with nodes that are often alike."""
+    """Slots, costs, offsets and classes of tasks, with nodes that are often equal."""
     n, c = draw(st.integers(1, nodes)), draw(st.integers(1, classes))
     kinds = draw(st.lists(st.lists(st.integers(0, 3), min_size=c, max_size=c), min_size=1, max_size=2))
     kind = draw(st.lists(st.integers(0, len(kinds) - 1), min_size=n, max_size=n))
@@ -131,7 +131,7 @@ def problems(draw, nodes=4, classes=3, tasks=7):
 
 
 def unreduced_cost(slots, costs, offsets, task_class) -> int:
-    """The optimum of the network in full: a vertex a task, a vertex a node, an arc a slot."""
+    """The optimum of the full network: a vertex per task and node, an arc per slot."""
     classes, nodes = slots.shape
     place = np.broadcast_to(costs.place, (classes, nodes)).tolist()
     slot = np.broadcast_to(costs.slot, (nodes, len(offsets))).tolist()
@@ -164,7 +164,7 @@ def test_the_reductions_do_not_change_the_optimum(problem):
 
 @given(problems())
 def test_distributing_a_flow_keeps_its_cost(problem):
-    """Dealing undoes the node groups: its cost, slot by slot and node by node, is the objective again."""
+    """Distribution over members undoes the node groups: its cost, slot by slot and node by node, is the objective."""
     slots, costs, offsets, task_class = problem
     network = build(room_of(slots), costs, offsets, task_class)
     solution = OrToolsSolver().solve(network.flow)
@@ -240,7 +240,7 @@ def limited_problems(draw):
 
 
 def unreduced_cost_with_limits(capacities, costs, offsets, task_class) -> int:
-    """As unreduced_cost; with a vertex a domain, and two arcs to a node that wants only so many."""
+    """As unreduced_cost; with a vertex per domain, and two arcs to a node with a soft limit."""
     classes, nodes = capacities.slots.shape
     place = np.broadcast_to(costs.place, (classes, nodes)).tolist()
     slot = np.broadcast_to(costs.slot, (nodes, len(offsets))).tolist()
@@ -293,7 +293,7 @@ def test_limits_of_domains_survive_the_reductions(problem):
 
 
 def solved(slots, limits, tasks: int) -> dict[int, int]:
-    """Tasks that each node is given of one class that has these limits, where only limits cost anything."""
+    """Tasks on each node of one class with these limits, if only limits have costs."""
     capacities = Capacities(ints([slots]), ints(slots), {0: limits})
     costs = Costs(ints([[0]]), ints([[0]]), np.full(tasks, WAIT_MIN, np.int64))
     network = build(capacities, costs, ints([0]), np.zeros(tasks, np.int64))
@@ -353,5 +353,5 @@ def test_costs_outside_the_safe_range_have_a_separate_status():
 
 
 def test_the_contract_of_costs_keeps_a_large_network_in_range():
-    """The dearest unit cost times the most vertices that flow/solver.py promises stays below 2**63."""
+    """The highest unit cost times the largest number of vertices that flow/solver.py guarantees is below 2**63."""
     assert max(WAIT_MAX, 2 * COST_MAX) * (2**22 + 1) < 2**63

@@ -1,4 +1,4 @@
-"""The part of the room that is likely to matter: small, with everybody's favourites, the same every time."""
+"""The part of the capacities that is likely to matter: small, with the nodes of least cost, and deterministic."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ def ints(values) -> np.ndarray:
 
 @st.composite
 def problems(draw):
-    """Room for more tasks than wait, on nodes whose costs differ, with limits for some classes."""
+    """Capacities for more tasks than wait, on nodes of different costs, with limits for some classes."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     nodes, classes, tasks = draw(st.integers(4, 16)), draw(st.integers(1, 3)), draw(st.integers(1, 5))
     task_class = np.sort(rng.integers(0, classes, tasks))
@@ -57,7 +57,7 @@ def problems(draw):
 
 
 def hopeful(problem):
-    """Without the tasks that have no slot anywhere."""
+    """The problem without tasks that have no slots."""
     capacities, costs, offsets, task_class = problem
     some = (capacities.slots.max(axis=1) > 0)[task_class]
     return capacities, Costs(costs.place, costs.slot, costs.wait[some]), offsets, task_class[some]
@@ -115,7 +115,7 @@ def test_a_class_with_few_slots_keeps_all_of_them(kind):
 
 
 def test_a_class_keeps_some_of_the_nodes_that_all_might_use():
-    """Else a few classes with the same favourites would be sent past each other again and again."""
+    """Otherwise a few classes with the same nodes of least cost would need many pricing rounds."""
     nodes, classes = 2000, 20
     capacities = Capacities(np.ones((classes, nodes), np.int64), np.ones(nodes, np.int64), {})
     part = candidate_part(capacities, flat(200)(nodes), ints([0]), np.full(classes, 10))

@@ -1,4 +1,4 @@
-"""Room in portions: what a policy wants to be asked about again."""
+"""Node limits of policies: placing in portions, with costs computed again for each."""
 
 import numpy as np
 import pytest

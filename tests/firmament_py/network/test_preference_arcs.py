@@ -1,4 +1,4 @@
-"""Networks with preference arcs: their optimum is that of the network in full, and every task can be followed."""
+"""Networks with preference arcs: their optimum is that of the full network, and every task can be followed."""
 
 import networkx
 import numpy as np
@@ -23,7 +23,7 @@ def ints(values) -> np.ndarray:
 
 @st.composite
 def problems(draw, nodes=6, classes=3, tasks=9, sets=4):
-    """Room, costs with data, offsets and classes of tasks; nodes are often alike, arcs often useless."""
+    """Capacities, costs with data, offsets and classes of tasks; nodes are often equal, arcs often useless."""
     n, c = draw(st.integers(1, nodes)), draw(st.integers(1, classes))
     slots = ints([draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)) for _ in range(c)])
     if draw(st.booleans()):
@@ -62,7 +62,7 @@ def problems(draw, nodes=6, classes=3, tasks=9, sets=4):
 
 
 def data_cost(data: DataCosts, task: int, node: int) -> int:
-    """By the words of DataCosts, one arc at a time."""
+    """By the definition of DataCosts, one arc at a time."""
     s = int(data.of_task[task])
     if s < 0:
         return 0
@@ -81,7 +81,7 @@ def data_cost(data: DataCosts, task: int, node: int) -> int:
 
 
 def slot_cost(capacities, costs, offsets, node: int, k: int) -> int:
-    """What the (k + 1)-th task on a node costs."""
+    """The cost of the (k + 1)-th task on a node."""
     run = max(i for i, offset in enumerate(offsets.tolist()) if offset <= k)
     return int(np.broadcast_to(costs.slot, (len(capacities.depth), len(offsets)))[node, run])
 
@@ -174,7 +174,7 @@ def test_accepted_tasks_are_ordered_by_waiting_cost_savings_and_age(problem, dat
 
 
 def test_tasks_of_one_node_are_ordered_by_waiting_cost_savings_and_age():
-    # all of class 0 on node 0, but for the last one, who is alone on node 1
+    # all of class 0 on node 0, except the last one, which is alone on node 1
     routing = Assignment(ints([3, 0, 1, 2, 4]), ints([0] * 5), ints([0, 0, 0, 0, 1]), ints([9, 1, 5, 5, 0]))
     wait = ints([WAIT_MIN + 1, WAIT_MIN, WAIT_MIN, WAIT_MIN, WAIT_MIN])
     order = [0, 3, 1, 2]  # by the words above: 0 has waited, 3 saves 9, then 1 and 2 save 5
@@ -187,7 +187,7 @@ def test_tasks_of_one_node_are_ordered_by_waiting_cost_savings_and_age():
 
 @given(problems())
 def test_data_costs_without_arcs_do_not_change_the_network(problem):
-    """Data that costs the same everywhere leaves classes' arcs and nodes' groups as they are."""
+    """Equal data costs on all nodes do not change the arcs of classes and the groups of nodes."""
     capacities, costs, offsets, task_class = problem
     plain = build(capacities, Costs(costs.place, costs.slot, costs.wait), offsets, task_class)
     none = np.zeros(0, np.int64)

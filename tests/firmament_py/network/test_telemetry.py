@@ -1,4 +1,4 @@
-"""What the work of a round took."""
+"""Telemetry of a round."""
 
 from firmament_py.network import telemetry
 from firmament_py.network.telemetry import Telemetry

@@ -1,4 +1,4 @@
-"""What of an allotment is kept: never too much, and the most valuable."""
+"""The accepted part of a solution: never over capacity, and the most valuable tasks."""
 
 import numpy as np
 import pytest
@@ -96,7 +96,7 @@ def test_accepted_counts_are_within_capacity_and_request_and_make_progress(probl
         used = [sum(k * requests[c][r] for (c, at), k in taken.items() if at == n) for r in range(len(before))]
         assert left[n] == [have - amount for have, amount in zip(before, used, strict=True)]
         assert all(amount <= max(have, 0) for have, amount in zip(before, used, strict=True))
-    for c, n in [(c, n) for c, n, k in rows if taken.get((c, n), 0) < k]:  # whoever was cut short has no room for more
+    for c, n in [(c, n) for c, n, k in rows if taken.get((c, n), 0) < k]:  # a reduced count has no capacity for more
         assert any(have < amount for have, amount in zip(left[n], requests[c], strict=True) if amount)
     assert taken or not any(fits(requests[c], free[n]) for c, n, _ in rows)
 

@@ -1,4 +1,4 @@
-"""The ledger: what a placement counts in, and what a transaction takes back."""
+"""The ledger: the counts that a placement changes, and rollback of transactions."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def snapshot() -> Snapshot:
 
 
 def counted(ledger: Ledger) -> list[object]:
-    """All that a placement counts in."""
+    """All counts that a placement changes."""
     neighbours = ledger.snapshot.neighbour_counts.census("kind")[1]
     return [array.tolist() for array in (ledger.node_of, ledger.free, ledger.running, neighbours)]
 

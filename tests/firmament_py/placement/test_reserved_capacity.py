@@ -1,4 +1,4 @@
-"""What tasks may use beside room that is kept."""
+"""Capacity that tasks can use beside reservations."""
 
 import numpy as np
 from hypothesis import given
@@ -13,7 +13,7 @@ remaining = st.lists(st.tuples(st.integers(0, 3), amounts), min_size=1, max_size
 
 
 def left(keep, without=-1):
-    """What tasks may use by when they end, if all of it was kept and one was given up; -1: none."""
+    """Capacity that tasks can use by their end, after all reservations and the release of one; -1: none."""
     capacities = ReservedCapacity()
     numbers = [capacities.reserve(starts_us, CAPACITY, demanded) for starts_us, demanded in keep]
     if without >= 0:

@@ -1,4 +1,4 @@
-"""Costs outside the contract are refused, each with a message that says what is wrong with whose."""
+"""Costs outside the contract are refused, with a message that names the policy and the error."""
 
 from dataclasses import replace
 from typing import Any, cast
@@ -201,7 +201,7 @@ def test_age_never_outweighs_priority():
 
 @pytest.mark.parametrize(("dearer", "hours"), [(COST_MAX, 2), (2 * COST_MAX, 24), (3 * COST_MAX, 7 * 24)])
 def test_a_costly_task_finally_goes_before_a_stream_of_new_ones(dearer, hours):
-    """Against tasks that came a minute ago; `place`, `slot` and `data` come to three times COST_MAX at most."""
+    """Against tasks of age one minute; `place`, `slot` and `data` add up to three times COST_MAX at most."""
     view = make_view(priority=(1,), task_class=(0, 0), age_us=(hours * 3600 * SECOND_US, 60 * SECOND_US))
     old, fresh = waiting_cost(view).tolist()
     assert old - fresh > dearer

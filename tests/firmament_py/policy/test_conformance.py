@@ -1,4 +1,4 @@
-"""The conformance suite: a policy that breaks a rule is found out, by that rule and no other."""
+"""The conformance suite: a policy that breaks a rule is reported for that rule and no other."""
 
 from dataclasses import fields, replace
 from typing import Any
@@ -82,7 +82,7 @@ class Falling(Broken):
 
 
 class Unfair(Broken):
-    """Whoever is older goes first, whatever the priority."""
+    """The older task goes first, whatever the priority."""
 
     def costs(self, view):
         flattened = replace(view, priority=np.zeros_like(view.priority))
@@ -102,7 +102,7 @@ class Writes(Broken):
 
 
 class Forces(Broken):
-    """Knows how to write to an array that is not for writing."""
+    """Writes to a read-only array."""
 
     def costs(self, view):
         costs = self.good(view)
@@ -113,7 +113,7 @@ class Forces(Broken):
 
 
 class Rolls(Broken):
-    """Other costs each time."""
+    """Different costs in each call."""
 
     def __init__(self):
         self._random = np.random.default_rng()
@@ -123,7 +123,7 @@ class Rolls(Broken):
 
 
 class Remembers(Broken):
-    """Other costs after another view."""
+    """Different costs after another view."""
 
     def __init__(self):
         self._last = 0
@@ -147,7 +147,7 @@ class YoungestFirst(Broken):
 
 
 class Starving(Broken):
-    """The long ones only when no others are there: they do not age."""
+    """Long tasks only if there are no others: they do not age."""
 
     def costs(self, view):
         long = view.expected_us >= 10**9
@@ -164,7 +164,7 @@ class Hungry(Broken):
 
 
 class Moving(Broken):
-    """Data that is near costs nothing, any other something."""
+    """Near data costs nothing, other data costs something."""
 
     rack_labels = ("topology.kubernetes.io/zone",)
 
@@ -205,7 +205,7 @@ class MovingAnyhow(Moving):
 
 
 class MovingInOtherWords(Moving):
-    """Means the same each time, with its sets and arcs in another order, and with arcs that change nothing."""
+    """Equal costs in each call, with sets and arcs in another order, and with redundant arcs."""
 
     def __init__(self):
         self._random = np.random.default_rng()
@@ -228,7 +228,7 @@ class MovingInOtherWords(Moving):
 
 
 class Loads(Moving):
-    """Writes to where the view says that data is."""
+    """Writes to the data locations of the view."""
 
     def costs(self, view):
         if view.inputs is not None:
@@ -237,7 +237,7 @@ class Loads(Moving):
 
 
 class Meters(Broken):
-    """Writes to what nodes were measured to use."""
+    """Writes to the measured usage of nodes."""
 
     def costs(self, view):
         view.usage.cpu[np.isnan(view.usage.cpu)] = 0
@@ -245,7 +245,7 @@ class Meters(Broken):
 
 
 class Asked(Broken):
-    """Keeps what it was shown."""
+    """Stores its views."""
 
     def __init__(self):
         self.seen = []
@@ -367,7 +367,7 @@ def test_views_cover_edge_cases():
 
 
 def test_every_field_of_a_view_is_classified_as_per_node_or_not():
-    """Whoever adds a field to View says here whether it has a row for each node, and makes views that have it."""
+    """A new field of View must be classified here as per node or not, and appear in the generated views."""
     others = {"resources", "requests", "priority", "waiting", "slot_offsets", "task_class"}
     others |= {"task_age_us", "expected_us", "measured_usage", "traits", "surroundings", "inputs", "at_once"}
     assert {field.name for field in fields(View)} == others | set(PER_NODE)

@@ -1,4 +1,4 @@
-"""The contract of what data costs: every breach is named by its field, and stops nobody's scheduling."""
+"""The contract of data costs: every breach is named by its field, and does not stop scheduling."""
 
 from dataclasses import replace
 from typing import Any, cast
@@ -81,7 +81,7 @@ def test_data_must_be_data_costs():
 
 
 class Watching:
-    """Remembers what it was shown."""
+    """Records its views."""
 
     name = "watching"
 

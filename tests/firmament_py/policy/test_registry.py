@@ -14,7 +14,7 @@ PATH = "tests.firmament_py.policy.test_registry"
 class Optional(AnywherePolicy):
     """Takes options.
 
-    And says more about them here, which nobody lists.
+    And further text here, which is not listed.
     """
 
     name = "optional"
@@ -26,32 +26,32 @@ class Optional(AnywherePolicy):
 
 
 class Chosen(AnywherePolicy):
-    """Takes one of two."""
+    """Has an option with a choice of two texts."""
 
     def __init__(self, by: Literal["tasks", "share"] = "tasks") -> None:
         self.by = by
 
 
 class Futuristic(AnywherePolicy):
-    """Knows more than there is."""
+    """Needs a newer version of the interface."""
 
     api_version = API_VERSION + 1
 
 
 class Current(AnywherePolicy):
-    """Says what it is written for."""
+    """States the current version of the interface."""
 
     api_version = API_VERSION
 
 
 class Vague(AnywherePolicy):
-    """Cannot count."""
+    """States an invalid version of the interface."""
 
     api_version = "newest"
 
 
 class Breaking(AnywherePolicy):
-    """Cannot be made."""
+    """Fails in its constructor."""
 
     def __init__(self) -> None:
         raise ZeroDivisionError("ouch")
@@ -71,7 +71,7 @@ class WithoutCosts:
 
 
 class OneRackLabel(AnywherePolicy):
-    """A text where a tuple is due."""
+    """A text instead of a tuple."""
 
     rack_labels = "topology.kubernetes.io/rack"
 
@@ -95,7 +95,7 @@ class Derived(Policy):
 
 
 class Leaving(AnywherePolicy):
-    """Ends the process that makes it."""
+    """Exits in its constructor."""
 
     def __init__(self) -> None:
         raise SystemExit(0)
@@ -117,7 +117,7 @@ class _Unreadable(type):
 
 
 class Unreadable(AnywherePolicy, metaclass=_Unreadable):
-    """Does not say what it takes."""
+    """Its signature cannot be read."""
 
 
 NOT_CALLABLE = "no factory at all"
@@ -129,7 +129,7 @@ def _entry(name: str, target: str) -> EntryPoint:
 
 @pytest.fixture(autouse=True)
 def entries(monkeypatch):
-    """What is installed; a test adds to the list."""
+    """The installed entry points; tests add to the list."""
     found = [
         _entry("spread", "firmament_py.policy:AnywherePolicy"),
         _entry("optional", "Optional"),

@@ -1,4 +1,4 @@
-"""Policies written for version 1 of the interface: found, checked and asked like those of today."""
+"""Policies written for version 1 of the interface: loaded, checked and called like current ones."""
 
 import importlib.util
 from dataclasses import fields, replace
@@ -36,7 +36,7 @@ FLAT = np.zeros((1, 1), np.int64)
 
 
 class Everything:
-    """Answers with every field that version 1 has."""
+    """Returns every field of version 1."""
 
     name = "everything"
     api_version = 1
@@ -93,7 +93,7 @@ class Silent(Derived):
 
 
 class Late(Derived):
-    """States the version of today, and has nothing but the method of version 1 of its own."""
+    """States the current version, but defines only the method of version 1."""
 
     api_version = 2
 

@@ -1,4 +1,4 @@
-"""A server on loopback and clients of its services; time stands still until a test moves it."""
+"""A server on loopback and clients of its services; only tests advance the time."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

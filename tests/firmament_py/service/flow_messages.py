@@ -1,4 +1,4 @@
-"""Short ways to say the messages of the batched contract."""
+"""Builders for messages of the batched contract."""
 
 from collections.abc import Iterable
 

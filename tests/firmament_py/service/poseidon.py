@@ -1,4 +1,4 @@
-"""The Go Poseidon as the service sees it: its calls with the fields that it fills, and its ways to die.
+"""The Go Poseidon as seen by the service: its calls with the fields that it sets, and its fatal replies.
 
 Poseidon exits or panics at any RPC error and at any reply but the ones expected, so every call here asserts.
 """
@@ -97,7 +97,7 @@ def description(
 
 @dataclass
 class Poseidon:
-    """Knows which pods and nodes it may be told of, as its two maps do."""
+    """Tracks the pods and nodes that replies can refer to, like its two maps."""
 
     stub: firmament_pb2_grpc.FirmamentSchedulerStub
     pods: dict[int, str | None] = field(default_factory=dict)  # uid -> node

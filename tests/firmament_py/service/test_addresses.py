@@ -1,4 +1,4 @@
-"""Where a service listens: a unix socket as well as a port, and statistics at an address of their own."""
+"""Addresses of a service: a unix socket or a port, and a separate address for statistics."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""Calls whose callers have gone by the time they get the lock: they are dropped, and others go on."""
+"""Calls whose callers no longer wait when they get the lock: they are dropped, and others continue."""
 
 import threading
 import time
@@ -25,7 +25,7 @@ class Aborted(Exception):
 
 
 class Caller:
-    """As far as a call knows: it is there until it leaves."""
+    """The context of a call whose caller waits until it leaves."""
 
     def __init__(self) -> None:
         self.there = True
@@ -40,7 +40,7 @@ class Caller:
 
 
 class Impatient:
-    """A lock. The caller has gone when it is had."""
+    """A lock whose caller no longer waits when it is acquired."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -81,7 +81,7 @@ def test_a_call_whose_caller_no_longer_waits_does_nothing(name, waited):
     call, epoch = calls_of(engine)[name], engine.epoch
     engine.lock = lock = Impatient(caller)  # type: ignore[assignment]
     caller.there = waited
-    with pytest.raises(Aborted, match="nothing was done"):
+    with pytest.raises(Aborted, match="nothing was changed"):
         call(caller)
     assert caller.code is grpc.StatusCode.CANCELLED
     assert lock.taken == waited

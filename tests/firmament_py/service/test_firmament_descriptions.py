@@ -1,4 +1,4 @@
-"""What descriptions of the original contract come to mean: amounts, labels and taints, gangs, tasks of others."""
+"""Translation of descriptions of the original contract: amounts, labels, taints, gangs, tasks of other schedulers."""
 
 import grpc
 import pytest
@@ -225,7 +225,7 @@ def wants(uid, affinity, job="job", cpu=100):
     ],
 )
 def test_pod_affinity(poseidon, affinity, where):
-    """A db runs in zone b. More runs where the task is to go than on the other machine."""
+    """A db runs in zone b. The machine that the task must go to runs more tasks than the other."""
     in_zones(poseidon)
     poseidon.submit(description(1, job="db", selector={"zone": "b"}))
     assert poseidon.schedule() == {1: "n2"}
@@ -373,7 +373,7 @@ def test_the_minimum_of_a_job_that_is_not_a_gang_is_ignored(poseidon):
 
 
 def test_a_member_that_comes_back_joins_those_that_run(poseidon):
-    """Also after what was told has been taken as done."""
+    """Also after delivered placements count as bound."""
     poseidon.add_node(topology("n1", cpu=3000))
     poseidon.submit(member(1), member(2), member(3))
     assert set(poseidon.schedule()) == {1, 2, 3}

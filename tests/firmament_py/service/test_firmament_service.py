@@ -183,7 +183,7 @@ LIFECYCLES = {
 
 @pytest.mark.parametrize("steps", [pytest.param(steps, id=name) for name, steps in LIFECYCLES.items()])
 def test_no_lifecycle_gets_a_reply_that_is_fatal_to_poseidon(service, poseidon, steps):
-    """Each twice in a row: after its removal, a uid may come again."""
+    """Each twice in a row: after its removal, a uid can be submitted again."""
     task, node = description(7), topology("n1")
     act = {
         "submit": lambda: poseidon.submit(task),
@@ -258,7 +258,7 @@ def test_a_job_continues_after_its_first_task_is_removed(poseidon):
 
 
 def test_deltas_that_do_not_fit_a_reply_are_in_the_next_ones(monkeypatch, service, poseidon):
-    """Five placements, two a reply; a task and a machine that are gone by then are not spoken of."""
+    """Five placements, two per reply; a task and a machine that are removed meanwhile are left out."""
     monkeypatch.setattr(firmament_deltas, "MAX_DELTAS", 2)
     poseidon.add_node(topology("n1", pods=5))
     poseidon.submit(*(description(uid) for uid in range(1, 6)))

@@ -1,4 +1,4 @@
-"""Where tasks' data is, through the batched contract."""
+"""Locations of tasks' data, through the batched contract."""
 
 import pytest
 

@@ -190,7 +190,7 @@ def test_explain_shows_reservations_of_single_tasks(service):
     assert [(r.kind, r.detail) for r in other.reasons] == [(flow_pb2.Reason.RESERVED, "ns/large")]
     service.apply(removed_tasks=[50])
     remaining = service.explain(1)
-    assert (list(remaining.reasons), remaining.fits_now) == ([], 1), "nobody's room is kept from themselves"
+    assert (list(remaining.reasons), remaining.fits_now) == ([], 1), "a reservation does not exclude its own gang"
 
 
 def test_explain_shows_nothing_of_a_removed_gang_to_a_new_one(service):

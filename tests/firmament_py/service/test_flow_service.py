@@ -110,7 +110,7 @@ def test_a_resync_that_breaks_off_changes_nothing(service):
     ids=["empty", "without an end", "going on after its end"],
 )
 def test_a_resync_without_complete_changes_nothing(service, stream):
-    """What a service sees of a bridge that dies is, for a moment, a stream that has ended well."""
+    """To the service, the stream of a bridge that dies can look like one that ended normally."""
     service.tell_small()
     old = service.engine.epoch
     with pytest.raises(grpc.RpcError) as caught:
@@ -263,7 +263,7 @@ BAD_AFFINITY = flow_pb2.TaskClass(
     ],
 )
 def test_a_refusal_does_not_affect_other_parts(service, parts, expected):
-    """Beside what is refused, the update describes a node, a class and a removal, which all happen."""
+    """Besides the refused part, the update has a node, a class and a removal, which are applied."""
     service.tell_small()
     update = {key: list(value) for key, value in parts.items() if key != "tasks"}
     update.setdefault("nodes", []).append(node("good", cpu=1))

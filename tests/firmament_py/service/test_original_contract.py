@@ -1,4 +1,4 @@
-"""Our .proto files against the original's numbers: whoever speaks the one understands the other."""
+"""Our .proto files against the original's numbers: both are compatible on the wire."""
 
 import pytest
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor

@@ -53,7 +53,7 @@ def newest(service, uid):
 
 
 def of_node(service, name):
-    """What is known of a node: cpu, memory, age in seconds."""
+    """Measured usage of a node: cpu, memory, age in seconds."""
     state = service.engine.state
     nodes = state.present_nodes()
     read = service.engine.usage.read(state, nodes, service.clock()).usage
@@ -131,7 +131,7 @@ def test_a_bad_sample_is_answered_refused_and_counted_alone(known, stats):
 
 
 def test_messages_that_arrive_while_the_engine_is_busy_are_batched(known, stats):
-    """What has come while somebody else held the lock takes one more turn at it, not thousands."""
+    """Samples that arrive while the lock is held by another thread need it only once, not thousands of times."""
     turns = []
     note = known.engine.usage.note_tasks
 
@@ -170,7 +170,7 @@ def test_a_stream_that_breaks_off_does_not_affect_others(known, stats):
 
 
 def test_a_pod_created_again_under_its_name_is_a_different_one(known, stats):
-    """The old one is on its way out when the new one comes; then it is gone."""
+    """The old one is terminating when the new one is created, and is removed later."""
     again = tasks([4], 7, on="n1")
     again.name[0] = "ns/task-1"
     known.apply(tasks=again)
@@ -298,7 +298,7 @@ def test_status_describes_the_samples(known):
 
 
 class Looking(LoadSpreading):
-    """A policy that looks at View.usage."""
+    """A policy that uses View.usage."""
 
     wants_usage = True
 

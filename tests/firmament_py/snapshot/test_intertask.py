@@ -1,4 +1,4 @@
-"""What tasks demand of each other: where one may go, how many at once, and what of a solution is kept."""
+"""Inter-task constraints: the nodes for one task, limits of one solve, and trimming of solutions."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ EVEN = PeerDemand(spread=(Spread(A, "zone"),))
 def three_zones(peers: PeerDemand, *events, demand: NodeDemand | None = None) -> Cluster:
     """Nodes a1, a2 of zone a, b of zone b, c of zone c, none of no zone; task 1 of class 1, app a, waits.
 
-    Classes 8 and 9 are for tasks that run already: 8 minds nobody, 9 minds app a in its zone.
+    Classes 8 and 9 are for running tasks: 8 has no constraints, 9 has anti-affinity to app a in its zone.
     """
     return make_cluster(
         *(make_node(name, labels={"zone": zone}) for name, zone in [("a1", "a"), ("a2", "a"), ("b", "b"), ("c", "c")]),
@@ -74,7 +74,7 @@ ZONED = ["a1", "a2", "b", "c"]
         pytest.param(NEAR_A, [running(2, "a1", label_set=3)], ZONED, id="affinity-in-another-namespace"),
         pytest.param(NEAR_A, [running(2, "none")], ZONED, id="affinity-to-one-without-a-zone"),
         pytest.param(NEAR_A, [running(2, "gone")], ZONED, id="affinity-to-one-on-an-unknown-node"),
-        # the other is near in the zone; nobody is on a host that both speak of
+        # the other is near in the zone; no task is on a host that both match
         pytest.param(
             PeerDemand(affinity=(PeerTerm(A, "zone"), PeerTerm(B, "zone"))),
             [running(2, "a1"), running(3, "a1", label_set=2)],
@@ -87,7 +87,7 @@ ZONED = ["a1", "a2", "b", "c"]
         pytest.param(NOT_NEAR_A, [running(2, "a1", label_set=2)], ANYWHERE, id="anti-affinity-to-others"),
         pytest.param(NO_PEERS, [running(2, "b", label_set=2, cls=9)], ["a1", "a2", "c", "none"], id="symmetry"),
         pytest.param(NO_PEERS, [running(2, "none", label_set=2, cls=9)], ANYWHERE, id="symmetry-without-a-zone"),
-        # nobody anywhere: 0 + 1 - 0 <= 1 in each zone; never without the label
+        # no task anywhere: 0 + 1 - 0 <= 1 in each zone; never without the label
         pytest.param(EVEN, [], ZONED, id="spread"),
         pytest.param(EVEN, [running(2, "a1")], ["b", "c"], id="spread-1-0-0"),
         pytest.param(EVEN, [running(2, "a1", leaving=True)], ZONED, id="spread-does-not-count-who-leaves"),
@@ -106,7 +106,7 @@ ZONED = ["a1", "a2", "b", "c"]
         ),
         # counts b for the others, does not match itself: 1 + 0 - 0 <= 1
         pytest.param(PeerDemand(spread=(Spread(B, "zone"),)), [running(2, "a1", label_set=2)], ZONED, id="not-itself"),
-        # an empty selector counts nobody, but matches the task itself: 0 + 1 - 0
+        # an empty selector counts no task, but matches the task itself: 0 + 1 - 0
         pytest.param(
             PeerDemand(spread=(Spread(tasks_like(), "zone"),)), [running(2, "a1")], ZONED, id="empty-selector"
         ),
@@ -122,7 +122,7 @@ def test_nodes_for_one_more_task(peers, events, where):
 @pytest.mark.parametrize(
     ("honor_affinity", "honor_taints", "where"),
     [
-        # zone c is excluded by the selector, b by its taint; each holds nobody, zone a holds one
+        # zone c is excluded by the selector, b by its taint; each holds no task, zone a holds one
         pytest.param(True, True, ["a1", "a2"], id="only-zone-a-counts"),
         pytest.param(True, False, [], id="b-counts-and-is-empty"),
         pytest.param(False, True, [], id="c-counts-and-is-empty"),
@@ -177,7 +177,7 @@ def test_limits_of_domains_in_one_solve(peers, events, waiting, maximum, expecte
 
 
 def test_a_domain_that_is_too_full_for_one_takes_some_of_many():
-    # 1, 0, 0: zone a takes nobody yet, but three tasks make it 2, 1, 1
+    # 1, 0, 0: zone a takes no task yet, but three tasks make it 2, 1, 1
     cluster = three_zones(EVEN, running(2, "a1"))
     slots, _ = limits_of(cluster, 3)
     assert slots.tolist() == [1, 1, 2, 2, 0]
@@ -272,7 +272,7 @@ def test_one_solve_levels_zones_exactly(waiting, expected):
 
 
 def test_a_lower_priority_does_not_take_capacity_that_a_spread_needs_later():
-    """Zone a is ahead by one, so it takes nobody before the others have caught up: that is no room to give away."""
+    """Zone a is ahead by one, so it takes no task before the others have caught up: its capacity is needed later."""
     cluster = make_cluster(
         *(make_node(zone, pods=3, labels={"zone": zone}) for zone in "abc"),
         *(make_class(1, peers=EVEN, priority=2), make_class(2), make_label_set(1, app="a")),
@@ -306,7 +306,7 @@ def test_several_spreads_at_once():
 
 
 def test_the_first_domain_is_one_that_is_allowed():
-    """Zone a has more room, but is ahead by one: tasks that also want to be near each other start in zone b."""
+    """Zone a has more capacity, but is ahead by one: tasks that also have affinity to each other start in zone b."""
     both = PeerDemand(affinity=(PeerTerm(tasks_like(needs("new")), "zone"),), spread=(Spread(A, "zone"),))
     cluster = make_cluster(
         *(make_node("a", pods=9, labels={"zone": "a"}), make_node("b", pods=4, labels={"zone": "b"})),

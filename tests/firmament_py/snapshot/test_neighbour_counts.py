@@ -1,4 +1,4 @@
-"""What a view says of who is where, against the resources that the same tasks hold."""
+"""Neighbour counts of a view, against the resources that the same tasks hold."""
 
 from dataclasses import replace
 from typing import Any
@@ -20,7 +20,7 @@ KINDS = ("devil", "rabbit", "sheep")
 
 
 class Counting(LoadSpreading):
-    """Looks at each view: a task of kind k holds one piece of resource k, so the two must agree."""
+    """Checks each view: a task of kind k holds one piece of resource k, so the two must agree."""
 
     def __init__(self, exact=True):
         self.views = 0
@@ -85,7 +85,7 @@ def test_neighbour_counts_follow_every_change(steps):
     alone=st.lists(st.integers(1, 7), max_size=8),
 )
 def test_released_placements_of_gangs_are_not_counted(sizes, alone):
-    """Capacity that is reserved for a gang counts as used, but no task runs there."""
+    """Capacity reserved for a gang counts as used, but there are no tasks."""
     policy = Counting(exact=False)
     cluster = make_cluster(*NODES[:2], *kinds(), policy=policy)
     uid = 1

@@ -1,6 +1,6 @@
-"""Soft preferences: the arithmetic of each score, and what they make of whole rounds.
+"""Soft preferences: the arithmetic of each score, and their effect on whole rounds.
 
-A cost is 100 for each point, of 100, of a score times its weight that a node falls short of the best.
+A node costs 100 for each point, of 100, of a score times its weight below the best.
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ def zoned(name: str, zone: str, *taints: Taint, images=None, avoids=()) -> NodeO
 
 
 def costs(cluster: Cluster, feasible=None) -> list[int]:
-    """What task 1 costs on each node for the sake of its preferences."""
+    """The costs of task 1's preferences on each node."""
     state, nodes = cluster.state, cluster.state.present_nodes()
     row = state.task_row(1)
     assert row is not None
@@ -146,7 +146,7 @@ def test_scores_are_relative_to_feasible_nodes():
 @pytest.mark.parametrize(
     ("there", "expected"),
     [
-        # those who are there want app a near: weight 50 against 0
+        # running tasks prefer app a near: weight 50 against 0
         pytest.param(PreferenceSet(peers=((50, PeerTerm(A, "zone")),)), [0, 20_000, 20_000], id="wanted"),
         pytest.param(PreferenceSet(peers=((-50, PeerTerm(A, "zone")),)), [20_000, 0, 0], id="unwanted"),
         pytest.param(PreferenceSet(peers=((50, PeerTerm(B, "zone")),)), [0, 0, 0], id="somebody-else"),
@@ -172,7 +172,7 @@ def test_a_required_affinity_of_running_tasks_attracts_with_weight_1():
 
 
 def batch(preferences: PreferenceSet, count: int, *nodes, cls=None) -> tuple[dict[str, int], int]:
-    """How many of `count` tasks of app a each node was given, and with how many solves."""
+    """Number of the `count` tasks of app a on each node, and the number of solves."""
     cluster = make_cluster(
         cls or make_class(1, preferences=preferences),
         make_label_set(1, app="a"),

@@ -1,4 +1,4 @@
-"""How many tasks a node takes, against counting them in one by one."""
+"""Number of tasks that fit on a node, against adding them one by one."""
 
 import numpy as np
 from hypothesis import given

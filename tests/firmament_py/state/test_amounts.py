@@ -1,4 +1,4 @@
-"""Columns of resources: who gets one, what one that comes late holds, and that they are given back."""
+"""Columns of resources: when they are added, their initial values, and their removal."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What one class may say at most, and that what it says costs a round work in proportion, never more."""
+"""Limits on the description of a class, and that the work of a round is at most proportional to it."""
 
 import pytest
 
@@ -69,7 +69,7 @@ def test_the_requirements_of_selectors_of_tasks_count():
 
 
 def work_of_rounds(says, labelled: bool) -> int:
-    """Calls of a round in which a class waits that says this, and of the next, which has placed some."""
+    """Function calls of a round with a waiting class of this description, and of the next, after placements."""
     size = class_bounds.MAX_TERMS
     keys = {f"key{i}": "v" for i in range(size)} if labelled else {}
     cluster = make_cluster(

@@ -1,4 +1,4 @@
-"""What the cluster state makes of single events: opportunities, refusals, overlaps, names."""
+"""Single events of the cluster state: opportunities, refusals, overlaps, names."""
 
 import numpy as np
 import pytest
@@ -199,7 +199,7 @@ def test_a_rejection_of_another_node_is_ignored():
     ],
 )
 def test_a_bound_that_is_no_integer_matches_no_node(demand, labels):
-    """Kubernetes takes such a pod, too, and finds no node for it."""
+    """Kubernetes also accepts such a pod, and finds no node for it."""
     cluster = make_cluster(make_node("a", labels=labels), make_class(1, demand=demand), make_tasks([1], 1))
     assert cluster.round() == {}
 

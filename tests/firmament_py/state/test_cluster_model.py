@@ -1,4 +1,4 @@
-"""The cluster state against a model of dicts: any events, in any order, sensible or not."""
+"""The cluster state against a model of dicts: any events, in any order, valid or not."""
 
 import numpy as np
 import pytest
@@ -136,7 +136,7 @@ class StateAgreesWithDicts(RuleBasedStateMachine):
 
     @rule()
     def resync(self):
-        """A new state that is told what the bridge knows, tasks before their nodes: assumed ones count as bound."""
+        """A new state from what the bridge knows, tasks before their nodes: assumed ones count as bound."""
         self.state = ClusterState()
         world = self.world
         world.tasks = {uid: task for uid, task in world.tasks.items() if task.state != "ended"}

@@ -1,4 +1,4 @@
-"""What is known of gangs, and single decisions about them: tables with the arithmetic beside them."""
+"""The gang table, and single decisions about gangs: tables with the arithmetic beside them."""
 
 import numpy as np
 import pytest
@@ -271,7 +271,7 @@ def test_a_gang_with_affinity_to_a_task_placed_later_is_tried_again():
 
 
 def test_a_member_that_others_depend_on_is_not_surplus():
-    """A follower needs a lead beside it; two of the three members are enough."""
+    """A follower needs a lead beside it; the minimum is two of the three members."""
     cluster = make_cluster(
         *(*host_nodes(2, 2), GPU1, make_class(2, gpu=1, peers=WITH_LEAD), make_label_set(1, app="lead")),
         *(make_gang(1, 2), make_tasks([101], 2, gang=1), make_tasks([102, 103], 1, gang=1, label_set=1)),
@@ -340,7 +340,7 @@ def test_a_full_gang_that_lacks_a_role_waits_until_a_member_is_removed():
 
 
 def test_members_that_others_depend_on_count_for_the_maximum():
-    """A follower needs a lead beside it: two of the three members may be placed, and one of them is enough."""
+    """A follower needs a lead beside it: at most two of the three members can be placed; the minimum is one."""
     cluster = make_cluster(
         *(*host_nodes(9), make_class(2, gpu=1, peers=WITH_LEAD), GPU1, make_label_set(1, app="lead")),
         *(make_gang(1, 1, maximum=2), make_tasks([101, 102], 2, gang=1), make_tasks([103], 1, gang=1, label_set=1)),
@@ -349,7 +349,7 @@ def test_members_that_others_depend_on_count_for_the_maximum():
 
 
 def test_a_maximum_holds_for_members_placed_one_by_one():
-    """Single tasks that want to be near each other are looked at again one by one: not past a maximum."""
+    """Single tasks with affinity to each other are tried again one by one, within the maximum."""
     cluster = make_cluster(
         *(*host_nodes(9), GPU1, make_class(2, gpu=1, peers=WITH_LEAD), make_gang(1, 0, maximum=1)),
         *(make_tasks([101, 102], 1, gang=1), make_tasks([901], 2)),

@@ -1,4 +1,4 @@
-"""Input sets: what is known of them, where their blocks are in a round, and when they are forgotten."""
+"""Input sets: their definitions, the locations of their blocks in a round, and their removal."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Labels and taints as columns give the answers of the one-node evaluators, and of the oracle, at all times."""
+"""Labels and taints as columns give the results of the one-node evaluators, and of the oracle, at all times."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ from tests.firmament_py.strategies import demands, labels, taints
 
 
 class ColumnsAgreeWithOneNodeAtATime(RuleBasedStateMachine):
-    """Nodes come, change, go, and their rows are used again, while demands old and new are judged."""
+    """Nodes are added, changed and removed, and their rows reused, while old and new demands are evaluated."""
 
     def __init__(self):
         super().__init__()
@@ -159,7 +159,7 @@ def test_removing_an_unknown_row_does_nothing():
 
 
 def test_unused_values_and_taints_are_dropped():
-    """Nodes come and go for years, each with a name of its own in a label and in a taint."""
+    """Nodes are added and removed for years, each with a unique value in a label and in a taint."""
     table = NodeIndex()
     in_use = selecting(needs("name", "NotIn", "none"))
     tolerant = NodeDemand(tolerations=(Toleration("owner", "Equal", "n5999", ""),))

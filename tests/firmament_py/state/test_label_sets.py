@@ -1,4 +1,4 @@
-"""Label sets: which tasks a selector speaks of, by namespace, by the labels of namespaces, by labels."""
+"""Label sets: the tasks that a selector matches, by namespace, by the labels of namespaces, by labels."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The promises of the growable table."""
+"""The guarantees of the growable table."""
 
 from typing import ClassVar
 

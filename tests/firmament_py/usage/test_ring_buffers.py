@@ -1,4 +1,4 @@
-"""Rings of samples against plain Python, while rows are used again."""
+"""Rings of samples against plain Python, while rows are reused."""
 
 import math
 
@@ -26,7 +26,7 @@ def decayed(samples, now, half_life=HALF_LIFE, stale=STALE):
 
 
 class Oracle:
-    """What rings hold: of each row the generation and its samples, oldest first."""
+    """The content of rings: for each row the generation and its samples, oldest first."""
 
     def __init__(self, depth) -> None:
         self.depth = depth
@@ -80,7 +80,7 @@ class RingsMachine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def move(self, data):
-        """Rows are numbered anew, some go; their new owners count as other generations."""
+        """Rows are renumbered, some are removed; the new uses of rows count as other generations."""
         before = data.draw(st.lists(st.integers(0, 5), unique=True))
         after = data.draw(st.permutations(range(6)))[: len(before)]
         generations = [self.generation[row] for row in before]

@@ -1,4 +1,4 @@
-"""What counts as used of a node, against plain Python, while tasks come, go and are measured."""
+"""The used amounts of nodes, against plain Python, while tasks are added, removed and measured."""
 
 import logging
 import math
@@ -215,7 +215,7 @@ def scheduler(cluster, policy, usage):
 
 
 def test_costs_depend_on_usage_and_capacity_on_requests():
-    """Node a is requested full but idle, but for one slot; b is requested less and busy."""
+    """Requests fill node a except for one slot, but it is idle; b has lower requests and is busy."""
     reported: list[Event] = [
         make_node("a", cpu=10_000, memory=1000),
         make_node("b", cpu=10_000, memory=1000),
@@ -269,7 +269,7 @@ def test_placements_of_a_round_count_by_their_requests():
 
 
 def test_trials_without_other_tasks_have_costs_by_usage_too():
-    """Whether a gang could fit some day is tried as if task 2 had gone, whose use is not known apart."""
+    """The trial whether a gang could fit in future removes task 2, whose usage is not known separately."""
     seen = []
 
     class Watching(LoadSpreading):
@@ -315,7 +315,7 @@ amounts = st.one_of(st.just(math.nan), st.integers(0, 2000).map(float), st.float
 
 
 class UsageMachine(RuleBasedStateMachine):
-    """Tasks come, move, go and come again under the same uid; nodes go and come back; samples come late."""
+    """Tasks are added, moved, removed and added again under the same uid; nodes too; samples arrive late."""
 
     NODES = ("a", "b", "c")
 
