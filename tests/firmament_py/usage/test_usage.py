@@ -243,7 +243,7 @@ def test_placements_of_a_round_count_by_their_requests():
             seen.append((view.load.copy(), view.free.copy(), view.allocatable))
             return super().costs(view)
 
-    # two large ones fit on a each alone, and b has many already; while one of them is turned away nobody of a lower
+    # two large ones fit on a each alone, and b has many already; while one of them is turned away no task of lower
     # priority is placed
     cluster = make_cluster(
         *(make_node("a", cpu=1000, memory=1000), make_node("b", cpu=1000)),
