@@ -50,7 +50,7 @@ def running(uid: int, cls: int, node: str, seconds_ago: int = 0, **fields):
 
 
 def kept_until(cluster: Cluster) -> list[int]:
-    """Seconds from now on until each gang that keeps room is expected to fit, -1: unknown."""
+    """Seconds from now on until each gang with a reservation is expected to fit, -1: unknown."""
     found = cluster.scheduler.gang_starts_us.values()
     return [(start - NOW_US) // SECOND_US if start else -1 for start in found]
 

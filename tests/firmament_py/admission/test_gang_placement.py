@@ -153,7 +153,7 @@ def test_younger_gangs_that_fit_by_their_sums_do_not_overtake():
 
 
 def test_two_starving_gangs_do_not_block_each_other():
-    # 5 GPUs, one held: 3 would fit, 4 would fit, both never; only the older one keeps room
+    # 5 GPUs, one held: 3 would fit, 4 would fit, both never; only the older one has a reservation
     cluster = make_cluster(
         *(*gpu_nodes(5), GPU1, make_tasks([1, 2], 1, on="n0")),
         *(make_gang(1, 4, created_us=OVERDUE_US - 1), make_tasks(range(101, 105), 1, gang=1)),
