@@ -22,7 +22,7 @@ _AHEAD = 24
 """Number of tasks ahead for which arcs are prefetched."""
 
 _CLAUSES = (
-    "a task sends its unit through an arc of another task",
+    "a task does not send its unit through one of its own arcs",
     "a task is not at the head of its chosen arc",
     "a removed task sends a unit",
     "the flow of an arc is below 0 or above its capacity",

@@ -333,11 +333,11 @@ def test_a_repair_without_a_certificate_is_solved_from_scratch(caplog, monkeypat
     ("tamper", "complaint"),
     [
         pytest.param(lambda g, row: g.flow.__setitem__(0, 1 - g.flow[0]), "not conserved", id="flow"),
-        pytest.param(lambda g, row: g.flow.__setitem__(0, -1), "outside", id="negative"),
-        pytest.param(lambda g, row: g.flow.__setitem__(0, g.capacity[0] + 1), "outside", id="capacity"),
-        pytest.param(lambda g, row: g.chosen.__setitem__(row, -1), "no arc of its own", id="unrouted"),
+        pytest.param(lambda g, row: g.flow.__setitem__(0, -1), "above its capacity", id="negative"),
+        pytest.param(lambda g, row: g.flow.__setitem__(0, g.capacity[0] + 1), "above its capacity", id="capacity"),
+        pytest.param(lambda g, row: g.chosen.__setitem__(row, -1), "one of its own arcs", id="unrouted"),
         pytest.param(
-            lambda g, row: g.chosen.__setitem__(row, (row + 1) * DEGREE), "no arc of its own", id="arc of another"
+            lambda g, row: g.chosen.__setitem__(row, (row + 1) * DEGREE), "one of its own arcs", id="arc of another"
         ),
         pytest.param(
             lambda g, row: g.chosen.__setitem__(row, row * DEGREE + (g.chosen[row] + 1) % DEGREE),
@@ -346,11 +346,11 @@ def test_a_repair_without_a_certificate_is_solved_from_scratch(caplog, monkeypat
         ),
         pytest.param(
             lambda g, row: g.arc.__setitem__(g.chosen[row], 10**6 << HEAD_BITS | g.arc[g.chosen[row]] & HEAD),
-            "cheaper arc",
+            "costs less than the one it uses",
             id="task cost",
         ),
         pytest.param(lambda g, row: g.potential.__setitem__(SINK, 10**6), "with flow", id="dear"),
-        pytest.param(lambda g, row: g.potential.__setitem__(SINK, -(10**6)), "with room", id="cheap"),
+        pytest.param(lambda g, row: g.potential.__setitem__(SINK, -(10**6)), "residual arc", id="cheap"),
         pytest.param(lambda g, row: g.potential.__setitem__(0, 2**62), "out of range", id="range"),
     ],
 )
@@ -378,7 +378,7 @@ def test_the_certificate_rejects_a_task_that_is_not_at_the_head_of_its_arc():
 def test_the_number_of_tasks_is_limited(monkeypatch):
     monkeypatch.setattr("firmament_py.flow.incremental.network.TASKS_MAX", 7)
     network, rows, reoptimizer = routed_network(tasks=6)
-    with pytest.raises(RangeError, match="2 more tasks than 6; at most 7"):
+    with pytest.raises(RangeError, match="2 more tasks than 6; the limit is 7"):
         network.add_tasks(np.array([[FIRST_JOB]] * 2), np.zeros((2, 1), np.int64))
     network.add_tasks(np.array([[FIRST_JOB]]), np.zeros((1, 1), np.int64))
     assert network.size == len(rows) + 1
