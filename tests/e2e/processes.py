@@ -134,7 +134,7 @@ class Scheduler(Process):
 
     def ready(self) -> Scheduler:
         """Waits until the flow service is synchronised."""
-        self.until_says(r"the flow service \(policy \S+\) knows")
+        self.until_says(r"synchronised the flow service \(policy \S+\)")
         return self
 
     def get(self, path: str) -> tuple[int, str]:
