@@ -166,7 +166,7 @@ async def test_a_folder_whose_path_is_too_long_for_a_socket_is_named(started, tm
         await started()
     assert caught.value.usage
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
-    with pytest.raises(FirmamentError, match="set TMPDIR to a folder that is writable"):
+    with pytest.raises(FirmamentError, match="set TMPDIR to a writable folder"):
         await started()
 
 
