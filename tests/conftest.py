@@ -10,7 +10,7 @@ from tests.effort import NO_SERVER, QUARTER, THOROUGH
 
 _COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
-settings.register_profile("default", _COMMON, max_examples=40, stateful_step_count=30, database=None)
+settings.register_profile("default", _COMMON, max_examples=25, stateful_step_count=30, database=None)
 settings.register_profile("thorough", _COMMON, max_examples=1000, stateful_step_count=60)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 

@@ -137,7 +137,7 @@ def too_deep() -> ApiError:
 
 
 def conform(api_version: str, kind: str, obj: Any) -> None:
-    """Refuse an object with fields of the wrong type; remove nulls from it and add a missing spec."""
+    """Refuse an object with fields of the wrong type; remove nulls from it and add what is missing and required."""
     model = model_of(api_version, kind)
     try:
         if not isinstance(obj, dict):
@@ -148,6 +148,16 @@ def conform(api_version: str, kind: str, obj: Any) -> None:
         raise _refused(kind, found) from None
     if "spec" in fields:
         obj.setdefault("spec", {})
+    if "status" in fields:
+        _add_empty_texts(obj.get("status"))
+
+
+def _add_empty_texts(status: Json | None) -> None:
+    """An API server stores required texts of conditions and addresses that are missing as empty ones."""
+    for name, required in (("conditions", ("type", "status")), ("addresses", ("type", "address"))):
+        for entry in (status or {}).get(name) or ():
+            for field in required:
+                entry.setdefault(field, "")
 
 
 def _walk(fields: dict[str, Type], obj: Json) -> None:

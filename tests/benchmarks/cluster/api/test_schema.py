@@ -53,6 +53,15 @@ def test_a_valid_object_is_unchanged():
     assert repr(obj) == before
 
 
+def test_missing_required_texts_of_conditions_are_empty():
+    node = {"status": {"conditions": [{"reason": "x"}], "addresses": [{"type": "Hostname"}]}}
+    conform("v1", "Node", node)
+    assert node["status"] == {
+        "conditions": [{"reason": "x", "type": "", "status": ""}],
+        "addresses": [{"type": "Hostname", "address": ""}],
+    }
+
+
 def test_null_means_unset_and_a_missing_spec_is_added():
     obj = {"metadata": {"name": "p", "labels": None}, "spec": None, "unknown": None}
     conform("v1", "Pod", obj)
