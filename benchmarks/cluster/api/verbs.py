@@ -337,8 +337,8 @@ class Api:
         new: Json = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
         if subresource == "status":
             new.update({k: v for k, v in old.items() if k not in new and k != "status"})
-            if obj.get("status") is not None:
-                new["status"] = obj["status"]
+            if obj.get("status") is not None or not kind.custom:
+                new["status"] = obj.get("status") or {}
         else:
             new.update({k: v for k, v in obj.items() if k not in new})
             if kind.has_status:

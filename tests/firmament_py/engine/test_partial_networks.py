@@ -31,7 +31,7 @@ def parts():
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.name)
 @given(events=clusters())
 def test_rounds_with_partial_networks_keep_constraints_and_leave_no_task_that_fits(policy, events):
-    cluster, world = make_cluster(*events, policy=policy), world_of(events)
+    cluster, world = make_cluster(*events, policy=policy, reserve_after_us=None), world_of(events)
     result = cluster.run()
     carry_out(world, cluster.names(result))
     assert left_over(world) == []
@@ -67,7 +67,7 @@ def test_accepted_flows_are_optima_of_the_whole_network(policy, events, tries):
 
 @given(events=clusters())
 def test_no_task_waits_for_capacity_given_to_a_lower_priority(events):
-    cluster, world = make_cluster(*events), world_of(events)
+    cluster, world = make_cluster(*events, reserve_after_us=None), world_of(events)
     placed = cluster.round()
     carry_out(world, placed)
     assert inversions(world, placed) == []

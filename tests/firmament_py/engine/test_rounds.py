@@ -384,7 +384,7 @@ def inversions(world: World, placed: dict[int, str]) -> list[tuple[int, str]]:
 @given(events=clusters())
 def test_no_task_waits_for_capacity_given_to_a_lower_priority(policy, events):
     """Holds for costs that do not depend on the class: see below for the others."""
-    cluster, world = make_cluster(*events, policy=policy), world_of(events)
+    cluster, world = make_cluster(*events, policy=policy, reserve_after_us=None), world_of(events)
     placed = cluster.round()
     carry_out(world, placed)
     assert inversions(world, placed) == []
