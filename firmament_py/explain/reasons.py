@@ -10,7 +10,7 @@ from firmament_py.explain.gang_status import full_gangs, gang_reason
 from firmament_py.explain.nearest_nodes import intertask_of_task
 from firmament_py.explain.node_reasons import node_reasons
 from firmament_py.explain.reason import Reason, ReasonKind
-from firmament_py.model.arrays import I64, NO_ROWS, Bools
+from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.snapshot.intertask import IntertaskConstraints
 from firmament_py.snapshot.round_classes import by_class
@@ -18,6 +18,7 @@ from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.state.cluster import ClusterState
 
 DEFERRED = Reason(ReasonKind.DEFERRED, 0)
+_REPORTED_DEFERRED = np.uint64(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +37,12 @@ def waiting_classes(state: ClusterState, rejected: list[Rejected], deferred: I64
     tasks that it did not consider; reasons that were reported for them before stay."""
     tasks = state.tasks
     rows = np.flatnonzero(tasks.state == TaskState.WAITING)
-    answer = [
-        Waiting(cls, int((tasks.cls[deferred] == cls).sum()), (DEFERRED,), _unreported(state, deferred, cls))
-        for cls in np.unique(tasks.cls[deferred]).tolist()
-    ]
+    answer = []
+    for cls in np.unique(tasks.cls[deferred]).tolist():
+        of_class = deferred[tasks.cls[deferred] == cls]
+        unreported = of_class[tasks.reported[of_class] == 0]
+        tasks.reported[unreported] = _REPORTED_DEFERRED
+        answer.append(Waiting(cls, len(of_class), (DEFERRED,), unreported))
     rows = np.setdiff1d(rows, deferred, assume_unique=True)
     if not len(rows):
         return answer
@@ -63,12 +66,6 @@ def waiting_classes(state: ClusterState, rejected: list[Rejected], deferred: I64
         tasks.reported[unreported] = signature
         answer.append(Waiting(cls, len(of_class), why, unreported))
     return answer
-
-
-def _unreported(state: ClusterState, rows: I64, cls: int) -> I64:
-    """Those of class row `cls` that no reason was ever reported for."""
-    first: Bools = (state.tasks.cls[rows] == cls) & (state.tasks.reported[rows] == 0)
-    return rows[first]
 
 
 def reasons_of_task(

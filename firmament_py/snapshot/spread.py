@@ -159,7 +159,7 @@ def _emptiest(counts: I64, eligible: Bools, spread: Spread) -> int:
 
 
 def _reachable_level(counts: I64, capacity: I64, eligible: Bools, waiting: int, spread: Spread) -> int:
-    """The highest count that the emptiest domain can reach with `waiting` tasks and capacity `room` in each domain."""
+    """The highest count that the emptiest domain can reach with `waiting` tasks and `capacity` in each domain."""
     if int(eligible.sum()) < spread.min_domains:
         return 0
     if not eligible.any():

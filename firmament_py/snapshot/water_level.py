@@ -6,7 +6,7 @@ from firmament_py.model.arrays import I64
 
 
 def water_level(counts: I64, capacity: I64, waiting: int) -> int:
-    """The highest count that the emptiest domains, with counts (D,), can reach with `waiting` tasks and capacity `room`
+    """The highest count that the emptiest domains, with counts (D,), can reach with `waiting` tasks and `capacity`
     (D,)."""
     if not len(counts):
         return 0

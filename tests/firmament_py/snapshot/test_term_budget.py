@@ -60,6 +60,12 @@ def test_the_reason_is_reported_once():
     first = {w.cls: w for w in cluster.run().waiting}
     assert [reason.kind for w in first.values() for reason in w.reasons] == [ReasonKind.DEFERRED] * PER_ROUND
     assert all(len(w.unreported) == w.count == 1 for w in first.values())
+    cluster.tell(
+        *(with_terms(MAX_TERMS, k) for k in (90, 91, 92)), make_tasks([90, 91, 92], [90, 91, 92], created_us=1)
+    )
+    again = {w.cls: w for w in cluster.run(NOW_US + 1).waiting}
+    assert first.keys() <= again.keys(), "older ones came"
+    assert [len(again[cls].unreported) for cls in first] == [0] * PER_ROUND
 
 
 def test_those_that_do_not_fit_are_considered_in_turns_and_then_no_more():
@@ -92,6 +98,28 @@ def test_a_gang_is_deferred_as_a_whole():
     )
     assert set(cluster.round()) == set(range(1, PER_ROUND + 1))
     assert set(cluster.round(NOW_US + 1)) == {50, 51}
+
+
+@pytest.mark.parametrize("roles", [2, PER_ROUND + 2])
+def test_a_gang_with_more_terms_than_a_round_takes_is_considered_on_its_own(roles):
+    """Beside as many other classes; then no round is due, although members without terms were deferred with it."""
+    members = list(range(100, 100 + roles))
+    cluster = cluster_with(PER_ROUND)
+    cluster.tell(
+        *(with_terms(MAX_TERMS, number) for number in members),
+        make_class(99, cpu=5000),
+        make_gang(1, roles + 1),
+        make_tasks([*members, 99], [*members, 99], gang=1),
+    )
+    rounds = 0
+    kinds = set()
+    while cluster.scheduler.due(NOW_US + rounds):
+        waiting = cluster.run(NOW_US + rounds).waiting
+        kinds = {reason.kind for w in waiting for reason in w.reasons}
+        rounds += 1
+        assert rounds < 9
+    assert rounds == 2
+    assert ReasonKind.GANG_DOES_NOT_FIT in kinds, "it was considered as a whole"
 
 
 def test_the_work_of_a_round_is_bounded():
