@@ -16,7 +16,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--e2e-reruns", type=int, default=0, help="Run a failed test marked e2e up to so many times more.")
+    parser.addoption("--e2e-reruns", type=int, default=0, help="How often a failed test marked e2e is run again.")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -83,7 +83,7 @@ def test_flags_override_the_configuration_file(synthetic: Backend, schedule: Sch
     assert set(synthetic.bound()) == {"ours"}
 
 
-# -- nonsense in the cluster -----------------------------------------------------------------------------------------
+# -- invalid objects in the cluster ------------------------------------------------------------------------------------
 
 
 def test_nodes_without_allocatable_are_counted_and_named(backend: Backend, schedule: Schedule) -> None:

@@ -68,7 +68,7 @@ def written(path, content):
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        pytest.param("{{{ nonsense", "cannot use the kubeconfig {}: while parsing", id="not YAML"),
+        pytest.param("{{{ broken", "cannot use the kubeconfig {}: while parsing", id="not YAML"),
         pytest.param("- a list", "cannot use the kubeconfig {}: all of it is a list; give a mapping", id="list"),
         pytest.param("", "cannot use the kubeconfig {}: all of it is empty; give a mapping", id="empty"),
         pytest.param("apiVersion: v1\nkind: Config\n", "cannot use the kubeconfig {}: ", id="no context"),
