@@ -24,13 +24,13 @@ _INTERTASK_KINDS = {
 
 
 def node_reasons(
-    state: ClusterState, cls: int, intertask: IntertaskConstraints, c: int, kept_for: str = ""
+    state: ClusterState, cls: int, intertask: IntertaskConstraints, c: int, reserved_for: str = ""
 ) -> tuple[Reason, ...]:
     """Why nodes cannot take a further task of class row `cls`, number `c` of `intertask`, now.
 
     In kube-scheduler's order: a node fails for a taint, else for the selector, else for a token, else for each resource
     that it lacks, else for a further affinity, else for inter-task constraints. A node that passes all of these counts
-    only if its free capacity is reserved; kept_for: the names of the holders of the reservations, empty: none.
+    only if its free capacity is reserved; reserved_for: the names of the holders of the reservations, empty: none.
     """
     nodes = state.present_nodes()
     demand = state.classes.demand(cls)
@@ -47,8 +47,8 @@ def node_reasons(
         for name, fails in intertask.failures(c).items():
             found += _counted(_INTERTASK_KINDS[name], fails & left)
             left &= ~fails
-    if kept_for:
-        found += _counted(ReasonKind.RESERVED, left, kept_for)
+    if reserved_for:
+        found += _counted(ReasonKind.RESERVED, left, reserved_for)
     return tuple(found)
 
 

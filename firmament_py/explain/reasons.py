@@ -60,7 +60,7 @@ def waiting_classes(state: ClusterState, rejected: list[Rejected], deferred: I64
         elif gang in of_gang:
             why = (of_gang[gang], *node_reasons(state, cls, intertask, c))
         else:
-            why = node_reasons(state, cls, intertask, c, _kept_for(state, cls, holders))
+            why = node_reasons(state, cls, intertask, c, _reserved_for(state, cls, holders))
         signature = np.uint64(hash((why, len(state.nodes.observed))) & (2**63 - 1) | 1)
         unreported = of_class[tasks.reported[of_class] != signature]
         tasks.reported[unreported] = signature
@@ -76,7 +76,7 @@ def reasons_of_task(
     if full:
         return tuple(full.values())
     cls = int(state.tasks.cls[row])
-    return node_reasons(state, cls, intertask_of_task(state, row), 0, _kept_for(state, cls, reservation_holders))
+    return node_reasons(state, cls, intertask_of_task(state, row), 0, _reserved_for(state, cls, reservation_holders))
 
 
 def reservation_holders_among(state: ClusterState, rejected: list[Rejected]) -> list[tuple[int, str]]:
@@ -86,6 +86,6 @@ def reservation_holders_among(state: ClusterState, rejected: list[Rejected]) -> 
     return [(d.priority, d.definition.name if d.task < 0 else str(names[d.task])) for d in demands]
 
 
-def _kept_for(state: ClusterState, cls: int, reservation_holders: Sequence[tuple[int, str]]) -> str:
+def _reserved_for(state: ClusterState, cls: int, reservation_holders: Sequence[tuple[int, str]]) -> str:
     """Names of the holders whose reserved capacity tasks of class row `cls` may not use."""
     return ", ".join(name for priority, name in reservation_holders if priority >= state.classes.priority[cls])
