@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     mine = [at for at, item in enumerate(items) if here in item.path.parents]
     # those that share a scheduler follow each other, so that it is started once
-    in_order = sorted((items[at] for at in mine), key=lambda item: (server_of(item), not shares_scheduler(item)))
+    in_order = sorted((items[at] for at in mine), key=lambda item: (server_of(item), shared_flags(item) or ("~",)))
     for at, item in zip(mine, in_order, strict=True):
         items[at] = item
 
@@ -39,8 +39,12 @@ def server_of(item: pytest.Item) -> str:
     return str(parameters.params.get("server", "")) if parameters else ""
 
 
-def shares_scheduler(item: pytest.Item) -> bool:
-    return "scheduler" in getattr(item, "fixturenames", ())
+def shared_flags(item: pytest.Item) -> tuple[str, ...] | None:
+    """The flags of the shared scheduler that a test uses; None: it uses none."""
+    if "scheduler" not in getattr(item, "fixturenames", ()):
+        return None
+    marker = item.get_closest_marker("flags")
+    return marker.args if marker else ()
 
 
 @pytest.fixture(scope="session", params=["synthetic", "real"])
@@ -77,15 +81,19 @@ def synthetic(backend: Backend) -> Synthetic:
 
 
 class SharedScheduler:
-    """One `poseidon run` without flags, shared by tests; stopped while a test starts its own."""
+    """One `poseidon run`, shared by tests with the same flags; stopped while a test starts its own."""
 
     def __init__(self, server: Backend, folder: Path) -> None:
         self._server, self._folder = server, folder
         self._running: Scheduler | None = None
+        self._flags: tuple[str, ...] = ()
 
-    def running(self) -> Scheduler:
+    def running(self, flags: tuple[str, ...]) -> Scheduler:
+        if self._flags != flags:
+            self.end()
         if self._running is None:
-            self._running = Scheduler(self._server.kubeconfig, log=self._folder / "poseidon.log").ready()
+            log = self._folder / "poseidon.log"
+            self._running, self._flags = Scheduler(self._server.kubeconfig, *flags, log=log).ready(), flags
         return self._running
 
     def give_up(self) -> None:
@@ -108,15 +116,18 @@ def shared_scheduler(server: Backend, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture
-def scheduler(backend: Backend, shared_scheduler: SharedScheduler) -> Iterator[Scheduler]:
-    """A scheduler that has run for some time, in an emptied cluster; it must survive the test."""
-    shared = shared_scheduler.running()
+def scheduler(
+    request: pytest.FixtureRequest, backend: Backend, shared_scheduler: SharedScheduler
+) -> Iterator[Scheduler]:
+    """A scheduler that has run for some time, in an emptied cluster; it must survive the test. `pytest.mark.flags`
+    gives its flags."""
+    shared = shared_scheduler.running(shared_flags(request.node) or ())
     shared.until_knows(0, 0)
-    before = len(shared.output)
+    shared.begin_test()
     yield shared
     try:
         assert shared.popen.poll() is None, shared.output[-5000:]
-        judge_output(shared.output[before:])
+        judge_output(shared.output_of_test)
     except AssertionError:
         shared_scheduler.give_up()
         raise

@@ -41,6 +41,7 @@ class Process:
     def __init__(self, command: Sequence[str], log: Path | None = None) -> None:
         self.command = list(command)
         self.lines: list[str] = []
+        self._first_of_test = 0
         self._output_lock = threading.Condition()
         self._ended = False
         self.popen = subprocess.Popen(
@@ -86,9 +87,19 @@ class Process:
         with self._output_lock:
             return "\n".join(self.lines)
 
-    def until_says(self, pattern: str, *, after: int = 0, seconds: float = PATIENCE) -> re.Match[str]:
-        """Waits for a line, from line number `after` on."""
-        end, at = time.monotonic() + seconds, after
+    def begin_test(self) -> None:
+        """Lines from here on are those of the next test."""
+        with self._output_lock:
+            self._first_of_test = len(self.lines)
+
+    @property
+    def output_of_test(self) -> str:
+        with self._output_lock:
+            return "\n".join(self.lines[self._first_of_test :])
+
+    def until_says(self, pattern: str, *, after: int | None = None, seconds: float = PATIENCE) -> re.Match[str]:
+        """Waits for a line, from line number `after` on; by default from the first of the test."""
+        end, at = time.monotonic() + seconds, self._first_of_test if after is None else after
         with self._output_lock:
             while True:
                 for line in self.lines[at:]:
@@ -130,7 +141,7 @@ class Scheduler(Process):
     @property
     def address(self) -> str:
         """The answer of the health port."""
-        return self.until_says(r"health and metrics on http://([\w.:]+)")[1]
+        return self.until_says(r"health and metrics on http://([\w.:]+)", after=0)[1]
 
     def ready(self) -> Scheduler:
         """Waits until the flow service is synchronised."""
@@ -176,7 +187,7 @@ class Scheduler(Process):
     @property
     def firmament_pid(self) -> int:
         """The pid of the newest flow service that it started."""
-        self.until_says(r"flow service started: pid=\d+")
+        self.until_says(r"flow service started: pid=\d+", after=0)
         return int(re.findall(r"flow service started: pid=(\d+)", self.output)[-1])
 
     def metric(self, name: str) -> float:

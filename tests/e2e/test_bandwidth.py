@@ -1,7 +1,6 @@
 """Bandwidth that pods request: counted under the policy that needs it, and under others only on request."""
 
 import random
-from collections.abc import Callable
 
 import pytest
 
@@ -10,8 +9,6 @@ from tests.e2e.backends import PODS, Backend
 from tests.e2e.conftest import SYNTHETIC
 from tests.e2e.objects import node, pod
 from tests.e2e.processes import Scheduler
-
-Schedule = Callable[..., Scheduler]
 
 EGRESS = "kubernetes.io/egress-bandwidth"
 G = 10**9
@@ -52,9 +49,9 @@ def judge_history(backend: Backend, links: dict[str, int]) -> None:
 
 
 @SYNTHETIC
-def test_links_are_never_over_committed(backend: Backend, schedule: Schedule) -> None:
+@pytest.mark.flags("--policy", "network-aware", "--link-bandwidth", "7G")
+def test_links_are_never_over_committed(backend: Backend, scheduler: Scheduler) -> None:
     """Four links, declared in all supported ways, and pods that are created and end and request all of the capacity."""
-    scheduler = schedule("--policy", "network-aware", "--link-bandwidth", "7G")
     links = {"a": 10, "b": 12, "c": 7, "d": 7}
     backend.create(linked("a", "10G"), linked("b", "12G", by="labels"), linked("c"), linked("d"))
     chance = random.Random(3)
@@ -71,15 +68,14 @@ def test_links_are_never_over_committed(backend: Backend, schedule: Schedule) ->
 
 
 @pytest.mark.parametrize(
-    ("flags", "placed"),
+    "placed",
     [
-        pytest.param(["--policy", "load-spreading"], 4, id="other-policies-ignore-it"),
-        pytest.param(["--policy", "network-aware", "--bandwidth", "off"], 4, id="off"),
-        pytest.param(["--policy", "load-spreading", "--bandwidth", "on"], 2, id="on"),
+        pytest.param(4, id="other-policies-ignore-it"),
+        pytest.param(4, marks=pytest.mark.flags("--policy", "network-aware", "--bandwidth", "off"), id="off"),
+        pytest.param(2, marks=pytest.mark.flags("--bandwidth", "on"), id="on"),
     ],
 )
-def test_whether_bandwidth_counts(backend: Backend, schedule: Schedule, flags: list[str], placed: int) -> None:
-    schedule(*flags)
+def test_whether_bandwidth_counts(backend: Backend, scheduler: Scheduler, placed: int) -> None:
     backend.create(linked("a", "5G"))
     backend.create(*(sender(f"p{at}", "2G") for at in range(4)))
     backend.until_bound(placed)
@@ -88,8 +84,8 @@ def test_whether_bandwidth_counts(backend: Backend, schedule: Schedule, flags: l
     assert len(backend.bound("p")) == placed
 
 
-def test_an_invalid_annotation_is_named_and_delays_no_other_pod(backend: Backend, schedule: Schedule) -> None:
-    schedule("--policy", "network-aware")
+@pytest.mark.flags("--policy", "network-aware", "--link-bandwidth", "7G")
+def test_an_invalid_annotation_is_named_and_delays_no_other_pod(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(linked("a", "5G"), linked("b", "plenty"))
     backend.create(sender("wrong", "12"), sender("right", "2G"))
     assert backend.until_bound(1) == {"right": "a"}
@@ -99,8 +95,8 @@ def test_an_invalid_annotation_is_named_and_delays_no_other_pod(backend: Backend
     )
 
 
-def test_an_invalid_interference_class_is_named_and_ignored(backend: Backend, schedule: Schedule) -> None:
-    schedule("--policy", "interference")
+@pytest.mark.flags("--policy", "interference")
+def test_an_invalid_interference_class_is_named_and_ignored(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(node("a"), pod("p", metadata={"annotations": {"poseidon.io/interference-class": "wolf"}}))
     backend.until_bound(1)
     event = backend.until_event("InvalidAnnotation", "p")

@@ -18,9 +18,8 @@ def capacities(backend: Backend, nodes: int = 4) -> None:
     backend.create(*(node(f"n{at}", cpu="4", pods=40) for at in range(nodes)))  # 160 pods of 100m
 
 
-def test_an_outage_of_the_api_server(backend: Backend, schedule: Schedule) -> None:
+def test_an_outage_of_the_api_server(backend: Backend, scheduler: Scheduler) -> None:
     capacities(backend)
-    scheduler = schedule()
     backend.create(*(pod(f"a{at}") for at in range(60)))
     backend.until_bound(20)
     with backend.outage():
@@ -32,9 +31,8 @@ def test_an_outage_of_the_api_server(backend: Backend, schedule: Schedule) -> No
         backend.until_event("Scheduled", name)
 
 
-def test_the_watches_continue_after_an_outage(backend: Backend, schedule: Schedule) -> None:
+def test_the_watches_continue_after_an_outage(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(node("a", cpu="1"), node("b", cpu="1"))
-    scheduler = schedule()
     backend.create(pod("first", cpu="1"), pod("second", cpu="1"), pod("third", cpu="1"))
     bound_before = backend.until_bound(2)
     with backend.outage():
@@ -48,10 +46,9 @@ def test_the_watches_continue_after_an_outage(backend: Backend, schedule: Schedu
 
 
 @SYNTHETIC
-def test_an_outage_during_which_pods_are_deleted_and_nodes_added(synthetic: Synthetic, schedule: Schedule) -> None:
+def test_an_outage_during_which_pods_are_deleted_and_nodes_added(synthetic: Synthetic, scheduler: Scheduler) -> None:
     """The history is compacted during the outage: only a list shows what was deleted."""
     synthetic.create(node("a", cpu="2"), node("b", cpu="2"))
-    scheduler = schedule()
     synthetic.create(*(pod(f"p{at}", cpu="1") for at in range(6)))
     before = synthetic.until_bound(4)
     broken = [{"verbs": ["list", "watch"], "resources": [kind], "rate_503": 1.0} for kind in ("nodes", "pods")]
@@ -126,39 +123,46 @@ EVERY: Json = {"rate_429": 0.1, "rate_500": 0.1, "rate_503": 0.05, "rate_reset":
         pytest.param([BIND | {"rate_reset": 0.3}], id="binds not sent"),
         pytest.param([BIND | {"rate_lost": 0.5}], id="answers of binds lost"),
         pytest.param([BIND | EVERY, {"verbs": ["get"], "resources": ["pods"]} | EVERY], id="binds and reads, all"),
-        pytest.param([READ | EVERY], id="lists and watches"),
         pytest.param([REPORT | {"rate_500": 0.3, "rate_lost": 0.3, "verbs": ["create", "patch"]}], id="reports"),
         pytest.param([BIND | {"latency_ms": 20.0, "latency_p99_ms": 400.0}], id="slow binds"),
     ],
 )
-def test_errors_of_the_api_server(synthetic: Synthetic, schedule: Schedule, rules: list[Json]) -> None:
+def test_errors_of_the_api_server(synthetic: Synthetic, scheduler: Scheduler, rules: list[Json]) -> None:
+    place_in_spite_of(synthetic, rules)
+
+
+@SYNTHETIC
+def test_errors_of_the_api_server_at_the_start(synthetic: Synthetic, schedule: Schedule) -> None:
+    synthetic.faults({"rules": [READ | EVERY]})
+    scheduler = schedule(ready=False)
+    place_in_spite_of(synthetic, [READ | EVERY])
+    scheduler.ready()
+
+
+def place_in_spite_of(synthetic: Synthetic, rules: list[Json]) -> None:
     capacities(synthetic)
     synthetic.faults({"rules": rules, "watch": {"drop_every_s": 1.0, "delay_ms": 30.0}})
-    scheduler = schedule(ready=False)
     synthetic.create(*(pod(f"p{at}") for at in range(60)))
     synthetic.all_bound_once(60)
     synthetic.faults({"clear": True})
     synthetic.create(pod("last"))
     synthetic.all_bound_once(61)
     assert sum(synthetic.faults({})["counts"].values()) > 0
-    scheduler.ready()
 
 
 @SYNTHETIC
-def test_lost_answers_do_not_occupy_capacity_twice(synthetic: Synthetic, schedule: Schedule) -> None:
+def test_lost_answers_do_not_occupy_capacity_twice(synthetic: Synthetic, scheduler: Scheduler) -> None:
     synthetic.create(node("a", cpu="2"), node("b", cpu="2"))
     synthetic.faults({"rules": [BIND | {"rate_lost": 1.0, "first": 3}, BIND | {"rate_reset": 1.0, "first": 3}]})
-    schedule()
     synthetic.create(*(pod(f"p{at}", cpu="1") for at in range(4)))
     synthetic.all_bound_once(4)
 
 
 @SYNTHETIC
-def test_a_pod_that_cannot_be_bound_delays_no_other(synthetic: Synthetic, schedule: Schedule) -> None:
+def test_a_pod_that_cannot_be_bound_delays_no_other(synthetic: Synthetic, scheduler: Scheduler) -> None:
     """Its capacity is released while its retry is delayed."""
     synthetic.create(node("a", cpu="1"))
     synthetic.faults({"rules": [BIND | {"rate_429": 1.0, "retry_after_s": 3600, "first": 1}]})
-    schedule()
     synthetic.create(pod("unlucky", cpu="500m"))
     synthetic.create(*(pod(f"p{at}", cpu="100m") for at in range(5)))
     synthetic.until_bound(5, "p")

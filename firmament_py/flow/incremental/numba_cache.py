@@ -32,7 +32,7 @@ def compiled(function: _F) -> _F:
 
 def inlined(function: _F) -> _F:
     """Compiles a function into each of its callers."""
-    return _named(function, njit(cache=True, forceinline=True))
+    return _named(function, njit(cache=True, forceinline=True, no_cpython_wrapper=True))
 
 
 def _named(function: _F, compiler: Any) -> _F:

@@ -37,9 +37,12 @@ def find_potentials(g: Graph, sink: int, far: int) -> bool:
     rounds = np.zeros(vertices, np.int32)
     if not _correct_labels(g, sink, queue, 1, rounds):
         return False
-    lost = np.flatnonzero(p == far)
-    queue[: len(lost)] = lost
-    return _correct_labels(g, sink, queue, len(lost), rounds)
+    waiting = 0
+    for v in range(vertices):
+        if p[v] == far:
+            queue[waiting] = v
+            waiting += 1
+    return _correct_labels(g, sink, queue, waiting, rounds)
 
 
 @compiled
@@ -48,7 +51,8 @@ def _correct_labels(g: Graph, sink: int, queue: I32, waiting: int, rounds: I32) 
     False if a vertex is processed (rounds (V,)) more often than is possible without a negative cycle."""
     vertices, p = len(queue), g.potential
     queued = np.zeros(vertices, np.uint8)
-    queued[queue[:waiting]] = 1
+    for i in range(waiting):
+        queued[queue[i]] = 1
     first = 0
     while waiting > 0:
         v = queue[first]

@@ -237,7 +237,7 @@ class Helpless:
 
 @given(events=clusters())
 def test_a_solver_that_fails_stops_nothing(events):
-    cluster, world = make_cluster(*events, solver=Helpless()), world_of(events)
+    cluster, world = make_cluster(*events, solver=Helpless(), reserve_after_us=None), world_of(events)
     carry_out(world, cluster.round())
     assert left_over(world) == []
 
@@ -251,7 +251,7 @@ class Raising:
 
 @given(events=clusters())
 def test_a_policy_that_fails_stops_nothing_and_is_named(events):
-    cluster, world = make_cluster(*events, policy=Raising()), world_of(events)
+    cluster, world = make_cluster(*events, policy=Raising(), reserve_after_us=None), world_of(events)
     result = cluster.run()
     carry_out(world, cluster.names(result))
     assert left_over(world) == []
