@@ -13,11 +13,13 @@ help: ## list the targets
 install: $(STAMP) ## make the virtual environment (the other targets do it when it is missing or out of date)
 
 $(STAMP): pyproject.toml
-	@echo "==> setting up $(VENV) (a minute or two the first time; offline from then on)"
+	@echo "==> setting up $(VENV) (the first time; offline from then on)"
 	@$(PYTHON) -c 'import sys; sys.exit("python3 >= 3.11 is needed, this is " + sys.version.split()[0] + "; try: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --group dev --editable .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.5' --upgrade 'pip>=25.1'
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --group dev --editable . || { \
+		echo "==> uv cannot install, so pip does: slower, but with its own settings of indexes and proxies"; \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable .; }
 	@touch $@
 
 demo: $(STAMP) ## schedule a mixed workload on a synthetic cluster (ARGS="--nodes 1000 --pods 10000")
