@@ -5,6 +5,7 @@ Amounts default to plenty, so that a test names only what matters to it.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -158,6 +159,7 @@ def ended(*uids: int) -> TasksEnded:
     return TasksEnded(np.array(uids, np.uint64))
 
 
+@cache
 def needs(key: str, operator: str = "Exists", *values: str) -> Requirement:
     return Requirement(key, Operator(operator), values)
 
@@ -183,11 +185,9 @@ class Cluster:
     scheduler: Scheduler
 
     def tell(self, *events: Event) -> list[Outcome]:
-        """Applies events and checks the state after each."""
-        outcomes = []
-        for event in events:
-            outcomes.append(self.state.apply(event))
-            self.state.validate()
+        """Applies events and checks the state after the last."""
+        outcomes = [self.state.apply(event) for event in events]
+        self.state.validate()
         return outcomes
 
     def round(self, now_us: int = NOW_US) -> dict[int, str]:

@@ -16,7 +16,7 @@ An unknown field is an error, so that a typo does not silently measure something
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from importlib import resources
 from typing import Any
@@ -124,7 +124,7 @@ def load(name: str) -> Suite:
     raw = yaml.safe_load(text)
     raw["metrics"] = {key: about for one in raw["metrics"].items() for key, about in _each_solver(*one)}
     suite = parse(name, raw)
-    return replace(suite, cases=tuple(one for case in suite.cases for one in _each_policy(case)))
+    return replace(suite, cases=tuple(_for_each_policy(suite.cases)))
 
 
 def _each_solver(key: str, about: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
@@ -133,11 +133,15 @@ def _each_solver(key: str, about: Mapping[str, Any]) -> list[tuple[str, Mapping[
     return [(key.replace(SOLVER, name), {**about, "title": name}) for name in solvers.further()]
 
 
-def _each_policy(case: Case) -> list[Case]:
-    if case.sizes.get("policy") != EACH:
-        return [case]
-    names = [info.name for info in registry.available() if not info.error] + list(BASELINES)
-    return [replace(case, name=f"{case.name}/{name}", sizes={**case.sizes, "policy": name}) for name in names]
+def _for_each_policy(cases: Iterable[Case]) -> Iterator[Case]:
+    names: list[str] = []
+    for case in cases:
+        if case.sizes.get("policy") != EACH:
+            yield case
+            continue
+        names = names or [info.name for info in registry.available() if not info.error] + list(BASELINES)
+        for name in names:
+            yield replace(case, name=f"{case.name}/{name}", sizes={**case.sizes, "policy": name})
 
 
 def parse(name: str, raw: Mapping[str, Any]) -> Suite:

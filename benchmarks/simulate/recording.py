@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -45,7 +46,7 @@ class Outcome:
 
 
 class Recorder:
-    """Records a world over time. Call `advance` before a change, `started` when tasks start, `sample` at regular
+    """Records a world over time. Call `advance` before a change, `started` when tasks start, `sample` for regular
     times."""
 
     def __init__(self, world: World, contended: str) -> None:
@@ -80,8 +81,8 @@ class Recorder:
         """Tasks (K,) start."""
         self._effects.started(tasks)
 
-    def sample(self) -> None:
-        """Records a sample of the current state."""
+    def sample(self, moments: Sequence[int]) -> None:
+        """Records the current state as a sample for each of the moments, at which it was the same."""
         world, r = self._world, self._r
         there = np.flatnonzero(world.present & (world.allocatable[:, r] > 0))
         share = world.used[there, r] / world.allocatable[there, r] if len(there) else np.zeros(1)
@@ -101,9 +102,9 @@ class Recorder:
             "fragmentation": self._fragmentation(),
             **self._effects.sample(),
         }
-        self.samples_us.append(self.now_us)
+        self.samples_us += moments
         for name, value in figures.items():
-            self._samples.setdefault(name, []).append(value)
+            self._samples.setdefault(name, []).extend([value] * len(moments))
 
     def sampled(self) -> dict[str, F64]:
         return {name: np.array(values) for name, values in self._samples.items()}

@@ -87,11 +87,10 @@ class _Replay:
         next_sample = 0
         while True:
             now = self._next_time()
-            while next_sample <= min(now, self._horizon):
-                self._recorder.advance(next_sample)
-                self._recorder.sample()
-                self._progress(next_sample, self._horizon)
-                next_sample += step
+            if moments := range(next_sample, min(now, self._horizon) + 1, step):
+                self._recorder.sample(moments)
+                next_sample += len(moments) * step
+                self._progress(moments[-1], self._horizon)
             if now > self._horizon:
                 break
             self._recorder.advance(now)

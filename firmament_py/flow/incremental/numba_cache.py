@@ -31,8 +31,9 @@ def compiled(function: _F) -> _F:
 
 
 def inlined(function: _F) -> _F:
-    """Compiles a function into each of its callers."""
-    return _named(function, njit(cache=True, forceinline=True, no_cpython_wrapper=True))
+    """Compiles a function into each of its callers; Python cannot call it."""
+    options: dict[str, Any] = {"no_cpython_wrapper": True}  # numba's type stubs lack it
+    return _named(function, njit(cache=True, forceinline=True, **options))
 
 
 def _named(function: _F, compiler: Any) -> _F:
