@@ -108,14 +108,14 @@ def arrays(view):
 
 
 @each_policy
-@examples(25)
+@examples(12)
 @given(view=views())
 def test_costs_keep_the_contract(policy, view):
     checked_costs(policy, view)
 
 
 @each_policy
-@examples(25)
+@examples(12)
 @given(view=views())
 def test_costs_are_pure(policy, view):
     """The same view has the same costs, and is not touched."""
@@ -130,7 +130,7 @@ def test_costs_are_pure(policy, view):
 @pytest.mark.parametrize(
     "policy", [p for p in POLICIES.values() if "favourites" not in waived(p)], ids=lambda p: p.name
 )
-@examples(25)
+@examples(12)
 @given(view=views(min_nodes=2), data=st.data())
 def test_the_order_of_nodes_does_not_matter(policy, view, data):
     order = np.array(data.draw(st.permutations(range(len(view.allocatable)))))
@@ -151,7 +151,7 @@ def test_the_order_of_nodes_does_not_matter(policy, view, data):
 
 
 @each_policy
-@examples(25)
+@examples(12)
 @given(view=views())
 def test_waiting_costs_increase_with_priority_and_do_not_decrease_with_age(policy, view):
     wait = policy.costs(view).wait.tolist()
@@ -166,7 +166,7 @@ def test_waiting_costs_increase_with_priority_and_do_not_decrease_with_age(polic
 
 
 @each_policy
-@examples(25)
+@examples(12)
 @given(view=views(min_nodes=1))
 def test_no_cost_of_a_placement_outweighs_a_priority(policy, view):
     """On each node, the additional cost of the task of higher priority is below its additional waiting cost. So a round

@@ -18,18 +18,21 @@ SEEDS = range(40)
 
 
 @cache
+@cache
 def counts(seed: int) -> tuple[int, int, int]:
     """Number of the same tasks that cpu-memory, bin-packing and load-spreading place."""
     events = over_capacity(seed)
     return placed(events, CpuMemory()), placed(events, BinPacking()), placed(events, LoadSpreading())
 
 
+@pytest.mark.xdist_group("portions")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_cpu_memory_places_about_as_many_as_others_do(seed):
     mine, *others = counts(seed)
     assert mine >= 0.95 * min(others)
 
 
+@pytest.mark.xdist_group("portions")
 def test_cpu_memory_places_as_many_in_total():
     mine, packing, spreading = np.sum([counts(seed) for seed in SEEDS], axis=0).tolist()
     assert mine >= packing

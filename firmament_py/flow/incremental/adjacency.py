@@ -15,7 +15,7 @@ from firmament_py.flow.incremental.layout import (
     move_task,
     show,
 )
-from firmament_py.flow.incremental.numba_cache import compiled, inlined
+from firmament_py.flow.incremental.numba_cache import compiled, inlined, inner
 from firmament_py.flow.incremental.numba_intrinsics import borrowed, prefetch
 from firmament_py.model.arrays import I32, I64
 
@@ -31,7 +31,7 @@ def assign(g: Graph, tasks: I64, arcs: I64) -> None:
         move_task(g, tasks[i], arcs[i])
 
 
-@compiled
+@inner
 def enter(g: Graph, v: int, arc: int, degree: int) -> None:
     """Adds an arc to those into v, which must have a free place for it."""
     i = g.vertex[v, START] + g.vertex[v, SIZE_IN]

@@ -63,7 +63,7 @@ from firmament_py.flow.incremental.layout import (
     move_task,
     push,
 )
-from firmament_py.flow.incremental.numba_cache import compiled, inlined
+from firmament_py.flow.incremental.numba_cache import inlined, inner
 from firmament_py.flow.incremental.numba_intrinsics import prefetch
 from firmament_py.model.arrays import I64
 
@@ -181,7 +181,7 @@ def _change_flow(g: Graph, w: Work, degree: int, direction: int, end: int, verte
         v = u
 
 
-@compiled
+@inner
 def augment_forward(g: Graph, w: Work, degree: int, task: int, vertex: int, radius: int) -> bool:
     """Routes one unit from an unrouted task (or, task < 0, from a vertex) to the nearest vertex with a deficit.
 
@@ -270,7 +270,7 @@ def augment_forward(g: Graph, w: Work, degree: int, task: int, vertex: int, radi
     return bool(end >= 0)
 
 
-@compiled
+@inner
 def _shortcut_to_sink(g: Graph, w: Work, v: int, now: int) -> None:
     """Follows the shortcut of v at once: vertices farther than a known end need no label."""
     while g.vertex[v, SHORTCUT] >= 0 and w.tally[END] != v:
@@ -285,7 +285,7 @@ def _shortcut_to_sink(g: Graph, w: Work, v: int, now: int) -> None:
         v = u
 
 
-@compiled
+@inner
 def _shortcut_from_sink(g: Graph, w: Work, v: int, sink: int, now: int) -> None:
     """_shortcut_to_sink in the reverse direction."""
     while g.vertex[v, SHORTCUT] >= 0:
@@ -300,7 +300,7 @@ def _shortcut_from_sink(g: Graph, w: Work, v: int, sink: int, now: int) -> None:
         v = u
 
 
-@compiled
+@inner
 def augment_backward(g: Graph, w: Work, degree: int, sink: int, vertex: int, radius: int) -> bool:
     """Routes one unit from the sink to a vertex with a deficit, on a shortest path.
 

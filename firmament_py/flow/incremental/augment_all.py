@@ -21,7 +21,7 @@ from firmament_py.flow.incremental.layout import (
     Graph,
     Work,
 )
-from firmament_py.flow.incremental.numba_cache import compiled
+from firmament_py.flow.incremental.numba_cache import compiled, inner
 from firmament_py.flow.incremental.numba_intrinsics import borrowed
 from firmament_py.model.arrays import I64
 
@@ -35,13 +35,13 @@ _PATIENCE = 3
 """After one in this number of arcs has been scanned vertex by vertex, one pass over all of them is faster."""
 
 
-@compiled
+@inner
 def _learn(w: Work, direction: int, needed: int) -> None:
     """Records the radius that recent searches needed: most of the next ones will not need a much larger one."""
     w.radius[direction] = min(max((7 * w.radius[direction] + 2 * needed) // 8, 1), FARTHEST // 2**10)
 
 
-@compiled
+@inner
 def _gather_near(g: Graph, w: Work, degree: int) -> None:
     """Finds the near arcs of all vertices in one pass over the tasks, if they fit the array."""
     arc, potential, now, near, near_of = g.arc, g.potential, g.now, w.near, w.near_of
@@ -80,7 +80,7 @@ def _gather_near(g: Graph, w: Work, degree: int) -> None:
     near_of[:, RANGE] = within
 
 
-@compiled
+@inner
 def _start_phase(w: Work) -> None:
     w.near_of[:, COUNT] = -1
     w.tally[NEAR] = 0
@@ -103,7 +103,7 @@ def route_excess(g: Graph, w: Work, degree: int, tasks: I64, vertices: I64) -> b
     return True
 
 
-@compiled
+@inner
 def _note_fall(g: Graph, before: I64) -> None:
     """Records by how much potentials have fallen at most since `before` (V,)."""
     g.fallen[0] += (before - g.potential).max()

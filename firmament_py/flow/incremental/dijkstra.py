@@ -19,7 +19,7 @@ from firmament_py.flow.incremental.layout import (
     SIZE,
     TOUCHED,
 )
-from firmament_py.flow.incremental.numba_cache import compiled, inlined
+from firmament_py.flow.incremental.numba_cache import inlined, inner
 from firmament_py.model.arrays import I32, I64
 
 
@@ -113,14 +113,14 @@ def next_step(label: I64, lists: I32, tally: I64) -> int:
     return int(v)
 
 
-@compiled
+@inner
 def begin(tally: I64, bound: int) -> None:
     tally[SIZE] = tally[LABELLED] = tally[LEVELS] = tally[LATERS] = 0
     tally[END] = -1
     tally[DISTANCE] = bound
 
 
-@compiled
+@inner
 def update_potentials(potential: I64, label: I64, lists: I32, tally: I64, sign: int) -> None:
     """Updates the potentials of the vertices nearer than the end, and clears the labels."""
     end = tally[DISTANCE]

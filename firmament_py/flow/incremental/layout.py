@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from firmament_py.flow.incremental.numba_cache import compiled, inlined
+from firmament_py.flow.incremental.numba_cache import inlined, inner
 from firmament_py.model.arrays import I32, I64
 
 FAR = 2**62
@@ -95,7 +95,7 @@ UNKNOWN = -(2**61)
 """An in_least without information: below all sums of costs and potentials."""
 
 
-@compiled
+@inner
 def _swap(g: Graph, i: int, j: int) -> None:
     """Swaps two arcs into the same vertex, at i and j of in_arc."""
     if i != j:
@@ -106,7 +106,7 @@ def _swap(g: Graph, i: int, j: int) -> None:
         g.in_place[a], g.in_place[b] = g.in_place[b], g.in_place[a]
 
 
-@compiled
+@inner
 def move_task(g: Graph, task: int, arc: int) -> None:
     """Routes the task through `arc`, -1: unrouted."""
     vertices, vertex = len(g.deficit), g.vertex
@@ -134,7 +134,7 @@ def _state(g: Graph, a: int) -> int:
     return (RESIDUAL if g.flow[a] < g.capacity[a] else 0) | (FLOWS if g.flow[a] > 0 else 0)
 
 
-@compiled
+@inner
 def show(g: Graph, a: int) -> None:
     """Updates the copies of fixed arc `a` at both of its ends."""
     state = _state(g, a)
@@ -142,7 +142,7 @@ def show(g: Graph, a: int) -> None:
     g.into_word[g.into_place[a]] = g.cost[a] << COST_SHIFT | g.tail[a] << VERTEX_SHIFT | state
 
 
-@compiled
+@inner
 def push(g: Graph, a: int, units: int) -> None:
     """Adds to the flow of fixed arc `a`."""
     g.flow[a] += units

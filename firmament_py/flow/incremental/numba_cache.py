@@ -25,15 +25,23 @@ def _sources() -> str:
 _SOURCES = _sources()
 
 
+_INNER: Any = {"no_cpython_wrapper": True}
+"""For functions that Python does not call, which compile faster without an entry for it; numba's type stubs lack it."""
+
+
 def compiled(function: _F) -> _F:
-    """Compiles a function at first use."""
+    """Compiles a function that Python calls, at its first use."""
     return _named(function, njit(cache=True))
 
 
+def inner(function: _F) -> _F:
+    """Compiles a function that only compiled code calls."""
+    return _named(function, njit(cache=True, **_INNER))
+
+
 def inlined(function: _F) -> _F:
-    """Compiles a function into each of its callers; Python cannot call it."""
-    options: dict[str, Any] = {"no_cpython_wrapper": True}  # numba's type stubs lack it
-    return _named(function, njit(cache=True, forceinline=True, **options))
+    """Compiles a function into each of its callers, which are compiled code."""
+    return _named(function, njit(cache=True, forceinline=True, **_INNER))
 
 
 def _named(function: _F, compiler: Any) -> _F:

@@ -15,7 +15,7 @@ from firmament_py.flow.incremental.layout import (
     TASK_BITS,
     Graph,
 )
-from firmament_py.flow.incremental.numba_cache import compiled
+from firmament_py.flow.incremental.numba_cache import compiled, inner
 from firmament_py.flow.incremental.numba_intrinsics import borrowed
 from firmament_py.model.arrays import I32
 
@@ -45,7 +45,7 @@ def find_potentials(g: Graph, sink: int, far: int) -> bool:
     return _correct_labels(g, sink, queue, waiting, rounds)
 
 
-@compiled
+@inner
 def _correct_labels(g: Graph, sink: int, queue: I32, waiting: int, rounds: I32) -> bool:
     """Corrects potentials against the residual arcs, starting with the first `waiting` vertices of the queue (V,).
     False if a vertex is processed (rounds (V,)) more often than is possible without a negative cycle."""

@@ -237,7 +237,7 @@ def cases(draw) -> Case:
 
 
 @pytest.mark.slow
-@examples(150)
+@examples(75)
 @given(case=cases())
 def test_the_bound_matches_its_definition(case):
     ends = case.releases.ends.tolist()

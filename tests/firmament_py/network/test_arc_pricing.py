@@ -34,7 +34,7 @@ def parts(draw):
     return capacities, Capacities(np.where(depth > 0, slots, 0), depth, capacities.limits), costs, offsets, task_class
 
 
-@examples(500)
+@examples(250)
 @given(parts())
 def test_a_proved_flow_is_an_optimum_of_the_whole_network(problem):
     whole, part, costs, offsets, task_class = problem
@@ -48,7 +48,7 @@ def test_a_proved_flow_is_an_optimum_of_the_whole_network(problem):
     assert not proved or found.cost == best.cost
 
 
-@examples(200)
+@examples(100)
 @given(parts())
 def test_adding_negative_reduced_costs_ends_with_a_proved_optimum(problem):
     whole, part, costs, offsets, task_class = problem

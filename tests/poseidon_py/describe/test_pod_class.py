@@ -103,7 +103,7 @@ STATUS = st.fixed_dictionaries(
 
 
 @given(STATUS, STATUS, st.booleans())
-@examples(400)
+@examples(150)
 def test_bound_pods_with_the_same_key_are_of_one_class_whatever_their_status_says(one, other, whole):
     """`whole`: the pod has pod-level requests in addition to those of its containers."""
     main = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "100m"}}}

@@ -106,7 +106,7 @@ def use(still: Still, kind: Kind, manifest: Any) -> None:
 
 
 @pytest.mark.slow
-@examples(400)
+@examples(150)
 @given(st.data())
 def test_manifests_with_junk(data):
     manifest = copy.deepcopy(data.draw(st.sampled_from(MANIFESTS)))
@@ -127,7 +127,7 @@ def test_manifests_with_junk(data):
 
 
 @pytest.mark.slow
-@examples(300)
+@examples(100)
 @given(
     kind=st.sampled_from([PODS, NODES]),
     path=st.lists(

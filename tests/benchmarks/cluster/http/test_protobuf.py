@@ -280,7 +280,7 @@ def encoded(draw: st.DrawFn, message: str, depth: int = 0) -> tuple[bytes, dict[
     return wire, obj
 
 
-@examples(200)
+@examples(75)
 @given(st.data())
 def test_every_kind_survives_a_round_trip(data):
     api_version, kind = data.draw(st.sampled_from(KINDS))
@@ -290,7 +290,7 @@ def test_every_kind_survives_a_round_trip(data):
     assert decode(envelope(api_version, kind, wire)) == {"apiVersion": api_version, "kind": kind, **obj}
 
 
-@examples(300)
+@examples(100)
 @given(st.data())
 def test_damaged_bodies_are_refused_or_read(data):
     wire, _ = data.draw(encoded("V1Pod"))

@@ -146,5 +146,5 @@ class WatchMachine(RuleBasedStateMachine):
             self.catch_up()
 
 
-WatchMachine.TestCase.settings = examples(150, steps=30)
+WatchMachine.TestCase.settings = examples(75, steps=30)
 TestWatchMachine = pytest.mark.slow(WatchMachine.TestCase)
