@@ -454,11 +454,13 @@ def streams(draw) -> Trial:
 
 
 @pytest.mark.slow
-@examples(15, suppress_health_check=list(HealthCheck))  # few gangs have capacity for a start alone
+@examples(
+    15, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
+)  # few gangs have capacity for a start alone
 @given(trial=streams())
 def test_a_stream_of_small_tasks_does_not_starve_the_gang(trial):
     alone = trial.start(with_others=False)
     assume(alone)
     beside = trial.start(with_others=True)
     assert beside is not None
-    assert beside <= 40, "when all have ended who ran when it began to keep room"
+    assert beside <= 40, "the tasks that ran when capacity was first reserved have ended by then"

@@ -146,7 +146,7 @@ def test_capacity_is_reserved_only_for_gangs_that_are_placeable_in_future(world,
     cluster = cluster_of(world)
     world.carry_out(cluster.round(), NOW_US)
     keeping = set(cluster.scheduler.gang_starts_us)
-    event(f"keep room: {len(keeping)}")
+    event(f"holders of reservations: {len(keeping)}")
     for gang in keeping:
         assert world.could_be_placed_some_day(gang, NOW_US), f"gang {gang} could never be placed"
     taken = {world.priority(gang, NOW_US) for gang in keeping}

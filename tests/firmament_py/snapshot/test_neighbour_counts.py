@@ -99,7 +99,7 @@ def test_released_placements_of_gangs_are_not_counted(sizes, alone):
     waiting_before = cluster.waiting()
     assert 9999 in waiting_before
     cluster.state.apply(removed(*(waiting_before - {9999})))
-    cluster.round()  # with no gang left to keep room for, counts agree again
+    cluster.round()  # with no gang left that has capacity reserved, counts agree again
     assert policy.views > 0
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from hypothesis import HealthCheck, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from poseidon_py.bind.binder import Binder
@@ -223,7 +223,7 @@ FAULTS = st.sampled_from(
 )
 
 
-@examples(60, suppress_health_check=list(HealthCheck))
+@examples(60)
 @given(
     faults=st.lists(FAULTS, max_size=12),
     steps=st.lists(st.tuples(st.sampled_from(["place", "gone", "tick", "run", "new"]), st.integers(0, 9)), max_size=25),
