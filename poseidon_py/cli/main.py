@@ -9,33 +9,36 @@ from typing import ClassVar
 import click
 
 from poseidon_py import __version__
-from poseidon_py.cli.ask import explain, status
-from poseidon_py.cli.policies import policies
-from poseidon_py.cli.run import run
 
 EXTRA = "poseidon-firmament[benchmarks]"
 _ANY_ARGUMENTS = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
 class LazyGroup(click.Group):
-    """Imports the commands of the benchmark suite on use: an installation of the scheduler alone does not have them."""
+    """Imports the module of a command on use: each of them needs only its own libraries, and an installation of the
+    scheduler alone has no benchmark suite."""
 
-    lazy: ClassVar[dict[str, tuple[str, str]]] = {
-        "cluster": ("benchmarks.cluster.cli", "cluster"),
-        "demo": ("benchmarks.demo.cli", "demo"),
+    modules: ClassVar[dict[str, str]] = {
+        "cluster": "benchmarks.cluster.cli",
+        "demo": "benchmarks.demo.cli",
+        "explain": "poseidon_py.cli.ask",
+        "policies": "poseidon_py.cli.policies",
+        "run": "poseidon_py.cli.run",
+        "status": "poseidon_py.cli.ask",
     }
-    """Name -> module and attribute."""
+    """Command -> the module that has it under that name."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*super().list_commands(ctx), *self.lazy])
+        return list(self.modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.lazy:
-            return super().get_command(ctx, cmd_name)
-        module, name = self.lazy[cmd_name]
+        if cmd_name not in self.modules:
+            return None
         try:
-            found = getattr(importlib.import_module(module), name)
+            found = getattr(importlib.import_module(self.modules[cmd_name]), cmd_name)
         except ModuleNotFoundError as error:
+            if not self.modules[cmd_name].startswith("benchmarks"):
+                raise
             return _not_installed(cmd_name, error)
         assert isinstance(found, click.Command)
         return found
@@ -61,7 +64,3 @@ def cli() -> None:
 
     Exit codes: 0 ended as requested, 1 failed while running, 2 wrong usage or configuration.
     """
-
-
-for _command in (run, status, explain, policies):
-    cli.add_command(_command)

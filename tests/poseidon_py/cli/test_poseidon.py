@@ -101,10 +101,10 @@ def test_the_defaults_of_the_flow_service_are_shown_as_it_has_them():
 
 
 def test_a_command_that_is_not_installed_names_the_package(monkeypatch):
-    monkeypatch.setitem(LazyGroup.lazy, "demo", ("poseidon_py.not_there", "demo"))
+    monkeypatch.setitem(LazyGroup.modules, "demo", "benchmarks.not_there")
     result = run("demo", "--nodes", "5")
     assert result.exit_code == 1
-    assert "there is no module poseidon_py.not_there" in result.output
+    assert "there is no module benchmarks.not_there" in result.output
     assert "pip install 'poseidon-firmament[benchmarks]'" in result.output
     assert run("--help").exit_code == 0
 
