@@ -118,6 +118,7 @@ The cluster and the scheduler are still running. Try, in another terminal:
     kubectl describe deployment large
     kubectl scale deployment large --replicas 1
     kubectl get events --field-selector reason=FailedScheduling
+    poseidon status --address {health.removeprefix("http://")}
     curl {health}/status
     curl {health}/metrics
 

@@ -10,6 +10,7 @@
 
 import json
 import os
+import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -72,10 +73,12 @@ class Health:
             await site.start()
         except OSError as error:
             await self.stop()
-            raise PortInUseError(
-                f"cannot serve health on {address}:{port}: {os.strerror(error.errno) if error.errno else error}; "
-                "choose another --health-port, 0 for any free one, -1 for none"
-            ) from error
+            unknown = isinstance(error, socket.gaierror)
+            reason = error.strerror if unknown or not error.errno else os.strerror(error.errno)
+            remedy = "give an IP address or a host name of this machine as --health-address"
+            if not unknown:
+                remedy = "choose another --health-port, 0 for any free one, -1 for none"
+            raise PortInUseError(f"cannot serve health on {address}:{port}: {reason or error}; {remedy}") from error
         self.port = self._runner.addresses[0][1]
 
     async def stop(self) -> None:

@@ -56,7 +56,7 @@ def print_status(body: Json, console: Console) -> None:
     console.print(
         f"round {body['rounds']}: placed {last['placed']} of {last['pending']} in {1000 * last['seconds']:.1f} ms, "
         f"{last['waiting']} waiting; network of {last['vertices']} vertices and {last['arcs']} arcs, "
-        f"{last['solves']} solves"
+        f"{last['solves']} {'solve' if last['solves'] == 1 else 'solves'}"
         if body["rounds"]
         else "no round yet"
     )

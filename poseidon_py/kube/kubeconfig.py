@@ -121,4 +121,4 @@ def _in_words(message: str) -> str:
         return message
     expected, got, key = found.groups()
     first = next(kind for kind in expected.split(" | ") if kind != "null")
-    return f"{key or 'all of it'} is {_KINDS.get(got, got)}; give {_KINDS.get(first, first)}"
+    return f"{key or 'the file'} is {_KINDS.get(got, got)}; give {_KINDS.get(first, first)}"

@@ -69,8 +69,8 @@ def written(path, content):
     ("content", "text"),
     [
         pytest.param("{{{ broken", "cannot use the kubeconfig {}: while parsing", id="not YAML"),
-        pytest.param("- a list", "cannot use the kubeconfig {}: all of it is a list; give a mapping", id="list"),
-        pytest.param("", "cannot use the kubeconfig {}: all of it is empty; give a mapping", id="empty"),
+        pytest.param("- a list", "cannot use the kubeconfig {}: the file is a list; give a mapping", id="list"),
+        pytest.param("", "cannot use the kubeconfig {}: the file is empty; give a mapping", id="empty"),
         pytest.param("apiVersion: v1\nkind: Config\n", "cannot use the kubeconfig {}: ", id="no context"),
         pytest.param(None, "there is no kubeconfig {}", id="missing"),
     ],
@@ -154,6 +154,13 @@ def test_a_health_port_in_use(kubeconfig):
         line = refused("--kubeconfig", kubeconfig, "--health-port", port)
     assert line.startswith(f"cannot serve health on 127.0.0.1:{port}: Address already in use; choose")
     assert "--health-port" in line
+
+
+def test_a_health_address_that_cannot_be_resolved(kubeconfig):
+    line = refused("--kubeconfig", kubeconfig, "--health-address", "127.0.0.1:0")
+    assert line.startswith("cannot serve health on 127.0.0.1:0:10271: ")
+    assert "Unknown error" not in line
+    assert line.endswith("give an IP address or a host name of this machine as --health-address")
 
 
 def test_an_unreachable_flow_service(kubeconfig):

@@ -16,9 +16,9 @@ CONTEXT = "contexts: [{name: c, context: {cluster: c, user: u}}]\ncurrent-contex
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        pytest.param("", "all of it is empty; give a mapping", id="empty"),
-        pytest.param("5", "all of it is a whole number; give a mapping", id="number"),
-        pytest.param("[1]", "all of it is a list; give a mapping", id="list"),
+        pytest.param("", "the file is empty; give a mapping", id="empty"),
+        pytest.param("5", "the file is a whole number; give a mapping", id="number"),
+        pytest.param("[1]", "the file is a list; give a mapping", id="list"),
         pytest.param("clusters: 5", "clusters is a whole number; give a list", id="clusters"),
         pytest.param(CONTEXT + "clusters: [3]", "clusters[0] is a whole number; give a mapping", id="cluster"),
         pytest.param(
