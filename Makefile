@@ -16,7 +16,7 @@ $(STAMP): pyproject.toml
 	@echo "==> setting up $(VENV) (the first time; offline from then on)"
 	@$(PYTHON) -c 'import sys; sys.exit("python3 >= 3.11 is needed, this is " + sys.version.split()[0] + "; try: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.5' --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.8' --upgrade 'pip>=25.1'
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --group dev --editable . || { \
 		echo "==> uv cannot install, so pip does: slower, but with its own settings of indexes and proxies"; \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable .; }

@@ -29,9 +29,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     mine = [at for at, item in enumerate(items) if here in item.path.parents]
     # those that share a scheduler follow each other, so that it is started once
-    in_order = sorted((items[at] for at in mine), key=lambda item: (server_of(item), shared_flags(item) or ("~",)))
+    in_order = sorted((items[at] for at in mine), key=turn_of)
     for at, item in zip(mine, in_order, strict=True):
         items[at] = item
+
+
+def turn_of(item: pytest.Item) -> tuple[str, bool, tuple[str, ...]]:
+    flags = shared_flags(item)
+    return server_of(item), flags is None, flags or ()
 
 
 def server_of(item: pytest.Item) -> str:

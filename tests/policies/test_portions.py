@@ -18,7 +18,6 @@ SEEDS = range(40)
 
 
 @cache
-@cache
 def counts(seed: int) -> tuple[int, int, int]:
     """Number of the same tasks that cpu-memory, bin-packing and load-spreading place."""
     events = over_capacity(seed)

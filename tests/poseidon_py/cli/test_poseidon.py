@@ -100,6 +100,13 @@ def test_the_defaults_of_the_flow_service_are_shown_as_it_has_them():
         assert FIELDS[name].shown_default == (number_text(default) if isinstance(default, float) else str(default))
 
 
+@pytest.mark.slow
+def test_a_command_imports_only_its_own_libraries():
+    code = "import sys, poseidon_py.cli.main; print({'aiohttp', 'grpc', 'benchmarks'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "set()\n"
+
+
 def test_a_command_that_is_not_installed_names_the_package(monkeypatch):
     monkeypatch.setitem(LazyGroup.modules, "demo", "benchmarks.not_there")
     result = run("demo", "--nodes", "5")
