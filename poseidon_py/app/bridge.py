@@ -64,7 +64,7 @@ class Bridge:
     async def start(self) -> None:
         """Starts all components; the first round begins once all objects are listed.
 
-        Raises StartError, CredentialsError, PortInUseError or FirmamentError.
+        Raises StartError, CredentialsError, HealthAddressError or FirmamentError.
         """
         settings = self.settings
         self._broken = asyncio.get_running_loop().create_future()

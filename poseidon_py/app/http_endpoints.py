@@ -22,8 +22,8 @@ from poseidon_py.util.metrics import Metrics
 Json = dict[str, Any]
 
 
-class PortInUseError(Exception):
-    """The health port is not available; the message names the cause and the remedy."""
+class HealthAddressError(Exception):
+    """The health address or port is not available; the message names the cause and the remedy."""
 
 
 class Health:
@@ -53,7 +53,7 @@ class Health:
         self.port = 0
 
     async def start(self, address: str, port: int) -> None:
-        """Serves. Raises PortInUseError."""
+        """Serves. Raises HealthAddressError."""
         app = web.Application()
         app.add_routes(
             [
@@ -78,7 +78,7 @@ class Health:
             remedy = "give an IP address or a host name of this machine as --health-address"
             if not unknown:
                 remedy = "choose another --health-port, 0 for any free one, -1 for none"
-            raise PortInUseError(f"cannot serve health on {address}:{port}: {reason or error}; {remedy}") from error
+            raise HealthAddressError(f"cannot serve health on {address}:{port}: {reason or error}; {remedy}") from error
         self.port = self._runner.addresses[0][1]
 
     async def stop(self) -> None:

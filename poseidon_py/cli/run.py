@@ -46,7 +46,7 @@ def run(config: Path | None, **flags: Any) -> None:
 async def _run(settings: Settings) -> int:
     from poseidon_py.app.bridge import Bridge
     from poseidon_py.app.engine_process import FirmamentError
-    from poseidon_py.app.http_endpoints import PortInUseError
+    from poseidon_py.app.http_endpoints import HealthAddressError
     from poseidon_py.app.startup import StartError
     from poseidon_py.kube.credentials import CredentialsError
 
@@ -63,11 +63,11 @@ async def _run(settings: Settings) -> int:
         starting.cancel()
         await asyncio.gather(starting, return_exceptions=True)
     elif (error := starting.exception()) is not None:
-        if not isinstance(error, (StartError, CredentialsError, PortInUseError, FirmamentError)):
+        if not isinstance(error, (StartError, CredentialsError, HealthAddressError, FirmamentError)):
             await bridge.stop()
             raise error
         click.echo(f"error: {error}", err=True)
-        usage = isinstance(error, (CredentialsError, PortInUseError)) or getattr(error, "usage", False)
+        usage = isinstance(error, (CredentialsError, HealthAddressError)) or getattr(error, "usage", False)
         code = 2 if usage else 1
     else:
         broken = asyncio.create_task(bridge.wait())

@@ -295,6 +295,14 @@ def test_utilisation_is_weighted_with_time():
     assert found.contested_share == pytest.approx(2.002 / 10, rel=1e-3)
 
 
+def test_samples_are_of_the_state_at_their_moments():
+    # one task of 2 of 4 cpu runs from 0.002 s to 5.002 s; samples at 0, 1, ..., 10 s
+    found = played(small([("a", 0, 5, 2, 0)], ((4, 4),)), seconds=10, settings=dataclasses.replace(FAST, samples=10))
+    assert seconds(found.samples_us) == list(range(11))
+    assert found.sampled["running"].tolist() == [0, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0]
+    assert found.sampled["utilisation cpu"].tolist() == [0, *[0.5] * 5, *[0] * 5]
+
+
 # -- labels in the policies' views ------------------------------------------------------------------------------
 
 
