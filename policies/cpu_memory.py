@@ -11,8 +11,7 @@ that are light in it (Poseidon's cpu-memory cost model adds the two in the same 
 BalancedAllocation). Both are exact for the next task and approximate for further ones. So tasks are placed in portions,
 large tasks first, as small ones fit into gaps: the first portion requests 35 % of all that waiting tasks request, m is
 its mean request, and costs are computed again for the other tasks. (If all tasks together request more cpu or memory
-than is free, or if tasks are left waiting, large tasks would displace several small ones each: then one portion holds
-all tasks.)
+than is free, large tasks would displace several small ones each: then one portion holds all tasks.)
 Example: of two nodes of 4 cpu and 8 Gi, one has 1 cpu and 4 Gi in use, the other nothing: slots start at 500 and at
 0. A task of 0 cpu and 2 Gi adds (1/2)^2 - (1/4)^2 = 3/16 to the first and (1/4)^2 = 1/16 to the second, where it costs
 1250 less.
@@ -44,7 +43,7 @@ class CpuMemory:
         count = np.bincount(view.task_class, minlength=len(requests))
         # sorted, because the last bits of a sum depend on the order of nodes, and costs must not depend on it
         free = np.where(open_to_some, np.maximum(view.free[:, columns], 0), 0).astype(np.float64)
-        in_portions = not view.at_once and bool((count @ requests <= np.sort(free, axis=0).sum(axis=0)).all())
+        in_portions = bool((count @ requests <= np.sort(free, axis=0).sum(axis=0)).all())
         size = _share(requests, allocatable.max(axis=0, initial=0.0)[None, :]).max(axis=1, initial=0.0)
         first = _first(count, size, view.priority) if in_portions else count.astype(np.float64)
         mean = first @ requests / max(first.sum(), 1.0)

@@ -24,18 +24,23 @@ from firmament_py.admission.rejections import Rejected, Rejections
 from firmament_py.admission.single_tasks import SingleTasks
 from firmament_py.model.arrays import I64
 from firmament_py.placement.placer import Placer
+from firmament_py.placement.repacking import Repacked, repack
 from firmament_py.snapshot.gang_demand import GangDemand
+from firmament_py.state.gangs import NO_GANG
 
 
 class Admission:
     """reserve_after_us: how long a gang or task waits before capacity is reserved for it (admission/backfill.py), None:
-    that is never done."""
+    that is never done. improve: multiplies the effort of packing single tasks anew, 0: never."""
 
-    def __init__(self, placer: Placer, demands: list[GangDemand], reserve_after_us: int | None) -> None:
+    def __init__(
+        self, placer: Placer, demands: list[GangDemand], reserve_after_us: int | None, improve: float = 1.0
+    ) -> None:
         self.placer = placer
         self._ledger = placer.ledger
         self._snapshot = placer.snapshot
         self._demands = demands
+        self._improve = improve
         self._single = np.ones(len(self._snapshot.tasks), np.bool_)  # (T,) tasks that are placed one by one
         for demand in demands:
             self._single[demand.members] = False
@@ -45,6 +50,7 @@ class Admission:
         reservations = Reservations(self._gang_placer, feasibility, reserve_after_us)
         self._rejections = Rejections(placer, self._capacity, reservations)
         self._gangs = GangQueue(self._gang_placer, reservations, self._rejections)
+        self.repacked = Repacked(0, 0)
         self._singles = SingleTasks(self._gang_placer, reservations, self._rejections, reserve_after_us)
 
     @property
@@ -72,6 +78,19 @@ class Admission:
         self._singles.place(done + np.flatnonzero(single[done:]))
         if snapshot.intertask.any and (by_priority or self.placer.staged):
             self._follow_up()
+        self._repack()
+
+    def _repack(self) -> None:
+        """Packs single tasks anew if that may place more of them; then tries what could not move once more."""
+        snapshot, ledger = self._snapshot, self._ledger
+        self.repacked = repack(
+            ledger, snapshot.task_gang == NO_GANG, self._singles.overdue, self.placer.worth, self._improve
+        )
+        self.placer.telemetry.lap("pack")
+        if self.repacked.moved:
+            self._rejections.release_reservations()
+            if snapshot.intertask.any:
+                self._follow_up()
 
     def _place_priority(self, demands: list[GangDemand], singles: I64) -> None:
         """One priority: gangs that are begun, then the others by age among its single tasks (positions, ascending)."""

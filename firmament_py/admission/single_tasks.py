@@ -7,7 +7,7 @@ from firmament_py.admission import overdue_tasks
 from firmament_py.admission.backfill import Reservations
 from firmament_py.admission.gang_placement import GangPlacer
 from firmament_py.admission.rejections import Rejections
-from firmament_py.model.arrays import I64, run_positions
+from firmament_py.model.arrays import I64, Bools, run_positions
 from firmament_py.snapshot.gang_demand import GangDemand
 
 
@@ -30,6 +30,13 @@ class SingleTasks:
         self._rejections = rejections
         self._overdue = overdue_tasks.overdue(self._snapshot, after_us)
         self.overdue_priorities: list[int] = np.unique(self._priorities(self._overdue)).tolist()
+
+    @property
+    def overdue(self) -> Bools:
+        """(T,) tasks that have waited for long."""
+        found = np.zeros(len(self._snapshot.tasks), np.bool_)
+        found[self._overdue] = True
+        return found
 
     def place(self, tasks: I64) -> None:
         """Places what can be placed of `tasks` (K,), ascending; of each gang no more than its maximum."""

@@ -61,10 +61,10 @@ class Round:
         self.stats.usage_measured = self._reading.measured
         self.stats.usage_missing, self.stats.usage_stale = self._reading.missing, self._reading.stale
 
-    def placer(self, *, at_once: bool = False) -> Placer:
-        """A new placer on a snapshot of its own. at_once: see View."""
+    def placer(self) -> Placer:
+        """A new placer on a snapshot of its own."""
         snapshot, self._first = self._first or self._snapshot(), None
-        return Placer(snapshot, self._costs, self._solve, self.telemetry, self._reading, at_once=at_once)
+        return Placer(snapshot, self._costs, self._solve, self.telemetry, self._reading)
 
     def finish(self, placed: int, waiting: int) -> RoundStats:
         """Ends the round; its statistics."""

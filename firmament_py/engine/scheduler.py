@@ -15,7 +15,7 @@ from firmament_py.flow.solver import Solver
 from firmament_py.model.arrays import I64
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.placement.placer import Placer
-from firmament_py.placement.second_opinion import better, left_out, place_one_by_one, worth_asking
+from firmament_py.placement.second_opinion import better, place_one_by_one, worth_asking
 from firmament_py.policy import Policy
 from firmament_py.state.cluster import ClusterState
 from firmament_py.usage.usage import Usage
@@ -38,7 +38,8 @@ class Scheduler:
 
     With certified, each solution is checked for optimality (flow/certificate.py); one that fails is counted and logged,
     but still used: the independent check does not depend on it. reserve_after_us: how long a gang or a task waits
-    before capacity is reserved for it; None: capacity is never reserved.
+    before capacity is reserved for it; None: capacity is never reserved. improve: multiplies the effort of packing
+    single tasks anew where the flow has left room of the wrong shape; 0: they are not.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Scheduler:
         *,
         certified: bool = False,
         reserve_after_us: int | None = RESERVE_AFTER_US,
+        improve: float = 1.0,
     ) -> None:
         self.state = state
         self._usage = usage or Usage()
@@ -59,6 +61,7 @@ class Scheduler:
         self._observer = observer
         self._certified = certified
         self._reserve_after_us = reserve_after_us
+        self._improve = improve
         self._checker = Checker(state)
         self._seen_opportunities = -1
         self._last_now_us = 0
@@ -111,22 +114,15 @@ class Scheduler:
         return RoundResult(tasks, nodes, waiting, current.finish(len(tasks), sum(w.count for w in waiting)))
 
     def _admit(self, current: Round) -> Admission:
-        """Places by priority and age; again without portions if portions left out tasks that fit."""
-        admission = self._admission(current, at_once=False)
-        if admission.placer.in_portions and _leaves_out(admission.placer):
-            again = self._admission(current, at_once=True)
-            if better(admission.placer, again.placer) is again.placer:
-                admission = again
-        if admission.placer.columns.first is not None:
-            network, solution = admission.placer.columns.first
+        """Places by priority and age."""
+        placer = current.placer()
+        admission = Admission(placer, placer.snapshot.gang_demands, self._reserve_after_us, self._improve)
+        admission.run()
+        current.stats.gap = admission.repacked.gap
+        if placer.columns.first is not None:
+            network, solution = placer.columns.first
             current.stats.vertices, current.stats.arcs = len(network.flow.supply), len(network.flow.tail)
             current.stats.objective = solution.cost
-        return admission
-
-    def _admission(self, current: Round, *, at_once: bool) -> Admission:
-        placer = current.placer(at_once=at_once)
-        admission = Admission(placer, placer.snapshot.gang_demands, self._reserve_after_us)
-        admission.run()
         return admission
 
     def _checked(self, current: Round, placer: Placer) -> tuple[I64, I64]:
@@ -162,11 +158,3 @@ def _second_opinion(current: Round, placer: Placer) -> Placer:
         placer = better(placer, other)
     current.telemetry.lap("second opinion")
     return placer
-
-
-def _leaves_out(placer: Placer) -> bool:
-    """Whether waiting tasks would fit, other than those of gangs that do not fit as a whole."""
-    left = left_out(placer)
-    for demand in placer.snapshot.gang_demands:
-        left[demand.members] = False
-    return bool(left.any())

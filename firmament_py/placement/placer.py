@@ -21,7 +21,7 @@ from firmament_py.placement.fit import accept
 from firmament_py.placement.greedy import fill
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.subproblem import Subproblem, subproblem_of, with_preferences
-from firmament_py.policy import Costs, View
+from firmament_py.policy import WAIT_MIN, Costs, View
 from firmament_py.snapshot.snapshot import Snapshot
 from firmament_py.usage.usage import NOTHING_MEASURED, Reading
 
@@ -57,7 +57,7 @@ class _Pending:
 class Placer:
     """Places tasks of a snapshot on its nodes, and keeps the ledger of it.
 
-    policy_costs and solve are called for each network. reading: what the nodes use, for the policy. at_once: see View.
+    policy_costs and solve are called for each network. reading: what the nodes use, for the policy.
     trial: solves only serve to find out what could be placed.
     """
 
@@ -69,7 +69,6 @@ class Placer:
         telemetry: Telemetry,
         reading: Reading = NOTHING_MEASURED,
         *,
-        at_once: bool = False,
         trial: bool = False,
     ) -> None:
         self.snapshot = snapshot
@@ -79,25 +78,33 @@ class Placer:
         self.staged = False
         """Whether tasks of different classes were placed one after the other, so that some may have been tried before
         tasks that they depend on were placed."""
-        self.in_portions = False
-        """Whether the policy limited how many tasks a node is sent at a time."""
+        self._first_steps: list[_Step] = []  # those with tasks that none before had
+        self._asked = np.zeros(len(snapshot.tasks), np.bool_)  # (T,) tasks of these steps
         self._policy_costs = policy_costs
         self._solve = solve
         self._reading = reading
-        self._at_once = at_once
 
     def on(self, snapshot: Snapshot) -> "Placer":
         """A trial from scratch on another snapshot of the same round. Both count in the same preferences and neighbour
         counts, so all of it belongs in a transaction."""
         reading = self._reading.less(snapshot.free - self.snapshot.free)
-        return Placer(
-            snapshot, self._policy_costs, self._solve, self.telemetry, reading, at_once=self._at_once, trial=True
-        )
+        return Placer(snapshot, self._policy_costs, self._solve, self.telemetry, reading, trial=True)
 
     def first_costs(self, tasks: I64) -> tuple[Subproblem, Costs]:
         """The subproblem of placing `tasks` (K,), ascending, as things stand, and its costs."""
         subproblem = self._subproblem(tasks, None)
         return subproblem, with_preferences(self.snapshot, subproblem, self._policy_costs(subproblem.view))
+
+    def worth(self) -> I64:
+        """(T,) what leaving each task waiting costs more than placing it where that costs least, > 0, by the costs when
+        it was first tried; WAIT_MIN if it never was."""
+        worth = np.full(len(self.snapshot.tasks), WAIT_MIN)
+        for step in reversed(self._first_steps):
+            slots, costs, task_class = step.subproblem.capacities.slots, step.costs, step.subproblem.view.task_class
+            cost = np.broadcast_to(costs.place + costs.slot[:, 0], slots.shape)
+            least = np.where(slots > 0, cost, WAIT_MIN).min(axis=1)
+            worth[step.subproblem.tasks] = costs.wait - np.minimum(least, WAIT_MIN - 1)[task_class]
+        return worth
 
     def place(self, tasks: I64, within: Bools | None = None, *, largest_first: bool = False) -> None:
         """Places what can be placed of `tasks` (K,), ascending, on the nodes `within` (N,), None: any.
@@ -166,7 +173,6 @@ class Placer:
         if not len(subproblem.tasks):
             return None
         costs, stage_tasks = self._policy_costs(subproblem.view), subproblem.tasks
-        self.in_portions |= costs.node_limit is not None
         if costs.stage is not None:
             self.staged = True
             stage_tasks = subproblem.next_batch(costs.stage)
@@ -174,10 +180,14 @@ class Placer:
             costs = replace(self._policy_costs(subproblem.view), stage=costs.stage)
         costs = with_preferences(self.snapshot, subproblem, costs)
         self.telemetry.lap("costs")
-        return _Step(subproblem, costs, stage_tasks)
+        step = _Step(subproblem, costs, stage_tasks)
+        if not self._asked[subproblem.tasks].all():
+            self._asked[subproblem.tasks] = True
+            self._first_steps.append(step)
+        return step
 
     def _subproblem(self, tasks: I64, within: Bools | None) -> Subproblem:
-        return subproblem_of(self.ledger, self._reading, tasks, within, at_once=self._at_once)
+        return subproblem_of(self.ledger, self._reading, tasks, within)
 
     def _place_batch(self, step: _Step) -> None:
         """Solves the network of a step; one that has no optimum sends nothing."""

@@ -37,11 +37,9 @@ class Subproblem:
         return self.tasks[np.isin(self.view.task_class, first)]
 
 
-def subproblem_of(
-    ledger: Ledger, reading: Reading, tasks: I64, within: Bools | None = None, *, at_once: bool = False
-) -> Subproblem:
+def subproblem_of(ledger: Ledger, reading: Reading, tasks: I64, within: Bools | None = None) -> Subproblem:
     """The subproblem of placing `tasks` (K,), ascending, on the nodes `within` (N,), None: any. Tasks that have no slot
-    anywhere are left out. at_once: see View."""
+    anywhere are left out."""
     snapshot, free = ledger.snapshot, ledger.free
     classes, task_class = np.unique(snapshot.task_class[tasks], return_inverse=True)
     requests = snapshot.requests[classes]
@@ -70,7 +68,6 @@ def subproblem_of(
         measured_usage=reading.usage,
         traits=tuple(snapshot.neighbour_counts.traits[c] for c in classes.tolist()),
         surroundings=snapshot.neighbour_counts,
-        at_once=at_once,
     )
     return Subproblem(view, capacities, suitable, classes, tasks)
 

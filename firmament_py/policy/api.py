@@ -95,9 +95,6 @@ class View:
     inputs: Inputs | None = None  # where tasks' data is; only if the policy has rack_labels and a task reads any
     measured_load: I64 | None = None  # see load
     measured_usage: NodeUsage | None = None  # see usage
-    at_once: bool = False
-    """Whether the round runs a second time because placing in portions (Costs.node_limit) has left tasks waiting. A
-    policy that assumes that all tasks fit must drop that assumption."""
 
     def __post_init__(self) -> None:
         if self.expected_us is _NOT_GIVEN:
@@ -180,9 +177,7 @@ class Costs:
     node_limit: I64 | None = None
     """(N,), 0 .. NODE_LIMIT_MAX: how many tasks node n is sent before the policy is asked again, with what they request
     counted. For costs that depend on which tasks come, while slots only know how many. It is raised, for all nodes
-    alike, if less than a fiftieth of the tasks could be placed at a time. If tasks are left waiting that would have
-    fitted when the round began, the round runs again with View.at_once, and the result that places more counts. None:
-    no limit."""
+    alike, if less than a fiftieth of the tasks could be placed at a time. None: no limit."""
 
     data: DataCosts | None = None
     """What the data of tasks costs in addition; None: nothing."""

@@ -34,6 +34,10 @@ class Affinity:
         self._matched = of_classes(matching, label_sets)  # (groups, C)
         self._counts = TaskCounts(running.by_node(m[running.label_set] for m in matching), self._matched)
 
+    def counted(self, c: int) -> bool:
+        """Whether a selector matches the tasks of class c."""
+        return bool(self._matched[:, c].any())
+
     def add(self, c: int, node: I64, count: I64) -> None:
         self._counts.add(c, node, count)
 

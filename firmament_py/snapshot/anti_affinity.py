@@ -52,6 +52,10 @@ class AntiAffinity:
         """Number of terms of waiting and running tasks that repel class c."""
         return int(self._repelled[:, c].sum())
 
+    def counted(self, c: int) -> bool:
+        """Whether a selector matches the tasks of class c."""
+        return bool(self._matched[:, c].any())
+
     def add(self, c: int, node: I64, count: I64) -> None:
         self._counts.add(c, node, count)
         self._holders.add(c, node, count)

@@ -41,6 +41,10 @@ class IntertaskConstraints:
         """Whether class c has constraints on other tasks, or others on it."""
         return self.terms(c) > 0
 
+    def counted(self, c: int) -> bool:
+        """Whether tasks of class c count for constraints of others, or of their own."""
+        return any(part.counted(c) for part in (self._affinity, self._anti_affinity, self._spread))
+
     def terms(self, c: int) -> int:
         """Number of constraints that apply to a further task of class c."""
         demand = self._demands[c]

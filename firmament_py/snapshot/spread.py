@@ -56,6 +56,10 @@ class TopologySpread:
     def any(self) -> bool:
         return bool(len(self._selectors))
 
+    def counted(self, c: int) -> bool:
+        """Whether a selector matches the tasks of class c."""
+        return bool(self._matched[:, c].any())
+
     def add(self, c: int, node: I64, count: I64) -> None:
         self._counts.add(c, node, count)
 

@@ -15,9 +15,9 @@ from firmament_py.flow.incremental.layout import (
     move_task,
     show,
 )
-from firmament_py.flow.incremental.numba_cache import compiled, inlined, inner
 from firmament_py.flow.incremental.numba_intrinsics import borrowed, prefetch
 from firmament_py.model.arrays import I32, I64
+from firmament_py.numba_cache import compiled, inlined, inner
 
 _AHEAD = 16
 """Number of tasks whose arcs' heads are prefetched at a time."""

@@ -63,9 +63,9 @@ from firmament_py.flow.incremental.layout import (
     move_task,
     push,
 )
-from firmament_py.flow.incremental.numba_cache import inlined, inner
 from firmament_py.flow.incremental.numba_intrinsics import prefetch
 from firmament_py.model.arrays import I64
+from firmament_py.numba_cache import inlined, inner
 
 KEEP = 16
 """Arcs are near up to this multiple of what the current search needs."""

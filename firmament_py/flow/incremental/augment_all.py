@@ -21,9 +21,9 @@ from firmament_py.flow.incremental.layout import (
     Graph,
     Work,
 )
-from firmament_py.flow.incremental.numba_cache import compiled, inner
 from firmament_py.flow.incremental.numba_intrinsics import borrowed
 from firmament_py.model.arrays import I64
+from firmament_py.numba_cache import compiled, inner
 
 _GROWTH = 4
 """Each radius is this multiple of the one before."""

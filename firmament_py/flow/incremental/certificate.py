@@ -11,9 +11,9 @@ import numpy as np
 
 from firmament_py.flow.incremental.layout import HEAD, HEAD_BITS, Graph
 from firmament_py.flow.incremental.network import TaskNetwork
-from firmament_py.flow.incremental.numba_cache import compiled
 from firmament_py.flow.incremental.numba_intrinsics import prefetch
 from firmament_py.model.arrays import I64, Bools
+from firmament_py.numba_cache import compiled
 
 _BOUND = 2**61
 """Sums of potentials up to this bound and costs up to 2**40 do not overflow."""

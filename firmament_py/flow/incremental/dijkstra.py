@@ -19,8 +19,8 @@ from firmament_py.flow.incremental.layout import (
     SIZE,
     TOUCHED,
 )
-from firmament_py.flow.incremental.numba_cache import inlined, inner
 from firmament_py.model.arrays import I32, I64
+from firmament_py.numba_cache import inlined, inner
 
 
 @inlined

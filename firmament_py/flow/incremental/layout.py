@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from firmament_py.flow.incremental.numba_cache import inlined, inner
 from firmament_py.model.arrays import I32, I64
+from firmament_py.numba_cache import inlined, inner
 
 FAR = 2**62
 """The label of an unreached vertex."""

@@ -15,9 +15,9 @@ from firmament_py.flow.incremental.layout import (
     TASK_BITS,
     Graph,
 )
-from firmament_py.flow.incremental.numba_cache import compiled, inner
 from firmament_py.flow.incremental.numba_intrinsics import borrowed
 from firmament_py.model.arrays import I32
+from firmament_py.numba_cache import compiled, inner
 
 
 @compiled

@@ -3,9 +3,9 @@
 import numpy as np
 
 from firmament_py.flow.incremental.layout import HEAD, HEAD_BITS, Graph, show
-from firmament_py.flow.incremental.numba_cache import compiled
 from firmament_py.flow.incremental.numba_intrinsics import borrowed
 from firmament_py.model.arrays import I64, Bools
+from firmament_py.numba_cache import compiled
 
 _SPLIT = 20
 _LARGE = 2**21

@@ -369,7 +369,7 @@ def test_views_cover_edge_cases():
 def test_every_field_of_a_view_is_classified_as_per_node_or_not():
     """A new field of View must be classified here as per node or not, and appear in the generated views."""
     others = {"resources", "requests", "priority", "waiting", "slot_offsets", "task_class"}
-    others |= {"task_age_us", "expected_us", "measured_usage", "traits", "surroundings", "inputs", "at_once"}
+    others |= {"task_age_us", "expected_us", "measured_usage", "traits", "surroundings", "inputs"}
     assert {field.name for field in fields(View)} == others | set(PER_NODE)
 
 

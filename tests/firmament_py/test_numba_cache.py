@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from firmament_py.flow.incremental import numba_cache
+from firmament_py import numba_cache
 
 pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
 

@@ -1,4 +1,4 @@
-"""numba's compiler, with a cache on disk that notices a change of any module of this package.
+"""numba's compiler, with a cache on disk that notices a change of any module of the package that is compiled.
 
 Numba checks only the file that contains a function, but compiled code includes constants and inlined functions of other
 modules: with an old layout of an array it would read the wrong memory. So cache files are named after a hash of all
@@ -7,22 +7,13 @@ sources. Files of former sources remain until the cache is cleared.
 
 import hashlib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from numba import njit
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-
-
-def _sources() -> str:
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:12]
-
-
-_SOURCES = _sources()
 
 
 _INNER: Any = {"no_cpython_wrapper": True}
@@ -45,6 +36,15 @@ def inlined(function: _F) -> _F:
 
 
 def _named(function: _F, compiler: Any) -> _F:
-    function.__qualname__ += f"_{_SOURCES}"  # numba names files after it
+    function.__qualname__ += f"_{_hash_of(Path(function.__code__.co_filename).parent)}"  # numba names files after it
     dispatcher: _F = compiler(function)
     return dispatcher
+
+
+@cache
+def _hash_of(folder: Path) -> str:
+    """A hash of the modules in a folder, and of this one."""
+    digest = hashlib.sha256()
+    for path in (*sorted(folder.glob("*.py")), Path(__file__)):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]

@@ -1,0 +1,59 @@
+"""Linear programs, solved by OR-Tools' GLOP. The only module of this package that imports it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from ortools.math_opt import callback_pb2, model_parameters_pb2, model_pb2, parameters_pb2
+from ortools.math_opt.core.python import solver
+
+from firmament_py.model.arrays import F64, I64
+
+
+@dataclass(frozen=True, slots=True)
+class LinearProgram:
+    """Maximise objective @ x, 0 <= x <= upper (K,), matrix @ x <= limit (M,). The matrix has entries at (row, column),
+    each once."""
+
+    objective: F64
+    upper: F64
+    limit: F64
+    row: I64
+    column: I64
+    entry: F64
+
+    def solve(self) -> tuple[float, F64] | None:
+        """The greatest objective and x (K,); None if the solver has not found it."""
+        order = np.lexsort((self.column, self.row))
+        program = model_pb2.ModelProto()
+        variables = np.arange(len(self.upper))
+        program.variables.ids.extend(variables)
+        program.variables.lower_bounds.extend(np.zeros(len(variables)))
+        program.variables.upper_bounds.extend(self.upper)
+        program.variables.integers.extend(np.zeros(len(variables), np.bool_))
+        program.objective.maximize = True
+        program.objective.linear_coefficients.ids.extend(variables)
+        program.objective.linear_coefficients.values.extend(self.objective)
+        program.linear_constraints.ids.extend(np.arange(len(self.limit)))
+        program.linear_constraints.lower_bounds.extend(np.full(len(self.limit), -np.inf))
+        program.linear_constraints.upper_bounds.extend(self.limit)
+        program.linear_constraint_matrix.row_ids.extend(self.row[order])
+        program.linear_constraint_matrix.column_ids.extend(self.column[order])
+        program.linear_constraint_matrix.coefficients.extend(self.entry[order])
+        result = solver.solve(
+            program,
+            parameters_pb2.SOLVER_TYPE_GLOP,
+            parameters_pb2.SolverInitializerProto(),
+            # several times faster here than the dual simplex: 0 is feasible
+            parameters_pb2.SolveParametersProto(lp_algorithm=parameters_pb2.LP_ALGORITHM_PRIMAL_SIMPLEX, threads=1),
+            model_parameters_pb2.ModelSolveParametersProto(),
+            None,
+            callback_pb2.CallbackRegistrationProto(),
+            None,
+            None,
+        )
+        if not result.solutions:
+            return None
+        found = result.solutions[0].primal_solution
+        x = np.zeros(len(variables))
+        x[np.array(found.variable_values.ids, np.int64)] = found.variable_values.values
+        return found.objective_value, x

@@ -1,0 +1,97 @@
+"""Packs tasks on nodes, and proves how far from the best a packing can be.
+
+1. The relaxation gives a bound. If the given packing reaches it, that is a proof that it is best.
+2. Otherwise ruin and recreate improves it; if it still falls short, so does the rounded relaxation, improved alike.
+3. The relaxation is tightened and gives the bound of what a packing could win at most.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament_py.model.arrays import F64
+from firmament_py.packing.problem import EPSILON, Packing, Problem, better, values
+from firmament_py.packing.relaxation import Relaxation
+from firmament_py.packing.rounding import fill, rounded
+from firmament_py.packing.ruin_recreate import ruin_and_recreate
+
+EFFORT = 3_000_000
+"""How often ruin and recreate tries a task on a node, some 0.1 seconds, ..."""
+
+EFFORT_PER_NODE = 10_000
+"""... and how much more often for each node."""
+
+_LEVEL_STEP = 16.0
+"""In the relaxation that is rounded a level counts so many times as much as the next."""
+
+_SMALL_GAP = 1e-3
+"""A packing whose bound is no further away is not packed a second time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """gap (L,): by what value a packing could exceed this one at most at each level, given the same at all before;
+    infinite where no bound was found."""
+
+    packing: Packing
+    gap: F64
+
+
+def pack(problem: Problem, start: Packing, times: float = 1.0) -> Packed:
+    """The best packing found, `start` or better. times: multiplies the effort; at 0 nothing is tried."""
+    relaxation = Relaxation(problem)
+    bounds = _Bounds(problem, relaxation)
+    best = start.copy()
+    fill(problem, best)
+    if times > 0:
+        best = _improved(problem, relaxation, bounds, best, int(times * (EFFORT + EFFORT_PER_NODE * len(problem.free))))
+    return Packed(best, bounds.gap(best))
+
+
+def _improved(problem: Problem, relaxation: Relaxation, bounds: "_Bounds", best: Packing, effort: int) -> Packing:
+    enough = bounds.given(best)
+    if (enough <= values(problem, best) + EPSILON).all():
+        return best
+    ruin_and_recreate(problem, best, effort, enough)
+    reached = values(problem, best)
+    if (enough - reached <= _SMALL_GAP * enough + EPSILON).all():
+        return best
+    weight = _LEVEL_STEP ** -np.minimum(problem.level.astype(np.float64), 6.0)
+    relaxed = relaxation.solve(problem.value * weight)
+    if relaxed is None:
+        return best
+    if relaxation.tighten(relaxed.fractional):
+        relaxed = relaxation.solve(problem.value * weight) or relaxed
+    other = rounded(problem, relaxed.fractional)
+    ruin_and_recreate(problem, other, effort, bounds.given(better(problem, best, other)))
+    return better(problem, best, other)
+
+
+class _Bounds:
+    """Bounds of the values of levels, from the relaxation as it is at the time."""
+
+    def __init__(self, problem: Problem, relaxation: Relaxation) -> None:
+        self._problem = problem
+        self._relaxation = relaxation
+
+    def given(self, packing: Packing) -> F64:
+        """(L,) the most that each level can have if all before it have what they have in `packing`."""
+        problem = self._problem
+        reached = values(problem, packing)
+        most = reached.copy()
+        for level in np.unique(problem.level[packing.left > 0]).tolist():
+            floor = np.where(np.arange(problem.levels) < level, reached, 0.0)
+            relaxed = self._relaxation.solve(np.where(problem.level == level, problem.value, 0.0), floor)
+            most[level] = np.inf if relaxed is None else max(self._rounded(level, relaxed.bound), reached[level])
+        return most
+
+    def gap(self, packing: Packing) -> F64:
+        gap: F64 = self.given(packing) - values(self._problem, packing)
+        return gap
+
+    def _rounded(self, level: int, bound: float) -> float:
+        """The bound, rounded down to what whole tasks can reach if all of the level have the same value."""
+        value = self._problem.value[self._problem.level == level]
+        if (value == value[0]).all():
+            return float(np.floor(bound / value[0] + EPSILON) * value[0])
+        return bound

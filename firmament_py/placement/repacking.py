@@ -1,0 +1,153 @@
+"""Packs the single tasks of a round anew where a better packing could place more of them (packing/pack.py).
+
+Flows count tasks, nodes have several resources: a node can be left with room of the wrong shape. So if tasks are left
+waiting that would have fitted at the start of the round, the tasks that the round has placed may move: all that are no
+members of gangs, that have no constraints on other tasks, and that no constraint of others counts. What runs already,
+reserved capacity and all other placements stay as they are. Tasks stay where the policy put them unless a packing that
+places more moves them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament_py.model.arrays import F64, I64, Bools, run_positions
+from firmament_py.packing.pack import pack
+from firmament_py.packing.problem import Packing, Problem
+from firmament_py.placement.ledger import Ledger
+from firmament_py.snapshot.expected_releases import FOREVER
+from firmament_py.snapshot.snapshot import Snapshot
+from firmament_py.snapshot.solo_capacity import task_slots
+
+
+@dataclass(frozen=True, slots=True)
+class Repacked:
+    """moved: how many tasks have another node than before or none. gap: how many more single tasks any packing could
+    have placed at most."""
+
+    moved: int
+    gap: int
+
+
+def repack(ledger: Ledger, single: Bools, overdue: Bools, worth: Callable[[], I64], effort: float) -> Repacked:
+    """Repacks the tasks `single` (T,) of a ledger.
+
+    Of each priority those that are `overdue` (T,) and placed remain so, then as many as possible are placed of those
+    that are overdue, then of the others. worth (T,) > 0: what placing each is worth within its priority. effort:
+    multiplies that of the search; at 0 only the gap is found.
+    """
+    snapshot = ledger.snapshot
+    movable = single & _may_move(snapshot)[snapshot.task_class] & _may_stay(ledger)
+    if not _left_out(ledger, movable).any():
+        return Repacked(0, 0)
+    tasks = np.flatnonzero(movable)
+    problem, task_class = _problem(ledger, tasks, overdue[tasks], worth()[tasks])
+    before = _placed(task_class, ledger.node_of[tasks], problem.slots.shape)
+    packed = pack(problem, Packing.of(problem, before), effort)
+    moving, nodes = _moves(task_class, ledger.node_of[tasks], before, packed.packing.placed)
+    ledger.remove(tasks[moving])
+    ledger.place(tasks[moving[nodes >= 0]], nodes[nodes >= 0])
+    left = packed.packing.left > 0
+    least = np.full(problem.levels, np.inf)
+    np.minimum.at(least, problem.level[left], problem.value[left])
+    possible = np.bincount(problem.level, packed.packing.left, minlength=problem.levels)
+    gap = np.minimum(np.floor(packed.gap / least + 1e-6), possible)
+    return Repacked(len(moving), int(gap.sum()))
+
+
+def _may_move(snapshot: Snapshot) -> Bools:
+    """(C,) classes whose tasks can go to any suitable node, as far as other tasks are concerned."""
+    intertask = snapshot.intertask
+    classes = np.ones(len(snapshot.classes), np.bool_)
+    if intertask.any:
+        for c in range(len(classes)):
+            classes[c] = not (intertask.concerns(c) or intertask.counted(c))
+    return classes
+
+
+def _may_stay(ledger: Ledger) -> Bools:
+    """(T,) tasks that do not use capacity that is reserved for later."""
+    if not ledger.has_reservations:
+        return np.ones(len(ledger.node_of), np.bool_)
+    in_time = ledger.ends_us(np.arange(len(ledger.node_of))) <= max(h for h in ledger.horizons if h < FOREVER)
+    return (ledger.node_of < 0) | ~in_time
+
+
+def _left_out(ledger: Ledger, movable: Bools) -> Bools:
+    """(T,) movable tasks that wait and would have fitted when the round began, beside those that cannot move."""
+    snapshot = ledger.snapshot
+    waiting = movable & (ledger.node_of < 0)
+    classes = np.unique(snapshot.task_class[waiting])
+    free = _free(ledger, np.flatnonzero(movable))
+    fits = np.zeros(len(snapshot.classes), np.bool_)
+    ones = np.ones(len(classes), np.int64)
+    fits[classes] = task_slots(free, snapshot.requests[classes], snapshot.suitable[classes], ones).any(axis=1)
+    return waiting & fits[snapshot.task_class]
+
+
+def _free(ledger: Ledger, tasks: I64) -> I64:
+    """(N, R) what is free for `tasks` (K,) if none of them is placed."""
+    free: I64 = np.maximum(ledger.unreserved + ledger.usage_of(tasks), 0)
+    return free
+
+
+def _problem(ledger: Ledger, tasks: I64, overdue: Bools, worth: I64) -> tuple[Problem, I64]:
+    """The problem of packing `tasks` (K,), ascending, and the class of each in it, (K,)."""
+    snapshot = ledger.snapshot
+    rank = np.where(overdue, ledger.node_of[tasks] < 0, 2)  # overdue tasks that are placed remain so
+    kinds, task_class, count = np.unique(3 * snapshot.task_class[tasks] + rank, return_inverse=True, return_counts=True)
+    classes, rank = kinds // 3, kinds % 3
+    free, requests, suitable = _free(ledger, tasks), snapshot.requests[classes], snapshot.suitable[classes]
+    used = requests.any(axis=0)
+    level = np.unique(rank - 3 * snapshot.priority[classes], return_inverse=True)[1].astype(np.int64)
+    value = np.bincount(task_class, worth.astype(np.float64)) / count
+    problem = Problem(
+        np.ascontiguousarray(requests[:, used]),
+        np.ascontiguousarray(free[:, used]),
+        suitable,
+        task_slots(free, requests, suitable, count),
+        count.astype(np.int64),
+        _relative(value, level),
+        level,
+    )
+    return problem, task_class.astype(np.int64)
+
+
+def _relative(value: F64, level: I64) -> F64:
+    """Values as multiples of the least of their level."""
+    least = np.full(int(level.max(initial=0)) + 1, np.inf)
+    np.minimum.at(least, level, value)
+    relative: F64 = value / least[level]
+    return relative
+
+
+def _placed(task_class: I64, node_of: I64, shape: tuple[int, ...]) -> I64:
+    """(C', N) how many tasks of each class are on each node."""
+    placed = np.zeros(shape, np.int64)
+    there = node_of >= 0
+    np.add.at(placed, (task_class[there], node_of[there]), 1)
+    return placed
+
+
+def _moves(task_class: I64, node_of: I64, before: I64, after: I64) -> tuple[I64, I64]:
+    """Positions of the tasks (K,), oldest first within a class, that move from the counts `before` (C', N) to `after`,
+    and their new nodes, -1: none. The newest leave a node, the oldest get the places."""
+    moving, nodes = [], []
+    for c in np.flatnonzero((before != after).any(axis=1)).tolist():
+        mine = np.flatnonzero(task_class == c)
+        placed = mine[node_of[mine] >= 0][::-1]
+        placed = placed[np.argsort(node_of[placed], kind="stable")]  # by node, the newest first
+        sizes = before[c, np.flatnonzero(before[c])]
+        excess = np.maximum(before[c] - after[c], 0)[np.flatnonzero(before[c])]
+        leaving = placed[run_positions(sizes) < np.repeat(excess, sizes)]
+        pool = np.sort(np.concatenate([leaving, mine[node_of[mine] < 0]]))
+        places = np.repeat(np.arange(after.shape[1]), np.maximum(after[c] - before[c], 0))
+        moving.append(pool)
+        nodes.append(np.concatenate([places, np.full(len(pool) - len(places), -1)]))
+    if not moving:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    where = np.concatenate(nodes)
+    positions = np.concatenate(moving)
+    changed = where != node_of[positions]
+    return positions[changed], where[changed]
