@@ -6,12 +6,15 @@ sources. Files of former sources remain until the cache is cleared.
 """
 
 import hashlib
+import logging
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from numba import njit
+
+log = logging.getLogger(__name__)
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -22,23 +25,33 @@ _INNER: Any = {"no_cpython_wrapper": True}
 
 def compiled(function: _F) -> _F:
     """Compiles a function that Python calls, at its first use."""
-    return _named(function, njit(cache=True))
+    return _compiled(function, {})
 
 
 def inner(function: _F) -> _F:
     """Compiles a function that only compiled code calls."""
-    return _named(function, njit(cache=True, **_INNER))
+    return _compiled(function, _INNER)
 
 
 def inlined(function: _F) -> _F:
     """Compiles a function into each of its callers, which are compiled code."""
-    return _named(function, njit(cache=True, forceinline=True, **_INNER))
+    return _compiled(function, {"forceinline": True, **_INNER})
 
 
-def _named(function: _F, compiler: Any) -> _F:
+def _compiled(function: _F, options: dict[str, Any]) -> _F:
     function.__qualname__ += f"_{_hash_of(Path(function.__code__.co_filename).parent)}"  # numba names files after it
-    dispatcher: _F = compiler(function)
+    dispatcher: _F
+    try:
+        dispatcher = njit(cache=True, **options)(function)
+    except RuntimeError as error:  # numba has no better name for: no folder for the cache is writable
+        _warn(str(error))
+        dispatcher = njit(**options)(function)
     return dispatcher
+
+
+@cache
+def _warn(error: str) -> None:
+    log.warning("compiling at every start, for seconds: set NUMBA_CACHE_DIR to a writable folder (%s)", error)
 
 
 @cache

@@ -216,11 +216,17 @@ def make_cluster(
     solver: Solver | None = None,
     observer: Observer | None = None,
     reserve_after_us: int | None = RESERVE_AFTER_US,
+    improve: float = 1.0,
 ) -> Cluster:
     """A cluster that was told `events`, none of which may be refused."""
     state = ClusterState()
     scheduler = Scheduler(
-        state, policy or LoadSpreading(), solver or OrToolsSolver(), observer, reserve_after_us=reserve_after_us
+        state,
+        policy or LoadSpreading(),
+        solver or OrToolsSolver(),
+        observer,
+        reserve_after_us=reserve_after_us,
+        improve=improve,
     )
     cluster = Cluster(state, scheduler)
     for outcome in cluster.tell(*events):

@@ -21,6 +21,7 @@ from firmament_py.cli import logs
 from firmament_py.cli.durations import parse_after
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import SOLVERS
+from firmament_py.placement.repacking import EFFORT_LIMIT
 from firmament_py.policy import conformance, registry
 from firmament_py.policy.registry import DEFAULT_POLICY, UnknownPolicyError
 from firmament_py.service.server import CannotListenError, CertificateError, Server, Tls, wrong_address
@@ -92,6 +93,15 @@ def cli() -> None:
     "ones can always be placed before it.",
 )
 @click.option(
+    "--improve",
+    type=click.FloatRange(0, EFFORT_LIMIT),
+    default=1.0,
+    show_default=True,
+    metavar="TIMES",
+    help="Effort of packing tasks anew where a round leaves capacity of the wrong shape, as a multiple of the usual; "
+    "0: none.",
+)
+@click.option(
     "--port-file",
     type=click.Path(dir_okay=False, path_type=Path),
     help="File to write the port to when the service is ready.",
@@ -116,6 +126,7 @@ def serve(
     usage_half_life: float,
     usage_stale: float,
     reserve_after: str,
+    improve: float,
     port_file: Path | None,
     exit_with_parent: bool,
     tls_cert: Path | None,
@@ -154,7 +165,9 @@ def serve(
         if tls is not None:
             tls.check()
         solver = SOLVERS[solver_name]()
-        engine = Engine(policy, solver, usage=usage, certified=certify, reserve_after_us=reserve_after_us)
+        engine = Engine(
+            policy, solver, usage=usage, certified=certify, reserve_after_us=reserve_after_us, improve=improve
+        )
         server = Server(engine, address, tls, stats_address)
     except CertificateError as error:
         raise click.UsageError(str(error)) from error

@@ -35,6 +35,7 @@ class Engine:
         *,
         certified: bool = False,
         reserve_after_us: int | None = RESERVE_AFTER_US,
+        improve: float = 1.0,
     ) -> None:
         self.lock = threading.Lock()
         self.usage = Usage(usage)
@@ -42,6 +43,7 @@ class Engine:
         self.solver = solver
         self._certified = certified
         self._reserve_after_us = reserve_after_us
+        self._improve = improve
         self.now_us = now_us or (lambda: time.time_ns() // 1000)
         self.rounds = 0
         self.last_round: RoundStats | None = None
@@ -58,6 +60,7 @@ class Engine:
             usage=self.usage,
             certified=self._certified,
             reserve_after_us=self._reserve_after_us,
+            improve=self._improve,
         )
         self.round_of_epoch = 0
 

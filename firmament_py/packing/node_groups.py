@@ -8,8 +8,8 @@ from firmament_py.model.arrays import F64, I64
 from firmament_py.packing.problem import Problem
 
 
-def node_groups(problem: Problem, most: int) -> I64:
-    """(N,) the group of each node, 0 .. G-1, G <= most.
+def node_groups(problem: Problem, limit: int) -> I64:
+    """(N,) the group of each node, 0 .. G-1, G <= limit.
 
     A group's nodes suit the same classes; if there are more such groups than allowed, the smallest ones are merged. If
     there may be more groups, the one whose nodes differ most in the proportions of what is free is divided in two at
@@ -17,8 +17,8 @@ def node_groups(problem: Problem, most: int) -> I64:
     """
     takes = np.packbits(problem.suitable, axis=0).T
     group = np.unique(takes, axis=0, return_inverse=True)[1].reshape(-1)
-    if group.max(initial=-1) + 1 > most:
-        return _merged(group, most)
+    if group.max(initial=-1) + 1 > limit:
+        return _merged(group, limit)
     requested = problem.requests.max(axis=0, initial=0) > 0
     amounts = problem.free[:, requested] / np.maximum(problem.free[:, requested].max(axis=0, initial=1), 1)
     size = np.maximum(amounts.sum(axis=1), 1e-9)
@@ -26,10 +26,13 @@ def node_groups(problem: Problem, most: int) -> I64:
     heap = [_entry(proportions, size, members) for members in _members(group)]
     heapq.heapify(heap)
     done: list[I64] = []
-    while heap and len(heap) + len(done) < most:
+    while heap and len(heap) + len(done) < limit:
         variation, _, members, column, mean = heapq.heappop(heap)
+        if -variation < 1e-9:
+            done.append(members)
+            continue
         low = proportions[members, column] <= mean
-        if -variation < 1e-9 or low.all() or not low.any():
+        if low.all() or not low.any():
             done.append(members)
             continue
         for part in (members[low], members[~low]):
@@ -55,9 +58,9 @@ def _members(group: I64) -> list[I64]:
     return np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1])
 
 
-def _merged(group: I64, most: int) -> I64:
+def _merged(group: I64, limit: int) -> I64:
     """The smallest groups as one, so that there are no more than `most`: a coarser relaxation, but still one."""
     sizes = np.bincount(group)
     rank = np.empty(len(sizes), np.int64)
     rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
-    return np.minimum(rank, most - 1)[group]
+    return np.minimum(rank, limit - 1)[group]

@@ -49,12 +49,12 @@ def pack(problem: Problem, start: Packing, times: float = 1.0) -> Packed:
 
 
 def _improved(problem: Problem, relaxation: Relaxation, bounds: "_Bounds", best: Packing, effort: int) -> Packing:
-    enough = bounds.given(best)
-    if (enough <= values(problem, best) + EPSILON).all():
+    target = bounds.given(best)
+    if (target <= values(problem, best) + EPSILON).all():
         return best
-    ruin_and_recreate(problem, best, effort, enough)
+    ruin_and_recreate(problem, best, effort, target)
     reached = values(problem, best)
-    if (enough - reached <= _SMALL_GAP * enough + EPSILON).all():
+    if (target - reached <= _SMALL_GAP * target + EPSILON).all():
         return best
     weight = _LEVEL_STEP ** -np.minimum(problem.level.astype(np.float64), 6.0)
     relaxed = relaxation.solve(problem.value * weight)
@@ -78,12 +78,12 @@ class _Bounds:
         """(L,) the most that each level can have if all before it have what they have in `packing`."""
         problem = self._problem
         reached = values(problem, packing)
-        most = reached.copy()
+        bound = reached.copy()
         for level in np.unique(problem.level[packing.left > 0]).tolist():
             floor = np.where(np.arange(problem.levels) < level, reached, 0.0)
             relaxed = self._relaxation.solve(np.where(problem.level == level, problem.value, 0.0), floor)
-            most[level] = np.inf if relaxed is None else max(self._rounded(level, relaxed.bound), reached[level])
-        return most
+            bound[level] = np.inf if relaxed is None else max(self._rounded(level, relaxed.bound), reached[level])
+        return bound
 
     def gap(self, packing: Packing) -> F64:
         gap: F64 = self.given(packing) - values(self._problem, packing)

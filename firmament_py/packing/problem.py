@@ -32,8 +32,8 @@ class Problem:
     @property
     def weight(self) -> F64:
         """(R,) what an amount of a resource is worth: share of the largest node, less if plentiful."""
-        room = np.maximum(self.free.sum(axis=0), 1)
-        scarcity = np.minimum((self.count[:, None] * self.requests).sum(axis=0) / room, 1.0)
+        total = np.maximum(self.free.sum(axis=0), 1)
+        scarcity = np.minimum((self.count[:, None] * self.requests).sum(axis=0) / total, 1.0)
         weight: F64 = scarcity / np.maximum(self.free.max(axis=0, initial=1), 1)
         return weight
 

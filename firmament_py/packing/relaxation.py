@@ -36,10 +36,10 @@ class Relaxed:
 class Relaxation:
     """Of one problem, for different objectives. G groups."""
 
-    def __init__(self, problem: Problem, most_groups: int = MOST_GROUPS) -> None:
+    def __init__(self, problem: Problem, group_limit: int = MOST_GROUPS) -> None:
         self._problem = problem
         nodes = problem.slots.shape[1]
-        self._group = node_groups(problem, most_groups) if nodes else np.zeros(0, np.int64)
+        self._group = node_groups(problem, group_limit) if nodes else np.zeros(0, np.int64)
         groups = int(self._group.max(initial=-1)) + 1
         self._members = np.zeros((groups, nodes), np.float64)
         self._members[self._group, np.arange(nodes)] = 1.0
@@ -109,8 +109,8 @@ class Relaxation:
         for g, free in enumerate(self._free):
             columns = by_group[starts[g] : starts[g + 1]]
             requests = self._problem.requests[self._class[columns]]
-            most = self._upper[columns] @ requests
-            for r in np.flatnonzero(most > free).tolist():
+            usable = self._upper[columns] @ requests
+            for r in np.flatnonzero(usable > free).tolist():
                 some = requests[:, r] > 0
                 unit = float(requests[:, r].max())  # entries of at most 1
                 rows.append((columns[some], requests[some, r] / unit, float(free[r]) / unit))

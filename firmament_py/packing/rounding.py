@@ -12,13 +12,13 @@ def rounded(problem: Problem, fractional: F64) -> Packing:
     with the largest fractions, as many as the fractions add up to, then whatever fits, the smallest first."""
     down = np.floor(fractional + 1e-7)
     packing = Packing.of(problem, down.astype(np.int64))
-    rest = np.clip(fractional - down, 0.0, None)
-    rest[rest < 1e-9] = 0.0
-    quota = np.minimum(packing.left, np.ceil(rest.sum(axis=1) - 1e-6).astype(np.int64))
+    fraction = np.clip(fractional - down, 0.0, None)
+    fraction[fraction < 1e-9] = 0.0
+    quota = np.minimum(packing.left, np.ceil(fraction.sum(axis=1) - 1e-6).astype(np.int64))
     size = problem.requests @ problem.weight
     for c in np.lexsort((-size, problem.level)).tolist():
-        nodes = np.flatnonzero(rest[c])
-        nodes = nodes[np.argsort(-rest[c, nodes], kind="stable")]
+        nodes = np.flatnonzero(fraction[c])
+        nodes = nodes[np.argsort(-fraction[c, nodes], kind="stable")]
         needs = np.flatnonzero(problem.requests[c])
         fits = (packing.free[np.ix_(nodes, needs)] >= problem.requests[c, needs]).all(axis=1)
         fits &= packing.placed[c, nodes] < problem.slots[c, nodes]
@@ -31,7 +31,7 @@ def rounded(problem: Problem, fractional: F64) -> Packing:
 
 
 def fill(problem: Problem, packing: Packing) -> None:
-    """Adds what fits, by level, then the smallest of the same value first, each at the node with the least room."""
+    """Adds what fits, by level, then the smallest of the same value first, each at the node with the least slack."""
     size = problem.requests @ problem.weight
     order = np.lexsort((size / problem.value, problem.level))
     _fill(problem.requests, packing.free, packing.placed, packing.left, problem.slots, problem.weight, order)
@@ -45,15 +45,15 @@ def _fill(requests: I64, free: I64, placed: I64, left: I64, slots: I64, weight: 
             for n in range(len(free)):
                 if placed[c, n] >= slots[c, n]:
                     continue
-                room = 0.0
+                slack = 0.0
                 for r in range(len(weight)):
                     left_over = free[n, r] - requests[c, r]
                     if left_over < 0 and requests[c, r] > 0:
-                        room = np.inf
+                        slack = np.inf
                         break
-                    room += left_over * weight[r]
-                if room < least:
-                    found, least = n, room
+                    slack += left_over * weight[r]
+                if slack < least:
+                    found, least = n, slack
             if found < 0:
                 break
             placed[c, found] += 1

@@ -2,8 +2,8 @@
 
 Schrimpf et al., Record Breaking Optimization Results Using the Ruin and Recreate Principle, 2000; the blinks of the
 insertion are those of Christiaens and Vanden Berghe, Slack Induction by String Removals, 2020. Each step takes a task
-that is left, a few nodes that nearly have room for it, and some or all of the tasks on them; these and the tasks that
-are left are inserted in one of four orders, each at the node that it leaves with the least room. A slightly worse
+that is left, a few nodes that nearly fit it, and some or all of the tasks on them; these and the tasks that
+are left are inserted in one of four orders, each at the node that it leaves with the least slack. A slightly worse
 result is accepted now and then, less often towards the end (simulated annealing); the best of all is kept.
 """
 
@@ -21,9 +21,9 @@ _TEMPERATURE = 0.1
 """At the start a loss of this much of the mean value of a task is accepted with probability 1/e."""
 
 
-def ruin_and_recreate(problem: Problem, packing: Packing, effort: int, enough: F64, seed: int = 0) -> None:
+def ruin_and_recreate(problem: Problem, packing: Packing, effort: int, target: F64, seed: int = 0) -> None:
     """Improves `packing` in place. effort: how many times a task is tried on a node, about a hundred million a second.
-    enough (L,): values at which nothing can be gained any more. The result depends on nothing but the arguments."""
+    target (L,): values at which nothing can be gained any more. The result depends on nothing but the arguments."""
     if not packing.left.any() or not effort:
         return
     scale = problem.value.mean()
@@ -33,9 +33,10 @@ def ruin_and_recreate(problem: Problem, packing: Packing, effort: int, enough: F
         packing.placed,
         packing.left,
         problem.slots,
+        problem.count,
         problem.value / scale,
         problem.level,
-        (enough - 1e-6) / scale,
+        (target - 1e-6) / scale,
         problem.weight,
         problem.requests @ problem.weight,
         effort,
@@ -50,19 +51,20 @@ def _search(
     placed: I64,
     left: I64,
     slots: I64,
+    count: I64,
     value: F64,
     level: I64,
-    enough: F64,
+    target: F64,
     weight: F64,
     size: F64,
     effort: int,
     rng: Generator,
 ) -> None:
     classes = len(placed)
-    levels = len(enough)
+    levels = len(target)
     total = np.zeros(levels)  # value of what is placed, by level
     for c in range(classes):
-        total[level[c]] += value[c] * placed[c].sum()
+        total[level[c]] += value[c] * (count[c] - left[c])
     best = total.copy()
     best_placed, best_free, best_left = placed.copy(), free.copy(), left.copy()
     some = np.empty(_NODES, np.int64)
@@ -86,13 +88,30 @@ def _search(
         if _accepted(change, _TEMPERATURE * (1.0 - spent / effort), rng):
             total += change
             if _above(total, best):
-                best[:] = total
-                best_placed[:], best_free[:], best_left[:] = placed, free, left
-                if not _above(enough, best):
+                _copy_vector(total, best)
+                _copy(placed, best_placed)
+                _copy(free, best_free)
+                _copy_vector(left, best_left)
+                if not _above(target, best):
                     break
         else:
             _restore(requests, free, placed, left, some, k, before)
-    placed[:], free[:], left[:] = best_placed, best_free, best_left
+    _copy(best_placed, placed)
+    _copy(best_free, free)
+    _copy_vector(best_left, left)
+
+
+@inner
+def _copy(source: I64, target: I64) -> None:
+    for i in range(len(source)):  # numba compiles loops four seconds faster than an assignment to a slice
+        for j in range(source.shape[1]):
+            target[i, j] = source[i, j]
+
+
+@inner
+def _copy_vector(source: I64 | F64, target: I64 | F64) -> None:
+    for i in range(len(source)):
+        target[i] = source[i]
 
 
 @inner
@@ -116,11 +135,11 @@ def _any_left(left: I64, rng: Generator) -> int:
 def _nodes_for(chosen: int, requests: I64, free: I64, slots: I64, weight: F64, some: I64, rng: Generator) -> int:
     """Fills `some` with different nodes; the first can take a task of class `chosen` if others go. Their number."""
     nodes = len(free)
-    wanted = min(2 + int((_NODES - 1) * rng.random()), nodes)
+    target_nodes = min(2 + int((_NODES - 1) * rng.random()), nodes)
     rivals = min(max(nodes // 100, 3), 20)  # of so many nodes at random the one that lacks least is taken
     k = 0
-    for _ in range(2 * wanted):
-        if k == wanted:
+    for _ in range(2 * target_nodes):
+        if k == target_nodes:
             break
         least, nearest = np.inf, -1
         for _ in range(rivals):
@@ -244,7 +263,7 @@ def _tightest(
     blink: float,
     rng: Generator,
 ) -> int:
-    """The node that a task leaves with the least room, -1: it fits on none; each is overlooked with probability
+    """The node that a task leaves with the least slack, -1: it fits on none; each is overlooked with probability
     `blink` if there is another."""
     overlooked = k
     if blink > 0.0:
@@ -254,15 +273,15 @@ def _tightest(
         n = some[i]
         if placed[c, n] >= slots[c, n]:
             continue
-        room = 1e6 if i == overlooked else 0.0
+        slack = 1e6 if i == overlooked else 0.0
         for r in range(len(weight)):
             left_over = free[n, r] - requests[c, r]
             if left_over < 0 and requests[c, r] > 0:
-                room = np.inf
+                slack = np.inf
                 break
-            room += left_over * weight[r]
-        if room < least:
-            found, least = n, room
+            slack += left_over * weight[r]
+        if slack < least:
+            found, least = n, slack
     return found
 
 
@@ -304,9 +323,9 @@ def _restore(requests: I64, free: I64, placed: I64, left: I64, some: I64, k: int
     for i in range(k):
         n = some[i]
         for c in range(len(left)):
-            more = placed[c, n] - before[c, i]
-            if more:
-                placed[c, n] -= more
-                left[c] += more
+            added = placed[c, n] - before[c, i]
+            if added:
+                placed[c, n] -= added
+                left[c] += added
                 for r in range(requests.shape[1]):
-                    free[n, r] += more * requests[c, r]
+                    free[n, r] += added * requests[c, r]

@@ -1,7 +1,7 @@
 """Packs the single tasks of a round anew where a better packing could place more of them (packing/pack.py).
 
-Flows count tasks, nodes have several resources: a node can be left with room of the wrong shape. So if tasks are left
-waiting that would have fitted at the start of the round, the tasks that the round has placed may move: all that are no
+Flows count tasks, nodes have several resources: a node can be left with capacity of the wrong shape. So if tasks wait
+that would have fitted at the start of the round, the tasks that the round has placed may move: all that are no
 members of gangs, that have no constraints on other tasks, and that no constraint of others counts. What runs already,
 reserved capacity and all other placements stay as they are. Tasks stay where the policy put them unless a packing that
 places more moves them.
@@ -13,12 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.model.arrays import F64, I64, Bools, run_positions
-from firmament_py.packing.pack import pack
 from firmament_py.packing.problem import Packing, Problem
 from firmament_py.placement.ledger import Ledger
 from firmament_py.snapshot.expected_releases import FOREVER
 from firmament_py.snapshot.snapshot import Snapshot
 from firmament_py.snapshot.solo_capacity import task_slots
+
+EFFORT_LIMIT = 100.0
+"""Largest multiple of the usual effort: a round must end before its caller gives up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ def repack(ledger: Ledger, single: Bools, overdue: Bools, worth: Callable[[], I6
     movable = single & _may_move(snapshot)[snapshot.task_class] & _may_stay(ledger)
     if not _left_out(ledger, movable).any():
         return Repacked(0, 0)
+    from firmament_py.packing.pack import pack  # numba: as long as the start of a flow service, and rarely needed
+
     tasks = np.flatnonzero(movable)
     problem, task_class = _problem(ledger, tasks, overdue[tasks], worth()[tasks])
     before = _placed(task_class, ledger.node_of[tasks], problem.slots.shape)

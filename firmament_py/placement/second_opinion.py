@@ -1,12 +1,11 @@
-"""A second opinion on small rounds: would placing one task at a time have placed more?
+"""A second opinion on small rounds with constraints between tasks: would placing one at a time have placed more?
 
-Flows place batches well, but intertask constraints, and several resources at once, can leave a case in which a plain
-pod-by-pod scheduler would have placed a task or two more. So if a round with few tasks has left some waiting that would
-have fitted at its start, the tasks are placed again on copies, one at a time: by priority, then age, each on the first
-node that takes it, once in the order of the nodes' costs and once emptiest node first, and over again until no further
-task is placed. The result that places more of the highest priority, then of the next, and so on, counts; at a tie the
-flow's does. So such a round never places fewer tasks of a priority, given the same of all higher ones, than either of
-these schedulers.
+Flows place batches well, and packing uses capacity of the wrong shape (placement/repacking.py), but it moves no tasks
+that have constraints on others. So if a round with few tasks has left some waiting that would have fitted at its start,
+the tasks are placed again on copies, one at a time: by priority, then age, each on the first node that takes it, once
+in the order of the nodes' costs and once emptiest node first, and over again until no further task is placed. The
+result that places more of the highest priority, then of the next, and so on, counts; at a tie the flow's does. So such
+a round never places fewer tasks of a priority, given the same of all higher ones, than either of these schedulers.
 """
 
 from collections.abc import Callable
@@ -29,7 +28,13 @@ def worth_asking(placer: Placer) -> bool:
     """Whether the round left tasks waiting that would have fitted at its start, and is small enough."""
     snapshot, ledger = placer.snapshot, placer.ledger
     left = ledger.node_of < 0
-    if not left.any() or len(left) > MOST_TASKS or snapshot.gang_demands or len(snapshot.quota):
+    if (
+        not snapshot.intertask.any
+        or not left.any()
+        or len(left) > MOST_TASKS
+        or snapshot.gang_demands
+        or len(snapshot.quota)
+    ):
         return False
     if ledger.has_reservations:
         return False

@@ -39,6 +39,7 @@ def status_json(store: Store, reply: flow_pb2.StatusReply, bridge: Json, collect
             "vertices": last.vertices,
             "arcs": last.arcs,
             "objective": last.objective,
+            "gap": last.gap,
             "fallback": last.fallback,
         },
         "usage": usage_json(reply, collector),

@@ -60,6 +60,8 @@ def print_status(body: Json, console: Console) -> None:
         if body["rounds"]
         else "no round yet"
     )
+    if last.get("gap"):
+        console.print(f"a better packing could have placed at most {last['gap']} more", highlight=False)
     if last.get("fallback"):
         console.print(f"[red]the last round placed pods anywhere they fit[/red]: {last['fallback']}", highlight=False)
     if line := _usage_line(body["usage"]):

@@ -27,7 +27,16 @@ class OptionError(Exception):
 
 
 _ALIASES = {"policyOptions": "policy_option", "policy_options": "policy_option"}
-_SERVICE_ONLY = ("policy", "policy_option", "usage", "usage_samples", "usage_half_life", "usage_stale", "stats_address")
+_SERVICE_ONLY = (
+    "policy",
+    "policy_option",
+    "usage",
+    "usage_samples",
+    "usage_half_life",
+    "usage_stale",
+    "stats_address",
+    "improve",
+)
 """Settings of the supervised flow service, which cannot be applied to an external one."""
 _SHOWN = 60
 """Maximum number of characters of an invalid value that messages quote."""
@@ -160,6 +169,7 @@ def service_arguments(given: Settings) -> list[str]:
         "--usage-half-life": given.usage_half_life,
         "--usage-stale": given.usage_stale,
         "--reserve-after": given.gang_reserve_after,
+        "--improve": given.improve,
         "--stats-address": given.stats_address or None,
     }
     found: list[str] = []

@@ -180,6 +180,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             shown="300",
         ),
     ] = None
+    improve: Annotated[
+        Annotated[float, Meta(ge=0, le=100)] | None,
+        setting(
+            "Effort of packing pods anew where a round leaves capacity of the wrong shape, as a multiple of the "
+            "usual. 0: none.",
+            metavar="TIMES",
+            shown="1",
+        ),
+    ] = None
     gang_unwind: Annotated[
         Literal["evict", "keep"],
         setting("What happens to the bound pods of a gang that is not bound in time."),

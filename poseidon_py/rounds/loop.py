@@ -158,6 +158,7 @@ class Loop:
         self._metrics.round.observe(stats.seconds)
         for stage, seconds in stats.stage_seconds.items():
             self._metrics.round_stage.labels(stage).observe(seconds)
+        self._metrics.gap.set(stats.gap)
         for by in ("measured", "missing", "stale"):
             self._metrics.usage_tasks.labels(by).set(getattr(stats, f"usage_{by}"))
         if stats.dropped:

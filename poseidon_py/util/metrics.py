@@ -47,6 +47,9 @@ class Metrics:
             "round_call_duration_seconds", "Duration of scheduling rounds, including the call.", _SHORT
         )
         self.round_stage = self._histogram("round_stage_seconds", "Duration of the stages of a round.", _SHORT, "stage")
+        self.gap = self._gauge(
+            "round_gap_pods", "How many more pods any packing could have placed in the last round, at most."
+        )
         self.rounds = self._counter(
             "rounds_total", "Rounds by result: placed, idle (nothing to place), failed.", "result"
         )

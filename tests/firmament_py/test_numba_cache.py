@@ -58,3 +58,14 @@ def test_a_change_of_a_constant_elsewhere_is_noticed(package):
     assert ask(package, 1) == (1, 0)
     assert ask(package, 1) == (1, 1)
     assert ask(package, 2) == (2, 0)
+
+
+def test_without_a_writable_folder_code_is_compiled_in_memory(monkeypatch, caplog):
+    monkeypatch.setattr("numba.core.caching.CacheImpl._locator_classes", [])
+
+    @numba_cache.compiled
+    def double(x):
+        return 2 * x
+
+    assert double(21) == 42
+    assert "set NUMBA_CACHE_DIR to a writable folder" in caplog.text

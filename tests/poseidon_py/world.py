@@ -20,7 +20,7 @@ from poseidon_py.app.bridge import Bridge
 from poseidon_py.config.settings import Settings
 
 SMALL = NodeShape(cpu="4", memory="8Gi", pods=20)
-_FLAGS_OF_THE_SERVICE = {"policy", "policy_option", "usage", "gang_reserve_after", "firmament_args"}
+_FLAGS_OF_THE_SERVICE = {"policy", "policy_option", "usage", "gang_reserve_after", "improve", "firmament_args"}
 
 
 def template(cpu="100m", scheduler="poseidon", **fields):

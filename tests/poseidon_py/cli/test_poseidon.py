@@ -79,6 +79,7 @@ def test_flags_keep_their_names():
         "leader_elect", "lease_name", "lease_namespace", "lease_duration", "renew_deadline", "retry_period",
         "health_address", "health_port", "added_node_affinity", "gang_timeout", "gang_reserve_after", "gang_unwind",
         "bind_concurrency", "batch_window", "batch_window_max", "event_rate", "startup_timeout", "shutdown_timeout",
+        "improve",
         "log_level", "log_format",
     }  # fmt: skip
 
@@ -95,7 +96,7 @@ def test_the_defaults_of_the_flow_service_are_shown_as_it_has_them():
     assert command is not None
     served = {parameter.name: parameter.default for parameter in command.params}
     names = {"usage": "usage_basis", "gang_reserve_after": "reserve_after"}
-    for name in ("usage", "usage_samples", "usage_half_life", "usage_stale", "gang_reserve_after"):
+    for name in ("usage", "usage_samples", "usage_half_life", "usage_stale", "gang_reserve_after", "improve"):
         default = served[names.get(name, name)]
         assert FIELDS[name].shown_default == (number_text(default) if isinstance(default, float) else str(default))
 
