@@ -29,18 +29,18 @@ def make_problem(requests, free, count, *, suitable=None, value=None, level=None
 def problems(draw, nodes=3, classes=3, tasks=3):
     resources = draw(st.integers(1, 3))
 
-    def amounts(rows, least, most):
+    def amounts(rows, greatest):
         return draw(
             st.lists(
-                st.lists(st.integers(least, most), min_size=resources, max_size=resources), min_size=rows, max_size=rows
+                st.lists(st.integers(0, greatest), min_size=resources, max_size=resources), min_size=rows, max_size=rows
             )
         )
 
     n, c = draw(st.integers(1, nodes)), draw(st.integers(1, classes))
     levels = draw(st.lists(st.integers(0, 2), min_size=c, max_size=c))
     return make_problem(
-        amounts(c, 0, 5),
-        amounts(n, 0, 9),
+        amounts(c, 5),
+        amounts(n, 9),
         draw(st.lists(st.integers(0, tasks), min_size=c, max_size=c)),
         suitable=draw(st.lists(st.lists(st.booleans(), min_size=n, max_size=n), min_size=c, max_size=c)),
         value=[float(v) for v in draw(st.lists(st.sampled_from([1, 1, 1.5, 2]), min_size=c, max_size=c))],
@@ -97,10 +97,10 @@ def best_values(problem: Problem) -> list[float]:
     left = {tuple(problem.count.tolist())}
     for n in range(len(problem.free)):
         left = {
-            tuple(a - b for a, b in zip(rest, way, strict=True))
-            for rest in left
+            tuple(a - b for a, b in zip(unplaced, way, strict=True))
+            for unplaced in left
             for way in ways(n)
-            if all(b <= a for a, b in zip(rest, way, strict=True))
+            if all(b <= a for a, b in zip(unplaced, way, strict=True))
         }
     placed = problem.count - np.array(sorted(left))
     values = np.zeros((len(placed), problem.levels))

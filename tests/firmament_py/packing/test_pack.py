@@ -26,9 +26,9 @@ def test_small_packings_are_valid_and_their_bounds_hold(problem):
     best, reached = best_values(problem), values(problem, packed.packing).round(6).tolist()
     assert reached <= best
     # at the first level that falls short of the best, the gap admits it
-    for mine, most, gap in zip(reached, best, packed.gap, strict=True):
-        assert most <= mine + gap + 1e-6
-        if most != mine:
+    for mine, optimum, gap in zip(reached, best, packed.gap, strict=True):
+        assert optimum <= mine + gap + 1e-6
+        if optimum != mine:
             break
 
 

@@ -12,7 +12,7 @@ from tests.firmament_py.packing.packings import random_problem
 pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
 
 
-def crowded(seed: int, improve: float) -> RoundStats:
+def full_cluster(seed: int, improve: float) -> RoundStats:
     """A round of 20 nodes and tasks of 8 classes that request a tenth more than there is."""
     problem = random_problem(seed, nodes=20, classes=8, demand=1.1)
     events: list[Event] = []
@@ -30,14 +30,14 @@ def crowded(seed: int, improve: float) -> RoundStats:
 
 def test_tasks_move_within_a_round_so_that_others_fit():
     """Over some clusters; in a single one the flows may be lucky."""
-    flows, packed = (np.array([crowded(seed, improve).placed for seed in range(8)]) for improve in (0, 1))
+    flows, packed = (np.array([full_cluster(seed, improve).placed for seed in range(8)]) for improve in (0, 1))
     assert (packed >= flows).all()
     assert (packed > flows).sum() >= 4
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_round_places_more_than_the_bound_of_another(seed):
-    flows, packed = (crowded(seed, improve) for improve in (0, 1))
+    flows, packed = (full_cluster(seed, improve) for improve in (0, 1))
     assert packed.placed <= flows.placed + flows.gap
     assert packed.gap <= flows.gap
 
