@@ -17,6 +17,9 @@ from firmament_py.packing.problem import Packing, Problem
 _NODES = 8
 """Largest number of nodes in one step; the least is 2."""
 
+_PATIENCE = 0.25
+"""The search ends when it has found nothing better for this share of its effort."""
+
 _TEMPERATURE = 0.1
 """At the start a loss of this much of the mean value of a task is accepted with probability 1/e."""
 
@@ -70,8 +73,8 @@ def _search(
     some = np.empty(_NODES, np.int64)
     before, change = np.zeros((classes, _NODES), np.int64), np.zeros(levels)
     order, key = np.empty(classes, np.int64), np.empty(classes)
-    spent = 0
-    while spent < effort:
+    spent = found = 0
+    while spent < effort and spent - found < _PATIENCE * effort:
         chosen = _any_left(left, rng)
         if chosen < 0:
             break
@@ -88,6 +91,7 @@ def _search(
         if _accepted(change, _TEMPERATURE * (1.0 - spent / effort), rng):
             total += change
             if _above(total, best):
+                found = spent
                 _copy_vector(total, best)
                 _copy(placed, best_placed)
                 _copy(free, best_free)

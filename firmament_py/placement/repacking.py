@@ -40,18 +40,23 @@ def repack(ledger: Ledger, single: Bools, overdue: Bools, worth: Callable[[], I6
     multiplies that of the search; at 0 only the gap is found.
     """
     snapshot = ledger.snapshot
+    if not (single & (ledger.node_of < 0)).any():
+        return Repacked(0, 0)
     movable = single & _may_move(snapshot)[snapshot.task_class] & _may_stay(ledger)
     if not _left_out(ledger, movable).any():
         return Repacked(0, 0)
     from firmament_py.packing.pack import pack  # numba: as long as the start of a flow service, and rarely needed
 
     tasks = np.flatnonzero(movable)
-    problem, task_class = _problem(ledger, tasks, overdue[tasks], worth()[tasks])
-    before = _placed(task_class, ledger.node_of[tasks], problem.slots.shape)
+    problem, task_class, nodes = _problem(ledger, tasks, overdue[tasks], worth()[tasks])
+    position = np.full(len(ledger.free) + 1, -1, np.int64)  # of each node in the problem; the last one: no node
+    position[nodes] = np.arange(len(nodes))
+    at = position[ledger.node_of[tasks]]
+    before = _placed(task_class, at, problem.slots.shape)
     packed = pack(problem, Packing.of(problem, before), effort)
-    moving, nodes = _moves(task_class, ledger.node_of[tasks], before, packed.packing.placed)
+    moving, to = _moves(task_class, at, before, packed.packing.placed)
     ledger.remove(tasks[moving])
-    ledger.place(tasks[moving[nodes >= 0]], nodes[nodes >= 0])
+    ledger.place(tasks[moving[to >= 0]], nodes[to[to >= 0]])
     left = packed.packing.left > 0
     least = np.full(problem.levels, np.inf)
     np.minimum.at(least, problem.level[left], problem.value[left])
@@ -96,26 +101,28 @@ def _free(ledger: Ledger, tasks: I64) -> I64:
     return free
 
 
-def _problem(ledger: Ledger, tasks: I64, overdue: Bools, worth: I64) -> tuple[Problem, I64]:
-    """The problem of packing `tasks` (K,), ascending, and the class of each in it, (K,)."""
+def _problem(ledger: Ledger, tasks: I64, overdue: Bools, worth: I64) -> tuple[Problem, I64, I64]:
+    """The problem of packing `tasks` (K,), ascending, on the nodes that can take any of them; the class of each task in
+    it (K,), and its nodes (N',)."""
     snapshot = ledger.snapshot
     rank = np.where(overdue, ledger.node_of[tasks] < 0, 2)  # overdue tasks that are placed remain so
     kinds, task_class, count = np.unique(3 * snapshot.task_class[tasks] + rank, return_inverse=True, return_counts=True)
     classes, rank = kinds // 3, kinds % 3
     free, requests, suitable = _free(ledger, tasks), snapshot.requests[classes], snapshot.suitable[classes]
-    used = requests.any(axis=0)
+    slots = task_slots(free, requests, suitable, count)
+    nodes, used = np.flatnonzero(slots.any(axis=0)), np.flatnonzero(requests.any(axis=0))
     level = np.unique(rank - 3 * snapshot.priority[classes], return_inverse=True)[1].astype(np.int64)
     value = np.bincount(task_class, worth.astype(np.float64)) / count
     problem = Problem(
         np.ascontiguousarray(requests[:, used]),
-        np.ascontiguousarray(free[:, used]),
-        suitable,
-        task_slots(free, requests, suitable, count),
-        count.astype(np.int64),
+        np.ascontiguousarray(free[np.ix_(nodes, used)]),
+        suitable[:, nodes],
+        np.ascontiguousarray(slots[:, nodes]),
+        np.where(slots.any(axis=1), count, 0),  # no search for those that fit nowhere
         _relative(value, level),
         level,
     )
-    return problem, task_class.astype(np.int64)
+    return problem, task_class.astype(np.int64), nodes
 
 
 def _relative(value: F64, level: I64) -> F64:
