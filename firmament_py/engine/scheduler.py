@@ -39,7 +39,7 @@ class Scheduler:
     With certified, each solution is checked for optimality (flow/certificate.py); one that fails is counted and logged,
     but still used: the independent check does not depend on it. reserve_after_us: how long a gang or a task waits
     before capacity is reserved for it; None: capacity is never reserved. improve: multiplies the effort of packing
-    single tasks anew where the flow has left room of the wrong shape; 0: they are not.
+    single tasks anew where the flow has left capacity of the wrong shape; 0: they are not.
     """
 
     def __init__(

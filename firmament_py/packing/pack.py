@@ -20,7 +20,10 @@ EFFORT = 350_000
 0.1 seconds, for 2,000 three times as long."""
 
 _LEVEL_STEP = 16.0
-"""In the relaxation that is rounded a level counts so many times as much as the next."""
+"""In the objective of the relaxation that is rounded, a task weighs this many times one of the next level."""
+
+_BOUNDED_LEVELS = 4
+"""Of so many levels with tasks left, the most important ones, a bound is calculated: each needs a solve."""
 
 _SMALL_GAP = 1e-3
 """A packing whose bound is no further away is not packed a second time."""
@@ -76,8 +79,8 @@ class _Bounds:
         """(L,) the most that each level can have if all before it have what they have in `packing`."""
         problem = self._problem
         reached = values(problem, packing)
-        bound = reached.copy()
-        for level in np.unique(problem.level[packing.left > 0]).tolist():
+        bound = np.where(np.bincount(problem.level, packing.left, minlength=problem.levels) > 0, np.inf, reached)
+        for level in np.unique(problem.level[packing.left > 0])[:_BOUNDED_LEVELS].tolist():
             floor = np.where(np.arange(problem.levels) < level, reached, 0.0)
             relaxed = self._relaxation.solve(np.where(problem.level == level, problem.value, 0.0), floor)
             bound[level] = np.inf if relaxed is None else max(self._rounded(level, relaxed.bound), reached[level])

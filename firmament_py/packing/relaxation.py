@@ -21,6 +21,9 @@ from firmament_py.packing.problem import Problem
 MOST_GROUPS = 100
 """Largest number of groups: the relaxation of 100 classes is solved in a tenth of a second."""
 
+_COLUMNS = 20_000
+"""Largest number of columns: with more than 200 classes there are fewer groups."""
+
 _ROUNDED_ROWS = 400
 """Largest number of rounded rows that are added."""
 
@@ -38,8 +41,9 @@ class Relaxation:
 
     def __init__(self, problem: Problem, group_limit: int = MOST_GROUPS) -> None:
         self._problem = problem
-        nodes = problem.slots.shape[1]
-        self._group = node_groups(problem, group_limit) if nodes else np.zeros(0, np.int64)
+        classes, nodes = problem.slots.shape
+        limit = max(min(group_limit, _COLUMNS // max(classes, 1)), 1)
+        self._group = node_groups(problem, limit) if nodes else np.zeros(0, np.int64)
         groups = int(self._group.max(initial=-1)) + 1
         self._members = np.zeros((groups, nodes), np.float64)
         self._members[self._group, np.arange(nodes)] = 1.0

@@ -10,7 +10,7 @@ from firmament_py.packing.problem import Packing, Problem
 def rounded(problem: Problem, fractional: F64) -> Packing:
     """Rounds `fractional` (C, N) down, then gives each class its missing tasks, by level and size: first on the nodes
     with the largest fractions, as many as the fractions add up to, then whatever fits, the smallest first."""
-    down = np.floor(fractional + 1e-7)
+    down = np.floor(np.maximum(fractional - 1e-6, 0.0))  # the solver's tolerance must not over-commit a node
     packing = Packing.of(problem, down.astype(np.int64))
     fraction = np.clip(fractional - down, 0.0, None)
     fraction[fraction < 1e-9] = 0.0

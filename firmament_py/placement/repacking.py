@@ -23,6 +23,10 @@ EFFORT_LIMIT = 100.0
 """Largest multiple of the usual effort: a round must end before its caller gives up."""
 
 
+CELLS = 5_000_000
+"""With more classes times nodes nothing is packed anew: it bounds a round's time and memory."""
+
+
 @dataclass(frozen=True, slots=True)
 class Repacked:
     """moved: how many tasks have another node than before or none. gap: how many more single tasks any packing could
@@ -43,8 +47,9 @@ def repack(ledger: Ledger, single: Bools, overdue: Bools, worth: Callable[[], I6
     if not (single & (ledger.node_of < 0)).any():
         return Repacked(0, 0)
     movable = single & _may_move(snapshot)[snapshot.task_class] & _may_stay(ledger)
-    if not _left_out(ledger, movable).any():
-        return Repacked(0, 0)
+    left_out = int(_left_out(ledger, movable).sum())
+    if not left_out or len(np.unique(snapshot.task_class[movable])) * len(ledger.free) > CELLS:
+        return Repacked(0, left_out)
     from firmament_py.packing.pack import pack  # numba: as long as the start of a flow service, and rarely needed
 
     tasks = np.flatnonzero(movable)

@@ -109,11 +109,12 @@ def test_within_a_level_value_counts():
 
 
 def test_rounded_rows_prove_what_sums_do_not():
-    """Three nodes of 3 devices, tasks of 2: by sums four fit, but a node holds one."""
-    problem = make_problem([[2]], [[3]] * 3, [4])
+    """Three nodes of 3 devices, tasks of 2 in two classes: by sums four fit, but a node holds one."""
+    problem = make_problem([[2], [2]], [[3]] * 3, [2, 2])
     relaxation = Relaxation(problem)
     plain = relaxation.solve(problem.value)
     assert plain is not None
+    assert plain.bound >= 4
     packed = pack(problem, empty(problem))
     assert packed.packing.placed.sum() == 3
     assert packed.gap.tolist() == [0.0]
@@ -150,6 +151,19 @@ def test_a_fractional_packing_is_rounded_to_a_valid_one():
     packing = rounded(problem, relaxed.fractional)
     assert_valid(problem, packing)
     assert packing.placed.sum() >= 0.9 * relaxed.bound
+
+
+def test_rounding_does_not_trust_the_last_digits_of_a_solution():
+    """Together the two tasks request one byte more than there is."""
+    problem = make_problem([[300_000_001], [200_000_000]], [[500_000_000]], [1, 1])
+    assert_valid(problem, rounded(problem, np.array([[1 - 1e-8], [1.0]])))
+
+
+def test_only_the_first_of_many_levels_have_a_bound():
+    problem = make_problem([[2]] * 6, [[3]], [1] * 6, level=list(range(6)))
+    packed = pack(problem, empty(problem), 0)
+    assert packed.packing.placed.sum() == 1
+    assert packed.gap.tolist() == [0.0] * 5 + [INFINITE]
 
 
 @pytest.mark.parametrize(

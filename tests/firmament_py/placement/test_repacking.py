@@ -89,3 +89,12 @@ def test_reserved_capacity_stays_reserved():
     )
     assert len(cluster.round()) < 6
     assert cluster.scheduler.reservation_holders
+
+
+def test_too_many_classes_and_nodes_are_not_packed_anew(monkeypatch):
+    """What waits is the gap then."""
+    monkeypatch.setattr("firmament_py.placement.repacking.CELLS", 0)
+    stats = full_cluster(0, 1)
+    assert stats.gap > 0
+    assert "pack" in stats.stage_seconds
+    assert stats.placed == full_cluster(0, 0).placed
