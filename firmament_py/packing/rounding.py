@@ -5,6 +5,7 @@ import numpy as np
 from firmament_py.model.arrays import F64, I64
 from firmament_py.numba_cache import compiled
 from firmament_py.packing.problem import Packing, Problem
+from firmament_py.packing.slack import slack_left
 
 
 def rounded(problem: Problem, fractional: F64) -> Packing:
@@ -43,15 +44,7 @@ def _fill(requests: I64, free: I64, placed: I64, left: I64, slots: I64, weight: 
         for _ in range(left[c]):
             found, least = -1, np.inf
             for n in range(len(free)):
-                if placed[c, n] >= slots[c, n]:
-                    continue
-                slack = 0.0
-                for r in range(len(weight)):
-                    left_over = free[n, r] - requests[c, r]
-                    if left_over < 0 and requests[c, r] > 0:
-                        slack = np.inf
-                        break
-                    slack += left_over * weight[r]
+                slack = slack_left(c, n, requests, free, placed, slots, weight)
                 if slack < least:
                     found, least = n, slack
             if found < 0:

@@ -13,6 +13,7 @@ from numpy.random import Generator
 from firmament_py.model.arrays import F64, I64
 from firmament_py.numba_cache import compiled, inner
 from firmament_py.packing.problem import Packing, Problem
+from firmament_py.packing.slack import slack_left
 
 _NODES = 8
 """Largest number of nodes in one step; the least is 2."""
@@ -274,18 +275,11 @@ def _tightest(
         overlooked = int(rng.random() / blink)
     found, least = -1, np.inf
     for i in range(k):
-        n = some[i]
-        if placed[c, n] >= slots[c, n]:
-            continue
-        slack = 1e6 if i == overlooked else 0.0
-        for r in range(len(weight)):
-            left_over = free[n, r] - requests[c, r]
-            if left_over < 0 and requests[c, r] > 0:
-                slack = np.inf
-                break
-            slack += left_over * weight[r]
+        slack = slack_left(c, some[i], requests, free, placed, slots, weight)
+        if i == overlooked:
+            slack += 1e6
         if slack < least:
-            found, least = n, slack
+            found, least = some[i], slack
     return found
 
 
